@@ -1,0 +1,125 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v1alpha1
+
+// Conditions of a Feature (design: KEP-3920, "API"). Consumers may rely on
+// types and reasons; messages are for people.
+const (
+	// ConditionConsistent is True when every live apiserver configures the
+	// same value.
+	ConditionConsistent = "Consistent"
+	// ConditionUsesMatch is True when no live user has another value than the
+	// state.
+	ConditionUsesMatch = "UsesMatch"
+	// ConditionClean is False when stored objects hold something of a feature
+	// that is off.
+	ConditionClean = "Clean"
+	// ConditionProgressing says what the server flow is doing.
+	ConditionProgressing = "Progressing"
+	// ConditionUpgradeSafe is True when the next minor version can read what
+	// the feature stores.
+	ConditionUpgradeSafe = "UpgradeSafe"
+	// ConditionDowngradeSafe is True when the previous minor version can read
+	// what the feature stores.
+	ConditionDowngradeSafe = "DowngradeSafe"
+	// ConditionKnown is False when no live server knows the gate.
+	ConditionKnown = "Known"
+)
+
+// Reasons of ConditionConsistent.
+const (
+	// ReasonServersAgree: all live apiservers configure the same value.
+	ReasonServersAgree = "ServersAgree"
+	// ReasonServersDisagree: live apiservers configure different values, as
+	// during a rolling restart.
+	ReasonServersDisagree = "ServersDisagree"
+	// ReasonReportMissing: a live apiserver has not reported its values.
+	ReasonReportMissing = "ReportMissing"
+)
+
+// Reasons of ConditionUsesMatch.
+const (
+	// ReasonAllUsersMatch: every live user has the value of the state.
+	ReasonAllUsersMatch = "AllUsersMatch"
+	// ReasonUsersDiffer: some live users have another value.
+	ReasonUsersDiffer = "UsersDiffer"
+	// ReasonUsersUnknown: instances that should exist have not reported.
+	ReasonUsersUnknown = "UsersUnknown"
+	// ReasonNoUsers: no process has asked for the gate.
+	ReasonNoUsers = "NoUsers"
+)
+
+// Reasons of ConditionClean.
+const (
+	// ReasonNothingLeft: no stored object holds anything of the feature.
+	ReasonNothingLeft = "NothingLeft"
+	// ReasonNothingDeclared: the feature declares nothing that it stores.
+	ReasonNothingDeclared = "NothingDeclared"
+	// ReasonLeftovers: stored objects hold something of the feature.
+	ReasonLeftovers = "Leftovers"
+	// ReasonInUse: the feature is not off, so what is stored is in use.
+	ReasonInUse = "InUse"
+	// ReasonNotExamined: looking for leftovers failed or is still under way.
+	ReasonNotExamined = "NotExamined"
+)
+
+// Reasons of ConditionProgressing. Complete and Paused have status False, all
+// others True.
+const (
+	// ReasonComplete: state and configured value agree and no task is left.
+	ReasonComplete = "Complete"
+	// ReasonWaitingForUses: users with the old value are left, or the settle
+	// period has not passed.
+	ReasonWaitingForUses = "WaitingForUses"
+	// ReasonRunningTask: a task is running.
+	ReasonRunningTask = "RunningTask"
+	// ReasonBlocked: the first task failed or waits for somebody to act.
+	ReasonBlocked = "Blocked"
+	// ReasonPaused: spec.paused holds the feature.
+	ReasonPaused = "Paused"
+	// ReasonMixedVersions: live apiservers have different effective versions.
+	ReasonMixedVersions = "MixedVersions"
+	// ReasonWaitingForAgreement: live apiservers configure different values.
+	ReasonWaitingForAgreement = "WaitingForAgreement"
+	// ReasonUnknownTask: the server does not know the first task.
+	ReasonUnknownTask = "UnknownTask"
+)
+
+// Reasons of ConditionKnown.
+const (
+	// ReasonKnownToServers: a live apiserver knows the gate.
+	ReasonKnownToServers = "KnownToServers"
+	// ReasonKnownToReporters: no apiserver knows the gate, another component
+	// reports it.
+	ReasonKnownToReporters = "KnownToReporters"
+	// ReasonNotKnown: no live process knows the gate.
+	ReasonNotKnown = "NotKnown"
+)
+
+// Reasons of ConditionUpgradeSafe and ConditionDowngradeSafe.
+const (
+	// ReasonSafe: the neighbouring version can read what is stored.
+	ReasonSafe = "Safe"
+	// ReasonNotExaminedForVersion: nothing is known about the neighbouring
+	// version.
+	ReasonNotExaminedForVersion = "NotExamined"
+	// ReasonNotInNeighbour: the gate is on and the neighbouring version does
+	// not have it.
+	ReasonNotInNeighbour = "NotInNeighbour"
+	// ReasonInTransition: a transition is under way.
+	ReasonInTransition = "InTransition"
+)

@@ -1,0 +1,570 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +genclient
+// +genclient:method=CreatePlan,verb=create,subresource=plan,input=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeaturePlan,result=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeaturePlan
+// +genclient:method=CreateCleanup,verb=create,subresource=clean,input=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeatureCleanup,result=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeatureCleanup
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +k8s:prerelease-lifecycle-gen:introduced=1.36
+
+// Feature says what one feature gate is set to and what state the cluster is
+// really in. Its name is the gate's exact name. Features of Kubernetes live in
+// the namespace kube-system; third parties use their own namespace.
+type Feature struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object's metadata.
+	// More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// spec is what people ask for.
+	// +optional
+	Spec FeatureSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+
+	// status is what the server flow found and does. Only the server flow
+	// writes it.
+	// +optional
+	Status FeatureStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+// FeatureSpec is what people ask for.
+type FeatureSpec struct {
+	// enabled is the value requested through the API. Only features that
+	// kube-apiserver lists in --dynamic-features accept it; for all others
+	// the value comes from the command line, and a request is refused with
+	// the flag to set.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty" protobuf:"varint,1,opt,name=enabled"`
+
+	// rollout limits the requested value to a share of the instances.
+	// +optional
+	Rollout *FeatureRollout `json:"rollout,omitempty" protobuf:"bytes,2,opt,name=rollout"`
+
+	// paused holds the feature where it is: no transition starts and no task
+	// runs until it is false again.
+	// +optional
+	Paused bool `json:"paused,omitempty" protobuf:"varint,3,opt,name=paused"`
+}
+
+// FeatureRollout is a canary: which instances take the requested value.
+type FeatureRollout struct {
+	// percent of the instances that take the requested value, 0 to 100. An
+	// instance is chosen by a stable hash of instance and feature, so that
+	// growing the percentage never takes the value away from an instance.
+	// Unset means 100.
+	// +optional
+	Percent *int32 `json:"percent,omitempty" protobuf:"varint,1,opt,name=percent"`
+
+	// components limits the rollout to these components, for example
+	// kube-scheduler. Empty means all.
+	// +optional
+	// +listType=set
+	Components []string `json:"components,omitempty" protobuf:"bytes,2,rep,name=components"`
+}
+
+// FeatureStage is the maturity of a feature gate at the effective version.
+// +enum
+type FeatureStage string
+
+const (
+	// StageAlpha is a gate that is off by default and may vanish.
+	StageAlpha FeatureStage = "Alpha"
+	// StageBeta is a gate whose feature is tested and may still change.
+	StageBeta FeatureStage = "Beta"
+	// StageGA is a gate whose feature is stable.
+	StageGA FeatureStage = "GA"
+	// StageDeprecated is a gate whose feature is on its way out.
+	StageDeprecated FeatureStage = "Deprecated"
+	// StagePreAlpha is a gate that the binary knows but the effective version
+	// does not have yet.
+	StagePreAlpha FeatureStage = "PreAlpha"
+)
+
+// FeatureState is what the cluster really is with respect to a feature.
+// +enum
+type FeatureState string
+
+const (
+	// StateOn means that every user has the feature on and every task of
+	// turning it on is done.
+	StateOn FeatureState = "On"
+	// StateOff means that every user has the feature off and every task of
+	// turning it off is done.
+	StateOff FeatureState = "Off"
+	// StateTurningOn means that tasks are left before the feature is On.
+	StateTurningOn FeatureState = "TurningOn"
+	// StateTurningOff means that tasks are left before the feature is Off.
+	StateTurningOff FeatureState = "TurningOff"
+	// StateUpgrading means that what is stored for the feature is being moved
+	// to the form of a higher minor version.
+	StateUpgrading FeatureState = "Upgrading"
+	// StateDowngrading means that what is stored for the feature is being
+	// moved to the form of a lower minor version.
+	StateDowngrading FeatureState = "Downgrading"
+)
+
+// FeatureValueSource is where a configured value comes from.
+// +enum
+type FeatureValueSource string
+
+const (
+	// SourceDefault is the gate's own default at the effective version.
+	SourceDefault FeatureValueSource = "Default"
+	// SourceCommandLine is --feature-gates of kube-apiserver, or its AllAlpha
+	// and AllBeta.
+	SourceCommandLine FeatureValueSource = "CommandLine"
+	// SourceAPI is spec.enabled.
+	SourceAPI FeatureValueSource = "API"
+)
+
+// FeatureControl is who decides the value that a binary uses.
+// +enum
+type FeatureControl string
+
+const (
+	// ControlLocal means each binary's own command line.
+	ControlLocal FeatureControl = "Local"
+	// ControlCentral means that other binaries read the value here when they
+	// start.
+	ControlCentral FeatureControl = "Central"
+	// ControlDynamic means that the value may change while binaries run.
+	ControlDynamic FeatureControl = "Dynamic"
+)
+
+// FeatureStatus is what the server flow found and does.
+type FeatureStatus struct {
+	// stage is the gate's maturity at the effective version.
+	// +optional
+	Stage FeatureStage `json:"stage,omitempty" protobuf:"bytes,1,opt,name=stage,casttype=FeatureStage"`
+
+	// default is the gate's value when nobody sets it.
+	// +optional
+	Default *bool `json:"default,omitempty" protobuf:"varint,2,opt,name=default"`
+
+	// lockedToDefault is true when the gate refuses any other value.
+	// +optional
+	LockedToDefault bool `json:"lockedToDefault,omitempty" protobuf:"varint,3,opt,name=lockedToDefault"`
+
+	// configured is the value that all live apiservers agree on. It keeps the
+	// last agreed value while they do not (condition Consistent).
+	// +optional
+	Configured *FeatureConfiguration `json:"configured,omitempty" protobuf:"bytes,4,opt,name=configured"`
+
+	// control is who decides the value that a binary uses.
+	// +optional
+	Control FeatureControl `json:"control,omitempty" protobuf:"bytes,5,opt,name=control,casttype=FeatureControl"`
+
+	// state is what the cluster really is. It becomes On or Off only after the
+	// last task of a transition is done.
+	// +optional
+	State FeatureState `json:"state,omitempty" protobuf:"bytes,6,opt,name=state,casttype=FeatureState"`
+
+	// stateSince is when state last changed.
+	// +optional
+	StateSince *metav1.Time `json:"stateSince,omitempty" protobuf:"bytes,7,opt,name=stateSince"`
+
+	// version is the minor version whose representation is stored, for
+	// example 1.36.
+	// +optional
+	Version string `json:"version,omitempty" protobuf:"bytes,8,opt,name=version"`
+
+	// transition is the transition under way, if any.
+	// +optional
+	Transition *FeatureTransition `json:"transition,omitempty" protobuf:"bytes,9,opt,name=transition"`
+
+	// tasks is what is left of the transition, in order; the first is being
+	// worked on. A finished task is removed.
+	// +optional
+	// +patchStrategy=merge
+	// +patchMergeKey=name
+	// +listType=map
+	// +listMapKey=name
+	Tasks []FeatureTask `json:"tasks,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,10,rep,name=tasks"`
+
+	// uses says who found which value, aggregated by component, version and
+	// value. It is cleared when a transition begins.
+	// +optional
+	// +listType=atomic
+	Uses []FeatureUse `json:"uses,omitempty" protobuf:"bytes,11,rep,name=uses"`
+
+	// conditions: Consistent, UsesMatch, Clean, Progressing, UpgradeSafe,
+	// DowngradeSafe and Known. Each reason names a cause, each message names
+	// the next step.
+	// +optional
+	// +patchStrategy=merge
+	// +patchMergeKey=type
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" protobuf:"bytes,12,rep,name=conditions"`
+}
+
+// FeatureConfiguration is a desired value and where it comes from.
+type FeatureConfiguration struct {
+	// value is the desired value.
+	// +required
+	Value bool `json:"value" protobuf:"varint,1,opt,name=value"`
+	// source is where the value comes from.
+	// +required
+	Source FeatureValueSource `json:"source" protobuf:"bytes,2,opt,name=source,casttype=FeatureValueSource"`
+}
+
+// FeatureTransition is one change of state, from its first task to its last.
+type FeatureTransition struct {
+	// id identifies the transition; a new one is made for each.
+	// +required
+	ID string `json:"id" protobuf:"bytes,1,opt,name=id"`
+	// startTime is when the transition was written.
+	// +required
+	StartTime metav1.MicroTime `json:"startTime" protobuf:"bytes,2,opt,name=startTime"`
+	// reason is why the transition began: Configuration, Clean or Version.
+	// +required
+	Reason FeatureTransitionReason `json:"reason" protobuf:"bytes,3,opt,name=reason,casttype=FeatureTransitionReason"`
+	// fromVersion is the minor version whose representation was stored when a
+	// version transition began.
+	// +optional
+	FromVersion string `json:"fromVersion,omitempty" protobuf:"bytes,4,opt,name=fromVersion"`
+	// toVersion is the minor version that a version transition leads to.
+	// +optional
+	ToVersion string `json:"toVersion,omitempty" protobuf:"bytes,5,opt,name=toVersion"`
+}
+
+// FeatureTransitionReason is why a transition began.
+// +enum
+type FeatureTransitionReason string
+
+const (
+	// TransitionConfiguration means that the configured value and the state
+	// differed.
+	TransitionConfiguration FeatureTransitionReason = "Configuration"
+	// TransitionClean means that somebody asked for leftovers to be removed
+	// through the clean subresource.
+	TransitionClean FeatureTransitionReason = "Clean"
+	// TransitionVersion means that the cluster's version and the stored
+	// version differed.
+	TransitionVersion FeatureTransitionReason = "Version"
+)
+
+// TaskWaitForUses is the name of the task that every transition begins with:
+// it ends when no live user reports the value that the transition leaves.
+const TaskWaitForUses = "WaitForUses"
+
+// FeatureTask is one step of a transition.
+type FeatureTask struct {
+	// name identifies the task among those of the feature. A server that does
+	// not know the name leaves the task alone and says so.
+	// +required
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+	// message says what the task is doing or waiting for.
+	// +optional
+	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
+	// done is how many objects are finished.
+	// +optional
+	Done int64 `json:"done,omitempty" protobuf:"varint,3,opt,name=done"`
+	// total is how many objects the task has to look after, as far as known.
+	// +optional
+	Total int64 `json:"total,omitempty" protobuf:"varint,4,opt,name=total"`
+	// attempts is how often the task was tried and did not finish.
+	// +optional
+	Attempts int32 `json:"attempts,omitempty" protobuf:"varint,5,opt,name=attempts"`
+	// lastAttemptTime is when the last attempt began.
+	// +optional
+	LastAttemptTime *metav1.MicroTime `json:"lastAttemptTime,omitempty" protobuf:"bytes,6,opt,name=lastAttemptTime"`
+}
+
+// FeatureUse says how many instances of a component found which value.
+type FeatureUse struct {
+	// component is the reporting component, for example kubelet.
+	// +required
+	Component string `json:"component" protobuf:"bytes,1,opt,name=component"`
+	// version is the component's binary version.
+	// +optional
+	Version string `json:"version,omitempty" protobuf:"bytes,2,opt,name=version"`
+	// enabled is the value that these instances found. It is unset for
+	// instances that should exist and did not report: what they use is not
+	// known.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty" protobuf:"varint,3,opt,name=enabled"`
+	// count is how many live instances found this value.
+	// +optional
+	Count int32 `json:"count,omitempty" protobuf:"varint,4,opt,name=count"`
+	// expected is how many instances of this component and version should
+	// report, as far as the cluster can know it: from Nodes and apiserver
+	// identities.
+	// +optional
+	Expected int32 `json:"expected,omitempty" protobuf:"varint,5,opt,name=expected"`
+	// stale is how many more instances reported this value and cannot be
+	// reached any more.
+	// +optional
+	Stale int32 `json:"stale,omitempty" protobuf:"varint,6,opt,name=stale"`
+	// examples names some of the instances, at most 5.
+	// +optional
+	// +listType=atomic
+	Examples []string `json:"examples,omitempty" protobuf:"bytes,7,rep,name=examples"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +k8s:prerelease-lifecycle-gen:introduced=1.36
+
+// FeatureList is a list of features.
+type FeatureList struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// items is the list of features.
+	Items []Feature `json:"items" protobuf:"bytes,2,rep,name=items"`
+}
+
+// +genclient
+// +genclient:noStatus
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +k8s:prerelease-lifecycle-gen:introduced=1.36
+
+// FeatureReport says what one running process found when it asked its feature
+// gates. Its name is <component>.<instance>.
+type FeatureReport struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// spec is the report.
+	// +required
+	Spec FeatureReportSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
+}
+
+// FeatureReportSpec is the report of one process.
+type FeatureReportSpec struct {
+	// component is the kind of process, for example kube-scheduler. It cannot
+	// be changed.
+	// +required
+	Component string `json:"component" protobuf:"bytes,1,opt,name=component"`
+	// instance tells the processes of a component apart: the node's name for
+	// node components, the server's identity for kube-apiserver. It cannot be
+	// changed.
+	// +required
+	Instance string `json:"instance" protobuf:"bytes,2,opt,name=instance"`
+	// nodeName is the node that a node component runs on. It cannot be
+	// changed.
+	// +optional
+	NodeName string `json:"nodeName,omitempty" protobuf:"bytes,3,opt,name=nodeName"`
+	// binaryVersion is the version of the binary, for example v1.36.3.
+	// +optional
+	BinaryVersion string `json:"binaryVersion,omitempty" protobuf:"bytes,4,opt,name=binaryVersion"`
+	// emulationVersion is the minor version that the binary emulates, for
+	// example 1.36.
+	// +optional
+	EmulationVersion string `json:"emulationVersion,omitempty" protobuf:"bytes,5,opt,name=emulationVersion"`
+	// features lists what the process found. kube-apiservers list every gate
+	// they know, since they must agree on what is configured; all others list
+	// what they asked for and what was set explicitly.
+	// +optional
+	// +patchStrategy=merge
+	// +patchMergeKey=name
+	// +listType=map
+	// +listMapKey=name
+	Features []ReportedFeature `json:"features,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,6,rep,name=features"`
+	// liveness says how others can tell that the process is alive.
+	// +optional
+	Liveness ReportLiveness `json:"liveness,omitempty" protobuf:"bytes,7,opt,name=liveness"`
+	// username is the identity that created the report. The server sets it
+	// from the request; only this identity may update the report.
+	// +optional
+	Username string `json:"username,omitempty" protobuf:"bytes,8,opt,name=username"`
+}
+
+// ReportedFeature is what a process found for one gate.
+type ReportedFeature struct {
+	// name is the gate's exact name.
+	// +required
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+	// enabled is the value found.
+	// +required
+	Enabled bool `json:"enabled" protobuf:"varint,2,opt,name=enabled"`
+	// asked is true once the process's code asked for the value. Only then it
+	// is a user of the feature.
+	// +optional
+	Asked bool `json:"asked,omitempty" protobuf:"varint,3,opt,name=asked"`
+	// explicit is true when the value was set on the command line or in a
+	// configuration file rather than taken from the default.
+	// +optional
+	Explicit bool `json:"explicit,omitempty" protobuf:"varint,4,opt,name=explicit"`
+	// stage is the gate's maturity at the emulation version.
+	// +optional
+	Stage FeatureStage `json:"stage,omitempty" protobuf:"bytes,5,opt,name=stage,casttype=FeatureStage"`
+	// default is the gate's value at the emulation version when nobody sets
+	// it.
+	// +optional
+	Default bool `json:"default,omitempty" protobuf:"varint,6,opt,name=default"`
+	// lockedToDefault is true when the gate refuses any other value.
+	// +optional
+	LockedToDefault bool `json:"lockedToDefault,omitempty" protobuf:"varint,7,opt,name=lockedToDefault"`
+}
+
+// ReportLiveness says how others can tell that a process is alive. A process
+// without a Lease is alive while the Node named in spec.nodeName is Ready.
+type ReportLiveness struct {
+	// lease is the Lease that the process renews.
+	// +optional
+	Lease *LeaseReference `json:"lease,omitempty" protobuf:"bytes,1,opt,name=lease"`
+}
+
+// LeaseReference names a coordination.k8s.io Lease.
+type LeaseReference struct {
+	// namespace of the Lease.
+	// +required
+	Namespace string `json:"namespace" protobuf:"bytes,1,opt,name=namespace"`
+	// name of the Lease.
+	// +required
+	Name string `json:"name" protobuf:"bytes,2,opt,name=name"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +k8s:prerelease-lifecycle-gen:introduced=1.36
+
+// FeatureReportList is a list of reports.
+type FeatureReportList struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// items is the list of reports.
+	Items []FeatureReport `json:"items" protobuf:"bytes,2,rep,name=items"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +k8s:prerelease-lifecycle-gen:introduced=1.36
+
+// FeaturePlan is posted to the plan subresource of a Feature and answers what a
+// change would do. Nothing is stored.
+type FeaturePlan struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object's metadata; the name, if given, is the feature's.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// spec is the change that is thought of.
+	// +required
+	Spec FeaturePlanSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
+
+	// status is the answer.
+	// +optional
+	Status FeaturePlanStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+// FeaturePlanSpec is the change that is thought of; exactly one field is set.
+type FeaturePlanSpec struct {
+	// enabled is the wanted value.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty" protobuf:"varint,1,opt,name=enabled"`
+	// targetVersion is the wanted minor version, for example 1.37.
+	// +optional
+	TargetVersion string `json:"targetVersion,omitempty" protobuf:"bytes,2,opt,name=targetVersion"`
+}
+
+// FeaturePlanStatus is what the change would do.
+type FeaturePlanStatus struct {
+	// tasks are what the transition would do, in order.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Tasks []PlannedTask `json:"tasks,omitempty" protobuf:"bytes,1,rep,name=tasks"`
+	// uses are those who use another value than the wanted one.
+	// +optional
+	// +listType=atomic
+	Uses []FeatureUse `json:"uses,omitempty" protobuf:"bytes,2,rep,name=uses"`
+	// dependents are the gates that are on and depend on this one.
+	// +optional
+	// +listType=set
+	Dependents []string `json:"dependents,omitempty" protobuf:"bytes,3,rep,name=dependents"`
+	// blockers say what would hold the transition until somebody acts.
+	// +optional
+	// +listType=atomic
+	Blockers []string `json:"blockers,omitempty" protobuf:"bytes,4,rep,name=blockers"`
+}
+
+// PlannedTask is what one task of the transition would do.
+type PlannedTask struct {
+	// name of the task.
+	// +required
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+	// message says what the task would do.
+	// +optional
+	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
+	// leftovers are the objects that the task would look after, per resource.
+	// +optional
+	// +listType=atomic
+	Leftovers []ResourceLeftovers `json:"leftovers,omitempty" protobuf:"bytes,3,rep,name=leftovers"`
+}
+
+// ResourceLeftovers counts the objects of one resource that hold something of
+// a feature.
+type ResourceLeftovers struct {
+	// group of the resource; empty for the core group.
+	// +optional
+	Group string `json:"group,omitempty" protobuf:"bytes,1,opt,name=group"`
+	// resource is the plural name, for example statefulsets.
+	// +required
+	Resource string `json:"resource" protobuf:"bytes,2,opt,name=resource"`
+	// field is the path that the objects have set, if the leftover is a field.
+	// +optional
+	Field string `json:"field,omitempty" protobuf:"bytes,3,opt,name=field"`
+	// count is how many objects there are.
+	// +optional
+	Count int64 `json:"count,omitempty" protobuf:"varint,4,opt,name=count"`
+	// examples names some of the objects as <namespace>/<name>, at most 5.
+	// +optional
+	// +listType=atomic
+	Examples []string `json:"examples,omitempty" protobuf:"bytes,5,rep,name=examples"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +k8s:prerelease-lifecycle-gen:introduced=1.36
+
+// FeatureCleanup is posted to the clean subresource of a Feature that is Off
+// but not Clean. It starts the removal of what the feature left behind, as a
+// transition like any other.
+type FeatureCleanup struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object's metadata; the name, if given, is the feature's.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// status is the transition that was started.
+	// +optional
+	Status FeatureCleanupStatus `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
+}
+
+// FeatureCleanupStatus is the transition that was started.
+type FeatureCleanupStatus struct {
+	// transitionID is the id of the transition; follow it in the Feature's
+	// status.
+	// +optional
+	TransitionID string `json:"transitionID,omitempty" protobuf:"bytes,1,opt,name=transitionID"`
+	// tasks are what the transition will do, in order.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Tasks []FeatureTask `json:"tasks,omitempty" protobuf:"bytes,2,rep,name=tasks"`
+}
