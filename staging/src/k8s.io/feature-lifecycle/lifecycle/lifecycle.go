@@ -1,0 +1,113 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package lifecycle is what a feature's author writes: one literal of Feature
+// for each gate that leaves something behind or that may be set centrally.
+//
+//	lifecycle.Feature{
+//		Name:      "MaxUnavailableStatefulSet",
+//		OnDisable: lifecycle.Tasks{lifecycle.ClearField(statefulSets, "spec.updateStrategy.rollingUpdate.maxUnavailable")},
+//	}
+//
+// Kubernetes' own literals are in pkg/catalog of the fork; operators pass theirs
+// to the controller in lifecycle/controller. A feature that declares nothing
+// gets reporting and waiting for uses all the same. Nothing in this package runs.
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/component-base/featuregate"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+)
+
+// Feature declares what happens to one gate. The zero value of every field but
+// Name declares nothing.
+type Feature struct {
+	// Name is the gate's exact name.
+	Name featuregate.Feature
+	// OnEnable is what a transition to On does once no live user has the
+	// feature off, in order.
+	OnEnable Tasks
+	// OnDisable is what a transition to Off does once no live user has the
+	// feature on, in order. Its finders also count the leftovers of a feature
+	// that is off.
+	OnDisable Tasks
+	// Control is who may decide the value that a binary uses. Features with
+	// configuration of their own stay Local.
+	Control v1alpha1.FeatureControl
+}
+
+// Tasks are run in order, each after the one before it is done.
+type Tasks []task.Task
+
+// Names returns the names of the tasks in order.
+func (t Tasks) Names() []string {
+	names := make([]string, 0, len(t))
+	for _, task := range t {
+		names = append(names, task.Name)
+	}
+	return names
+}
+
+// ClearField is task.ClearField.
+var ClearField = task.ClearField
+
+// Values of Feature.Control.
+const (
+	Local   = v1alpha1.ControlLocal
+	Central = v1alpha1.ControlCentral
+	Dynamic = v1alpha1.ControlDynamic
+)
+
+// Validate returns everything that is wrong with a set of declarations: names
+// twice or missing, tasks that are not valid, task names twice in one list.
+func Validate(features []Feature) error {
+	var problems []error
+	seen := map[featuregate.Feature]bool{}
+	for _, f := range features {
+		problem := func(format string, args ...any) {
+			problems = append(problems, fmt.Errorf("feature %q: %w", f.Name, fmt.Errorf(format, args...)))
+		}
+		if f.Name == "" {
+			problem("declared without a name")
+		}
+		if seen[f.Name] {
+			problem("declared twice; merge the declarations")
+		}
+		seen[f.Name] = true
+		switch f.Control {
+		case "", Local, Central, Dynamic:
+		default:
+			problem("unknown control %q; use Local, Central or Dynamic", f.Control)
+		}
+		for _, tasks := range []Tasks{f.OnEnable, f.OnDisable} {
+			names := map[string]bool{}
+			for _, t := range tasks {
+				if err := t.Validate(); err != nil {
+					problem("%w", err)
+				}
+				if names[t.Name] {
+					problem("task %s is declared twice in one list", t.Name)
+				}
+				names[t.Name] = true
+			}
+		}
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,180 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transition
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
+)
+
+// describeUses stores who uses the feature. A transition that begins in this
+// step leaves the list empty: uses count from its beginning.
+func (s *step) describeUses() {
+	if t := s.Status.Transition; t != nil && t.StartTime.Equal(ptrTo(metav1.NewMicroTime(s.now))) {
+		return
+	}
+	s.Status.Uses = uses.Aggregate(s.view.Instances, s.settings.Settings, s.now)
+	for _, i := range s.view.Instances {
+		if !i.Alive && i.Reported && s.now.Before(i.Since.Add(s.settings.Grace)) {
+			s.lookAgainAt(i.Since.Add(s.settings.Grace))
+		}
+	}
+}
+
+func (s *step) describeConditions() {
+	if s.config.reason != "" {
+		s.condition(v1alpha1.ConditionConsistent, boolStatus(s.config.agreed), s.config.reason, s.config.message)
+	}
+	s.describeKnown()
+	s.describeUsesMatch()
+	s.describeClean()
+	s.describeProgress()
+}
+
+func (s *step) describeKnown() {
+	switch {
+	case s.config.gate == nil && len(unreported(s.view.Servers)) > 0:
+		// A server that has not reported may well know the gate.
+	case s.config.gate == nil:
+		s.condition(v1alpha1.ConditionKnown, metav1.ConditionFalse, v1alpha1.ReasonNotKnown,
+			fmt.Sprintf("no live process knows the gate; the object is kept for %d minor versions", s.settings.KeepUnknownMinors))
+	case s.config.byReporters:
+		s.condition(v1alpha1.ConditionKnown, metav1.ConditionTrue, v1alpha1.ReasonKnownToReporters, "no live server knows the gate, other components report it")
+	default:
+		s.condition(v1alpha1.ConditionKnown, metav1.ConditionTrue, v1alpha1.ReasonKnownToServers, "live servers know the gate")
+	}
+}
+
+func (s *step) describeUsesMatch() {
+	goal, ok := Goal(s.Status.State)
+	if !ok {
+		return
+	}
+	differing, missing := uses.Differing(s.view.Instances, goal), uses.Unreported(s.view.Instances)
+	switch {
+	case len(differing) > 0:
+		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionFalse, v1alpha1.ReasonUsersDiffer,
+			fmt.Sprintf("%d live users have the feature %s: %s; restart them with --feature-gates=%s=%t", len(differing), onOff(!goal), list("", differing), s.feature.Name, goal))
+	case len(missing) > 0:
+		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionUnknown, v1alpha1.ReasonUsersUnknown,
+			fmt.Sprintf("%d processes should report and have not: %s; they may be older than this system, or not allowed to write FeatureReports", len(missing), list("", missing)))
+	case len(s.view.Instances) == 0:
+		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonNoUsers, "no process has asked for the gate")
+	default:
+		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonAllUsersMatch, fmt.Sprintf("all live users have the feature %s", onOff(goal)))
+	}
+}
+
+// describeClean says whether a feature that is off left something behind. It is
+// about dangling references only: what a feature that is on stores is in use.
+func (s *step) describeClean() {
+	found := s.view.Leftovers
+	switch {
+	case s.Status.State == "":
+	case s.Status.State != v1alpha1.StateOff:
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonInUse, "the feature is not off, so what is stored for it is in use")
+	case len(s.view.Declared.OnDisable) == 0:
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNothingDeclared, "the feature does not declare what it stores")
+	case found == nil:
+		// What another server found stays until this one has looked.
+		if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionClean); c == nil || c.Reason == v1alpha1.ReasonInUse || c.Reason == v1alpha1.ReasonNothingDeclared {
+			s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNotExamined, "looking for stored objects that hold something of the feature")
+		}
+	case found.Err != "":
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNotExamined, "looking for leftovers failed and is tried again: "+found.Err)
+	case len(found.Resources) == 0:
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonNothingLeft, "no stored object holds anything of the feature")
+	default:
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, leftoversMessage(found.Resources))
+	}
+}
+
+func leftoversMessage(resources []v1alpha1.ResourceLeftovers) string {
+	var parts []string
+	for _, r := range resources {
+		name := r.Resource
+		if r.Group != "" {
+			name += "." + r.Group
+		}
+		part := fmt.Sprintf("%d %s", r.Count, name)
+		if r.Field != "" {
+			part += " have " + r.Field
+		}
+		if len(r.Examples) > 0 {
+			part += " (" + list("", r.Examples) + ")"
+		}
+		parts = append(parts, part)
+	}
+	return list("", parts) + "; create the subresource clean to remove them"
+}
+
+func (s *step) describeProgress() {
+	inTransition := s.Status.Transition != nil || len(s.Status.Tasks) > 0
+	switch {
+	case s.wait != nil:
+		status := metav1.ConditionTrue
+		if s.wait.reason == v1alpha1.ReasonPaused {
+			status = metav1.ConditionFalse
+		}
+		s.condition(v1alpha1.ConditionProgressing, status, s.wait.reason, s.wait.message)
+	case s.Status.State == "":
+		s.condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonWaitingForAgreement, orElse(s.config.message, reportAwaited))
+	case !inTransition:
+		s.condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonComplete, "state and configured value agree, nothing is left to do")
+	case s.Status.Tasks[0].Name == v1alpha1.TaskWaitForUses:
+		s.condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonWaitingForUses, orElse(s.Status.Tasks[0].Message, "waiting until every user agrees"))
+	case s.blocked():
+		s.condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonBlocked, s.Status.Tasks[0].Name+": "+s.Status.Tasks[0].Message)
+	default:
+		s.condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRunningTask, s.Status.Tasks[0].Name)
+	}
+}
+
+// condition sets a condition; its time moves only when its status does.
+func (s *step) condition(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
+		Type:               kind,
+		Status:             status,
+		Reason:             reason,
+		Message:            message,
+		ObservedGeneration: s.feature.Generation,
+		LastTransitionTime: metav1.NewTime(s.now),
+	})
+}
+
+// reportAwaited is the message while a server is starting.
+const reportAwaited = "a live server has not reported yet"
+
+func boolStatus(value bool) metav1.ConditionStatus {
+	if value {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
+
+func orElse(text, fallback string) string {
+	if text == "" {
+		return fallback
+	}
+	return text
+}
+
+func ptrTo[T any](value T) *T { return &value }

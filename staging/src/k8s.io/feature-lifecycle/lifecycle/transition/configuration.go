@@ -1,0 +1,184 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// configuration is the desired value as far as the live servers agree on one.
+type configuration struct {
+	// agreed is false while the servers disagree or one has not reported; no
+	// transition starts then (S4).
+	agreed bool
+	value  v1alpha1.FeatureConfiguration
+	// gate is what the deciding servers say of the gate, nil when nobody
+	// knows it.
+	gate *v1alpha1.ReportedFeature
+	// reason and message explain the condition Consistent. They are empty while
+	// a server is starting: its report is awaited, and nothing is said, so that
+	// a restart does not rewrite every feature.
+	reason, message string
+	// byReporters is true when no server knows the gate and others decide.
+	byReporters bool
+}
+
+// configurationOf derives the desired value from the servers that know the
+// gate, or, when none does, from the processes that report it (KEP-3920,
+// "Desired value").
+func configurationOf(feature *v1alpha1.Feature, view View) configuration {
+	deciding := knowing(view.Servers)
+	byReporters := len(deciding) == 0
+	if byReporters {
+		deciding = knowing(view.Reporters)
+	}
+	c := configuration{byReporters: byReporters && len(deciding) > 0}
+	if len(deciding) > 0 {
+		c.gate = deciding[0].Gate.DeepCopy()
+	}
+	if silent := unreported(view.Servers); len(silent) > 0 {
+		if starting(view.Servers) {
+			return c
+		}
+		c.reason = v1alpha1.ReasonReportMissing
+		c.message = fmt.Sprintf("%s alive and has not reported which value it configures; no transition starts until it reports or is gone", list("is", silent))
+		return c
+	}
+	if c.gate == nil {
+		c.reason = v1alpha1.ReasonNotKnown
+		c.message = "no live process knows the feature gate, so nobody configures it"
+		return c
+	}
+	var on, off []string
+	for _, s := range deciding {
+		if s.Gate.Enabled {
+			on = append(on, s.ID)
+		} else {
+			off = append(off, s.ID)
+		}
+	}
+	if len(on) > 0 && len(off) > 0 {
+		c.reason = v1alpha1.ReasonServersDisagree
+		c.message = fmt.Sprintf("on in %s, off in %s; no transition starts until --feature-gates is the same everywhere", list("", on), list("", off))
+		return c
+	}
+	c.agreed = true
+	c.reason = v1alpha1.ReasonServersAgree
+	// No count: it would change with every restart, in every feature.
+	c.message = "all live servers configure the same value"
+	c.value = v1alpha1.FeatureConfiguration{Value: c.gate.Enabled, Source: v1alpha1.SourceDefault}
+	// AllAlpha and AllBeta set values without setting them explicitly.
+	explicit := slices.ContainsFunc(deciding, func(s Server) bool { return s.Gate.Explicit })
+	if explicit || c.gate.Enabled != c.gate.Default {
+		c.value.Source = v1alpha1.SourceCommandLine
+	}
+	if view.Dynamic && feature.Spec.Enabled != nil {
+		c.value = v1alpha1.FeatureConfiguration{Value: *feature.Spec.Enabled, Source: v1alpha1.SourceAPI}
+	}
+	return c
+}
+
+func knowing(servers []Server) []Server {
+	var result []Server
+	for _, s := range servers {
+		if s.Reported && s.Knows {
+			result = append(result, s)
+		}
+	}
+	return result
+}
+
+func unreported(servers []Server) []string {
+	var ids []string
+	for _, s := range servers {
+		if !s.Reported {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
+// starting is true when every server that has not reported may still be about
+// to.
+func starting(servers []Server) bool {
+	return !slices.ContainsFunc(servers, func(s Server) bool { return !s.Reported && !s.Starting })
+}
+
+// clusterVersion is the lowest effective version of the live servers (KEP-3920,
+// "Upgrade and downgrade"); mixed is true when they have different ones. A
+// server whose version does not parse counts as different.
+func clusterVersion(servers []Server) (lowest string, mixed bool) {
+	var low *utilversion.Version
+	for _, s := range servers {
+		if !s.Reported {
+			continue
+		}
+		v, err := utilversion.ParseMajorMinor(s.Version)
+		if err != nil {
+			return "", true
+		}
+		if low != nil && !v.EqualTo(low) {
+			mixed = true
+		}
+		if low == nil || v.LessThan(low) {
+			low = v
+		}
+	}
+	if low == nil {
+		return "", false
+	}
+	return fmt.Sprintf("%d.%d", low.Major(), low.Minor()), mixed
+}
+
+// minorsBetween is how many minor versions later is after earlier; 0 when one
+// of them does not parse.
+func minorsBetween(earlier, later string) int {
+	a, errA := utilversion.ParseMajorMinor(earlier)
+	b, errB := utilversion.ParseMajorMinor(later)
+	if errA != nil || errB != nil || a.Major() != b.Major() {
+		return 0
+	}
+	return int(b.Minor()) - int(a.Minor())
+}
+
+// maxNamed is how many things a message names before it counts the rest.
+const maxNamed = 5
+
+// list names things for a message: "a, b and c". With a verb of "is" it reads
+// "a is" or "a and b are".
+func list(verb string, names []string) string {
+	shown, rest := names, 0
+	if len(names) > maxNamed {
+		shown, rest = names[:maxNamed], len(names)-maxNamed
+	}
+	text := strings.Join(shown, ", ")
+	if rest > 0 {
+		text = fmt.Sprintf("%s and %d more", text, rest)
+	}
+	if verb == "is" {
+		if len(names) > 1 {
+			return text + " are"
+		}
+		return text + " is"
+	}
+	return text
+}

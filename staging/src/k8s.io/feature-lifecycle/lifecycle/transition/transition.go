@@ -1,0 +1,266 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package transition decides what happens to a feature next. It is pure: Next
+// maps a Feature and what a server gathered about it to the status that should
+// be stored and the task that should be attempted. The controller calls it and
+// does what it says; nothing here talks to anybody, reads a clock, logs or
+// remembers anything, which is what makes crash points, several servers and
+// mixed versions testable by enumeration.
+//
+// The states (KEP-3920, "Server flow"):
+//
+//	            servers agree on on                 last task done
+//	   ┌───────────────────────────▶ TurningOn ───────────────────────┐
+//	   │                              │     ▲                         ▼
+//	  Off            servers agree on │     │ servers agree           On
+//	   ▲                          off ▼     │ on on                   │
+//	   └─────────────────────────── TurningOff ◀──────────────────────┘
+//	            last task done                   servers agree on off
+//
+// Every transition begins with TaskWaitForUses, followed by the tasks that the
+// author declared. A Feature without a state is adopted: it takes the
+// configured value as its state and no task runs.
+package transition
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// Next decides what a server does about a feature. It changes none of its
+// arguments.
+func Next(feature *v1alpha1.Feature, view View, settings Settings, now time.Time) Decision {
+	version, mixed := clusterVersion(view.Servers)
+	step := &step{
+		feature:  feature,
+		view:     view,
+		settings: settings,
+		now:      now,
+		config:   configurationOf(feature, view),
+		version:  version,
+		mixed:    mixed,
+	}
+	step.Status = *feature.Status.DeepCopy()
+	step.describeGate()
+	step.advance()
+	step.describeUses()
+	step.describeConditions()
+	step.Delete = step.config.gate == nil && len(unreported(view.Servers)) == 0 &&
+		minorsBetween(step.Status.Version, version) > settings.KeepUnknownMinors
+	return step.Decision
+}
+
+// step is one call of Next: its arguments, what they mean, and the decision as
+// it grows.
+type step struct {
+	Decision
+	feature  *v1alpha1.Feature
+	view     View
+	settings Settings
+	now      time.Time
+	config   configuration
+	version  string
+	mixed    bool
+	// wait is what the condition Progressing says of a transition that does
+	// not move, nil when it moves or there is none.
+	wait *holdup
+}
+
+// holdup is why a transition does not move.
+type holdup struct {
+	reason, message string
+}
+
+// describeGate copies what the deciding servers say of the gate.
+func (s *step) describeGate() {
+	if gate := s.config.gate; gate != nil {
+		s.Status.Stage = gate.Stage
+		value := gate.Default
+		s.Status.Default = &value
+		s.Status.LockedToDefault = gate.LockedToDefault
+	}
+	s.Status.Control = v1alpha1.ControlLocal
+	if s.view.Declared.Control != "" {
+		s.Status.Control = s.view.Declared.Control
+	}
+	if s.view.Dynamic {
+		s.Status.Control = v1alpha1.ControlDynamic
+	}
+	if s.config.agreed {
+		value := s.config.value
+		s.Status.Configured = &value
+	}
+}
+
+// advance moves the state machine by at most one step.
+func (s *step) advance() {
+	switch {
+	case s.Status.State == "":
+		s.adopt()
+	case s.shouldBegin():
+		s.begin(s.config.value.Value)
+	case s.Status.Transition != nil || len(s.Status.Tasks) > 0:
+		s.work()
+	default:
+		// At rest the stored form is that of the cluster's version; declared
+		// upgrades would have made a transition of it.
+		if s.config.agreed && !s.mixed && s.version != "" {
+			s.Status.Version = s.version
+		}
+	}
+}
+
+// adopt takes the configured value as the state of a feature that has none: a
+// new one, or a cluster that has just got this system. No task runs (KEP-3920,
+// "Fresh or adopted clusters").
+func (s *step) adopt() {
+	if !s.config.agreed {
+		return
+	}
+	s.Status.State = finalState(s.config.value.Value)
+	s.Status.StateSince = s.timestamp()
+	s.Status.Version = s.version
+}
+
+// shouldBegin is true when the configured value leads elsewhere than the state
+// and nothing forbids a transition to start (S4).
+func (s *step) shouldBegin() bool {
+	goal, ok := Goal(s.Status.State)
+	if !ok || !s.config.agreed || goal == s.config.value.Value {
+		return false
+	}
+	if s.feature.Spec.Paused {
+		s.wait = &holdup{v1alpha1.ReasonPaused, "spec.paused holds the feature; set it to false to let the transition start"}
+		return false
+	}
+	if s.mixed {
+		s.wait = s.mixedVersions()
+		return false
+	}
+	return true
+}
+
+func (s *step) mixedVersions() *holdup {
+	return &holdup{v1alpha1.ReasonMixedVersions, "live servers have different effective versions; the transition goes on when they are the same"}
+}
+
+// begin starts a transition to the goal, replacing one that is under way. The
+// transitional state and the complete task list are one update, so that a crash
+// leaves either none or all of it.
+func (s *step) begin(goal bool) {
+	Begin(&s.Status, goal, v1alpha1.TransitionConfiguration, s.view.Declared, s.view.NewTransitionID, s.now)
+	s.Hold = true
+	s.event(false, EventTransitionStarted, "%s: configured value is %s by %s; %d tasks", s.Status.State, onOff(goal), s.config.value.Source, len(s.Status.Tasks))
+}
+
+// Begin writes the start of a transition into a status: transitional state,
+// complete task list, no uses.
+func Begin(status *v1alpha1.FeatureStatus, goal bool, reason v1alpha1.FeatureTransitionReason, declared Declared, id string, now time.Time) {
+	status.State = v1alpha1.StateTurningOff
+	if goal {
+		status.State = v1alpha1.StateTurningOn
+	}
+	since := metav1.NewTime(now)
+	status.StateSince = &since
+	status.Transition = &v1alpha1.FeatureTransition{ID: id, StartTime: metav1.NewMicroTime(now), Reason: reason}
+	status.Uses = nil
+	status.Tasks = []v1alpha1.FeatureTask{{Name: v1alpha1.TaskWaitForUses}}
+	for _, name := range declared.tasks(goal) {
+		status.Tasks = append(status.Tasks, v1alpha1.FeatureTask{Name: name})
+	}
+}
+
+// complete removes the first task. With the last one it writes the final state
+// in the same update (S1, S3).
+func (s *step) complete() {
+	name := s.Status.Tasks[0].Name
+	s.Status.Tasks = s.Status.Tasks[1:]
+	if len(s.Status.Tasks) > 0 {
+		s.event(false, EventTaskCompleted, "%s done, %d tasks left", name, len(s.Status.Tasks))
+		return
+	}
+	s.finish()
+}
+
+// finish writes the state that a transition leads to.
+func (s *step) finish() {
+	goal, ok := Goal(s.Status.State)
+	if !ok {
+		// A version transition leads back to what is configured.
+		goal = s.Status.Configured != nil && s.Status.Configured.Value
+	}
+	start := s.now
+	if s.Status.Transition != nil {
+		start = s.Status.Transition.StartTime.Time
+		if s.Status.Transition.ToVersion != "" {
+			s.Status.Version = s.Status.Transition.ToVersion
+		}
+	}
+	s.Status.State = finalState(goal)
+	s.Status.StateSince = s.timestamp()
+	s.Status.Transition = nil
+	s.Status.Tasks = nil
+	s.event(false, EventTransitionCompleted, "%s after %s", s.Status.State, s.now.Sub(start).Round(time.Millisecond))
+}
+
+func (s *step) event(warning bool, reason, format string, args ...any) {
+	s.Events = append(s.Events, Event{Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+func (s *step) timestamp() *metav1.Time {
+	t := metav1.NewTime(s.now)
+	return &t
+}
+
+// lookAgainAt asks to be called at a time, or earlier.
+func (s *step) lookAgainAt(t time.Time) {
+	// A time that has passed still needs a moment, or the queue spins.
+	after := max(t.Sub(s.now), time.Millisecond)
+	if s.RequeueAfter == 0 || after < s.RequeueAfter {
+		s.RequeueAfter = after
+	}
+}
+
+// Goal is the value that a state has or leads to. It is false for the states of
+// the version flow, which leave the value alone, and for none.
+func Goal(state v1alpha1.FeatureState) (value, ok bool) {
+	switch state {
+	case v1alpha1.StateOn, v1alpha1.StateTurningOn:
+		return true, true
+	case v1alpha1.StateOff, v1alpha1.StateTurningOff:
+		return false, true
+	default:
+		return false, false
+	}
+}
+
+func finalState(value bool) v1alpha1.FeatureState {
+	if value {
+		return v1alpha1.StateOn
+	}
+	return v1alpha1.StateOff
+}
+
+func onOff(value bool) string {
+	if value {
+		return "on"
+	}
+	return "off"
+}

@@ -1,0 +1,211 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transition
+
+import (
+	"time"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
+)
+
+// View is everything that one server gathered about one feature. It holds no
+// clients and is not shared, so that Next is a function of its arguments.
+type View struct {
+	// Servers are the live servers, whether they know the gate or not.
+	Servers []Server
+	// Reporters are the live processes other than servers that report the
+	// gate. They decide the configured value of a gate that no server knows.
+	Reporters []Server
+	// Declared is what the feature's author declared; the zero value declares
+	// nothing.
+	Declared Declared
+	// Dynamic is true when the server opted in to changing the value of this
+	// feature while it runs, so that spec.enabled counts.
+	Dynamic bool
+	// Instances are the users of the feature and those that should exist and
+	// never reported.
+	Instances []uses.Instance
+	// Leftovers are what the finders of a feature that is off found, nil when
+	// they have not looked since the last change of state.
+	Leftovers *Leftovers
+	// Attempt is what this server knows of its attempt at a task, nil when it
+	// made none.
+	Attempt *Attempt
+	// NewTransitionID is the id that a transition begun now gets.
+	NewTransitionID string
+}
+
+// Server is a live server or reporter and what it reports of the gate.
+type Server struct {
+	// ID tells servers apart and is shown to people.
+	ID string
+	// Reported is false for a live server whose report has not been seen: what
+	// it configures is not known.
+	Reported bool
+	// Starting is true for a server that has not reported and has been alive for
+	// so short a time that its report may be on its way.
+	Starting bool
+	// Knows is true when the report lists the gate; the fields of the gate
+	// have no meaning otherwise.
+	Knows bool
+	// Gate is what the report says of the gate.
+	Gate v1alpha1.ReportedFeature
+	// Version is the effective (emulation) version, for example 1.36.
+	Version string
+}
+
+// Declared is what the feature's author declared.
+type Declared struct {
+	// OnEnable and OnDisable name the tasks of a transition in their order,
+	// without TaskWaitForUses.
+	OnEnable, OnDisable []string
+	// Control is who may decide the value; zero means Local.
+	Control v1alpha1.FeatureControl
+}
+
+// tasks returns what a transition to the goal has to do after waiting for uses.
+func (d Declared) tasks(goal bool) []string {
+	if goal {
+		return d.OnEnable
+	}
+	return d.OnDisable
+}
+
+// knows is true when the declaration has the task, in whatever direction.
+func (d Declared) knows(task string) bool {
+	for _, names := range [][]string{d.OnEnable, d.OnDisable} {
+		for _, name := range names {
+			if name == task {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Leftovers are what the finders found.
+type Leftovers struct {
+	// Resources has an entry for each resource and field that still holds
+	// something of the feature.
+	Resources []v1alpha1.ResourceLeftovers
+	// Err is why the search failed, "" when it did not.
+	Err string
+}
+
+// Attempt is one attempt at the first task of a transition by this process.
+type Attempt struct {
+	// TransitionID and Task say which task of which transition.
+	TransitionID, Task string
+	// Outcome is empty while the attempt runs.
+	Outcome Outcome
+	// Done and Total count objects as far as the attempt got.
+	Done, Total int64
+	// Message says what the attempt is doing, or why it did not finish.
+	Message string
+}
+
+// Outcome is how an attempt at a task ended.
+type Outcome string
+
+const (
+	// Finished means that nothing is left to do for the task.
+	Finished Outcome = "Finished"
+	// Blocked means that somebody else has to act first. The task is tried
+	// again with back-off.
+	Blocked Outcome = "Blocked"
+	// Failed means that the attempt ended with an error. The task is tried
+	// again with back-off.
+	Failed Outcome = "Failed"
+)
+
+// Settings are the periods of the server flow.
+type Settings struct {
+	uses.Settings
+	// Settle is how long no user may contradict before waiting for uses ends.
+	Settle time.Duration
+	// MinBackoff and MaxBackoff bound the pause between two attempts at a
+	// task; it doubles with each.
+	MinBackoff, MaxBackoff time.Duration
+	// KeepUnknownMinors is for how many minor versions a Feature is kept that
+	// no live process knows.
+	KeepUnknownMinors int
+}
+
+// DefaultSettings are documented in the flags of kube-apiserver.
+func DefaultSettings() Settings {
+	return Settings{
+		Settings:          uses.Settings{Grace: 5 * time.Minute},
+		Settle:            10 * time.Second,
+		MinBackoff:        time.Second,
+		MaxBackoff:        time.Minute,
+		KeepUnknownMinors: 3,
+	}
+}
+
+// backoff is the pause after so many attempts.
+func (s Settings) backoff(attempts int32) time.Duration {
+	pause := s.MinBackoff
+	for range min(attempts, 30) - 1 {
+		if pause *= 2; pause >= s.MaxBackoff {
+			return s.MaxBackoff
+		}
+	}
+	return pause
+}
+
+// Decision is what a server does next about a feature.
+type Decision struct {
+	// Status is the complete status that should be stored. When it equals the
+	// stored one nothing is written.
+	Status v1alpha1.FeatureStatus
+	// Start names the task whose attempt begins once Status is stored, so that
+	// a server whose picture is out of date cannot begin: its write fails.
+	Start string
+	// Hold is true when an attempt that is running has to stop.
+	Hold bool
+	// RequeueAfter is when to look again although nothing was heard. Zero means
+	// that only news can change anything.
+	RequeueAfter time.Duration
+	// Delete is true when nobody has known the feature for so long that its
+	// object goes.
+	Delete bool
+	// Events are told to people once Status is stored.
+	Events []Event
+}
+
+// Event is something that people should hear of.
+type Event struct {
+	// Warning is true for what needs attention.
+	Warning bool
+	// Reason is one of the Event constants.
+	Reason string
+	// Message is for people.
+	Message string
+}
+
+// Reasons of events.
+const (
+	// EventTransitionStarted: configured value and state differ.
+	EventTransitionStarted = "TransitionStarted"
+	// EventTransitionCompleted: the last task is done.
+	EventTransitionCompleted = "TransitionCompleted"
+	// EventTaskCompleted: a task is done, others are left.
+	EventTaskCompleted = "TaskCompleted"
+	// EventTaskBlocked: a task waits for somebody to act, or failed.
+	EventTaskBlocked = "TaskBlocked"
+)

@@ -1,0 +1,163 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transition
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
+)
+
+// work moves the first task of the transition under way.
+func (s *step) work() {
+	if len(s.Status.Tasks) == 0 {
+		s.finish()
+		return
+	}
+	if s.wait = s.heldUp(); s.wait != nil {
+		s.Hold = true
+		return
+	}
+	task := &s.Status.Tasks[0]
+	switch {
+	case task.Name == v1alpha1.TaskWaitForUses:
+		s.waitForUses(task)
+	case !s.view.Declared.knows(task.Name):
+		s.Hold = true
+		s.wait = &holdup{v1alpha1.ReasonUnknownTask, fmt.Sprintf("this server does not know the task %s and leaves it alone; a server that knows it goes on", task.Name)}
+	default:
+		s.attempt(task)
+	}
+}
+
+// heldUp says what keeps a transition that began from going on. A server that
+// still has the feature on may write again what a task has just cleared, so
+// disagreement holds tasks too, not only the start.
+func (s *step) heldUp() *holdup {
+	switch {
+	case s.feature.Spec.Paused:
+		return &holdup{v1alpha1.ReasonPaused, "spec.paused holds the transition; set it to false to let it go on"}
+	case !s.config.agreed:
+		return &holdup{v1alpha1.ReasonWaitingForAgreement, orElse(s.config.message, reportAwaited)}
+	case s.mixed:
+		return s.mixedVersions()
+	default:
+		return nil
+	}
+}
+
+// waitForUses ends once no live user reports the other value and the settle
+// period has passed without a contradiction (KEP-3920, "Waiting for uses"). The
+// start of the settle period is stored as the time of the task's last attempt,
+// so that a new leader goes on where the old one was.
+func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
+	goal, ok := Goal(s.Status.State)
+	if !ok {
+		s.complete()
+		return
+	}
+	var start time.Time
+	if s.Status.Transition != nil {
+		start = s.Status.Transition.StartTime.Time
+	}
+	wait := uses.Waiting(s.view.Instances, goal, start, s.settings.Settings, s.now)
+	holding := len(wait.Opposing) + len(wait.Missing)
+	task.Total = int64(len(s.view.Instances))
+	task.Done = task.Total - int64(holding)
+	if !wait.Over() {
+		task.LastAttemptTime = nil
+		task.Message = waitMessage(wait, goal)
+		if !wait.Until.IsZero() {
+			s.lookAgainAt(wait.Until)
+		}
+		return
+	}
+	// A time in the future comes from a server whose clock was ahead.
+	if task.LastAttemptTime == nil || task.LastAttemptTime.After(s.now) {
+		since := metav1.NewMicroTime(s.now)
+		task.LastAttemptTime = &since
+		task.Attempts++
+		task.Message = fmt.Sprintf("all users have the feature %s; waiting %s for a contradiction", onOff(goal), s.settings.Settle)
+	}
+	if end := task.LastAttemptTime.Add(s.settings.Settle); s.now.Before(end) {
+		s.lookAgainAt(end)
+		return
+	}
+	s.complete()
+}
+
+func waitMessage(wait uses.Wait, goal bool) string {
+	message := ""
+	if len(wait.Opposing) > 0 {
+		message = fmt.Sprintf("waiting for %d users that have the feature %s: %s", len(wait.Opposing), onOff(!goal), list("", wait.Opposing))
+	}
+	if len(wait.Missing) > 0 {
+		if message != "" {
+			message += "; "
+		}
+		message += fmt.Sprintf("waiting for %d that should report and have not: %s", len(wait.Missing), list("", wait.Missing))
+	}
+	return message
+}
+
+// attempt starts an attempt at a declared task when one is due, and records
+// what became of it.
+func (s *step) attempt(task *v1alpha1.FeatureTask) {
+	current := s.view.Attempt
+	if current != nil && (s.Status.Transition == nil || current.TransitionID != s.Status.Transition.ID || current.Task != task.Name) {
+		current = nil
+	}
+	if current != nil {
+		task.Done, task.Total = current.Done, current.Total
+		switch current.Outcome {
+		case "":
+			if current.Message != "" {
+				task.Message = current.Message
+			}
+			return
+		case Finished:
+			s.complete()
+			return
+		default:
+			if task.Message != current.Message {
+				task.Message = current.Message
+				s.event(true, EventTaskBlocked, "%s: %s", task.Name, current.Message)
+			}
+		}
+	}
+	if task.LastAttemptTime != nil && !task.LastAttemptTime.After(s.now) {
+		if due := task.LastAttemptTime.Add(s.settings.backoff(task.Attempts)); s.now.Before(due) {
+			s.lookAgainAt(due)
+			return
+		}
+	}
+	begun := metav1.NewMicroTime(s.now)
+	task.LastAttemptTime = &begun
+	task.Attempts++
+	s.Start = task.Name
+}
+
+// blocked is true while the last attempt at the first task did not finish.
+func (s *step) blocked() bool {
+	a := s.view.Attempt
+	return a != nil && len(s.Status.Tasks) > 0 && a.Task == s.Status.Tasks[0].Name &&
+		s.Status.Transition != nil && a.TransitionID == s.Status.Transition.ID &&
+		(a.Outcome == Blocked || a.Outcome == Failed)
+}

@@ -1,0 +1,209 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package uses answers who uses a feature with which value, and whether that
+// holds a transition. It is pure: the controller gathers instances from
+// FeatureReports, Leases and Nodes and calls Aggregate and Waiting; nothing here
+// talks to anybody, reads a clock or remembers anything.
+package uses
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// MaxExamples is how many instances a FeatureUse names.
+const MaxExamples = 5
+
+// Instance is one process that uses a feature, or one that should exist and has
+// not said whether it does.
+type Instance struct {
+	// Component and Name identify the process, for example kubelet and the
+	// node's name.
+	Component, Name string
+	// Version is the binary version, "" when not known.
+	Version string
+	// Reported is false for a process that should exist, a kubelet whose Node
+	// is there, say, and has not reported.
+	Reported bool
+	// Enabled is the value found; without meaning when Reported is false.
+	Enabled bool
+	// Alive is true while the process shows signs of life.
+	Alive bool
+	// Since is when the observer noticed that the process is not alive, or,
+	// when Reported is false, that its report is missing. Unset otherwise.
+	Since time.Time
+	// Expected is true for components of which the cluster knows how many
+	// there should be.
+	Expected bool
+}
+
+// Settings are the periods that decide how long an instance holds a transition.
+type Settings struct {
+	// Grace is how long an instance that cannot be reached, or never reported,
+	// holds a transition.
+	Grace time.Duration
+	// RequireFullCoverage lets instances that never reported hold a transition
+	// without end.
+	RequireFullCoverage bool
+}
+
+// stale says whether an instance is given up: it has been away for the grace
+// period.
+func (s Settings) stale(i Instance, now time.Time) bool {
+	return !i.Alive && !now.Before(i.Since.Add(s.Grace))
+}
+
+// Aggregate counts instances by component, version and value. Rows come sorted,
+// so that equal input gives equal output and nothing is written when nothing
+// changed.
+func Aggregate(instances []Instance, settings Settings, now time.Time) []v1alpha1.FeatureUse {
+	type key struct {
+		component, version, value string
+	}
+	rows := map[key]*v1alpha1.FeatureUse{}
+	for _, i := range sorted(instances) {
+		k := key{i.Component, i.Version, "unknown"}
+		if i.Reported {
+			k.value = map[bool]string{true: "on", false: "off"}[i.Enabled]
+		}
+		row := rows[k]
+		if row == nil {
+			row = &v1alpha1.FeatureUse{Component: i.Component, Version: i.Version}
+			if i.Reported {
+				enabled := i.Enabled
+				row.Enabled = &enabled
+			}
+			rows[k] = row
+		}
+		switch {
+		case !i.Reported:
+			row.Expected++
+		case settings.stale(i, now):
+			row.Stale++
+		default:
+			row.Count++
+			if i.Expected {
+				row.Expected++
+			}
+		}
+		if len(row.Examples) < MaxExamples {
+			row.Examples = append(row.Examples, i.Name)
+		}
+	}
+	keys := make([]key, 0, len(rows))
+	for k := range rows {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.component, b.component), cmp.Compare(a.version, b.version), cmp.Compare(a.value, b.value))
+	})
+	var result []v1alpha1.FeatureUse
+	for _, k := range keys {
+		result = append(result, *rows[k])
+	}
+	return result
+}
+
+// Wait says who holds a transition.
+type Wait struct {
+	// Opposing are instances with another value than the one wanted, named
+	// <component>/<name>, sorted. Live ones come without a limit in time,
+	// others until their grace period ends.
+	Opposing []string
+	// Missing are instances that should exist and never reported and still
+	// hold the transition.
+	Missing []string
+	// Until is when the first of them stops holding the transition if nothing
+	// is heard of it. Zero when time alone changes nothing.
+	Until time.Time
+}
+
+// Over is true when nobody holds the transition.
+func (w Wait) Over() bool { return len(w.Opposing) == 0 && len(w.Missing) == 0 }
+
+// Waiting says who holds a transition to the value wanted that began at start
+// (KEP-3920, "Waiting for uses").
+func Waiting(instances []Instance, wanted bool, start time.Time, settings Settings, now time.Time) Wait {
+	var wait Wait
+	until := func(t time.Time) {
+		if wait.Until.IsZero() || t.Before(wait.Until) {
+			wait.Until = t
+		}
+	}
+	for _, i := range sorted(instances) {
+		name := i.Component + "/" + i.Name
+		switch {
+		case !i.Reported:
+			// Time before the transition does not count against a process that
+			// was not asked anything then.
+			end := later(i.Since, start).Add(settings.Grace)
+			if settings.RequireFullCoverage {
+				wait.Missing = append(wait.Missing, name)
+			} else if now.Before(end) {
+				wait.Missing = append(wait.Missing, name)
+				until(end)
+			}
+		case i.Enabled == wanted:
+		case i.Alive:
+			wait.Opposing = append(wait.Opposing, name)
+		case !settings.stale(i, now):
+			wait.Opposing = append(wait.Opposing, name)
+			until(i.Since.Add(settings.Grace))
+		}
+	}
+	return wait
+}
+
+// Differing returns the live instances with another value than the one given,
+// named <component>/<name> and sorted.
+func Differing(instances []Instance, value bool) []string {
+	var names []string
+	for _, i := range sorted(instances) {
+		if i.Reported && i.Alive && i.Enabled != value {
+			names = append(names, i.Component+"/"+i.Name)
+		}
+	}
+	return names
+}
+
+// Unreported returns the instances that should exist and never reported, named
+// <component>/<name> and sorted.
+func Unreported(instances []Instance) []string {
+	var names []string
+	for _, i := range sorted(instances) {
+		if !i.Reported {
+			names = append(names, i.Component+"/"+i.Name)
+		}
+	}
+	return names
+}
+
+func sorted(instances []Instance) []Instance {
+	return slices.SortedFunc(slices.Values(instances), func(a, b Instance) int {
+		return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
