@@ -23,13 +23,13 @@ limitations under the License.
 //
 // The states (KEP-3920, "Server flow"):
 //
-//	            servers agree on on                 last task done
-//	   ┌───────────────────────────▶ TurningOn ───────────────────────┐
-//	   │                              │     ▲                         ▼
-//	  Off            servers agree on │     │ servers agree           On
-//	   ▲                          off ▼     │ on on                   │
-//	   └─────────────────────────── TurningOff ◀──────────────────────┘
-//	            last task done                   servers agree on off
+//	          servers agree on on                 last task done
+//	 ┌───────────────────────────▶ TurningOn ───────────────────────┐
+//	 │                              │     ▲                         ▼
+//	Off            servers agree on │     │ servers agree           On
+//	 ▲                          off ▼     │ on on                   │
+//	 └─────────────────────────── TurningOff ◀──────────────────────┘
+//	          last task done                   servers agree on off
 //
 // Every transition begins with TaskWaitForUses, followed by the tasks that the
 // author declared. A Feature without a state is adopted: it takes the

@@ -1,0 +1,277 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package controller runs the server flow: it gathers what this server knows
+// about each feature, lets package transition decide, and commits the decision
+// (gather → decide → commit). kube-apiserver runs it in a post-start hook,
+// operators run it beside their own controllers. With package task it is the
+// only part of the server flow that holds clients; nothing here decides.
+//
+// Every server runs a controller; each feature is looked after by one of them
+// (package leader). Every write of a Feature carries the resourceVersion that
+// was read, so that a server whose picture is out of date fails to write instead
+// of doing harm.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/client/informers/externalversions"
+	listers "k8s.io/feature-lifecycle/client/listers/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// reportBatch folds reports that arrive together into one look at a feature.
+const reportBatch = 500 * time.Millisecond
+
+// Config is what a controller needs. All fields are required unless they say
+// otherwise.
+type Config struct {
+	// Namespace has the Features and FeatureReports that this server flow looks
+	// after.
+	Namespace string
+	// Component is the component whose processes are the servers, for example
+	// kube-apiserver. They have to agree on what is configured.
+	Component string
+	// ServerID is this server's instance name in its FeatureReport, and the
+	// name of its identity Lease if it has one.
+	ServerID string
+	// Features are the declarations of the authors.
+	Features []lifecycle.Feature
+	// Dynamic says for which features spec.enabled counts; nil means none.
+	Dynamic func(feature string) bool
+	// Settings are the periods; the zero value means DefaultSettings.
+	Settings transition.Settings
+	// Client reads and writes Features and reads FeatureReports.
+	Client versioned.Interface
+	// Tasks are the clients that tasks work with.
+	Tasks task.Clients
+	// Leases are informers of the Leases that reports name. Whoever made them
+	// starts them.
+	Leases []cache.SharedIndexInformer
+	// IsIdentity says which Leases are identities of servers, so that a live
+	// server that has not reported is seen; nil means none.
+	IsIdentity func(*coordinationv1.Lease) bool
+	// Nodes says which nodes exist and are Ready. Without it node components
+	// count as alive until their reports are gone, and none is expected.
+	Nodes coreinformers.NodeInformer
+	// Recorder writes events on Features.
+	Recorder record.EventRecorder
+	// Clock is the time; nil means the real one.
+	Clock clock.WithTicker
+}
+
+// Controller is one server's part of the server flow.
+type Controller struct {
+	config   Config
+	features map[string]lifecycle.Feature
+
+	informers externalversions.SharedInformerFactory
+	lister    listers.FeatureNamespaceLister
+	synced    []cache.InformerSynced
+	handlers  []func()
+	queue     workqueue.TypedRateLimitingInterface[string]
+
+	reports  *index
+	liveness *liveness
+	runner   *runner
+	finder   *finder
+	led      *ledFeatures
+
+	mu sync.Mutex
+	// servers is the set of live servers when it was last looked at; a change
+	// moves leadership.
+	servers string
+	// silent is how many kubelets had not reported when last looked.
+	silent int
+
+	// nodes and processes remember who was alive, to notice changes.
+	nodes, processes *lastSeen
+}
+
+// New makes a controller. It returns an error that names what is wrong with the
+// declarations or the configuration.
+func New(config Config) (*Controller, error) {
+	if err := lifecycle.Validate(config.Features); err != nil {
+		return nil, fmt.Errorf("declared features: %w", err)
+	}
+	if config.Namespace == "" || config.Component == "" || config.ServerID == "" {
+		return nil, errors.New("controller needs Namespace, Component and ServerID")
+	}
+	if config.Dynamic == nil {
+		config.Dynamic = func(string) bool { return false }
+	}
+	if config.IsIdentity == nil {
+		config.IsIdentity = func(*coordinationv1.Lease) bool { return false }
+	}
+	if config.Settings == (transition.Settings{}) {
+		config.Settings = transition.DefaultSettings()
+	}
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	c := &Controller{
+		config:   config,
+		features: map[string]lifecycle.Feature{},
+		informers: externalversions.NewSharedInformerFactoryWithOptions(config.Client, 0,
+			externalversions.WithNamespace(config.Namespace)),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, time.Minute),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: "feature_lifecycle", Clock: config.Clock}),
+		reports:  newIndex(),
+		liveness: newLiveness(),
+		led:      &ledFeatures{statuses: map[string]*featureStatus{}},
+
+		nodes:     newLastSeen(),
+		processes: newLastSeen(),
+	}
+	for _, feature := range config.Features {
+		c.features[string(feature.Name)] = feature
+	}
+	c.runner = newRunner(config.Tasks, c.enqueueAfter)
+	c.finder = newFinder(config.Tasks, config.Clock, c.enqueueAfter)
+	c.lister = c.informers.Features().V1alpha1().Features().Lister().Features(config.Namespace)
+	if err := c.watch(); err != nil {
+		return nil, err
+	}
+	registerMetrics(c.led)
+	return c, nil
+}
+
+// Run looks after features until the context ends, and returns when everything
+// it started has ended.
+func (c *Controller) Run(ctx context.Context, workers int) {
+	defer utilruntime.HandleCrashWithContext(ctx)
+	logger := klog.FromContext(ctx)
+	logger.Info("Starting the feature lifecycle controller", "server", c.config.ServerID, "namespace", c.config.Namespace)
+	defer logger.Info("Feature lifecycle controller stopped")
+	defer func() {
+		for _, remove := range c.handlers {
+			remove()
+		}
+	}()
+	c.informers.StartWithContext(ctx)
+	defer c.informers.Shutdown()
+	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced...) {
+		return
+	}
+	var group wait.Group
+	for range workers {
+		group.StartWithContext(ctx, c.work)
+	}
+	group.StartWithContext(ctx, c.tick)
+	c.enqueueEverything()
+	<-ctx.Done()
+	c.queue.ShutDown()
+	group.Wait()
+	c.runner.drain()
+	c.finder.drain()
+}
+
+// tick notices what nobody announces: that a server's Lease has not changed for
+// too long, or that a server is no longer starting. It reads memory only.
+func (c *Controller) tick(ctx context.Context) {
+	ticker := c.config.Clock.NewTicker(5 * time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			c.noticeServers()
+			c.noticeProcesses()
+		}
+	}
+}
+
+func (c *Controller) work(ctx context.Context) {
+	for {
+		name, quit := c.queue.Get()
+		if quit {
+			return
+		}
+		func() {
+			defer c.queue.Done(name)
+			if err := c.sync(ctx, name); err != nil {
+				c.queue.AddRateLimited(name)
+				if ctx.Err() == nil && !isConflict(err) {
+					utilruntime.HandleErrorWithContext(ctx, err, "Feature not brought forward; trying again", "feature", name)
+				}
+				return
+			}
+			c.queue.Forget(name)
+		}()
+	}
+}
+
+func (c *Controller) enqueueAfter(name string, after time.Duration) {
+	if after <= 0 {
+		c.queue.Add(name)
+		return
+	}
+	c.queue.AddAfter(name, after)
+}
+
+func (c *Controller) enqueue(names []string) {
+	for _, name := range names {
+		c.queue.AddAfter(name, reportBatch)
+	}
+}
+
+// enqueueEverything looks at every feature that has an object or a report.
+func (c *Controller) enqueueEverything() {
+	for _, key := range c.informers.Features().V1alpha1().Features().Informer().GetStore().ListKeys() {
+		if _, name, err := cache.SplitMetaNamespaceKey(key); err == nil {
+			c.queue.Add(name)
+		}
+	}
+	for _, name := range c.reports.all() {
+		c.queue.Add(name)
+	}
+}
+
+func asLease(object any) *coordinationv1.Lease {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	lease, _ := object.(*coordinationv1.Lease)
+	return lease
+}
+
+func asNode(object any) *corev1.Node {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	node, _ := object.(*corev1.Node)
+	return node
+}

@@ -1,0 +1,150 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// findPeriod is how often the leftovers of a feature that is off are looked
+	// for again: whole collections are read for it.
+	findPeriod = 30 * time.Minute
+	// findRetry is the same after a search that failed.
+	findRetry = 30 * time.Second
+)
+
+// finder looks for leftovers of features that are off, one feature at a time,
+// beside the queue. It reads only. It is safe for concurrent use.
+type finder struct {
+	clients task.Clients
+	clock   clock.Clock
+	notify  func(feature string, after time.Duration)
+	// turn lets one search run at a time: at the start of a server many
+	// features want to be looked at.
+	turn chan struct{}
+
+	mu      sync.Mutex
+	results map[string]*search
+	wait    sync.WaitGroup
+}
+
+// search is what is known of the leftovers of one feature. Found is nil while
+// the first search runs.
+type search struct {
+	found *transition.Leftovers
+	busy  bool
+	next  time.Time
+}
+
+func newFinder(clients task.Clients, clock clock.Clock, notify func(string, time.Duration)) *finder {
+	return &finder{clients: clients, clock: clock, notify: notify, turn: make(chan struct{}, 1), results: map[string]*search{}}
+}
+
+// result returns what was found last, nil when nothing was looked for since the
+// last change of state.
+func (f *finder) result(feature string) *transition.Leftovers {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.results[feature]; s != nil {
+		return s.found
+	}
+	return nil
+}
+
+// forget drops what was found: the state changed.
+func (f *finder) forget(feature string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.results, feature)
+}
+
+// refresh starts a search when one is due, and returns when the next one is.
+func (f *finder) refresh(ctx context.Context, feature lifecycle.Feature) time.Duration {
+	name := string(feature.Name)
+	now := f.clock.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.results[name]
+	if s == nil {
+		s = &search{}
+		f.results[name] = s
+	}
+	if s.busy {
+		return 0
+	}
+	if now.Before(s.next) {
+		return s.next.Sub(now)
+	}
+	s.busy = true
+	f.wait.Go(func() { f.search(ctx, feature, s) })
+	return 0
+}
+
+func (f *finder) search(ctx context.Context, feature lifecycle.Feature, s *search) {
+	select {
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	case <-ctx.Done():
+		return
+	}
+	found := findAll(ctx, f.clients, feature.OnDisable)
+	if ctx.Err() != nil {
+		return
+	}
+	f.mu.Lock()
+	s.busy, s.found, s.next = false, found, f.clock.Now().Add(findPeriod)
+	if found.Err != "" {
+		s.next = f.clock.Now().Add(findRetry)
+	}
+	f.mu.Unlock()
+	f.notify(string(feature.Name), 0)
+}
+
+// findAll asks every task for what it would look after.
+func findAll(ctx context.Context, clients task.Clients, tasks lifecycle.Tasks) *transition.Leftovers {
+	found := &transition.Leftovers{}
+	for _, t := range tasks {
+		resources, err := t.Find(ctx, clients)
+		if err != nil {
+			found.Err = t.Name + ": " + err.Error()
+			return found
+		}
+		found.Resources = append(found.Resources, resources...)
+	}
+	return found
+}
+
+// drain waits until no search runs; its context has been cancelled.
+func (f *finder) drain() { f.wait.Wait() }
+
+// planned is what one task would look after, for a plan.
+func planned(ctx context.Context, clients task.Clients, t task.Task) (v1alpha1.PlannedTask, error) {
+	leftovers, err := t.Find(ctx, clients)
+	if err != nil {
+		return v1alpha1.PlannedTask{}, err
+	}
+	return v1alpha1.PlannedTask{Name: t.Name, Message: t.Description, Leftovers: leftovers}, nil
+}

@@ -1,0 +1,214 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/leader"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
+)
+
+const (
+	// reportingDelay is how long a process that has just appeared may take to
+	// report before anybody is told that it has not.
+	reportingDelay = time.Minute
+	// startingDelay is the same for a server, which reports before it serves.
+	startingDelay = 15 * time.Second
+	// kubelet is the component that every Node is expected to run.
+	kubelet = "kubelet"
+)
+
+// gather collects what this server knows about a feature.
+func (c *Controller) gather(name string, now time.Time) transition.View {
+	view := transition.View{
+		Declared:        c.declared(name),
+		Dynamic:         c.config.Dynamic(name),
+		Leftovers:       c.finder.result(name),
+		Attempt:         c.runner.attempt(name),
+		NewTransitionID: string(uuid.NewUUID()),
+	}
+	entries := c.reports.of(name)
+	view.Servers = c.liveServers(entries, now)
+	for _, e := range entries {
+		alive, since, exists := c.alive(e.report, now)
+		if !exists {
+			continue
+		}
+		spec := &e.report.Spec
+		// A node must not be able to make up features: only processes of the
+		// control plane announce gates that no server knows.
+		if alive && spec.Component != c.config.Component && spec.NodeName == "" {
+			view.Reporters = append(view.Reporters, reported(e))
+		}
+		if e.gate.Asked {
+			view.Instances = append(view.Instances, uses.Instance{
+				Component: spec.Component,
+				Name:      spec.Instance,
+				Version:   spec.BinaryVersion,
+				Reported:  true,
+				Enabled:   e.gate.Enabled,
+				Alive:     alive,
+				Since:     since,
+				Expected:  spec.Component == kubelet || spec.Component == c.config.Component,
+			})
+		}
+	}
+	view.Instances = append(view.Instances, c.silentKubelets(now)...)
+	slices.SortFunc(view.Reporters, func(a, b transition.Server) int { return cmp.Compare(a.ID, b.ID) })
+	return view
+}
+
+// liveServers are those that report and those that only have an identity.
+func (c *Controller) liveServers(entries map[string]entry, now time.Time) []transition.Server {
+	byID := map[string]transition.Server{}
+	for _, report := range c.reports.ofComponent(c.config.Component) {
+		if alive, _, exists := c.alive(report, now); !alive || !exists {
+			continue
+		}
+		server := transition.Server{ID: report.Spec.Instance, Reported: true, Version: report.Spec.EmulationVersion}
+		if e, ok := entries[report.Name]; ok {
+			server = reported(e)
+		}
+		byID[server.ID] = server
+	}
+	for _, key := range c.identities() {
+		if _, ok := byID[key.Name]; ok {
+			continue
+		}
+		if alive, _ := c.liveness.lease(key, now); alive {
+			byID[key.Name] = transition.Server{ID: key.Name, Starting: now.Before(c.liveness.firstSeen(key).Add(startingDelay))}
+		}
+	}
+	servers := make([]transition.Server, 0, len(byID))
+	for _, server := range byID {
+		servers = append(servers, server)
+	}
+	slices.SortFunc(servers, func(a, b transition.Server) int { return cmp.Compare(a.ID, b.ID) })
+	return servers
+}
+
+// identities are the Leases that say which servers exist.
+func (c *Controller) identities() []types.NamespacedName {
+	var keys []types.NamespacedName
+	for _, informer := range c.config.Leases {
+		for _, object := range informer.GetStore().List() {
+			if lease := asLease(object); lease != nil && c.config.IsIdentity(lease) {
+				keys = append(keys, types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name})
+			}
+		}
+	}
+	return keys
+}
+
+// serversNow are the live servers, without what they say of any feature.
+func (c *Controller) serversNow() []transition.Server {
+	return c.liveServers(nil, c.config.Clock.Now())
+}
+
+func reported(e entry) transition.Server {
+	return transition.Server{
+		ID:       e.report.Spec.Instance,
+		Reported: true,
+		Knows:    true,
+		Gate:     *e.gate,
+		Version:  e.report.Spec.EmulationVersion,
+	}
+}
+
+// alive says whether a reporting process is alive, and if not, since when this
+// server knows. exists is false for a process whose Node is gone: it leaves at
+// once.
+func (c *Controller) alive(report *v1alpha1.FeatureReport, now time.Time) (alive bool, since time.Time, exists bool) {
+	if lease := report.Spec.Liveness.Lease; lease != nil {
+		alive, since = c.liveness.lease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}, now)
+		return alive, since, true
+	}
+	if report.Spec.NodeName == "" || c.config.Nodes == nil {
+		// Nobody can tell: a report is taken for what it says until it is gone.
+		return true, time.Time{}, true
+	}
+	node, err := c.config.Nodes.Lister().Get(report.Spec.NodeName)
+	if err != nil {
+		return false, now, false
+	}
+	alive, since = c.liveness.node(node, now)
+	return alive, since, true
+}
+
+// silentKubelets are the kubelets that should exist, because their Nodes do, and
+// have not reported for longer than a start takes.
+func (c *Controller) silentKubelets(now time.Time) []uses.Instance {
+	if c.config.Nodes == nil {
+		return nil
+	}
+	// Listing from the cache cannot fail.
+	nodes, _ := c.config.Nodes.Lister().List(labels.Everything())
+	var silent []uses.Instance
+	for _, node := range nodes {
+		name := kubelet + "." + node.Name
+		if c.reports.has(name) {
+			c.liveness.arrived(name)
+			continue
+		}
+		if since := c.liveness.missing(name, now); !now.Before(since.Add(reportingDelay)) {
+			silent = append(silent, uses.Instance{
+				Component: kubelet,
+				Name:      node.Name,
+				Version:   node.Status.NodeInfo.KubeletVersion,
+				Since:     since,
+				Expected:  true,
+			})
+		}
+	}
+	return silent
+}
+
+// leads says whether this server looks after a feature: the first by rendezvous
+// hashing among the live servers that know the gate, or, when none does, among
+// all that report.
+func (c *Controller) leads(name string, servers []transition.Server) bool {
+	var knowing, reporting []string
+	for _, server := range servers {
+		if server.Reported {
+			reporting = append(reporting, server.ID)
+		}
+		if server.Knows {
+			knowing = append(knowing, server.ID)
+		}
+	}
+	if len(knowing) > 0 {
+		return leader.Of(name, knowing) == c.config.ServerID
+	}
+	return leader.Of(name, reporting) == c.config.ServerID
+}
+
+func (c *Controller) declared(name string) transition.Declared {
+	feature := c.features[name]
+	return transition.Declared{
+		OnEnable:  feature.OnEnable.Names(),
+		OnDisable: feature.OnDisable.Names(),
+		Control:   feature.Control,
+	}
+}

@@ -1,0 +1,156 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// index answers which reports list a feature without walking all reports: with
+// 10,000 processes of 50 features each, only what changed may cost. Reports in
+// it belong to the informer and are not changed. It is safe for concurrent use.
+type index struct {
+	mu       sync.RWMutex
+	reports  map[string]*v1alpha1.FeatureReport
+	features map[string]map[string]entry
+}
+
+// entry is what one report says of one feature.
+type entry struct {
+	report *v1alpha1.FeatureReport
+	gate   *v1alpha1.ReportedFeature
+}
+
+func newIndex() *index {
+	return &index{reports: map[string]*v1alpha1.FeatureReport{}, features: map[string]map[string]entry{}}
+}
+
+// set puts a report in the place of the one of the same name and returns the
+// features whose picture changed by it, sorted.
+func (x *index) set(report *v1alpha1.FeatureReport) []string {
+	return x.replace(report.Name, report)
+}
+
+// remove drops a report and returns the features whose picture changed by it.
+func (x *index) remove(name string) []string {
+	return x.replace(name, nil)
+}
+
+func (x *index) replace(name string, report *v1alpha1.FeatureReport) []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old := x.reports[name]
+	// What counts for every feature of the process changes all of them.
+	all := old == nil || report == nil || !sameProcess(&old.Spec, &report.Spec)
+	changed := map[string]bool{}
+	if old != nil {
+		for i := range old.Spec.Features {
+			gate := &old.Spec.Features[i]
+			changed[gate.Name] = true
+			delete(x.features[gate.Name], name)
+		}
+		delete(x.reports, name)
+	}
+	if report != nil {
+		x.reports[name] = report
+		for i := range report.Spec.Features {
+			gate := &report.Spec.Features[i]
+			if !all && changed[gate.Name] && *gate == *find(old, gate.Name) {
+				delete(changed, gate.Name)
+			} else {
+				changed[gate.Name] = true
+			}
+			if x.features[gate.Name] == nil {
+				x.features[gate.Name] = map[string]entry{}
+			}
+			x.features[gate.Name][name] = entry{report, gate}
+		}
+	}
+	for feature := range changed {
+		if len(x.features[feature]) == 0 {
+			delete(x.features, feature)
+		}
+	}
+	return slices.Sorted(maps.Keys(changed))
+}
+
+func sameProcess(a, b *v1alpha1.FeatureReportSpec) bool {
+	return a.BinaryVersion == b.BinaryVersion && a.EmulationVersion == b.EmulationVersion && a.NodeName == b.NodeName &&
+		(a.Liveness.Lease == nil) == (b.Liveness.Lease == nil) &&
+		(a.Liveness.Lease == nil || *a.Liveness.Lease == *b.Liveness.Lease)
+}
+
+// find returns what a report says of a feature; the report has it.
+func find(report *v1alpha1.FeatureReport, feature string) *v1alpha1.ReportedFeature {
+	for i := range report.Spec.Features {
+		if report.Spec.Features[i].Name == feature {
+			return &report.Spec.Features[i]
+		}
+	}
+	return &v1alpha1.ReportedFeature{}
+}
+
+// of returns the reports that list a feature, by report name.
+func (x *index) of(feature string) map[string]entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return maps.Clone(x.features[feature])
+}
+
+// has is true when a report is known.
+func (x *index) has(report string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.reports[report] != nil
+}
+
+// ofComponent returns the reports of a component.
+func (x *index) ofComponent(component string) []*v1alpha1.FeatureReport {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var reports []*v1alpha1.FeatureReport
+	for _, report := range x.reports {
+		if report.Spec.Component == component {
+			reports = append(reports, report)
+		}
+	}
+	return reports
+}
+
+// where returns the features listed by the reports that match, sorted.
+func (x *index) where(match func(*v1alpha1.FeatureReport) bool) []string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	found := map[string]bool{}
+	for _, report := range x.reports {
+		if match(report) {
+			for i := range report.Spec.Features {
+				found[report.Spec.Features[i].Name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// all returns every feature that a report lists, sorted.
+func (x *index) all() []string {
+	return x.where(func(*v1alpha1.FeatureReport) bool { return true })
+}

@@ -1,0 +1,186 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// maxLeaseTimeout bounds how long a Lease counts as alive without being seen to
+// change. kube-apiserver's identity Lease lasts an hour but is renewed every
+// ten seconds (pkg/controlplane/apiserver/server.go), so its own duration says
+// little about a crash.
+const maxLeaseTimeout = 40 * time.Second
+
+// liveness judges processes by when their Lease was last *seen to change*, on
+// this process's own clock, as client-go's leader election does, and nodes by
+// their Ready condition. It is safe for concurrent use.
+type liveness struct {
+	mu     sync.Mutex
+	leases map[types.NamespacedName]*observedLease
+	// lost is when a process or node was noticed to be gone; the keys are
+	// those of lostLease and lostNode.
+	lost map[string]time.Time
+}
+
+type observedLease struct {
+	renewed time.Time
+	seen    time.Time
+	first   time.Time
+	timeout time.Duration
+}
+
+func newLiveness() *liveness {
+	return &liveness{leases: map[types.NamespacedName]*observedLease{}, lost: map[string]time.Time{}}
+}
+
+// observe records that a Lease was read at now.
+func (l *liveness) observe(lease *coordinationv1.Lease, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
+	var renewed time.Time
+	if lease.Spec.RenewTime != nil {
+		renewed = lease.Spec.RenewTime.Time
+	}
+	timeout := maxLeaseTimeout
+	if seconds := lease.Spec.LeaseDurationSeconds; seconds != nil && *seconds > 0 {
+		timeout = min(timeout, time.Duration(*seconds)*time.Second)
+	}
+	old := l.leases[key]
+	switch {
+	case old == nil:
+		l.leases[key] = &observedLease{renewed: renewed, seen: now, first: now, timeout: timeout}
+	case !old.renewed.Equal(renewed):
+		old.renewed, old.seen, old.timeout = renewed, now, timeout
+	default:
+		old.timeout = timeout
+		return
+	}
+	delete(l.lost, lostLease(key))
+}
+
+// forget records that a Lease was deleted.
+func (l *liveness) forget(key types.NamespacedName, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.leases, key)
+	l.lost[lostLease(key)] = now
+}
+
+// lease says whether the process behind a Lease is alive at now, and if not,
+// since when this process knows.
+func (l *liveness) lease(key types.NamespacedName, now time.Time) (alive bool, since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if seen := l.leases[key]; seen != nil {
+		end := seen.seen.Add(seen.timeout)
+		return now.Before(end), end
+	}
+	return false, l.noticed(lostLease(key), now)
+}
+
+// firstSeen is when a Lease was first read by this process.
+func (l *liveness) firstSeen(key types.NamespacedName) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if seen := l.leases[key]; seen != nil {
+		return seen.first
+	}
+	return time.Time{}
+}
+
+// node says whether the processes of a node are alive, and if not, since when
+// this process knows.
+func (l *liveness) node(node *corev1.Node, now time.Time) (alive bool, since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ready(node) {
+		delete(l.lost, lostNode(node.Name))
+		return true, time.Time{}
+	}
+	return false, l.noticed(lostNode(node.Name), now)
+}
+
+// missing says since when this process knows that a report is missing.
+func (l *liveness) missing(report string, now time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.noticed(missingReport(report), now)
+}
+
+// arrived forgets that a report was missing.
+func (l *liveness) arrived(report string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.lost, missingReport(report))
+}
+
+// forgetNode drops what was remembered of a node that was deleted.
+func (l *liveness) forgetNode(name, kubeletReport string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.lost, lostNode(name))
+	delete(l.lost, missingReport(kubeletReport))
+}
+
+// noticed needs the lock.
+func (l *liveness) noticed(key string, now time.Time) time.Time {
+	since, ok := l.lost[key]
+	if !ok {
+		since = now
+		l.lost[key] = now
+	}
+	return since
+}
+
+func lostLease(key types.NamespacedName) string { return "lease/" + key.String() }
+func lostNode(name string) string               { return "node/" + name }
+func missingReport(name string) string          { return "report/" + name }
+
+func ready(node *corev1.Node) bool {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// lastSeen remembers a yes or no for each key, to notice when it changes. It is
+// safe for concurrent use.
+type lastSeen struct {
+	mu   sync.Mutex
+	last map[string]bool
+}
+
+func newLastSeen() *lastSeen { return &lastSeen{last: map[string]bool{}} }
+
+// changed records a value and says whether it is another one than before. The
+// first value is no change.
+func (l *lastSeen) changed(key string, value bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old, ok := l.last[key]
+	l.last[key] = value
+	return ok && old != value
+}

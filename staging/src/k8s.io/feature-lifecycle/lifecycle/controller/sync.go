@@ -1,0 +1,159 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/klog/v2"
+)
+
+// sync brings one feature one step forward: gather, decide, commit.
+func (c *Controller) sync(ctx context.Context, name string) error {
+	now := c.config.Clock.Now()
+	view := c.gather(name, now)
+	if !c.leads(name, view.Servers) {
+		c.runner.stop(name)
+		c.finder.forget(name)
+		c.led.forget(name)
+		return nil
+	}
+	feature, err := c.lister.Get(name)
+	if apierrors.IsNotFound(err) {
+		c.led.forget(name)
+		return c.announce(ctx, name, view)
+	}
+	if err != nil || feature.DeletionTimestamp != nil {
+		return err
+	}
+	decision := transition.Next(feature, view, c.config.Settings, now)
+	if decision.Delete {
+		return c.remove(ctx, feature)
+	}
+	if decision.Hold {
+		c.runner.stop(name)
+	}
+	stored, err := c.commit(ctx, feature, decision)
+	if err != nil {
+		return err
+	}
+	c.led.set(name, &stored.Status)
+	if decision.Start != "" {
+		c.start(ctx, stored, decision.Start)
+	}
+	if stored.Status.State == v1alpha1.StateOff && len(view.Declared.OnDisable) > 0 {
+		if next := c.finder.refresh(ctx, c.features[name]); next > 0 {
+			c.queue.AddAfter(name, next)
+		}
+	}
+	if decision.RequeueAfter > 0 {
+		c.queue.AddAfter(name, decision.RequeueAfter)
+	}
+	return nil
+}
+
+// announce creates the Feature of a gate that live processes know.
+func (c *Controller) announce(ctx context.Context, name string, view transition.View) error {
+	known := len(view.Reporters) > 0
+	for _, server := range view.Servers {
+		known = known || server.Knows
+	}
+	if !known {
+		return nil
+	}
+	feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: name}}
+	_, err := c.config.Client.FeaturesV1alpha1().Features(c.config.Namespace).Create(ctx, feature, metav1.CreateOptions{})
+	// Another server may have been faster; the watch brings the object.
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("announcing feature %s: %w", name, err)
+	}
+	return nil
+}
+
+func (c *Controller) remove(ctx context.Context, feature *v1alpha1.Feature) error {
+	klog.FromContext(ctx).Info("Deleting a feature that no process knows any more", "feature", klog.KObj(feature), "version", feature.Status.Version)
+	err := c.config.Client.FeaturesV1alpha1().Features(feature.Namespace).Delete(ctx, feature.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &feature.UID, ResourceVersion: &feature.ResourceVersion},
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting unknown feature %s: %w", feature.Name, err)
+	}
+	c.led.forget(feature.Name)
+	return nil
+}
+
+// commit stores the decided status if it differs from the stored one. The
+// resourceVersion of what was read goes with it, so that a decision made on an
+// old picture is refused.
+func (c *Controller) commit(ctx context.Context, feature *v1alpha1.Feature, decision transition.Decision) (*v1alpha1.Feature, error) {
+	if equality.Semantic.DeepEqual(feature.Status, decision.Status) {
+		return feature, nil
+	}
+	update := feature.DeepCopy()
+	update.Status = decision.Status
+	stored, err := c.config.Client.FeaturesV1alpha1().Features(feature.Namespace).UpdateStatus(ctx, update, metav1.UpdateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("storing the status of feature %s: %w", feature.Name, err)
+	}
+	if stored.Status.State != feature.Status.State {
+		c.finder.forget(feature.Name)
+		if t := feature.Status.Transition; t != nil && stored.Status.Transition == nil {
+			transitionSeconds.WithLabelValues(string(stored.Status.State)).Observe(c.config.Clock.Since(t.StartTime.Time).Seconds())
+		}
+		klog.FromContext(ctx).Info("Feature changed state", "feature", klog.KObj(feature), "from", feature.Status.State, "to", stored.Status.State)
+	}
+	if attempt := c.runner.attempt(feature.Name); attempt != nil && !firstTaskIs(stored, attempt) {
+		c.runner.stop(feature.Name)
+	}
+	for _, event := range decision.Events {
+		kind := corev1.EventTypeNormal
+		if event.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		c.config.Recorder.Event(stored, kind, event.Reason, event.Message)
+	}
+	return stored, nil
+}
+
+// firstTaskIs is true when an attempt is at the task that is first in line.
+func firstTaskIs(feature *v1alpha1.Feature, attempt *transition.Attempt) bool {
+	return feature.Status.Transition != nil && feature.Status.Transition.ID == attempt.TransitionID &&
+		len(feature.Status.Tasks) > 0 && feature.Status.Tasks[0].Name == attempt.Task
+}
+
+// start begins an attempt at a task. The status that says so has been stored.
+func (c *Controller) start(ctx context.Context, feature *v1alpha1.Feature, name string) {
+	declared := c.features[feature.Name]
+	for _, tasks := range [][]task.Task{declared.OnEnable, declared.OnDisable} {
+		for _, t := range tasks {
+			if t.Name == name {
+				c.runner.start(ctx, feature.Name, feature.Status.Transition.ID, t)
+				return
+			}
+		}
+	}
+}
+
+func isConflict(err error) bool { return apierrors.IsConflict(err) }

@@ -1,0 +1,183 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+type featureStatus = v1alpha1.FeatureStatus
+
+// watch hangs the controller's handlers on the informers.
+func (c *Controller) watch() error {
+	api := c.informers.Features().V1alpha1()
+	if err := c.handle(api.Features().Informer(), func(object any, _ bool) {
+		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+			_, name, _ := cache.SplitMetaNamespaceKey(key)
+			c.queue.Add(name)
+		}
+	}); err != nil {
+		return err
+	}
+	if err := c.handle(api.FeatureReports().Informer(), c.reportChanged); err != nil {
+		return err
+	}
+	for _, informer := range c.config.Leases {
+		if err := c.handle(informer, c.leaseChanged); err != nil {
+			return err
+		}
+	}
+	if c.config.Nodes == nil {
+		return nil
+	}
+	return c.handle(c.config.Nodes.Informer(), c.nodeChanged)
+}
+
+// handle calls changed for every object that comes, changes or goes.
+func (c *Controller) handle(informer cache.SharedIndexInformer, changed func(object any, gone bool)) error {
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { changed(object, false) },
+		UpdateFunc: func(_, object any) { changed(object, false) },
+		DeleteFunc: func(object any) { changed(object, true) },
+	})
+	if err != nil {
+		return fmt.Errorf("watching for the feature lifecycle: %w", err)
+	}
+	c.synced = append(c.synced, registration.HasSynced)
+	c.handlers = append(c.handlers, func() { _ = informer.RemoveEventHandler(registration) })
+	return nil
+}
+
+func (c *Controller) reportChanged(object any, gone bool) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	report, ok := object.(*v1alpha1.FeatureReport)
+	if !ok {
+		return
+	}
+	if gone {
+		c.enqueue(c.reports.remove(report.Name))
+	} else {
+		c.enqueue(c.reports.set(report))
+	}
+	if report.Spec.Component == c.config.Component {
+		c.noticeServers()
+	}
+}
+
+func (c *Controller) leaseChanged(object any, gone bool) {
+	lease := asLease(object)
+	if lease == nil {
+		return
+	}
+	now := c.config.Clock.Now()
+	key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
+	wasAlive, _ := c.liveness.lease(key, now)
+	if gone {
+		c.liveness.forget(key, now)
+	} else {
+		c.liveness.observe(lease, now)
+	}
+	if isAlive, _ := c.liveness.lease(key, now); isAlive != wasAlive {
+		c.enqueueLease(key)
+		c.noticeServers()
+	}
+}
+
+func (c *Controller) enqueueLease(key types.NamespacedName) {
+	c.enqueue(c.reports.where(func(report *v1alpha1.FeatureReport) bool {
+		lease := report.Spec.Liveness.Lease
+		return lease != nil && lease.Namespace == key.Namespace && lease.Name == key.Name
+	}))
+}
+
+func (c *Controller) nodeChanged(object any, gone bool) {
+	node := asNode(object)
+	if node == nil {
+		return
+	}
+	if gone {
+		c.liveness.forgetNode(node.Name, kubelet+"."+node.Name)
+		c.enqueueNode(node.Name)
+		return
+	}
+	if c.nodes.changed(node.Name, ready(node)) {
+		c.enqueueNode(node.Name)
+	}
+}
+
+func (c *Controller) enqueueNode(name string) {
+	c.enqueue(c.reports.where(func(report *v1alpha1.FeatureReport) bool {
+		return report.Spec.Liveness.Lease == nil && report.Spec.NodeName == name
+	}))
+}
+
+// noticeServers looks at every feature when the set of live servers changed:
+// leadership may have moved.
+func (c *Controller) noticeServers() {
+	var ids []string
+	for _, server := range c.serversNow() {
+		id := server.ID
+		if server.Starting {
+			id += " (starting)"
+		}
+		if !server.Reported {
+			id += " (silent)"
+		}
+		ids = append(ids, id+"@"+server.Version)
+	}
+	servers := strings.Join(ids, ",")
+	c.mu.Lock()
+	changed := servers != c.servers
+	c.servers = servers
+	c.mu.Unlock()
+	if changed {
+		c.enqueueEverything()
+	}
+}
+
+// noticeProcesses looks at the features of processes whose Lease has expired
+// unannounced, and at all when a kubelet has been silent for too long.
+func (c *Controller) noticeProcesses() {
+	now := c.config.Clock.Now()
+	for _, informer := range c.config.Leases {
+		for _, object := range informer.GetStore().List() {
+			lease := asLease(object)
+			if lease == nil {
+				continue
+			}
+			key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
+			if alive, _ := c.liveness.lease(key, now); c.processes.changed(key.String(), alive) {
+				c.enqueueLease(key)
+			}
+		}
+	}
+	silent := len(c.silentKubelets(now))
+	c.mu.Lock()
+	changed := silent != c.silent
+	c.silent = silent
+	c.mu.Unlock()
+	if changed {
+		c.enqueueEverything()
+	}
+}
