@@ -62,13 +62,18 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 		if alive && spec.Component != c.config.Component && spec.NodeName == "" {
 			view.Reporters = append(view.Reporters, reported(e))
 		}
-		if e.gate.Asked {
+		if e.gate.Asked || e.gate.Explicit {
+			potential := !e.gate.Asked
+			if potential && alive {
+				since = e.since
+			}
 			view.Instances = append(view.Instances, uses.Instance{
 				Component: spec.Component,
 				Name:      spec.Instance,
 				Version:   spec.BinaryVersion,
 				Reported:  true,
 				Enabled:   e.gate.Enabled,
+				Potential: potential,
 				Alive:     alive,
 				Since:     since,
 				Expected:  spec.Component == kubelet || spec.Component == c.config.Component,

@@ -20,6 +20,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
@@ -37,6 +38,8 @@ type index struct {
 type entry struct {
 	report *v1alpha1.FeatureReport
 	gate   *v1alpha1.ReportedFeature
+	// since is when the report was first seen to say this.
+	since time.Time
 }
 
 func newIndex() *index {
@@ -45,26 +48,28 @@ func newIndex() *index {
 
 // set puts a report in the place of the one of the same name and returns the
 // features whose picture changed by it, sorted.
-func (x *index) set(report *v1alpha1.FeatureReport) []string {
-	return x.replace(report.Name, report)
+func (x *index) set(report *v1alpha1.FeatureReport, now time.Time) []string {
+	return x.replace(report.Name, report, now)
 }
 
 // remove drops a report and returns the features whose picture changed by it.
 func (x *index) remove(name string) []string {
-	return x.replace(name, nil)
+	return x.replace(name, nil, time.Time{})
 }
 
-func (x *index) replace(name string, report *v1alpha1.FeatureReport) []string {
+func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Time) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	old := x.reports[name]
 	// What counts for every feature of the process changes all of them.
 	all := old == nil || report == nil || !sameProcess(&old.Spec, &report.Spec)
 	changed := map[string]bool{}
+	before := map[string]entry{}
 	if old != nil {
 		for i := range old.Spec.Features {
 			gate := &old.Spec.Features[i]
 			changed[gate.Name] = true
+			before[gate.Name] = x.features[gate.Name][name]
 			delete(x.features[gate.Name], name)
 		}
 		delete(x.reports, name)
@@ -73,7 +78,12 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport) []string {
 		x.reports[name] = report
 		for i := range report.Spec.Features {
 			gate := &report.Spec.Features[i]
-			if !all && changed[gate.Name] && *gate == *find(old, gate.Name) {
+			since := now
+			same := changed[gate.Name] && *gate == *before[gate.Name].gate
+			if same {
+				since = before[gate.Name].since
+			}
+			if same && !all {
 				delete(changed, gate.Name)
 			} else {
 				changed[gate.Name] = true
@@ -81,7 +91,7 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport) []string {
 			if x.features[gate.Name] == nil {
 				x.features[gate.Name] = map[string]entry{}
 			}
-			x.features[gate.Name][name] = entry{report, gate}
+			x.features[gate.Name][name] = entry{report, gate, since}
 		}
 	}
 	for feature := range changed {
@@ -96,16 +106,6 @@ func sameProcess(a, b *v1alpha1.FeatureReportSpec) bool {
 	return a.BinaryVersion == b.BinaryVersion && a.EmulationVersion == b.EmulationVersion && a.NodeName == b.NodeName &&
 		(a.Liveness.Lease == nil) == (b.Liveness.Lease == nil) &&
 		(a.Liveness.Lease == nil || *a.Liveness.Lease == *b.Liveness.Lease)
-}
-
-// find returns what a report says of a feature; the report has it.
-func find(report *v1alpha1.FeatureReport, feature string) *v1alpha1.ReportedFeature {
-	for i := range report.Spec.Features {
-		if report.Spec.Features[i].Name == feature {
-			return &report.Spec.Features[i]
-		}
-	}
-	return &v1alpha1.ReportedFeature{}
 }
 
 // of returns the reports that list a feature, by report name.

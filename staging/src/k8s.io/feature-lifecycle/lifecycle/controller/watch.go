@@ -78,7 +78,7 @@ func (c *Controller) reportChanged(object any, gone bool) {
 	if gone {
 		c.enqueue(c.reports.remove(report.Name))
 	} else {
-		c.enqueue(c.reports.set(report))
+		c.enqueue(c.reports.set(report, c.config.Clock.Now()))
 	}
 	if report.Spec.Component == c.config.Component {
 		c.noticeServers()

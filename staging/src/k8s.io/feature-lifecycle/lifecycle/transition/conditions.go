@@ -33,7 +33,7 @@ func (s *step) describeUses() {
 	}
 	s.Status.Uses = uses.Aggregate(s.view.Instances, s.settings.Settings, s.now)
 	for _, i := range s.view.Instances {
-		if !i.Alive && i.Reported && s.now.Before(i.Since.Add(s.settings.Grace)) {
+		if !i.Alive && i.Reported && !i.Potential && s.now.Before(i.Since.Add(s.settings.Grace)) {
 			s.lookAgainAt(i.Since.Add(s.settings.Grace))
 		}
 	}
@@ -76,7 +76,7 @@ func (s *step) describeUsesMatch() {
 	case len(missing) > 0:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionUnknown, v1alpha1.ReasonUsersUnknown,
 			fmt.Sprintf("%d processes should report and have not: %s; they may be older than this system, or not allowed to write FeatureReports", len(missing), list("", missing)))
-	case len(s.view.Instances) == 0:
+	case len(s.Status.Uses) == 0:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonNoUsers, "no process has asked for the gate")
 	default:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonAllUsersMatch, fmt.Sprintf("all live users have the feature %s", onOff(goal)))

@@ -149,7 +149,7 @@ type Settings struct {
 // DefaultSettings are documented in the flags of kube-apiserver.
 func DefaultSettings() Settings {
 	return Settings{
-		Settings:          uses.Settings{Grace: 5 * time.Minute},
+		Settings:          uses.Settings{Grace: 5 * time.Minute, ReportPeriod: 70 * time.Second},
 		Settle:            10 * time.Second,
 		MinBackoff:        time.Second,
 		MaxBackoff:        time.Minute,

@@ -79,7 +79,12 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 	}
 	wait := uses.Waiting(s.view.Instances, goal, start, s.settings.Settings, s.now)
 	holding := len(wait.Opposing) + len(wait.Missing)
-	task.Total = int64(len(s.view.Instances))
+	task.Total = int64(holding)
+	for _, i := range s.view.Instances {
+		if !i.Potential && i.Reported && i.Enabled == goal {
+			task.Total++
+		}
+	}
 	task.Done = task.Total - int64(holding)
 	if !wait.Over() {
 		task.LastAttemptTime = nil

@@ -44,10 +44,15 @@ type Instance struct {
 	Reported bool
 	// Enabled is the value found; without meaning when Reported is false.
 	Enabled bool
+	// Potential is true for a process that has the value set explicitly and has
+	// not asked for it: no user, but it may have become one since its last
+	// report.
+	Potential bool
 	// Alive is true while the process shows signs of life.
 	Alive bool
 	// Since is when the observer noticed that the process is not alive, or,
-	// when Reported is false, that its report is missing. Unset otherwise.
+	// when Reported is false, that its report is missing, or, when Potential is
+	// true, that it has this value. Unset otherwise.
 	Since time.Time
 	// Expected is true for components of which the cluster knows how many
 	// there should be.
@@ -62,6 +67,9 @@ type Settings struct {
 	// RequireFullCoverage lets instances that never reported hold a transition
 	// without end.
 	RequireFullCoverage bool
+	// ReportPeriod is how late a process may report that it asked for a
+	// feature. So long a potential user holds a transition.
+	ReportPeriod time.Duration
 }
 
 // stale says whether an instance is given up: it has been away for the grace
@@ -79,6 +87,9 @@ func Aggregate(instances []Instance, settings Settings, now time.Time) []v1alpha
 	}
 	rows := map[key]*v1alpha1.FeatureUse{}
 	for _, i := range sorted(instances) {
+		if i.Potential {
+			continue
+		}
 		k := key{i.Component, i.Version, "unknown"}
 		if i.Reported {
 			k.value = map[bool]string{true: "on", false: "off"}[i.Enabled]
@@ -161,6 +172,11 @@ func Waiting(instances []Instance, wanted bool, start time.Time, settings Settin
 				until(end)
 			}
 		case i.Enabled == wanted:
+		case i.Potential:
+			if end := later(i.Since, start).Add(settings.ReportPeriod); i.Alive && now.Before(end) {
+				wait.Opposing = append(wait.Opposing, name)
+				until(end)
+			}
 		case i.Alive:
 			wait.Opposing = append(wait.Opposing, name)
 		case !settings.stale(i, now):
@@ -176,7 +192,7 @@ func Waiting(instances []Instance, wanted bool, start time.Time, settings Settin
 func Differing(instances []Instance, value bool) []string {
 	var names []string
 	for _, i := range sorted(instances) {
-		if i.Reported && i.Alive && i.Enabled != value {
+		if i.Reported && !i.Potential && i.Alive && i.Enabled != value {
 			names = append(names, i.Component+"/"+i.Name)
 		}
 	}

@@ -1,0 +1,113 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package featuregate
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/component-base/featuregate"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// Observation is what the layer knows of one feature.
+type Observation struct {
+	// Name is the gate's exact name.
+	Name string
+	// Enabled is its value now.
+	Enabled bool
+	// Asked is true once Enabled was called for it.
+	Asked bool
+	// Explicit is true when the value was set rather than derived from the
+	// default or from AllAlpha and AllBeta.
+	Explicit bool
+	// Stage, Default and LockedToDefault are its specification at the
+	// emulation version.
+	Stage           v1alpha1.FeatureStage
+	Default         bool
+	LockedToDefault bool
+}
+
+// stages are upstream's pre-releases, which are values of an unexported type.
+var stages = map[string]v1alpha1.FeatureStage{
+	string(featuregate.PreAlpha):   v1alpha1.StagePreAlpha,
+	string(featuregate.Alpha):      v1alpha1.StageAlpha,
+	string(featuregate.Beta):       v1alpha1.StageBeta,
+	string(featuregate.GA):         v1alpha1.StageGA,
+	string(featuregate.Deprecated): v1alpha1.StageDeprecated,
+}
+
+// Observations returns what is known of every feature that exists at the
+// emulation version, sorted by name. AllAlpha and AllBeta are switches for
+// features and none themselves, and are left out.
+func (g *Gate) Observations() []Observation {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	specs := g.inner.GetAll()
+	values := *g.values.Load()
+	result := make([]Observation, 0, len(specs))
+	for key, spec := range specs {
+		v := values[key]
+		if v == nil || key == "AllAlpha" || key == "AllBeta" {
+			continue
+		}
+		result = append(result, Observation{
+			Name:            string(key),
+			Enabled:         v.enabled,
+			Asked:           v.asked.Load(),
+			Explicit:        g.inner.ExplicitlySet(key),
+			Stage:           stages[string(spec.PreRelease)],
+			Default:         spec.Default,
+			LockedToDefault: spec.LockToDefault,
+		})
+	}
+	slices.SortFunc(result, func(a, b Observation) int { return cmp.Compare(a.Name, b.Name) })
+	return result
+}
+
+// News receives a signal when a feature was asked for the first time or a value
+// changed since the last signal was taken. It is meant for one receiver.
+func (g *Gate) News() <-chan struct{} { return g.news }
+
+// OnFinal calls f once when the values are final, at once if they are already.
+func (g *Gate) OnFinal(f func()) {
+	g.mu.Lock()
+	if !g.final {
+		g.onFinal = append(g.onFinal, f)
+		g.mu.Unlock()
+		return
+	}
+	g.mu.Unlock()
+	f()
+}
+
+// Finalize declares the values final. Binaries that call AddMetrics need not.
+// Calling it again does nothing.
+func (g *Gate) Finalize() {
+	g.mu.Lock()
+	if g.final {
+		g.mu.Unlock()
+		return
+	}
+	g.final = true
+	hooks := g.onFinal
+	g.onFinal = nil
+	g.mu.Unlock()
+	for _, f := range hooks {
+		f()
+	}
+}

@@ -1,0 +1,92 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package report
+
+import (
+	"context"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// LeaseDuration is how long others take the process for alive after the
+	// Lease was seen to change.
+	LeaseDuration = 40 * time.Second
+	// renewPeriod leaves room for three failures.
+	renewPeriod = 10 * time.Second
+)
+
+// renewLease keeps the reporter's own Lease until the context ends.
+func (r *Reporter) renewLease(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	var complained bool
+	for {
+		wait := renewPeriod
+		if err := r.renewOnce(ctx); err != nil && ctx.Err() == nil {
+			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+				// A server without this system has neither the namespace nor the
+				// permission.
+				wait = time.Minute
+			}
+			if !complained {
+				logger.Info("Renewing the Lease of the feature report failed; trying again", "lease", klog.KRef(r.config.LeaseNamespace, r.name), "err", err)
+			}
+			complained = true
+		} else {
+			complained = false
+		}
+		timer := r.config.Clock.NewTimer(wait + jitter(wait/20))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C():
+		}
+	}
+}
+
+func (r *Reporter) renewOnce(ctx context.Context) error {
+	client := r.config.Kube.CoordinationV1().Leases(r.config.LeaseNamespace)
+	now := metav1.NewMicroTime(r.config.Clock.Now())
+	lease, err := client.Get(ctx, r.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = client.Create(ctx, &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.config.LeaseNamespace, Name: r.name},
+			Spec: coordinationv1.LeaseSpec{
+				HolderIdentity:       ptr.To(r.name),
+				LeaseDurationSeconds: ptr.To(int32(LeaseDuration / time.Second)),
+				AcquireTime:          &now,
+				RenewTime:            &now,
+			},
+		}, metav1.CreateOptions{})
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	lease = lease.DeepCopy()
+	lease.Spec.HolderIdentity = ptr.To(r.name)
+	lease.Spec.LeaseDurationSeconds = ptr.To(int32(LeaseDuration / time.Second))
+	lease.Spec.RenewTime = &now
+	_, err = client.Update(ctx, lease, metav1.UpdateOptions{})
+	return err
+}

@@ -1,0 +1,409 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package report tells the cluster which features a process asked for and what
+// it found: one FeatureReport for each process, written once the values are
+// final and again only when something changed. Binaries start a Reporter beside
+// their own work; nothing in here can fail the process or delay it.
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/kubernetes"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// Period is the least time between two writes of one process, unless a
+	// value changed.
+	Period = time.Minute
+	// startJitter spreads the first reports of processes that start together.
+	startJitter = 2 * time.Second
+	// minBackoff and maxBackoff bound the pause after a failed write; it
+	// doubles, with jitter.
+	minBackoff, maxBackoff = time.Second, time.Minute
+	// patience is the longest pause while the server has no such API or does
+	// not allow reports: an older server, say.
+	patience = 10 * time.Minute
+	// checkPeriod is how often a process looks whether its report is still
+	// there.
+	checkPeriod = 10 * time.Minute
+	// removeTimeout bounds the removal of the report when the process ends.
+	removeTimeout = 3 * time.Second
+	// nodePatience is how long a report waits for its Node to exist before it
+	// is written without an owner.
+	nodePatience = time.Minute
+)
+
+// Source is what a reporter observes; *featuregate.Gate is one.
+type Source interface {
+	Observations() []featuregate.Observation
+	News() <-chan struct{}
+	EmulationVersion() *utilversion.Version
+}
+
+// Config is what a reporter needs.
+type Config struct {
+	// Namespace is where the report goes: kube-system for Kubernetes' own
+	// processes.
+	Namespace string
+	// Component and Instance identify the process; the report is named
+	// <component>.<instance>.
+	Component, Instance string
+	// NodeName is the node of a node component. The report then belongs to the
+	// Node, goes when it goes, and the process counts as alive while the Node
+	// is Ready.
+	NodeName string
+	// BinaryVersion is the version of the binary, for example v1.36.3.
+	BinaryVersion string
+	// ListAll reports every gate that the process knows: for servers.
+	ListAll bool
+	// Lease names a Lease that the process renews anyhow.
+	Lease *v1alpha1.LeaseReference
+	// LeaseNamespace is where the reporter renews a small Lease of its own, for
+	// processes with neither NodeName nor Lease.
+	LeaseNamespace string
+	// Source is the process's feature gate.
+	Source Source
+	// Features writes the report.
+	Features versioned.Interface
+	// Kube reads the Node and renews the Lease.
+	Kube kubernetes.Interface
+	// Clock is the time; nil means the real one.
+	Clock clock.WithTicker
+}
+
+// Reporter keeps the report of one process.
+type Reporter struct {
+	config Config
+	name   string
+	// started is closed once the first report was written.
+	started chan struct{}
+
+	// What follows is used by Run alone.
+
+	// stored is the report as the server returned it last.
+	stored *v1alpha1.FeatureReport
+	// written is what was written last, nil before.
+	written *v1alpha1.FeatureReportSpec
+	// lastWrite is when that was; lastCheck is when the report was last known
+	// to be there.
+	lastWrite, lastCheck time.Time
+	failures             int
+	// complained is the state of the server that was logged last.
+	complained string
+	begun      time.Time
+}
+
+// New makes a reporter.
+func New(config Config) (*Reporter, error) {
+	if config.Namespace == "" || config.Component == "" || config.Instance == "" {
+		return nil, errors.New("reporter needs Namespace, Component and Instance")
+	}
+	if config.Source == nil || config.Features == nil || config.Kube == nil {
+		return nil, fmt.Errorf("reporter of %s.%s needs Source, Features and Kube", config.Component, config.Instance)
+	}
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	return &Reporter{config: config, name: config.Component + "." + config.Instance, started: make(chan struct{})}, nil
+}
+
+// Started is closed once the first report has been written.
+func (r *Reporter) Started() <-chan struct{} { return r.started }
+
+// Run keeps the report until the context ends. It leaves the report in place;
+// Remove takes it away when the process ends in order.
+func (r *Reporter) Run(ctx context.Context) {
+	if r.config.LeaseNamespace != "" && r.config.Lease == nil && r.config.NodeName == "" {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			r.renewLease(ctx)
+		}()
+		defer func() { <-done }()
+	}
+	r.begun = r.config.Clock.Now()
+	wait := jitter(startJitter)
+	if r.config.ListAll {
+		// Servers are few, and others wait for what they configure.
+		wait = 0
+	}
+	for {
+		timer := r.config.Clock.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-r.config.Source.News():
+			timer.Stop()
+		case <-timer.C():
+		}
+		wait = r.step(ctx)
+	}
+}
+
+// step writes the report if that is due and returns when to look again.
+func (r *Reporter) step(ctx context.Context) time.Duration {
+	now := r.config.Clock.Now()
+	spec := r.observe()
+	urgency := compare(r.written, spec)
+	if urgency == unchanged {
+		next := r.lastCheck.Add(checkPeriod)
+		if now.Before(next) {
+			return next.Sub(now) + jitter(checkPeriod/10)
+		}
+		return r.outcome(ctx, r.check(ctx))
+	}
+	if at := due(urgency, r.lastWrite, Period); r.written != nil && now.Before(at) {
+		return at.Sub(now)
+	}
+	if r.failures > 0 && urgency != immediate {
+		// A server in trouble is not helped by news.
+		if at := r.lastWrite.Add(r.backoff(maxBackoff)); now.Before(at) {
+			return at.Sub(now)
+		}
+	}
+	owner, err := r.owner(ctx)
+	if err != nil {
+		return r.outcome(ctx, err)
+	}
+	err = r.write(ctx, spec, owner)
+	r.lastWrite = r.config.Clock.Now()
+	if err == nil {
+		r.written = spec
+		r.lastCheck = r.lastWrite
+		select {
+		case <-r.started:
+		default:
+			close(r.started)
+		}
+	}
+	return r.outcome(ctx, err)
+}
+
+// outcome logs what changed in the server's answers and returns the pause.
+func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
+	logger := klog.FromContext(ctx).WithValues("featureReport", klog.KRef(r.config.Namespace, r.name))
+	if err == nil {
+		if r.complained != "" {
+			logger.Info("Reporting feature gates again")
+		}
+		r.failures, r.complained = 0, ""
+		// News wakes the loop earlier.
+		return checkPeriod + jitter(checkPeriod/10)
+	}
+	if ctx.Err() != nil {
+		return 0
+	}
+	r.failures++
+	state, most := "failing", maxBackoff
+	switch {
+	case errors.Is(err, errNoNode):
+		return 2*time.Second + jitter(time.Second)
+	case apierrors.IsNotFound(err):
+		state, most = "missing", patience
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		state, most = "forbidden", patience
+	}
+	if state != r.complained {
+		r.complained = state
+		switch state {
+		case "missing":
+			logger.Info("Not reporting feature gates: the server does not have the API features.k8s.io/v1alpha1; looking again from time to time")
+		case "forbidden":
+			logger.Info("Not reporting feature gates: the server does not allow it; trying again from time to time", "err", err)
+		default:
+			logger.Info("Reporting feature gates failed; trying again", "err", err)
+		}
+	}
+	if delay, ok := apierrors.SuggestsClientDelay(err); ok {
+		return time.Duration(delay)*time.Second + jitter(time.Second)
+	}
+	return r.backoff(most)
+}
+
+func (r *Reporter) backoff(most time.Duration) time.Duration {
+	pause := minBackoff
+	for range min(r.failures, 20) - 1 {
+		if pause *= 2; pause >= most {
+			pause = most
+			break
+		}
+	}
+	return pause + jitter(pause/2)
+}
+
+// observe builds the report as it should be now.
+func (r *Reporter) observe() *v1alpha1.FeatureReportSpec {
+	spec := &v1alpha1.FeatureReportSpec{
+		Component:     r.config.Component,
+		Instance:      r.config.Instance,
+		NodeName:      r.config.NodeName,
+		BinaryVersion: r.config.BinaryVersion,
+		Features:      features(r.config.Source.Observations(), r.config.ListAll),
+		Liveness:      v1alpha1.ReportLiveness{Lease: r.lease()},
+	}
+	if v := r.config.Source.EmulationVersion(); v != nil {
+		spec.EmulationVersion = fmt.Sprintf("%d.%d", v.Major(), v.Minor())
+	}
+	return spec
+}
+
+func (r *Reporter) lease() *v1alpha1.LeaseReference {
+	switch {
+	case r.config.Lease != nil:
+		return r.config.Lease
+	case r.config.NodeName == "" && r.config.LeaseNamespace != "":
+		return &v1alpha1.LeaseReference{Namespace: r.config.LeaseNamespace, Name: r.name}
+	default:
+		return nil
+	}
+}
+
+// check looks whether the report is still there and writes it again if not.
+func (r *Reporter) check(ctx context.Context) error {
+	// Served from the server's cache: thousands of processes ask this.
+	current, err := r.config.Features.FeaturesV1alpha1().FeatureReports(r.config.Namespace).Get(ctx, r.name, metav1.GetOptions{ResourceVersion: "0"})
+	r.lastCheck = r.config.Clock.Now()
+	if apierrors.IsNotFound(err) {
+		r.stored = nil
+		owner, err := r.owner(ctx)
+		if err != nil {
+			return err
+		}
+		return r.write(ctx, r.written, owner)
+	}
+	if err != nil {
+		return err
+	}
+	if r.config.NodeName != "" && len(current.OwnerReferences) == 0 {
+		owner, err := r.owner(ctx)
+		if err != nil || owner == nil {
+			return err
+		}
+		return r.write(ctx, r.written, owner)
+	}
+	return nil
+}
+
+// write creates the report or replaces its spec, whatever is there.
+func (r *Reporter) write(ctx context.Context, spec *v1alpha1.FeatureReportSpec, owner *metav1.OwnerReference) error {
+	client := r.config.Features.FeaturesV1alpha1().FeatureReports(r.config.Namespace)
+	// A conflict means that somebody changed the object since it was read.
+	for range 5 {
+		report := &v1alpha1.FeatureReport{ObjectMeta: metav1.ObjectMeta{Namespace: r.config.Namespace, Name: r.name}}
+		if r.stored != nil {
+			report = r.stored.DeepCopy()
+		}
+		username := report.Spec.Username
+		report.Spec = *spec.DeepCopy()
+		report.Spec.Username = username
+		if owner != nil {
+			report.OwnerReferences = []metav1.OwnerReference{*owner}
+		}
+		var err error
+		if r.stored == nil {
+			report, err = client.Create(ctx, report, metav1.CreateOptions{})
+		} else {
+			report, err = client.Update(ctx, report, metav1.UpdateOptions{})
+		}
+		switch {
+		case err == nil:
+			r.stored = report
+			return nil
+		case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
+			// An earlier process of this instance left its report, or somebody
+			// else wrote metadata.
+			if r.stored, err = client.Get(ctx, r.name, metav1.GetOptions{}); err != nil {
+				r.stored = nil
+				if !apierrors.IsNotFound(err) {
+					return err
+				}
+			}
+		case apierrors.IsNotFound(err) && r.stored != nil:
+			r.stored = nil
+		default:
+			return err
+		}
+	}
+	return fmt.Errorf("report %s keeps being changed by somebody else", r.name)
+}
+
+// errNoNode: the Node of a node component does not exist yet.
+var errNoNode = errors.New("node does not exist yet")
+
+// owner returns the reference that makes the report go with its Node. It is nil
+// for processes without a node and for nodes that do not appear.
+func (r *Reporter) owner(ctx context.Context) (*metav1.OwnerReference, error) {
+	if r.config.NodeName == "" {
+		return nil, nil
+	}
+	node, err := r.config.Kube.CoreV1().Nodes().Get(ctx, r.config.NodeName, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		return &metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, nil
+	case apierrors.IsNotFound(err):
+		if r.config.Clock.Since(r.begun) < nodePatience {
+			return nil, errNoNode
+		}
+		return nil, nil
+	case apierrors.IsForbidden(err):
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("reading node %s: %w", r.config.NodeName, err)
+	}
+}
+
+// Remove takes the report and the reporter's own Lease away, in bounded time.
+// Call it when the process ends in order.
+func (r *Reporter) Remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+	defer cancel()
+	err := r.config.Features.FeaturesV1alpha1().FeatureReports(r.config.Namespace).Delete(ctx, r.name, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		err = nil
+	}
+	if lease := r.lease(); lease != nil && r.config.Lease == nil {
+		leaseErr := r.config.Kube.CoordinationV1().Leases(lease.Namespace).Delete(ctx, lease.Name, metav1.DeleteOptions{})
+		if leaseErr != nil && !apierrors.IsNotFound(leaseErr) {
+			err = errors.Join(err, leaseErr)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("removing feature report %s/%s: %w", r.config.Namespace, r.name, err)
+	}
+	return nil
+}
+
+func jitter(most time.Duration) time.Duration {
+	if most <= 0 {
+		return 0
+	}
+	return rand.N(most)
+}
