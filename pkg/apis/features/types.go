@@ -1,0 +1,447 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package features
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// Feature says what one feature gate is set to and what state the cluster is
+// really in. Its name is the gate's exact name. Features of Kubernetes live in
+// the namespace kube-system; third parties use their own namespace.
+type Feature struct {
+	metav1.TypeMeta
+	// Standard object's metadata.
+	// More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
+	metav1.ObjectMeta
+
+	// spec is what people ask for.
+	Spec FeatureSpec
+
+	// status is what the server flow found and does. Only the server flow
+	// writes it.
+	Status FeatureStatus
+}
+
+// FeatureSpec is what people ask for.
+type FeatureSpec struct {
+	// enabled is the value requested through the API. Only features that
+	// kube-apiserver lists in --dynamic-features accept it; for all others
+	// the value comes from the command line, and a request is refused with
+	// the flag to set.
+	Enabled *bool
+
+	// rollout limits the requested value to a share of the instances.
+	Rollout *FeatureRollout
+
+	// paused holds the feature where it is: no transition starts and no task
+	// runs until it is false again.
+	Paused bool
+}
+
+// FeatureRollout is a canary: which instances take the requested value.
+type FeatureRollout struct {
+	// percent of the instances that take the requested value, 0 to 100. An
+	// instance is chosen by a stable hash of instance and feature, so that
+	// growing the percentage never takes the value away from an instance.
+	// Unset means 100.
+	Percent *int32
+
+	// components limits the rollout to these components, for example
+	// kube-scheduler. Empty means all.
+	Components []string
+}
+
+// FeatureStage is the maturity of a feature gate at the effective version.
+type FeatureStage string
+
+const (
+	// StageAlpha is a gate that is off by default and may vanish.
+	StageAlpha FeatureStage = "Alpha"
+	// StageBeta is a gate whose feature is tested and may still change.
+	StageBeta FeatureStage = "Beta"
+	// StageGA is a gate whose feature is stable.
+	StageGA FeatureStage = "GA"
+	// StageDeprecated is a gate whose feature is on its way out.
+	StageDeprecated FeatureStage = "Deprecated"
+	// StagePreAlpha is a gate that the binary knows but the effective version
+	// does not have yet.
+	StagePreAlpha FeatureStage = "PreAlpha"
+)
+
+// FeatureState is what the cluster really is with respect to a feature.
+type FeatureState string
+
+const (
+	// StateOn means that every user has the feature on and every task of
+	// turning it on is done.
+	StateOn FeatureState = "On"
+	// StateOff means that every user has the feature off and every task of
+	// turning it off is done.
+	StateOff FeatureState = "Off"
+	// StateTurningOn means that tasks are left before the feature is On.
+	StateTurningOn FeatureState = "TurningOn"
+	// StateTurningOff means that tasks are left before the feature is Off.
+	StateTurningOff FeatureState = "TurningOff"
+	// StateUpgrading means that what is stored for the feature is being moved
+	// to the form of a higher minor version.
+	StateUpgrading FeatureState = "Upgrading"
+	// StateDowngrading means that what is stored for the feature is being
+	// moved to the form of a lower minor version.
+	StateDowngrading FeatureState = "Downgrading"
+)
+
+// FeatureValueSource is where a configured value comes from.
+type FeatureValueSource string
+
+const (
+	// SourceDefault is the gate's own default at the effective version.
+	SourceDefault FeatureValueSource = "Default"
+	// SourceCommandLine is --feature-gates of kube-apiserver, or its AllAlpha
+	// and AllBeta.
+	SourceCommandLine FeatureValueSource = "CommandLine"
+	// SourceAPI is spec.enabled.
+	SourceAPI FeatureValueSource = "API"
+)
+
+// FeatureControl is who decides the value that a binary uses.
+type FeatureControl string
+
+const (
+	// ControlLocal means each binary's own command line.
+	ControlLocal FeatureControl = "Local"
+	// ControlCentral means that other binaries read the value here when they
+	// start.
+	ControlCentral FeatureControl = "Central"
+	// ControlDynamic means that the value may change while binaries run.
+	ControlDynamic FeatureControl = "Dynamic"
+)
+
+// FeatureStatus is what the server flow found and does.
+type FeatureStatus struct {
+	// stage is the gate's maturity at the effective version.
+	Stage FeatureStage
+
+	// default is the gate's value when nobody sets it.
+	Default *bool
+
+	// lockedToDefault is true when the gate refuses any other value.
+	LockedToDefault bool
+
+	// configured is the value that all live apiservers agree on. It keeps the
+	// last agreed value while they do not (condition Consistent).
+	Configured *FeatureConfiguration
+
+	// control is who decides the value that a binary uses.
+	Control FeatureControl
+
+	// state is what the cluster really is. It becomes On or Off only after the
+	// last task of a transition is done.
+	State FeatureState
+
+	// stateSince is when state last changed.
+	StateSince *metav1.Time
+
+	// version is the minor version whose representation is stored, for
+	// example 1.36.
+	Version string
+
+	// transition is the transition under way, if any.
+	Transition *FeatureTransition
+
+	// tasks is what is left of the transition, in order; the first is being
+	// worked on. A finished task is removed.
+	Tasks []FeatureTask
+
+	// uses says who found which value, aggregated by component, version and
+	// value. It is cleared when a transition begins.
+	Uses []FeatureUse
+
+	// conditions: Consistent, UsesMatch, Clean, Progressing, UpgradeSafe,
+	// DowngradeSafe and Known. Each reason names a cause, each message names
+	// the next step.
+	Conditions []metav1.Condition
+}
+
+// FeatureConfiguration is a desired value and where it comes from.
+type FeatureConfiguration struct {
+	// value is the desired value.
+	Value bool
+	// source is where the value comes from.
+	Source FeatureValueSource
+}
+
+// FeatureTransition is one change of state, from its first task to its last.
+type FeatureTransition struct {
+	// id identifies the transition; a new one is made for each.
+	ID string
+	// startTime is when the transition was written.
+	StartTime metav1.MicroTime
+	// reason is why the transition began: Configuration, Clean or Version.
+	Reason FeatureTransitionReason
+	// fromVersion is the minor version whose representation was stored when a
+	// version transition began.
+	FromVersion string
+	// toVersion is the minor version that a version transition leads to.
+	ToVersion string
+}
+
+// FeatureTransitionReason is why a transition began.
+type FeatureTransitionReason string
+
+const (
+	// TransitionConfiguration means that the configured value and the state
+	// differed.
+	TransitionConfiguration FeatureTransitionReason = "Configuration"
+	// TransitionClean means that somebody asked for leftovers to be removed
+	// through the clean subresource.
+	TransitionClean FeatureTransitionReason = "Clean"
+	// TransitionVersion means that the cluster's version and the stored
+	// version differed.
+	TransitionVersion FeatureTransitionReason = "Version"
+)
+
+// TaskWaitForUses is the name of the task that every transition begins with:
+// it ends when no live user reports the value that the transition leaves.
+const TaskWaitForUses = "WaitForUses"
+
+// FeatureTask is one step of a transition.
+type FeatureTask struct {
+	// name identifies the task among those of the feature. A server that does
+	// not know the name leaves the task alone and says so.
+	Name string
+	// message says what the task is doing or waiting for.
+	Message string
+	// done is how many objects are finished.
+	Done int64
+	// total is how many objects the task has to look after, as far as known.
+	Total int64
+	// attempts is how often the task was tried and did not finish.
+	Attempts int32
+	// lastAttemptTime is when the last attempt began.
+	LastAttemptTime *metav1.MicroTime
+}
+
+// FeatureUse says how many instances of a component found which value.
+type FeatureUse struct {
+	// component is the reporting component, for example kubelet.
+	Component string
+	// version is the component's binary version.
+	Version string
+	// enabled is the value that these instances found. It is unset for
+	// instances that should exist and did not report: what they use is not
+	// known.
+	Enabled *bool
+	// count is how many live instances found this value.
+	Count int32
+	// expected is how many instances of this component and version should
+	// report, as far as the cluster can know it: from Nodes and apiserver
+	// identities.
+	Expected int32
+	// stale is how many more instances reported this value and cannot be
+	// reached any more.
+	Stale int32
+	// examples names some of the instances, at most 5.
+	Examples []string
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// FeatureList is a list of features.
+type FeatureList struct {
+	metav1.TypeMeta
+	// Standard list metadata.
+	metav1.ListMeta
+
+	// items is the list of features.
+	Items []Feature
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// FeatureReport says what one running process found when it asked its feature
+// gates. Its name is <component>.<instance>.
+type FeatureReport struct {
+	metav1.TypeMeta
+	// Standard object's metadata.
+	metav1.ObjectMeta
+
+	// spec is the report.
+	Spec FeatureReportSpec
+}
+
+// FeatureReportSpec is the report of one process.
+type FeatureReportSpec struct {
+	// component is the kind of process, for example kube-scheduler. It cannot
+	// be changed.
+	Component string
+	// instance tells the processes of a component apart: the node's name for
+	// node components, the server's identity for kube-apiserver. It cannot be
+	// changed.
+	Instance string
+	// nodeName is the node that a node component runs on. It cannot be
+	// changed.
+	NodeName string
+	// binaryVersion is the version of the binary, for example v1.36.3.
+	BinaryVersion string
+	// emulationVersion is the minor version that the binary emulates, for
+	// example 1.36.
+	EmulationVersion string
+	// features lists what the process found. kube-apiservers list every gate
+	// they know, since they must agree on what is configured; all others list
+	// what they asked for and what was set explicitly.
+	Features []ReportedFeature
+	// liveness says how others can tell that the process is alive.
+	Liveness ReportLiveness
+	// username is the identity that created the report. The server sets it
+	// from the request; only this identity may update the report.
+	Username string
+}
+
+// ReportedFeature is what a process found for one gate.
+type ReportedFeature struct {
+	// name is the gate's exact name.
+	Name string
+	// enabled is the value found.
+	Enabled bool
+	// asked is true once the process's code asked for the value. Only then it
+	// is a user of the feature.
+	Asked bool
+	// explicit is true when the value was set on the command line or in a
+	// configuration file rather than taken from the default.
+	Explicit bool
+	// stage is the gate's maturity at the emulation version.
+	Stage FeatureStage
+	// default is the gate's value at the emulation version when nobody sets
+	// it.
+	Default bool
+	// lockedToDefault is true when the gate refuses any other value.
+	LockedToDefault bool
+}
+
+// ReportLiveness says how others can tell that a process is alive. A process
+// without a Lease is alive while the Node named in spec.nodeName is Ready.
+type ReportLiveness struct {
+	// lease is the Lease that the process renews.
+	Lease *LeaseReference
+}
+
+// LeaseReference names a coordination.k8s.io Lease.
+type LeaseReference struct {
+	// namespace of the Lease.
+	Namespace string
+	// name of the Lease.
+	Name string
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// FeatureReportList is a list of reports.
+type FeatureReportList struct {
+	metav1.TypeMeta
+	// Standard list metadata.
+	metav1.ListMeta
+
+	// items is the list of reports.
+	Items []FeatureReport
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// FeaturePlan is posted to the plan subresource of a Feature and answers what a
+// change would do. Nothing is stored.
+type FeaturePlan struct {
+	metav1.TypeMeta
+	// Standard object's metadata; the name, if given, is the feature's.
+	metav1.ObjectMeta
+
+	// spec is the change that is thought of.
+	Spec FeaturePlanSpec
+
+	// status is the answer.
+	Status FeaturePlanStatus
+}
+
+// FeaturePlanSpec is the change that is thought of; exactly one field is set.
+type FeaturePlanSpec struct {
+	// enabled is the wanted value.
+	Enabled *bool
+	// targetVersion is the wanted minor version, for example 1.37.
+	TargetVersion string
+}
+
+// FeaturePlanStatus is what the change would do.
+type FeaturePlanStatus struct {
+	// tasks are what the transition would do, in order.
+	Tasks []PlannedTask
+	// uses are those who use another value than the wanted one.
+	Uses []FeatureUse
+	// dependents are the gates that are on and depend on this one.
+	Dependents []string
+	// blockers say what would hold the transition until somebody acts.
+	Blockers []string
+}
+
+// PlannedTask is what one task of the transition would do.
+type PlannedTask struct {
+	// name of the task.
+	Name string
+	// message says what the task would do.
+	Message string
+	// leftovers are the objects that the task would look after, per resource.
+	Leftovers []ResourceLeftovers
+}
+
+// ResourceLeftovers counts the objects of one resource that hold something of
+// a feature.
+type ResourceLeftovers struct {
+	// group of the resource; empty for the core group.
+	Group string
+	// resource is the plural name, for example statefulsets.
+	Resource string
+	// field is the path that the objects have set, if the leftover is a field.
+	Field string
+	// count is how many objects there are.
+	Count int64
+	// examples names some of the objects as <namespace>/<name>, at most 5.
+	Examples []string
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// FeatureCleanup is posted to the clean subresource of a Feature that is Off
+// but not Clean. It starts the removal of what the feature left behind, as a
+// transition like any other.
+type FeatureCleanup struct {
+	metav1.TypeMeta
+	// Standard object's metadata; the name, if given, is the feature's.
+	metav1.ObjectMeta
+
+	// status is the transition that was started.
+	Status FeatureCleanupStatus
+}
+
+// FeatureCleanupStatus is the transition that was started.
+type FeatureCleanupStatus struct {
+	// transitionID is the id of the transition; follow it in the Feature's
+	// status.
+	TransitionID string
+	// tasks are what the transition will do, in order.
+	Tasks []FeatureTask
+}
