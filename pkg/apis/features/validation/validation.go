@@ -1,0 +1,259 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package validation says what is wrong with objects of features.k8s.io. It is
+// pure; the registry's strategies call it.
+package validation
+
+import (
+	"fmt"
+	"regexp"
+
+	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/kubernetes-features/pkg/apis/features"
+)
+
+// Limits keep one object small, whoever writes it.
+const (
+	// MaxNameLength is the longest name of a gate, component, instance or task.
+	MaxNameLength = 253
+	// MaxReportedFeatures is the most features that one report lists. The
+	// binaries of 1.36 know 240.
+	MaxReportedFeatures = 1000
+	// MaxTasks is the most tasks that one transition has.
+	MaxTasks = 100
+	// MaxUses is the most rows of uses: components × versions × values.
+	MaxUses = 1000
+	// MaxExamples is the most instances that one use or leftover names.
+	MaxExamples = 5
+	// MaxMessageLength is the longest message.
+	MaxMessageLength = 32768
+	// MaxVersionLength is the longest version of a binary.
+	MaxVersionLength = 128
+	// MaxRolloutComponents is the most components that a rollout names.
+	MaxRolloutComponents = 100
+)
+
+// Gate names are Go identifiers in practice; RBAC-like path segment rules keep
+// them usable in URLs.
+var gateName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
+
+// ValidateGateName returns what is wrong with the name of a feature gate.
+func ValidateGateName(name string, _ bool) []string {
+	problems := path.ValidatePathSegmentName(name, false)
+	if len(name) > MaxNameLength {
+		problems = append(problems, fmt.Sprintf("must be no more than %d characters", MaxNameLength))
+	}
+	if !gateName.MatchString(name) {
+		problems = append(problems, "must begin with a letter and consist of letters, digits, '_', '.' and '-', as the names of feature gates do")
+	}
+	return problems
+}
+
+// ValidateFeature validates a new Feature.
+func ValidateFeature(feature *features.Feature) field.ErrorList {
+	errs := apimachineryvalidation.ValidateObjectMeta(&feature.ObjectMeta, true, ValidateGateName, field.NewPath("metadata"))
+	return append(errs, validateFeatureSpec(&feature.Spec, field.NewPath("spec"))...)
+}
+
+// ValidateFeatureUpdate validates a change of a Feature's spec.
+func ValidateFeatureUpdate(feature, old *features.Feature) field.ErrorList {
+	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&feature.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	return append(errs, validateFeatureSpec(&feature.Spec, field.NewPath("spec"))...)
+}
+
+// ValidateFeatureStatusUpdate validates a change of a Feature's status.
+func ValidateFeatureStatusUpdate(feature, old *features.Feature) field.ErrorList {
+	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&feature.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	return append(errs, validateFeatureStatus(&feature.Status, field.NewPath("status"))...)
+}
+
+func validateFeatureSpec(spec *features.FeatureSpec, fldPath *field.Path) field.ErrorList {
+	if spec.Rollout == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	fldPath = fldPath.Child("rollout")
+	if percent := spec.Rollout.Percent; percent != nil && (*percent < 0 || *percent > 100) {
+		errs = append(errs, field.Invalid(fldPath.Child("percent"), *percent, "must be between 0 and 100"))
+	}
+	components := fldPath.Child("components")
+	if n := len(spec.Rollout.Components); n > MaxRolloutComponents {
+		errs = append(errs, field.TooMany(components, n, MaxRolloutComponents))
+	}
+	seen := sets.New[string]()
+	for i, component := range spec.Rollout.Components {
+		errs = append(errs, validateComponent(component, components.Index(i))...)
+		if seen.Has(component) {
+			errs = append(errs, field.Duplicate(components.Index(i), component))
+		}
+		seen.Insert(component)
+	}
+	return errs
+}
+
+var (
+	stages = sets.New(features.StageAlpha, features.StageBeta, features.StageGA, features.StageDeprecated, features.StagePreAlpha)
+	states = sets.New(features.StateOn, features.StateOff, features.StateTurningOn, features.StateTurningOff,
+		features.StateUpgrading, features.StateDowngrading)
+	atRest   = sets.New(features.StateOn, features.StateOff)
+	sources  = sets.New(features.SourceDefault, features.SourceCommandLine, features.SourceAPI)
+	controls = sets.New(features.ControlLocal, features.ControlCentral, features.ControlDynamic)
+	reasons  = sets.New(features.TransitionConfiguration, features.TransitionClean, features.TransitionVersion)
+)
+
+// validateEnum accepts the empty value: nothing is known yet.
+func validateEnum[T ~string](value T, known sets.Set[T], fldPath *field.Path) field.ErrorList {
+	if value == "" || known.Has(value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(fldPath, value, sets.List(known))}
+}
+
+func validateFeatureStatus(status *features.FeatureStatus, fldPath *field.Path) field.ErrorList {
+	errs := validateEnum(status.Stage, stages, fldPath.Child("stage"))
+	errs = append(errs, validateEnum(status.State, states, fldPath.Child("state"))...)
+	errs = append(errs, validateEnum(status.Control, controls, fldPath.Child("control"))...)
+	errs = append(errs, validateMinorVersion(status.Version, fldPath.Child("version"))...)
+	if c := status.Configured; c != nil {
+		source := fldPath.Child("configured", "source")
+		if c.Source == "" {
+			errs = append(errs, field.Required(source, "says where the value comes from"))
+		}
+		errs = append(errs, validateEnum(c.Source, sources, source)...)
+	}
+	errs = append(errs, validateTransition(status, fldPath)...)
+	errs = append(errs, validateTasks(status.Tasks, fldPath.Child("tasks"))...)
+	if n := len(status.Uses); n > MaxUses {
+		errs = append(errs, field.TooMany(fldPath.Child("uses"), n, MaxUses))
+	}
+	for i := range status.Uses {
+		errs = append(errs, validateUse(&status.Uses[i], fldPath.Child("uses").Index(i))...)
+	}
+	return append(errs, metav1validation.ValidateConditions(status.Conditions, fldPath.Child("conditions"))...)
+}
+
+// validateTransition holds S1: no task is left in a state of rest.
+func validateTransition(status *features.FeatureStatus, fldPath *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if atRest.Has(status.State) && len(status.Tasks) > 0 {
+		errs = append(errs, field.Forbidden(fldPath.Child("tasks"), fmt.Sprintf("must be empty in state %s: a state of rest has no task left", status.State)))
+	}
+	t := status.Transition
+	if t == nil {
+		return errs
+	}
+	fldPath = fldPath.Child("transition")
+	if status.State == "" || atRest.Has(status.State) {
+		errs = append(errs, field.Forbidden(fldPath, fmt.Sprintf("must be unset in state %q", status.State)))
+	}
+	if t.ID == "" {
+		errs = append(errs, field.Required(fldPath.Child("id"), "identifies the transition"))
+	} else if len(t.ID) > MaxNameLength {
+		errs = append(errs, field.TooLong(fldPath.Child("id"), t.ID, MaxNameLength))
+	}
+	if t.StartTime.IsZero() {
+		errs = append(errs, field.Required(fldPath.Child("startTime"), "says when the transition began"))
+	}
+	if t.Reason == "" {
+		errs = append(errs, field.Required(fldPath.Child("reason"), "says why the transition began"))
+	}
+	errs = append(errs, validateEnum(t.Reason, reasons, fldPath.Child("reason"))...)
+	errs = append(errs, validateMinorVersion(t.FromVersion, fldPath.Child("fromVersion"))...)
+	return append(errs, validateMinorVersion(t.ToVersion, fldPath.Child("toVersion"))...)
+}
+
+func validateTasks(tasks []features.FeatureTask, fldPath *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if n := len(tasks); n > MaxTasks {
+		errs = append(errs, field.TooMany(fldPath, n, MaxTasks))
+	}
+	seen := sets.New[string]()
+	for i := range tasks {
+		task, at := &tasks[i], fldPath.Index(i)
+		switch {
+		case task.Name == "":
+			errs = append(errs, field.Required(at.Child("name"), "identifies the task"))
+		case len(task.Name) > MaxNameLength:
+			errs = append(errs, field.TooLong(at.Child("name"), task.Name, MaxNameLength))
+		case seen.Has(task.Name):
+			errs = append(errs, field.Duplicate(at.Child("name"), task.Name))
+		}
+		seen.Insert(task.Name)
+		if len(task.Message) > MaxMessageLength {
+			errs = append(errs, field.TooLong(at.Child("message"), "", MaxMessageLength))
+		}
+		errs = append(errs, apimachineryvalidation.ValidateNonnegativeField(task.Done, at.Child("done"))...)
+		errs = append(errs, apimachineryvalidation.ValidateNonnegativeField(task.Total, at.Child("total"))...)
+		errs = append(errs, apimachineryvalidation.ValidateNonnegativeField(int64(task.Attempts), at.Child("attempts"))...)
+	}
+	return errs
+}
+
+func validateUse(use *features.FeatureUse, fldPath *field.Path) field.ErrorList {
+	errs := validateComponent(use.Component, fldPath.Child("component"))
+	if len(use.Version) > MaxVersionLength {
+		errs = append(errs, field.TooLong(fldPath.Child("version"), use.Version, MaxVersionLength))
+	}
+	for name, count := range map[string]int32{"count": use.Count, "expected": use.Expected, "stale": use.Stale} {
+		errs = append(errs, apimachineryvalidation.ValidateNonnegativeField(int64(count), fldPath.Child(name))...)
+	}
+	if n := len(use.Examples); n > MaxExamples {
+		errs = append(errs, field.TooMany(fldPath.Child("examples"), n, MaxExamples))
+	}
+	return errs
+}
+
+// ValidateFeaturePlan validates what is posted to the subresource plan.
+func ValidateFeaturePlan(plan *features.FeaturePlan) field.ErrorList {
+	fldPath := field.NewPath("spec")
+	switch {
+	case plan.Spec.Enabled == nil && plan.Spec.TargetVersion == "":
+		return field.ErrorList{field.Required(fldPath, "set either enabled or targetVersion")}
+	case plan.Spec.Enabled != nil && plan.Spec.TargetVersion != "":
+		return field.ErrorList{field.Invalid(fldPath, plan.Spec.TargetVersion, "set either enabled or targetVersion, not both")}
+	default:
+		return validateMinorVersion(plan.Spec.TargetVersion, fldPath.Child("targetVersion"))
+	}
+}
+
+func validateComponent(component string, fldPath *field.Path) field.ErrorList {
+	if component == "" {
+		return field.ErrorList{field.Required(fldPath, "names the kind of process, for example kube-scheduler")}
+	}
+	var errs field.ErrorList
+	for _, problem := range validation.IsDNS1123Label(component) {
+		errs = append(errs, field.Invalid(fldPath, component, problem))
+	}
+	return errs
+}
+
+// validateMinorVersion accepts <major>.<minor> and nothing.
+func validateMinorVersion(version string, fldPath *field.Path) field.ErrorList {
+	if version == "" {
+		return nil
+	}
+	if v, err := utilversion.ParseMajorMinor(version); err != nil || fmt.Sprintf("%d.%d", v.Major(), v.Minor()) != version {
+		return field.ErrorList{field.Invalid(fldPath, version, "must be a minor version such as 1.36")}
+	}
+	return nil
+}

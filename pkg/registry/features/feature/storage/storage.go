@@ -1,0 +1,141 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package storage stores Features and serves their subresources status, plan
+// and clean.
+package storage
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes-features/pkg/apis/features"
+	"k8s.io/kubernetes-features/pkg/registry/features/feature"
+	"k8s.io/kubernetes/pkg/printers"
+	printerstorage "k8s.io/kubernetes/pkg/printers/storage"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// FeatureStorage is everything that serves Features.
+type FeatureStorage struct {
+	Feature *REST
+	Status  *StatusREST
+	Plan    *PlanREST
+	Clean   *CleanREST
+}
+
+// REST stores Features.
+type REST struct {
+	*genericregistry.Store
+}
+
+// NewStorage makes the storage. Dynamic says which features of Kubernetes may be
+// set through the API; flow answers plan and clean.
+func NewStorage(optsGetter generic.RESTOptionsGetter, dynamic func(string) bool, flow *Flow) (FeatureStorage, error) {
+	strategy := feature.NewStrategy(dynamic)
+	statusStrategy := feature.StatusStrategy{Strategy: strategy}
+	store := &genericregistry.Store{
+		NewFunc:                   func() runtime.Object { return &features.Feature{} },
+		NewListFunc:               func() runtime.Object { return &features.FeatureList{} },
+		PredicateFunc:             feature.Match,
+		DefaultQualifiedResource:  features.Resource("features"),
+		SingularQualifiedResource: features.Resource("feature"),
+
+		CreateStrategy:      strategy,
+		UpdateStrategy:      strategy,
+		DeleteStrategy:      strategy,
+		ResetFieldsStrategy: strategy,
+
+		TableConvertor: printerstorage.TableConvertor{TableGenerator: printers.NewTableGenerator().With(addPrintHandlers)},
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: optsGetter, AttrFunc: feature.GetAttrs}); err != nil {
+		return FeatureStorage{}, err
+	}
+	status := *store
+	status.UpdateStrategy = statusStrategy
+	status.ResetFieldsStrategy = statusStrategy
+	return FeatureStorage{
+		Feature: &REST{store},
+		Status:  &StatusREST{&status},
+		Plan:    &PlanREST{store, flow},
+		Clean:   &CleanREST{store, flow},
+	}, nil
+}
+
+var (
+	_ rest.ShortNamesProvider = &REST{}
+	_ rest.CategoriesProvider = &REST{}
+)
+
+// ShortNames are what kubectl accepts for features.
+func (r *REST) ShortNames() []string { return []string{"feat"} }
+
+// Categories lets "kubectl get features-all" show features and reports.
+func (r *REST) Categories() []string { return []string{"features-all"} }
+
+// StatusREST serves the subresource status.
+type StatusREST struct {
+	store *genericregistry.Store
+}
+
+var (
+	_ rest.Patcher = &StatusREST{}
+	_ rest.Storage = &StatusREST{}
+)
+
+// New makes an empty Feature.
+func (r *StatusREST) New() runtime.Object { return &features.Feature{} }
+
+// Destroy does nothing: the store is destroyed with the main resource.
+func (r *StatusREST) Destroy() {}
+
+// Get reads a Feature.
+func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return r.store.Get(ctx, name, options)
+}
+
+// Update writes the status. For Kubernetes' own features only kube-apiserver
+// itself may, whatever RBAC allows: a state that somebody else wrote would be a
+// lie with consequences (S5).
+func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, validateCreate rest.ValidateObjectFunc, validateUpdate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	if genericapirequest.NamespaceValue(ctx) == metav1.NamespaceSystem {
+		requester, ok := genericapirequest.UserFrom(ctx)
+		if !ok || requester.GetName() != user.APIServerUser {
+			return nil, false, apierrors.NewForbidden(features.Resource("features/status"), name, fmt.Errorf(
+				"the status of Kubernetes' own features is written by %s alone; change --feature-gates, spec.paused, or create the subresource clean", user.APIServerUser))
+		}
+	}
+	// Status is never created by an update.
+	return r.store.Update(ctx, name, objInfo, validateCreate, validateUpdate, false, options)
+}
+
+// GetResetFields returns the fields that a write of status does not touch.
+func (r *StatusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.store.GetResetFields()
+}
+
+// ConvertToTable prints Features.
+func (r *StatusREST) ConvertToTable(ctx context.Context, object runtime.Object, options runtime.Object) (*metav1.Table, error) {
+	return r.store.ConvertToTable(ctx, object, options)
+}

@@ -1,0 +1,172 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package feature has the rules of the Feature resource: what a request may
+// change, and what is wrong with it. The storage beside it is the only caller.
+package feature
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	pkgfields "k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/names"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/pkg/apis/features"
+	"k8s.io/kubernetes-features/pkg/apis/features/validation"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Strategy has the rules for spec and metadata.
+type Strategy struct {
+	runtime.ObjectTyper
+	names.NameGenerator
+	// dynamic says for which of Kubernetes' features spec.enabled is accepted.
+	dynamic func(feature string) bool
+}
+
+// NewStrategy makes the rules for spec and metadata. Dynamic names the features
+// of Kubernetes itself that may be set through the API; features in other
+// namespaces than kube-system are their operator's concern.
+func NewStrategy(dynamic func(feature string) bool) Strategy {
+	return Strategy{legacyscheme.Scheme, names.SimpleNameGenerator, dynamic}
+}
+
+var (
+	_ rest.RESTCreateStrategy = Strategy{}
+	_ rest.RESTUpdateStrategy = Strategy{}
+	_ rest.RESTDeleteStrategy = Strategy{}
+)
+
+// NamespaceScoped is true: third parties have features in their own namespaces.
+func (Strategy) NamespaceScoped() bool { return true }
+
+// GetResetFields returns the fields that a write of spec does not touch.
+func (Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return map[fieldpath.APIVersion]*fieldpath.Set{
+		fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}
+}
+
+// PrepareForCreate drops the status: only the server flow writes it.
+func (Strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	feature := obj.(*features.Feature)
+	feature.Status = features.FeatureStatus{}
+	feature.Generation = 1
+}
+
+// PrepareForUpdate keeps the status and counts changes of spec.
+func (Strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	feature, before := obj.(*features.Feature), old.(*features.Feature)
+	feature.Status = before.Status
+	if !equality.Semantic.DeepEqual(feature.Spec, before.Spec) {
+		feature.Generation = before.Generation + 1
+	}
+}
+
+// Validate validates a new Feature.
+func (s Strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	feature := obj.(*features.Feature)
+	return append(validation.ValidateFeature(feature), s.validateEnabled(feature, nil)...)
+}
+
+// ValidateUpdate validates a change.
+func (s Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	feature, before := obj.(*features.Feature), old.(*features.Feature)
+	return append(validation.ValidateFeatureUpdate(feature, before), s.validateEnabled(feature, before)...)
+}
+
+// validateEnabled refuses a value for a feature of Kubernetes that is not
+// dynamic. A value that is there already may stay, so that an object written
+// when the feature was dynamic can still be changed.
+func (s Strategy) validateEnabled(feature, before *features.Feature) field.ErrorList {
+	if feature.Spec.Enabled == nil || feature.Namespace != metav1.NamespaceSystem || s.dynamic(feature.Name) {
+		return nil
+	}
+	if before != nil && before.Spec.Enabled != nil && *before.Spec.Enabled == *feature.Spec.Enabled {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "enabled"), fmt.Sprintf(
+		"feature %s cannot be set through the API on this cluster; set --feature-gates=%s=%t on the components that use it, or list it in --dynamic-features of kube-apiserver",
+		feature.Name, feature.Name, *feature.Spec.Enabled))}
+}
+
+// WarningsOnCreate returns none.
+func (Strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+
+// WarningsOnUpdate returns none.
+func (Strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// Canonicalize does nothing.
+func (Strategy) Canonicalize(runtime.Object) {}
+
+// AllowCreateOnUpdate is false: a PUT to a name that no gate has is a mistake.
+func (Strategy) AllowCreateOnUpdate() bool { return false }
+
+// AllowUnconditionalUpdate is false: whoever writes has to have read.
+func (Strategy) AllowUnconditionalUpdate() bool { return false }
+
+// StatusStrategy has the rules for the subresource status.
+type StatusStrategy struct {
+	Strategy
+}
+
+// GetResetFields returns the fields that a write of status does not touch.
+func (StatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return map[fieldpath.APIVersion]*fieldpath.Set{
+		fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): fieldpath.NewSet(fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("metadata")),
+	}
+}
+
+// PrepareForUpdate keeps everything but the status.
+func (StatusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	feature, before := obj.(*features.Feature), old.(*features.Feature)
+	feature.Spec = before.Spec
+	metav1.ResetObjectMetaForStatus(&feature.ObjectMeta, &before.ObjectMeta)
+}
+
+// ValidateUpdate validates a change of status.
+func (StatusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.ValidateFeatureStatusUpdate(obj.(*features.Feature), old.(*features.Feature))
+}
+
+// GetAttrs returns what selectors may use.
+func GetAttrs(obj runtime.Object) (labels.Set, pkgfields.Set, error) {
+	feature, ok := obj.(*features.Feature)
+	if !ok {
+		return nil, nil, fmt.Errorf("expected a Feature, got %T", obj)
+	}
+	set := generic.ObjectMetaFieldsSet(&feature.ObjectMeta, true)
+	set["status.state"] = string(feature.Status.State)
+	set["status.stage"] = string(feature.Status.Stage)
+	return feature.Labels, set, nil
+}
+
+// Match selects Features by label and field.
+func Match(label labels.Selector, field pkgfields.Selector) storage.SelectionPredicate {
+	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: GetAttrs}
+}

@@ -1,0 +1,219 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package storage stores FeatureReports and decides who may write which.
+package storage
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/pkg/apis/features"
+	"k8s.io/kubernetes-features/pkg/registry/features/featurereport"
+	"k8s.io/kubernetes/pkg/auth/nodeidentifier"
+	"k8s.io/kubernetes/pkg/printers"
+	printerstorage "k8s.io/kubernetes/pkg/printers/storage"
+)
+
+// REST stores FeatureReports. Every write is checked against the identity that
+// makes it, whatever RBAC allows (S5):
+//
+//   - who creates a report needs the verb "report" on the virtual resource
+//     components/<spec.component>, as signers of certificates need "sign";
+//   - a node's identity may only write reports of its own node;
+//   - the spec is changed by its creator alone;
+//   - deleting it, or changing its metadata, is for its creator and for those
+//     who may do so on the virtual subresource featurereports/any, which the
+//     garbage collector and administrators are by their wildcards.
+type REST struct {
+	*genericregistry.Store
+	authorizer authorizer.Authorizer
+	nodes      nodeidentifier.NodeIdentifier
+}
+
+// NewREST makes the storage.
+func NewREST(optsGetter generic.RESTOptionsGetter, auth authorizer.Authorizer) (*REST, error) {
+	store := &genericregistry.Store{
+		NewFunc:                   func() runtime.Object { return &features.FeatureReport{} },
+		NewListFunc:               func() runtime.Object { return &features.FeatureReportList{} },
+		PredicateFunc:             featurereport.Match,
+		DefaultQualifiedResource:  features.Resource("featurereports"),
+		SingularQualifiedResource: features.Resource("featurereport"),
+
+		CreateStrategy: featurereport.Strategy,
+		UpdateStrategy: featurereport.Strategy,
+		DeleteStrategy: featurereport.Strategy,
+
+		TableConvertor: printerstorage.TableConvertor{TableGenerator: printers.NewTableGenerator().With(addPrintHandlers)},
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: optsGetter, AttrFunc: featurereport.GetAttrs}); err != nil {
+		return nil, err
+	}
+	return &REST{Store: store, authorizer: auth, nodes: nodeidentifier.NewDefaultNodeIdentifier()}, nil
+}
+
+var _ rest.CategoriesProvider = &REST{}
+
+// Categories lets "kubectl get features-all" show features and reports.
+func (r *REST) Categories() []string { return []string{"features-all"} }
+
+// Create creates a report if the requester may report for its component.
+func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	return r.Store.Create(ctx, obj, func(ctx context.Context, obj runtime.Object) error {
+		if err := r.mayCreate(ctx, obj.(*features.FeatureReport)); err != nil {
+			return err
+		}
+		return then(validate, ctx, obj)
+	}, options)
+}
+
+// Update changes a report if the requester may.
+func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, validateCreate rest.ValidateObjectFunc, validateUpdate rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.Store.Update(ctx, name, objInfo, func(ctx context.Context, obj runtime.Object) error {
+		// Server-side apply may create.
+		if err := r.mayCreate(ctx, obj.(*features.FeatureReport)); err != nil {
+			return err
+		}
+		return then(validateCreate, ctx, obj)
+	}, func(ctx context.Context, obj, old runtime.Object) error {
+		if err := r.mayUpdate(ctx, obj.(*features.FeatureReport), old.(*features.FeatureReport)); err != nil {
+			return err
+		}
+		if validateUpdate == nil {
+			return nil
+		}
+		return validateUpdate(ctx, obj, old)
+	}, forceAllowCreate, options)
+}
+
+// Delete deletes a report if the requester may.
+func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	return r.Store.Delete(ctx, name, r.deletable(validate), options)
+}
+
+// DeleteCollection deletes reports if the requester may delete each.
+func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, listOptions *metainternalversion.ListOptions) (runtime.Object, error) {
+	return r.Store.DeleteCollection(ctx, r.deletable(validate), options, listOptions)
+}
+
+func (r *REST) deletable(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+	return func(ctx context.Context, obj runtime.Object) error {
+		report := obj.(*features.FeatureReport)
+		requester, err := requester(ctx, report)
+		if err != nil {
+			return err
+		}
+		if requester.GetName() != report.Spec.Username {
+			if err := r.mayTouchAny(ctx, requester, "delete", report); err != nil {
+				return err
+			}
+		}
+		return then(validate, ctx, obj)
+	}
+}
+
+func then(validate rest.ValidateObjectFunc, ctx context.Context, obj runtime.Object) error {
+	if validate == nil {
+		return nil
+	}
+	return validate(ctx, obj)
+}
+
+func (r *REST) mayCreate(ctx context.Context, report *features.FeatureReport) error {
+	requester, err := requester(ctx, report)
+	if err != nil {
+		return err
+	}
+	if node, isNode := r.nodes.NodeIdentity(requester); isNode && (report.Spec.NodeName != node || report.Spec.Instance != node) {
+		return forbidden(report, "node %q may only write reports whose spec.nodeName and spec.instance are its own name, not %q and %q", node, report.Spec.NodeName, report.Spec.Instance)
+	}
+	return r.authorize(ctx, report, authorizer.AttributesRecord{
+		User:            requester,
+		Verb:            "report",
+		Namespace:       report.Namespace,
+		APIGroup:        features.GroupName,
+		APIVersion:      v1alpha1.SchemeGroupVersion.Version,
+		Resource:        "components",
+		Name:            report.Spec.Component,
+		ResourceRequest: true,
+	}, fmt.Sprintf("user %q may not report as component %q; grant the verb report on components.features.k8s.io %q in namespace %q",
+		requester.GetName(), report.Spec.Component, report.Spec.Component, report.Namespace))
+}
+
+func (r *REST) mayUpdate(ctx context.Context, report, old *features.FeatureReport) error {
+	requester, err := requester(ctx, report)
+	if err != nil {
+		return err
+	}
+	if requester.GetName() == old.Spec.Username {
+		return nil
+	}
+	if !equality.Semantic.DeepEqual(report.Spec, old.Spec) {
+		return forbidden(report, "only %q, who created the report, may change it; you are %q", old.Spec.Username, requester.GetName())
+	}
+	return r.mayTouchAny(ctx, requester, "update", report)
+}
+
+// mayTouchAny checks whether somebody else than the creator may delete a report
+// or change its metadata.
+func (r *REST) mayTouchAny(ctx context.Context, requester user.Info, verb string, report *features.FeatureReport) error {
+	return r.authorize(ctx, report, authorizer.AttributesRecord{
+		User:            requester,
+		Verb:            verb,
+		Namespace:       report.Namespace,
+		APIGroup:        features.GroupName,
+		APIVersion:      v1alpha1.SchemeGroupVersion.Version,
+		Resource:        "featurereports",
+		Subresource:     "any",
+		Name:            report.Name,
+		ResourceRequest: true,
+	}, fmt.Sprintf("user %q may not %s the report of %q; that needs the verb %s on featurereports/any", requester.GetName(), verb, report.Spec.Username, verb))
+}
+
+func (r *REST) authorize(ctx context.Context, report *features.FeatureReport, attributes authorizer.Attributes, refusal string) error {
+	decision, _, err := r.authorizer.Authorize(ctx, attributes)
+	if decision == authorizer.DecisionAllow {
+		return nil
+	}
+	if err != nil {
+		refusal += ": " + err.Error()
+	}
+	return forbidden(report, "%s", refusal)
+}
+
+func requester(ctx context.Context, report *features.FeatureReport) (user.Info, error) {
+	requester, ok := genericapirequest.UserFrom(ctx)
+	if !ok {
+		return nil, forbidden(report, "the request has no user")
+	}
+	return requester, nil
+}
+
+func forbidden(report *features.FeatureReport, format string, args ...any) error {
+	return apierrors.NewForbidden(features.Resource("featurereports"), report.Name, fmt.Errorf(format, args...))
+}

@@ -1,0 +1,119 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package featurereport has the rules of the FeatureReport resource: what a
+// request may change, and what is wrong with it. Who may write which report is
+// decided in the storage beside it, the only caller.
+package featurereport
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	pkgfields "k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/kubernetes-features/pkg/apis/features"
+	"k8s.io/kubernetes-features/pkg/apis/features/validation"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+)
+
+type strategy struct {
+	runtime.ObjectTyper
+	names.NameGenerator
+}
+
+// Strategy has the rules.
+var Strategy = strategy{legacyscheme.Scheme, names.SimpleNameGenerator}
+
+var (
+	_ rest.RESTCreateStrategy = strategy{}
+	_ rest.RESTUpdateStrategy = strategy{}
+	_ rest.RESTDeleteStrategy = strategy{}
+)
+
+// NamespaceScoped is true: third parties have reports in their own namespaces.
+func (strategy) NamespaceScoped() bool { return true }
+
+// PrepareForCreate writes down who reports, whatever the request says.
+func (strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
+	report := obj.(*features.FeatureReport)
+	report.Generation = 1
+	report.Spec.Username = ""
+	if user, ok := genericapirequest.UserFrom(ctx); ok {
+		report.Spec.Username = user.GetName()
+	}
+}
+
+// PrepareForUpdate keeps who reports and counts changes.
+func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	report, before := obj.(*features.FeatureReport), old.(*features.FeatureReport)
+	report.Spec.Username = before.Spec.Username
+	if !equality.Semantic.DeepEqual(report.Spec, before.Spec) {
+		report.Generation = before.Generation + 1
+	}
+}
+
+// Validate validates a new report.
+func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	return validation.ValidateFeatureReport(obj.(*features.FeatureReport))
+}
+
+// ValidateUpdate validates a change.
+func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.ValidateFeatureReportUpdate(obj.(*features.FeatureReport), old.(*features.FeatureReport))
+}
+
+// WarningsOnCreate returns none.
+func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+
+// WarningsOnUpdate returns none.
+func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// Canonicalize does nothing.
+func (strategy) Canonicalize(runtime.Object) {}
+
+// AllowCreateOnUpdate is false: creating is checked otherwise than updating.
+func (strategy) AllowCreateOnUpdate() bool { return false }
+
+// AllowUnconditionalUpdate is false: whoever writes has to have read.
+func (strategy) AllowUnconditionalUpdate() bool { return false }
+
+// GetAttrs returns what selectors may use.
+func GetAttrs(obj runtime.Object) (labels.Set, pkgfields.Set, error) {
+	report, ok := obj.(*features.FeatureReport)
+	if !ok {
+		return nil, nil, fmt.Errorf("expected a FeatureReport, got %T", obj)
+	}
+	set := generic.ObjectMetaFieldsSet(&report.ObjectMeta, true)
+	set["spec.component"] = report.Spec.Component
+	set["spec.nodeName"] = report.Spec.NodeName
+	return report.Labels, set, nil
+}
+
+// Match selects reports by label and field.
+func Match(label labels.Selector, field pkgfields.Selector) storage.SelectionPredicate {
+	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: GetAttrs}
+}
