@@ -14,19 +14,22 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package main runs kube-apiserver.
+// Package main runs kube-apiserver with features.k8s.io and the server flow.
 package main
 
 import (
 	"os"
+	_ "time/tzdata" // time zones of CronJobs
 
 	"k8s.io/component-base/cli"
-	_ "k8s.io/component-base/logs/json/register"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo"
-	_ "k8s.io/component-base/metrics/prometheus/version"
-	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	_ "k8s.io/component-base/logs/json/register"          // JSON log format
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics
+	_ "k8s.io/component-base/metrics/prometheus/version"  // version metric
+	"k8s.io/kubernetes-features/pkg/controlplane"
+	"k8s.io/kubernetes-features/pkg/reporting"
 )
 
 func main() {
-	os.Exit(cli.Run(app.NewAPIServerCommand()))
+	reporting.Install()
+	os.Exit(cli.Run(controlplane.NewCommand()))
 }

@@ -14,19 +14,19 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package main runs kube-proxy.
+// Package main runs upstream's kube-proxy with the reporting layer.
 package main
 
 import (
 	"os"
 
-	"k8s.io/component-base/cli"
-	_ "k8s.io/component-base/logs/json/register"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo"
-	_ "k8s.io/component-base/metrics/prometheus/version"
+	_ "k8s.io/component-base/logs/json/register"          // JSON log format
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics
+	_ "k8s.io/component-base/metrics/prometheus/version"  // version metric
+	"k8s.io/kubernetes-features/pkg/reporting"
 	"k8s.io/kubernetes/cmd/kube-proxy/app"
 )
 
 func main() {
-	os.Exit(cli.Run(app.NewProxyCommand()))
+	os.Exit(reporting.Main(reporting.Component{Name: "kube-proxy", Node: true}, app.NewProxyCommand))
 }

@@ -14,19 +14,21 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package main runs kube-scheduler.
+// Package main runs upstream's kube-scheduler with the reporting layer.
 package main
 
 import (
 	"os"
 
-	"k8s.io/component-base/cli"
-	_ "k8s.io/component-base/logs/json/register"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo"
-	_ "k8s.io/component-base/metrics/prometheus/version"
+	"github.com/spf13/cobra"
+
+	_ "k8s.io/component-base/logs/json/register"          // JSON log format
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics
+	_ "k8s.io/component-base/metrics/prometheus/version"  // version metric
+	"k8s.io/kubernetes-features/pkg/reporting"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 )
 
 func main() {
-	os.Exit(cli.Run(app.NewSchedulerCommand()))
+	os.Exit(reporting.Main(reporting.Component{Name: "kube-scheduler"}, func() *cobra.Command { return app.NewSchedulerCommand() }))
 }

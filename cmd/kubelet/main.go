@@ -14,20 +14,22 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package main runs kubelet.
+// Package main runs upstream's kubelet with the reporting layer.
 package main
 
 import (
 	"context"
 	"os"
 
-	"k8s.io/component-base/cli"
-	_ "k8s.io/component-base/logs/json/register"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo"
-	_ "k8s.io/component-base/metrics/prometheus/version"
+	"github.com/spf13/cobra"
+
+	_ "k8s.io/component-base/logs/json/register"          // JSON log format
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics
+	_ "k8s.io/component-base/metrics/prometheus/version"  // version metric
+	"k8s.io/kubernetes-features/pkg/reporting"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 )
 
 func main() {
-	os.Exit(cli.Run(app.NewKubeletCommand(context.Background())))
+	os.Exit(reporting.Main(reporting.Component{Name: "kubelet", Node: true}, func() *cobra.Command { return app.NewKubeletCommand(context.Background()) }))
 }

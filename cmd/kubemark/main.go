@@ -14,19 +14,32 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package main runs kubemark.
+// Package main runs upstream's hollow node, a kubelet or kube-proxy without
+// containers and network, with the reporting layer.
 package main
 
 import (
 	"os"
 
-	"k8s.io/component-base/cli"
-	_ "k8s.io/component-base/logs/json/register"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo"
-	_ "k8s.io/component-base/metrics/prometheus/version"
+	"github.com/spf13/cobra"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	_ "k8s.io/component-base/logs/json/register"          // JSON log format
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics
+	_ "k8s.io/component-base/metrics/prometheus/version"  // version metric
+	"k8s.io/kubernetes-features/pkg/reporting"
 	"k8s.io/kubernetes/cmd/kubemark/app"
 )
 
 func main() {
-	os.Exit(cli.Run(app.NewHollowNodeCommand()))
+	os.Exit(reporting.Main(reporting.Component{Name: "kubemark", Node: true}, newCommand))
+}
+
+// newCommand gives the hollow node what the real components have and it lacks:
+// --feature-gates, and the moment at which values are final.
+func newCommand() *cobra.Command {
+	command := app.NewHollowNodeCommand()
+	utilfeature.DefaultMutableFeatureGate.AddFlag(command.Flags())
+	command.PreRun = func(*cobra.Command, []string) { utilfeature.DefaultMutableFeatureGate.AddMetrics() }
+	return command
 }

@@ -25,6 +25,12 @@ import (
 // GroupName is the API group of this package.
 const GroupName = "features.k8s.io"
 
+// LeaseNamespace has the Leases of Kubernetes' reporting processes that are
+// neither node components nor kube-apiservers. It is a namespace of its own,
+// like kube-node-lease, so that reporters need no permission on the Leases of
+// kube-system, by which leaders are elected.
+const LeaseNamespace = "kube-feature-lease"
+
 // SchemeGroupVersion is the group and version registered here.
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 

@@ -1,0 +1,38 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+var statefulSets = appsv1.SchemeGroupVersion.WithResource("statefulsets")
+
+// apps are the features of SIG Apps.
+func apps() []lifecycle.Feature {
+	return []lifecycle.Feature{
+		{
+			// While it is on, defaulting writes 1 into every StatefulSet with
+			// the strategy RollingUpdate, whoever stores it.
+			Name:      features.MaxUnavailableStatefulSet,
+			OnDisable: lifecycle.Tasks{lifecycle.ClearField(statefulSets, "spec.updateStrategy.rollingUpdate.maxUnavailable")},
+			Control:   lifecycle.Central,
+		},
+	}
+}

@@ -1,0 +1,200 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	genericfeatures "k8s.io/apiserver/pkg/features"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/component-base/version"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
+	"k8s.io/feature-lifecycle/lifecycle/controller"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/report"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes-features/pkg/catalog"
+	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
+	"k8s.io/kubernetes-features/pkg/reporting"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
+)
+
+const (
+	// lifecycleHookName is the post-start hook that reports this server's gates
+	// and runs the server flow.
+	lifecycleHookName = "start-feature-lifecycle-controller"
+	// lifecycleWorkers is how many features are looked at concurrently. One
+	// look is short; tasks run beside it.
+	lifecycleWorkers = 4
+)
+
+// addLifecycleHooks makes the server report its gates and run the server flow
+// while it serves.
+func addLifecycleHooks(server *controlplaneapiserver.Server, flow *featurestorage.Flow, settings transition.Settings) error {
+	generic := server.GenericAPIServer
+	clients, err := newLifecycleClients(generic.LoopbackClientConfig)
+	if err != nil {
+		return fmt.Errorf("feature lifecycle: %w", err)
+	}
+	identity := utilfeature.DefaultFeatureGate.Enabled(genericfeatures.APIServerIdentity)
+	reporter, err := newReporter(clients, generic.APIServerID, identity)
+	if err != nil {
+		return fmt.Errorf("feature lifecycle: %w", err)
+	}
+	leases := leaseInformers(clients.kube)
+	broadcaster := record.NewBroadcaster()
+	config := controller.Config{
+		Namespace: metav1.NamespaceSystem,
+		Component: controlplaneapiserver.KubeAPIServer,
+		ServerID:  generic.APIServerID,
+		Features:  catalog.Features(),
+		Settings:  settings,
+		Client:    clients.features,
+		Tasks:     task.Clients{Dynamic: clients.dynamic},
+		Leases:    leases,
+		IsIdentity: func(lease *coordinationv1.Lease) bool {
+			return lease.Labels[controlplaneapiserver.IdentityLeaseComponentLabelKey] == controlplaneapiserver.KubeAPIServer
+		},
+		Nodes:    server.VersionedInformers.Core().V1().Nodes(),
+		Recorder: broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "feature-lifecycle"}),
+	}
+	lifecycle, err := controller.New(config)
+	if err != nil {
+		return fmt.Errorf("feature lifecycle: %w", err)
+	}
+	flow.Set(lifecycle)
+
+	// The report goes at the beginning of the shutdown, while this server can
+	// still serve the request to itself.
+	stopReporting := make(chan struct{})
+	err = generic.AddPostStartHook(lifecycleHookName, func(hook genericapiserver.PostStartHookContext) error {
+		reporting, cancel := context.WithCancel(hook)
+		go func() {
+			defer cancel()
+			select {
+			case <-stopReporting:
+			case <-hook.Done():
+			}
+		}()
+		for _, informer := range leases {
+			go informer.RunWithContext(hook)
+		}
+		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clients.kube.CoreV1().Events("")})
+		go reporter.Run(reporting)
+		go func() {
+			defer broadcaster.Shutdown()
+			// Other servers must not mistake the report of an earlier process
+			// for this one's, and neither must this one.
+			select {
+			case <-reporter.Started():
+				lifecycle.Run(hook, lifecycleWorkers)
+			case <-hook.Done():
+			}
+		}()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return generic.AddPreShutdownHook(lifecycleHookName, func() error {
+		close(stopReporting)
+		if err := reporter.Remove(context.Background()); err != nil {
+			// Shutdown goes on; the report counts as stale once the identity
+			// is gone.
+			klog.Background().Info("The feature report stays behind", "err", err)
+		}
+		return nil
+	})
+}
+
+// newReporter makes the reporter of this server's own gates.
+func newReporter(clients *lifecycleClients, serverID string, identity bool) (*report.Reporter, error) {
+	config := report.Config{
+		Namespace:     metav1.NamespaceSystem,
+		Component:     controlplaneapiserver.KubeAPIServer,
+		Instance:      serverID,
+		BinaryVersion: version.Get().GitVersion,
+		ListAll:       true,
+		Source:        reporting.Install(),
+		Features:      clients.features,
+		Kube:          clients.kube,
+	}
+	if identity {
+		config.Lease = &v1alpha1.LeaseReference{Namespace: metav1.NamespaceSystem, Name: serverID}
+	} else {
+		config.LeaseNamespace = v1alpha1.LeaseNamespace
+	}
+	return report.New(config)
+}
+
+// lifecycleClients are loopback clients.
+type lifecycleClients struct {
+	features versioned.Interface
+	kube     kubernetes.Interface
+	dynamic  dynamic.Interface
+}
+
+func newLifecycleClients(loopback *rest.Config) (*lifecycleClients, error) {
+	config := rest.CopyConfig(loopback)
+	config.UserAgent = "feature-lifecycle"
+	// Announcing needs a few hundred writes at the very first start, clearing a
+	// field as many as there are objects; the default of 50 a second would
+	// decide how long that takes.
+	config.QPS = -1
+	clients := &lifecycleClients{}
+	var err error
+	if clients.features, err = versioned.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if clients.kube, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	// Unstructured objects have no protobuf form.
+	config = rest.CopyConfig(config)
+	config.ContentType = "application/json"
+	clients.dynamic, err = dynamic.NewForConfig(config)
+	return clients, err
+}
+
+// leaseInformers watch the identities of servers and the Leases of reporters,
+// and no others: a cluster's nodes renew thousands.
+func leaseInformers(client kubernetes.Interface) []cache.SharedIndexInformer {
+	identities := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(metav1.NamespaceSystem),
+		informers.WithTweakListOptions(func(options *metav1.ListOptions) {
+			options.LabelSelector = controlplaneapiserver.IdentityLeaseComponentLabelKey + "=" + controlplaneapiserver.KubeAPIServer
+		}))
+	reporters := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(v1alpha1.LeaseNamespace))
+	return []cache.SharedIndexInformer{
+		identities.Coordination().V1().Leases().Informer(),
+		reporters.Coordination().V1().Leases().Informer(),
+	}
+}

@@ -1,0 +1,90 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package controlplane composes this fork's kube-apiserver from upstream's: the
+// same options, flags and chain of servers, with the API group features.k8s.io
+// as a built-in group and the server flow as a post-start hook. cmd/kube-apiserver
+// is its caller. With the gate FeatureLifecycle off nothing is added (S6).
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+)
+
+// Options are upstream's and those of the feature lifecycle.
+type Options struct {
+	*options.ServerRunOptions
+	// Lifecycle are the periods of the server flow.
+	Lifecycle transition.Settings
+}
+
+// NewOptions returns options with defaults. The process's feature gates have to
+// be in place.
+func NewOptions() *Options {
+	return &Options{ServerRunOptions: options.NewServerRunOptions(), Lifecycle: transition.DefaultSettings()}
+}
+
+// Flags returns all flags by section.
+func (o *Options) Flags() cliflag.NamedFlagSets {
+	sets := o.ServerRunOptions.Flags()
+	fs := sets.FlagSet("feature lifecycle")
+	fs.DurationVar(&o.Lifecycle.Settle, "feature-settle-period", o.Lifecycle.Settle,
+		"How long no user of a feature may report the other value before a transition goes on to its tasks.")
+	fs.DurationVar(&o.Lifecycle.Grace, "feature-grace-period", o.Lifecycle.Grace,
+		"How long a user of a feature that cannot be reached, or a process that should report and never did, holds a transition.")
+	fs.BoolVar(&o.Lifecycle.RequireFullCoverage, "feature-require-full-coverage", o.Lifecycle.RequireFullCoverage,
+		"Let processes that should report and never did hold transitions without end.")
+	return sets
+}
+
+// CompletedOptions are options whose defaults are filled in.
+type CompletedOptions struct {
+	options.CompletedOptions
+	Lifecycle transition.Settings
+}
+
+// Complete fills in defaults. Call it once the flags have been parsed.
+func (o *Options) Complete(ctx context.Context) (CompletedOptions, error) {
+	completed, err := o.ServerRunOptions.Complete(ctx)
+	if err != nil {
+		return CompletedOptions{}, err
+	}
+	return CompletedOptions{CompletedOptions: completed, Lifecycle: o.Lifecycle}, nil
+}
+
+// Validate returns what is wrong with the options.
+func (o CompletedOptions) Validate() []error {
+	errs := o.CompletedOptions.Validate()
+	for flag, period := range map[string]time.Duration{
+		"--feature-settle-period": o.Lifecycle.Settle,
+		"--feature-grace-period":  o.Lifecycle.Grace,
+	} {
+		if period < 0 {
+			errs = append(errs, fmt.Errorf("%s must not be negative, it is %s", flag, period))
+		}
+	}
+	if o.Lifecycle.Settle == 0 {
+		errs = append(errs, errors.New("--feature-settle-period must not be zero: reports need time to arrive"))
+	}
+	return errs
+}

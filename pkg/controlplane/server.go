@@ -1,0 +1,183 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controlplane
+
+import (
+	"maps"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsapiserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapifilters "k8s.io/apiserver/pkg/endpoints/filters"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/apiserver/pkg/util/notfoundhandler"
+	"k8s.io/apiserver/pkg/util/webhook"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+	aggregatorapiserver "k8s.io/kube-aggregator/pkg/apiserver"
+	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
+	_ "k8s.io/kubernetes-features/pkg/apis/features/install" // the group's types
+	"k8s.io/kubernetes-features/pkg/features"
+	"k8s.io/kubernetes-features/pkg/generated/openapi"
+	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
+	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/controlplane"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
+	upstreamopenapi "k8s.io/kubernetes/pkg/generated/openapi"
+)
+
+// Config is everything that the servers of the chain are made of.
+type Config struct {
+	aggregator    *aggregatorapiserver.Config
+	kubeAPIs      *controlplane.Config
+	apiExtensions *apiextensionsapiserver.Config
+
+	lifecycleEnabled bool
+	settings         transition.Settings
+}
+
+// CompletedConfig is a Config whose defaults are filled in.
+type CompletedConfig struct {
+	aggregator    aggregatorapiserver.CompletedConfig
+	kubeAPIs      controlplane.CompletedConfig
+	apiExtensions apiextensionsapiserver.CompletedConfig
+
+	lifecycleEnabled bool
+	settings         transition.Settings
+}
+
+// NewConfig makes the configuration of the chain and starts nothing.
+func NewConfig(opts CompletedOptions) (*Config, error) {
+	c := &Config{
+		lifecycleEnabled: utilfeature.DefaultFeatureGate.Enabled(features.FeatureLifecycle),
+		settings:         opts.Lifecycle,
+	}
+	resources := controlplane.DefaultAPIResourceConfigSource()
+	definitions := upstreamopenapi.GetOpenAPIDefinitions
+	if c.lifecycleEnabled {
+		resources.EnableVersions(v1alpha1.SchemeGroupVersion)
+		definitions = openapi.GetAllOpenAPIDefinitions
+	}
+	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsapiserver.Scheme, aggregatorscheme.Scheme}
+	generic, informers, storageFactory, err := controlplaneapiserver.BuildGenericConfig(opts.CompletedOptions.CompletedOptions, schemes, resources, definitions)
+	if err != nil {
+		return nil, err
+	}
+	kubeAPIs, resolver, initializers, err := app.CreateKubeAPIServerConfig(opts.CompletedOptions, generic, informers, storageFactory)
+	if err != nil {
+		return nil, err
+	}
+	c.kubeAPIs = kubeAPIs
+	shared := &kubeAPIs.ControlPlane
+	auth := webhook.NewDefaultAuthenticationInfoResolverWrapper(shared.ProxyTransport, shared.Generic.EgressSelector, shared.Generic.LoopbackClientConfig, shared.Generic.TracerProvider)
+	c.apiExtensions, err = controlplaneapiserver.CreateAPIExtensionsConfig(*shared.Generic, shared.VersionedInformers, initializers,
+		opts.CompletedOptions.CompletedOptions, opts.MasterCount, resolver, auth)
+	if err != nil {
+		return nil, err
+	}
+	c.aggregator, err = controlplaneapiserver.CreateAggregatorConfig(*shared.Generic, opts.CompletedOptions.CompletedOptions, shared.VersionedInformers,
+		resolver, shared.ProxyTransport, shared.Extra.PeerProxy, initializers)
+	return c, err
+}
+
+// Complete fills in defaults.
+func (c *Config) Complete() CompletedConfig {
+	return CompletedConfig{
+		aggregator:       c.aggregator.Complete(),
+		kubeAPIs:         c.kubeAPIs.Complete(),
+		apiExtensions:    c.apiExtensions.Complete(),
+		lifecycleEnabled: c.lifecycleEnabled,
+		settings:         c.settings,
+	}
+}
+
+// NewServer makes the chain: the aggregator delegates to the Kubernetes APIs,
+// those to custom resources, and those to "not found".
+func (c CompletedConfig) NewServer() (*aggregatorapiserver.APIAggregator, error) {
+	generic := c.kubeAPIs.ControlPlane.Generic
+	notFound := notfoundhandler.New(generic.Serializer, genericapifilters.NoMuxAndDiscoveryIncompleteKey)
+	apiExtensions, err := c.apiExtensions.New(genericapiserver.NewEmptyDelegateWithCustomHandler(notFound))
+	if err != nil {
+		return nil, err
+	}
+	kubeAPIs, err := c.kubeAPIs.New(apiExtensions.GenericAPIServer)
+	if err != nil {
+		return nil, err
+	}
+	if c.lifecycleEnabled {
+		if err := c.installLifecycle(kubeAPIs.ControlPlane); err != nil {
+			return nil, err
+		}
+	}
+	crds := c.apiExtensions.GenericConfig.MergedResourceConfig.ResourceEnabled(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	return controlplaneapiserver.CreateAggregatorServer(c.aggregator, kubeAPIs.ControlPlane.GenericAPIServer,
+		apiExtensions.Informers.Apiextensions().V1().CustomResourceDefinitions(), crds, priorities())
+}
+
+// installLifecycle adds the API group and the server flow. The group may be
+// switched off by --runtime-config like any other; there is no flow then.
+func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) error {
+	flow := &featurestorage.Flow{}
+	err := server.InstallAPIs(featuresrest.RESTStorageProvider{
+		Authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
+		Dynamic:    func(string) bool { return false },
+		Flow:       flow,
+	})
+	if err != nil {
+		return err
+	}
+	for _, resource := range []string{"features", "featurereports"} {
+		if !server.APIResourceConfigSource.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(resource)) {
+			return nil
+		}
+	}
+	return addLifecycleHooks(server, flow, c.settings)
+}
+
+// priorities order the groups and versions in discovery, with the values of
+// upstream's cmd/kube-apiserver/app/aggregator.go. The groups that are not part
+// of every control plane are listed here; ours comes last.
+func priorities() map[schema.GroupVersion]controlplaneapiserver.APIServicePriority {
+	result := controlplaneapiserver.DefaultGenericAPIServicePriorities()
+	for _, group := range []struct {
+		name     string
+		priority int32
+		versions map[string]int32
+	}{
+		{"apps", 17800, map[string]int32{"v1": 15}},
+		{"autoscaling", 17500, map[string]int32{"v2": 30, "v1": 15, "v2beta1": 9, "v2beta2": 1}},
+		{"batch", 17400, map[string]int32{"v1": 15, "v1beta1": 9, "v2alpha1": 9}},
+		{"networking.k8s.io", 17200, map[string]int32{"v1": 15, "v1beta1": 9}},
+		{"policy", 17100, map[string]int32{"v1": 15, "v1beta1": 9}},
+		{"storage.k8s.io", 16800, map[string]int32{"v1": 15, "v1beta1": 9, "v1alpha1": 1}},
+		{"scheduling.k8s.io", 16600, map[string]int32{"v1": 15, "v1alpha2": 2}},
+		{"node.k8s.io", 16300, map[string]int32{"v1": 15, "v1beta1": 9, "v1alpha1": 1}},
+		{"resource.k8s.io", 16200, map[string]int32{"v1": 21, "v1beta2": 15, "v1beta1": 9, "v1alpha3": 1}},
+		{v1alpha1.GroupName, 15700, map[string]int32{"v1alpha1": 9}},
+	} {
+		groupPriorities := map[schema.GroupVersion]controlplaneapiserver.APIServicePriority{}
+		for version, priority := range group.versions {
+			groupPriorities[schema.GroupVersion{Group: group.name, Version: version}] = controlplaneapiserver.APIServicePriority{Group: group.priority, Version: priority}
+		}
+		maps.Copy(result, groupPriorities)
+	}
+	return result
+}

@@ -1,0 +1,117 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rest
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/pkg/apis/features"
+	rbacv1helpers "k8s.io/kubernetes/pkg/apis/rbac/v1"
+	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
+)
+
+const (
+	// PolicyHookName is the post-start hook that writes the RBAC policy.
+	PolicyHookName = "features/bootstrap-roles"
+	viewerRole     = "system:feature-viewer"
+	reporterRole   = "system:feature-reporter"
+	leaseRole      = "system:feature-reporter-lease"
+)
+
+// reporter is a component that may write its own reports.
+type reporter struct {
+	component string
+	// subjects are the identities that run it.
+	subjects []rbacv1.Subject
+	// leases is true when it renews a Lease of its own.
+	leases bool
+}
+
+func reporters() []reporter {
+	return []reporter{
+		{component: "kube-controller-manager", subjects: users(user.KubeControllerManager), leases: true},
+		{component: "kube-scheduler", subjects: users(user.KubeScheduler), leases: true},
+		{component: "kubelet", subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: user.NodesGroup}}},
+		{component: "kube-proxy", subjects: append(users(user.KubeProxy),
+			rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceSystem, Name: "kube-proxy"})},
+	}
+}
+
+func users(names ...string) []rbacv1.Subject {
+	var subjects []rbacv1.Subject
+	for _, name := range names {
+		subjects = append(subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name})
+	}
+	return subjects
+}
+
+// Policy is the RBAC that Kubernetes' own use of features.k8s.io needs:
+// everyone authenticated may read Features, each component may write its own
+// reports, nobody but administrators may write specs.
+func Policy() *rbacrest.PolicyData {
+	rule := rbacv1helpers.NewRule
+	policy := &rbacrest.PolicyData{
+		ClusterRoles: []rbacv1.ClusterRole{{
+			ObjectMeta: metav1.ObjectMeta{Name: viewerRole},
+			Rules:      []rbacv1.PolicyRule{rule("get", "list", "watch").Groups(features.GroupName).Resources("features").RuleOrDie()},
+		}},
+		ClusterRoleBindings: []rbacv1.ClusterRoleBinding{
+			rbacv1helpers.NewClusterBinding(viewerRole).Groups(user.AllAuthenticated).BindingOrDie(),
+		},
+		Roles:        map[string][]rbacv1.Role{},
+		RoleBindings: map[string][]rbacv1.RoleBinding{},
+	}
+	var leasing []rbacv1.Subject
+	for _, r := range reporters() {
+		add(policy, metav1.NamespaceSystem, reporterRole+":"+r.component, r.subjects,
+			rule("get", "create", "update", "patch", "delete").Groups(features.GroupName).Resources("featurereports").RuleOrDie(),
+			rule("report").Groups(features.GroupName).Resources("components").Names(r.component).RuleOrDie(),
+		)
+		if r.leases {
+			leasing = append(leasing, r.subjects...)
+		}
+	}
+	add(policy, v1alpha1.LeaseNamespace, leaseRole, leasing,
+		rule("get", "create", "update", "patch", "delete").Groups("coordination.k8s.io").Resources("leases").RuleOrDie())
+	for i := range policy.ClusterRoles {
+		markBootstrap(&policy.ClusterRoles[i].ObjectMeta)
+	}
+	for i := range policy.ClusterRoleBindings {
+		markBootstrap(&policy.ClusterRoleBindings[i].ObjectMeta)
+	}
+	return policy
+}
+
+func add(policy *rbacrest.PolicyData, namespace, name string, subjects []rbacv1.Subject, rules ...rbacv1.PolicyRule) {
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	markBootstrap(&meta)
+	policy.Roles[namespace] = append(policy.Roles[namespace], rbacv1.Role{ObjectMeta: meta, Rules: rules})
+	policy.RoleBindings[namespace] = append(policy.RoleBindings[namespace], rbacv1.RoleBinding{
+		ObjectMeta: *meta.DeepCopy(),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   subjects,
+	})
+}
+
+// markBootstrap labels what the server writes and keeps, as upstream's policy
+// is labelled.
+func markBootstrap(meta *metav1.ObjectMeta) {
+	meta.Labels = map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"}
+	meta.Annotations = map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"}
+}

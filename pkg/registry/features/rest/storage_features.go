@@ -1,0 +1,79 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package rest installs the features.k8s.io API group and the RBAC that its
+// users need.
+package rest
+
+import (
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/pkg/apis/features"
+	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
+	reportstorage "k8s.io/kubernetes-features/pkg/registry/features/featurereport/storage"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+)
+
+// RESTStorageProvider provides the storage of features.k8s.io.
+type RESTStorageProvider struct {
+	// Authorizer decides who may report for which component.
+	Authorizer authorizer.Authorizer
+	// Dynamic says which features of Kubernetes may be set through the API.
+	Dynamic func(feature string) bool
+	// Flow answers the subresources plan and clean.
+	Flow *featurestorage.Flow
+}
+
+var _ genericapiserver.PostStartHookProvider = RESTStorageProvider{}
+
+// NewRESTStorage returns the group with every enabled resource.
+func (p RESTStorageProvider) NewRESTStorage(resources serverstorage.APIResourceConfigSource, optsGetter generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error) {
+	group := genericapiserver.NewDefaultAPIGroupInfo(features.GroupName, legacyscheme.Scheme, legacyscheme.ParameterCodec, legacyscheme.Codecs)
+	storage := map[string]rest.Storage{}
+	if resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource("features")) {
+		s, err := featurestorage.NewStorage(optsGetter, p.Dynamic, p.Flow)
+		if err != nil {
+			return genericapiserver.APIGroupInfo{}, err
+		}
+		storage["features"] = s.Feature
+		storage["features/status"] = s.Status
+		storage["features/plan"] = s.Plan
+		storage["features/clean"] = s.Clean
+	}
+	if resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource("featurereports")) {
+		s, err := reportstorage.NewREST(optsGetter, p.Authorizer)
+		if err != nil {
+			return genericapiserver.APIGroupInfo{}, err
+		}
+		storage["featurereports"] = s
+	}
+	if len(storage) > 0 {
+		group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storage
+	}
+	return group, nil
+}
+
+// GroupName is the group that is provided.
+func (p RESTStorageProvider) GroupName() string { return features.GroupName }
+
+// PostStartHook writes the RBAC policy.
+func (p RESTStorageProvider) PostStartHook() (string, genericapiserver.PostStartHookFunc, error) {
+	return PolicyHookName, Policy().EnsureRBACPolicy(), nil
+}
