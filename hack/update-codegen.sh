@@ -34,11 +34,14 @@ PATH=$work/bin:$PATH go tool go-to-protobuf \
 	--packages "$api"
 
 go tool deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go $api $internal
-go tool prerelease-lifecycle-gen --go-header-file "$header" --output-file zz_generated.prerelease-lifecycle.go $api
 go tool defaulter-gen --go-header-file "$header" --output-file zz_generated.defaults.go $internal/v1alpha1
 go tool conversion-gen --go-header-file "$header" --output-file zz_generated.conversion.go $internal/v1alpha1
-go tool openapi-gen --go-header-file "$header" --output-dir pkg/generated/openapi --output-pkg k8s.io/kubernetes-features/pkg/generated/openapi \
-	--output-file zz_generated.openapi.go --output-model-name-file zz_generated.model_name.go --report-filename "$work/violations" $api
+# Model names first and apart: they are written beside the types. Then the
+# definitions, with the package whose model names ours refer to; upstream's own
+# definitions of it are the same.
+openapi=(--go-header-file "$header" --output-dir pkg/generated/openapi --output-pkg k8s.io/kubernetes-features/pkg/generated/openapi --report-filename "$work/violations")
+go tool openapi-gen "${openapi[@]}" --output-file zz_generated.openapi.go --output-model-name-file zz_generated.model_name.go $api
+go tool openapi-gen "${openapi[@]}" --output-file zz_generated.openapi.go $api $m/apis/meta/v1
 
 go tool applyconfiguration-gen --go-header-file "$header" --output-dir "$out/client/applyconfiguration" --output-pkg $lib/client/applyconfiguration $api
 go tool client-gen --go-header-file "$header" --output-dir "$out/client/clientset" --output-pkg $lib/client/clientset --clientset-name versioned \

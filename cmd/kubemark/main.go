@@ -14,32 +14,67 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package main runs upstream's hollow node, a kubelet or kube-proxy without
-// containers and network, with the reporting layer.
+// Package main runs a hollow node: a kubelet or kube-proxy of upstream's without
+// containers and network, with the reporting layer. It is composed like
+// upstream's cmd/kubemark, takes --feature-gates like the real components, and
+// listens on loopback only.
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	_ "k8s.io/component-base/logs/json/register"          // JSON log format
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics
 	_ "k8s.io/component-base/metrics/prometheus/version"  // version metric
+	"k8s.io/component-base/version/verflag"
 	"k8s.io/kubernetes-features/pkg/reporting"
-	"k8s.io/kubernetes/cmd/kubemark/app"
 )
 
 func main() {
 	os.Exit(reporting.Main(reporting.Component{Name: "kubemark", Node: true}, newCommand))
 }
 
-// newCommand gives the hollow node what the real components have and it lacks:
-// --feature-gates, and the moment at which values are final.
+// options are the flags of a hollow node.
+type options struct {
+	kubeconfig  string
+	name        string
+	morph       string
+	kubeletPort int
+	maxPods     int
+}
+
 func newCommand() *cobra.Command {
-	command := app.NewHollowNodeCommand()
-	utilfeature.DefaultMutableFeatureGate.AddFlag(command.Flags())
-	command.PreRun = func(*cobra.Command, []string) { utilfeature.DefaultMutableFeatureGate.AddMetrics() }
-	return command
+	o := &options{}
+	gate := utilfeature.DefaultMutableFeatureGate
+	cmd := &cobra.Command{
+		Use:          "kubemark",
+		Short:        "Run a hollow node",
+		SilenceUsage: true,
+		Args:         cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			verflag.PrintAndExitIfRequested()
+			// The values are final, as in the real components.
+			gate.AddMetrics()
+			switch o.morph {
+			case "kubelet":
+				return o.runKubelet(cmd.Context())
+			case "proxy":
+				return o.runProxy(cmd.Context())
+			default:
+				return fmt.Errorf("--morph must be kubelet or proxy, not %q", o.morph)
+			}
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "How to reach kube-apiserver.")
+	fs.StringVar(&o.name, "name", "", "Name of the node.")
+	fs.StringVar(&o.morph, "morph", "", "What to be: kubelet or proxy.")
+	fs.IntVar(&o.kubeletPort, "kubelet-port", 0, "Port of the kubelet, on loopback.")
+	fs.IntVar(&o.maxPods, "max-pods", 110, "How many pods the node takes.")
+	gate.AddFlag(fs)
+	verflag.AddFlags(fs)
+	return cmd
 }

@@ -19,8 +19,6 @@ limitations under the License.
 package openapi
 
 import (
-	"maps"
-
 	"k8s.io/kube-openapi/pkg/common"
 	upstream "k8s.io/kubernetes/pkg/generated/openapi"
 )
@@ -29,6 +27,12 @@ import (
 // fork.
 func GetAllOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	definitions := upstream.GetOpenAPIDefinitions(ref)
-	maps.Copy(definitions, GetOpenAPIDefinitions(ref))
+	for name, definition := range GetOpenAPIDefinitions(ref) {
+		// The generator also writes the common types that ours refer to;
+		// upstream's definitions of them are the complete ones.
+		if _, ok := definitions[name]; !ok {
+			definitions[name] = definition
+		}
+	}
 	return definitions
 }

@@ -17,7 +17,6 @@ limitations under the License.
 // +k8s:deepcopy-gen=package
 // +k8s:protobuf-gen=package
 // +k8s:openapi-gen=true
-// +k8s:prerelease-lifecycle-gen=true
 // +k8s:openapi-model-package=io.k8s.feature-lifecycle.apis.features.v1alpha1
 
 // +groupName=features.k8s.io

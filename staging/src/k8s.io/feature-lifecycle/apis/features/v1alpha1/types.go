@@ -24,7 +24,6 @@ import (
 // +genclient:method=CreatePlan,verb=create,subresource=plan,input=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeaturePlan,result=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeaturePlan
 // +genclient:method=CreateCleanup,verb=create,subresource=clean,input=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeatureCleanup,result=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeatureCleanup
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
-// +k8s:prerelease-lifecycle-gen:introduced=1.33
 
 // Feature says what one feature gate is set to and what state the cluster is
 // really in. Its name is the gate's exact name. Features of Kubernetes live in
@@ -322,7 +321,6 @@ type FeatureUse struct {
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
-// +k8s:prerelease-lifecycle-gen:introduced=1.33
 
 // FeatureList is a list of features.
 type FeatureList struct {
@@ -338,7 +336,6 @@ type FeatureList struct {
 // +genclient
 // +genclient:noStatus
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
-// +k8s:prerelease-lifecycle-gen:introduced=1.33
 
 // FeatureReport says what one running process found when it asked its feature
 // gates. Its name is <component>.<instance>.
@@ -440,7 +437,6 @@ type LeaseReference struct {
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
-// +k8s:prerelease-lifecycle-gen:introduced=1.33
 
 // FeatureReportList is a list of reports.
 type FeatureReportList struct {
@@ -454,7 +450,6 @@ type FeatureReportList struct {
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
-// +k8s:prerelease-lifecycle-gen:introduced=1.33
 
 // FeaturePlan is posted to the plan subresource of a Feature and answers what a
 // change would do. Nothing is stored.
@@ -540,7 +535,6 @@ type ResourceLeftovers struct {
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
-// +k8s:prerelease-lifecycle-gen:introduced=1.33
 
 // FeatureCleanup is posted to the clean subresource of a Feature that is Off
 // but not Clean. It starts the removal of what the feature left behind, as a

@@ -1,0 +1,359 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package cluster runs a real Kubernetes control plane with hollow nodes on this
+// machine: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and, for
+// each node, a kubelet and a kube-proxy without containers and network. Every
+// component is a process with its own certificate and RBAC identity. local-up
+// and the integration tests are its callers. It needs Linux and no root;
+// everything listens on loopback.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/kubernetes-features/cmd/local-up/process"
+)
+
+// Config says what cluster to run.
+type Config struct {
+	// DataDir has everything the cluster writes.
+	DataDir string
+	// BinDir has the binaries.
+	BinDir string
+	// Nodes is how many nodes a new cluster gets.
+	Nodes int
+	// FeatureGates are given to all components: A=true,B=false.
+	FeatureGates string
+	// APIServerPort is kube-apiserver's port; 0 means the one it had, or a free
+	// one.
+	APIServerPort int
+	// Only limits the cluster to these components; empty means all.
+	Only []string
+	// ExtraArgs are added to a component's arguments.
+	ExtraArgs map[string][]string
+	// Binaries replaces the binary of a component by another file.
+	Binaries map[string]string
+	// DieWithParent kills the processes when this one ends, however it ends.
+	DieWithParent bool
+	// Progress gets a line for each step; nil means none.
+	Progress io.Writer
+}
+
+// stopGrace is how long a component may take to end in order.
+const stopGrace = 30 * time.Second
+
+// Cluster is a cluster in a data directory. It is for one goroutine.
+type Cluster struct {
+	config  Config
+	state   *state
+	starter *process.Starter
+	release func()
+}
+
+// Open takes hold of a data directory. Close gives it back.
+func Open(config Config) (*Cluster, error) {
+	var err error
+	if config.DataDir, err = filepath.Abs(config.DataDir); err != nil {
+		return nil, err
+	}
+	if config.BinDir, err = filepath.Abs(config.BinDir); err != nil {
+		return nil, err
+	}
+	if config.Progress == nil {
+		config.Progress = io.Discard
+	}
+	release, err := lock(config.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := loadState(config.DataDir)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return &Cluster{config: config, state: s, starter: process.NewStarter(config.DieWithParent), release: release}, nil
+}
+
+// Close gives the data directory back. The cluster goes on.
+func (c *Cluster) Close() { c.release() }
+
+// Exists is true when the data directory has a cluster, running or not.
+func (c *Cluster) Exists() bool { return len(c.state.Ports) > 0 }
+
+// Running returns the components that run, and those that should and do not.
+func (c *Cluster) Running() (alive, dead []string) { return c.state.partition() }
+
+// FeatureGates is what the components were started with last.
+func (c *Cluster) FeatureGates() string { return c.state.FeatureGates }
+
+// Up starts the cluster and returns when it is ready. Data of an earlier run is
+// kept.
+func (c *Cluster) Up(ctx context.Context) error {
+	alive, dead := c.Running()
+	switch {
+	case len(alive) > 0 && len(dead) > 0:
+		return fmt.Errorf("the cluster in %s is half dead: %s run, %s do not; end it with \"make down\" and look at the logs in %s",
+			c.config.DataDir, strings.Join(alive, ", "), strings.Join(dead, ", "), c.logDir())
+	case len(alive) > 0:
+		return fmt.Errorf("the cluster in %s is running already; use it with --kubeconfig %s, restart it with \"local-up restart\", or end it with \"make down\"",
+			c.config.DataDir, c.Kubeconfig("admin"))
+	}
+	if c.Exists() && c.config.Nodes != c.state.Nodes {
+		return fmt.Errorf("the cluster in %s has %d nodes, not %d; use --nodes=%d, or remove the directory for a new cluster",
+			c.config.DataDir, c.state.Nodes, c.config.Nodes, c.state.Nodes)
+	}
+	c.state.Nodes = c.config.Nodes
+	c.state.FeatureGates = c.config.FeatureGates
+	c.state.Processes = nil
+	if err := c.prepare(); err != nil {
+		return err
+	}
+	return c.start(ctx, c.wanted(c.config.Only))
+}
+
+// prepare makes sure that everything is there that processes need.
+func (c *Cluster) prepare() error {
+	var missing []string
+	for _, component := range c.wanted(c.config.Only) {
+		if _, err := os.Stat(c.binary(component)); err != nil {
+			missing = append(missing, c.binary(component))
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("binaries are missing; build them with \"make all\": %s", strings.Join(missing, ", "))
+	}
+	if err := c.choosePorts(); err != nil {
+		return err
+	}
+	if err := c.certify(); err != nil {
+		return err
+	}
+	for i := range c.state.Nodes {
+		if err := os.MkdirAll(filepath.Join(c.config.DataDir, "nodes", NodeName(i+1)), 0o755); err != nil {
+			return err
+		}
+	}
+	return c.state.save(c.config.DataDir)
+}
+
+// wanted are the components of the given names, all of them for none, in the
+// order of their start.
+func (c *Cluster) wanted(names []string) []component {
+	all := c.components()
+	if len(names) == 0 {
+		return all
+	}
+	var result []component
+	for _, component := range all {
+		for _, name := range names {
+			if component.name == name {
+				result = append(result, component)
+			}
+		}
+	}
+	return result
+}
+
+func (c *Cluster) binary(component component) string {
+	if other := c.config.Binaries[component.name]; other != "" {
+		return other
+	}
+	return filepath.Join(c.config.BinDir, component.binary)
+}
+
+func (c *Cluster) logDir() string { return filepath.Join(c.config.DataDir, "logs") }
+
+// start starts components in their order and waits until they are ready. The
+// ones that need kube-apiserver start together once it is.
+func (c *Cluster) start(ctx context.Context, components []component) error {
+	var started []component
+	for _, component := range components {
+		if err := c.launch(component); err != nil {
+			return err
+		}
+		if component.name == Etcd || component.name == APIServer {
+			if err := c.waitReady(ctx, component); err != nil {
+				return err
+			}
+			continue
+		}
+		started = append(started, component)
+	}
+	for _, component := range started {
+		if err := c.waitReady(ctx, component); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) launch(component component) error {
+	p, err := c.starter.Start(process.Spec{
+		Name:    component.name,
+		Path:    c.binary(component),
+		Args:    component.args,
+		Env:     component.env,
+		Dir:     c.config.DataDir,
+		LogFile: filepath.Join(c.logDir(), strings.ReplaceAll(component.name, "/", "-")+".log"),
+	})
+	if err != nil {
+		return err
+	}
+	c.state.remember(p)
+	return c.state.save(c.config.DataDir)
+}
+
+// Down ends every process of the cluster, the last one first, and returns when
+// all are gone. The data stays.
+func (c *Cluster) Down(ctx context.Context) error {
+	var names []string
+	for _, p := range c.state.Processes {
+		names = append(names, p.Name)
+	}
+	return c.stop(ctx, names)
+}
+
+// stop ends components. Those that need kube-apiserver end together before it,
+// kube-apiserver before etcd.
+func (c *Cluster) stop(ctx context.Context, names []string) error {
+	groups := [][]string{nil, nil, nil}
+	for _, name := range names {
+		switch name {
+		case Etcd:
+			groups[2] = append(groups[2], name)
+		case APIServer:
+			groups[1] = append(groups[1], name)
+		default:
+			groups[0] = append(groups[0], name)
+		}
+	}
+	for _, group := range groups {
+		if err := c.stopTogether(ctx, group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) stopTogether(ctx context.Context, names []string) error {
+	results := make(chan error)
+	count := 0
+	for _, name := range names {
+		if p, ok := c.state.find(name); ok {
+			count++
+			go func() { results <- p.Stop(ctx, stopGrace) }()
+		}
+	}
+	var errs []error
+	for range count {
+		errs = append(errs, <-results)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, name := range names {
+		c.state.forget(name)
+	}
+	return c.state.save(c.config.DataDir)
+}
+
+// Restart ends and starts components, all but etcd if none are named. Gates, if
+// not nil, are what they are started with from now on.
+func (c *Cluster) Restart(ctx context.Context, gates *string, names ...string) error {
+	if !c.Exists() {
+		return fmt.Errorf("there is no cluster in %s; start one with \"make up\"", c.config.DataDir)
+	}
+	if gates != nil {
+		c.state.FeatureGates = *gates
+	}
+	if len(names) == 0 {
+		for _, component := range c.wanted(c.config.Only) {
+			if component.name != Etcd {
+				names = append(names, component.name)
+			}
+		}
+	}
+	components := c.wanted(names)
+	if len(components) != len(names) {
+		return fmt.Errorf("the cluster has no component of that name: %s", strings.Join(names, ", "))
+	}
+	if err := c.stop(ctx, names); err != nil {
+		return err
+	}
+	c.progress("stopped %s", strings.Join(names, ", "))
+	if etcd, ok := c.state.find(Etcd); (!ok || !etcd.Alive()) && len(c.wanted([]string{Etcd})) > 0 {
+		components = append(c.wanted([]string{Etcd}), components...)
+	}
+	return c.start(ctx, components)
+}
+
+// Start starts components that do not run, in the order of their start.
+func (c *Cluster) Start(ctx context.Context, names ...string) error {
+	return c.start(ctx, c.wanted(names))
+}
+
+// Stop ends components in order.
+func (c *Cluster) Stop(ctx context.Context, names ...string) error {
+	return c.stop(ctx, names)
+}
+
+// Kill ends a component at once, as a crash would.
+func (c *Cluster) Kill(ctx context.Context, name string) error {
+	p, ok := c.state.find(name)
+	if !ok {
+		return fmt.Errorf("component %s does not run", name)
+	}
+	return p.Kill(ctx)
+}
+
+// SetArgs replaces the extra arguments of a component, for its next start.
+func (c *Cluster) SetArgs(name string, args ...string) {
+	if c.config.ExtraArgs == nil {
+		c.config.ExtraArgs = map[string][]string{}
+	}
+	c.config.ExtraArgs[name] = args
+}
+
+// Log returns the last lines of a component's log.
+func (c *Cluster) Log(name string, lines int) string {
+	p, ok := c.state.find(name)
+	if !ok {
+		p.LogFile = filepath.Join(c.logDir(), strings.ReplaceAll(name, "/", "-")+".log")
+	}
+	return p.Tail(lines)
+}
+
+// Processes are the processes of the cluster, in the order of their start.
+func (c *Cluster) Processes() []process.Process { return c.state.Processes }
+
+// RESTConfig returns how a component, or "admin", reaches the server.
+func (c *Cluster) RESTConfig(name string) (*rest.Config, error) {
+	return clientcmd.BuildConfigFromFlags("", c.Kubeconfig(name))
+}
+
+func (c *Cluster) progress(format string, args ...any) {
+	fmt.Fprintf(c.config.Progress, "  "+format+"\n", args...)
+}

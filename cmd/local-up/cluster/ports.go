@@ -1,0 +1,48 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package cluster
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+)
+
+// choosePorts gives every component its port: the one it had, or a free one. A
+// port that somebody else uses is named.
+func (c *Cluster) choosePorts() error {
+	if c.config.APIServerPort != 0 {
+		c.state.Ports[APIServer] = c.config.APIServerPort
+	}
+	// Free ports are held until all are chosen, or two would be the same.
+	var held []net.Listener
+	defer func() {
+		for _, listener := range held {
+			listener.Close()
+		}
+	}()
+	for _, name := range c.portNames() {
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(c.state.Ports[name])))
+		if err != nil {
+			return fmt.Errorf("port %d of %s is in use by another program: %w; end that program, choose another port with --apiserver-port if it is kube-apiserver's, or remove %s for a new cluster",
+				c.state.Ports[name], name, err, c.config.DataDir)
+		}
+		held = append(held, listener)
+		c.state.Ports[name] = listener.Addr().(*net.TCPAddr).Port
+	}
+	return nil
+}

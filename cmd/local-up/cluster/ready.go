@@ -1,0 +1,179 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/transport"
+	"k8s.io/kubernetes-features/cmd/local-up/pki"
+)
+
+const (
+	// readyTimeout is generous: the machine may be busy with a build.
+	readyTimeout = 5 * time.Minute
+	// readyPeriod is how often a component is asked.
+	readyPeriod = 100 * time.Millisecond
+	// tailLines is how much of a log a message shows.
+	tailLines = 15
+)
+
+// waitReady returns once a component answers its health check. A component that
+// dies meanwhile is named, with the end of its log.
+func (c *Cluster) waitReady(ctx context.Context, component component) error {
+	begun := time.Now()
+	check, err := c.readiness(component)
+	if err != nil {
+		return err
+	}
+	p, ok := c.state.find(component.name)
+	if !ok {
+		return fmt.Errorf("component %s was not started", component.name)
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, readyPeriod, readyTimeout, true, func(ctx context.Context) (bool, error) {
+		if !p.Alive() {
+			return false, fmt.Errorf("%s died; the end of %s:\n%s", component.name, p.LogFile, p.Tail(tailLines))
+		}
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("%s is not ready after %s (%w); the end of %s:\n%s", component.name, time.Since(begun).Round(time.Second), errors.Join(err, last), p.LogFile, p.Tail(tailLines))
+	}
+	if err == nil {
+		c.progress("%s ready (%.1f s)", component.name, time.Since(begun).Seconds())
+	}
+	return err
+}
+
+// readiness returns the check that tells whether a component is ready.
+func (c *Cluster) readiness(component component) (func(context.Context) error, error) {
+	switch {
+	case component.name == Etcd:
+		return c.etcdReady, nil
+	case component.name == APIServer:
+		return c.apiServerReady, nil
+	case strings.HasPrefix(component.name, kubeletPrefix):
+		return c.nodeReady(strings.TrimPrefix(component.name, kubeletPrefix))
+	case component.health != "":
+		return healthy(fmt.Sprintf("https://127.0.0.1:%d%s", component.port, component.health)), nil
+	default:
+		// A hollow proxy has nothing to ask: it is ready when it runs.
+		return func(context.Context) error { return nil }, nil
+	}
+}
+
+func (c *Cluster) etcdReady(ctx context.Context) error {
+	client, err := c.EtcdClient()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	_, err = client.Get(ctx, "health")
+	return err
+}
+
+// EtcdClient reads and writes the cluster's database directly.
+func (c *Cluster) EtcdClient() (*clientv3.Client, error) {
+	config, err := transport.TLSConfigFor(&transport.Config{TLS: transport.TLSConfig{
+		CAFile:   pki.CertFile(c.pkiDir(), pki.EtcdCA),
+		CertFile: pki.CertFile(c.pkiDir(), "apiserver-etcd-client"),
+		KeyFile:  pki.KeyFile(c.pkiDir(), "apiserver-etcd-client"),
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return clientv3.New(clientv3.Config{Endpoints: []string{c.EtcdEndpoint()}, TLS: config, DialTimeout: 5 * time.Second})
+}
+
+func (c *Cluster) apiServerReady(ctx context.Context) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+}
+
+func (c *Cluster) client() (kubernetes.Interface, error) {
+	config, err := c.RESTConfig("admin")
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+func (c *Cluster) nodeReady(name string) (func(context.Context) error, error) {
+	client, err := c.client()
+	if err != nil {
+		return nil, err
+	}
+	begun := metav1.NewTime(time.Now().Add(-time.Second))
+	return func(ctx context.Context) error {
+		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, condition := range node.Status.Conditions {
+			// The heartbeat tells this kubelet from the one before a restart.
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue && begun.Before(&condition.LastHeartbeatTime) {
+				return nil
+			}
+		}
+		return fmt.Errorf("node %s is not Ready", name)
+	}, nil
+}
+
+// healthy asks an unauthenticated health check. The certificate is one that the
+// component made for itself.
+func healthy(url string) func(context.Context) error {
+	client := &http.Client{
+		Timeout:   5 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
+	}
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answers %s", url, response.Status)
+		}
+		return nil
+	}
+}

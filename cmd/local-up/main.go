@@ -1,0 +1,188 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package main runs a local cluster with which feature gates can be tried: a
+// real control plane and hollow nodes, as processes on loopback.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := newCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func newCommand() *cobra.Command {
+	config := &cluster.Config{}
+	root := &cobra.Command{
+		Use:           "local-up",
+		Short:         "Run a Kubernetes cluster on this machine to try feature gates with",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	fs := root.PersistentFlags()
+	fs.StringVar(&config.DataDir, "data-dir", "_output/local", "Where the cluster keeps everything.")
+	fs.StringVar(&config.BinDir, "bin-dir", "_output/bin", "Where the binaries are.")
+	root.AddCommand(newUpCommand(config), newDownCommand(config), newRestartCommand(config), newStatusCommand(config), newDemoCommand(config), newEtcdCommand())
+	return root
+}
+
+// with opens the cluster for one command.
+func with(config *cluster.Config, run func(*cluster.Cluster) error) error {
+	config.Progress = os.Stdout
+	c, err := cluster.Open(*config)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return run(c)
+}
+
+func newUpCommand(config *cluster.Config) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start the cluster; data of an earlier run is kept",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return with(config, func(c *cluster.Cluster) error {
+				begun := time.Now()
+				fmt.Printf("Starting a cluster with %d nodes\n", config.Nodes)
+				if err := c.Up(cmd.Context()); err != nil {
+					return err
+				}
+				fmt.Printf("Cluster ready after %.1f s\n", time.Since(begun).Seconds())
+				greet(c)
+				return nil
+			})
+		},
+	}
+	addUpFlags(cmd, config)
+	return cmd
+}
+
+func addUpFlags(cmd *cobra.Command, config *cluster.Config) {
+	fs := cmd.Flags()
+	fs.IntVar(&config.Nodes, "nodes", 3, "How many nodes the cluster has.")
+	fs.IntVar(&config.APIServerPort, "apiserver-port", 0, "Port of kube-apiserver; 0 means the one it had, or a free one.")
+	if cmd.Name() == "up" {
+		fs.StringVar(&config.FeatureGates, "feature-gates", "", "Feature gates of all components: A=true,B=false.")
+	}
+}
+
+// greet says how to use the cluster.
+func greet(c *cluster.Cluster) {
+	kubeconfig := c.Kubeconfig("admin")
+	fmt.Printf(`
+Kubeconfig: %[1]s
+Try:
+  kubectl --kubeconfig %[1]s get features -n kube-system
+  kubectl --kubeconfig %[1]s get featurereports -n kube-system -o wide
+  kubectl --kubeconfig %[1]s explain feature.status.tasks
+End it with "make down"; "local-up restart --feature-gates=..." changes gates.
+`, kubeconfig)
+}
+
+func newDownCommand(config *cluster.Config) *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "End every process of the cluster; its data stays",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return with(config, func(c *cluster.Cluster) error {
+				if len(c.Processes()) == 0 {
+					fmt.Println("No cluster is running")
+					return nil
+				}
+				if err := c.Down(cmd.Context()); err != nil {
+					return err
+				}
+				fmt.Println("Cluster ended")
+				return nil
+			})
+		},
+	}
+}
+
+func newRestartCommand(config *cluster.Config) *cobra.Command {
+	var gates string
+	var components []string
+	cmd := &cobra.Command{
+		Use:   "restart",
+		Short: "Restart components, all but etcd by default, possibly with other feature gates",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return with(config, func(c *cluster.Cluster) error {
+				var changed *string
+				if cmd.Flags().Changed("feature-gates") {
+					changed = &gates
+				}
+				if err := c.Restart(cmd.Context(), changed, components...); err != nil {
+					return err
+				}
+				fmt.Println("Restarted")
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&gates, "feature-gates", "", "Feature gates from now on; without the flag they stay as they are.")
+	cmd.Flags().StringSliceVar(&components, "component", nil, "Restart only this component, for example kube-apiserver or kubelet/node-1.")
+	return cmd
+}
+
+func newStatusCommand(config *cluster.Config) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Say which processes of the cluster run",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return with(config, func(c *cluster.Cluster) error {
+				dead := 0
+				for _, p := range c.Processes() {
+					condition := "running"
+					if !p.Alive() {
+						condition = "DEAD, see " + p.LogFile
+						dead++
+					}
+					fmt.Printf("%-28s %8d  %s\n", p.Name, p.PID, condition)
+				}
+				switch {
+				case len(c.Processes()) == 0:
+					return fmt.Errorf("no cluster is running; start one with \"make up\"")
+				case dead > 0:
+					return fmt.Errorf("%d processes are dead; end the others with \"make down\"", dead)
+				default:
+					return nil
+				}
+			})
+		},
+	}
+}
