@@ -17,15 +17,55 @@ limitations under the License.
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/cmd/local-up/demo"
 )
 
 func newDemoCommand(config *cluster.Config) *cobra.Command {
-	cmd := &cobra.Command{Use: "demo", RunE: func(*cobra.Command, []string) error { return fmt.Errorf("later") }}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Turn a feature gate on, use it, turn it off, and see that nothing is left",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), config) },
+	}
 	addUpFlags(cmd, config)
 	return cmd
+}
+
+// runDemo tells the story on a fresh cluster. A cluster that is there makes way:
+// the story needs one on which the feature was never used.
+func runDemo(ctx context.Context, config *cluster.Config) error {
+	begun := time.Now()
+	if err := with(config, func(c *cluster.Cluster) error {
+		if !c.Exists() {
+			return nil
+		}
+		fmt.Printf("Ending the cluster in %s and removing its data: the demonstration starts with a fresh one\n", config.DataDir)
+		if err := c.Down(ctx); err != nil {
+			return err
+		}
+		return c.RemoveData()
+	}); err != nil {
+		return err
+	}
+	config.FeatureGates = "MaxUnavailableStatefulSet=true"
+	return with(config, func(c *cluster.Cluster) error {
+		fmt.Printf("Starting a cluster with %d nodes and --feature-gates=%s\n", config.Nodes, config.FeatureGates)
+		if err := c.Up(ctx); err != nil {
+			return err
+		}
+		if err := demo.Run(ctx, c, os.Stdout); err != nil {
+			return fmt.Errorf("the demonstration failed: %w; the cluster is still there, its logs are in %s/logs", err, config.DataDir)
+		}
+		fmt.Printf("\nDone after %.0f s. The cluster stays up.\n", time.Since(begun).Seconds())
+		greet(c)
+		return nil
+	})
 }

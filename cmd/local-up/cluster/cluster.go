@@ -329,6 +329,21 @@ func (c *Cluster) Kill(ctx context.Context, name string) error {
 	return p.Kill(ctx)
 }
 
+// RemoveData removes everything the cluster wrote. No process may run.
+func (c *Cluster) RemoveData() error {
+	if alive, _ := c.Running(); len(alive) > 0 {
+		return fmt.Errorf("the cluster in %s runs: %s; end it first", c.config.DataDir, strings.Join(alive, ", "))
+	}
+	// The lock is held on a file in the directory, which therefore stays.
+	for _, name := range []string{"etcd", "kubeconfig", "logs", "nodes", "pki", "admin.kubeconfig", "state.json"} {
+		if err := os.RemoveAll(filepath.Join(c.config.DataDir, name)); err != nil {
+			return err
+		}
+	}
+	c.state = &state{Ports: map[string]int{}}
+	return nil
+}
+
 // SetArgs replaces the extra arguments of a component, for its next start.
 func (c *Cluster) SetArgs(name string, args ...string) {
 	if c.config.ExtraArgs == nil {
