@@ -136,7 +136,7 @@ func (c CompletedConfig) NewServer() (*aggregatorapiserver.APIAggregator, error)
 // switched off by --runtime-config like any other; there is no flow then.
 func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) error {
 	flow := &featurestorage.Flow{}
-	err := server.InstallAPIs(featuresrest.RESTStorageProvider{
+	err := server.InstallAPIs(featuresrest.StorageProvider{
 		Authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
 		Dynamic:    func(string) bool { return false },
 		Flow:       flow,

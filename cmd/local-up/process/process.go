@@ -179,7 +179,7 @@ func (p Process) end(ctx context.Context, signal unix.Signal, grace time.Duratio
 	if err != nil {
 		return fmt.Errorf("stopping %s (%d): %w", p.Name, p.PID, err)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if !p.Alive() {
 		return nil
 	}

@@ -23,7 +23,6 @@ import (
 	"regexp"
 
 	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -53,13 +52,13 @@ const (
 	MaxRolloutComponents = 100
 )
 
-// Gate names are Go identifiers in practice; RBAC-like path segment rules keep
-// them usable in URLs.
+// gateName: gates are named like Go identifiers. Nothing that it allows means
+// anything in the path of a URL.
 var gateName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
 // ValidateGateName returns what is wrong with the name of a feature gate.
 func ValidateGateName(name string, _ bool) []string {
-	problems := path.ValidatePathSegmentName(name, false)
+	var problems []string
 	if len(name) > MaxNameLength {
 		problems = append(problems, fmt.Sprintf("must be no more than %d characters", MaxNameLength))
 	}

@@ -31,8 +31,8 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// RESTStorageProvider provides the storage of features.k8s.io.
-type RESTStorageProvider struct {
+// StorageProvider provides the storage of features.k8s.io.
+type StorageProvider struct {
 	// Authorizer decides who may report for which component.
 	Authorizer authorizer.Authorizer
 	// Dynamic says which features of Kubernetes may be set through the API.
@@ -41,10 +41,10 @@ type RESTStorageProvider struct {
 	Flow *featurestorage.Flow
 }
 
-var _ genericapiserver.PostStartHookProvider = RESTStorageProvider{}
+var _ genericapiserver.PostStartHookProvider = StorageProvider{}
 
 // NewRESTStorage returns the group with every enabled resource.
-func (p RESTStorageProvider) NewRESTStorage(resources serverstorage.APIResourceConfigSource, optsGetter generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error) {
+func (p StorageProvider) NewRESTStorage(resources serverstorage.APIResourceConfigSource, optsGetter generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error) {
 	group := genericapiserver.NewDefaultAPIGroupInfo(features.GroupName, legacyscheme.Scheme, legacyscheme.ParameterCodec, legacyscheme.Codecs)
 	storage := map[string]rest.Storage{}
 	if resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource("features")) {
@@ -71,9 +71,9 @@ func (p RESTStorageProvider) NewRESTStorage(resources serverstorage.APIResourceC
 }
 
 // GroupName is the group that is provided.
-func (p RESTStorageProvider) GroupName() string { return features.GroupName }
+func (p StorageProvider) GroupName() string { return features.GroupName }
 
 // PostStartHook writes the RBAC policy.
-func (p RESTStorageProvider) PostStartHook() (string, genericapiserver.PostStartHookFunc, error) {
+func (p StorageProvider) PostStartHook() (string, genericapiserver.PostStartHookFunc, error) {
 	return PolicyHookName, Policy().EnsureRBACPolicy(), nil
 }

@@ -88,7 +88,7 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 		if err := r.mayCreate(ctx, obj.(*features.FeatureReport)); err != nil {
 			return err
 		}
-		return then(validate, ctx, obj)
+		return validateNext(ctx, validate, obj)
 	}, options)
 }
 
@@ -99,7 +99,7 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 		if err := r.mayCreate(ctx, obj.(*features.FeatureReport)); err != nil {
 			return err
 		}
-		return then(validateCreate, ctx, obj)
+		return validateNext(ctx, validateCreate, obj)
 	}, func(ctx context.Context, obj, old runtime.Object) error {
 		if err := r.mayUpdate(ctx, obj.(*features.FeatureReport), old.(*features.FeatureReport)); err != nil {
 			return err
@@ -133,11 +133,11 @@ func (r *REST) deletable(validate rest.ValidateObjectFunc) rest.ValidateObjectFu
 				return err
 			}
 		}
-		return then(validate, ctx, obj)
+		return validateNext(ctx, validate, obj)
 	}
 }
 
-func then(validate rest.ValidateObjectFunc, ctx context.Context, obj runtime.Object) error {
+func validateNext(ctx context.Context, validate rest.ValidateObjectFunc, obj runtime.Object) error {
 	if validate == nil {
 		return nil
 	}

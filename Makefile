@@ -1,0 +1,72 @@
+# Targets have the names that kubernetes/kubernetes gives them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+OUT := _output
+BIN := $(OUT)/bin
+TOOLS := $(OUT)/tools
+LIB := staging/src/k8s.io/feature-lifecycle
+
+# What to build: one or more packages, for example WHAT=cmd/kubectl.
+WHAT ?= ./cmd/...
+# The version that binaries show. There is no time in it, so that builds are
+# cached and the same everywhere.
+VERSION ?= v1.36.3+feature.1
+version_of = -X $(1).gitVersion=$(VERSION) -X $(1).gitMajor=1 -X $(1).gitMinor=36 -X $(1).gitTreeState=clean
+LDFLAGS := $(call version_of,k8s.io/component-base/version) $(call version_of,k8s.io/client-go/pkg/version)
+
+GOTESTSUM = $(TOOLS)/gotestsum --format pkgname --
+
+.PHONY: help
+help: ## Say what the targets do.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+.PHONY: all
+all: ## Build binaries into _output/bin; WHAT=cmd/kubectl builds one.
+	@mkdir -p $(BIN)
+	go build -ldflags '$(LDFLAGS)' -o $(BIN)/ $(foreach w,$(WHAT),$(if $(filter ./%,$(w)),$(w),./$(w)))
+
+.PHONY: demo
+demo: all ## Turn a gate on, use it, turn it off on a real cluster, and see that nothing is left.
+	$(BIN)/local-up demo
+
+.PHONY: up
+up: all ## Start a local cluster.
+	$(BIN)/local-up up
+
+.PHONY: down
+down: ## End the local cluster; its data stays.
+	@if [[ -x $(BIN)/local-up ]]; then $(BIN)/local-up down; else echo "No cluster is running"; fi
+
+.PHONY: test
+test: test-unit test-integration ## Run all tests.
+
+.PHONY: test-unit
+test-unit: tools ## Run the unit tests, those of the library with the race detector.
+	cd $(LIB) && $(CURDIR)/$(GOTESTSUM) -race ./...
+	$(GOTESTSUM) $$(go list ./... | grep -v /test/)
+
+.PHONY: test-integration
+test-integration: tools all ## Run real processes with real etcd.
+	$(GOTESTSUM) -timeout 40m -p 1 ./test/...
+
+.PHONY: verify
+verify: tools ## Check format, lint, generated code, modules, licences, sizes, imports, docs.
+	hack/verify-all.sh
+
+.PHONY: update
+update: ## Write generated code.
+	hack/update-codegen.sh
+
+.PHONY: tools
+tools: $(TOOLS)/.built
+
+$(TOOLS)/.built: hack/tools/go.mod hack/tools/go.sum
+	@mkdir -p $(TOOLS)
+	cd hack/tools && GOWORK=off go build -o $(CURDIR)/$(TOOLS)/ tool
+	@touch $@
+
+.PHONY: clean
+clean: down ## Remove everything that was built.
+	rm -rf $(OUT)

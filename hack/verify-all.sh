@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Runs every check, says which passed, and fails if one did not.
+set -uo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+lib=staging/src/k8s.io/feature-lifecycle
+failed=()
+
+check() {
+	local name=$1 begun=$SECONDS
+	shift
+	if output=$("$@" 2>&1); then
+		echo "ok    $name ($((SECONDS - begun)) s)"
+	else
+		echo "FAIL  $name ($((SECONDS - begun)) s)"
+		sed 's/^/      /' <<<"$output"
+		failed+=("$name")
+	fi
+}
+
+in_lib() { (cd $lib && "$@"); }
+formatted() {
+	local files
+	files=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 gofmt -s -l)
+	[[ -z $files ]] || { echo "run gofmt -s -w on:" && echo "$files" && return 1; }
+}
+tidy() { (cd "$1" && GOWORK=off go mod tidy -diff); }
+scripts() { git ls-files -z -- '*.sh' .ci/run | xargs -0 -n1 bash -n; }
+
+check gofmt formatted
+check scripts scripts
+check tree go run ./hack/verify
+check "modules: root" tidy .
+check "modules: library" tidy $lib
+check "modules: tools" tidy hack/tools
+check "generated code" hack/verify-codegen.sh
+check "vet: root" go vet ./...
+check "vet: library" in_lib go vet ./...
+check "lint: root" _output/tools/golangci-lint run --timeout 20m ./...
+check "lint: library" in_lib "$PWD/_output/tools/golangci-lint" run --timeout 20m --config "$PWD/.golangci.yml" ./...
+
+if ((${#failed[@]})); then
+	echo "failed: ${failed[*]}" >&2
+	exit 1
+fi

@@ -1,0 +1,150 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"regexp"
+	"strings"
+)
+
+const (
+	// maxFileLines and maxFunctionLines keep code readable; generated code and
+	// tests are free.
+	maxFileLines     = 400
+	maxFunctionLines = 80
+)
+
+// license finds Go files and scripts without the licence's header.
+func license(f file) []string {
+	if !f.isGo() || bytes.Contains(f.data[:min(len(f.data), 1500)], []byte("Licensed under the Apache License, Version 2.0")) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s:1: the licence header is missing", f.path)}
+}
+
+// sizes finds files and functions that have grown too large.
+func sizes(f file) []string {
+	if !f.isGo() || f.isTest() || f.generated() {
+		return nil
+	}
+	var findings []string
+	if lines := bytes.Count(f.data, []byte("\n")); lines > maxFileLines {
+		findings = append(findings, fmt.Sprintf("%s:1: %d lines, more than %d; divide it", f.path, lines, maxFileLines))
+	}
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, f.path, f.data, parser.SkipObjectResolution)
+	if err != nil {
+		return append(findings, fmt.Sprintf("%s:1: %v", f.path, err))
+	}
+	for _, declaration := range parsed.Decls {
+		function, ok := declaration.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		begin, end := set.Position(function.Pos()), set.Position(function.End())
+		if lines := end.Line - begin.Line + 1; lines > maxFunctionLines {
+			findings = append(findings, fmt.Sprintf("%s:%d: %s has %d lines, more than %d; divide it", f.path, begin.Line, function.Name.Name, lines, maxFunctionLines))
+		}
+	}
+	return findings
+}
+
+// machinePath matches home directories of people and of the root user.
+var machinePath = regexp.MustCompile(`(^|[\s"'=(:])/(root|work|home/[a-z]+)/`)
+
+// machinePaths finds paths that only exist on somebody's machine.
+func machinePaths(f file) []string {
+	var findings []string
+	for i, line := range bytes.Split(f.data, []byte("\n")) {
+		if machinePath.Match(line) {
+			findings = append(findings, fmt.Sprintf("%s:%d: names a directory of somebody's machine", f.path, i+1))
+		}
+	}
+	return findings
+}
+
+var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+
+// links finds relative links in documents that lead nowhere.
+func links(files []file) []string {
+	known := map[string]bool{}
+	for _, f := range files {
+		for p := f.path; p != "." && p != "/"; p = path.Dir(p) {
+			known[p] = true
+		}
+	}
+	var findings []string
+	for _, f := range files {
+		if !strings.HasSuffix(f.path, ".md") {
+			continue
+		}
+		for i, line := range strings.Split(string(f.data), "\n") {
+			for _, match := range link.FindAllStringSubmatch(line, -1) {
+				if target := match[1]; !strings.Contains(target, "://") && !known[path.Join(path.Dir(f.path), target)] {
+					findings = append(findings, fmt.Sprintf("%s:%d: the link to %s leads nowhere", f.path, i+1, target))
+				}
+			}
+		}
+	}
+	return findings
+}
+
+var (
+	makeCommand = regexp.MustCompile(`(?:^|\s)make ([a-z][a-z-]*)`)
+	makeInline  = regexp.MustCompile("`make ([a-z][a-z-]*)")
+	makeTarget  = regexp.MustCompile(`(?m)^([a-z][a-z-]*):`)
+)
+
+// targets finds make targets in documents that the Makefile does not have.
+func targets(files []file) []string {
+	known := map[string]bool{}
+	for _, f := range files {
+		if f.path == "Makefile" {
+			for _, match := range makeTarget.FindAllStringSubmatch(string(f.data), -1) {
+				known[match[1]] = true
+			}
+		}
+	}
+	var findings []string
+	for _, f := range files {
+		if !strings.HasSuffix(f.path, ".md") {
+			continue
+		}
+		code := false
+		for i, line := range strings.Split(string(f.data), "\n") {
+			if strings.HasPrefix(line, "```") {
+				code = !code
+			}
+			pattern := makeInline
+			if code {
+				pattern = makeCommand
+			}
+			for _, match := range pattern.FindAllStringSubmatch(line, -1) {
+				if !known[match[1]] {
+					findings = append(findings, fmt.Sprintf("%s:%d: the Makefile has no target %s", f.path, i+1, match[1]))
+				}
+			}
+		}
+	}
+	return findings
+}

@@ -1,0 +1,110 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package features
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// FeatureReport says what one running process found when it asked its feature
+// gates. Its name is <component>.<instance>.
+type FeatureReport struct {
+	metav1.TypeMeta
+	// Standard object's metadata.
+	metav1.ObjectMeta
+
+	// spec is the report.
+	Spec FeatureReportSpec
+}
+
+// FeatureReportSpec is the report of one process.
+type FeatureReportSpec struct {
+	// component is the kind of process, for example kube-scheduler. It cannot
+	// be changed.
+	Component string
+	// instance tells the processes of a component apart: the node's name for
+	// node components, the server's identity for kube-apiserver. It cannot be
+	// changed.
+	Instance string
+	// nodeName is the node that a node component runs on. It cannot be
+	// changed.
+	NodeName string
+	// binaryVersion is the version of the binary, for example v1.36.3.
+	BinaryVersion string
+	// emulationVersion is the minor version that the binary emulates, for
+	// example 1.36.
+	EmulationVersion string
+	// features lists what the process found. kube-apiservers list every gate
+	// they know, since they must agree on what is configured; all others list
+	// what they asked for and what was set explicitly.
+	Features []ReportedFeature
+	// liveness says how others can tell that the process is alive.
+	Liveness ReportLiveness
+	// username is the identity that created the report. The server sets it
+	// from the request; only this identity may update the report.
+	Username string
+}
+
+// ReportedFeature is what a process found for one gate.
+type ReportedFeature struct {
+	// name is the gate's exact name.
+	Name string
+	// enabled is the value found.
+	Enabled bool
+	// asked is true once the process's code asked for the value. Only then it
+	// is a user of the feature.
+	Asked bool
+	// explicit is true when the value was set on the command line or in a
+	// configuration file rather than taken from the default.
+	Explicit bool
+	// stage is the gate's maturity at the emulation version.
+	Stage FeatureStage
+	// default is the gate's value at the emulation version when nobody sets
+	// it.
+	Default bool
+	// lockedToDefault is true when the gate refuses any other value.
+	LockedToDefault bool
+}
+
+// ReportLiveness says how others can tell that a process is alive. A process
+// without a Lease is alive while the Node named in spec.nodeName is Ready.
+type ReportLiveness struct {
+	// lease is the Lease that the process renews.
+	Lease *LeaseReference
+}
+
+// LeaseReference names a coordination.k8s.io Lease.
+type LeaseReference struct {
+	// namespace of the Lease.
+	Namespace string
+	// name of the Lease.
+	Name string
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// FeatureReportList is a list of reports.
+type FeatureReportList struct {
+	metav1.TypeMeta
+	// Standard list metadata.
+	metav1.ListMeta
+
+	// items is the list of reports.
+	Items []FeatureReport
+}

@@ -1,0 +1,105 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package features
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// FeaturePlan is posted to the plan subresource of a Feature and answers what a
+// change would do. Nothing is stored.
+type FeaturePlan struct {
+	metav1.TypeMeta
+	// Standard object's metadata; the name, if given, is the feature's.
+	metav1.ObjectMeta
+
+	// spec is the change that is thought of.
+	Spec FeaturePlanSpec
+
+	// status is the answer.
+	Status FeaturePlanStatus
+}
+
+// FeaturePlanSpec is the change that is thought of; exactly one field is set.
+type FeaturePlanSpec struct {
+	// enabled is the wanted value.
+	Enabled *bool
+	// targetVersion is the wanted minor version, for example 1.37.
+	TargetVersion string
+}
+
+// FeaturePlanStatus is what the change would do.
+type FeaturePlanStatus struct {
+	// tasks are what the transition would do, in order.
+	Tasks []PlannedTask
+	// uses are those who use another value than the wanted one.
+	Uses []FeatureUse
+	// dependents are the gates that are on and depend on this one.
+	Dependents []string
+	// blockers say what would hold the transition until somebody acts.
+	Blockers []string
+}
+
+// PlannedTask is what one task of the transition would do.
+type PlannedTask struct {
+	// name of the task.
+	Name string
+	// message says what the task would do.
+	Message string
+	// leftovers are the objects that the task would look after, per resource.
+	Leftovers []ResourceLeftovers
+}
+
+// ResourceLeftovers counts the objects of one resource that hold something of
+// a feature.
+type ResourceLeftovers struct {
+	// group of the resource; empty for the core group.
+	Group string
+	// resource is the plural name, for example statefulsets.
+	Resource string
+	// field is the path that the objects have set, if the leftover is a field.
+	Field string
+	// count is how many objects there are.
+	Count int64
+	// examples names some of the objects as <namespace>/<name>, at most 5.
+	Examples []string
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// FeatureCleanup is posted to the clean subresource of a Feature that is Off
+// but not Clean. It starts the removal of what the feature left behind, as a
+// transition like any other.
+type FeatureCleanup struct {
+	metav1.TypeMeta
+	// Standard object's metadata; the name, if given, is the feature's.
+	metav1.ObjectMeta
+
+	// status is the transition that was started.
+	Status FeatureCleanupStatus
+}
+
+// FeatureCleanupStatus is the transition that was started.
+type FeatureCleanupStatus struct {
+	// transitionID is the id of the transition; follow it in the Feature's
+	// status.
+	TransitionID string
+	// tasks are what the transition will do, in order.
+	Tasks []FeatureTask
+}

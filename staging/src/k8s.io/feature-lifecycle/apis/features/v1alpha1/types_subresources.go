@@ -1,0 +1,135 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// FeaturePlan is posted to the plan subresource of a Feature and answers what a
+// change would do. Nothing is stored.
+type FeaturePlan struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object's metadata; the name, if given, is the feature's.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// spec is the change that is thought of.
+	// +required
+	Spec FeaturePlanSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
+
+	// status is the answer.
+	// +optional
+	Status FeaturePlanStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+// FeaturePlanSpec is the change that is thought of; exactly one field is set.
+type FeaturePlanSpec struct {
+	// enabled is the wanted value.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty" protobuf:"varint,1,opt,name=enabled"`
+	// targetVersion is the wanted minor version, for example 1.37.
+	// +optional
+	TargetVersion string `json:"targetVersion,omitempty" protobuf:"bytes,2,opt,name=targetVersion"`
+}
+
+// FeaturePlanStatus is what the change would do.
+type FeaturePlanStatus struct {
+	// tasks are what the transition would do, in order.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Tasks []PlannedTask `json:"tasks,omitempty" protobuf:"bytes,1,rep,name=tasks"`
+	// uses are those who use another value than the wanted one.
+	// +optional
+	// +listType=atomic
+	Uses []FeatureUse `json:"uses,omitempty" protobuf:"bytes,2,rep,name=uses"`
+	// dependents are the gates that are on and depend on this one.
+	// +optional
+	// +listType=set
+	Dependents []string `json:"dependents,omitempty" protobuf:"bytes,3,rep,name=dependents"`
+	// blockers say what would hold the transition until somebody acts.
+	// +optional
+	// +listType=atomic
+	Blockers []string `json:"blockers,omitempty" protobuf:"bytes,4,rep,name=blockers"`
+}
+
+// PlannedTask is what one task of the transition would do.
+type PlannedTask struct {
+	// name of the task.
+	// +required
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+	// message says what the task would do.
+	// +optional
+	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
+	// leftovers are the objects that the task would look after, per resource.
+	// +optional
+	// +listType=atomic
+	Leftovers []ResourceLeftovers `json:"leftovers,omitempty" protobuf:"bytes,3,rep,name=leftovers"`
+}
+
+// ResourceLeftovers counts the objects of one resource that hold something of
+// a feature.
+type ResourceLeftovers struct {
+	// group of the resource; empty for the core group.
+	// +optional
+	Group string `json:"group,omitempty" protobuf:"bytes,1,opt,name=group"`
+	// resource is the plural name, for example statefulsets.
+	// +required
+	Resource string `json:"resource" protobuf:"bytes,2,opt,name=resource"`
+	// field is the path that the objects have set, if the leftover is a field.
+	// +optional
+	Field string `json:"field,omitempty" protobuf:"bytes,3,opt,name=field"`
+	// count is how many objects there are.
+	// +optional
+	Count int64 `json:"count,omitempty" protobuf:"varint,4,opt,name=count"`
+	// examples names some of the objects as <namespace>/<name>, at most 5.
+	// +optional
+	// +listType=atomic
+	Examples []string `json:"examples,omitempty" protobuf:"bytes,5,rep,name=examples"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// FeatureCleanup is posted to the clean subresource of a Feature that is Off
+// but not Clean. It starts the removal of what the feature left behind, as a
+// transition like any other.
+type FeatureCleanup struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object's metadata; the name, if given, is the feature's.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// status is the transition that was started.
+	// +optional
+	Status FeatureCleanupStatus `json:"status,omitempty" protobuf:"bytes,2,opt,name=status"`
+}
+
+// FeatureCleanupStatus is the transition that was started.
+type FeatureCleanupStatus struct {
+	// transitionID is the id of the transition; follow it in the Feature's
+	// status.
+	// +optional
+	TransitionID string `json:"transitionID,omitempty" protobuf:"bytes,1,opt,name=transitionID"`
+	// tasks are what the transition will do, in order.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Tasks []FeatureTask `json:"tasks,omitempty" protobuf:"bytes,2,rep,name=tasks"`
+}
