@@ -43,8 +43,6 @@ var (
 	// SchemeBuilder collects the functions that add this group to a scheme.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
-	localSchemeBuilder = &SchemeBuilder
-
 	// AddToScheme adds the types of this group and version to a scheme.
 	AddToScheme = SchemeBuilder.AddToScheme
 )

@@ -1,0 +1,205 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package framework runs real clusters for integration tests: the processes that
+// people run, with TLS and RBAC and a real etcd, on loopback, without root. A
+// cluster ends with its test; if the test's process is killed, the kernel kills
+// the cluster's processes too.
+package framework
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+)
+
+// Patience bounds every wait of a test. It is generous: the machine may be busy.
+const Patience = 5 * time.Minute
+
+// logLines is how much of each log a failed test shows.
+const logLines = 40
+
+// Cluster is a cluster for one test.
+type Cluster struct {
+	*cluster.Cluster
+	// Features and Kube are clients of an administrator.
+	Features versioned.Interface
+	Kube     kubernetes.Interface
+	// Config is how an administrator reaches the server.
+	Config *rest.Config
+
+	t testing.TB
+}
+
+// Start starts a cluster. Config needs neither directories nor DieWithParent.
+func Start(t testing.TB, config cluster.Config) *Cluster {
+	t.Helper()
+	config.DataDir = dataDir(t)
+	config.BinDir = binDir(t)
+	config.DieWithParent = true
+	local, err := cluster.Open(config)
+	if err != nil {
+		t.Fatalf("opening the cluster: %v", err)
+	}
+	c := &Cluster{Cluster: local, t: t}
+	t.Cleanup(c.end)
+	if err := c.Up(t.Context()); err != nil {
+		t.Fatalf("starting the cluster: %v", err)
+	}
+	if c.Config, err = c.RESTConfig("admin"); err != nil {
+		t.Fatalf("kubeconfig of the administrator: %v", err)
+	}
+	// Tests ask often.
+	c.Config.QPS = -1
+	c.Kube = kubernetes.NewForConfigOrDie(c.Config)
+	c.Features = versioned.NewForConfigOrDie(c.Config)
+	return c
+}
+
+// end shows logs when the test failed and ends all processes.
+func (c *Cluster) end() {
+	if c.t.Failed() {
+		for _, p := range c.Processes() {
+			c.t.Logf("--- %s, alive: %t, the end of its log:\n%s", p.Name, p.Alive(), p.Tail(logLines))
+		}
+	}
+	// The test's context has ended by now.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), Patience)
+	defer cancel()
+	if err := c.Down(ctx); err != nil {
+		c.t.Errorf("ending the cluster: %v", err)
+	}
+	c.Close()
+}
+
+// dataDir is short: a Unix socket's path must not be longer than 107 characters.
+func dataDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "kf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("removing the cluster's data: %v", err)
+		}
+	})
+	return dir
+}
+
+// binDir is where "make all" puts binaries, or KUBE_FEATURES_BIN.
+func binDir(t testing.TB) string {
+	t.Helper()
+	if dir := os.Getenv("KUBE_FEATURES_BIN"); dir != "" {
+		return dir
+	}
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		t.Fatal("where this file is, is not known; set KUBE_FEATURES_BIN")
+	}
+	root := strings.TrimSuffix(filepath.Dir(file), filepath.Join("test", "integration", "framework"))
+	return filepath.Join(root, "_output", "bin")
+}
+
+// As returns a configuration of a component's identity, for example
+// cluster.Scheduler.
+func (c *Cluster) As(component string) *rest.Config {
+	c.t.Helper()
+	config, err := c.RESTConfig(component)
+	if err != nil {
+		c.t.Fatalf("kubeconfig of %s: %v", component, err)
+	}
+	return config
+}
+
+// Impersonate returns a configuration of any identity.
+func (c *Cluster) Impersonate(user string, groups ...string) *rest.Config {
+	config := rest.CopyConfig(c.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
+	return config
+}
+
+// Feature reads a Feature of Kubernetes.
+func (c *Cluster) Feature(name string) *v1alpha1.Feature {
+	c.t.Helper()
+	feature, err := c.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Get(c.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		c.t.Fatalf("reading feature %s: %v", name, err)
+	}
+	return feature
+}
+
+// WaitForFeature watches a Feature of Kubernetes until it is as wanted, and
+// returns it. Each version that it sees is given to the condition.
+func (c *Cluster) WaitForFeature(name, what string, wanted func(*v1alpha1.Feature) bool) *v1alpha1.Feature {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), Patience)
+	defer cancel()
+	client := c.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem)
+	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (apiruntime.Object, error) {
+			options.FieldSelector = only
+			return client.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = only
+			return client.Watch(ctx, options)
+		},
+	}
+	var last *v1alpha1.Feature
+	_, err := watchtools.UntilWithSync(ctx, source, &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
+		feature, ok := event.Object.(*v1alpha1.Feature)
+		if !ok || event.Type == watch.Deleted {
+			return false, nil
+		}
+		last = feature
+		return wanted(feature), nil
+	})
+	if err != nil {
+		c.t.Fatalf("waiting for feature %s to be %s: %v; it is %+v", name, what, err, last)
+	}
+	return last
+}
+
+// Etcd returns a client of the cluster's database.
+func (c *Cluster) Etcd() *clientv3.Client {
+	c.t.Helper()
+	client, err := c.EtcdClient()
+	if err != nil {
+		c.t.Fatalf("reaching etcd: %v", err)
+	}
+	c.t.Cleanup(func() { _ = client.Close() })
+	return client
+}
