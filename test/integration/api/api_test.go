@@ -1,0 +1,262 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package api tries who may do what with features.k8s.io on a real server, and
+// what malformed requests get.
+package api
+
+import (
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	typed "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	system = metav1.NamespaceSystem
+	// known is a gate that every server knows.
+	known = "MaxUnavailableStatefulSet"
+)
+
+func start(t *testing.T, gates string) *framework.Cluster {
+	t.Helper()
+	c := framework.Start(t, cluster.Config{
+		FeatureGates: gates,
+		Nodes:        2,
+		Only:         []string{cluster.Etcd, cluster.APIServer},
+	})
+	return c
+}
+
+func features(t *testing.T, config *rest.Config) typed.FeaturesV1alpha1Interface {
+	t.Helper()
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.FeaturesV1alpha1()
+}
+
+func report(component, instance, node string) *v1alpha1.FeatureReport {
+	return &v1alpha1.FeatureReport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: component + "." + instance},
+		Spec: v1alpha1.FeatureReportSpec{
+			Component: component,
+			Instance:  instance,
+			NodeName:  node,
+			Features:  []v1alpha1.ReportedFeature{{Name: known, Asked: true}},
+		},
+	}
+}
+
+// refused checks that an error is of a kind and that its message says what it
+// should.
+func refused(t *testing.T, err error, kind func(error) bool, says ...string) {
+	t.Helper()
+	if err == nil {
+		t.Error("the request was not refused")
+		return
+	}
+	if !kind(err) {
+		t.Errorf("the request was refused with the wrong kind of error: %v", err)
+	}
+	for _, text := range says {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("the message does not say %q: %v", text, err)
+		}
+	}
+}
+
+func TestWhoMayDoWhat(t *testing.T) {
+	c := start(t, "")
+	c.WaitForFeature(known, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
+	admin := features(t, c.Config)
+	user := features(t, c.Impersonate("jane", "system:authenticated"))
+	scheduler := features(t, c.As(cluster.Scheduler))
+	node1, node2 := features(t, c.As(cluster.Kubelet("node-1"))), features(t, c.As(cluster.Kubelet("node-2")))
+
+	t.Run("an ordinary user reads Features and writes nothing", func(t *testing.T) {
+		list, err := user.Features(system).List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) < 200 {
+			t.Errorf("listing: %d features, %v", len(list.Items), err)
+		}
+		feature, err := user.Features(system).Get(t.Context(), known, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		feature.Spec.Paused = true
+		_, err = user.Features(system).Update(t.Context(), feature, metav1.UpdateOptions{})
+		refused(t, err, apierrors.IsForbidden)
+		_, err = user.FeatureReports(system).Create(t.Context(), report("kube-scheduler", "x", ""), metav1.CreateOptions{})
+		refused(t, err, apierrors.IsForbidden)
+		_, err = user.FeatureReports(system).List(t.Context(), metav1.ListOptions{})
+		refused(t, err, apierrors.IsForbidden)
+	})
+	t.Run("nobody but the server writes the status", func(t *testing.T) {
+		feature := c.Feature(known)
+		feature.Status.State = v1alpha1.StateOn
+		_, err := admin.Features(system).UpdateStatus(t.Context(), feature, metav1.UpdateOptions{})
+		refused(t, err, apierrors.IsForbidden, "system:apiserver", "--feature-gates")
+	})
+	t.Run("an administrator pauses a feature, and may not set it without --dynamic-features", func(t *testing.T) {
+		_, err := admin.Features(system).Patch(t.Context(), known, types.MergePatchType, []byte(`{"spec":{"enabled":true}}`), metav1.PatchOptions{})
+		refused(t, err, apierrors.IsInvalid, "--feature-gates="+known+"=true", "--dynamic-features")
+		paused, err := admin.Features(system).Patch(t.Context(), known, types.MergePatchType, []byte(`{"spec":{"paused":true}}`), metav1.PatchOptions{})
+		if err != nil || !paused.Spec.Paused {
+			t.Errorf("pausing: %v", err)
+		}
+		if _, err := admin.Features(system).Patch(t.Context(), known, types.MergePatchType, []byte(`{"spec":{"paused":null}}`), metav1.PatchOptions{}); err != nil {
+			t.Errorf("going on: %v", err)
+		}
+	})
+	t.Run("a component writes its own report, with its own name", func(t *testing.T) {
+		mine := report("kube-scheduler", "test", "")
+		mine.Spec.Username = "somebody-else"
+		stored, err := scheduler.FeatureReports(system).Create(t.Context(), mine, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stored.Spec.Username != "system:kube-scheduler" {
+			t.Errorf("username is %q, want the requester's", stored.Spec.Username)
+		}
+		stored.Spec.Features[0].Enabled = true
+		if _, err := scheduler.FeatureReports(system).Update(t.Context(), stored, metav1.UpdateOptions{}); err != nil {
+			t.Errorf("updating: %v", err)
+		}
+		// Not even an administrator puts words into its mouth.
+		stored = get(t, admin, stored.Name)
+		stored.Spec.Features[0].Enabled = false
+		_, err = admin.FeatureReports(system).Update(t.Context(), stored, metav1.UpdateOptions{})
+		refused(t, err, apierrors.IsForbidden, "system:kube-scheduler")
+		// Another component cannot delete it; an administrator can.
+		refused(t, features(t, c.As(cluster.ControllerManager)).FeatureReports(system).Delete(t.Context(), stored.Name, metav1.DeleteOptions{}), apierrors.IsForbidden, "system:kube-scheduler")
+		if err := admin.FeatureReports(system).Delete(t.Context(), stored.Name, metav1.DeleteOptions{}); err != nil {
+			t.Errorf("deleting as an administrator: %v", err)
+		}
+	})
+	t.Run("no component claims to be another", func(t *testing.T) {
+		_, err := scheduler.FeatureReports(system).Create(t.Context(), report("kube-apiserver", "fake", ""), metav1.CreateOptions{})
+		refused(t, err, apierrors.IsForbidden, "kube-apiserver", "components.features.k8s.io")
+	})
+	t.Run("a node writes reports of itself only", func(t *testing.T) {
+		_, err := node1.FeatureReports(system).Create(t.Context(), report("kubelet", "node-2", "node-2"), metav1.CreateOptions{})
+		refused(t, err, apierrors.IsForbidden, "node-1")
+		if _, err := node1.FeatureReports(system).Create(t.Context(), report("kubelet", "node-1", "node-1"), metav1.CreateOptions{}); err != nil {
+			t.Errorf("its own report: %v", err)
+		}
+		refused(t, node2.FeatureReports(system).Delete(t.Context(), "kubelet.node-1", metav1.DeleteOptions{}), apierrors.IsForbidden)
+		if err := node1.FeatureReports(system).Delete(t.Context(), "kubelet.node-1", metav1.DeleteOptions{}); err != nil {
+			t.Errorf("deleting its own report: %v", err)
+		}
+	})
+	t.Run("what is malformed is refused with a reason", func(t *testing.T) {
+		wrong := report("kube-scheduler", "test", "")
+		wrong.Name = "other"
+		_, err := scheduler.FeatureReports(system).Create(t.Context(), wrong, metav1.CreateOptions{})
+		refused(t, err, apierrors.IsInvalid, "kube-scheduler.test")
+		large := report("kube-scheduler", "large", "")
+		large.Spec.Features = make([]v1alpha1.ReportedFeature, 1001)
+		_, err = scheduler.FeatureReports(system).Create(t.Context(), large, metav1.CreateOptions{})
+		refused(t, err, apierrors.IsInvalid, "1000")
+		_, err = admin.Features(system).Create(t.Context(), &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: "A"}, Spec: v1alpha1.FeatureSpec{Rollout: &v1alpha1.FeatureRollout{Percent: ptr.To[int32](101)}}}, metav1.CreateOptions{})
+		refused(t, err, apierrors.IsInvalid, "between 0 and 100")
+	})
+	t.Run("a plan says what would be done and stores nothing", func(t *testing.T) {
+		before := c.Feature(known).ResourceVersion
+		plan, err := admin.Features(system).CreatePlan(t.Context(), known, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(plan.Status.Tasks); n != 2 {
+			t.Errorf("the plan has %d tasks, want waiting and clearing: %+v", n, plan.Status.Tasks)
+		}
+		if after := c.Feature(known).ResourceVersion; before != after {
+			t.Errorf("the plan changed the feature: resourceVersion %s, now %s", before, after)
+		}
+		_, err = admin.Features(system).CreatePlan(t.Context(), known, &v1alpha1.FeaturePlan{}, metav1.CreateOptions{})
+		refused(t, err, apierrors.IsInvalid, "enabled or targetVersion")
+	})
+	t.Run("what is clean is not cleaned", func(t *testing.T) {
+		c.WaitForFeature(known, "Clean", func(f *v1alpha1.Feature) bool {
+			for _, condition := range f.Status.Conditions {
+				if condition.Type == v1alpha1.ConditionClean {
+					return condition.Status == metav1.ConditionTrue
+				}
+			}
+			return false
+		})
+		_, err := admin.Features(system).CreateCleanup(t.Context(), known, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{})
+		refused(t, err, apierrors.IsConflict, "nothing is left")
+	})
+}
+
+func get(t *testing.T, client typed.FeaturesV1alpha1Interface, name string) *v1alpha1.FeatureReport {
+	t.Helper()
+	report, err := client.FeatureReports(system).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// TestGateOffIsUpstream holds S6: no group, no hook, no writes.
+func TestGateOffIsUpstream(t *testing.T) {
+	c := start(t, "FeatureLifecycle=false")
+	client := kubernetes.NewForConfigOrDie(c.Config)
+	groups, err := client.Discovery().ServerGroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range groups.Groups {
+		if group.Name == v1alpha1.GroupName {
+			t.Errorf("S6: the server has group %s", group.Name)
+		}
+	}
+	hooks, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Param("verbose", "").Do(t.Context()).Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(string(hooks), "\n") {
+		if strings.Contains(line, "feature-lifecycle") || strings.Contains(line, "features/") {
+			t.Errorf("S6: the server runs a hook: %s", line)
+		}
+	}
+	if _, err := client.CoreV1().Namespaces().Get(t.Context(), v1alpha1.LeaseNamespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("S6: namespace %s: %v", v1alpha1.LeaseNamespace, err)
+	}
+	etcd := c.Etcd()
+	for _, prefix := range []string{"/registry/features", "/registry/features.k8s.io"} {
+		response, err := etcd.Get(t.Context(), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.Count > 0 {
+			t.Errorf("S6: %d keys below %s", response.Count, prefix)
+		}
+	}
+}
