@@ -28,7 +28,7 @@ import (
 // describeUses stores who uses the feature. A transition that begins in this
 // step leaves the list empty: uses count from its beginning.
 func (s *step) describeUses() {
-	if t := s.Status.Transition; t != nil && t.StartTime.Equal(ptrTo(metav1.NewMicroTime(s.now))) {
+	if s.began {
 		return
 	}
 	s.Status.Uses = uses.Aggregate(s.view.Instances, s.settings.Settings, s.now)
@@ -176,5 +176,3 @@ func orElse(text, fallback string) string {
 	}
 	return text
 }
-
-func ptrTo[T any](value T) *T { return &value }

@@ -78,6 +78,8 @@ type step struct {
 	config   configuration
 	version  string
 	mixed    bool
+	// began is true once this step has begun a transition.
+	began bool
 	// wait is what the condition Progressing says of a transition that does
 	// not move, nil when it moves or there is none.
 	wait *holdup
@@ -166,7 +168,7 @@ func (s *step) mixedVersions() *holdup {
 // leaves either none or all of it.
 func (s *step) begin(goal bool) {
 	Begin(&s.Status, goal, v1alpha1.TransitionConfiguration, s.view.Declared, s.view.NewTransitionID, s.now)
-	s.Hold = true
+	s.Hold, s.began = true, true
 	s.event(false, EventTransitionStarted, "%s: configured value is %s by %s; %d tasks", s.Status.State, onOff(goal), s.config.value.Source, len(s.Status.Tasks))
 }
 

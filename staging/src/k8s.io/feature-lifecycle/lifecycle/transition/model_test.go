@@ -1,0 +1,141 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transition
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
+)
+
+// model is a cluster with one feature: servers that are restarted one after the
+// other with other values, users that follow, and a server flow that may lose
+// its memory at any write.
+type model struct {
+	stored  *v1alpha1.Feature
+	now     time.Time
+	servers []Server
+	user    bool
+	attempt *Attempt
+	// done are the tasks that finished in the transition under way.
+	done  []string
+	count int
+}
+
+func (m *model) view() View {
+	return View{
+		Servers: m.servers, Declared: declared, Attempt: m.attempt,
+		Instances:       []uses.Instance{user("n1", m.user)},
+		NewTransitionID: fmt.Sprintf("t%d", m.count),
+	}
+}
+
+// step lets the flow look once. With lost the write does not arrive, and what
+// the process remembered is gone.
+func (m *model) step(t *rapid.T, lost bool) {
+	view := m.view()
+	d := Next(m.stored, view, settings, m.now)
+	if lost {
+		m.attempt = nil
+		return
+	}
+	before := m.stored.Status
+	m.stored.Status = d.Status
+	m.check(t, before, view)
+	if d.Hold {
+		m.attempt = nil
+	}
+	if d.Start != "" {
+		// S2: waiting for uses is over.
+		if !slices.Contains(m.done, v1alpha1.TaskWaitForUses) {
+			t.Fatalf("S2: task %s starts before waiting for uses ended", d.Start)
+		}
+		m.attempt = &Attempt{TransitionID: d.Status.Transition.ID, Task: d.Start, Outcome: Finished}
+	}
+	if d.RequeueAfter > 0 {
+		m.now = m.now.Add(d.RequeueAfter)
+	}
+}
+
+// check holds the invariants over one write.
+func (m *model) check(t *rapid.T, before v1alpha1.FeatureStatus, view View) {
+	after := m.stored.Status
+	if (after.State == v1alpha1.StateOn || after.State == v1alpha1.StateOff) && len(after.Tasks) > 0 {
+		t.Fatalf("S1: state %s with tasks %v", after.State, after.Tasks)
+	}
+	begun := after.Transition != nil && (before.Transition == nil || before.Transition.ID != after.Transition.ID)
+	if begun {
+		m.count++
+		m.done = nil
+		if c := configurationOf(m.stored, view); !c.agreed {
+			t.Fatalf("S4: a transition started while servers disagree")
+		}
+		if _, mixed := clusterVersion(view.Servers); mixed {
+			t.Fatalf("S4: a transition started while versions are mixed")
+		}
+		return
+	}
+	if len(before.Tasks) == len(after.Tasks) {
+		return
+	}
+	// S3: exactly the first task went, and the others stayed as they were.
+	var was, is []string
+	for _, task := range before.Tasks {
+		was = append(was, task.Name)
+	}
+	for _, task := range after.Tasks {
+		is = append(is, task.Name)
+	}
+	if len(was) != len(is)+1 || !slices.Equal(was[1:], is) {
+		t.Fatalf("S3: tasks %v became %v", was, is)
+	}
+	m.done = append(m.done, was[0])
+}
+
+// TestModel runs random schedules: restarts with other values, users that
+// follow, lost writes, lost memory, time that passes. S1 to S4 hold at every
+// write, and once everybody agrees the feature comes to rest (L1).
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &model{stored: feature(v1alpha1.StateOff), now: start, servers: []Server{server("a", false), server("b", false)}}
+		t.Repeat(map[string]func(*rapid.T){
+			"look":       func(t *rapid.T) { m.step(t, false) },
+			"lose write": func(t *rapid.T) { m.step(t, true) },
+			"restart a server": func(t *rapid.T) {
+				i := rapid.IntRange(0, 1).Draw(t, "server")
+				m.servers[i] = emulating(server(m.servers[i].ID, rapid.Bool().Draw(t, "value")), rapid.SampledFrom([]string{"1.36", "1.36", "1.35"}).Draw(t, "version"))
+			},
+			"restart the user": func(t *rapid.T) { m.user = rapid.Bool().Draw(t, "value") },
+			"lose memory":      func(*rapid.T) { m.attempt = nil },
+			"pass time":        func(t *rapid.T) { m.now = m.now.Add(time.Duration(rapid.IntRange(1, 60).Draw(t, "s")) * time.Second) },
+		})
+		wanted := rapid.Bool().Draw(t, "wanted")
+		m.servers, m.user = []Server{server("a", wanted), server("b", wanted)}, wanted
+		for range 30 {
+			m.step(t, false)
+		}
+		if state := m.stored.Status.State; state != finalState(wanted) {
+			t.Fatalf("L1: everybody has %t and the feature is %s: %+v", wanted, state, m.stored.Status)
+		}
+	})
+}

@@ -1,0 +1,373 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transition
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
+)
+
+var (
+	start    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	settings = DefaultSettings()
+	declared = Declared{OnEnable: []string{"Install"}, OnDisable: []string{"ClearA", "ClearB"}}
+)
+
+// server is a live server that has the gate with a value.
+func server(id string, enabled bool) Server {
+	return Server{ID: id, Reported: true, Knows: true, Version: "1.36",
+		Gate: v1alpha1.ReportedFeature{Name: "F", Enabled: enabled, Explicit: enabled, Stage: v1alpha1.StageBeta}}
+}
+
+func emulating(s Server, version string) Server {
+	s.Version = version
+	return s
+}
+
+func user(name string, enabled bool) uses.Instance {
+	return uses.Instance{Component: "kubelet", Name: name, Reported: true, Enabled: enabled, Alive: true}
+}
+
+// feature is in a state, with tasks left of a transition begun at start.
+func feature(state v1alpha1.FeatureState, tasks ...string) *v1alpha1.Feature {
+	f := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: "F"}, Status: v1alpha1.FeatureStatus{State: state, Version: "1.36"}}
+	for _, name := range tasks {
+		f.Status.Tasks = append(f.Status.Tasks, v1alpha1.FeatureTask{Name: name})
+	}
+	if len(tasks) > 0 {
+		f.Status.Transition = &v1alpha1.FeatureTransition{ID: "t1", StartTime: metav1.NewMicroTime(start), Reason: v1alpha1.TransitionConfiguration}
+	}
+	return f
+}
+
+func paused(f *v1alpha1.Feature) *v1alpha1.Feature {
+	f.Spec.Paused = true
+	return f
+}
+
+// settling is a feature whose wait for uses saw no contradiction since a time.
+func settling(f *v1alpha1.Feature, since time.Time) *v1alpha1.Feature {
+	t := metav1.NewMicroTime(since)
+	f.Status.Tasks[0].LastAttemptTime = &t
+	f.Status.Tasks[0].Attempts = 1
+	return f
+}
+
+func taskNames(status v1alpha1.FeatureStatus) []string {
+	var names []string
+	for _, task := range status.Tasks {
+		names = append(names, task.Name)
+	}
+	return names
+}
+
+func TestNext(t *testing.T) {
+	const wait = v1alpha1.TaskWaitForUses
+	off, on := []Server{server("a", false)}, []Server{server("a", true)}
+	attempt := func(outcome Outcome) *Attempt {
+		return &Attempt{TransitionID: "t1", Task: "ClearA", Outcome: outcome, Done: 2, Total: 3, Message: "news"}
+	}
+	type want struct {
+		state  v1alpha1.FeatureState
+		tasks  []string
+		start  string
+		hold   bool
+		reason string
+		again  time.Duration
+	}
+	for name, tc := range map[string]struct {
+		feature *v1alpha1.Feature
+		view    View
+		after   time.Duration
+		want    want
+	}{
+		"a new feature takes the configured value without a task": {
+			feature: feature(""), view: View{Servers: on, Declared: declared},
+			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonComplete},
+		},
+		"a new feature waits while servers disagree": {
+			feature: feature(""), view: View{Servers: []Server{server("a", true), server("b", false)}},
+			want: want{reason: v1alpha1.ReasonWaitingForAgreement},
+		},
+		"nothing happens while state and value agree": {
+			feature: feature(v1alpha1.StateOff), view: View{Servers: off, Declared: declared},
+			want: want{state: v1alpha1.StateOff, reason: v1alpha1.ReasonComplete},
+		},
+		"another value begins a transition with the complete list of tasks": {
+			feature: feature(v1alpha1.StateOn), view: View{Servers: off, Declared: declared},
+			want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait, "ClearA", "ClearB"}, hold: true, reason: v1alpha1.ReasonWaitingForUses},
+		},
+		"turning on has its own tasks": {
+			feature: feature(v1alpha1.StateOff), view: View{Servers: on, Declared: declared},
+			want: want{state: v1alpha1.StateTurningOn, tasks: []string{wait, "Install"}, hold: true, reason: v1alpha1.ReasonWaitingForUses},
+		},
+		"S4: no transition starts while servers disagree": {
+			feature: feature(v1alpha1.StateOn), view: View{Servers: []Server{server("a", false), server("b", true)}, Declared: declared},
+			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonComplete},
+		},
+		"S4: no transition starts while a server has not reported": {
+			feature: feature(v1alpha1.StateOn), view: View{Servers: []Server{server("a", false), {ID: "b"}}, Declared: declared},
+			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonComplete},
+		},
+		"S4: nor while a server is starting": {
+			feature: feature(v1alpha1.StateOn), view: View{Servers: []Server{server("a", false), {ID: "b", Starting: true}}, Declared: declared},
+			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonComplete},
+		},
+		"S4: no transition starts while versions are mixed": {
+			feature: feature(v1alpha1.StateOn), view: View{Servers: []Server{server("a", false), emulating(server("b", false), "1.35")}, Declared: declared},
+			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonMixedVersions},
+		},
+		"a pause keeps a transition from starting": {
+			feature: paused(feature(v1alpha1.StateOn)), view: View{Servers: off, Declared: declared},
+			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonPaused},
+		},
+		"a live user with the old value holds": {
+			feature: feature(v1alpha1.StateTurningOff, wait, "ClearA"), view: View{Servers: off, Declared: declared, Instances: []uses.Instance{user("n1", true)}},
+			after: time.Hour, want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait, "ClearA"}, reason: v1alpha1.ReasonWaitingForUses},
+		},
+		"the settle period begins when nobody contradicts": {
+			feature: feature(v1alpha1.StateTurningOff, wait, "ClearA"), view: View{Servers: off, Declared: declared, Instances: []uses.Instance{user("n1", false)}},
+			want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait, "ClearA"}, reason: v1alpha1.ReasonWaitingForUses, again: settings.Settle},
+		},
+		"and has to pass": {
+			feature: settling(feature(v1alpha1.StateTurningOff, wait, "ClearA"), start), view: View{Servers: off, Declared: declared},
+			after: settings.Settle - 1, want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait, "ClearA"}, reason: v1alpha1.ReasonWaitingForUses, again: time.Millisecond},
+		},
+		"then the first declared task is next": {
+			feature: settling(feature(v1alpha1.StateTurningOff, wait, "ClearA"), start), view: View{Servers: off, Declared: declared},
+			after: settings.Settle, want: want{state: v1alpha1.StateTurningOff, tasks: []string{"ClearA"}, reason: v1alpha1.ReasonRunningTask},
+		},
+		"without declared tasks the feature is off then": {
+			feature: settling(feature(v1alpha1.StateTurningOff, wait), start), view: View{Servers: off},
+			after: settings.Settle, want: want{state: v1alpha1.StateOff, reason: v1alpha1.ReasonComplete},
+		},
+		"a contradiction begins the settle period anew": {
+			feature: settling(feature(v1alpha1.StateTurningOff, wait), start), view: View{Servers: off, Instances: []uses.Instance{user("n1", true)}},
+			after: settings.Settle, want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait}, reason: v1alpha1.ReasonWaitingForUses},
+		},
+		"a settle period that began in the future begins now": {
+			feature: settling(feature(v1alpha1.StateTurningOff, wait), start.Add(time.Hour)), view: View{Servers: off},
+			want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait}, reason: v1alpha1.ReasonWaitingForUses, again: settings.Settle},
+		},
+		"a declared task is attempted": {
+			feature: feature(v1alpha1.StateTurningOff, "ClearA", "ClearB"), view: View{Servers: off, Declared: declared},
+			want: want{state: v1alpha1.StateTurningOff, tasks: []string{"ClearA", "ClearB"}, start: "ClearA", reason: v1alpha1.ReasonRunningTask},
+		},
+		"and left alone while it runs": {
+			feature: feature(v1alpha1.StateTurningOff, "ClearA", "ClearB"), view: View{Servers: off, Declared: declared, Attempt: attempt("")},
+			want: want{state: v1alpha1.StateTurningOff, tasks: []string{"ClearA", "ClearB"}, reason: v1alpha1.ReasonRunningTask},
+		},
+		"S3: a finished task is removed, the next is first": {
+			feature: feature(v1alpha1.StateTurningOff, "ClearA", "ClearB"), view: View{Servers: off, Declared: declared, Attempt: attempt(Finished)},
+			want: want{state: v1alpha1.StateTurningOff, tasks: []string{"ClearB"}, reason: v1alpha1.ReasonRunningTask},
+		},
+		"S1: the last task takes the state with it": {
+			feature: feature(v1alpha1.StateTurningOff, "ClearA"), view: View{Servers: off, Declared: declared, Attempt: attempt(Finished)},
+			want: want{state: v1alpha1.StateOff, reason: v1alpha1.ReasonComplete},
+		},
+		"an attempt of another transition does not count": {
+			feature: feature(v1alpha1.StateTurningOff, "ClearA"), view: View{Servers: off, Declared: declared, Attempt: &Attempt{TransitionID: "t0", Task: "ClearA", Outcome: Finished}},
+			want: want{state: v1alpha1.StateTurningOff, tasks: []string{"ClearA"}, start: "ClearA", reason: v1alpha1.ReasonRunningTask},
+		},
+		"a blocked task is tried again after a pause": {
+			feature: settling(feature(v1alpha1.StateTurningOff, "ClearA"), start), view: View{Servers: off, Declared: declared, Attempt: attempt(Blocked)},
+			want: want{state: v1alpha1.StateTurningOff, tasks: []string{"ClearA"}, reason: v1alpha1.ReasonBlocked, again: settings.MinBackoff},
+		},
+		"and again when the pause is over": {
+			feature: settling(feature(v1alpha1.StateTurningOff, "ClearA"), start), view: View{Servers: off, Declared: declared, Attempt: attempt(Failed)},
+			after: settings.MinBackoff, want: want{state: v1alpha1.StateTurningOff, tasks: []string{"ClearA"}, start: "ClearA", reason: v1alpha1.ReasonBlocked},
+		},
+		"a task that the server does not know is left alone": {
+			feature: feature(v1alpha1.StateTurningOff, "ClearC"), view: View{Servers: off, Declared: declared},
+			want: want{state: v1alpha1.StateTurningOff, tasks: []string{"ClearC"}, hold: true, reason: v1alpha1.ReasonUnknownTask},
+		},
+		"disagreement holds tasks": {
+			feature: feature(v1alpha1.StateTurningOff, "ClearA"), view: View{Servers: []Server{server("a", false), server("b", true)}, Declared: declared},
+			want: want{state: v1alpha1.StateTurningOff, tasks: []string{"ClearA"}, hold: true, reason: v1alpha1.ReasonWaitingForAgreement},
+		},
+		"mixed versions hold tasks": {
+			feature: feature(v1alpha1.StateTurningOff, "ClearA"), view: View{Servers: []Server{server("a", false), emulating(server("b", false), "1.35")}, Declared: declared},
+			want: want{state: v1alpha1.StateTurningOff, tasks: []string{"ClearA"}, hold: true, reason: v1alpha1.ReasonMixedVersions},
+		},
+		"a pause holds tasks": {
+			feature: paused(feature(v1alpha1.StateTurningOff, "ClearA")), view: View{Servers: off, Declared: declared},
+			want: want{state: v1alpha1.StateTurningOff, tasks: []string{"ClearA"}, hold: true, reason: v1alpha1.ReasonPaused},
+		},
+		"a value that flips back replaces the transition": {
+			feature: feature(v1alpha1.StateTurningOff, "ClearA"), view: View{Servers: on, Declared: declared, Attempt: attempt("")},
+			want: want{state: v1alpha1.StateTurningOn, tasks: []string{wait, "Install"}, hold: true, reason: v1alpha1.ReasonWaitingForUses},
+		},
+		"the API's value counts for dynamic features": {
+			feature: enabled(feature(v1alpha1.StateOff)), view: View{Servers: off, Dynamic: true},
+			want: want{state: v1alpha1.StateTurningOn, tasks: []string{wait}, hold: true, reason: v1alpha1.ReasonWaitingForUses},
+		},
+		"and for no other": {
+			feature: enabled(feature(v1alpha1.StateOff)), view: View{Servers: off},
+			want: want{state: v1alpha1.StateOff, reason: v1alpha1.ReasonComplete},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := tc.feature.DeepCopy()
+			tc.view.NewTransitionID = "new"
+			d := Next(tc.feature, tc.view, settings, start.Add(tc.after))
+			if diff := cmp.Diff(before, tc.feature); diff != "" {
+				t.Errorf("Next changed its argument (-before +after):\n%s", diff)
+			}
+			got := want{state: d.Status.State, tasks: taskNames(d.Status), start: d.Start, hold: d.Hold, again: d.RequeueAfter}
+			if c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing); c != nil {
+				got.reason = c.Reason
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{}), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("unexpected decision (-want +got):\n%s", diff)
+			}
+			if (d.Status.Transition != nil) != (len(d.Status.Tasks) > 0) {
+				t.Errorf("transition %+v with tasks %v", d.Status.Transition, d.Status.Tasks)
+			}
+		})
+	}
+}
+
+func enabled(f *v1alpha1.Feature) *v1alpha1.Feature {
+	on := true
+	f.Spec.Enabled = &on
+	return f
+}
+
+func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
+	for name, view := range map[string]View{
+		"at rest":             {Servers: []Server{server("a", false), server("b", false)}, Declared: declared, Instances: []uses.Instance{user("n1", false)}},
+		"with leftovers":      {Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Resource: "pods", Count: 3}}}},
+		"waiting for users":   {Servers: []Server{server("a", true)}, Declared: declared, Instances: []uses.Instance{user("n1", false)}},
+		"servers disagree":    {Servers: []Server{server("a", false), server("b", true)}},
+		"a server is missing": {Servers: []Server{server("a", false), {ID: "b"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			view.NewTransitionID = "t1"
+			f := feature(v1alpha1.StateOff)
+			// The picture is complete after a few steps.
+			for range 3 {
+				f.Status = Next(f, view, settings, start).Status
+			}
+			again := Next(f, view, settings, start.Add(time.Second)).Status
+			if diff := cmp.Diff(f.Status, again); diff != "" {
+				t.Errorf("a look a second later would write (-stored +again):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRestartOfOneServerOfSeveralChangesNothingAtRest(t *testing.T) {
+	f := feature(v1alpha1.StateOff)
+	f.Status = Next(f, View{Servers: []Server{server("a", false), server("b", false)}}, settings, start).Status
+	for name, servers := range map[string][]Server{
+		"it is gone":     {server("a", false)},
+		"it is starting": {server("a", false), {ID: "b", Starting: true}},
+	} {
+		if diff := cmp.Diff(f.Status, Next(f, View{Servers: servers}, settings, start.Add(time.Second)).Status); diff != "" {
+			t.Errorf("%s: the status would be written (-stored +decided):\n%s", name, diff)
+		}
+	}
+}
+
+func TestConditions(t *testing.T) {
+	leftovers := &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Group: "apps", Resource: "statefulsets", Field: "spec.x", Count: 2, Examples: []string{"ns/a", "ns/b"}}}}
+	for name, tc := range map[string]struct {
+		state        v1alpha1.FeatureState
+		view         View
+		kind, reason string
+		status       metav1.ConditionStatus
+		message
+	}{
+		"servers agree":               {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersAgree, metav1.ConditionTrue, ""},
+		"servers disagree":            {v1alpha1.StateOff, View{Servers: []Server{server("a", false), server("b", true)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree, metav1.ConditionFalse, "on in b, off in a"},
+		"a server has not reported":   {v1alpha1.StateOff, View{Servers: []Server{server("a", false), {ID: "b"}}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonReportMissing, metav1.ConditionFalse, "b is alive"},
+		"a user differs":              {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "--feature-gates=F=false"},
+		"a kubelet is silent":         {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{{Component: "kubelet", Name: "n1"}}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersUnknown, metav1.ConditionUnknown, "kubelet/n1"},
+		"users agree":                 {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonAllUsersMatch, metav1.ConditionTrue, ""},
+		"nobody uses it":              {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonNoUsers, metav1.ConditionTrue, ""},
+		"nothing is declared":         {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingDeclared, metav1.ConditionUnknown, ""},
+		"nobody has looked yet":       {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, ""},
+		"nothing is left":             {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingLeft, metav1.ConditionTrue, ""},
+		"something is left":           {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: leftovers}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "2 statefulsets.apps have spec.x (ns/a, ns/b); create the subresource clean"},
+		"looking failed":              {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Err: "no etcd"}}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, "no etcd"},
+		"what is on is in use":        {v1alpha1.StateOn, View{Servers: []Server{server("a", true)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionTrue, ""},
+		"no server knows it":          {v1alpha1.StateOff, View{Servers: []Server{{ID: "a", Reported: true, Version: "1.36"}}}, v1alpha1.ConditionKnown, v1alpha1.ReasonNotKnown, metav1.ConditionFalse, "3 minor versions"},
+		"only the scheduler knows it": {v1alpha1.StateOff, View{Servers: []Server{{ID: "a", Reported: true, Version: "1.36"}}, Reporters: []Server{server("s", false)}}, v1alpha1.ConditionKnown, v1alpha1.ReasonKnownToReporters, metav1.ConditionTrue, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Next(feature(tc.state), tc.view, settings, start)
+			c := meta.FindStatusCondition(d.Status.Conditions, tc.kind)
+			if c == nil {
+				t.Fatalf("no condition %s", tc.kind)
+			}
+			if c.Reason != tc.reason || c.Status != tc.status || !strings.Contains(c.Message, tc.message) {
+				t.Errorf("got %s %s %q, want %s %s and %q in the message", c.Status, c.Reason, c.Message, tc.status, tc.reason, tc.message)
+			}
+		})
+	}
+}
+
+func TestConfiguredValueAndItsSource(t *testing.T) {
+	byDefault := Server{ID: "a", Reported: true, Knows: true, Version: "1.36", Gate: v1alpha1.ReportedFeature{Name: "F", Enabled: true, Default: true}}
+	byAllAlpha := Server{ID: "a", Reported: true, Knows: true, Version: "1.36", Gate: v1alpha1.ReportedFeature{Name: "F", Enabled: true}}
+	for name, tc := range map[string]struct {
+		server Server
+		want   v1alpha1.FeatureConfiguration
+	}{
+		"default":                           {byDefault, v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceDefault}},
+		"set explicitly":                    {server("a", true), v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceCommandLine}},
+		"not the default, by AllAlpha, say": {byAllAlpha, v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceCommandLine}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Next(feature(""), View{Servers: []Server{tc.server}}, settings, start)
+			if diff := cmp.Diff(&tc.want, d.Status.Configured); diff != "" {
+				t.Errorf("unexpected configuration (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAFeatureThatNobodyKnowsIsKeptForThreeMinors(t *testing.T) {
+	for version, want := range map[string]bool{"1.36": false, "1.39": false, "1.40": true} {
+		f := feature(v1alpha1.StateOff)
+		d := Next(f, View{Servers: []Server{{ID: "a", Reported: true, Version: version}}}, settings, start)
+		if d.Delete != want {
+			t.Errorf("at %s: delete %t, want %t", version, d.Delete, want)
+		}
+		d = Next(f, View{Servers: []Server{emulating(server("a", false), version)}}, settings, start)
+		if d.Delete {
+			t.Errorf("at %s: a known feature would be deleted", version)
+		}
+	}
+}
+
+func TestBackoffDoublesUpToItsLimit(t *testing.T) {
+	for attempts, want := range map[int32]time.Duration{0: time.Second, 1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 1000: time.Minute} {
+		if got := settings.backoff(attempts); got != want {
+			t.Errorf("after %d attempts: %s, want %s", attempts, got, want)
+		}
+	}
+}
