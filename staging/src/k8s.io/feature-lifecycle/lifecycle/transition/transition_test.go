@@ -299,7 +299,7 @@ func TestConditions(t *testing.T) {
 		view         View
 		kind, reason string
 		status       metav1.ConditionStatus
-		message
+		message      string
 	}{
 		"servers agree":               {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersAgree, metav1.ConditionTrue, ""},
 		"servers disagree":            {v1alpha1.StateOff, View{Servers: []Server{server("a", false), server("b", true)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree, metav1.ConditionFalse, "on in b, off in a"},
