@@ -43,7 +43,8 @@ openapi=(--go-header-file "$header" --output-dir pkg/generated/openapi --output-
 go tool openapi-gen "${openapi[@]}" --output-file zz_generated.openapi.go --output-model-name-file zz_generated.model_name.go $api
 go tool openapi-gen "${openapi[@]}" --output-file zz_generated.openapi.go $api $m/apis/meta/v1
 
-go tool applyconfiguration-gen --go-header-file "$header" --output-dir "$out/client/applyconfiguration" --output-pkg $lib/client/applyconfiguration $api
+go run ./pkg/generated/openapi/cmd/models-schema >"$work/schema.json"
+go tool applyconfiguration-gen --go-header-file "$header" --openapi-schema "$work/schema.json" --output-dir "$out/client/applyconfiguration" --output-pkg $lib/client/applyconfiguration $api
 go tool client-gen --go-header-file "$header" --output-dir "$out/client/clientset" --output-pkg $lib/client/clientset --clientset-name versioned \
 	--apply-configuration-package $lib/client/applyconfiguration --input-base $lib/apis --input features/v1alpha1
 go tool lister-gen --go-header-file "$header" --output-dir "$out/client/listers" --output-pkg $lib/client/listers $api

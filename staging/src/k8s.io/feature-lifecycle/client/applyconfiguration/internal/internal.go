@@ -39,6 +39,433 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+  map:
+    fields:
+    - name: lastTransitionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+      default: ""
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: reason
+      type:
+        scalar: string
+      default: ""
+    - name: status
+      type:
+        scalar: string
+      default: ""
+    - name: type
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1
+  map:
+    elementType:
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: fieldsType
+      type:
+        scalar: string
+    - name: fieldsV1
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1
+    - name: manager
+      type:
+        scalar: string
+    - name: operation
+      type:
+        scalar: string
+    - name: subresource
+      type:
+        scalar: string
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+  scalar: untyped
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+  map:
+    fields:
+    - name: annotations
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: creationTimestamp
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: deletionGracePeriodSeconds
+      type:
+        scalar: numeric
+    - name: deletionTimestamp
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: finalizers
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: generateName
+      type:
+        scalar: string
+    - name: generation
+      type:
+        scalar: numeric
+    - name: labels
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: managedFields
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry
+          elementRelationship: atomic
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+    - name: ownerReferences
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference
+          elementRelationship: associative
+          keys:
+          - uid
+    - name: resourceVersion
+      type:
+        scalar: string
+    - name: selfLink
+      type:
+        scalar: string
+    - name: uid
+      type:
+        scalar: string
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+      default: ""
+    - name: blockOwnerDeletion
+      type:
+        scalar: boolean
+    - name: controller
+      type:
+        scalar: boolean
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: uid
+      type:
+        scalar: string
+      default: ""
+    elementRelationship: atomic
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+  scalar: untyped
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.Feature
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureStatus
+      default: {}
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureConfiguration
+  map:
+    fields:
+    - name: source
+      type:
+        scalar: string
+      default: ""
+    - name: value
+      type:
+        scalar: boolean
+      default: false
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureReport
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureReportSpec
+      default: {}
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureReportSpec
+  map:
+    fields:
+    - name: binaryVersion
+      type:
+        scalar: string
+    - name: component
+      type:
+        scalar: string
+      default: ""
+    - name: emulationVersion
+      type:
+        scalar: string
+    - name: features
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.ReportedFeature
+          elementRelationship: associative
+          keys:
+          - name
+    - name: instance
+      type:
+        scalar: string
+      default: ""
+    - name: liveness
+      type:
+        namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.ReportLiveness
+      default: {}
+    - name: nodeName
+      type:
+        scalar: string
+    - name: username
+      type:
+        scalar: string
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureRollout
+  map:
+    fields:
+    - name: components
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: percent
+      type:
+        scalar: numeric
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureSpec
+  map:
+    fields:
+    - name: enabled
+      type:
+        scalar: boolean
+    - name: paused
+      type:
+        scalar: boolean
+    - name: rollout
+      type:
+        namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureRollout
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: configured
+      type:
+        namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureConfiguration
+    - name: control
+      type:
+        scalar: string
+    - name: default
+      type:
+        scalar: boolean
+    - name: lockedToDefault
+      type:
+        scalar: boolean
+    - name: stage
+      type:
+        scalar: string
+    - name: state
+      type:
+        scalar: string
+    - name: stateSince
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: tasks
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureTask
+          elementRelationship: associative
+          keys:
+          - name
+    - name: transition
+      type:
+        namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureTransition
+    - name: uses
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureUse
+          elementRelationship: atomic
+    - name: version
+      type:
+        scalar: string
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureTask
+  map:
+    fields:
+    - name: attempts
+      type:
+        scalar: numeric
+    - name: done
+      type:
+        scalar: numeric
+    - name: lastAttemptTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: message
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: total
+      type:
+        scalar: numeric
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureTransition
+  map:
+    fields:
+    - name: fromVersion
+      type:
+        scalar: string
+    - name: id
+      type:
+        scalar: string
+      default: ""
+    - name: reason
+      type:
+        scalar: string
+      default: ""
+    - name: startTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: toVersion
+      type:
+        scalar: string
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureUse
+  map:
+    fields:
+    - name: component
+      type:
+        scalar: string
+      default: ""
+    - name: count
+      type:
+        scalar: numeric
+    - name: enabled
+      type:
+        scalar: boolean
+    - name: examples
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: expected
+      type:
+        scalar: numeric
+    - name: stale
+      type:
+        scalar: numeric
+    - name: version
+      type:
+        scalar: string
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.LeaseReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.ReportLiveness
+  map:
+    fields:
+    - name: lease
+      type:
+        namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.LeaseReference
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.ReportedFeature
+  map:
+    fields:
+    - name: asked
+      type:
+        scalar: boolean
+    - name: default
+      type:
+        scalar: boolean
+    - name: enabled
+      type:
+        scalar: boolean
+      default: false
+    - name: explicit
+      type:
+        scalar: boolean
+    - name: lockedToDefault
+      type:
+        scalar: boolean
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: stage
+      type:
+        scalar: string
 - name: __untyped_atomic_
   scalar: untyped
   list:

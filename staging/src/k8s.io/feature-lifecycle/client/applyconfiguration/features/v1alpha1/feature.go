@@ -21,7 +21,10 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	types "k8s.io/apimachinery/pkg/types"
+	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	featuresv1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	internal "k8s.io/feature-lifecycle/client/applyconfiguration/internal"
 )
 
 // FeatureApplyConfiguration represents a declarative configuration of the Feature type for use
@@ -51,6 +54,59 @@ func Feature(name, namespace string) *FeatureApplyConfiguration {
 	b.WithKind("Feature")
 	b.WithAPIVersion("features.k8s.io/v1alpha1")
 	return b
+}
+
+// ExtractFeatureFrom extracts the applied configuration owned by fieldManager from
+// feature for the specified subresource. Pass an empty string for subresource to extract
+// the main resource. Common subresources include "status", "scale", etc.
+// feature must be a unmodified Feature API object that was retrieved from the Kubernetes API.
+// ExtractFeatureFrom provides a way to perform a extract/modify-in-place/apply workflow.
+// Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
+// applied if another fieldManager has updated or force applied any of the previously applied fields.
+func ExtractFeatureFrom(feature *featuresv1alpha1.Feature, fieldManager string, subresource string) (*FeatureApplyConfiguration, error) {
+	b := &FeatureApplyConfiguration{}
+	err := managedfields.ExtractInto(feature, internal.Parser().Type("io.k8s.feature-lifecycle.apis.features.v1alpha1.Feature"), fieldManager, b, subresource)
+	if err != nil {
+		return nil, err
+	}
+	b.WithName(feature.Name)
+	b.WithNamespace(feature.Namespace)
+
+	b.WithKind("Feature")
+	b.WithAPIVersion("features.k8s.io/v1alpha1")
+	return b, nil
+}
+
+// ExtractFeature extracts the applied configuration owned by fieldManager from
+// feature. If no managedFields are found in feature for fieldManager, a
+// FeatureApplyConfiguration is returned with only the Name, Namespace (if applicable),
+// APIVersion and Kind populated. It is possible that no managed fields were found for because other
+// field managers have taken ownership of all the fields previously owned by fieldManager, or because
+// the fieldManager never owned fields any fields.
+// feature must be a unmodified Feature API object that was retrieved from the Kubernetes API.
+// ExtractFeature provides a way to perform a extract/modify-in-place/apply workflow.
+// Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
+// applied if another fieldManager has updated or force applied any of the previously applied fields.
+func ExtractFeature(feature *featuresv1alpha1.Feature, fieldManager string) (*FeatureApplyConfiguration, error) {
+	return ExtractFeatureFrom(feature, fieldManager, "")
+}
+
+// ExtractFeatureClean extracts the applied configuration owned by fieldManager from
+// feature for the clean subresource.
+func ExtractFeatureClean(feature *featuresv1alpha1.Feature, fieldManager string) (*FeatureApplyConfiguration, error) {
+	return ExtractFeatureFrom(feature, fieldManager, "clean")
+}
+
+// ExtractFeaturePlan extracts the applied configuration owned by fieldManager from
+// feature for the plan subresource.
+func ExtractFeaturePlan(feature *featuresv1alpha1.Feature, fieldManager string) (*FeatureApplyConfiguration, error) {
+	return ExtractFeatureFrom(feature, fieldManager, "plan")
+}
+
+// ExtractFeatureStatus extracts the applied configuration owned by fieldManager from
+// feature for the status subresource.
+func ExtractFeatureStatus(feature *featuresv1alpha1.Feature, fieldManager string) (*FeatureApplyConfiguration, error) {
+	return ExtractFeatureFrom(feature, fieldManager, "status")
 }
 
 func (b FeatureApplyConfiguration) IsApplyConfiguration() {}

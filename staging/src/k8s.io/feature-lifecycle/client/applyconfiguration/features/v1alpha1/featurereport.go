@@ -21,7 +21,10 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	types "k8s.io/apimachinery/pkg/types"
+	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	featuresv1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	internal "k8s.io/feature-lifecycle/client/applyconfiguration/internal"
 )
 
 // FeatureReportApplyConfiguration represents a declarative configuration of the FeatureReport type for use
@@ -46,6 +49,41 @@ func FeatureReport(name, namespace string) *FeatureReportApplyConfiguration {
 	b.WithKind("FeatureReport")
 	b.WithAPIVersion("features.k8s.io/v1alpha1")
 	return b
+}
+
+// ExtractFeatureReportFrom extracts the applied configuration owned by fieldManager from
+// featureReport for the specified subresource. Pass an empty string for subresource to extract
+// the main resource. Common subresources include "status", "scale", etc.
+// featureReport must be a unmodified FeatureReport API object that was retrieved from the Kubernetes API.
+// ExtractFeatureReportFrom provides a way to perform a extract/modify-in-place/apply workflow.
+// Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
+// applied if another fieldManager has updated or force applied any of the previously applied fields.
+func ExtractFeatureReportFrom(featureReport *featuresv1alpha1.FeatureReport, fieldManager string, subresource string) (*FeatureReportApplyConfiguration, error) {
+	b := &FeatureReportApplyConfiguration{}
+	err := managedfields.ExtractInto(featureReport, internal.Parser().Type("io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureReport"), fieldManager, b, subresource)
+	if err != nil {
+		return nil, err
+	}
+	b.WithName(featureReport.Name)
+	b.WithNamespace(featureReport.Namespace)
+
+	b.WithKind("FeatureReport")
+	b.WithAPIVersion("features.k8s.io/v1alpha1")
+	return b, nil
+}
+
+// ExtractFeatureReport extracts the applied configuration owned by fieldManager from
+// featureReport. If no managedFields are found in featureReport for fieldManager, a
+// FeatureReportApplyConfiguration is returned with only the Name, Namespace (if applicable),
+// APIVersion and Kind populated. It is possible that no managed fields were found for because other
+// field managers have taken ownership of all the fields previously owned by fieldManager, or because
+// the fieldManager never owned fields any fields.
+// featureReport must be a unmodified FeatureReport API object that was retrieved from the Kubernetes API.
+// ExtractFeatureReport provides a way to perform a extract/modify-in-place/apply workflow.
+// Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
+// applied if another fieldManager has updated or force applied any of the previously applied fields.
+func ExtractFeatureReport(featureReport *featuresv1alpha1.FeatureReport, fieldManager string) (*FeatureReportApplyConfiguration, error) {
+	return ExtractFeatureReportFrom(featureReport, fieldManager, "")
 }
 
 func (b FeatureReportApplyConfiguration) IsApplyConfiguration() {}

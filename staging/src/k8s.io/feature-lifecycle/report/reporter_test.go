@@ -1,0 +1,379 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package report
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
+	"k8s.io/feature-lifecycle/featuregate"
+)
+
+// source is a gate of which the test says what was asked.
+type source struct {
+	mu       sync.Mutex
+	observed []featuregate.Observation
+	news     chan struct{}
+}
+
+func (s *source) Observations() []featuregate.Observation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.observed)
+}
+
+func (s *source) News() <-chan struct{} { return s.news }
+
+func (s *source) EmulationVersion() *utilversion.Version { return utilversion.MustParse("1.36") }
+
+// see makes the process ask for a feature and find a value.
+func (s *source) see(name string, enabled bool) {
+	s.mu.Lock()
+	s.observed = slices.DeleteFunc(s.observed, func(o featuregate.Observation) bool { return o.Name == name })
+	s.observed = append(s.observed, featuregate.Observation{Name: name, Enabled: enabled, Asked: true})
+	s.mu.Unlock()
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+}
+
+// fixture is a reporter that runs against a fake server on a fake clock.
+type fixture struct {
+	t        *testing.T
+	source   *source
+	server   *fake.Clientset
+	kube     *kubefake.Clientset
+	reporter *Reporter
+	stop     context.CancelFunc
+	done     chan struct{}
+}
+
+// run starts a reporter in a synctest bubble.
+func run(t *testing.T, change func(*Config)) *fixture {
+	t.Helper()
+	f := prepare(t, change)
+	f.start()
+	return f
+}
+
+func prepare(t *testing.T, change func(*Config)) *fixture {
+	t.Helper()
+	f := &fixture{t: t, source: &source{news: make(chan struct{}, 1)}, server: fake.NewClientset(), kube: kubefake.NewClientset()}
+	f.source.see("A", false)
+	config := Config{Namespace: "ns", Component: "comp", Instance: "i1", Source: f.source, Features: f.server, Kube: f.kube}
+	if change != nil {
+		change(&config)
+	}
+	reporter, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.reporter = reporter
+	return f
+}
+
+func (f *fixture) start() {
+	ctx, cancel := context.WithCancel(f.t.Context())
+	f.stop, f.done = cancel, make(chan struct{})
+	go func() {
+		defer close(f.done)
+		f.reporter.Run(ctx)
+	}()
+}
+
+func (f *fixture) end() {
+	f.stop()
+	<-f.done
+}
+
+// pass lets time go by and everything settle.
+func (f *fixture) pass(d time.Duration) {
+	synctest.Wait()
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// writes counts creates and updates of reports.
+func (f *fixture) writes() int {
+	n := 0
+	for _, a := range f.server.Actions() {
+		if a.GetVerb() == "create" || a.GetVerb() == "update" {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *fixture) report() *v1alpha1.FeatureReport {
+	f.t.Helper()
+	object, err := f.server.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), "ns", "comp.i1")
+	if err != nil {
+		f.t.Fatalf("reading the report: %v", err)
+	}
+	return object.(*v1alpha1.FeatureReport)
+}
+
+func (f *fixture) names() string {
+	var names []string
+	for _, r := range f.report().Spec.Features {
+		names = append(names, r.Name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ",")
+}
+
+func TestReportSoonAfterStartThenOnlyWhatIsNewOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := run(t, nil)
+		defer f.end()
+		f.pass(3 * time.Second)
+		if n := f.writes(); n != 1 || f.names() != "A" {
+			t.Fatalf("%d writes, features %s; want one with A", n, f.names())
+		}
+		f.source.see("B", true)
+		f.source.see("C", true)
+		f.pass(30 * time.Second)
+		if n := f.writes(); n != 1 {
+			t.Errorf("%d writes within a minute, want 1", n)
+		}
+		f.pass(31 * time.Second)
+		if n := f.writes(); n != 2 || f.names() != "A,B,C" {
+			t.Errorf("%d writes, features %s; want two, with A, B and C", n, f.names())
+		}
+		f.pass(time.Hour)
+		if n := f.writes(); n != 2 {
+			t.Errorf("%d writes although nothing changed, want 2", n)
+		}
+	})
+}
+
+func TestAChangedValueIsReportedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := run(t, nil)
+		defer f.end()
+		f.pass(3 * time.Second)
+		f.source.see("A", true)
+		f.pass(time.Second)
+		if n := f.writes(); n != 2 || !f.report().Spec.Features[0].Enabled {
+			t.Errorf("%d writes, report %+v; want the new value at once", n, f.report().Spec.Features)
+		}
+	})
+}
+
+func TestADeletedReportIsWrittenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := run(t, nil)
+		defer f.end()
+		f.pass(3 * time.Second)
+		if err := f.server.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), "ns", "comp.i1"); err != nil {
+			t.Fatal(err)
+		}
+		f.pass(checkPeriod + checkPeriod/5)
+		f.report()
+	})
+}
+
+func TestTheReportOfAnEarlierProcessIsTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := prepare(t, nil)
+		old := &v1alpha1.FeatureReport{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "comp.i1"}, Spec: v1alpha1.FeatureReportSpec{Username: "me", Features: []v1alpha1.ReportedFeature{{Name: "Old"}}}}
+		if err := f.server.Tracker().Add(old); err != nil {
+			t.Fatal(err)
+		}
+		f.start()
+		defer f.end()
+		f.pass(3 * time.Second)
+		if got := f.report(); f.names() != "A" || got.Spec.Username != "me" {
+			t.Errorf("report %+v, want A by me", got.Spec)
+		}
+	})
+}
+
+// answering makes the server answer creates with an error until it is lifted.
+func (f *fixture) answering(err error) (lift func()) {
+	var mu sync.Mutex
+	lifted := false
+	f.server.PrependReactor("create", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return !lifted, nil, err
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		lifted = true
+	}
+}
+
+func TestPatienceWithServersThatDoNotTakeReports(t *testing.T) {
+	resource := v1alpha1.Resource("featurereports")
+	for name, tc := range map[string]struct {
+		err         error
+		most, least int
+	}{
+		// Backing off from a second to ten minutes leaves some 15 tries in an
+		// hour; to a minute some 60.
+		"without the API":        {apierrors.NewNotFound(resource, ""), 18, 8},
+		"that forbid it":         {apierrors.NewForbidden(resource, "comp.i1", errors.New("no")), 18, 8},
+		"in trouble":             {apierrors.NewInternalError(errors.New("etcd")), 75, 35},
+		"that name a time":       {apierrors.NewTooManyRequests("busy", 600), 7, 6},
+		"that cannot be reached": {errors.New("connection refused"), 75, 35},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := prepare(t, nil)
+				lift := f.answering(tc.err)
+				f.start()
+				defer f.end()
+				f.pass(time.Hour)
+				if n := f.writes(); n > tc.most || n < tc.least {
+					t.Errorf("%d tries in an hour, want %d to %d", n, tc.least, tc.most)
+				}
+				lift()
+				f.pass(16 * time.Minute)
+				f.report()
+			})
+		})
+	}
+}
+
+func TestAConflictIsResolved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := run(t, nil)
+		defer f.end()
+		f.pass(3 * time.Second)
+		conflicts := 2
+		f.server.PrependReactor("update", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
+			conflicts--
+			return conflicts >= 0, nil, apierrors.NewConflict(v1alpha1.Resource("featurereports"), "comp.i1", errors.New("changed"))
+		})
+		f.source.see("A", true)
+		f.pass(time.Second)
+		if !f.report().Spec.Features[0].Enabled {
+			t.Error("the new value did not arrive")
+		}
+	})
+}
+
+func node(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
+}
+
+func TestAReportBelongsToItsNode(t *testing.T) {
+	onNode := func(c *Config) { c.NodeName = "n1" }
+	t.Run("that exists", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := prepare(t, onNode)
+			if err := f.kube.Tracker().Add(node("n1")); err != nil {
+				t.Fatal(err)
+			}
+			f.start()
+			defer f.end()
+			f.pass(3 * time.Second)
+			if owners := f.report().OwnerReferences; len(owners) != 1 || owners[0].UID != "uid-n1" {
+				t.Errorf("owners %+v", owners)
+			}
+			if lease := f.report().Spec.Liveness.Lease; lease != nil {
+				t.Errorf("a node component has Lease %+v", lease)
+			}
+		})
+	})
+	t.Run("that appears late", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := run(t, onNode)
+			defer f.end()
+			f.pass(30 * time.Second)
+			if n := f.writes(); n != 0 {
+				t.Fatalf("%d writes before the node exists", n)
+			}
+			f.pass(40 * time.Second)
+			if owners := f.report().OwnerReferences; len(owners) != 0 {
+				t.Errorf("owners %+v without a node", owners)
+			}
+			if err := f.kube.Tracker().Add(node("n1")); err != nil {
+				t.Fatal(err)
+			}
+			f.pass(checkPeriod + checkPeriod/5)
+			if owners := f.report().OwnerReferences; len(owners) != 1 {
+				t.Errorf("owners %+v after the node appeared", owners)
+			}
+		})
+	})
+}
+
+func TestALeaseOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := run(t, func(c *Config) { c.LeaseNamespace = "leases" })
+		f.pass(3 * time.Second)
+		if lease := f.report().Spec.Liveness.Lease; lease == nil || *lease != (v1alpha1.LeaseReference{Namespace: "leases", Name: "comp.i1"}) {
+			t.Fatalf("the report names Lease %+v", lease)
+		}
+		first, err := f.kube.CoordinationV1().Leases("leases").Get(t.Context(), "comp.i1", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.pass(30 * time.Second)
+		later, err := f.kube.CoordinationV1().Leases("leases").Get(t.Context(), "comp.i1", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if age := later.Spec.RenewTime.Sub(first.Spec.RenewTime.Time); age < 15*time.Second {
+			t.Errorf("renewed %s later, want within the duration of %s", age, LeaseDuration)
+		}
+		f.end()
+		if err := f.reporter.Remove(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.kube.CoordinationV1().Leases("leases").Get(t.Context(), "comp.i1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the Lease is left: %v", err)
+		}
+		if _, err := f.server.FeaturesV1alpha1().FeatureReports("ns").Get(t.Context(), "comp.i1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the report is left: %v", err)
+		}
+		if err := f.reporter.Remove(t.Context()); err != nil {
+			t.Errorf("removing what is gone: %v", err)
+		}
+	})
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for name, config := range map[string]Config{
+		"without a namespace": {Component: "c", Instance: "i"},
+		"without clients":     {Namespace: "ns", Component: "c", Instance: "i"},
+	} {
+		if _, err := New(config); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
