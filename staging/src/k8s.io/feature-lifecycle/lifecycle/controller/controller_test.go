@@ -1,0 +1,189 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/utils/ptr"
+)
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func report(component, instance string, features ...v1alpha1.ReportedFeature) *v1alpha1.FeatureReport {
+	return &v1alpha1.FeatureReport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: component + "." + instance},
+		Spec:       v1alpha1.FeatureReportSpec{Component: component, Instance: instance, EmulationVersion: "1.36", Features: features},
+	}
+}
+
+func TestIndexTellsWhatChanged(t *testing.T) {
+	a, aOn, b := v1alpha1.ReportedFeature{Name: "A"}, v1alpha1.ReportedFeature{Name: "A", Enabled: true}, v1alpha1.ReportedFeature{Name: "B"}
+	x := newIndex()
+	for _, step := range []struct {
+		what string
+		do   func() []string
+		want []string
+	}{
+		{"a report comes", func() []string { return x.set(report("c", "1", a, b), start) }, []string{"A", "B"}},
+		{"it comes again", func() []string { return x.set(report("c", "1", a, b), start) }, nil},
+		{"one value changes", func() []string { return x.set(report("c", "1", aOn, b), start) }, []string{"A"}},
+		{"a feature goes", func() []string { return x.set(report("c", "1", aOn), start) }, []string{"B"}},
+		{"a feature comes", func() []string { return x.set(report("c", "1", aOn, b), start) }, []string{"B"}},
+		{"the process is another version", func() []string {
+			r := report("c", "1", aOn, b)
+			r.Spec.BinaryVersion = "v2"
+			return x.set(r, start)
+		}, []string{"A", "B"}},
+		{"the report goes", func() []string { return x.remove("c.1") }, []string{"A", "B"}},
+		{"it goes again", func() []string { return x.remove("c.1") }, nil},
+	} {
+		if diff := cmp.Diff(step.want, step.do()); diff != "" {
+			t.Errorf("%s: unexpected features (-want +got):\n%s", step.what, diff)
+		}
+	}
+	if all := x.all(); len(all) != 0 {
+		t.Errorf("features %v are left", all)
+	}
+}
+
+func TestIndexRemembersSinceWhen(t *testing.T) {
+	a, b := v1alpha1.ReportedFeature{Name: "A"}, v1alpha1.ReportedFeature{Name: "B"}
+	x := newIndex()
+	x.set(report("c", "1", a), start)
+	x.set(report("c", "1", a, b), start.Add(time.Minute))
+	if got := x.of("A")["c.1"].since; !got.Equal(start) {
+		t.Errorf("A since %s, want %s", got, start)
+	}
+	if got, want := x.of("B")["c.1"].since, start.Add(time.Minute); !got.Equal(want) {
+		t.Errorf("B since %s, want %s", got, want)
+	}
+}
+
+func lease(renewed time.Time, seconds int32) *coordinationv1.Lease {
+	t := metav1.NewMicroTime(renewed)
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "l"},
+		Spec:       coordinationv1.LeaseSpec{RenewTime: &t, LeaseDurationSeconds: ptr.To(seconds)},
+	}
+}
+
+func TestLeasesAreJudgedByWhenTheyWereSeenToChange(t *testing.T) {
+	key := types.NamespacedName{Namespace: "ns", Name: "l"}
+	l := newLiveness()
+	alive := func(after time.Duration) bool {
+		ok, _ := l.lease(key, start.Add(after))
+		return ok
+	}
+	if alive(0) {
+		t.Error("a Lease that was never seen is alive")
+	}
+	// The holder's clock is an hour behind, and the Lease says it lasts an hour.
+	l.observe(lease(start.Add(-time.Hour), 3600), start)
+	if !alive(maxLeaseTimeout - 1) {
+		t.Error("dead although it may still be renewed")
+	}
+	if alive(maxLeaseTimeout) {
+		t.Error("alive although it was not renewed")
+	}
+	l.observe(lease(start.Add(-time.Hour), 3600), start.Add(10*time.Second))
+	if alive(maxLeaseTimeout) {
+		t.Error("alive although it was only read again")
+	}
+	l.observe(lease(start.Add(-time.Hour+time.Second), 3600), start.Add(30*time.Second))
+	if !alive(30*time.Second + maxLeaseTimeout - 1) {
+		t.Error("dead although it was renewed")
+	}
+	l.observe(lease(start, 5), start.Add(time.Minute))
+	if alive(time.Minute + 5*time.Second) {
+		t.Error("alive although its own duration has passed")
+	}
+	l.forget(key, start.Add(2*time.Minute))
+	ok, since := l.lease(key, start.Add(3*time.Minute))
+	if ok || !since.Equal(start.Add(2*time.Minute)) {
+		t.Errorf("alive %t since %s after it was deleted", ok, since)
+	}
+}
+
+func TestNodesAreJudgedByReady(t *testing.T) {
+	node := func(status corev1.ConditionStatus) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}}}
+	}
+	l := newLiveness()
+	if ok, _ := l.node(node(corev1.ConditionTrue), start); !ok {
+		t.Error("a Ready node is dead")
+	}
+	if ok, since := l.node(node(corev1.ConditionUnknown), start.Add(time.Second)); ok || !since.Equal(start.Add(time.Second)) {
+		t.Errorf("alive %t since %s", ok, since)
+	}
+	// The first sight counts, not the last.
+	if _, since := l.node(node(corev1.ConditionUnknown), start.Add(time.Minute)); !since.Equal(start.Add(time.Second)) {
+		t.Errorf("since %s", since)
+	}
+	if ok, _ := l.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2"}}, start); ok {
+		t.Error("a node without conditions is alive")
+	}
+}
+
+func TestChangesAreNoticedOnce(t *testing.T) {
+	seen := newLastSeen()
+	var got []bool
+	for _, value := range []bool{true, true, false, false, true} {
+		got = append(got, seen.changed("k", value))
+	}
+	if want := []bool{false, false, true, false, true}; !slices.Equal(want, got) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestDeclarationsAreChecked(t *testing.T) {
+	if _, err := New(Config{}); err == nil {
+		t.Error("a controller without anything is made")
+	}
+}
+
+// BenchmarkIndex shows that one report costs what it lists, whatever else there
+// is.
+func BenchmarkIndex(b *testing.B) {
+	for _, others := range []int{100, 10000} {
+		b.Run(fmt.Sprintf("others=%d", others), func(b *testing.B) {
+			var features []v1alpha1.ReportedFeature
+			for i := range 50 {
+				features = append(features, v1alpha1.ReportedFeature{Name: fmt.Sprintf("F%d", i)})
+			}
+			x := newIndex()
+			for i := range others {
+				x.set(report("c", fmt.Sprint(i), features...), start)
+			}
+			changed := slices.Clone(features)
+			changed[0].Enabled = true
+			for i := 0; b.Loop(); i++ {
+				x.set(report("c", "0", [][]v1alpha1.ReportedFeature{features, changed}[i%2]...), start)
+			}
+		})
+	}
+}

@@ -1,0 +1,260 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+// widget has the field if it has a value.
+func widget(name, value string) *unstructured.Unstructured {
+	spec := map[string]any{"other": "stays"}
+	if value != "" {
+		spec["field"] = value
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1",
+		"kind":       "Widget",
+		"metadata":   map[string]any{"namespace": "ns", "name": name, "uid": "uid-" + name, "resourceVersion": "7"},
+		"spec":       spec,
+	}}
+}
+
+// server is a fake server with objects. It counts writes.
+type server struct {
+	*dynamicfake.FakeDynamicClient
+}
+
+func serve(objects ...*unstructured.Unstructured) *server {
+	var list []runtime.Object
+	for _, o := range objects {
+		list = append(list, o)
+	}
+	return &server{dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{widgets: "WidgetList"}, list...)}
+}
+
+func (s *server) clients() Clients { return Clients{Dynamic: s} }
+
+// patched names the objects that were written, sorted.
+func (s *server) patched() []string {
+	var names []string
+	for _, a := range s.Actions() {
+		if patch, ok := a.(clienttesting.PatchAction); ok {
+			names = append(names, patch.GetName())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (s *server) spec(t *testing.T, name string) any {
+	t.Helper()
+	object, err := s.Tracker().Get(widgets, "ns", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object.(*unstructured.Unstructured).Object["spec"]
+}
+
+func ignore(Progress) {}
+
+func TestClearFieldWritesOnlyWhatHasTheField(t *testing.T) {
+	s := serve(widget("a", "x"), widget("b", ""), widget("c", "y"))
+	var mu sync.Mutex
+	var last Progress
+	err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), func(p Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		if p.Done > last.Done {
+			last = p
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a", "c"}, s.patched()); diff != "" {
+		t.Errorf("unexpected writes (-want +got):\n%s", diff)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if diff := cmp.Diff(map[string]any{"other": "stays"}, s.spec(t, name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if last.Done != 2 {
+		t.Errorf("progress ended with %+v", last)
+	}
+}
+
+func TestClearFieldNamesWhatItRead(t *testing.T) {
+	s := serve(widget("a", "x"))
+	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range s.Actions() {
+		patch, ok := a.(clienttesting.PatchAction)
+		if !ok {
+			continue
+		}
+		var got []map[string]any
+		if err := json.Unmarshal(patch.GetPatch(), &got); err != nil {
+			t.Fatal(err)
+		}
+		want := []map[string]any{
+			{"op": "replace", "path": "/metadata/uid", "value": "uid-a"},
+			{"op": "replace", "path": "/metadata/resourceVersion", "value": "7"},
+			{"op": "remove", "path": "/spec/field"},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("unexpected patch (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestClearFieldRetriesConflicts(t *testing.T) {
+	s := serve(widget("a", "x"))
+	conflicts := 2
+	s.PrependReactor("patch", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		conflicts--
+		return conflicts >= 0, nil, apierrors.NewConflict(widgets.GroupResource(), "a", errors.New("changed"))
+	})
+	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore); err != nil {
+		t.Fatal(err)
+	}
+	if conflicts > 0 {
+		t.Errorf("%d conflicts were not met", conflicts)
+	}
+}
+
+func TestClearFieldNamesWhatRefuses(t *testing.T) {
+	s := serve(widget("a", "x"), widget("b", "x"), widget("c", "x"))
+	s.PrependReactor("patch", "widgets", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		denied := a.(clienttesting.PatchAction).GetName() == "b"
+		return denied, nil, apierrors.NewForbidden(widgets.GroupResource(), "b", errors.New("a webhook says no"))
+	})
+	err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore)
+	var blocked *BlockedError
+	if !errors.As(err, &blocked) {
+		t.Fatalf("got %v, want it blocked", err)
+	}
+	for _, text := range []string{"1 objects", "ns/b", "a webhook says no"} {
+		if !strings.Contains(blocked.Message, text) {
+			t.Errorf("the message does not say %q: %s", text, blocked.Message)
+		}
+	}
+	// The others did not wait for it.
+	for _, name := range []string{"a", "c"} {
+		if diff := cmp.Diff(map[string]any{"other": "stays"}, s.spec(t, name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestClearFieldGivesUpOnAFieldThatComesBack(t *testing.T) {
+	s := serve(widget("a", "x"))
+	s.PrependReactor("patch", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, widget("a", "x"), nil
+	})
+	var blocked *BlockedError
+	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore); !errors.As(err, &blocked) || !strings.Contains(blocked.Message, "who writes it") {
+		t.Errorf("got %v, want it blocked", err)
+	}
+}
+
+func TestFindersCountAndChangeNothing(t *testing.T) {
+	var objects []*unstructured.Unstructured
+	for i := range 7 {
+		objects = append(objects, widget(fmt.Sprintf("w%d", i), "x"))
+	}
+	s := serve(append(objects, widget("without", ""))...)
+	found, err := ClearField(widgets, "spec.field").Find(t.Context(), s.clients())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []v1alpha1.ResourceLeftovers{{Group: "example.com", Resource: "widgets", Field: "spec.field", Count: 7,
+		Examples: []string{"ns/w0", "ns/w1", "ns/w2", "ns/w3", "ns/w4"}}}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("unexpected leftovers (-want +got):\n%s", diff)
+	}
+	for _, a := range s.Actions() {
+		if a.GetVerb() != "list" {
+			t.Errorf("the finder did %s", a.GetVerb())
+		}
+	}
+	found, err = ClearField(widgets, "spec.nothing").Find(t.Context(), s.clients())
+	if err != nil || len(found) != 0 {
+		t.Errorf("found %v, %v; want nothing", found, err)
+	}
+}
+
+func TestClearFieldReadsPageByPage(t *testing.T) {
+	s := serve()
+	pages := 0
+	s.PrependReactor("list", "widgets", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		options := a.(clienttesting.ListActionImpl).ListOptions
+		if options.Limit != pageSize {
+			t.Errorf("limit %d, want %d", options.Limit, pageSize)
+		}
+		list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "WidgetList"}}
+		pages++
+		if pages == 1 {
+			list.SetContinue("more")
+		}
+		list.Items = append(list.Items, *widget(fmt.Sprintf("w%d", pages), "x"))
+		return true, list, nil
+	})
+	found, err := ClearField(widgets, "spec.field").Find(t.Context(), s.clients())
+	if err != nil || found[0].Count != 2 || pages != 2 {
+		t.Errorf("%d pages, found %v, %v; want two pages with one each", pages, found, err)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		task Task
+		says string
+	}{
+		"what a constructor makes": {ClearField(widgets, "spec.field"), ""},
+		"a path that is none":      {ClearField(widgets, "spec..field"), "spec..field"},
+		"the zero value":           {Task{}, "without a name"},
+		"the server flow's own":    {Task{Name: v1alpha1.TaskWaitForUses}, "leave it out"},
+		"without Find":             {Task{Name: "X"}, "both Find and Run"},
+	} {
+		err := tc.task.Validate()
+		if (err == nil) != (tc.says == "") || (err != nil && !strings.Contains(err.Error(), tc.says)) {
+			t.Errorf("%s: got %v, want it to say %q", name, err, tc.says)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+func TestParsePath(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"spec":                   true,
+		"spec.a.b":               true,
+		"spec.containers[*].x":   true,
+		"a[*].b[*].c":            true,
+		"":                       false,
+		"spec.":                  false,
+		".spec":                  false,
+		"spec..a":                false,
+		"spec.containers[*]":     false,
+		"spec.containers[0].x":   false,
+		"spec.[*].x":             false,
+		"metadata.labels.a/b":    false,
+		"spec.containers[*]x.y":  false,
+		"spec.containers [*].xy": false,
+	} {
+		path, err := ParsePath(text)
+		if (err == nil) != ok {
+			t.Errorf("ParsePath(%q): %v, want ok %t", text, err, ok)
+		}
+		if ok && path.String() != text {
+			t.Errorf("%q is shown as %q", text, path)
+		}
+	}
+}
+
+func TestPointers(t *testing.T) {
+	object := map[string]any{
+		"spec": map[string]any{
+			"a":    map[string]any{"b": int64(1)},
+			"null": nil,
+			"list": []any{
+				map[string]any{"x": "1"},
+				map[string]any{"y": "2"},
+				map[string]any{"x": "3", "deep": []any{map[string]any{"z": true}}},
+				"no object",
+			},
+		},
+	}
+	for text, want := range map[string][]string{
+		"spec.a.b":               {"/spec/a/b"},
+		"spec.a":                 {"/spec/a"},
+		"spec.null":              {"/spec/null"},
+		"spec.a.c":               nil,
+		"spec.a.b.c":             nil,
+		"spec.list.x":            nil,
+		"spec.list[*].x":         {"/spec/list/0/x", "/spec/list/2/x"},
+		"spec.list[*].deep[*].z": {"/spec/list/2/deep/0/z"},
+		"spec.a[*].b":            nil,
+		"status":                 nil,
+	} {
+		path, err := ParsePath(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, path.Pointers(object), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// TestPointersAgreeWithPlainSearch compares with a naive twin on random objects.
+func TestPointersAgreeWithPlainSearch(t *testing.T) {
+	keys := []string{"a", "b", "c"}
+	var object func(depth int) *rapid.Generator[any]
+	object = func(depth int) *rapid.Generator[any] {
+		return rapid.Custom(func(t *rapid.T) any {
+			if depth == 0 {
+				return rapid.Int64().Draw(t, "leaf")
+			}
+			if rapid.Bool().Draw(t, "list") {
+				return rapid.SliceOfN(object(depth-1), 0, 3).Draw(t, "elements")
+			}
+			return rapid.MapOfN(rapid.SampledFrom(keys), object(depth-1), 0, 3).Draw(t, "fields")
+		})
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		root := rapid.MapOfN(rapid.SampledFrom(keys), object(3), 0, 3).Draw(t, "object")
+		path, err := ParsePath(rapid.SampledFrom([]string{"a", "a.b", "a[*].b", "a[*].b[*].c", "a.b.c", "b[*].a.c"}).Draw(t, "path"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := len(path.Pointers(root)), count(root, path.segments); got != want {
+			t.Fatalf("%s found %d times, want %d in %v", path, got, want, root)
+		}
+	})
+}
+
+func count(value any, segments []segment) int {
+	if len(segments) == 0 {
+		return 1
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return 0
+	}
+	child, ok := object[segments[0].key]
+	if !ok {
+		return 0
+	}
+	if !segments[0].each {
+		return count(child, segments[1:])
+	}
+	n := 0
+	elements, _ := child.([]any)
+	for _, element := range elements {
+		n += count(element, segments[1:])
+	}
+	return n
+}
