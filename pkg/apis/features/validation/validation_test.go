@@ -1,0 +1,216 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package validation
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes-features/pkg/apis/features"
+	"k8s.io/utils/ptr"
+)
+
+// problem is one expected error: its field and a part of its message.
+type problem struct {
+	field, says string
+}
+
+func check(t *testing.T, errs field.ErrorList, want ...problem) {
+	t.Helper()
+	if len(errs) != len(want) {
+		t.Fatalf("%d problems, want %d: %v", len(errs), len(want), errs)
+	}
+	for _, w := range want {
+		found := false
+		for _, err := range errs {
+			found = found || (err.Field == w.field && strings.Contains(err.Error(), w.says))
+		}
+		if !found {
+			t.Errorf("no problem with %s that says %q: %v", w.field, w.says, errs)
+		}
+	}
+}
+
+func feature(change func(*features.Feature)) *features.Feature {
+	f := &features.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "SomeGate", ResourceVersion: "1"}}
+	if change != nil {
+		change(f)
+	}
+	return f
+}
+
+func TestValidateFeature(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*features.Feature)
+		want   []problem
+	}{
+		"a plain feature": {},
+		"a rollout": {change: func(f *features.Feature) {
+			f.Spec.Rollout = &features.FeatureRollout{Percent: ptr.To[int32](100), Components: []string{"kubelet"}}
+		}},
+		"a name with a slash":       {func(f *features.Feature) { f.Name = "a/b" }, []problem{{"metadata.name", "feature gates"}}},
+		"a name with a digit first": {func(f *features.Feature) { f.Name = "1a" }, []problem{{"metadata.name", "begin with a letter"}}},
+		"a name that is too long":   {func(f *features.Feature) { f.Name = strings.Repeat("a", 254) }, []problem{{"metadata.name", "253"}}},
+		"more than all": {func(f *features.Feature) { f.Spec.Rollout = &features.FeatureRollout{Percent: ptr.To[int32](101)} },
+			[]problem{{"spec.rollout.percent", "between 0 and 100"}}},
+		"less than none": {func(f *features.Feature) { f.Spec.Rollout = &features.FeatureRollout{Percent: ptr.To[int32](-1)} },
+			[]problem{{"spec.rollout.percent", "between 0 and 100"}}},
+		"a component twice": {func(f *features.Feature) { f.Spec.Rollout = &features.FeatureRollout{Components: []string{"a", "a"}} },
+			[]problem{{"spec.rollout.components[1]", "Duplicate"}}},
+		"a component that is no label": {func(f *features.Feature) { f.Spec.Rollout = &features.FeatureRollout{Components: []string{"A b"}} },
+			[]problem{{"spec.rollout.components[0]", "RFC 1123"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check(t, ValidateFeature(feature(tc.change)), tc.want...)
+			check(t, ValidateFeatureUpdate(feature(tc.change), feature(func(f *features.Feature) { f.Name = feature(tc.change).Name })), withoutName(tc.want)...)
+		})
+	}
+}
+
+// withoutName drops problems with the name: it cannot change and was checked
+// when the object was created.
+func withoutName(problems []problem) []problem {
+	var rest []problem
+	for _, p := range problems {
+		if p.field != "metadata.name" {
+			rest = append(rest, p)
+		}
+	}
+	return rest
+}
+
+func TestValidateFeatureStatus(t *testing.T) {
+	now := metav1.NewMicroTime(time.Unix(1, 0))
+	transition := &features.FeatureTransition{ID: "t", StartTime: now, Reason: features.TransitionConfiguration}
+	for name, tc := range map[string]struct {
+		status features.FeatureStatus
+		want   []problem
+	}{
+		"nothing known yet": {},
+		"at rest":           {status: features.FeatureStatus{State: features.StateOn, Stage: features.StageBeta, Version: "1.36", Control: features.ControlLocal}},
+		"in transition":     {status: features.FeatureStatus{State: features.StateTurningOff, Transition: transition, Tasks: []features.FeatureTask{{Name: "A"}, {Name: "B"}}}},
+		"S1: a task is left in a state of rest": {features.FeatureStatus{State: features.StateOff, Tasks: []features.FeatureTask{{Name: "A"}}},
+			[]problem{{"status.tasks", "no task left"}}},
+		"a transition in a state of rest": {features.FeatureStatus{State: features.StateOff, Transition: transition}, []problem{{"status.transition", "must be unset"}}},
+		"an empty transition": {features.FeatureStatus{State: features.StateTurningOn, Transition: &features.FeatureTransition{}},
+			[]problem{{"status.transition.id", "Required"}, {"status.transition.startTime", "Required"}, {"status.transition.reason", "Required"}}},
+		"unknown enums": {features.FeatureStatus{State: "Perhaps", Stage: "Gamma", Control: "Remote", Configured: &features.FeatureConfiguration{Source: "Dream"}},
+			[]problem{{"status.state", "Unsupported"}, {"status.stage", "Unsupported"}, {"status.control", "Unsupported"}, {"status.configured.source", "Unsupported"}}},
+		"a value from nowhere": {features.FeatureStatus{Configured: &features.FeatureConfiguration{}}, []problem{{"status.configured.source", "Required"}}},
+		"a patch version":      {features.FeatureStatus{Version: "1.36.3"}, []problem{{"status.version", "1.36"}}},
+		"a version with a v":   {features.FeatureStatus{Version: "v1.36"}, []problem{{"status.version", "1.36"}}},
+		"a task twice": {features.FeatureStatus{State: features.StateTurningOn, Tasks: []features.FeatureTask{{Name: "A"}, {Name: "A"}}},
+			[]problem{{"status.tasks[1].name", "Duplicate"}}},
+		"a task without a name, and negative counts": {features.FeatureStatus{State: features.StateTurningOn, Tasks: []features.FeatureTask{{Done: -1, Total: -1, Attempts: -1}}},
+			[]problem{{"status.tasks[0].name", "Required"}, {"status.tasks[0].done", "greater than or equal to 0"}, {"status.tasks[0].total", "greater than"}, {"status.tasks[0].attempts", "greater than"}}},
+		"too many tasks": {features.FeatureStatus{State: features.StateTurningOn, Tasks: tasks(MaxTasks + 1)}, []problem{{"status.tasks", "100"}}},
+		"six examples": {features.FeatureStatus{Uses: []features.FeatureUse{{Component: "kubelet", Examples: make([]string, 6)}}},
+			[]problem{{"status.uses[0].examples", "5"}}},
+		"a use of nobody": {features.FeatureStatus{Uses: []features.FeatureUse{{Count: -1}}},
+			[]problem{{"status.uses[0].component", "Required"}, {"status.uses[0].count", "greater than"}}},
+		"a condition without a reason": {features.FeatureStatus{Conditions: []metav1.Condition{{Type: "Clean", Status: "True", LastTransitionTime: metav1.Now()}}},
+			[]problem{{"status.conditions[0].reason", "Required"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check(t, ValidateFeatureStatusUpdate(feature(func(f *features.Feature) { f.Status = tc.status }), feature(nil)), tc.want...)
+		})
+	}
+}
+
+func tasks(n int) []features.FeatureTask {
+	var list []features.FeatureTask
+	for i := range n {
+		list = append(list, features.FeatureTask{Name: fmt.Sprint(i)})
+	}
+	return list
+}
+
+func report(change func(*features.FeatureReport)) *features.FeatureReport {
+	r := &features.FeatureReport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kubelet.node-1", ResourceVersion: "1"},
+		Spec: features.FeatureReportSpec{
+			Component: "kubelet", Instance: "node-1", NodeName: "node-1", BinaryVersion: "v1.36.3+feature.1", EmulationVersion: "1.36",
+			Features: []features.ReportedFeature{{Name: "A"}, {Name: "B", Stage: features.StageAlpha}},
+			Liveness: features.ReportLiveness{Lease: &features.LeaseReference{Namespace: "kube-feature-lease", Name: "kubelet.node-1"}},
+			Username: "system:node:node-1",
+		},
+	}
+	if change != nil {
+		change(r)
+	}
+	return r
+}
+
+func TestValidateFeatureReport(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*features.FeatureReport)
+		want   []problem
+	}{
+		"a plain report":                       {},
+		"a name that does not say who reports": {func(r *features.FeatureReport) { r.Name = "other" }, []problem{{"metadata.name", "kubelet.node-1"}}},
+		"no component and no instance": {func(r *features.FeatureReport) { r.Spec.Component, r.Spec.Instance = "", "" },
+			[]problem{{"spec.component", "Required"}, {"spec.instance", "Required"}}},
+		"an instance in capitals": {func(r *features.FeatureReport) { r.Spec.Instance = "Node"; r.Name = "kubelet.node" },
+			[]problem{{"spec.instance", "RFC 1123"}, {"metadata.name", "kubelet.Node"}}},
+		"a node that cannot be":      {func(r *features.FeatureReport) { r.Spec.NodeName = "a/b" }, []problem{{"spec.nodeName", "RFC 1123"}}},
+		"a version that is none":     {func(r *features.FeatureReport) { r.Spec.BinaryVersion = "new" }, []problem{{"spec.binaryVersion", "v1.36.3"}}},
+		"a version that is too long": {func(r *features.FeatureReport) { r.Spec.BinaryVersion = "v1.36.3+" + strings.Repeat("a", 200) }, []problem{{"spec.binaryVersion", "128"}}},
+		"an emulated patch version":  {func(r *features.FeatureReport) { r.Spec.EmulationVersion = "1.36.3" }, []problem{{"spec.emulationVersion", "1.36"}}},
+		"a feature twice":            {func(r *features.FeatureReport) { r.Spec.Features[1].Name = "A" }, []problem{{"spec.features[1].name", "Duplicate"}}},
+		"a feature without a name":   {func(r *features.FeatureReport) { r.Spec.Features[0].Name = "" }, []problem{{"spec.features[0].name", "begin with a letter"}}},
+		"a feature in an odd stage":  {func(r *features.FeatureReport) { r.Spec.Features[0].Stage = "Gamma" }, []problem{{"spec.features[0].stage", "Unsupported"}}},
+		"more features than there are": {func(r *features.FeatureReport) {
+			r.Spec.Features = make([]features.ReportedFeature, MaxReportedFeatures+1)
+		}, []problem{{"spec.features", "1000"}}},
+		"a Lease that cannot be": {func(r *features.FeatureReport) {
+			r.Spec.Liveness.Lease = &features.LeaseReference{Namespace: "A", Name: "/"}
+		},
+			[]problem{{"spec.liveness.lease.namespace", "RFC 1123"}, {"spec.liveness.lease.name", "RFC 1123"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check(t, ValidateFeatureReport(report(tc.change)), tc.want...)
+		})
+	}
+}
+
+func TestWhatAReportMayNotChange(t *testing.T) {
+	changed := report(func(r *features.FeatureReport) {
+		r.Spec.Component, r.Spec.Instance, r.Spec.NodeName, r.Spec.Username = "a", "b", "c", "d"
+	})
+	check(t, ValidateFeatureReportUpdate(changed, report(nil)),
+		problem{"spec.component", "immutable"}, problem{"spec.instance", "immutable"}, problem{"spec.nodeName", "immutable"}, problem{"spec.username", "immutable"})
+	check(t, ValidateFeatureReportUpdate(report(func(r *features.FeatureReport) { r.Spec.Features = nil }), report(nil)))
+}
+
+func TestValidateFeaturePlan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spec features.FeaturePlanSpec
+		want []problem
+	}{
+		"a value":    {features.FeaturePlanSpec{Enabled: ptr.To(false)}, nil},
+		"a version":  {features.FeaturePlanSpec{TargetVersion: "1.37"}, nil},
+		"neither":    {features.FeaturePlanSpec{}, []problem{{"spec", "either"}}},
+		"both":       {features.FeaturePlanSpec{Enabled: ptr.To(true), TargetVersion: "1.37"}, []problem{{"spec", "not both"}}},
+		"no version": {features.FeaturePlanSpec{TargetVersion: "next"}, []problem{{"spec.targetVersion", "1.36"}}},
+	} {
+		t.Run(name, func(t *testing.T) { check(t, ValidateFeaturePlan(&features.FeaturePlan{Spec: tc.spec}), tc.want...) })
+	}
+}

@@ -1,0 +1,96 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/feature-lifecycle/lifecycle"
+	_ "k8s.io/kubernetes/pkg/features" // the gates
+)
+
+func TestDeclarationsAreValidAndSorted(t *testing.T) {
+	features := Features()
+	if err := lifecycle.Validate(features); err != nil {
+		t.Error(err)
+	}
+	known := utilfeature.DefaultMutableFeatureGate.GetAll()
+	var names []string
+	for _, f := range features {
+		names = append(names, string(f.Name))
+		spec, ok := known[f.Name]
+		if !ok {
+			t.Errorf("%s is declared and no gate has that name", f.Name)
+		}
+		if spec.LockToDefault {
+			t.Errorf("%s is declared and the gate is locked: it cannot be turned off", f.Name)
+		}
+	}
+	if !slices.IsSorted(names) {
+		t.Errorf("declarations are not sorted: %v", names)
+	}
+}
+
+// types are the Go types of the resources that tasks name.
+var types = map[string]reflect.Type{"statefulsets.apps": reflect.TypeFor[appsv1.StatefulSet]()}
+
+// TestPathsExist finds each cleared field in the resource's Go type.
+func TestPathsExist(t *testing.T) {
+	for _, f := range Features() {
+		for _, name := range slices.Concat(f.OnEnable.Names(), f.OnDisable.Names()) {
+			parts := strings.SplitN(name, "/", 3)
+			if parts[0] != "ClearField" {
+				continue
+			}
+			kind := types[parts[1]]
+			if kind == nil {
+				t.Errorf("%s: the test does not know the type of %s", f.Name, parts[1])
+				continue
+			}
+			if !hasPath(kind, strings.Split(parts[2], ".")) {
+				t.Errorf("%s: %s has no field %s", f.Name, kind, parts[2])
+			}
+		}
+	}
+	if hasPath(types["statefulsets.apps"], []string{"spec", "updateStrategy", "nonsense"}) {
+		t.Error("a path that does not exist was found")
+	}
+}
+
+func hasPath(kind reflect.Type, path []string) bool {
+	for kind.Kind() == reflect.Pointer || kind.Kind() == reflect.Slice {
+		kind = kind.Elem()
+	}
+	if len(path) == 0 {
+		return true
+	}
+	if kind.Kind() != reflect.Struct {
+		return false
+	}
+	for field := range kind.NumField() {
+		name, _, _ := strings.Cut(kind.Field(field).Tag.Get("json"), ",")
+		if name == strings.TrimSuffix(path[0], "[*]") {
+			return hasPath(kind.Field(field).Type, path[1:])
+		}
+	}
+	return false
+}
