@@ -22,9 +22,7 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
@@ -74,17 +72,16 @@ func (o *Options) Complete(ctx context.Context) (CompletedOptions, error) {
 
 // Validate returns what is wrong with the options.
 func (o CompletedOptions) Validate() []error {
-	errs := o.CompletedOptions.Validate()
-	for flag, period := range map[string]time.Duration{
-		"--feature-settle-period": o.Lifecycle.Settle,
-		"--feature-grace-period":  o.Lifecycle.Grace,
-	} {
-		if period < 0 {
-			errs = append(errs, fmt.Errorf("%s must not be negative, it is %s", flag, period))
-		}
+	return append(o.CompletedOptions.Validate(), validateSettings(o.Lifecycle)...)
+}
+
+func validateSettings(settings transition.Settings) []error {
+	var errs []error
+	if settings.Settle <= 0 {
+		errs = append(errs, fmt.Errorf("--feature-settle-period must be positive, it is %s: reports need time to arrive", settings.Settle))
 	}
-	if o.Lifecycle.Settle == 0 {
-		errs = append(errs, errors.New("--feature-settle-period must not be zero: reports need time to arrive"))
+	if settings.Grace < 0 {
+		errs = append(errs, fmt.Errorf("--feature-grace-period must not be negative, it is %s", settings.Grace))
 	}
 	return errs
 }

@@ -1,0 +1,118 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// script starts a shell script as a process.
+func script(t *testing.T, text string) Process {
+	t.Helper()
+	p, err := NewStarter(false).Start(Spec{Name: "script", Path: "/bin/sh", Args: []string{"-c", text}, Dir: t.TempDir(), LogFile: filepath.Join(t.TempDir(), "log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.end(t.Context(), 9, 0) })
+	return p
+}
+
+// patience bounds waits; the machine may be busy.
+const patience = time.Minute
+
+func TestAProcessEndsWhenAsked(t *testing.T) {
+	p := script(t, "exec sleep 1000")
+	if !p.Alive() {
+		t.Fatal("not alive after the start")
+	}
+	if err := p.Stop(t.Context(), patience); err != nil {
+		t.Fatal(err)
+	}
+	if p.Alive() {
+		t.Error("alive after it was stopped")
+	}
+	if err := p.Stop(t.Context(), patience); err != nil {
+		t.Errorf("stopping it again: %v", err)
+	}
+}
+
+func TestAProcessThatDoesNotListenIsKilled(t *testing.T) {
+	p := script(t, "trap '' TERM; while :; do sleep 0.1; done")
+	if err := p.Stop(t.Context(), 300*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if p.Alive() {
+		t.Error("alive after it was killed")
+	}
+}
+
+// TestARecycledIDIsNotTouched takes this test's own process for another one of
+// the same id: if it were signalled, the test would end.
+func TestARecycledIDIsNotTouched(t *testing.T) {
+	startTime, _, err := stat(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := Process{Name: "other", PID: os.Getpid(), StartTime: startTime + 1}
+	if other.Alive() {
+		t.Error("a process with another start time is alive")
+	}
+	if err := other.Kill(t.Context()); err != nil {
+		t.Errorf("killing what is gone: %v", err)
+	}
+	if me := (Process{PID: os.Getpid(), StartTime: startTime}); !me.Alive() {
+		t.Error("this process is not alive")
+	}
+}
+
+func TestNoProcessIsNotAlive(t *testing.T) {
+	for _, p := range []Process{{}, {PID: 1}, {PID: -1, StartTime: 1}} {
+		if p.Alive() {
+			t.Errorf("%+v is alive", p)
+		}
+	}
+	if err := (Process{}).Stop(t.Context(), 0); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheTailOfALog(t *testing.T) {
+	p := Process{LogFile: filepath.Join(t.TempDir(), "log")}
+	if got := p.Tail(3); got != "(no log)" {
+		t.Errorf("without a log: %q", got)
+	}
+	if err := os.WriteFile(p.LogFile, []byte("1\n2\n3\n4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Tail(2); got != "3\n4" {
+		t.Errorf("got %q", got)
+	}
+	if got := p.Tail(10); got != "1\n2\n3\n4" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestWhatCannotBeStartedIsNamed(t *testing.T) {
+	_, err := NewStarter(true).Start(Spec{Name: "kube-nothing", Path: "/does/not/exist", LogFile: filepath.Join(t.TempDir(), "log")})
+	if err == nil || !strings.Contains(err.Error(), "kube-nothing") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,119 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rest
+
+import (
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes/pkg/registry/rbac/validation"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
+)
+
+// authorizerOf evaluates the policy as kube-apiserver does.
+func authorizerOf(t *testing.T) authorizer.Authorizer {
+	t.Helper()
+	policy := Policy()
+	var roles []*rbacv1.Role
+	var bindings []*rbacv1.RoleBinding
+	var clusterRoles []*rbacv1.ClusterRole
+	var clusterBindings []*rbacv1.ClusterRoleBinding
+	for namespace := range policy.Roles {
+		for i := range policy.Roles[namespace] {
+			roles = append(roles, &policy.Roles[namespace][i])
+		}
+		for i := range policy.RoleBindings[namespace] {
+			bindings = append(bindings, &policy.RoleBindings[namespace][i])
+		}
+	}
+	for i := range policy.ClusterRoles {
+		clusterRoles = append(clusterRoles, &policy.ClusterRoles[i])
+	}
+	for i := range policy.ClusterRoleBindings {
+		clusterBindings = append(clusterBindings, &policy.ClusterRoleBindings[i])
+	}
+	_, rules := validation.NewTestRuleResolver(roles, bindings, clusterRoles, clusterBindings)
+	return rbac.New(rules, rules, rules, rules)
+}
+
+func TestWhoMayDoWhat(t *testing.T) {
+	somebody := &user.DefaultInfo{Name: "jane", Groups: []string{user.AllAuthenticated}}
+	nobody := &user.DefaultInfo{Name: "system:anonymous", Groups: []string{user.AllUnauthenticated}}
+	scheduler := &user.DefaultInfo{Name: user.KubeScheduler, Groups: []string{user.AllAuthenticated}}
+	manager := &user.DefaultInfo{Name: user.KubeControllerManager, Groups: []string{user.AllAuthenticated}}
+	node := &user.DefaultInfo{Name: "system:node:n1", Groups: []string{user.NodesGroup, user.AllAuthenticated}}
+	proxy := &user.DefaultInfo{Name: "system:serviceaccount:kube-system:kube-proxy", Groups: []string{user.AllAuthenticated}}
+	type request struct {
+		user                            user.Info
+		verb, namespace, resource, name string
+	}
+	const ks, kf = metav1.NamespaceSystem, v1alpha1.LeaseNamespace
+	for what, tc := range map[string]struct {
+		request
+		want bool
+	}{
+		"somebody reads features":                      {request{somebody, "list", ks, "features", ""}, true},
+		"in any namespace":                             {request{somebody, "watch", "example", "features", ""}, true},
+		"nobody reads features":                        {request{nobody, "list", ks, "features", ""}, false},
+		"somebody writes features":                     {request{somebody, "update", ks, "features", "A"}, false},
+		"somebody writes their status":                 {request{somebody, "update", ks, "features/status", "A"}, false},
+		"somebody plans":                               {request{somebody, "create", ks, "features/plan", "A"}, false},
+		"somebody cleans":                              {request{somebody, "create", ks, "features/clean", "A"}, false},
+		"somebody reads reports":                       {request{somebody, "list", ks, "featurereports", ""}, false},
+		"the scheduler reports":                        {request{scheduler, "create", ks, "featurereports", ""}, true},
+		"as itself":                                    {request{scheduler, "report", ks, "components", "kube-scheduler"}, true},
+		"as kube-apiserver":                            {request{scheduler, "report", ks, "components", "kube-apiserver"}, false},
+		"elsewhere":                                    {request{scheduler, "create", "example", "featurereports", ""}, false},
+		"the scheduler touches any report":             {request{scheduler, "delete", ks, "featurereports/any", "x"}, false},
+		"the scheduler writes status":                  {request{scheduler, "update", ks, "features/status", "A"}, false},
+		"the controller manager renews its Lease":      {request{manager, "update", kf, "leases", "x"}, true},
+		"but none of kube-system":                      {request{manager, "update", ks, "leases", "kube-scheduler"}, false},
+		"a node reports":                               {request{node, "create", ks, "featurereports", ""}, true},
+		"as kubelet":                                   {request{node, "report", ks, "components", "kubelet"}, true},
+		"a node renews Leases of reporters":            {request{node, "update", kf, "leases", "x"}, false},
+		"kube-proxy reports by its service account":    {request{proxy, "report", ks, "components", "kube-proxy"}, true},
+		"somebody with no part in it reports anything": {request{somebody, "create", ks, "featurereports", ""}, false},
+	} {
+		group := v1alpha1.GroupName
+		if tc.resource == "leases" {
+			group = "coordination.k8s.io"
+		}
+		resource, subresource, _ := strings.Cut(tc.resource, "/")
+		decision, _, err := authorizerOf(t).Authorize(t.Context(), authorizer.AttributesRecord{
+			User: tc.user, Verb: tc.verb, Namespace: tc.namespace, APIGroup: group, Resource: resource, Subresource: subresource, Name: tc.name, ResourceRequest: true,
+		})
+		if got := decision == authorizer.DecisionAllow; err != nil || got != tc.want {
+			t.Errorf("%s: allowed %t, %v; want %t", what, got, err, tc.want)
+		}
+	}
+}
+
+func TestPolicyIsKeptByTheServer(t *testing.T) {
+	policy := Policy()
+	for namespace, roles := range policy.Roles {
+		for _, role := range roles {
+			if !strings.HasPrefix(role.Name, "system:") || role.Annotations[rbacv1.AutoUpdateAnnotationKey] != "true" || role.Namespace != namespace {
+				t.Errorf("role %s/%s is not marked as the server's", role.Namespace, role.Name)
+			}
+		}
+	}
+}
