@@ -65,8 +65,8 @@ type Cluster struct {
 // Start starts a cluster. Config needs neither directories nor DieWithParent.
 func Start(t testing.TB, config cluster.Config) *Cluster {
 	t.Helper()
-	config.DataDir = dataDir(t)
-	config.BinDir = binDir(t)
+	config.DataDir = DataDir(t)
+	config.BinDir = BinDir(t)
 	config.DieWithParent = true
 	local, err := cluster.Open(config)
 	if err != nil {
@@ -103,8 +103,8 @@ func (c *Cluster) end() {
 	c.Close()
 }
 
-// dataDir is short: a Unix socket's path must not be longer than 107 characters.
-func dataDir(t testing.TB) string {
+// DataDir is a directory for one test. Its path is short: a Unix socket's path must not be longer than 107 characters.
+func DataDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "kf")
 	if err != nil {
@@ -118,8 +118,8 @@ func dataDir(t testing.TB) string {
 	return dir
 }
 
-// binDir is where "make all" puts binaries, or KUBE_FEATURES_BIN.
-func binDir(t testing.TB) string {
+// BinDir is where "make all" puts binaries, or KUBE_FEATURES_BIN.
+func BinDir(t testing.TB) string {
 	t.Helper()
 	if dir := os.Getenv("KUBE_FEATURES_BIN"); dir != "" {
 		return dir

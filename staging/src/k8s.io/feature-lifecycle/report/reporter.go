@@ -114,6 +114,8 @@ type Reporter struct {
 	// to be there.
 	lastWrite, lastCheck time.Time
 	failures             int
+	// retryAt is when a server that did not take the report is asked again.
+	retryAt time.Time
 	// complained is the state of the server that was logged last.
 	complained string
 	begun      time.Time
@@ -170,6 +172,10 @@ func (r *Reporter) Run(ctx context.Context) {
 // step writes the report if that is due and returns when to look again.
 func (r *Reporter) step(ctx context.Context) time.Duration {
 	now := r.config.Clock.Now()
+	if now.Before(r.retryAt) {
+		// News does not help a server that does not take reports.
+		return r.retryAt.Sub(now)
+	}
 	spec := r.observe()
 	urgency := compare(r.written, spec)
 	if urgency == unchanged {
@@ -181,12 +187,6 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 	}
 	if at := due(urgency, r.lastWrite, Period); r.written != nil && now.Before(at) {
 		return at.Sub(now)
-	}
-	if r.failures > 0 && urgency != immediate {
-		// A server in trouble is not helped by news.
-		if at := r.lastWrite.Add(r.backoff(maxBackoff)); now.Before(at) {
-			return at.Sub(now)
-		}
 	}
 	owner, err := r.owner(ctx)
 	if err != nil {
@@ -206,20 +206,25 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 	return r.outcome(ctx, err)
 }
 
-// outcome logs what changed in the server's answers and returns the pause.
+// outcome returns the pause after a write or a look. After a failure nothing
+// shortens it.
 func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
-	logger := klog.FromContext(ctx).WithValues("featureReport", klog.KRef(r.config.Namespace, r.name))
 	if err == nil {
 		if r.complained != "" {
-			logger.Info("Reporting feature gates again")
+			klog.FromContext(ctx).Info("Reporting feature gates again", "featureReport", klog.KRef(r.config.Namespace, r.name))
 		}
-		r.failures, r.complained = 0, ""
+		r.failures, r.complained, r.retryAt = 0, "", time.Time{}
 		// News wakes the loop earlier.
 		return checkPeriod + jitter(checkPeriod/10)
 	}
-	if ctx.Err() != nil {
-		return 0
-	}
+	pause := r.failure(ctx, err)
+	r.retryAt = r.config.Clock.Now().Add(pause)
+	return pause
+}
+
+// failure logs what changed in the server's answers and returns the pause.
+func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
+	logger := klog.FromContext(ctx).WithValues("featureReport", klog.KRef(r.config.Namespace, r.name))
 	r.failures++
 	state, most := "failing", maxBackoff
 	switch {
@@ -230,7 +235,7 @@ func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		state, most = "forbidden", patience
 	}
-	if state != r.complained {
+	if state != r.complained && ctx.Err() == nil {
 		r.complained = state
 		switch state {
 		case "missing":

@@ -1,0 +1,84 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package localup runs local-up as people do: up, again, restart, down.
+package localup
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/kubernetes-features/test/integration/framework"
+)
+
+// run runs local-up and returns what it printed.
+func run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), filepath.Join(framework.BinDir(t), "local-up"), args...).CombinedOutput()
+	return string(output), err
+}
+
+// processes are those whose command line names the directory.
+func processes(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, file := range files {
+		// A process may be gone by now.
+		if data, err := os.ReadFile(file); err == nil && strings.Contains(string(data), dir) {
+			found = append(found, strings.ReplaceAll(string(data), "\x00", " "))
+		}
+	}
+	return found
+}
+
+func TestUpRestartDown(t *testing.T) {
+	dir := framework.DataDir(t)
+	flags := []string{"--data-dir=" + dir, "--bin-dir=" + framework.BinDir(t)}
+	t.Cleanup(func() {
+		// Whatever failed above, nothing stays. The test's context has ended.
+		output, err := exec.Command(filepath.Join(framework.BinDir(t), "local-up"), append([]string{"down"}, flags...)...).CombinedOutput()
+		if err != nil {
+			t.Errorf("down: %v\n%s", err, output)
+		}
+	})
+	step := func(wantErr bool, want string, args ...string) {
+		t.Helper()
+		output, err := run(t, append(args, flags...)...)
+		if (err != nil) != wantErr || !strings.Contains(output, want) {
+			t.Fatalf("local-up %s: %v, want it to say %q:\n%s", strings.Join(args, " "), err, want, output)
+		}
+	}
+	step(true, "no cluster is running", "status")
+	step(false, "admin.kubeconfig", "up", "--nodes=1")
+	if n := len(processes(t, dir)); n != 6 {
+		t.Errorf("%d processes, want etcd, apiserver, controller manager, scheduler, kubelet and proxy: %v", n, processes(t, dir))
+	}
+	step(true, "running already", "up", "--nodes=1")
+	step(false, "kube-scheduler", "status")
+	step(false, "Restarted", "restart", "--component=kube-scheduler", "--feature-gates=MaxUnavailableStatefulSet=true")
+	step(false, "Cluster ended", "down")
+	if left := processes(t, dir); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+	step(false, "No cluster is running", "down")
+}
