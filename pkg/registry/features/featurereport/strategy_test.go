@@ -1,0 +1,56 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package featurereport
+
+import (
+	"testing"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/kubernetes-features/pkg/apis/features"
+)
+
+func TestTheServerSaysWhoReports(t *testing.T) {
+	ctx := genericapirequest.WithUser(t.Context(), &user.DefaultInfo{Name: "me"})
+	report := &features.FeatureReport{Spec: features.FeatureReportSpec{Username: "somebody"}}
+	Strategy.PrepareForCreate(ctx, report)
+	if report.Spec.Username != "me" {
+		t.Errorf("created by %q", report.Spec.Username)
+	}
+	changed := report.DeepCopy()
+	changed.Spec.Username = "somebody"
+	Strategy.PrepareForUpdate(genericapirequest.WithUser(t.Context(), &user.DefaultInfo{Name: "other"}), changed, report)
+	if changed.Spec.Username != "me" || changed.Generation != report.Generation {
+		t.Errorf("updated to %q, generation %d", changed.Spec.Username, changed.Generation)
+	}
+	nobody := &features.FeatureReport{Spec: features.FeatureReportSpec{Username: "somebody"}}
+	Strategy.PrepareForCreate(t.Context(), nobody)
+	if nobody.Spec.Username != "" {
+		t.Errorf("a request without a user is by %q", nobody.Spec.Username)
+	}
+}
+
+func TestSelectableFields(t *testing.T) {
+	report := &features.FeatureReport{Spec: features.FeatureReportSpec{Component: "kubelet", NodeName: "n1"}}
+	_, fields, err := GetAttrs(report)
+	if err != nil || fields["spec.component"] != "kubelet" || fields["spec.nodeName"] != "n1" {
+		t.Errorf("fields %v, %v", fields, err)
+	}
+	if _, _, err := GetAttrs(&features.Feature{}); err == nil {
+		t.Error("another kind has fields")
+	}
+}
