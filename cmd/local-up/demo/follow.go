@@ -22,14 +22,9 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 )
 
 // watchFeature calls seen with the Feature now and whenever it changes, until
@@ -37,24 +32,8 @@ import (
 func (s *story) watchFeature(ctx context.Context, seen func(*v1alpha1.Feature) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	client := s.features.FeaturesV1alpha1().Features(metav1.NamespaceSystem)
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, gate).String()
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = only
-			return client.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = only
-			return client.Watch(ctx, options)
-		},
-	}
 	var last *v1alpha1.Feature
-	_, err := watchtools.UntilWithSync(ctx, source, &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
-		feature, ok := event.Object.(*v1alpha1.Feature)
-		if !ok || event.Type == watch.Deleted {
-			return false, nil
-		}
+	err := cluster.WatchFeature(ctx, s.features, gate, func(feature *v1alpha1.Feature) (bool, error) {
 		last = feature
 		return seen(feature)
 	})

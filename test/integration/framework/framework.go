@@ -32,13 +32,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
@@ -166,24 +161,8 @@ func (c *Cluster) WaitForFeature(name, what string, wanted func(*v1alpha1.Featur
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), Patience)
 	defer cancel()
-	client := c.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem)
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (apiruntime.Object, error) {
-			options.FieldSelector = only
-			return client.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = only
-			return client.Watch(ctx, options)
-		},
-	}
 	var last *v1alpha1.Feature
-	_, err := watchtools.UntilWithSync(ctx, source, &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
-		feature, ok := event.Object.(*v1alpha1.Feature)
-		if !ok || event.Type == watch.Deleted {
-			return false, nil
-		}
+	err := cluster.WatchFeature(ctx, c.Features, name, func(feature *v1alpha1.Feature) (bool, error) {
 		last = feature
 		return wanted(feature), nil
 	})

@@ -76,6 +76,22 @@ func load(ctx context.Context, store *genericregistry.Store, name string) (*v1al
 	return feature, nil
 }
 
+// admit asks admission about a request, and returns what it needs: the server
+// flow and the Feature.
+func admit(ctx context.Context, store *genericregistry.Store, holder *Flow, name string, obj runtime.Object, validate rest.ValidateObjectFunc) (ServerFlow, *v1alpha1.Feature, error) {
+	if validate != nil {
+		if err := validate(ctx, obj.DeepCopyObject()); err != nil {
+			return nil, nil, err
+		}
+	}
+	flow, err := holder.get()
+	if err != nil {
+		return nil, nil, err
+	}
+	feature, err := load(ctx, store, name)
+	return flow, feature, err
+}
+
 // checkName refuses a body that names another feature than the URL.
 func checkName(name, body string) error {
 	if body != "" && body != name {
@@ -110,16 +126,7 @@ func (r *PlanREST) Create(ctx context.Context, name string, obj runtime.Object, 
 	if errs := validation.ValidateFeaturePlan(plan); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(features.Kind("FeaturePlan"), name, errs)
 	}
-	if validate != nil {
-		if err := validate(ctx, obj.DeepCopyObject()); err != nil {
-			return nil, err
-		}
-	}
-	flow, err := r.flow.get()
-	if err != nil {
-		return nil, err
-	}
-	feature, err := load(ctx, r.store, name)
+	flow, feature, err := admit(ctx, r.store, r.flow, name, obj, validate)
 	if err != nil {
 		return nil, err
 	}
@@ -160,16 +167,7 @@ func (r *CleanREST) Create(ctx context.Context, name string, obj runtime.Object,
 	if err := checkName(name, cleanup.Name); err != nil {
 		return nil, err
 	}
-	if validate != nil {
-		if err := validate(ctx, obj.DeepCopyObject()); err != nil {
-			return nil, err
-		}
-	}
-	flow, err := r.flow.get()
-	if err != nil {
-		return nil, err
-	}
-	feature, err := load(ctx, r.store, name)
+	flow, feature, err := admit(ctx, r.store, r.flow, name, obj, validate)
 	if err != nil {
 		return nil, err
 	}
