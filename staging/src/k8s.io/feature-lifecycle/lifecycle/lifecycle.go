@@ -48,8 +48,9 @@ type Feature struct {
 	// feature on, in order. Its finders also count the leftovers of a feature
 	// that is off.
 	OnDisable Tasks
-	// Control is who may decide the value that a binary uses. Features with
-	// configuration of their own stay Local.
+	// Control permits the cluster's administrator to let others than a
+	// binary's own command line decide the value. Features with configuration
+	// of their own stay Local, which is the zero value's meaning.
 	Control v1alpha1.FeatureControl
 }
 

@@ -149,6 +149,29 @@ func TestNodesAreJudgedByReady(t *testing.T) {
 	}
 }
 
+func TestWhoMayMakeAGateKnown(t *testing.T) {
+	with := func(node string, lease *v1alpha1.LeaseReference) *v1alpha1.FeatureReport {
+		r := report("c", "1")
+		r.Spec.NodeName, r.Spec.Liveness.Lease = node, lease
+		return r
+	}
+	own := &v1alpha1.LeaseReference{Namespace: "leases", Name: "c.1"}
+	for name, tc := range map[string]struct {
+		report *v1alpha1.FeatureReport
+		want   bool
+	}{
+		"a process with a Lease of its own":           {with("", own), true},
+		"a process on a node":                         {with("n1", nil), false},
+		"one that says so and names a Lease":          {with("n1", own), false},
+		"one that hides its node":                     {with("", nil), false},
+		"one that hides its node and borrows a Lease": {with("", &v1alpha1.LeaseReference{Namespace: "leases", Name: "other.1"}), false},
+	} {
+		if got := announces(tc.report); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
+	}
+}
+
 func TestChangesAreNoticedOnce(t *testing.T) {
 	seen := newLastSeen()
 	var got []bool

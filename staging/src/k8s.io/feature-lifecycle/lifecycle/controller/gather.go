@@ -57,9 +57,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 			continue
 		}
 		spec := &e.report.Spec
-		// A node must not be able to make up features: only processes of the
-		// control plane announce gates that no server knows.
-		if alive && spec.Component != c.config.Component && spec.NodeName == "" {
+		if alive && spec.Component != c.config.Component && announces(e.report) {
 			view.Reporters = append(view.Reporters, reported(e))
 		}
 		if e.gate.Asked || e.gate.Explicit {
@@ -83,6 +81,15 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 	view.Instances = append(view.Instances, c.silentKubelets(now)...)
 	slices.SortFunc(view.Reporters, func(a, b transition.Server) int { return cmp.Compare(a.ID, b.ID) })
 	return view
+}
+
+// announces says whether a process that is no server may make a gate known that
+// no server knows: one that renews a Lease of its own. A node must not be able
+// to make up features, and the identities that run on nodes cannot renew such a
+// Lease, whatever their report says.
+func announces(report *v1alpha1.FeatureReport) bool {
+	lease := report.Spec.Liveness.Lease
+	return report.Spec.NodeName == "" && lease != nil && lease.Name == report.Name
 }
 
 // liveServers are those that report and those that only have an identity.
@@ -214,6 +221,5 @@ func (c *Controller) declared(name string) transition.Declared {
 	return transition.Declared{
 		OnEnable:  feature.OnEnable.Names(),
 		OnDisable: feature.OnDisable.Names(),
-		Control:   feature.Control,
 	}
 }

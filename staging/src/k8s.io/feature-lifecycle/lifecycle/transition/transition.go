@@ -99,9 +99,6 @@ func (s *step) describeGate() {
 		s.Status.LockedToDefault = gate.LockedToDefault
 	}
 	s.Status.Control = v1alpha1.ControlLocal
-	if s.view.Declared.Control != "" {
-		s.Status.Control = s.view.Declared.Control
-	}
 	if s.view.Dynamic {
 		s.Status.Control = v1alpha1.ControlDynamic
 	}

@@ -74,8 +74,6 @@ type Declared struct {
 	// OnEnable and OnDisable name the tasks of a transition in their order,
 	// without TaskWaitForUses.
 	OnEnable, OnDisable []string
-	// Control is who may decide the value; zero means Local.
-	Control v1alpha1.FeatureControl
 }
 
 // tasks returns what a transition to the goal has to do after waiting for uses.
