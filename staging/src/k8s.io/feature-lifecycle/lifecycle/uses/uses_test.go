@@ -28,7 +28,7 @@ import (
 
 var (
 	start    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	settings = Settings{Grace: 5 * time.Minute}
+	settings = Settings{Grace: 5 * time.Minute, ReportPeriod: time.Minute}
 	on, off  = true, false
 )
 
@@ -38,6 +38,12 @@ func user(name string, enabled bool) Instance {
 
 func lost(i Instance, since time.Time) Instance {
 	i.Alive, i.Since = false, since
+	return i
+}
+
+// potential has a value set explicitly and has not asked.
+func potential(i Instance, since time.Time) Instance {
+	i.Potential, i.Since = true, since
 	return i
 }
 
@@ -75,6 +81,7 @@ func TestAggregate(t *testing.T) {
 			now:       start,
 			want:      []v1alpha1.FeatureUse{{Component: "kubelet", Version: "v1.35.1", Expected: 1, Examples: []string{"old"}}},
 		},
+		"a process that did not ask is no user": {instances: []Instance{potential(user("a", true), start)}, now: start},
 		"at most five are named": {
 			instances: []Instance{user("a", true), user("b", true), user("c", true), user("d", true), user("e", true), user("f", true)},
 			now:       start,
@@ -89,7 +96,7 @@ func TestAggregate(t *testing.T) {
 	}
 }
 
-func TestAggregateCountsEveryInstanceOnce(t *testing.T) {
+func TestAggregateCountsEveryUserOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		instances := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Instance {
 			return Instance{
@@ -149,6 +156,20 @@ func TestWaiting(t *testing.T) {
 			instances: []Instance{missing("old", start.Add(-time.Hour))},
 			settings:  Settings{Grace: grace, RequireFullCoverage: true}, now: start.Add(100 * grace),
 			want: Wait{Missing: []string{"kubelet/old"}},
+		},
+		"a process that did not ask holds while it may yet report that it did": {
+			instances: []Instance{potential(user("a", true), start.Add(-time.Hour))}, settings: settings, now: start.Add(settings.ReportPeriod - 1),
+			want: Wait{Opposing: []string{"kubelet/a"}, Until: start.Add(settings.ReportPeriod)},
+		},
+		"counted from when it had the value, if that was later": {
+			instances: []Instance{potential(user("a", true), start.Add(time.Hour))}, settings: settings, now: start.Add(time.Hour),
+			want: Wait{Opposing: []string{"kubelet/a"}, Until: start.Add(time.Hour + settings.ReportPeriod)},
+		},
+		"and no longer than a report takes": {
+			instances: []Instance{potential(user("a", true), start)}, settings: settings, now: start.Add(settings.ReportPeriod),
+		},
+		"a process with the wanted value never holds": {
+			instances: []Instance{potential(user("a", false), start)}, settings: settings, now: start,
 		},
 		"the earliest end is told": {
 			instances: []Instance{lost(user("a", true), start.Add(time.Minute)), missing("old", start)}, settings: settings, now: start.Add(time.Minute),
