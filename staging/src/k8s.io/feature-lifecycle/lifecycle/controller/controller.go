@@ -199,7 +199,8 @@ func (c *Controller) Run(ctx context.Context, workers int) {
 }
 
 // tick notices what nobody announces: that a server's Lease has not changed for
-// too long, or that a server is no longer starting. It reads memory only.
+// too long, or that a server is no longer starting. It reads memory, and writes
+// only to delete reports of processes that are long gone.
 func (c *Controller) tick(ctx context.Context) {
 	ticker := c.config.Clock.NewTicker(5 * time.Second)
 	defer ticker.Stop()
@@ -210,6 +211,7 @@ func (c *Controller) tick(ctx context.Context) {
 		case <-ticker.C():
 			c.noticeServers()
 			c.noticeProcesses()
+			c.retireReports(ctx)
 		}
 	}
 }

@@ -28,7 +28,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 )
 
@@ -186,6 +190,56 @@ func TestChangesAreNoticedOnce(t *testing.T) {
 func TestDeclarationsAreChecked(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
 		t.Error("a controller without anything is made")
+	}
+}
+
+func TestReportsOfProcessesThatAreLongGoneAreDeleted(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	client := fake.NewClientset()
+	c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Client: client, Clock: clock, Recorder: record.NewFakeRecorder(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "leases", Name: name} }
+	add := func(component, instance string) {
+		r := report(component, instance)
+		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: r.Name}
+		if err := client.Tracker().Add(r); err != nil {
+			t.Fatal(err)
+		}
+		c.reports.set(r, clock.Now())
+	}
+	renew := func(name string) {
+		l := lease(clock.Now(), 40)
+		l.Namespace, l.Name = "leases", name
+		c.liveness.observe(l, clock.Now())
+	}
+	add("server", "s1")
+	add("comp", "alive")
+	add("comp", "gone")
+	onNode := report("kubelet", "n1")
+	c.reports.set(onNode, clock.Now())
+	c.liveness.forget(key("comp.gone"), clock.Now())
+	deleted := func() []string {
+		var names []string
+		for _, a := range client.Actions() {
+			if d, ok := a.(clienttesting.DeleteAction); ok {
+				names = append(names, d.GetName())
+			}
+		}
+		return names
+	}
+	for _, step := range []struct {
+		after time.Duration
+		want  []string
+	}{{0, nil}, {reportRetention - time.Second, nil}, {time.Second, []string{"comp.gone"}}} {
+		clock.Step(step.after)
+		renew("server.s1")
+		renew("comp.alive")
+		c.retireReports(t.Context())
+		if diff := cmp.Diff(step.want, deleted()); diff != "" {
+			t.Errorf("after another %s: unexpected deletions (-want +got):\n%s", step.after, diff)
+		}
 	}
 }
 

@@ -124,11 +124,16 @@ func (x *index) has(report string) bool {
 
 // ofComponent returns the reports of a component.
 func (x *index) ofComponent(component string) []*v1alpha1.FeatureReport {
+	return x.matching(func(report *v1alpha1.FeatureReport) bool { return report.Spec.Component == component })
+}
+
+// matching returns the reports that match.
+func (x *index) matching(match func(*v1alpha1.FeatureReport) bool) []*v1alpha1.FeatureReport {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var reports []*v1alpha1.FeatureReport
 	for _, report := range x.reports {
-		if report.Spec.Component == component {
+		if match(report) {
 			reports = append(reports, report)
 		}
 	}
