@@ -138,15 +138,23 @@ func (c *Cluster) nodeReady(name string) (func(context.Context) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	begun := metav1.NewTime(time.Now().Add(-time.Second))
+	begun := time.Now().Add(-time.Second)
 	return func(ctx context.Context) error {
 		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
+		// The heartbeat tells this kubelet from the one before a restart: it
+		// renews its Lease at once, its status only when that changed.
+		lease, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if lease.Spec.RenewTime == nil || lease.Spec.RenewTime.Time.Before(begun) {
+			return fmt.Errorf("kubelet of node %s has not renewed its Lease since it started", name)
+		}
 		for _, condition := range node.Status.Conditions {
-			// The heartbeat tells this kubelet from the one before a restart.
-			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue && begun.Before(&condition.LastHeartbeatTime) {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
 				return nil
 			}
 		}

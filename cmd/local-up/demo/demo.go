@@ -77,16 +77,20 @@ func Run(ctx context.Context, c *cluster.Cluster, out io.Writer) error {
 	if err := s.awaitUsers(ctx); err != nil {
 		return err
 	}
-	s.chapter("The control plane and the nodes restart with the gate off")
+	s.chapter("The control plane and the nodes restart with the gate off; the server flow brings the feature to Off")
 	// What restarts looks at the objects anew; a cluster without the feature
 	// has none of it from here on.
 	off := gate + "=false"
-	if err := c.Restart(ctx, &off); err != nil {
+	// The Feature is followed from before the restart: the server flow begins
+	// while the last components are still starting.
+	restarted := make(chan error, 1)
+	go func() { restarted <- c.Restart(ctx, &off) }()
+	followed := s.follow(ctx)
+	if err := <-restarted; err != nil {
 		return err
 	}
-	s.chapter("The server flow brings the feature to Off")
-	if err := s.follow(ctx); err != nil {
-		return err
+	if followed != nil {
+		return followed
 	}
 	s.chapter("The field is gone, everything else is as it was")
 	after, err := s.settled(ctx)
