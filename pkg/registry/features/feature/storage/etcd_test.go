@@ -154,7 +154,7 @@ func TestStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := newStorage(t)
-			run(genericregistrytest.New(t, s.Feature.Store).AllowCreateOnUpdate())
+			run(genericregistrytest.New(t, s.Feature.Store))
 		})
 	}
 }

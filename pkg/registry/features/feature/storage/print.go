@@ -129,10 +129,11 @@ var troubling = map[string][]string{
 }
 
 func shorten(text string) string {
-	if len(text) <= maxDoing {
+	characters := []rune(text)
+	if len(characters) <= maxDoing {
 		return text
 	}
-	return text[:maxDoing-1] + "…"
+	return string(characters[:maxDoing-1]) + "…"
 }
 
 func cleanness(status *features.FeatureStatus) string {
