@@ -1,0 +1,174 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package reporting
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/version"
+	cmfeatures "k8s.io/controller-manager/pkg/features"
+	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/report"
+	"k8s.io/kubernetes-features/pkg/features"
+)
+
+// gateWith is a layer of the test's own over a copy of the process's gate, with
+// the gates that kube-controller-manager adds.
+func gateWith(t *testing.T, values map[string]bool) *featuregate.Gate {
+	t.Helper()
+	gate := featuregate.Wrap(utilfeature.DefaultMutableFeatureGate.DeepCopy())
+	if err := cmfeatures.SetupCurrentKubernetesSpecificFeatureGates(gate); err != nil {
+		t.Fatal(err)
+	}
+	if err := gate.SetFromMap(values); err != nil {
+		t.Fatal(err)
+	}
+	return gate
+}
+
+func TestWhatAProcessReportsAs(t *testing.T) {
+	host, err := parseArguments(nil).instance()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodeName, err := parseArguments(nil).node()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		component Component
+		args      []string
+		want      report.Config
+	}{
+		"a control plane component renews a Lease": {Component{Name: "kube-scheduler"}, nil,
+			report.Config{Component: "kube-scheduler", Instance: host, LeaseNamespace: "kube-feature-lease"}},
+		"two on one host differ": {Component{Name: "kube-scheduler"}, []string{"--secure-port=7"},
+			report.Config{Component: "kube-scheduler", Instance: host + "-7", LeaseNamespace: "kube-feature-lease"}},
+		"a node component has its Node": {Component{Name: "kubelet", Node: true}, nil,
+			report.Config{Component: "kubelet", Instance: nodeName, NodeName: nodeName}},
+		"a hollow kubelet": {Component{Name: "kubemark", Node: true}, []string{"--morph=kubelet", "--name=h1"},
+			report.Config{Component: "kubelet", Instance: "h1", NodeName: "h1"}},
+		"a hollow proxy": {Component{Name: "kubemark", Node: true}, []string{"--morph", "proxy", "--name", "h1"},
+			report.Config{Component: "kube-proxy", Instance: "h1", NodeName: "h1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &process{component: tc.component, arguments: parseArguments(append([]string{"--master=https://server"}, tc.args...))}
+			got, err := p.config()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Features == nil || got.Kube == nil {
+				t.Error("there are no clients")
+			}
+			tc.want.Namespace, tc.want.BinaryVersion, tc.want.Source = "kube-system", version.Get().GitVersion, p.gate
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(report.Config{}, "Features", "Kube", "Source")); diff != "" {
+				t.Errorf("unexpected configuration (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestABinaryGoesOnWithoutReports: whatever is missing, start returns and end
+// has nothing to wait for.
+func TestABinaryGoesOnWithoutReports(t *testing.T) {
+	server := kubeconfig(t, "https://server")
+	for name, tc := range map[string]struct {
+		values map[string]bool
+		args   []string
+	}{
+		"S6: the gate is off":                {map[string]bool{string(features.FeatureLifecycle): false}, []string{"--kubeconfig=" + server}},
+		"there is no way to the server":      {nil, []string{"--kubeconfig=" + server + ".not"}},
+		"the configuration file is not YAML": {nil, []string{"--config=" + write(t, "config", "{")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &process{component: Component{Name: "kube-scheduler"}, gate: gateWith(t, tc.values), arguments: parseArguments(tc.args)}
+			p.start(t.Context())
+			if p.reporter != nil {
+				t.Error("it reports")
+			}
+			p.end()
+			p.end()
+		})
+	}
+}
+
+func TestWhoEndsBySignal(t *testing.T) {
+	release := string(cmfeatures.ControllerManagerReleaseLeaderElectionLockOnExit)
+	for name, tc := range map[string]struct {
+		component string
+		args      []string
+		values    map[string]bool
+		want      bool
+	}{
+		"the scheduler ends itself":                            {component: "kube-scheduler"},
+		"a kubelet ends itself":                                {component: "kubelet"},
+		"a hollow node does not":                               {component: "kubemark", args: []string{"--morph=kubelet"}, want: true},
+		"kube-proxy does not":                                  {component: "kube-proxy", want: true},
+		"the controller manager does if it releases its Lease": {component: "kube-controller-manager", values: map[string]bool{release: true}},
+		"and does not otherwise":                               {component: "kube-controller-manager", values: map[string]bool{release: false}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &process{component: Component{Name: tc.component}, gate: gateWith(t, tc.values), arguments: parseArguments(tc.args)}
+			if got := p.needsDefaultAction(); got != tc.want {
+				t.Errorf("needs the default action: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestFlagsOfTheBinaryHideNone: what is not known here is skipped with its value.
+func TestFlagsOfTheBinaryHideNone(t *testing.T) {
+	for name, args := range map[string][]string{
+		"after a short flag":             {"-v", "2", "--kubeconfig=k"},
+		"after a short flag and a value": {"-v=2", "--kubeconfig=k"},
+		"after an unknown pair":          {"--bind-address", "127.0.0.1", "--kubeconfig=k"},
+		"after an unknown switch":        {"--leader-elect", "--kubeconfig=k"},
+		"after a list":                   {"--feature-gates=A=true,B=false", "--kubeconfig", "k"},
+		"given twice":                    {"--kubeconfig=other", "--kubeconfig=k"},
+		"before an end of flags":         {"--kubeconfig=k", "--", "--kubeconfig=other"},
+		"before one without its value":   {"--kubeconfig=k", "--config"},
+		"beside a request for help":      {"--help", "--kubeconfig=k"},
+		"with underscores":               {"--secure_port=1", "--kubeconfig=k"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := parseArguments(args).kubeconfig; got != "k" {
+				t.Errorf("--kubeconfig is %q", got)
+			}
+		})
+	}
+}
+
+func TestInstancesAreNamesOfObjects(t *testing.T) {
+	for _, args := range [][]string{nil, {"--secure-port=0"}, {"--secure-port=10259"}} {
+		got, err := parseArguments(args).instance()
+		if err != nil || got == "" || got != strings.ToLower(got) || notDNS.MatchString(got) {
+			t.Errorf("with %v: %q, %v", args, got, err)
+		}
+		if port := "-0"; strings.HasSuffix(got, port) {
+			t.Errorf("no port is named: %q", got)
+		}
+	}
+	if _, err := parseArguments([]string{"--config=" + os.DevNull}).node(); err != nil {
+		t.Errorf("an empty file: %v", err)
+	}
+}
