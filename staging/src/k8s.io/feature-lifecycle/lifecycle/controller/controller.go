@@ -112,8 +112,8 @@ type Controller struct {
 	// servers is the set of live servers when it was last looked at; a change
 	// moves leadership.
 	servers string
-	// silent is how many kubelets had not reported when last looked.
-	silent int
+	// silent names the kubelets that had not reported when last looked.
+	silent string
 
 	// nodes and processes remember who was alive, to notice changes.
 	nodes, processes *lastSeen
@@ -150,7 +150,7 @@ func New(config Config) (*Controller, error) {
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "feature_lifecycle", Clock: config.Clock}),
 		reports:  newIndex(),
 		liveness: newLiveness(),
-		led:      &ledFeatures{statuses: map[string]*featureStatus{}},
+		led:      newLedFeatures(),
 
 		nodes:     newLastSeen(),
 		processes: newLastSeen(),

@@ -47,6 +47,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 		Dynamic:         c.config.Dynamic(name),
 		Leftovers:       c.finder.result(name),
 		Attempt:         c.runner.attempt(name),
+		WatchingSince:   c.led.since(name, now),
 		NewTransitionID: string(uuid.NewUUID()),
 	}
 	entries := c.reports.of(name)
@@ -170,7 +171,8 @@ func (c *Controller) alive(report *v1alpha1.FeatureReport, now time.Time) (alive
 }
 
 // silentKubelets are the kubelets that should exist, because their Nodes do, and
-// have not reported for longer than a start takes.
+// have not reported. Those that may still be starting, and those whose Nodes are
+// not Ready, a reboot say, hold transitions without being shown.
 func (c *Controller) silentKubelets(now time.Time) []uses.Instance {
 	if c.config.Nodes == nil {
 		return nil
@@ -184,15 +186,15 @@ func (c *Controller) silentKubelets(now time.Time) []uses.Instance {
 			c.liveness.arrived(name)
 			continue
 		}
-		if since := c.liveness.missing(name, now); !now.Before(since.Add(reportingDelay)) {
-			silent = append(silent, uses.Instance{
-				Component: kubelet,
-				Name:      node.Name,
-				Version:   node.Status.NodeInfo.KubeletVersion,
-				Since:     since,
-				Expected:  true,
-			})
-		}
+		since := c.liveness.missing(name, now)
+		silent = append(silent, uses.Instance{
+			Component: kubelet,
+			Name:      node.Name,
+			Version:   node.Status.NodeInfo.KubeletVersion,
+			Since:     since,
+			Recent:    now.Before(since.Add(reportingDelay)) || !ready(node),
+			Expected:  true,
+		})
 	}
 	return silent
 }

@@ -18,6 +18,7 @@ package controller
 
 import (
 	"sync"
+	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 
@@ -72,6 +73,23 @@ func registerMetrics(led *ledFeatures) {
 type ledFeatures struct {
 	mu       sync.Mutex
 	statuses map[string]*v1alpha1.FeatureStatus
+	// sinces is since when this server looks after each.
+	sinces map[string]time.Time
+}
+
+func newLedFeatures() *ledFeatures {
+	return &ledFeatures{statuses: map[string]*v1alpha1.FeatureStatus{}, sinces: map[string]time.Time{}}
+}
+
+// since is since when this server looks after a feature: now, if it does not
+// yet.
+func (l *ledFeatures) since(name string, now time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if since, ok := l.sinces[name]; ok {
+		return since
+	}
+	return now
 }
 
 func (l *ledFeatures) set(name string, status *v1alpha1.FeatureStatus) {
@@ -80,10 +98,21 @@ func (l *ledFeatures) set(name string, status *v1alpha1.FeatureStatus) {
 	l.statuses[name] = status
 }
 
+// take notes that this server looks after a feature, from now on unless it
+// already does.
+func (l *ledFeatures) take(name string, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.sinces[name]; !ok {
+		l.sinces[name] = now
+	}
+}
+
 func (l *ledFeatures) forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.statuses, name)
+	delete(l.sinces, name)
 }
 
 // collector shows the led features when metrics are read, so that nothing of a

@@ -79,6 +79,9 @@ func (c *Controller) Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1a
 		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name,
 			fmt.Errorf("the feature declares nothing that could be removed"))
 	}
+	if err := transition.MayClean(feature, c.gather(feature.Name, c.config.Clock.Now())); err != nil {
+		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, err)
+	}
 	update := feature.DeepCopy()
 	transition.Begin(&update.Status, false, v1alpha1.TransitionClean, declared, string(uuid.NewUUID()), c.config.Clock.Now())
 	stored, err := c.config.Client.FeaturesV1alpha1().Features(feature.Namespace).UpdateStatus(ctx, update, metav1.UpdateOptions{})

@@ -40,6 +40,7 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 		c.led.forget(name)
 		return nil
 	}
+	c.led.take(name, now)
 	feature, err := c.lister.Get(name)
 	if apierrors.IsNotFound(err) {
 		c.led.forget(name)

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
 type featureStatus = v1alpha1.FeatureStatus
@@ -172,7 +173,7 @@ func (c *Controller) noticeProcesses() {
 			}
 		}
 	}
-	silent := len(c.silentKubelets(now))
+	silent := strings.Join(uses.Unreported(c.silentKubelets(now)), ",")
 	c.mu.Lock()
 	changed := silent != c.silent
 	c.silent = silent

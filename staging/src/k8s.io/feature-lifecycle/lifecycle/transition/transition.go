@@ -37,6 +37,7 @@ limitations under the License.
 package transition
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -234,6 +235,23 @@ func (s *step) lookAgainAt(t time.Time) {
 	after := max(t.Sub(s.now), time.Millisecond)
 	if s.RequeueAfter == 0 || after < s.RequeueAfter {
 		s.RequeueAfter = after
+	}
+}
+
+// MayClean says why a transition that removes leftovers must not start now, nil
+// when it may (S4).
+func MayClean(feature *v1alpha1.Feature, view View) error {
+	config := configurationOf(feature, view)
+	_, mixed := clusterVersion(view.Servers)
+	switch {
+	case !config.agreed:
+		return errors.New(orElse(config.message, reportAwaited))
+	case config.value.Value:
+		return errors.New("the configured value is on; the feature is about to be turned on")
+	case mixed:
+		return errors.New("live servers have different effective versions")
+	default:
+		return nil
 	}
 }
 

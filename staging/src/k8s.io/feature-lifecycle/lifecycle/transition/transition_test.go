@@ -164,6 +164,10 @@ func TestNext(t *testing.T) {
 			feature: settling(feature(v1alpha1.StateTurningOff, wait), start), view: View{Servers: off},
 			after: settings.Settle, want: want{state: v1alpha1.StateOff, reason: v1alpha1.ReasonComplete},
 		},
+		"time in which the server did not watch does not count": {
+			feature: settling(feature(v1alpha1.StateTurningOff, wait), start), view: View{Servers: off, WatchingSince: start.Add(time.Hour)},
+			after: time.Hour, want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait}, reason: v1alpha1.ReasonWaitingForUses, again: settings.Settle},
+		},
 		"a contradiction begins the settle period anew": {
 			feature: settling(feature(v1alpha1.StateTurningOff, wait), start), view: View{Servers: off, Instances: []uses.Instance{user("n1", true)}},
 			after: settings.Settle, want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait}, reason: v1alpha1.ReasonWaitingForUses},
@@ -247,6 +251,34 @@ func TestNext(t *testing.T) {
 				t.Errorf("transition %+v with tasks %v", d.Status.Transition, d.Status.Tasks)
 			}
 		})
+	}
+}
+
+func TestTheSettlePeriodBeginsAnewAfterAHold(t *testing.T) {
+	agreed, disagreed := []Server{server("a", false)}, []Server{server("a", false), server("b", true)}
+	f := settling(feature(v1alpha1.StateTurningOff, v1alpha1.TaskWaitForUses, "ClearA"), start)
+	f.Status = Next(f, View{Servers: disagreed, Declared: declared}, settings, start.Add(time.Second)).Status
+	d := Next(f, View{Servers: agreed, Declared: declared}, settings, start.Add(time.Hour))
+	if d.Status.Tasks[0].Name != v1alpha1.TaskWaitForUses || d.RequeueAfter != settings.Settle {
+		t.Errorf("tasks %v, again after %s; want to wait for the whole settle period", taskNames(d.Status), d.RequeueAfter)
+	}
+}
+
+func TestMayClean(t *testing.T) {
+	for name, tc := range map[string]struct {
+		servers []Server
+		says    string
+	}{
+		"servers agree on off": {[]Server{server("a", false)}, ""},
+		"servers disagree":     {[]Server{server("a", false), server("b", true)}, "on in b"},
+		"a server is starting": {[]Server{server("a", false), {ID: "b", Starting: true}}, "not reported"},
+		"servers agree on on":  {[]Server{server("a", true)}, "on"},
+		"versions are mixed":   {[]Server{server("a", false), emulating(server("b", false), "1.35")}, "versions"},
+	} {
+		err := MayClean(feature(v1alpha1.StateOff), View{Servers: tc.servers})
+		if (err == nil) != (tc.says == "") || (err != nil && !strings.Contains(err.Error(), tc.says)) {
+			t.Errorf("%s: got %v, want it to say %q", name, err, tc.says)
+		}
 	}
 }
 

@@ -40,6 +40,9 @@ type View struct {
 	// Instances are the users of the feature and those that should exist and
 	// never reported.
 	Instances []uses.Instance
+	// WatchingSince is since when this server has looked after the feature with
+	// a complete picture. What happened before it did not see.
+	WatchingSince time.Time
 	// Leftovers are what the finders of a feature that is off found, nil when
 	// they have not looked since the last change of state.
 	Leftovers *Leftovers

@@ -33,6 +33,10 @@ func (s *step) work() {
 	}
 	if s.wait = s.heldUp(); s.wait != nil {
 		s.Hold = true
+		// Nobody watches for contradictions meanwhile.
+		if s.Status.Tasks[0].Name == v1alpha1.TaskWaitForUses {
+			s.Status.Tasks[0].LastAttemptTime = nil
+		}
 		return
 	}
 	task := &s.Status.Tasks[0]
@@ -65,8 +69,8 @@ func (s *step) heldUp() *holdup {
 
 // waitForUses ends once no live user reports the other value and the settle
 // period has passed without a contradiction (KEP-3920, "Waiting for uses"). The
-// start of the settle period is stored as the time of the task's last attempt,
-// so that a new leader goes on where the old one was.
+// start of the settle period is stored as the time of the task's last attempt;
+// time in which this server did not watch does not count.
 func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 	goal, ok := Goal(s.Status.State)
 	if !ok {
@@ -101,7 +105,11 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 		task.Attempts++
 		task.Message = fmt.Sprintf("all users have the feature %s; waiting %s for a contradiction", onOff(goal), s.settings.Settle)
 	}
-	if end := task.LastAttemptTime.Add(s.settings.Settle); s.now.Before(end) {
+	quiet := task.LastAttemptTime.Time
+	if quiet.Before(s.view.WatchingSince) {
+		quiet = s.view.WatchingSince
+	}
+	if end := quiet.Add(s.settings.Settle); s.now.Before(end) {
 		s.lookAgainAt(end)
 		return
 	}

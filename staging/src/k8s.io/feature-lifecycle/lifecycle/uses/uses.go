@@ -54,6 +54,9 @@ type Instance struct {
 	// when Reported is false, that its report is missing, or, when Potential is
 	// true, that it has this value. Unset otherwise.
 	Since time.Time
+	// Recent is true for a process that has not reported and may yet be
+	// starting: it holds a transition, and nobody is told.
+	Recent bool
 	// Expected is true for components of which the cluster knows how many
 	// there should be.
 	Expected bool
@@ -87,7 +90,7 @@ func Aggregate(instances []Instance, settings Settings, now time.Time) []v1alpha
 	}
 	rows := map[key]*v1alpha1.FeatureUse{}
 	for _, i := range sorted(instances) {
-		if i.Potential {
+		if i.Potential || i.Recent {
 			continue
 		}
 		k := key{i.Component, i.Version, "unknown"}
@@ -199,12 +202,13 @@ func Differing(instances []Instance, value bool) []string {
 	return names
 }
 
-// Unreported returns the instances that should exist and never reported, named
+// Unreported returns the instances that should exist, have had the time to
+// report and have not, named
 // <component>/<name> and sorted.
 func Unreported(instances []Instance) []string {
 	var names []string
 	for _, i := range sorted(instances) {
-		if !i.Reported {
+		if !i.Reported && !i.Recent {
 			names = append(names, i.Component+"/"+i.Name)
 		}
 	}

@@ -81,7 +81,8 @@ func TestAggregate(t *testing.T) {
 			now:       start,
 			want:      []v1alpha1.FeatureUse{{Component: "kubelet", Version: "v1.35.1", Expected: 1, Examples: []string{"old"}}},
 		},
-		"a process that did not ask is no user": {instances: []Instance{potential(user("a", true), start)}, now: start},
+		"a kubelet that may yet be starting is not shown": {instances: []Instance{{Component: "kubelet", Name: "new", Since: start, Recent: true}}, now: start},
+		"a process that did not ask is no user":           {instances: []Instance{potential(user("a", true), start)}, now: start},
 		"at most five are named": {
 			instances: []Instance{user("a", true), user("b", true), user("c", true), user("d", true), user("e", true), user("f", true)},
 			now:       start,
@@ -151,6 +152,10 @@ func TestWaiting(t *testing.T) {
 		},
 		"and no longer than that": {
 			instances: []Instance{missing("old", start.Add(-time.Hour))}, settings: settings, now: start.Add(grace),
+		},
+		"one that may yet be starting holds too": {
+			instances: []Instance{{Component: "kubelet", Name: "new", Since: start, Recent: true}}, settings: settings, now: start,
+			want: Wait{Missing: []string{"kubelet/new"}, Until: start.Add(grace)},
 		},
 		"unless full coverage is required": {
 			instances: []Instance{missing("old", start.Add(-time.Hour))},
