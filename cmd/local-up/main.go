@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -165,20 +166,19 @@ func newStatusCommand(config *cluster.Config) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return with(config, func(c *cluster.Cluster) error {
-				dead := 0
 				for _, p := range c.Processes() {
 					condition := "running"
 					if !p.Alive() {
 						condition = "DEAD, see " + p.LogFile
-						dead++
 					}
 					fmt.Printf("%-28s %8d  %s\n", p.Name, p.PID, condition)
 				}
+				_, dead := c.Running()
 				switch {
 				case len(c.Processes()) == 0:
 					return fmt.Errorf("no cluster is running; start one with \"make up\"")
-				case dead > 0:
-					return fmt.Errorf("%d processes are dead; end the others with \"make down\"", dead)
+				case len(dead) > 0:
+					return fmt.Errorf("%s should run and do not; end the others with \"make down\"", strings.Join(dead, ", "))
 				default:
 					return nil
 				}

@@ -19,6 +19,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -91,49 +92,76 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, flow *featurestorag
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
-	flow.Set(lifecycle)
-
-	// The report goes at the beginning of the shutdown, while this server can
-	// still serve the request to itself.
-	stopReporting := make(chan struct{})
-	err = generic.AddPostStartHook(lifecycleHookName, func(hook genericapiserver.PostStartHookContext) error {
-		reporting, cancel := context.WithCancel(hook)
-		go func() {
-			defer cancel()
-			select {
-			case <-stopReporting:
-			case <-hook.Done():
-			}
-		}()
-		for _, informer := range leases {
-			go informer.RunWithContext(hook)
-		}
-		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clients.kube.CoreV1().Events("")})
-		go reporter.Run(reporting)
-		go func() {
-			defer broadcaster.Shutdown()
-			// Other servers must not mistake the report of an earlier process
-			// for this one's, and neither must this one.
-			select {
-			case <-reporter.Started():
-				lifecycle.Run(hook, lifecycleWorkers)
-			case <-hook.Done():
-			}
-		}()
-		return nil
-	})
-	if err != nil {
+	hooks := &lifecycleHooks{clients: clients, reporter: reporter, controller: lifecycle, leases: leases, broadcaster: broadcaster, flow: flow, stop: make(chan struct{}), stopped: make(chan struct{})}
+	if err := generic.AddPostStartHook(lifecycleHookName, hooks.start); err != nil {
 		return err
 	}
-	return generic.AddPreShutdownHook(lifecycleHookName, func() error {
-		close(stopReporting)
-		if err := reporter.Remove(context.Background()); err != nil {
-			// Shutdown goes on; the report counts as stale once the identity
-			// is gone.
-			klog.Background().Info("The feature report stays behind", "err", err)
+	return generic.AddPreShutdownHook(lifecycleHookName, hooks.shutDown)
+}
+
+// lifecycleHooks start and end what runs while the server serves.
+type lifecycleHooks struct {
+	clients     *lifecycleClients
+	reporter    *report.Reporter
+	controller  *controller.Controller
+	leases      []cache.SharedIndexInformer
+	broadcaster record.EventBroadcaster
+	flow        *featurestorage.Flow
+
+	// stop ends reporting, stopped is closed when it has ended, started says
+	// that it began.
+	stop, stopped chan struct{}
+	started       atomic.Bool
+}
+
+// start reports this server's gates, then runs the server flow.
+func (h *lifecycleHooks) start(hook genericapiserver.PostStartHookContext) error {
+	h.started.Store(true)
+	reporting, cancel := context.WithCancel(hook)
+	go func() {
+		defer cancel()
+		select {
+		case <-h.stop:
+		case <-hook.Done():
 		}
+	}()
+	for _, informer := range h.leases {
+		go informer.RunWithContext(hook)
+	}
+	h.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: h.clients.kube.CoreV1().Events("")})
+	go func() {
+		defer close(h.stopped)
+		h.reporter.Run(reporting)
+	}()
+	go func() {
+		defer h.broadcaster.Shutdown()
+		// Other servers must not mistake the report of an earlier process for
+		// this one's, and neither must this one.
+		select {
+		case <-h.reporter.Started():
+			// A plan made before the caches are complete would be wrong.
+			h.controller.Run(hook, lifecycleWorkers, func() { h.flow.Set(h.controller) })
+		case <-hook.Done():
+		}
+	}()
+	return nil
+}
+
+// shutDown takes the report away at the beginning of the shutdown, while this
+// server can still serve the request to itself. Reporting has ended by then, or
+// a write under way would bring the report back.
+func (h *lifecycleHooks) shutDown() error {
+	close(h.stop)
+	if !h.started.Load() {
 		return nil
-	})
+	}
+	<-h.stopped
+	if err := h.reporter.Remove(context.Background()); err != nil {
+		// Shutdown goes on; the report counts as stale once the identity is
+		// gone.
+		klog.Background().Info("The feature report stays behind", "err", err)
+	}
+	return nil
 }
 
 // newReporter makes the reporter of this server's own gates.

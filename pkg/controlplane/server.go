@@ -19,6 +19,7 @@ package controlplane
 import (
 	"maps"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsapiserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -139,6 +140,7 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 	err := server.InstallAPIs(featuresrest.StorageProvider{
 		Authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
 		Dynamic:    func(string) bool { return false },
+		RBAC:       server.APIResourceConfigSource.ResourceEnabled(rbacv1.SchemeGroupVersion.WithResource("clusterroles")),
 		Flow:       flow,
 	})
 	if err != nil {

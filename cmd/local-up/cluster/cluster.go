@@ -103,8 +103,20 @@ func (c *Cluster) Close() { c.release() }
 // Exists is true when the data directory has a cluster, running or not.
 func (c *Cluster) Exists() bool { return len(c.state.Ports) > 0 }
 
-// Running returns the components that run, and those that should and do not.
-func (c *Cluster) Running() (alive, dead []string) { return c.state.partition() }
+// Running returns the components that run, and those that should and do not: an
+// interrupted start leaves some that were never started.
+func (c *Cluster) Running() (alive, dead []string) {
+	alive, dead = c.state.partition()
+	if len(c.state.Processes) == 0 {
+		return nil, nil
+	}
+	for _, component := range c.wanted(c.config.Only) {
+		if _, ok := c.state.find(component.name); !ok {
+			dead = append(dead, component.name)
+		}
+	}
+	return alive, dead
+}
 
 // FeatureGates is what the components were started with last.
 func (c *Cluster) FeatureGates() string { return c.state.FeatureGates }

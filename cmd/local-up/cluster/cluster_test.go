@@ -75,7 +75,7 @@ func TestMessagesOfUp(t *testing.T) {
 		says(t, open(t, nil).Up(t.Context()), "make all", "kube-apiserver")
 	})
 	t.Run("a cluster that runs", func(t *testing.T) {
-		c := open(t, nil)
+		c := open(t, func(config *Config) { config.Only = []string{APIServer} })
 		c.state.remember(self(t))
 		says(t, c.Up(t.Context()), "running already", "make down", "admin.kubeconfig")
 	})
@@ -83,7 +83,12 @@ func TestMessagesOfUp(t *testing.T) {
 		c := open(t, nil)
 		c.state.remember(self(t))
 		c.state.remember(process.Process{Name: Scheduler, PID: 1 << 22, StartTime: 1})
-		says(t, c.Up(t.Context()), "half dead", "kube-apiserver run", "kube-scheduler do not", "make down")
+		says(t, c.Up(t.Context()), "half dead", "kube-apiserver run", "kube-scheduler", "do not", "make down")
+	})
+	t.Run("a cluster whose start was interrupted", func(t *testing.T) {
+		c := open(t, nil)
+		c.state.remember(self(t))
+		says(t, c.Up(t.Context()), "half dead", "kube-scheduler", "do not")
 	})
 	t.Run("another number of nodes", func(t *testing.T) {
 		c := open(t, nil)

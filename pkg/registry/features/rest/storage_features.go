@@ -37,6 +37,8 @@ type StorageProvider struct {
 	Authorizer authorizer.Authorizer
 	// Dynamic says which features of Kubernetes may be set through the API.
 	Dynamic func(feature string) bool
+	// RBAC is true when the server serves the RBAC API, which the policy needs.
+	RBAC bool
 	// Flow answers the subresources plan and clean.
 	Flow *featurestorage.Flow
 }
@@ -75,5 +77,8 @@ func (p StorageProvider) GroupName() string { return features.GroupName }
 
 // PostStartHook writes the RBAC policy.
 func (p StorageProvider) PostStartHook() (string, genericapiserver.PostStartHookFunc, error) {
+	if !p.RBAC {
+		return PolicyHookName, func(genericapiserver.PostStartHookContext) error { return nil }, nil
+	}
 	return PolicyHookName, Policy().EnsureRBACPolicy(), nil
 }

@@ -169,8 +169,9 @@ func New(config Config) (*Controller, error) {
 }
 
 // Run looks after features until the context ends, and returns when everything
-// it started has ended.
-func (c *Controller) Run(ctx context.Context, workers int) {
+// it started has ended. It calls ready, if not nil, once its picture is complete:
+// plans made earlier would be wrong.
+func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	logger := klog.FromContext(ctx)
 	logger.Info("Starting the feature lifecycle controller", "server", c.config.ServerID, "namespace", c.config.Namespace)
@@ -184,6 +185,9 @@ func (c *Controller) Run(ctx context.Context, workers int) {
 	defer c.informers.Shutdown()
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced...) {
 		return
+	}
+	if ready != nil {
+		ready()
 	}
 	var group wait.Group
 	for range workers {

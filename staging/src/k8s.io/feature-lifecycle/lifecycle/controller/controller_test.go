@@ -182,7 +182,9 @@ func TestChangesAreNoticedOnce(t *testing.T) {
 	for _, value := range []bool{true, true, false, false, true} {
 		got = append(got, seen.changed("k", value))
 	}
-	if want := []bool{false, false, true, false, true}; !slices.Equal(want, got) {
+	seen.forget("k")
+	got = append(got, seen.changed("k", true))
+	if want := []bool{true, false, true, false, true, true}; !slices.Equal(want, got) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -175,12 +175,19 @@ type lastSeen struct {
 
 func newLastSeen() *lastSeen { return &lastSeen{last: map[string]bool{}} }
 
-// changed records a value and says whether it is another one than before. The
-// first value is no change.
+// changed records a value and says whether it is another one than before; the
+// first value of a key is a change.
 func (l *lastSeen) changed(key string, value bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old, ok := l.last[key]
 	l.last[key] = value
-	return ok && old != value
+	return !ok || old != value
+}
+
+// forget drops a key.
+func (l *lastSeen) forget(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.last, key)
 }

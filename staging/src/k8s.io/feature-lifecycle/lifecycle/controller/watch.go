@@ -96,6 +96,7 @@ func (c *Controller) leaseChanged(object any, gone bool) {
 	wasAlive, _ := c.liveness.lease(key, now)
 	if gone {
 		c.liveness.forget(key, now)
+		c.processes.forget(key.String())
 	} else {
 		c.liveness.observe(lease, now)
 	}
@@ -119,6 +120,7 @@ func (c *Controller) nodeChanged(object any, gone bool) {
 	}
 	if gone {
 		c.liveness.forgetNode(node.Name, kubelet+"."+node.Name)
+		c.nodes.forget(node.Name)
 		c.enqueueNode(node.Name)
 		return
 	}
