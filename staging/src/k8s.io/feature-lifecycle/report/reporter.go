@@ -43,6 +43,8 @@ const (
 	Period = time.Minute
 	// startJitter spreads the first reports of processes that start together.
 	startJitter = 2 * time.Second
+	// batchJitter spreads the second reports of those.
+	batchJitter = 5 * time.Second
 	// minBackoff and maxBackoff bound the pause after a failed write; it
 	// doubles, with jitter.
 	minBackoff, maxBackoff = time.Second, time.Minute
@@ -155,16 +157,20 @@ func (r *Reporter) Run(ctx context.Context) {
 		// Servers are few, and others wait for what they configure.
 		wait = 0
 	}
+	// There is news from the start: a process has asked for features before it
+	// begins to report. It would end the first pause at once.
+	var news <-chan struct{}
 	for {
 		timer := r.config.Clock.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
-		case <-r.config.Source.News():
+		case <-news:
 			timer.Stop()
 		case <-timer.C():
 		}
+		news = r.config.Source.News()
 		wait = r.step(ctx)
 	}
 }
@@ -186,7 +192,7 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 		return r.outcome(ctx, r.check(ctx))
 	}
 	if at := due(urgency, r.lastWrite, Period); r.written != nil && now.Before(at) {
-		return at.Sub(now)
+		return at.Sub(now) + jitter(batchJitter)
 	}
 	owner, err := r.owner(ctx)
 	if err != nil {

@@ -168,13 +168,52 @@ func TestReportSoonAfterStartThenOnlyWhatIsNewOnceAMinute(t *testing.T) {
 		if n := f.writes(); n != 1 {
 			t.Errorf("%d writes within a minute, want 1", n)
 		}
-		f.pass(31 * time.Second)
+		f.pass(31*time.Second + batchJitter)
 		if n := f.writes(); n != 2 || f.names() != "A,B,C" {
 			t.Errorf("%d writes, features %s; want two, with A, B and C", n, f.names())
 		}
 		f.pass(time.Hour)
 		if n := f.writes(); n != 2 {
 			t.Errorf("%d writes although nothing changed, want 2", n)
+		}
+	})
+}
+
+// TestProcessesThatStartTogetherAreSpread: every process has asked for a feature
+// before its reporter runs, so there is news from the start.
+func TestProcessesThatStartTogetherAreSpread(t *testing.T) {
+	const processes = 60
+	synctest.Test(t, func(t *testing.T) {
+		var fleet []*fixture
+		written := func() (first, second int) {
+			for _, f := range fleet {
+				n := f.writes()
+				first += min(n, 1)
+				second += max(n-1, 0)
+			}
+			return first, second
+		}
+		for range processes {
+			f := run(t, nil)
+			defer f.end()
+			fleet = append(fleet, f)
+		}
+		fleet[0].pass(startJitter / 2)
+		if first, _ := written(); first == 0 || first == processes {
+			t.Errorf("after half the time %d of %d have reported", first, processes)
+		}
+		fleet[0].pass(startJitter)
+		for _, f := range fleet {
+			f.source.see("B", true)
+		}
+		// The first one's minute is over, most others' is not.
+		fleet[0].pass(Period - startJitter + batchJitter/2)
+		if first, second := written(); first != processes || second == 0 || second == processes {
+			t.Errorf("%d have reported, %d of them again", first, second)
+		}
+		fleet[0].pass(batchJitter)
+		if _, second := written(); second != processes {
+			t.Errorf("%d of %d have reported again", second, processes)
 		}
 	})
 }

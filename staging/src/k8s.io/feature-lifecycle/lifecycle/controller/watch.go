@@ -26,8 +26,6 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
-type featureStatus = v1alpha1.FeatureStatus
-
 // watch hangs the controller's handlers on the informers.
 func (c *Controller) watch() error {
 	api := c.informers.Features().V1alpha1()
