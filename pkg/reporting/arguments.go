@@ -69,8 +69,8 @@ type configuration struct {
 	HostnameOverride string `json:"hostnameOverride"`
 }
 
-// clientConfig returns how the binary itself reaches the server.
-func (a *arguments) clientConfig() (*rest.Config, error) {
+// clientConfig returns how the component itself reaches the server.
+func (a *arguments) clientConfig(component string) (*rest.Config, error) {
 	kubeconfig := a.kubeconfig
 	if file, err := a.readConfig(); err != nil {
 		return nil, err
@@ -78,6 +78,10 @@ func (a *arguments) clientConfig() (*rest.Config, error) {
 		kubeconfig = file.ClientConnection.Kubeconfig
 	}
 	if kubeconfig == "" && a.master == "" {
+		if component == "kubelet" {
+			// It never looks for a server around it, but runs alone.
+			return nil, errNoServer
+		}
 		return rest.InClusterConfig()
 	}
 	config, err := clientcmd.BuildConfigFromFlags(a.master, kubeconfig)

@@ -86,7 +86,7 @@ func TestTheReporterUsesTheBinarysWayToTheServer(t *testing.T) {
 		"an address before the kubeconfig's": {[]string{"--kubeconfig=" + first, "--master=https://third"}, "https://third"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config, err := parseArguments(tc.args).clientConfig()
+			config, err := parseArguments(tc.args).clientConfig("kube-proxy")
 			if err != nil || config.Host != tc.want {
 				t.Errorf("got %+v, %v; want %s", config, err, tc.want)
 			}
@@ -98,7 +98,7 @@ func TestTheReporterUsesTheBinarysWayToTheServer(t *testing.T) {
 		"a file that is no YAML":         {"--config=" + write(t, "config", "{")},
 		"none, outside of a cluster":     nil,
 	} {
-		if _, err := parseArguments(args).clientConfig(); err == nil {
+		if _, err := parseArguments(args).clientConfig("kube-proxy"); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

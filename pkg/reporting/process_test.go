@@ -18,8 +18,11 @@ package reporting
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -93,23 +96,75 @@ func TestWhatAProcessReportsAs(t *testing.T) {
 func TestABinaryGoesOnWithoutReports(t *testing.T) {
 	server := kubeconfig(t, "https://server")
 	for name, tc := range map[string]struct {
-		values map[string]bool
-		args   []string
+		component string
+		values    map[string]bool
+		args      []string
+		// never: it does not even try; tries: it goes on trying.
+		never, tries bool
 	}{
-		"S6: the gate is off":                {map[string]bool{string(features.FeatureLifecycle): false}, []string{"--kubeconfig=" + server}},
-		"there is no way to the server":      {nil, []string{"--kubeconfig=" + server + ".not"}},
-		"the configuration file is not YAML": {nil, []string{"--config=" + write(t, "config", "{")}},
+		"S6: the gate is off": {component: "kube-scheduler", never: true,
+			values: map[string]bool{string(features.FeatureLifecycle): false}, args: []string{"--kubeconfig=" + server}},
+		"the kubeconfig is not there":        {component: "kube-scheduler", tries: true, args: []string{"--kubeconfig=" + server + ".not"}},
+		"the configuration file is not YAML": {component: "kube-scheduler", tries: true, args: []string{"--config=" + write(t, "config", "{")}},
+		"a kubelet runs alone":               {component: "kubelet"},
+		"a scheduler outside of a cluster":   {component: "kube-scheduler"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &process{component: Component{Name: "kube-scheduler"}, gate: gateWith(t, tc.values), arguments: parseArguments(tc.args)}
+			p := &process{component: Component{Name: tc.component}, gate: gateWith(t, tc.values), arguments: parseArguments(tc.args)}
 			p.start(t.Context())
-			if p.reporter != nil {
-				t.Error("it reports")
+			switch {
+			case tc.never:
+				if p.done != nil {
+					t.Error("it tries to report")
+				}
+			case !tc.tries:
+				<-p.done
+			default:
+				select {
+				case <-p.done:
+					t.Error("it gave up")
+				default:
+				}
 			}
 			p.end()
 			p.end()
 		})
 	}
+}
+
+// TestAKubeconfigThatComesLate: a kubelet that bootstraps has none until its
+// certificate was signed.
+func TestAKubeconfigThatComesLate(t *testing.T) {
+	ready := kubeconfig(t, "https://server")
+	content, err := os.ReadFile(ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := filepath.Join(t.TempDir(), "kubeconfig")
+	synctest.Test(t, func(t *testing.T) {
+		p := &process{component: Component{Name: "kubelet", Node: true}, gate: gateWith(t, nil),
+			arguments: parseArguments([]string{"--bootstrap-kubeconfig=" + ready, "--kubeconfig=" + late, "--hostname-override=n1"})}
+		var reporter *report.Reporter
+		go func() {
+			var err error
+			if reporter, err = p.connect(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		<-time.After(time.Hour)
+		synctest.Wait()
+		if reporter != nil {
+			t.Fatal("it connected without a kubeconfig")
+		}
+		if err := os.WriteFile(late, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * lastRetry)
+		synctest.Wait()
+		if reporter == nil {
+			t.Error("it did not look again")
+		}
+	})
 }
 
 func TestWhoEndsBySignal(t *testing.T) {
