@@ -63,7 +63,7 @@ func features(t *testing.T, config *rest.Config) typed.FeaturesV1alpha1Interface
 }
 
 func report(component, instance, node string) *v1alpha1.FeatureReport {
-	return &v1alpha1.FeatureReport{
+	r := &v1alpha1.FeatureReport{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: component + "." + instance},
 		Spec: v1alpha1.FeatureReportSpec{
 			Component: component,
@@ -72,6 +72,10 @@ func report(component, instance, node string) *v1alpha1.FeatureReport {
 			Features:  []v1alpha1.ReportedFeature{{Name: known, Asked: true}},
 		},
 	}
+	if node == "" {
+		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: v1alpha1.LeaseNamespace, Name: r.Name}
+	}
+	return r
 }
 
 // refused checks that an error is of a kind and that its message says what it

@@ -164,8 +164,6 @@ func TestWhatNoWriteMayChange(t *testing.T) {
 // TestAReportMayLeaveOut tries what is optional.
 func TestAReportMayLeaveOut(t *testing.T) {
 	for name, change := range map[string]func(*features.FeatureReport){
-		"its node":     func(r *features.FeatureReport) { r.Spec.NodeName = "" },
-		"its Lease":    func(r *features.FeatureReport) { r.Spec.Liveness.Lease = nil },
 		"its versions": func(r *features.FeatureReport) { r.Spec.BinaryVersion, r.Spec.EmulationVersion = "", "" },
 		"its features": func(r *features.FeatureReport) { r.Spec.Features = nil },
 		"its identity": func(r *features.FeatureReport) { r.Spec.Username = "" },
@@ -176,12 +174,12 @@ func TestAReportMayLeaveOut(t *testing.T) {
 
 // TestAnUpdateIsValidatedLikeACreation tries the fields that may change.
 func TestAnUpdateIsValidatedLikeACreation(t *testing.T) {
-	changed := report(func(r *features.FeatureReport) {
+	changed := leased(func(r *features.FeatureReport) {
 		r.Spec.BinaryVersion, r.Spec.EmulationVersion = "new", "1.36.3"
 		r.Spec.Features[1].Name = "A"
 		r.Spec.Liveness.Lease.Name = "/"
 	})
-	check(t, ValidateFeatureReportUpdate(changed, report(nil)),
+	check(t, ValidateFeatureReportUpdate(changed, leased(nil)),
 		problem{"spec.binaryVersion", "v1.36.3"}, problem{"spec.emulationVersion", "1.36"},
 		problem{"spec.features[1].name", "Duplicate"}, problem{"spec.liveness.lease.name", "RFC 1123"})
 }

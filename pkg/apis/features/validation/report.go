@@ -20,10 +20,12 @@ import (
 	"fmt"
 
 	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/pkg/apis/features"
 )
 
@@ -37,7 +39,7 @@ func ValidateFeatureReport(report *features.FeatureReport) field.ErrorList {
 	if want := spec.Component + "." + spec.Instance; spec.Component != "" && spec.Instance != "" && report.Name != want {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), report.Name, fmt.Sprintf("must be <spec.component>.<spec.instance>, here %q", want)))
 	}
-	return append(errs, validateFeatureReportSpec(spec, fldPath)...)
+	return append(errs, validateFeatureReportSpec(report, fldPath)...)
 }
 
 // ValidateFeatureReportUpdate validates a change of a FeatureReport.
@@ -52,7 +54,7 @@ func ValidateFeatureReportUpdate(report, old *features.FeatureReport) field.Erro
 	} {
 		errs = append(errs, apimachineryvalidation.ValidateImmutableField(values[0], values[1], fldPath.Child(name))...)
 	}
-	return append(errs, validateFeatureReportSpec(&report.Spec, fldPath)...)
+	return append(errs, validateFeatureReportSpec(report, fldPath)...)
 }
 
 func validateInstance(instance string, fldPath *field.Path) field.ErrorList {
@@ -67,8 +69,9 @@ func validateInstance(instance string, fldPath *field.Path) field.ErrorList {
 }
 
 // validateFeatureReportSpec validates what may change.
-func validateFeatureReportSpec(spec *features.FeatureReportSpec, fldPath *field.Path) field.ErrorList {
+func validateFeatureReportSpec(report *features.FeatureReport, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	spec := &report.Spec
 	if spec.NodeName != "" {
 		for _, problem := range apimachineryvalidation.NameIsDNSSubdomain(spec.NodeName, false) {
 			errs = append(errs, field.Invalid(fldPath.Child("nodeName"), spec.NodeName, problem))
@@ -77,7 +80,8 @@ func validateFeatureReportSpec(spec *features.FeatureReportSpec, fldPath *field.
 	errs = append(errs, validateBinaryVersion(spec.BinaryVersion, fldPath.Child("binaryVersion"))...)
 	errs = append(errs, validateMinorVersion(spec.EmulationVersion, fldPath.Child("emulationVersion"))...)
 	errs = append(errs, validateReportedFeatures(spec.Features, fldPath.Child("features"))...)
-	return append(errs, validateLiveness(&spec.Liveness, fldPath.Child("liveness"))...)
+	errs = append(errs, validateNodeComponent(report, fldPath.Child("nodeName"))...)
+	return append(errs, validateLiveness(report, fldPath.Child("liveness", "lease"))...)
 }
 
 func validateReportedFeatures(reported []features.ReportedFeature, fldPath *field.Path) field.ErrorList {
@@ -101,17 +105,51 @@ func validateReportedFeatures(reported []features.ReportedFeature, fldPath *fiel
 	return errs
 }
 
-func validateLiveness(liveness *features.ReportLiveness, fldPath *field.Path) field.ErrorList {
-	if liveness.Lease == nil {
+// nodeComponents are Kubernetes' own components of which each node has one.
+var nodeComponents = sets.New("kubelet", "kube-proxy")
+
+// validateNodeComponent holds Kubernetes' own node components to their node:
+// what is expected of a node is looked up by that name.
+func validateNodeComponent(report *features.FeatureReport, fldPath *field.Path) field.ErrorList {
+	spec := &report.Spec
+	if report.Namespace != metav1.NamespaceSystem || !nodeComponents.Has(spec.Component) || spec.NodeName == spec.Instance {
 		return nil
 	}
-	var errs field.ErrorList
-	fldPath = fldPath.Child("lease")
-	for _, problem := range apimachineryvalidation.ValidateNamespaceName(liveness.Lease.Namespace, false) {
-		errs = append(errs, field.Invalid(fldPath.Child("namespace"), liveness.Lease.Namespace, problem))
+	return field.ErrorList{field.Invalid(fldPath, spec.NodeName, fmt.Sprintf("must be the same as spec.instance, %q: each node has one %s", spec.Instance, spec.Component))}
+}
+
+// validateLiveness lets a process name a Lease that is its own, or its Node. A
+// Lease of somebody else would make a process that is gone seem alive.
+func validateLiveness(report *features.FeatureReport, fldPath *field.Path) field.ErrorList {
+	lease, onNode := report.Spec.Liveness.Lease, report.Spec.NodeName != ""
+	switch {
+	case lease == nil && onNode:
+		return nil
+	case lease == nil:
+		return field.ErrorList{field.Required(fldPath, "or spec.nodeName: others have to see whether the process is alive")}
+	case onNode:
+		return field.ErrorList{field.Forbidden(fldPath, "may not be set together with spec.nodeName: a process on a node is alive while the node is Ready")}
 	}
-	for _, problem := range apimachineryvalidation.NameIsDNSSubdomain(liveness.Lease.Name, false) {
-		errs = append(errs, field.Invalid(fldPath.Child("name"), liveness.Lease.Name, problem))
+	var errs field.ErrorList
+	for _, problem := range apimachineryvalidation.ValidateNamespaceName(lease.Namespace, false) {
+		errs = append(errs, field.Invalid(fldPath.Child("namespace"), lease.Namespace, problem))
+	}
+	for _, problem := range apimachineryvalidation.NameIsDNSSubdomain(lease.Name, false) {
+		errs = append(errs, field.Invalid(fldPath.Child("name"), lease.Name, problem))
+	}
+	// kube-apiserver's is its identity Lease (pkg/controlplane/apiserver).
+	if len(errs) > 0 || (report.Namespace == metav1.NamespaceSystem && lease.Namespace == metav1.NamespaceSystem && report.Spec.Component == "kube-apiserver") {
+		return errs
+	}
+	want := report.Namespace
+	if want == metav1.NamespaceSystem {
+		want = v1alpha1.LeaseNamespace
+	}
+	if lease.Namespace != want {
+		errs = append(errs, field.Invalid(fldPath.Child("namespace"), lease.Namespace, fmt.Sprintf("must be %q for reports in namespace %q", want, report.Namespace)))
+	}
+	if lease.Name != report.Name {
+		errs = append(errs, field.Invalid(fldPath.Child("name"), lease.Name, fmt.Sprintf("must be the report's own name, %q", report.Name)))
 	}
 	return errs
 }

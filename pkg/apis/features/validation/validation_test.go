@@ -149,7 +149,6 @@ func report(change func(*features.FeatureReport)) *features.FeatureReport {
 		Spec: features.FeatureReportSpec{
 			Component: "kubelet", Instance: "node-1", NodeName: "node-1", BinaryVersion: "v1.36.3+feature.1", EmulationVersion: "1.36",
 			Features: []features.ReportedFeature{{Name: "A"}, {Name: "B", Stage: features.StageAlpha}},
-			Liveness: features.ReportLiveness{Lease: &features.LeaseReference{Namespace: "kube-feature-lease", Name: "kubelet.node-1"}},
 			Username: "system:node:node-1",
 		},
 	}
@@ -157,6 +156,18 @@ func report(change func(*features.FeatureReport)) *features.FeatureReport {
 		change(r)
 	}
 	return r
+}
+
+// leased is a report of a process with a Lease of its own.
+func leased(change func(*features.FeatureReport)) *features.FeatureReport {
+	return report(func(r *features.FeatureReport) {
+		r.Name = "kube-scheduler.host-1"
+		r.Spec.Component, r.Spec.Instance, r.Spec.NodeName, r.Spec.Username = "kube-scheduler", "host-1", "", "system:kube-scheduler"
+		r.Spec.Liveness.Lease = &features.LeaseReference{Namespace: "kube-feature-lease", Name: r.Name}
+		if change != nil {
+			change(r)
+		}
+	})
 }
 
 func TestValidateFeatureReport(t *testing.T) {
@@ -168,9 +179,13 @@ func TestValidateFeatureReport(t *testing.T) {
 		"a name that does not say who reports": {func(r *features.FeatureReport) { r.Name = "other" }, []problem{{"metadata.name", "kubelet.node-1"}}},
 		"no component and no instance": {func(r *features.FeatureReport) { r.Spec.Component, r.Spec.Instance = "", "" },
 			[]problem{{"spec.component", "Required"}, {"spec.instance", "Required"}}},
-		"an instance in capitals": {func(r *features.FeatureReport) { r.Spec.Instance = "Node"; r.Name = "kubelet.node" },
-			[]problem{{"spec.instance", "RFC 1123"}, {"metadata.name", "kubelet.Node"}}},
-		"a node that cannot be":      {func(r *features.FeatureReport) { r.Spec.NodeName = "a/b" }, []problem{{"spec.nodeName", "RFC 1123"}}},
+		"an instance in capitals": {func(r *features.FeatureReport) {
+			r.Spec.Instance, r.Spec.NodeName = "Node", "Node"
+			r.Name = "kubelet.node"
+		},
+			[]problem{{"spec.instance", "RFC 1123"}, {"metadata.name", "kubelet.Node"}, {"spec.nodeName", "RFC 1123"}}},
+		"a node that cannot be": {func(r *features.FeatureReport) { r.Spec.NodeName = "a/b" },
+			[]problem{{"spec.nodeName", "RFC 1123"}, {"spec.nodeName", "node-1"}}},
 		"a version that is none":     {func(r *features.FeatureReport) { r.Spec.BinaryVersion = "new" }, []problem{{"spec.binaryVersion", "v1.36.3"}}},
 		"a version that is too long": {func(r *features.FeatureReport) { r.Spec.BinaryVersion = "v1.36.3+" + strings.Repeat("a", 200) }, []problem{{"spec.binaryVersion", "128"}}},
 		"an emulated patch version":  {func(r *features.FeatureReport) { r.Spec.EmulationVersion = "1.36.3" }, []problem{{"spec.emulationVersion", "1.36"}}},
@@ -180,10 +195,6 @@ func TestValidateFeatureReport(t *testing.T) {
 		"more features than there are": {func(r *features.FeatureReport) {
 			r.Spec.Features = make([]features.ReportedFeature, MaxReportedFeatures+1)
 		}, []problem{{"spec.features", "1000"}}},
-		"a Lease that cannot be": {func(r *features.FeatureReport) {
-			r.Spec.Liveness.Lease = &features.LeaseReference{Namespace: "A", Name: "/"}
-		},
-			[]problem{{"spec.liveness.lease.namespace", "RFC 1123"}, {"spec.liveness.lease.name", "RFC 1123"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check(t, ValidateFeatureReport(report(tc.change)), tc.want...)
@@ -191,9 +202,63 @@ func TestValidateFeatureReport(t *testing.T) {
 	}
 }
 
+// TestHowAProcessIsSeenToBeAlive: a process may name a Lease that is its own, or
+// its Node, and nothing that would make it seem alive without it.
+func TestHowAProcessIsSeenToBeAlive(t *testing.T) {
+	lease := func(namespace, name string) func(*features.FeatureReport) {
+		return func(r *features.FeatureReport) {
+			r.Spec.Liveness.Lease = &features.LeaseReference{Namespace: namespace, Name: name}
+		}
+	}
+	server := func(change func(*features.FeatureReport)) *features.FeatureReport {
+		return leased(func(r *features.FeatureReport) {
+			r.Name, r.Spec.Component, r.Spec.Instance = "kube-apiserver.a", "kube-apiserver", "a"
+			change(r)
+		})
+	}
+	elsewhere := func(change func(*features.FeatureReport)) *features.FeatureReport {
+		return leased(func(r *features.FeatureReport) {
+			r.Namespace = "widgets"
+			change(r)
+		})
+	}
+	const namespace, name = "spec.liveness.lease.namespace", "spec.liveness.lease.name"
+	for title, tc := range map[string]struct {
+		report *features.FeatureReport
+		want   []problem
+	}{
+		"by a Lease named like the report": {report: leased(nil)},
+		"by its Node":                      {report: report(nil)},
+		"a server by its identity Lease":   {report: server(lease("kube-system", "apiserver-x"))},
+		"a server by a Lease of its own":   {report: server(lease("kube-feature-lease", "kube-apiserver.a"))},
+		"somewhere else by a Lease there":  {report: elsewhere(lease("widgets", "kube-scheduler.host-1"))},
+		"somewhere else a kubelet is free": {report: report(func(r *features.FeatureReport) { r.Namespace, r.Spec.NodeName = "widgets", "other" })},
+		"not at all":                       {leased(func(r *features.FeatureReport) { r.Spec.Liveness.Lease = nil }), []problem{{"spec.liveness.lease", "spec.nodeName"}}},
+		"not by both":                      {report(lease("kube-feature-lease", "kubelet.node-1")), []problem{{"spec.liveness.lease", "together"}}},
+		"not by a Lease that cannot be":    {leased(lease("A", "/")), []problem{{namespace, "RFC 1123"}, {name, "RFC 1123"}}},
+		"not by another process's Lease":   {leased(lease("kube-feature-lease", "kube-scheduler.b")), []problem{{name, "kube-scheduler.host-1"}}},
+		"not by a server's identity Lease": {leased(lease("kube-system", "apiserver-x")), []problem{{namespace, "kube-feature-lease"}, {name, "kube-scheduler.host-1"}}},
+		"not by a Lease in a third place":  {server(lease("default", "kube-apiserver.a")), []problem{{namespace, "kube-feature-lease"}}},
+		"elsewhere not by Kubernetes' own": {elsewhere(lease("kube-feature-lease", "kube-scheduler.host-1")), []problem{{namespace, "widgets"}}},
+		"elsewhere no server's": {elsewhere(func(r *features.FeatureReport) {
+			r.Name, r.Spec.Component = "kube-apiserver.host-1", "kube-apiserver"
+			lease("kube-system", "apiserver-x")(r)
+		}), []problem{{namespace, "widgets"}, {name, "kube-apiserver.host-1"}}},
+		"a kubelet not by a Lease":        {report(func(r *features.FeatureReport) { r.Spec.NodeName = ""; lease("kube-feature-lease", r.Name)(r) }), []problem{{"spec.nodeName", "node-1"}}},
+		"a kubelet not by another's Node": {report(func(r *features.FeatureReport) { r.Spec.NodeName = "node-2" }), []problem{{"spec.nodeName", "node-1"}}},
+		"nor a kube-proxy": {report(func(r *features.FeatureReport) {
+			r.Name, r.Spec.Component, r.Spec.NodeName = "kube-proxy.node-1", "kube-proxy", "node-2"
+		}), []problem{{"spec.nodeName", "node-1"}}},
+		"another agent is free on its node": {report: report(func(r *features.FeatureReport) { r.Name, r.Spec.Component, r.Spec.Instance = "agent.a", "agent", "a" })},
+	} {
+		t.Run(title, func(t *testing.T) { check(t, ValidateFeatureReport(tc.report), tc.want...) })
+	}
+	check(t, ValidateFeatureReportUpdate(leased(lease("kube-feature-lease", "kube-scheduler.b")), leased(nil)), problem{name, "kube-scheduler.host-1"})
+}
+
 func TestWhatAReportMayNotChange(t *testing.T) {
 	changed := report(func(r *features.FeatureReport) {
-		r.Spec.Component, r.Spec.Instance, r.Spec.NodeName, r.Spec.Username = "a", "b", "c", "d"
+		r.Spec.Component, r.Spec.Instance, r.Spec.NodeName, r.Spec.Username = "a", "b", "b", "d"
 	})
 	check(t, ValidateFeatureReportUpdate(changed, report(nil)),
 		problem{"spec.component", "immutable"}, problem{"spec.instance", "immutable"}, problem{"spec.nodeName", "immutable"}, problem{"spec.username", "immutable"})

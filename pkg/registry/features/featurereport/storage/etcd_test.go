@@ -148,7 +148,7 @@ func TestAReportThatMayNotBeMadeIsNotStored(t *testing.T) {
 		"by somebody":                {in(t, "jane"), report("kube-scheduler", "i", "", ""), "jane"},
 		"of another component":       {in(t, "manager"), report("kube-scheduler", "i", "", ""), "kube-scheduler"},
 		"of another node":            {node(t, "n1"), report("kubelet", "n2", "n2", ""), `node "n1"`},
-		"of a component on no node":  {node(t, "n1"), report("kubelet", "n1", "", ""), `node "n1"`},
+		"of a component on no node":  {node(t, "n1"), report("agent", "n1", "", ""), `node "n1"`},
 		"claiming another's account": {in(t, "jane"), report("kube-scheduler", "i", "", "scheduler"), "jane"},
 	} {
 		t.Run(name, func(t *testing.T) {

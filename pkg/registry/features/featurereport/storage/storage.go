@@ -26,6 +26,7 @@ import (
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -45,7 +46,8 @@ import (
 //
 //   - who creates a report needs the verb "report" on the virtual resource
 //     components/<spec.component>, as signers of certificates need "sign";
-//   - a node's identity may only write reports of its own node;
+//   - a node's identity may only write reports of its own node, and so may a
+//     service account whose token is bound to a node, as a DaemonSet's is;
 //   - the spec is changed by its creator alone;
 //   - deleting it, or changing its metadata, is for its creator and for those
 //     who may do so on the virtual subresource featurereports/any, which the
@@ -128,7 +130,7 @@ func (r *REST) deletable(validate rest.ValidateObjectFunc) rest.ValidateObjectFu
 		if err != nil {
 			return err
 		}
-		if requester.GetName() != report.Spec.Username {
+		if !createdBy(requester, report) {
 			if err := r.mayTouchAny(ctx, requester, "delete", report); err != nil {
 				return err
 			}
@@ -152,6 +154,9 @@ func (r *REST) mayCreate(ctx context.Context, report *features.FeatureReport) er
 	if node, isNode := r.nodes.NodeIdentity(requester); isNode && (report.Spec.NodeName != node || report.Spec.Instance != node) {
 		return forbidden(report, "node %q may only write reports whose spec.nodeName and spec.instance are its own name, not %q and %q", node, report.Spec.NodeName, report.Spec.Instance)
 	}
+	if node := boundNode(requester); report.Spec.NodeName != "" && node != "" && node != report.Spec.NodeName {
+		return forbidden(report, "the token of %q is bound to node %q, so it may not report for node %q", requester.GetName(), node, report.Spec.NodeName)
+	}
 	return r.authorize(ctx, report, authorizer.AttributesRecord{
 		User:            requester,
 		Verb:            "report",
@@ -170,11 +175,12 @@ func (r *REST) mayUpdate(ctx context.Context, report, old *features.FeatureRepor
 	if err != nil {
 		return err
 	}
-	if requester.GetName() == old.Spec.Username {
+	if createdBy(requester, old) {
 		return nil
 	}
 	if !equality.Semantic.DeepEqual(report.Spec, old.Spec) {
-		return forbidden(report, "only %q, who created the report, may change it; you are %q", old.Spec.Username, requester.GetName())
+		return forbidden(report, "only %q%s, who created the report, may change it; you are %q%s",
+			old.Spec.Username, onNode(old.Spec.NodeName), requester.GetName(), onNode(boundNode(requester)))
 	}
 	return r.mayTouchAny(ctx, requester, "update", report)
 }
@@ -204,6 +210,30 @@ func (r *REST) authorize(ctx context.Context, report *features.FeatureReport, at
 		refusal += ": " + err.Error()
 	}
 	return forbidden(report, "%s", refusal)
+}
+
+// createdBy is true for the identity that created a report. All processes of a
+// DaemonSet have one name, so a token that is bound to a node has to be bound
+// to the report's.
+func createdBy(requester user.Info, report *features.FeatureReport) bool {
+	node := boundNode(requester)
+	return requester.GetName() == report.Spec.Username && (node == "" || report.Spec.NodeName == "" || node == report.Spec.NodeName)
+}
+
+// boundNode is the node that a service account's token is bound to, empty for
+// other identities and for tokens that are not bound.
+func boundNode(requester user.Info) string {
+	if nodes := requester.GetExtra()[serviceaccount.NodeNameKey]; len(nodes) > 0 {
+		return nodes[0]
+	}
+	return ""
+}
+
+func onNode(node string) string {
+	if node == "" {
+		return ""
+	}
+	return fmt.Sprintf(" on node %q", node)
 }
 
 func requester(ctx context.Context, report *features.FeatureReport) (user.Info, error) {

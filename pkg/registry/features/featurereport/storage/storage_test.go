@@ -54,10 +54,14 @@ func as(t *testing.T, name string, groups ...string) context.Context {
 }
 
 func report(component, instance, node, username string) *features.FeatureReport {
-	return &features.FeatureReport{
+	r := &features.FeatureReport{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: component + "." + instance},
 		Spec:       features.FeatureReportSpec{Component: component, Instance: instance, NodeName: node, Username: username},
 	}
+	if node == "" {
+		r.Spec.Liveness.Lease = &features.LeaseReference{Namespace: "kube-feature-lease", Name: r.Name}
+	}
+	return r
 }
 
 func TestWhoMayWriteWhichReport(t *testing.T) {
@@ -66,9 +70,19 @@ func TestWhoMayWriteWhichReport(t *testing.T) {
 		authorizer: grants{
 			"scheduler report components/kube-scheduler",
 			"system:node:n1 report components/kubelet",
+			"system:serviceaccount:ns:proxy report components/kube-proxy",
 			"gc delete featurereports/any", "gc update featurereports/any",
 		},
 	}
+	// A DaemonSet's processes share an account; their tokens name the node.
+	bound := func(node string) context.Context {
+		return genericapirequest.WithUser(t.Context(), &user.DefaultInfo{
+			Name: "system:serviceaccount:ns:proxy", Extra: map[string][]string{"authentication.kubernetes.io/node-name": {node}},
+		})
+	}
+	proxy := report("kube-proxy", "n1", "n1", "system:serviceaccount:ns:proxy")
+	newProxy := proxy.DeepCopy()
+	newProxy.Spec.BinaryVersion = "v2"
 	mine := report("kube-scheduler", "i", "", "scheduler")
 	newSpec := mine.DeepCopy()
 	newSpec.Spec.BinaryVersion = "v2"
@@ -88,6 +102,12 @@ func TestWhoMayWriteWhichReport(t *testing.T) {
 		"of another node":                            {create(node(), report("kubelet", "n2", "n2", "")), `node "n1"`},
 		"of another instance on its node":            {create(node(), report("kubelet", "n2", "n1", "")), `node "n1"`},
 		"of no node":                                 {create(node(), report("kubelet", "n1", "", "")), `node "n1"`},
+		"a proxy reports":                            {create(bound("n1"), proxy), ""},
+		"a proxy of another node reports":            {create(bound("n2"), proxy), `bound to node "n2"`},
+		"a proxy changes its report":                 {r.mayUpdate(bound("n1"), newProxy, proxy), ""},
+		"a proxy of another node changes it":         {r.mayUpdate(bound("n2"), newProxy, proxy), `on node "n1"`},
+		"a proxy deletes its report":                 {r.deletable(nil)(bound("n1"), proxy), ""},
+		"a proxy of another node deletes it":         {r.deletable(nil)(bound("n2"), proxy), "featurereports/any"},
 		"nobody reports":                             {create(t.Context(), mine), "no user"},
 		"the creator changes what it said":           {r.mayUpdate(as(t, "scheduler"), newSpec, mine), ""},
 		"the garbage collector changes what it said": {r.mayUpdate(as(t, "gc"), newSpec, mine), `only "scheduler"`},

@@ -84,10 +84,13 @@ type Config struct {
 	BinaryVersion string
 	// ListAll reports every gate that the process knows: for servers.
 	ListAll bool
-	// Lease names a Lease that the process renews anyhow.
+	// Lease names a Lease that the process renews anyhow. It is not set together
+	// with NodeName.
 	Lease *v1alpha1.LeaseReference
 	// LeaseNamespace is where the reporter renews a small Lease of its own, for
-	// processes with neither NodeName nor Lease.
+	// processes with neither NodeName nor Lease; empty means Namespace. The
+	// server takes reports of kube-system with Leases in kube-feature-lease
+	// only.
 	LeaseNamespace string
 	// Source is the process's feature gate.
 	Source Source
@@ -131,6 +134,14 @@ func New(config Config) (*Reporter, error) {
 	if config.Source == nil || config.Features == nil || config.Kube == nil {
 		return nil, fmt.Errorf("reporter of %s.%s needs Source, Features and Kube", config.Component, config.Instance)
 	}
+	switch {
+	case config.NodeName != "" && config.Lease != nil:
+		return nil, fmt.Errorf("reporter of %s.%s needs NodeName or Lease, not both", config.Component, config.Instance)
+	case config.NodeName != "" || config.Lease != nil:
+		config.LeaseNamespace = ""
+	case config.LeaseNamespace == "":
+		config.LeaseNamespace = config.Namespace
+	}
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
@@ -143,7 +154,7 @@ func (r *Reporter) Started() <-chan struct{} { return r.started }
 // Run keeps the report until the context ends. It leaves the report in place;
 // Remove takes it away when the process ends in order.
 func (r *Reporter) Run(ctx context.Context) {
-	if r.config.LeaseNamespace != "" && r.config.Lease == nil && r.config.NodeName == "" {
+	if r.config.LeaseNamespace != "" {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -286,14 +297,10 @@ func (r *Reporter) observe() *v1alpha1.FeatureReportSpec {
 }
 
 func (r *Reporter) lease() *v1alpha1.LeaseReference {
-	switch {
-	case r.config.Lease != nil:
-		return r.config.Lease
-	case r.config.NodeName == "" && r.config.LeaseNamespace != "":
+	if r.config.LeaseNamespace != "" {
 		return &v1alpha1.LeaseReference{Namespace: r.config.LeaseNamespace, Name: r.name}
-	default:
-		return nil
 	}
+	return r.config.Lease
 }
 
 func jitter(most time.Duration) time.Duration {

@@ -27,6 +27,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -411,10 +413,30 @@ func TestALeaseOfItsOwn(t *testing.T) {
 	})
 }
 
+// TestLiveness: what is said of itself by a process with one way to be seen.
+func TestLiveness(t *testing.T) {
+	identity := &v1alpha1.LeaseReference{Namespace: "kube-system", Name: "apiserver-x"}
+	for name, tc := range map[string]struct {
+		change func(*Config)
+		want   *v1alpha1.LeaseReference
+	}{
+		"nothing said":          {nil, &v1alpha1.LeaseReference{Namespace: "ns", Name: "comp.i1"}},
+		"a place for its Lease": {func(c *Config) { c.LeaseNamespace = "leases" }, &v1alpha1.LeaseReference{Namespace: "leases", Name: "comp.i1"}},
+		"a Lease it has":        {func(c *Config) { c.Lease, c.LeaseNamespace = identity, "leases" }, identity},
+		"a Node":                {func(c *Config) { c.NodeName, c.LeaseNamespace = "n1", "leases" }, nil},
+	} {
+		if diff := cmp.Diff(tc.want, prepare(t, tc.change).reporter.observe().Liveness.Lease); diff != "" {
+			t.Errorf("%s: unexpected Lease (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestConfigIsChecked(t *testing.T) {
 	for name, config := range map[string]Config{
 		"without a namespace": {Component: "c", Instance: "i"},
 		"without clients":     {Namespace: "ns", Component: "c", Instance: "i"},
+		"on a node and with a Lease": {Namespace: "ns", Component: "c", Instance: "i", NodeName: "n", Lease: &v1alpha1.LeaseReference{},
+			Source: &source{}, Features: fake.NewClientset(), Kube: kubefake.NewClientset()},
 	} {
 		if _, err := New(config); err == nil {
 			t.Errorf("%s: no error", name)

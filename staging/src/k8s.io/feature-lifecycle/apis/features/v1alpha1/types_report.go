@@ -108,7 +108,10 @@ type ReportedFeature struct {
 // ReportLiveness says how others can tell that a process is alive. A process
 // without a Lease is alive while the Node named in spec.nodeName is Ready.
 type ReportLiveness struct {
-	// lease is the Lease that the process renews.
+	// lease is the Lease that the process renews: kube-apiserver's identity
+	// Lease, or one named like the report, in kube-feature-lease for reports in
+	// kube-system and in the report's namespace for others. It may not be set
+	// together with spec.nodeName; one of the two must be.
 	// +optional
 	Lease *LeaseReference `json:"lease,omitempty" protobuf:"bytes,1,opt,name=lease"`
 }
