@@ -34,8 +34,10 @@ const (
 	// reportingDelay is how long a process that has just appeared may take to
 	// report before anybody is told that it has not.
 	reportingDelay = time.Minute
-	// startingDelay is the same for a server, which reports before it serves.
-	startingDelay = 15 * time.Second
+	// startingDelay is the same for a server, which reports before it serves. It
+	// is as long as the identity of a server that is gone may seem alive: one
+	// that ends in order takes its report away first.
+	startingDelay = maxLeaseTimeout
 	// kubelet is the component that every Node is expected to run.
 	kubelet = "kubelet"
 )
@@ -107,12 +109,14 @@ func (c *Controller) liveServers(entries map[string]entry, now time.Time) []tran
 		byID[server.ID] = server
 	}
 	for _, key := range c.identities() {
-		if _, ok := byID[key.Name]; ok {
+		name := c.config.Component + "." + key.Name
+		_, listed := byID[key.Name]
+		if alive, _ := c.liveness.lease(key, now); !alive || listed {
+			c.liveness.arrived(name)
 			continue
 		}
-		if alive, _ := c.liveness.lease(key, now); alive {
-			byID[key.Name] = transition.Server{ID: key.Name, Starting: now.Before(c.liveness.firstSeen(key).Add(startingDelay))}
-		}
+		since := c.liveness.missing(name, now)
+		byID[key.Name] = transition.Server{ID: key.Name, Starting: now.Before(since.Add(startingDelay))}
 	}
 	servers := make([]transition.Server, 0, len(byID))
 	for _, server := range byID {

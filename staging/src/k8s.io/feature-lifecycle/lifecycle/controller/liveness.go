@@ -45,7 +45,6 @@ type liveness struct {
 type observedLease struct {
 	renewed time.Time
 	seen    time.Time
-	first   time.Time
 	timeout time.Duration
 }
 
@@ -69,7 +68,7 @@ func (l *liveness) observe(lease *coordinationv1.Lease, now time.Time) {
 	old := l.leases[key]
 	switch {
 	case old == nil:
-		l.leases[key] = &observedLease{renewed: renewed, seen: now, first: now, timeout: timeout}
+		l.leases[key] = &observedLease{renewed: renewed, seen: now, timeout: timeout}
 	case !old.renewed.Equal(renewed):
 		old.renewed, old.seen, old.timeout = renewed, now, timeout
 	default:
@@ -99,16 +98,6 @@ func (l *liveness) lease(key types.NamespacedName, now time.Time) (alive bool, s
 	return false, l.noticed(lostLease(key), now)
 }
 
-// firstSeen is when a Lease was first read by this process.
-func (l *liveness) firstSeen(key types.NamespacedName) time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if seen := l.leases[key]; seen != nil {
-		return seen.first
-	}
-	return time.Time{}
-}
-
 // node says whether the processes of a node are alive, and if not, since when
 // this process knows.
 func (l *liveness) node(node *corev1.Node, now time.Time) (alive bool, since time.Time) {
@@ -128,7 +117,7 @@ func (l *liveness) missing(report string, now time.Time) time.Time {
 	return l.noticed(missingReport(report), now)
 }
 
-// arrived forgets that a report was missing.
+// arrived forgets that a report was missing: it came, or is awaited no more.
 func (l *liveness) arrived(report string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

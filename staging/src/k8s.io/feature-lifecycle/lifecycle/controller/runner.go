@@ -76,6 +76,9 @@ func (r *runner) start(ctx context.Context, feature, transitionID string, t task
 	r.mu.Lock()
 	if old := r.attempts[feature]; old != nil {
 		old.cancel()
+		if old.attempt.TransitionID == transitionID && old.attempt.Task == t.Name {
+			current.attempt.Previous = old.attempt.Outcome
+		}
 	}
 	r.attempts[feature] = current
 	r.mu.Unlock()

@@ -94,6 +94,7 @@ func (c *Controller) leaseChanged(object any, gone bool) {
 	wasAlive, _ := c.liveness.lease(key, now)
 	if gone {
 		c.liveness.forget(key, now)
+		c.liveness.arrived(c.config.Component + "." + key.Name)
 		c.processes.forget(key.String())
 	} else {
 		c.liveness.observe(lease, now)

@@ -236,9 +236,13 @@ type tally struct {
 
 	mu       sync.Mutex
 	progress Progress
+	// refused counts objects that the server does not let be changed so.
+	// examples are the first of them in the order of their names, as
+	// <name>: <cause>, so that the message is the same each time.
 	refused  int
-	// examples are refusals as <name>: <cause>.
 	examples []string
+	// failure is the first error that is no refusal: the server's trouble.
+	failure error
 }
 
 func (t *tally) add() {
@@ -255,28 +259,41 @@ func (t *tally) found() int64 {
 
 func (t *tally) cleared(object *unstructured.Unstructured, err error) {
 	t.mu.Lock()
-	if err == nil {
+	switch {
+	case err == nil:
 		t.progress.Done++
-	} else {
+	case refuses(err):
 		t.refused++
-		if len(t.examples) < maxExamples {
-			t.examples = append(t.examples, objectName(object)+": "+err.Error())
-		}
+		t.examples = append(t.examples, objectName(object)+": "+err.Error())
+		slices.Sort(t.examples)
+		t.examples = t.examples[:min(len(t.examples), maxExamples)]
+	case t.failure == nil:
+		t.failure = fmt.Errorf("clearing %s: %w", objectName(object), err)
 	}
 	progress := t.progress
 	t.mu.Unlock()
 	t.report(progress)
 }
 
-// blocked returns an error that names the objects that refused, if any did.
+// refuses is true when somebody has to act before an object can be changed:
+// permissions, validation or a webhook forbid it. Anything else, such as a
+// server that is busy or gone, passes by itself.
+func refuses(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}
+
+// blocked returns why a pass was not enough, nil when it was: an error that
+// names the objects that refused, or the server's trouble.
 func (t *tally) blocked(c clearField) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.refused == 0 {
+	switch {
+	case t.failure != nil:
+		return t.failure
+	case t.refused > 0:
+		return &BlockedError{Message: fmt.Sprintf("%d objects of %s refuse to have %s removed: %s",
+			t.refused, c.resource.GroupResource(), c.path, strings.Join(t.examples, "; "))}
+	default:
 		return nil
 	}
-	// Workers finish in any order; a stable message is written once.
-	slices.Sort(t.examples)
-	return &BlockedError{Message: fmt.Sprintf("%d objects of %s refuse to have %s removed: %s",
-		t.refused, c.resource.GroupResource(), c.path, strings.Join(t.examples, "; "))}
 }

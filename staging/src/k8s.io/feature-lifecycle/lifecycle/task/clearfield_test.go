@@ -182,6 +182,60 @@ func TestClearFieldNamesWhatRefuses(t *testing.T) {
 	}
 }
 
+// TestClearFieldNamesTheSameEachTime: which of many refusals come first differs
+// from attempt to attempt.
+func TestClearFieldNamesTheSameEachTime(t *testing.T) {
+	var objects []*unstructured.Unstructured
+	for i := range 40 {
+		objects = append(objects, widget(fmt.Sprintf("w%02d", i), "x"))
+	}
+	s := serve(objects...)
+	s.PrependReactor("patch", "widgets", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(widgets.GroupResource(), a.(clienttesting.PatchAction).GetName(), errors.New("no"))
+	})
+	for range 20 {
+		err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore)
+		var blocked *BlockedError
+		if !errors.As(err, &blocked) {
+			t.Fatalf("got %v, want it blocked", err)
+		}
+		for i := range 7 {
+			name := fmt.Sprintf("ns/w%02d", i)
+			if want := i < maxExamples; strings.Contains(blocked.Message, name) != want {
+				t.Fatalf("%s is named: %t, want %t: %s", name, !want, want, blocked.Message)
+			}
+		}
+	}
+}
+
+// TestWhatIsARefusal: what passes by itself is tried again soon, what somebody
+// has to end is tried again rarely.
+func TestWhatIsARefusal(t *testing.T) {
+	resource := widgets.GroupResource()
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"a webhook says no":           {apierrors.NewForbidden(resource, "a", errors.New("no")), true},
+		"the object is not valid":     {apierrors.NewInvalid(schema.GroupKind{}, "a", nil), true},
+		"the patch does not fit":      {apierrors.NewBadRequest("no"), true},
+		"a webhook cannot be reached": {apierrors.NewInternalError(errors.New("failed calling webhook")), false},
+		"the server is busy":          {apierrors.NewTooManyRequests("busy", 1), false},
+		"the server is gone":          {errors.New("connection refused"), false},
+		"somebody keeps writing":      {apierrors.NewConflict(resource, "a", errors.New("changed")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(widget("a", "x"))
+			s.PrependReactor("patch", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
+			err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore)
+			var blocked *BlockedError
+			if err == nil || errors.As(err, &blocked) != tc.want || !strings.Contains(err.Error(), "ns/a") {
+				t.Errorf("got %v (%T), want blocked: %t", err, err, tc.want)
+			}
+		})
+	}
+}
+
 func TestClearFieldGivesUpOnAFieldThatComesBack(t *testing.T) {
 	s := serve(widget("a", "x"))
 	s.PrependReactor("patch", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {

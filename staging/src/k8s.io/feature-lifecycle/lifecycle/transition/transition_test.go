@@ -395,11 +395,3 @@ func TestAFeatureThatNobodyKnowsIsKeptForThreeMinors(t *testing.T) {
 		}
 	}
 }
-
-func TestBackoffDoublesUpToItsLimit(t *testing.T) {
-	for attempts, want := range map[int32]time.Duration{0: time.Second, 1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 1000: time.Minute} {
-		if got := settings.backoff(attempts); got != want {
-			t.Errorf("after %d attempts: %s, want %s", attempts, got, want)
-		}
-	}
-}

@@ -114,6 +114,9 @@ type Attempt struct {
 	TransitionID, Task string
 	// Outcome is empty while the attempt runs.
 	Outcome Outcome
+	// Previous is how the attempt before this one at the same task of the same
+	// transition ended, empty for the first.
+	Previous Outcome
 	// Done and Total count objects as far as the attempt got.
 	Done, Total int64
 	// Message says what the attempt is doing, or why it did not finish.
@@ -139,9 +142,13 @@ type Settings struct {
 	uses.Settings
 	// Settle is how long no user may contradict before waiting for uses ends.
 	Settle time.Duration
-	// MinBackoff and MaxBackoff bound the pause between two attempts at a
-	// task; it doubles with each.
+	// MinBackoff and MaxBackoff bound the pause between two attempts at a task
+	// that failed; it doubles with each. MaxBackoff is less than the minute
+	// within which everything goes on after a fault (L2).
 	MinBackoff, MaxBackoff time.Duration
+	// MaxBlockedBackoff is the longest pause of a task that waits for somebody
+	// to act. That may take days, and an attempt reads whole collections.
+	MaxBlockedBackoff time.Duration
 	// KeepUnknownMinors is for how many minor versions a Feature is kept that
 	// no live process knows.
 	KeepUnknownMinors int
@@ -153,17 +160,23 @@ func DefaultSettings() Settings {
 		Settings:          uses.Settings{Grace: 5 * time.Minute, ReportPeriod: 70 * time.Second},
 		Settle:            10 * time.Second,
 		MinBackoff:        time.Second,
-		MaxBackoff:        time.Minute,
+		MaxBackoff:        30 * time.Second,
+		MaxBlockedBackoff: 10 * time.Minute,
 		KeepUnknownMinors: 3,
 	}
 }
 
-// backoff is the pause after so many attempts.
-func (s Settings) backoff(attempts int32) time.Duration {
+// backoff is the pause after so many attempts, of which the last ended with the
+// outcome.
+func (s Settings) backoff(attempts int32, outcome Outcome) time.Duration {
+	most := s.MaxBackoff
+	if outcome == Blocked {
+		most = s.MaxBlockedBackoff
+	}
 	pause := s.MinBackoff
 	for range min(attempts, 30) - 1 {
-		if pause *= 2; pause >= s.MaxBackoff {
-			return s.MaxBackoff
+		if pause *= 2; pause >= most {
+			return most
 		}
 	}
 	return pause

@@ -33,10 +33,9 @@ func (s *step) work() {
 	}
 	if s.wait = s.heldUp(); s.wait != nil {
 		s.Hold = true
-		// Nobody watches for contradictions meanwhile.
-		if s.Status.Tasks[0].Name == v1alpha1.TaskWaitForUses {
-			s.Status.Tasks[0].LastAttemptTime = nil
-		}
+		// Nobody watches for contradictions meanwhile, and a task that was held
+		// is attempted at once when it goes on: pausing and resuming asks for it.
+		s.Status.Tasks[0].LastAttemptTime = nil
 		return
 	}
 	task := &s.Status.Tasks[0]
@@ -137,11 +136,17 @@ func (s *step) attempt(task *v1alpha1.FeatureTask) {
 	if current != nil && (s.Status.Transition == nil || current.TransitionID != s.Status.Transition.ID || current.Task != task.Name) {
 		current = nil
 	}
+	var outcome Outcome
 	if current != nil {
-		task.Done, task.Total = current.Done, current.Total
-		switch current.Outcome {
+		// An attempt that follows one that did not finish says nothing until it
+		// has ended: what people read, and what is stored, would flap.
+		quiet := current.Outcome == "" && current.Previous != ""
+		if !quiet {
+			task.Done, task.Total = current.Done, current.Total
+		}
+		switch outcome = current.Outcome; outcome {
 		case "":
-			if current.Message != "" {
+			if !quiet && current.Message != "" {
 				task.Message = current.Message
 			}
 			return
@@ -156,7 +161,7 @@ func (s *step) attempt(task *v1alpha1.FeatureTask) {
 		}
 	}
 	if task.LastAttemptTime != nil && !task.LastAttemptTime.After(s.now) {
-		if due := task.LastAttemptTime.Add(s.settings.backoff(task.Attempts)); s.now.Before(due) {
+		if due := task.LastAttemptTime.Add(s.settings.backoff(task.Attempts, outcome)); s.now.Before(due) {
 			s.lookAgainAt(due)
 			return
 		}
@@ -167,10 +172,17 @@ func (s *step) attempt(task *v1alpha1.FeatureTask) {
 	s.Start = task.Name
 }
 
-// blocked is true while the last attempt at the first task did not finish.
+// blocked is true from when an attempt at the first task did not finish until
+// one has.
 func (s *step) blocked() bool {
 	a := s.view.Attempt
-	return a != nil && len(s.Status.Tasks) > 0 && a.Task == s.Status.Tasks[0].Name &&
-		s.Status.Transition != nil && a.TransitionID == s.Status.Transition.ID &&
-		(a.Outcome == Blocked || a.Outcome == Failed)
+	if a == nil || len(s.Status.Tasks) == 0 || a.Task != s.Status.Tasks[0].Name ||
+		s.Status.Transition == nil || a.TransitionID != s.Status.Transition.ID {
+		return false
+	}
+	outcome := a.Outcome
+	if outcome == "" {
+		outcome = a.Previous
+	}
+	return outcome == Blocked || outcome == Failed
 }
