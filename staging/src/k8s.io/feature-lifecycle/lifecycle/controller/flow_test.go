@@ -1,0 +1,402 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/featuregate"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+)
+
+// leftovers are what tasks of a test find and remove. They record what was done.
+type leftovers struct {
+	mu   sync.Mutex
+	left map[string]int
+	// ran are the tasks that ran to their end, held those that were stopped.
+	ran, held []string
+	// refuse is why a task cannot go on, by its name.
+	refuse map[string]error
+	// slow tasks work until they are stopped.
+	slow bool
+}
+
+func (l *leftovers) task(name string) task.Task {
+	return task.Task{
+		Name: name,
+		Find: func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.left[name] == 0 {
+				return nil, nil
+			}
+			return []v1alpha1.ResourceLeftovers{{Resource: "widgets", Count: int64(l.left[name])}}, nil
+		},
+		Run: func(ctx context.Context, _ task.Clients, report func(task.Progress)) error {
+			report(task.Progress{Total: 1})
+			if l.slow {
+				<-ctx.Done()
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.held = append(l.held, name)
+				return ctx.Err()
+			}
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.ran = append(l.ran, name)
+			if err := l.refuse[name]; err != nil {
+				return err
+			}
+			l.left[name] = 0
+			return nil
+		},
+	}
+}
+
+// declare makes a feature with tasks for each direction.
+func (l *leftovers) declare(name string) lifecycle.Feature {
+	return lifecycle.Feature{
+		Name:      featuregate.Feature(name),
+		OnEnable:  lifecycle.Tasks{l.task("Install")},
+		OnDisable: lifecycle.Tasks{l.task("ClearA"), l.task("ClearB")},
+	}
+}
+
+func newLeftovers() *leftovers {
+	return &leftovers{left: map[string]int{"ClearA": 1, "ClearB": 1}, refuse: map[string]error{}}
+}
+
+// did returns what ran, and forgets it.
+func (l *leftovers) did() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ran := l.ran
+	l.ran = nil
+	return ran
+}
+
+func gate(name string, enabled bool) v1alpha1.ReportedFeature {
+	return v1alpha1.ReportedFeature{Name: name, Enabled: enabled, Explicit: enabled, Stage: v1alpha1.StageBeta}
+}
+
+func asked(f v1alpha1.ReportedFeature) v1alpha1.ReportedFeature {
+	f.Asked = true
+	return f
+}
+
+// TestL3 announces as many features as Kubernetes has, once.
+func TestL3AnnouncingWritesEachFeatureOnceAndARestartNothing(t *testing.T) {
+	const features = 240
+	inWorld(t, func(w *world) {
+		var gates []v1alpha1.ReportedFeature
+		for i := range features {
+			gates = append(gates, gate(fmt.Sprintf("Gate%d", i), false))
+		}
+		w.report("server", "s1", gates...)
+		s1 := w.serve("s1")
+		last := fmt.Sprintf("Gate%d", features-1)
+		w.until(time.Minute, "announced", func() bool { return w.state(last) == v1alpha1.StateOff })
+		w.pass(time.Minute)
+		creates := 0
+		for _, write := range w.writes {
+			if strings.Contains(write, " create ") {
+				creates++
+			}
+		}
+		if n := w.written(); creates != features || n != 2*features {
+			t.Errorf("%d creates, %d writes; want %d creates and as many states", creates, n, features)
+		}
+		w.stop(s1)
+		w.pass(time.Second)
+		w.serve("s1")
+		w.pass(10 * time.Minute)
+		if n := w.written(); n != 0 {
+			t.Errorf("a restart makes %d writes", n)
+		}
+	})
+}
+
+// TestAnOrderlyRestartOfOneOfTwoServersWritesNothing: a server that ends takes
+// its report away, while its identity seems alive for a while.
+func TestAnOrderlyRestartOfOneOfTwoServersWritesNothing(t *testing.T) {
+	for name, down := range map[string]time.Duration{"briefly": time.Second, "for longer than its identity": 3 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				for _, id := range []string{"s1", "s2"} {
+					w.report("server", id, gate("A", false), gate("B", true))
+				}
+				w.serve("s1")
+				s2 := w.serve("s2")
+				w.pass(2 * time.Minute)
+				if a, b := w.state("A"), w.state("B"); a != v1alpha1.StateOff || b != v1alpha1.StateOn {
+					t.Fatalf("A is %q, B is %q", a, b)
+				}
+				w.written()
+				w.shutDown(s2)
+				w.pass(down)
+				// A server renews its identity before it reports.
+				w.serve("s2")
+				w.pass(5 * time.Second)
+				w.report("server", "s2", gate("A", false), gate("B", true))
+				w.pass(5 * time.Minute)
+				if n := len(w.writes); n != 0 {
+					t.Errorf("%d writes:\n%s", n, strings.Join(w.writes, "\n"))
+				}
+			})
+		})
+	}
+}
+
+// TestAServerThatNeverReportsIsNamed: it is live and nobody knows what it
+// configures.
+func TestAServerThatNeverReportsIsNamed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.report("server", "s1", gate("A", false))
+		w.serve("s1")
+		w.pass(time.Minute)
+		w.serve("s2")
+		w.pass(startingDelay - 2*time.Second)
+		if c := w.condition("A", v1alpha1.ConditionConsistent); c.Status != metav1.ConditionTrue {
+			t.Errorf("a server that starts is complained of: %+v", c)
+		}
+		w.pass(15 * time.Second)
+		if c := w.condition("A", v1alpha1.ConditionConsistent); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "s2") {
+			t.Errorf("the silent server is not named: %+v", c)
+		}
+		w.report("server", "s2", gate("A", false))
+		w.pass(10 * time.Second)
+		if c := w.condition("A", v1alpha1.ConditionConsistent); c.Status != metav1.ConditionTrue {
+			t.Errorf("it has reported: %+v", c)
+		}
+	})
+}
+
+// turnedOff is a world of two servers in which A was on and has just been
+// configured to be off.
+func turnedOff(w *world, before func(s1, s2 *serverProcess)) {
+	w.t.Helper()
+	for _, id := range []string{"s1", "s2"} {
+		w.report("server", id, gate("A", true))
+	}
+	w.report("comp", "u1", asked(gate("A", true)))
+	s1, s2 := w.serve("s1"), w.serve("s2")
+	w.until(time.Minute, "on", func() bool { return w.state("A") == v1alpha1.StateOn })
+	w.pass(time.Minute)
+	w.written()
+	if before != nil {
+		before(s1, s2)
+	}
+	for _, id := range []string{"s1", "s2"} {
+		w.report("server", id, gate("A", false))
+	}
+	w.report("comp", "u1", asked(gate("A", false)))
+}
+
+// TestS3ACrashAtAnyWriteConverges crashes the server that leads the feature at
+// each of its writes in turn, once before and once after the write arrived. The
+// other takes over within a minute of noticing, and no task is skipped.
+func TestS3ACrashAtAnyWriteConverges(t *testing.T) {
+	for _, lost := range []bool{true, false} {
+		for at := 1; ; at++ {
+			crashed := false
+			l := newLeftovers()
+			inWorld(t, func(w *world) {
+				var leading *serverProcess
+				turnedOff(w, func(s1, s2 *serverProcess) {
+					leading = s1
+					if s2.controller.leads("A", s2.controller.liveServers(s2.controller.reports.of("A"), time.Now())) {
+						leading = s2
+					}
+					w.mu.Lock()
+					leading.crashAt, leading.lost = leading.wrote+at, lost
+					w.mu.Unlock()
+				})
+				name := fmt.Sprintf("crash at write %d, lost %t", at, lost)
+				took := w.until(maxLeaseTimeout+time.Minute, name, func() bool {
+					return w.state("A") == v1alpha1.StateOff && w.condition("A", v1alpha1.ConditionClean).Reason == v1alpha1.ReasonNothingLeft
+				})
+				w.pass(10 * time.Second)
+				w.mu.Lock()
+				crashed = leading.crashed
+				w.mu.Unlock()
+				// A task may run again, since nobody knows how it ended.
+				ran := slices.Compact(l.did())
+				if diff := cmp.Diff([]string{"ClearA", "ClearB"}, ran); diff != "" {
+					t.Errorf("%s: after %s unexpected tasks (-want +got):\n%s", name, took, diff)
+				}
+			}, l.declare("A"))
+			if !crashed {
+				if at < 5 {
+					t.Errorf("the transition took %d writes only", at-1)
+				}
+				break
+			}
+		}
+	}
+}
+
+// TestTwoServersThatBothLeadDoNoHarm: two processes with one identity, as after a
+// pause of the machine. Every write carries what was read.
+func TestTwoServersThatBothLeadDoNoHarm(t *testing.T) {
+	l := newLeftovers()
+	inWorld(t, func(w *world) {
+		w.report("server", "s1", gate("A", true))
+		w.serve("s1")
+		w.servers["twin"] = w.servers["s1"]
+		w.servers["twin"].id = "twin"
+		w.serve("s1")
+		w.until(time.Minute, "on", func() bool { return w.state("A") == v1alpha1.StateOn })
+		w.report("server", "s1", gate("A", false))
+		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+		// Both may have run each, but the second began after the first was done.
+		ran := l.did()
+		if a, b := slices.Index(ran, "ClearA"), slices.Index(ran, "ClearB"); a < 0 || b < a {
+			t.Errorf("ran %v", ran)
+		}
+		w.pass(time.Minute)
+		w.written()
+		w.pass(time.Hour)
+		if n := len(w.writes); n != 0 {
+			t.Errorf("at rest they write:\n%s", strings.Join(w.writes, "\n"))
+		}
+	}, l.declare("A"))
+}
+
+// TestDisagreementStopsARunningTask: a server with the feature on may write again
+// what a task has just removed.
+func TestDisagreementStopsARunningTask(t *testing.T) {
+	l := newLeftovers()
+	l.slow = true
+	inWorld(t, func(w *world) {
+		turnedOff(w, nil)
+		w.until(time.Minute, "a task runs", func() bool {
+			f := w.stored("A")
+			return len(f.Status.Tasks) == 2 && f.Status.Tasks[0].Attempts > 0
+		})
+		w.report("server", "s1", gate("A", true))
+		w.pass(5 * time.Second)
+		l.mu.Lock()
+		held := slices.Clone(l.held)
+		l.slow = false
+		l.mu.Unlock()
+		if diff := cmp.Diff([]string{"ClearA"}, held); diff != "" {
+			t.Errorf("unexpected tasks were stopped (-want +got):\n%s", diff)
+		}
+		if c := w.condition("A", v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonWaitingForAgreement {
+			t.Errorf("it says %+v", c)
+		}
+		w.report("server", "s1", gate("A", false))
+		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+		if diff := cmp.Diff([]string{"ClearA", "ClearB"}, l.did()); diff != "" {
+			t.Errorf("unexpected tasks (-want +got):\n%s", diff)
+		}
+	}, l.declare("A"))
+}
+
+// TestATaskMayBeBlockedForDays without cost, and goes on when it can.
+func TestATaskMayBeBlockedForDays(t *testing.T) {
+	l := newLeftovers()
+	l.refuse["ClearA"] = &task.BlockedError{Message: "one widget refuses"}
+	inWorld(t, func(w *world) {
+		turnedOff(w, nil)
+		w.pass(time.Hour)
+		if c := w.condition("A", v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonBlocked || !strings.Contains(c.Message, "one widget refuses") {
+			t.Errorf("it says %+v", c)
+		}
+		w.written()
+		w.pass(3 * time.Hour)
+		if n := w.written(); n < 3*5 || n > 3*6 {
+			t.Errorf("%d writes in three hours, want one for each attempt", n)
+		}
+		l.mu.Lock()
+		delete(l.refuse, "ClearA")
+		l.mu.Unlock()
+		w.until(11*time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+	}, l.declare("A"))
+}
+
+// TestLeftoversAreCountedAndCleanedOnRequest: an adopted feature that is off has
+// left something behind.
+func TestLeftoversAreCountedAndCleanedOnRequest(t *testing.T) {
+	l := newLeftovers()
+	inWorld(t, func(w *world) {
+		w.report("server", "s1", gate("A", false))
+		s1 := w.serve("s1")
+		w.until(time.Minute, "leftovers", func() bool {
+			return w.state("A") == v1alpha1.StateOff && w.condition("A", v1alpha1.ConditionClean).Reason == v1alpha1.ReasonLeftovers
+		})
+		if ran := l.did(); len(ran) != 0 {
+			t.Errorf("%v ran without being asked for", ran)
+		}
+		if _, err := s1.controller.Clean(t.Context(), w.stored("A")); err != nil {
+			t.Fatal(err)
+		}
+		if state := w.state("A"); state != v1alpha1.StateTurningOff {
+			t.Fatalf("the state is %s", state)
+		}
+		w.until(time.Minute, "clean", func() bool {
+			return w.state("A") == v1alpha1.StateOff && w.condition("A", v1alpha1.ConditionClean).Reason == v1alpha1.ReasonNothingLeft
+		})
+		if diff := cmp.Diff([]string{"ClearA", "ClearB"}, l.did()); diff != "" {
+			t.Errorf("unexpected tasks (-want +got):\n%s", diff)
+		}
+		// Somebody writes the field although the gate is off: it is found.
+		l.mu.Lock()
+		l.left["ClearB"] = 3
+		l.mu.Unlock()
+		w.until(findPeriod+time.Minute, "found", func() bool { return w.condition("A", v1alpha1.ConditionClean).Reason == v1alpha1.ReasonLeftovers })
+	}, l.declare("A"))
+}
+
+// TestASettlePeriodCountsWhatWasWatched: the user contradicts while no server
+// looks.
+func TestASettlePeriodCountsWhatWasWatched(t *testing.T) {
+	l := newLeftovers()
+	inWorld(t, func(w *world) {
+		turnedOff(w, nil)
+		w.until(time.Minute, "settling", func() bool { return w.state("A") == v1alpha1.StateTurningOff })
+		w.pass(time.Second)
+		for _, s := range []*serverProcess{w.servers["s1"], w.servers["s2"]} {
+			w.stop(s)
+		}
+		w.pass(time.Hour)
+		begun := time.Now()
+		w.serve("s1")
+		w.serve("s2")
+		synctest.Wait()
+		w.until(2*time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+		if took := time.Since(begun); took < w.servers["s1"].controller.config.Settings.Settle {
+			t.Errorf("off %s after somebody looked again", took)
+		}
+	}, l.declare("A"))
+}

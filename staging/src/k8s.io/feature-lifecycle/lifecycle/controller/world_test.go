@@ -1,0 +1,421 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/utils/ptr"
+)
+
+var (
+	featuresResource = v1alpha1.SchemeGroupVersion.WithResource("features")
+	reportsResource  = v1alpha1.SchemeGroupVersion.WithResource("featurereports")
+	leasesResource   = coordinationv1.SchemeGroupVersion.WithResource("leases")
+)
+
+// world is a cluster in a synctest bubble: servers that run the server flow
+// against one API, which refuses old resourceVersions as the real one does,
+// holds S1 and S3 over every write, and may lose a server at any of them.
+type world struct {
+	t        *testing.T
+	features []lifecycle.Feature
+	tracker  clienttesting.ObjectTracker
+	kube     *kubefake.Clientset
+
+	// mu guards what follows and orders writes.
+	mu      sync.Mutex
+	version int
+	servers map[string]*serverProcess
+	// writes are all writes of Features, as "s1 Turning A: TurningOff/ClearA".
+	writes []string
+	// watched are the channels that fake watches of Features and reports fill;
+	// one that is full panics.
+	watched []<-chan watch.Event
+}
+
+// serverProcess is one server. A crashed one neither reads nor writes.
+type serverProcess struct {
+	id         string
+	controller *Controller
+	cancel     context.CancelFunc
+	done       chan struct{}
+	crashed    bool
+	// crashAt is the write at which it crashes, 0 for none; lost is true when
+	// that write does not arrive.
+	crashAt, wrote int
+	lost           bool
+}
+
+func newWorld(t *testing.T, features ...lifecycle.Feature) *world {
+	scheme := apiruntime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return &world{
+		t: t, features: features, kube: kubefake.NewClientset(), servers: map[string]*serverProcess{},
+		tracker: clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder()),
+	}
+}
+
+// inWorld runs a test in a world of its own.
+func inWorld(t *testing.T, test func(w *world), features ...lifecycle.Feature) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, features...)
+		defer w.end()
+		test(w)
+	})
+}
+
+func (w *world) end() {
+	for _, s := range w.servers {
+		w.stop(s)
+	}
+}
+
+// pass lets time go by and everything settle.
+func (w *world) pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// until waits for a condition, looking every 100 ms, and returns how long that
+// took.
+func (w *world) until(most time.Duration, what string, condition func() bool) time.Duration {
+	w.t.Helper()
+	begun := time.Now()
+	for synctest.Wait(); !condition(); w.pass(100 * time.Millisecond) {
+		if time.Since(begun) > most {
+			w.t.Fatalf("not within %s: %s\nwrites:\n%s", most, what, strings.Join(w.writes, "\n"))
+		}
+	}
+	return time.Since(begun)
+}
+
+// api is the API as one server reaches it.
+func (w *world) api(s *serverProcess) *fake.Clientset {
+	client := &fake.Clientset{}
+	client.AddReactor("*", "*", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.react(s, action)
+	})
+	client.AddWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if s.crashed {
+			return true, nil, errors.New("connection refused")
+		}
+		inner, err := w.watch(action)
+		return true, inner, err
+	})
+	return client
+}
+
+// watch begins with what there is: a fake list has no version to watch from.
+func (w *world) watch(action clienttesting.Action) (watch.Interface, error) {
+	resource, namespace := action.GetResource(), action.GetNamespace()
+	kind := map[string]string{"features": "Feature", "featurereports": "FeatureReport"}[resource.Resource]
+	list, err := w.tracker.List(resource, v1alpha1.SchemeGroupVersion.WithKind(kind), namespace)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, err
+	}
+	inner, err := w.tracker.Watch(resource, namespace)
+	if err != nil {
+		return nil, err
+	}
+	w.watched = append(w.watched, inner.ResultChan())
+	events := make(chan watch.Event)
+	proxy := watch.NewProxyWatcher(events)
+	var pending []watch.Event
+	for _, object := range objects {
+		pending = append(pending, watch.Event{Type: watch.Modified, Object: object})
+	}
+	go func() {
+		defer close(events)
+		defer func() {
+			inner.Stop()
+			for range inner.ResultChan() {
+			}
+		}()
+		for {
+			var out chan watch.Event
+			var first watch.Event
+			if len(pending) > 0 {
+				out, first = events, pending[0]
+			}
+			select {
+			case e, open := <-inner.ResultChan():
+				if !open {
+					return
+				}
+				pending = append(pending, e)
+			case out <- first:
+				pending = pending[1:]
+			case <-proxy.StopChan():
+				return
+			}
+		}
+	}()
+	return proxy, nil
+}
+
+// drain lets the goroutines of fake watches take what was sent. It needs mu.
+func (w *world) drain() {
+	for _, sent := range w.watched {
+		for len(sent) > cap(sent)/2 {
+			runtime.Gosched()
+		}
+	}
+}
+
+// react needs mu.
+func (w *world) react(s *serverProcess, action clienttesting.Action) (bool, apiruntime.Object, error) {
+	if s.crashed {
+		return true, nil, errors.New("connection refused")
+	}
+	verb := action.GetVerb()
+	if verb == "get" || verb == "list" {
+		return clienttesting.ObjectReaction(w.tracker)(action)
+	}
+	w.drain()
+	s.wrote++
+	crashes := s.wrote == s.crashAt
+	if crashes {
+		s.crashed = true
+		s.cancel()
+		if s.lost {
+			return true, nil, errors.New("connection refused")
+		}
+	}
+	if a, ok := action.(clienttesting.UpdateAction); ok && verb != "delete" && action.GetResource() == featuresResource {
+		if err := w.admit(s, verb, a.GetObject().(*v1alpha1.Feature)); err != nil {
+			return true, nil, err
+		}
+	}
+	handled, object, err := clienttesting.ObjectReaction(w.tracker)(action)
+	if crashes {
+		return true, nil, errors.New("connection reset")
+	}
+	return handled, object, err
+}
+
+// admit does for a write of a Feature what the real API does, and holds the
+// invariants. It needs mu.
+func (w *world) admit(s *serverProcess, verb string, feature *v1alpha1.Feature) error {
+	w.version++
+	if verb == "create" {
+		feature.UID = types.UID("uid-" + feature.Name)
+	} else {
+		before := w.stored(feature.Name)
+		if before == nil {
+			return apierrors.NewNotFound(v1alpha1.Resource("features"), feature.Name)
+		}
+		if before.ResourceVersion != feature.ResourceVersion {
+			return apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, errors.New("changed"))
+		}
+		w.hold(before.Status, feature.Status)
+	}
+	feature.ResourceVersion = strconv.Itoa(w.version)
+	var tasks []string
+	for _, t := range feature.Status.Tasks {
+		tasks = append(tasks, t.Name)
+	}
+	w.writes = append(w.writes, fmt.Sprintf("%s %s %s: %s %s", s.id, verb, feature.Name, feature.Status.State, strings.Join(tasks, ",")))
+	return nil
+}
+
+// hold checks S1 and S3 over one write.
+func (w *world) hold(before, after v1alpha1.FeatureStatus) {
+	if (after.State == v1alpha1.StateOn || after.State == v1alpha1.StateOff) && len(after.Tasks) > 0 {
+		w.t.Errorf("S1: state %s with tasks %v", after.State, after.Tasks)
+	}
+	if before.Transition == nil || (after.Transition != nil && after.Transition.ID != before.Transition.ID) || len(before.Tasks) == len(after.Tasks) {
+		return
+	}
+	if len(before.Tasks) != len(after.Tasks)+1 {
+		w.t.Errorf("S3: tasks %v became %v", before.Tasks, after.Tasks)
+		return
+	}
+	for i := range after.Tasks {
+		if before.Tasks[i+1].Name != after.Tasks[i].Name {
+			w.t.Errorf("S3: tasks %v became %v", before.Tasks, after.Tasks)
+		}
+	}
+}
+
+func (w *world) stored(name string) *v1alpha1.Feature {
+	object, err := w.tracker.Get(featuresResource, "ns", name)
+	if err != nil {
+		return nil
+	}
+	return object.(*v1alpha1.Feature)
+}
+
+// state is the stored state of a feature, "" when there is none.
+func (w *world) state(name string) v1alpha1.FeatureState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f := w.stored(name); f != nil {
+		return f.Status.State
+	}
+	return ""
+}
+
+func (w *world) condition(name, kind string) metav1.Condition {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := meta.FindStatusCondition(w.stored(name).Status.Conditions, kind); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// written returns how many writes there were since the last call.
+func (w *world) written() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := len(w.writes)
+	w.writes = nil
+	return n
+}
+
+// report stores what a process found. A server's names its identity Lease.
+func (w *world) report(component, instance string, found ...v1alpha1.ReportedFeature) {
+	w.t.Helper()
+	r := report(component, instance, found...)
+	if component == "server" {
+		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: instance}
+	}
+	if err := w.tracker.Update(reportsResource, r, "ns"); apierrors.IsNotFound(err) {
+		err = w.tracker.Create(reportsResource, r, "ns")
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	} else if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// serve starts a server with an identity Lease that it renews.
+func (w *world) serve(id string) *serverProcess {
+	w.t.Helper()
+	s := &serverProcess{id: id, done: make(chan struct{})}
+	var ctx context.Context
+	ctx, s.cancel = context.WithCancel(w.t.Context())
+	leases := informers.NewSharedInformerFactory(w.kube, 0)
+	informer := leases.Coordination().V1().Leases().Informer()
+	var err error
+	s.controller, err = New(Config{
+		Namespace: "ns", Component: "server", ServerID: id, Features: w.features, Client: w.api(s),
+		Leases:     []cache.SharedIndexInformer{informer},
+		IsIdentity: func(*coordinationv1.Lease) bool { return true },
+		Recorder:   &record.FakeRecorder{},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.servers[id] = s
+	w.mu.Unlock()
+	w.renew(id)
+	leases.StartWithContext(ctx)
+	go func() {
+		defer close(s.done)
+		defer leases.Shutdown()
+		renewing := make(chan struct{})
+		go func() {
+			defer close(renewing)
+			for ticker := time.NewTicker(10 * time.Second); ; {
+				select {
+				case <-ticker.C:
+					w.renew(id)
+				case <-ctx.Done():
+					ticker.Stop()
+					return
+				}
+			}
+		}()
+		s.controller.Run(ctx, 2, nil)
+		<-renewing
+	}()
+	return s
+}
+
+// renew renews a server's identity.
+func (w *world) renew(id string) {
+	now := metav1.NewMicroTime(time.Now())
+	l := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "leases", Name: id},
+		Spec:       coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](3600)},
+	}
+	err := w.kube.Tracker().Update(leasesResource, l, "leases")
+	if apierrors.IsNotFound(err) {
+		err = w.kube.Tracker().Create(leasesResource, l, "leases")
+	}
+	if err != nil {
+		w.t.Error(err)
+	}
+}
+
+// stop ends a server without a trace: its report and its Lease stay.
+func (w *world) stop(s *serverProcess) {
+	s.cancel()
+	<-s.done
+	w.mu.Lock()
+	delete(w.servers, s.id)
+	w.mu.Unlock()
+}
+
+// shutDown ends a server in order: its report goes first, its identity never
+// does, as kube-apiserver's.
+func (w *world) shutDown(s *serverProcess) {
+	w.t.Helper()
+	if err := w.tracker.Delete(reportsResource, "ns", "server."+s.id); err != nil {
+		w.t.Fatal(err)
+	}
+	w.stop(s)
+}
