@@ -109,7 +109,7 @@ func (s Strategy) validateEnabled(feature, before *features.Feature) field.Error
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "enabled"), fmt.Sprintf(
-		"feature %s cannot be set through the API on this cluster; set --feature-gates=%s=%t on the components that use it, or list it in --dynamic-features of kube-apiserver",
+		"feature %s cannot be set through the API: it would have to be listed in --dynamic-features of kube-apiserver, a flag that this version does not have yet; set --feature-gates=%s=%t on the components that use it",
 		feature.Name, feature.Name, *feature.Spec.Enabled))}
 }
 

@@ -154,6 +154,7 @@ func TestCleanable(t *testing.T) {
 		"off and clean":       {feature(v1alpha1.StateOff, metav1.ConditionTrue, false), "nothing is left"},
 		"on":                  {feature(v1alpha1.StateOn, metav1.ConditionTrue, false), "On"},
 		"turning off":         {feature(v1alpha1.StateTurningOff, metav1.ConditionTrue, false), "TurningOff"},
+		"without a state":     {feature("", metav1.ConditionUnknown, false), "no state yet"},
 		"paused":              {feature(v1alpha1.StateOff, metav1.ConditionFalse, true), "spec.paused"},
 	} {
 		err := cleanable(tc.feature)

@@ -188,6 +188,9 @@ func (r *CleanREST) Create(ctx context.Context, name string, obj runtime.Object,
 
 // cleanable says why there is nothing to clean, if so.
 func cleanable(feature *v1alpha1.Feature) error {
+	if feature.Status.State == "" {
+		return errors.New("the feature has no state yet; try again once kube-apiserver has adopted it")
+	}
 	if feature.Status.State != v1alpha1.StateOff {
 		return fmt.Errorf("the feature is %s; only a feature that is Off can be cleaned, turning it off cleans by itself", feature.Status.State)
 	}
