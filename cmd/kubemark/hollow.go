@@ -31,7 +31,9 @@ import (
 	"k8s.io/client-go/tools/events"
 	remote "k8s.io/cri-client/pkg"
 	fakeremote "k8s.io/cri-client/pkg/fake"
+	kubeletoptions "k8s.io/kubernetes/cmd/kubelet/app/options"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	cadvisortest "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	"k8s.io/kubernetes/pkg/kubemark"
@@ -78,6 +80,9 @@ func (o *options) runKubelet(ctx context.Context) error {
 	})
 	config.Address = "127.0.0.1"
 	config.ReadOnlyPort = 0
+	if err := moveRoot(flags, config); err != nil {
+		return err
+	}
 
 	socket := filepath.Join(os.TempDir(), "cri.sock")
 	if len(socket) > maxSocketPath {
@@ -99,6 +104,24 @@ func (o *options) runKubelet(ctx context.Context) error {
 	}
 	kubemark.NewHollowKubelet(flags, config, client, heartbeat,
 		&cadvisortest.Fake{NodeName: o.name}, runtime.ImageService, service, cm.NewStubContainerManager()).Run(ctx)
+	return nil
+}
+
+// moveRoot puts the kubelet's directories below TMPDIR, where they are found
+// again and removed with the cluster. Upstream has made them below /tmp with a
+// new name each time, and leaves them there (pkg/kubemark/hollow_kubelet.go).
+func moveRoot(flags *kubeletoptions.KubeletFlags, config *kubeletconfig.KubeletConfiguration) error {
+	if err := os.RemoveAll(flags.RootDirectory); err != nil {
+		return err
+	}
+	flags.RootDirectory = filepath.Join(os.TempDir(), "kubelet")
+	config.StaticPodPath = filepath.Join(flags.RootDirectory, "static-pods")
+	config.PodLogsDir = filepath.Join(flags.RootDirectory, "pod-logs")
+	for _, dir := range []string{config.StaticPodPath, config.PodLogsDir} {
+		if err := os.MkdirAll(dir, 0o750); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
