@@ -53,7 +53,7 @@ func newCommand() *cobra.Command {
 	fs := root.PersistentFlags()
 	fs.StringVar(&config.DataDir, "data-dir", "_output/local", "Where the cluster keeps everything.")
 	fs.StringVar(&config.BinDir, "bin-dir", "_output/bin", "Where the binaries are.")
-	root.AddCommand(newUpCommand(config), newDownCommand(config), newRestartCommand(config), newStatusCommand(config), newDemoCommand(config), newEtcdCommand())
+	root.AddCommand(newUpCommand(config), newDownCommand(config), newRestartCommand(config), newStatusCommand(config), newDemoCommand(config), newEtcdCommand(), newRuntimeCommand())
 	return root
 }
 

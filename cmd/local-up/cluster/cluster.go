@@ -24,13 +24,11 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -45,6 +43,13 @@ type Config struct {
 	BinDir string
 	// Nodes is how many nodes a new cluster gets.
 	Nodes int
+	// RealNodes makes the nodes real kubelets, on a fake container runtime, and
+	// real kube-proxies with nftables. That needs root and a network namespace
+	// of the caller's own: they change mounts, rules and settings around them.
+	RealNodes bool
+	// Servers is how many kube-apiservers a new cluster gets, Replicas how many
+	// controller managers and schedulers; 0 means 1. Several servers need root.
+	Servers, Replicas int
 	// FeatureGates are given to all components: A=true,B=false.
 	FeatureGates string
 	// APIServerPort is kube-apiserver's port; 0 means the one it had, or a free
@@ -61,9 +66,6 @@ type Config struct {
 	// Progress gets a line for each step; nil means none.
 	Progress io.Writer
 }
-
-// stopGrace is how long a component may take to end in order.
-const stopGrace = 30 * time.Second
 
 // Cluster is a cluster in a data directory. It is for one goroutine.
 type Cluster struct {
@@ -137,7 +139,8 @@ func (c *Cluster) Up(ctx context.Context) error {
 		return fmt.Errorf("the cluster in %s has %d nodes, not %d; use --nodes=%d, or remove the directory for a new cluster",
 			c.config.DataDir, c.state.Nodes, c.config.Nodes, c.state.Nodes)
 	}
-	c.state.Nodes = c.config.Nodes
+	c.state.Nodes, c.state.RealNodes = c.config.Nodes, c.config.RealNodes
+	c.state.Servers, c.state.Replicas = c.config.Servers, c.config.Replicas
 	c.state.FeatureGates = c.config.FeatureGates
 	c.state.Processes = nil
 	if err := c.prepare(); err != nil {
@@ -164,8 +167,14 @@ func (c *Cluster) prepare() error {
 		return err
 	}
 	for i := range c.state.Nodes {
-		if err := os.MkdirAll(filepath.Join(c.config.DataDir, "nodes", NodeName(i+1)), 0o755); err != nil {
+		node := NodeName(i + 1)
+		if err := os.MkdirAll(c.nodeDir(node), 0o755); err != nil {
 			return err
+		}
+		if c.state.RealNodes {
+			if err := c.configureRealNode(node); err != nil {
+				return err
+			}
 		}
 	}
 	return c.state.save(c.config.DataDir)
@@ -196,6 +205,8 @@ func (c *Cluster) binary(component component) string {
 	return filepath.Join(c.config.BinDir, component.binary)
 }
 
+func (c *Cluster) nodeDir(node string) string { return filepath.Join(c.config.DataDir, "nodes", node) }
+
 func (c *Cluster) logDir() string { return filepath.Join(c.config.DataDir, "logs") }
 
 // start starts components in their order and waits until they are ready. The
@@ -206,7 +217,7 @@ func (c *Cluster) start(ctx context.Context, components []component) error {
 		if err := c.launch(component); err != nil {
 			return err
 		}
-		if component.name == Etcd || component.name == APIServer {
+		if component.name == Etcd || isServer(component.name) || strings.HasPrefix(component.name, runtimePrefix) {
 			if err := c.waitReady(ctx, component); err != nil {
 				return err
 			}
@@ -224,71 +235,18 @@ func (c *Cluster) start(ctx context.Context, components []component) error {
 
 func (c *Cluster) launch(component component) error {
 	p, err := c.starter.Start(process.Spec{
-		Name:    component.name,
-		Path:    c.binary(component),
-		Args:    component.args,
-		Env:     component.env,
-		Dir:     c.config.DataDir,
-		LogFile: filepath.Join(c.logDir(), strings.ReplaceAll(component.name, "/", "-")+".log"),
+		Name:     component.name,
+		Path:     c.binary(component),
+		Args:     component.args,
+		Env:      component.env,
+		Dir:      c.config.DataDir,
+		Hostname: component.hostname,
+		LogFile:  filepath.Join(c.logDir(), strings.ReplaceAll(component.name, "/", "-")+".log"),
 	})
 	if err != nil {
 		return err
 	}
 	c.state.remember(p)
-	return c.state.save(c.config.DataDir)
-}
-
-// Down ends every process of the cluster, the last one first, and returns when
-// all are gone. The data stays.
-func (c *Cluster) Down(ctx context.Context) error {
-	var names []string
-	for _, p := range c.state.Processes {
-		names = append(names, p.Name)
-	}
-	return c.stop(ctx, names)
-}
-
-// stop ends components. Those that need kube-apiserver end together before it,
-// kube-apiserver before etcd.
-func (c *Cluster) stop(ctx context.Context, names []string) error {
-	groups := [][]string{nil, nil, nil}
-	for _, name := range names {
-		switch name {
-		case Etcd:
-			groups[2] = append(groups[2], name)
-		case APIServer:
-			groups[1] = append(groups[1], name)
-		default:
-			groups[0] = append(groups[0], name)
-		}
-	}
-	for _, group := range groups {
-		if err := c.stopTogether(ctx, group); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *Cluster) stopTogether(ctx context.Context, names []string) error {
-	results := make(chan error)
-	count := 0
-	for _, name := range names {
-		if p, ok := c.state.find(name); ok {
-			count++
-			go func() { results <- p.Stop(ctx, stopGrace) }()
-		}
-	}
-	var errs []error
-	for range count {
-		errs = append(errs, <-results)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	for _, name := range names {
-		c.state.forget(name)
-	}
 	return c.state.save(c.config.DataDir)
 }
 
@@ -325,20 +283,6 @@ func (c *Cluster) Restart(ctx context.Context, gates *string, names ...string) e
 // Start starts components that do not run, in the order of their start.
 func (c *Cluster) Start(ctx context.Context, names ...string) error {
 	return c.start(ctx, c.wanted(names))
-}
-
-// Stop ends components in order.
-func (c *Cluster) Stop(ctx context.Context, names ...string) error {
-	return c.stop(ctx, names)
-}
-
-// Kill ends a component at once, as a crash would.
-func (c *Cluster) Kill(ctx context.Context, name string) error {
-	p, ok := c.state.find(name)
-	if !ok {
-		return fmt.Errorf("component %s does not run", name)
-	}
-	return p.Kill(ctx)
 }
 
 // RemoveData removes everything the cluster wrote. No process may run.

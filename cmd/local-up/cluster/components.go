@@ -20,8 +20,8 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"strings"
 
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/kubernetes-features/cmd/local-up/pki"
 )
 
@@ -33,6 +33,8 @@ const (
 	Scheduler         = "kube-scheduler"
 	kubeletPrefix     = "kubelet/"
 	proxyPrefix       = "kube-proxy/"
+	runtimePrefix     = "runtime/"
+	etcdPeer          = "etcd-peer"
 )
 
 // Kubelet is the kubelet of a node.
@@ -40,6 +42,19 @@ func Kubelet(node string) string { return kubeletPrefix + node }
 
 // Proxy is the kube-proxy of a node.
 func Proxy(node string) string { return proxyPrefix + node }
+
+// Nth is the name of one of several components of a kind, counted from 1.
+func Nth(name string, number int) string {
+	if number == 1 {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", name, number)
+}
+
+// isServer is true for the names of kube-apiservers.
+func isServer(name string) bool {
+	return name == APIServer || strings.HasPrefix(name, APIServer+"-")
+}
 
 // NodeName is the name of the node with a number, from 1.
 func NodeName(number int) string { return fmt.Sprintf("node-%d", number) }
@@ -54,8 +69,11 @@ type component struct {
 	// port is its port, 0 when it has none.
 	port int
 	env  []string
-	// health is the path of an unauthenticated health check on port, "" when
-	// there is another way to tell.
+	// hostname is the name of the host that the process finds itself on, ""
+	// for this machine's.
+	hostname string
+	// health is the URL of an unauthenticated health check, "" when there is
+	// another way to tell.
 	health string
 }
 
@@ -74,9 +92,12 @@ func (c *Cluster) Kubeconfig(name string) string {
 	return filepath.Join(c.config.DataDir, "kubeconfig", name+".kubeconfig")
 }
 
-// Server is the URL of kube-apiserver.
-func (c *Cluster) Server() string {
-	return fmt.Sprintf("https://127.0.0.1:%d", c.state.Ports[APIServer])
+// Server is the URL of a kube-apiserver, or of the first for any other name.
+func (c *Cluster) Server(name string) string {
+	if !isServer(name) {
+		name = APIServer
+	}
+	return fmt.Sprintf("https://127.0.0.1:%d", c.state.Ports[name])
 }
 
 // EtcdEndpoint is the URL of etcd.
@@ -84,133 +105,26 @@ func (c *Cluster) EtcdEndpoint() string {
 	return fmt.Sprintf("https://127.0.0.1:%d", c.state.Ports[Etcd])
 }
 
-// certify makes all certificates and kubeconfigs that are missing.
-func (c *Cluster) certify() error {
-	dir := c.pkiDir()
-	ca, err := pki.Open(dir, pki.ClusterCA)
-	if err != nil {
-		return err
+// components lists the cluster's processes in the order of their start. All
+// knowledge of upstream's flags is here and in realnode.go.
+func (c *Cluster) components() []component {
+	list := []component{c.etcd()}
+	for i := range c.state.servers() {
+		list = append(list, c.apiServer(i+1))
 	}
-	frontProxy, err := pki.Open(dir, pki.FrontProxyCA)
-	if err != nil {
-		return err
-	}
-	etcd, err := pki.Open(dir, pki.EtcdCA)
-	if err != nil {
-		return err
-	}
-	names := []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
-	steps := []func() error{
-		func() error { return pki.ServiceAccountKey(dir) },
-		func() error { return ca.Server("apiserver", names, serviceIP) },
-		func() error {
-			return ca.Client("apiserver-kubelet-client", "kube-apiserver-kubelet-client", user.SystemPrivilegedGroup)
-		},
-		func() error { return frontProxy.Client("front-proxy-client", "front-proxy-client") },
-		func() error { return etcd.Server("etcd-server", nil) },
-		func() error { return etcd.Client("apiserver-etcd-client", "kube-apiserver-etcd-client") },
-	}
-	for _, identity := range c.identities() {
-		steps = append(steps, func() error {
-			return ca.Kubeconfig(c.Kubeconfig(identity.name), c.Server(), filepath.Base(identity.name)+"-"+identity.kind, identity.user, identity.groups...)
-		})
-	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// identity is who a component is to the server.
-type identity struct {
-	name, kind, user string
-	groups           []string
-}
-
-func (c *Cluster) identities() []identity {
-	identities := []identity{
-		{name: "admin", kind: "client", user: "kubernetes-admin", groups: []string{user.SystemPrivilegedGroup}},
-		{name: ControllerManager, kind: "client", user: user.KubeControllerManager},
-		{name: Scheduler, kind: "client", user: user.KubeScheduler},
+	for i := range c.state.replicas() {
+		list = append(list, c.controllerManager(i+1), c.scheduler(i+1))
 	}
 	for i := range c.state.Nodes {
 		node := NodeName(i + 1)
-		identities = append(identities,
-			identity{name: Kubelet(node), kind: "kubelet", user: "system:node:" + node, groups: []string{user.NodesGroup}},
-			identity{name: Proxy(node), kind: "kube-proxy", user: user.KubeProxy})
-	}
-	return identities
-}
-
-// components lists the cluster's processes in the order of their start. All
-// knowledge of upstream's flags is here.
-func (c *Cluster) components() []component {
-	dir := c.pkiDir()
-	cert := func(name string) string { return pki.CertFile(dir, name) }
-	key := func(name string) string { return pki.KeyFile(dir, name) }
-	port := func(name string) string { return fmt.Sprint(c.state.Ports[name]) }
-	list := []component{
-		{name: Etcd, binary: "local-up", port: c.state.Ports[Etcd], args: []string{
-			"etcd",
-			"--data-dir=" + filepath.Join(c.config.DataDir, "etcd"),
-			"--client-port=" + port(Etcd),
-			"--peer-port=" + port("etcd-peer"),
-			"--ca-file=" + cert(pki.EtcdCA),
-			"--cert-file=" + cert("etcd-server"),
-			"--key-file=" + key("etcd-server"),
-		}},
-		{name: APIServer, binary: "kube-apiserver", gates: true, port: c.state.Ports[APIServer], args: []string{
-			"--bind-address=127.0.0.1",
-			"--secure-port=" + port(APIServer),
-			"--etcd-servers=" + c.EtcdEndpoint(),
-			"--etcd-cafile=" + cert(pki.EtcdCA),
-			"--etcd-certfile=" + cert("apiserver-etcd-client"),
-			"--etcd-keyfile=" + key("apiserver-etcd-client"),
-			"--tls-cert-file=" + cert("apiserver"),
-			"--tls-private-key-file=" + key("apiserver"),
-			"--client-ca-file=" + cert(pki.ClusterCA),
-			"--kubelet-client-certificate=" + cert("apiserver-kubelet-client"),
-			"--kubelet-client-key=" + key("apiserver-kubelet-client"),
-			"--requestheader-client-ca-file=" + cert(pki.FrontProxyCA),
-			"--requestheader-allowed-names=front-proxy-client",
-			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-			"--requestheader-group-headers=X-Remote-Group",
-			"--requestheader-username-headers=X-Remote-User",
-			"--proxy-client-cert-file=" + cert("front-proxy-client"),
-			"--proxy-client-key-file=" + key("front-proxy-client"),
-			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-			"--service-account-key-file=" + filepath.Join(dir, pki.ServiceAccounts+".pub"),
-			"--service-account-signing-key-file=" + key(pki.ServiceAccounts),
-			"--service-cluster-ip-range=" + serviceRange,
-			"--authorization-mode=Node,RBAC",
-			"--enable-admission-plugins=NodeRestriction",
-			// Endpoints of the service "kubernetes" must not be on loopback,
-			// and no pod of a hollow node could reach them.
-			"--endpoint-reconciler-type=none",
-			"--allow-privileged=true",
-		}},
-		{name: ControllerManager, binary: "kube-controller-manager", gates: true, port: c.state.Ports[ControllerManager], health: "/healthz", args: append(c.clientArgs(ControllerManager),
-			"--use-service-account-credentials=true",
-			"--root-ca-file="+cert(pki.ClusterCA),
-			"--service-account-private-key-file="+key(pki.ServiceAccounts),
-			"--cluster-signing-cert-file="+cert(pki.ClusterCA),
-			"--cluster-signing-key-file="+key(pki.ClusterCA),
-			"--service-cluster-ip-range="+serviceRange,
-			// It does not give its lock back when it is told to end, and nobody
-			// else is there to take it: a short lock makes restarts short.
-			"--leader-elect-lease-duration=6s",
-			"--leader-elect-renew-deadline=4s",
-			"--leader-elect-retry-period=1s",
-		)},
-		{name: Scheduler, binary: "kube-scheduler", gates: true, port: c.state.Ports[Scheduler], health: "/healthz", args: c.clientArgs(Scheduler)},
-	}
-	for i := range c.state.Nodes {
-		list = append(list, c.nodeComponents(NodeName(i+1))...)
+		if c.state.RealNodes {
+			list = append(list, c.realNode(node)...)
+		} else {
+			list = append(list, c.hollowNode(node)...)
+		}
 	}
 	for i := range list {
-		if list[i].name == Etcd {
+		if list[i].binary == "local-up" {
 			continue
 		}
 		list[i].args = append(list[i].args, "--v=2")
@@ -220,6 +134,91 @@ func (c *Cluster) components() []component {
 		list[i].args = append(list[i].args, c.config.ExtraArgs[list[i].name]...)
 	}
 	return list
+}
+
+// cert and key are the files of a certificate.
+func (c *Cluster) cert(name string) string { return pki.CertFile(c.pkiDir(), name) }
+func (c *Cluster) key(name string) string  { return pki.KeyFile(c.pkiDir(), name) }
+
+func (c *Cluster) port(name string) string { return fmt.Sprint(c.state.Ports[name]) }
+
+func (c *Cluster) etcd() component {
+	return component{name: Etcd, binary: "local-up", port: c.state.Ports[Etcd], args: []string{
+		"etcd",
+		"--data-dir=" + filepath.Join(c.config.DataDir, "etcd"),
+		"--client-port=" + c.port(Etcd),
+		"--peer-port=" + c.port(etcdPeer),
+		"--ca-file=" + c.cert(pki.EtcdCA),
+		"--cert-file=" + c.cert("etcd-server"),
+		"--key-file=" + c.key("etcd-server"),
+	}}
+}
+
+// apiServer is one of the servers, counted from 1. A server's identity is a hash
+// of the host's name, so several on one machine need names of their own.
+func (c *Cluster) apiServer(number int) component {
+	name := Nth(APIServer, number)
+	hostname := ""
+	if c.state.servers() > 1 {
+		hostname = fmt.Sprintf("server-%d", number)
+	}
+	return component{name: name, binary: "kube-apiserver", gates: true, port: c.state.Ports[name], hostname: hostname, args: []string{
+		"--bind-address=127.0.0.1",
+		"--secure-port=" + c.port(name),
+		"--etcd-servers=" + c.EtcdEndpoint(),
+		"--etcd-cafile=" + c.cert(pki.EtcdCA),
+		"--etcd-certfile=" + c.cert("apiserver-etcd-client"),
+		"--etcd-keyfile=" + c.key("apiserver-etcd-client"),
+		"--tls-cert-file=" + c.cert("apiserver"),
+		"--tls-private-key-file=" + c.key("apiserver"),
+		"--client-ca-file=" + c.cert(pki.ClusterCA),
+		"--kubelet-client-certificate=" + c.cert("apiserver-kubelet-client"),
+		"--kubelet-client-key=" + c.key("apiserver-kubelet-client"),
+		"--requestheader-client-ca-file=" + c.cert(pki.FrontProxyCA),
+		"--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-username-headers=X-Remote-User",
+		"--proxy-client-cert-file=" + c.cert("front-proxy-client"),
+		"--proxy-client-key-file=" + c.key("front-proxy-client"),
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file=" + filepath.Join(c.pkiDir(), pki.ServiceAccounts+".pub"),
+		"--service-account-signing-key-file=" + c.key(pki.ServiceAccounts),
+		"--service-cluster-ip-range=" + serviceRange,
+		"--authorization-mode=Node,RBAC",
+		"--enable-admission-plugins=NodeRestriction",
+		"--enable-bootstrap-token-auth=true",
+		// Endpoints of the service "kubernetes" must not be on loopback,
+		// and no pod of a hollow node could reach them.
+		"--endpoint-reconciler-type=none",
+		"--allow-privileged=true",
+	}}
+}
+
+func (c *Cluster) controllerManager(number int) component {
+	name := Nth(ControllerManager, number)
+	return component{name: name, binary: "kube-controller-manager", gates: true, port: c.state.Ports[name], health: c.health("https", name, "/healthz"), args: append(c.clientArgs(name),
+		"--use-service-account-credentials=true",
+		"--root-ca-file="+c.cert(pki.ClusterCA),
+		"--service-account-private-key-file="+c.key(pki.ServiceAccounts),
+		"--cluster-signing-cert-file="+c.cert(pki.ClusterCA),
+		"--cluster-signing-key-file="+c.key(pki.ClusterCA),
+		"--service-cluster-ip-range="+serviceRange,
+		// It does not give its lock back when it is told to end, and nobody
+		// else may be there to take it: a short lock makes restarts short.
+		"--leader-elect-lease-duration=6s",
+		"--leader-elect-renew-deadline=4s",
+		"--leader-elect-retry-period=1s",
+	)}
+}
+
+func (c *Cluster) scheduler(number int) component {
+	name := Nth(Scheduler, number)
+	return component{name: name, binary: "kube-scheduler", gates: true, port: c.state.Ports[name], health: c.health("https", name, "/healthz"), args: c.clientArgs(name)}
+}
+
+func (c *Cluster) health(scheme, name, path string) string {
+	return fmt.Sprintf("%s://127.0.0.1:%d%s", scheme, c.state.Ports[name], path)
 }
 
 // clientArgs are what controller manager and scheduler have in common.
@@ -234,10 +233,10 @@ func (c *Cluster) clientArgs(name string) []string {
 	}
 }
 
-// nodeComponents are kubelet and kube-proxy of a hollow node.
-func (c *Cluster) nodeComponents(node string) []component {
+// hollowNode are kubelet and kube-proxy of a hollow node.
+func (c *Cluster) hollowNode(node string) []component {
 	// The hollow kubelet makes its directories below TMPDIR.
-	env := []string{"TMPDIR=" + filepath.Join(c.config.DataDir, "nodes", node)}
+	env := []string{"TMPDIR=" + c.nodeDir(node)}
 	hollow := func(name, morph string) component {
 		return component{name: name, binary: "kubemark", gates: true, port: c.state.Ports[name], env: env, args: []string{
 			"--morph=" + morph,
@@ -248,13 +247,4 @@ func (c *Cluster) nodeComponents(node string) []component {
 	kubelet, proxy := hollow(Kubelet(node), "kubelet"), hollow(Proxy(node), "proxy")
 	kubelet.args = append(kubelet.args, fmt.Sprintf("--kubelet-port=%d", kubelet.port))
 	return []component{kubelet, proxy}
-}
-
-// portNames are the ports that a cluster needs.
-func (c *Cluster) portNames() []string {
-	names := []string{Etcd, "etcd-peer", APIServer, ControllerManager, Scheduler}
-	for i := range c.state.Nodes {
-		names = append(names, Kubelet(NodeName(i+1)))
-	}
-	return names
 }

@@ -46,3 +46,22 @@ func (c *Cluster) choosePorts() error {
 	}
 	return nil
 }
+
+// portNames are the ports that a cluster needs.
+func (c *Cluster) portNames() []string {
+	names := []string{Etcd, etcdPeer}
+	for i := range c.state.servers() {
+		names = append(names, Nth(APIServer, i+1))
+	}
+	for i := range c.state.replicas() {
+		names = append(names, Nth(ControllerManager, i+1), Nth(Scheduler, i+1))
+	}
+	for i := range c.state.Nodes {
+		node := NodeName(i + 1)
+		names = append(names, Kubelet(node))
+		if c.state.RealNodes {
+			names = append(names, kubeletHealth(node), Proxy(node), proxyHealth(node))
+		}
+	}
+	return names
+}

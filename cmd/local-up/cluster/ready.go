@@ -21,6 +21,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -78,12 +79,15 @@ func (c *Cluster) readiness(component component) (func(context.Context) error, e
 	switch {
 	case component.name == Etcd:
 		return c.etcdReady, nil
-	case component.name == APIServer:
-		return c.apiServerReady, nil
-	case strings.HasPrefix(component.name, kubeletPrefix):
+	case isServer(component.name):
+		return func(ctx context.Context) error { return c.apiServerReady(ctx, component.name) }, nil
+	case strings.HasPrefix(component.name, runtimePrefix):
+		socket := c.runtimeSocket(strings.TrimPrefix(component.name, runtimePrefix))
+		return func(ctx context.Context) error { return listening(ctx, socket) }, nil
+	case strings.HasPrefix(component.name, kubeletPrefix) && c.runs(APIServer):
 		return c.nodeReady(strings.TrimPrefix(component.name, kubeletPrefix))
 	case component.health != "":
-		return healthy(fmt.Sprintf("https://127.0.0.1:%d%s", component.port, component.health)), nil
+		return healthy(component.health), nil
 	default:
 		// A hollow proxy has nothing to ask: it is ready when it runs.
 		return func(context.Context) error { return nil }, nil
@@ -115,8 +119,28 @@ func (c *Cluster) EtcdClient() (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{Endpoints: []string{c.EtcdEndpoint()}, TLS: config, DialTimeout: 5 * time.Second})
 }
 
-func (c *Cluster) apiServerReady(ctx context.Context) error {
-	client, err := c.client()
+// runs is true while a component's process is alive.
+func (c *Cluster) runs(name string) bool {
+	p, ok := c.state.find(name)
+	return ok && p.Alive()
+}
+
+func listening(ctx context.Context, socket string) error {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+func (c *Cluster) apiServerReady(ctx context.Context, name string) error {
+	config, err := c.RESTConfig("admin")
+	if err != nil {
+		return err
+	}
+	config.Host = c.Server(name)
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,12 @@ import (
 type state struct {
 	// Nodes is how many nodes the cluster has.
 	Nodes int `json:"nodes"`
+	// RealNodes is true when they are real kubelets and kube-proxies.
+	RealNodes bool `json:"realNodes,omitempty"`
+	// Servers is how many kube-apiservers there are, Replicas how many
+	// controller managers and schedulers; 0 means 1.
+	Servers  int `json:"servers,omitempty"`
+	Replicas int `json:"replicas,omitempty"`
 	// FeatureGates is what all components were started with last.
 	FeatureGates string `json:"featureGates"`
 	// Ports are the ports of the components, kept across restarts.
@@ -41,6 +47,9 @@ type state struct {
 	// their start.
 	Processes []process.Process `json:"processes"`
 }
+
+func (s *state) servers() int  { return max(s.Servers, 1) }
+func (s *state) replicas() int { return max(s.Replicas, 1) }
 
 func stateFile(dir string) string { return filepath.Join(dir, "state.json") }
 

@@ -63,6 +63,9 @@ type Spec struct {
 	Env []string
 	// Dir is the working directory.
 	Dir string
+	// Hostname is the name of the host that the process finds itself on, ""
+	// for this machine's. Another one needs root.
+	Hostname string
 	// LogFile gets what the process prints, after what is there.
 	LogFile string
 }
@@ -94,16 +97,43 @@ func NewStarter(dieWithParent bool) *Starter {
 // Start starts a process in a session of its own.
 func (s *Starter) Start(spec Spec) (Process, error) {
 	if s.requests == nil {
-		return start(spec, 0)
+		return startOnHost(spec, 0)
 	}
 	var process Process
 	var err error
 	done := make(chan struct{})
 	s.requests <- func() {
 		defer close(done)
-		process, err = start(spec, syscall.SIGKILL)
+		process, err = startOnHost(spec, syscall.SIGKILL)
 	}
 	<-done
+	return process, err
+}
+
+// startOnHost gives the process a host name of its own if it wants one: its
+// thread takes the name for as long as it starts the process, which inherits it.
+func startOnHost(spec Spec, deathSignal syscall.Signal) (Process, error) {
+	if spec.Hostname == "" {
+		return start(spec, deathSignal)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	own, err := os.Open("/proc/thread-self/ns/uts")
+	if err != nil {
+		return Process{}, fmt.Errorf("starting %s: %w", spec.Name, err)
+	}
+	defer own.Close()
+	if err := unix.Unshare(unix.CLONE_NEWUTS); err != nil {
+		return Process{}, fmt.Errorf("starting %s on a host name of its own needs root: %w", spec.Name, err)
+	}
+	process, err := Process{}, unix.Sethostname([]byte(spec.Hostname))
+	if err == nil {
+		process, err = start(spec, deathSignal)
+	}
+	if back := unix.Setns(int(own.Fd()), unix.CLONE_NEWUTS); back != nil {
+		// The thread must not go on under another name.
+		return process, errors.Join(err, fmt.Errorf("after starting %s, the host's own name: %w", spec.Name, back))
+	}
 	return process, err
 }
 

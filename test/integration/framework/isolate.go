@@ -1,0 +1,107 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package framework
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// isolated is set in the environment of a test process that has been isolated.
+const isolated = "KUBE_FEATURES_ISOLATED"
+
+// nodeAddress is the machine's address in the namespace: a Node must not have one
+// on loopback.
+var nodeAddress = &net.IPNet{IP: net.IPv4(192, 0, 2, 10), Mask: net.CIDRMask(24, 32)}
+
+// Isolate runs the tests of a package in network and mount namespaces of their
+// own, for TestMain: real kubelets and kube-proxies mount file systems and write
+// rules. Clusters and tests live there together, so loopback reaches everything.
+// It needs root, and returns the exit code.
+func Isolate(m *testing.M) int {
+	if os.Getenv(isolated) != "" {
+		if err := enter(); err != nil {
+			fmt.Fprintln(os.Stderr, "preparing the namespaces of the tests:", err)
+			return 1
+		}
+		return m.Run()
+	}
+	if os.Getuid() != 0 {
+		fmt.Fprintln(os.Stderr, "These tests run real kubelets and kube-proxies in namespaces of their own, which needs root; run them as root, or leave them out.")
+		return 1
+	}
+	cmd := exec.Command(os.Args[0], os.Args[1:]...)
+	cmd.Env = append(os.Environ(), isolated+"=true")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	default:
+		fmt.Fprintln(os.Stderr, "running the tests in namespaces of their own:", err)
+		return 1
+	}
+}
+
+// enter makes the new namespaces habitable.
+func enter() error {
+	// What is mounted here stays here.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("making mounts private: %w", err)
+	}
+	loopback, err := netlink.LinkByName("lo")
+	if err != nil {
+		return err
+	}
+	if err := netlink.LinkSetUp(loopback); err != nil {
+		return fmt.Errorf("loopback: %w", err)
+	}
+	node := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "node0"}, PeerName: "node0-peer"}
+	if err := netlink.LinkAdd(node); err != nil {
+		return fmt.Errorf("the node's interface: %w", err)
+	}
+	peer, err := netlink.LinkByName(node.PeerName)
+	if err == nil {
+		err = netlink.LinkSetUp(peer)
+	}
+	if err != nil {
+		return fmt.Errorf("the other end of the node's interface: %w", err)
+	}
+	if err := netlink.AddrAdd(node, &netlink.Addr{IPNet: nodeAddress}); err != nil {
+		return fmt.Errorf("the node's address: %w", err)
+	}
+	if err := netlink.LinkSetUp(node); err != nil {
+		return fmt.Errorf("the node's interface: %w", err)
+	}
+	// The kubelet takes the address of the interface of the default route.
+	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: node.Attrs().Index, Gw: net.IPv4(192, 0, 2, 1)}); err != nil {
+		return fmt.Errorf("the default route: %w", err)
+	}
+	return nil
+}
