@@ -47,6 +47,9 @@ type Config struct {
 	// real kube-proxies with nftables. That needs root and a network namespace
 	// of the caller's own: they change mounts, rules and settings around them.
 	RealNodes bool
+	// NodeIP is the address of real nodes. Without it a kubelet asks the name
+	// service.
+	NodeIP string
 	// Servers is how many kube-apiservers a new cluster gets, Replicas how many
 	// controller managers and schedulers; 0 means 1. Several servers need root.
 	Servers, Replicas int
@@ -140,6 +143,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 			c.config.DataDir, c.state.Nodes, c.config.Nodes, c.state.Nodes)
 	}
 	c.state.Nodes, c.state.RealNodes = c.config.Nodes, c.config.RealNodes
+	c.state.NodeIP = c.config.NodeIP
 	c.state.Servers, c.state.Replicas = c.config.Servers, c.config.Replicas
 	c.state.FeatureGates = c.config.FeatureGates
 	c.state.Processes = nil

@@ -188,6 +188,10 @@ func (c *Cluster) apiServer(number int) component {
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
 		"--enable-bootstrap-token-auth=true",
+		// It wants an address that is not on loopback and takes that of the default
+		// route, which a machine without a network does not have. Nobody uses it:
+		// this one is for documentation (RFC 5737).
+		"--advertise-address=192.0.2.1",
 		// Endpoints of the service "kubernetes" must not be on loopback,
 		// and no pod of a hollow node could reach them.
 		"--endpoint-reconciler-type=none",

@@ -63,6 +63,7 @@ func (c *Cluster) realNode(node string) []component {
 			"--hostname-override=" + node,
 			"--root-dir=" + filepath.Join(c.nodeDir(node), "kubelet"),
 			"--cert-dir=" + filepath.Join(c.nodeDir(node), "pki"),
+			"--node-ip=" + c.state.NodeIP,
 		}},
 		{name: proxy, binary: "kube-proxy", gates: true, port: c.state.Ports[proxy], health: c.health("http", proxyHealth(node), "/livez"), args: []string{
 			"--kubeconfig=" + c.Kubeconfig(proxy),

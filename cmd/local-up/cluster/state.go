@@ -35,6 +35,8 @@ type state struct {
 	Nodes int `json:"nodes"`
 	// RealNodes is true when they are real kubelets and kube-proxies.
 	RealNodes bool `json:"realNodes,omitempty"`
+	// NodeIP is the address of real nodes.
+	NodeIP string `json:"nodeIP,omitempty"`
 	// Servers is how many kube-apiservers there are, Replicas how many
 	// controller managers and schedulers; 0 means 1.
 	Servers  int `json:"servers,omitempty"`

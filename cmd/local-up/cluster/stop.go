@@ -22,6 +22,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"k8s.io/kubernetes-features/cmd/local-up/process"
 )
 
 // stopGrace is how long a component may take to end in order.
@@ -60,17 +62,29 @@ func (c *Cluster) stop(ctx context.Context, names []string) error {
 }
 
 func (c *Cluster) stopTogether(ctx context.Context, names []string) error {
-	results := make(chan error)
+	type result struct {
+		process process.Process
+		killed  bool
+		err     error
+	}
+	results := make(chan result)
 	count := 0
 	for _, name := range names {
 		if p, ok := c.state.find(name); ok {
 			count++
-			go func() { results <- p.Stop(ctx, stopGrace) }()
+			go func() {
+				killed, err := p.Stop(ctx, stopGrace)
+				results <- result{p, killed, err}
+			}()
 		}
 	}
 	var errs []error
 	for range count {
-		errs = append(errs, <-results)
+		r := <-results
+		errs = append(errs, r.err)
+		if r.killed {
+			c.progress("%s did not end within %s and was killed; the end of %s:\n%s", r.process.Name, stopGrace, r.process.LogFile, r.process.Tail(tailLines))
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err

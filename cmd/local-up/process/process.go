@@ -190,46 +190,49 @@ func (p Process) Alive() bool {
 }
 
 // Stop asks the process to end, kills it when it has not ended by the time the
-// grace period is over, and waits until it is gone.
-func (p Process) Stop(ctx context.Context, grace time.Duration) error {
+// grace period is over, and waits until it is gone. It says whether it had to
+// kill it.
+func (p Process) Stop(ctx context.Context, grace time.Duration) (killed bool, err error) {
 	return p.end(ctx, unix.SIGTERM, grace)
 }
 
 // Kill ends the process at once and waits until it is gone.
 func (p Process) Kill(ctx context.Context) error {
-	return p.end(ctx, unix.SIGKILL, 0)
+	_, err := p.end(ctx, unix.SIGKILL, 0)
+	return err
 }
 
-func (p Process) end(ctx context.Context, signal unix.Signal, grace time.Duration) error {
+func (p Process) end(ctx context.Context, signal unix.Signal, grace time.Duration) (killed bool, err error) {
 	// The descriptor stands for this very process, whatever becomes of its id.
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	if errors.Is(err, unix.ESRCH) || p.PID <= 0 {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("stopping %s (%d): %w", p.Name, p.PID, err)
+		return false, fmt.Errorf("stopping %s (%d): %w", p.Name, p.PID, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
 	if !p.Alive() {
-		return nil
+		return false, nil
 	}
 	if err := unix.PidfdSendSignal(fd, signal, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("stopping %s (%d): %w", p.Name, p.PID, err)
+		return false, fmt.Errorf("stopping %s (%d): %w", p.Name, p.PID, err)
 	}
 	if signal != unix.SIGKILL {
 		ended, err := wait(ctx, fd, grace)
 		if err != nil || ended {
-			return err
+			return false, err
 		}
+		killed = true
 		if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("killing %s (%d): %w", p.Name, p.PID, err)
+			return killed, fmt.Errorf("killing %s (%d): %w", p.Name, p.PID, err)
 		}
 	}
 	// A killed process is gone once the kernel has taken it down.
 	if ended, err := wait(ctx, fd, time.Minute); err != nil || !ended {
-		return errors.Join(err, fmt.Errorf("%s (%d) does not end although it was killed", p.Name, p.PID))
+		return killed, errors.Join(err, fmt.Errorf("%s (%d) does not end although it was killed", p.Name, p.PID))
 	}
-	return nil
+	return killed, nil
 }
 
 // wait returns true once the process behind the descriptor has ended.

@@ -17,11 +17,14 @@ limitations under the License.
 package process
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	apiwait "k8s.io/apimachinery/pkg/util/wait"
 )
 
 // script starts a shell script as a process.
@@ -31,33 +34,42 @@ func script(t *testing.T, text string) Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.end(t.Context(), 9, 0) })
+	t.Cleanup(func() { _, _ = p.end(t.Context(), 9, 0) })
 	return p
 }
 
 // patience bounds waits; the machine may be busy.
 const patience = time.Minute
 
+func until(t *testing.T, condition func() bool) {
+	t.Helper()
+	err := apiwait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true, func(context.Context) (bool, error) { return condition(), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAProcessEndsWhenAsked(t *testing.T) {
 	p := script(t, "exec sleep 1000")
 	if !p.Alive() {
 		t.Fatal("not alive after the start")
 	}
-	if err := p.Stop(t.Context(), patience); err != nil {
-		t.Fatal(err)
+	if killed, err := p.Stop(t.Context(), patience); err != nil || killed {
+		t.Fatalf("killed: %t, %v", killed, err)
 	}
 	if p.Alive() {
 		t.Error("alive after it was stopped")
 	}
-	if err := p.Stop(t.Context(), patience); err != nil {
-		t.Errorf("stopping it again: %v", err)
+	if killed, err := p.Stop(t.Context(), patience); err != nil || killed {
+		t.Errorf("stopping it again killed: %t, %v", killed, err)
 	}
 }
 
 func TestAProcessThatDoesNotListenIsKilled(t *testing.T) {
-	p := script(t, "trap '' TERM; while :; do sleep 0.1; done")
-	if err := p.Stop(t.Context(), 300*time.Millisecond); err != nil {
-		t.Fatal(err)
+	p := script(t, "trap '' TERM; echo deaf; while :; do sleep 0.1; done")
+	until(t, func() bool { return p.Tail(1) == "deaf" })
+	if killed, err := p.Stop(t.Context(), 300*time.Millisecond); err != nil || !killed {
+		t.Fatalf("killed: %t, %v", killed, err)
 	}
 	if p.Alive() {
 		t.Error("alive after it was killed")
@@ -89,8 +101,36 @@ func TestNoProcessIsNotAlive(t *testing.T) {
 			t.Errorf("%+v is alive", p)
 		}
 	}
-	if err := (Process{}).Stop(t.Context(), 0); err != nil {
+	if _, err := (Process{}).Stop(t.Context(), 0); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAHostNameOfItsOwn: two kube-apiservers on one machine are told apart by it.
+func TestAHostNameOfItsOwn(t *testing.T) {
+	before, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dieWithParent := range []bool{false, true} {
+		log := filepath.Join(t.TempDir(), "log")
+		p, err := NewStarter(dieWithParent).Start(Spec{Name: "host", Path: "/bin/sh", Args: []string{"-c", "uname -n"}, Hostname: "elsewhere", LogFile: log})
+		if os.Getuid() != 0 {
+			if err == nil || !strings.Contains(err.Error(), "needs root") {
+				t.Errorf("without root: %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, func() bool { return !p.Alive() })
+		if got := p.Tail(1); got != "elsewhere" {
+			t.Errorf("it finds itself on %q", got)
+		}
+		if after, err := os.Hostname(); err != nil || after != before {
+			t.Errorf("this process is on %q, %v; it was on %q", after, err, before)
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -63,6 +64,7 @@ func Start(t testing.TB, config cluster.Config) *Cluster {
 	config.DataDir = DataDir(t)
 	config.BinDir = BinDir(t)
 	config.DieWithParent = true
+	config.Progress = t.Output()
 	local, err := cluster.Open(config)
 	if err != nil {
 		t.Fatalf("opening the cluster: %v", err)
@@ -106,7 +108,7 @@ func DataDir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := errors.Join(unmount(dir), os.RemoveAll(dir)); err != nil {
 			t.Errorf("removing the cluster's data: %v", err)
 		}
 	})

@@ -22,9 +22,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"testing"
 
+	"github.com/moby/sys/mountinfo"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -99,9 +101,40 @@ func enter() error {
 	if err := netlink.LinkSetUp(node); err != nil {
 		return fmt.Errorf("the node's interface: %w", err)
 	}
-	// The kubelet takes the address of the interface of the default route.
-	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: node.Attrs().Index, Gw: net.IPv4(192, 0, 2, 1)}); err != nil {
-		return fmt.Errorf("the default route: %w", err)
+	// No name server is reached from here; on loopback that is noticed at once.
+	resolver, err := os.CreateTemp("", "resolv.conf")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(resolver.Name())
+	_, err = resolver.WriteString("nameserver 127.0.0.1\n")
+	if err := errors.Join(err, resolver.Close()); err != nil {
+		return err
+	}
+	if err := unix.Mount(resolver.Name(), "/etc/resolv.conf", "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("the name server: %w", err)
 	}
 	return nil
+}
+
+// NodeIP is the address of real nodes in isolated tests.
+func NodeIP() string { return nodeAddress.IP.String() }
+
+// unmount takes away what kubelets mounted below a directory, in the test's own
+// mount namespace; elsewhere no test mounts anything.
+func unmount(dir string) error {
+	if os.Getenv(isolated) == "" {
+		return nil
+	}
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, m := range slices.Backward(mounts) {
+		if err := unix.Unmount(m.Mountpoint, unix.MNT_DETACH); err != nil {
+			errs = append(errs, fmt.Errorf("unmounting %s: %w", m.Mountpoint, err))
+		}
+	}
+	return errors.Join(errs...)
 }

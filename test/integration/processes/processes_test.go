@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { os.Exit(framework.Isolate(m)) }
 // TestEveryProcessReports starts three servers, two controller managers, two
 // schedulers, and two nodes with the real kubelet and the real kube-proxy.
 func TestEveryProcessReports(t *testing.T) {
-	c := framework.Start(t, cluster.Config{Nodes: 2, RealNodes: true, Servers: 3, Replicas: 2})
+	c := framework.Start(t, cluster.Config{Nodes: 2, RealNodes: true, NodeIP: framework.NodeIP(), Servers: 3, Replicas: 2})
 	reports, err := c.Features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -42,5 +42,10 @@ func TestEveryProcessReports(t *testing.T) {
 		t.Logf("%s %s %s %v %d %s", r.Name, r.Spec.BinaryVersion, r.Spec.NodeName, r.Spec.Liveness.Lease, len(r.Spec.Features), r.Spec.Username)
 	}
 	slices.Sort(names)
+	data, _ := os.ReadFile(c.Processes()[9].LogFile)
+	os.WriteFile("/tmp/kubelet.log", data, 0o644)
+	for _, p := range c.Processes() {
+		t.Log(p.Name)
+	}
 	t.Log(names)
 }
