@@ -43,8 +43,9 @@ import (
 const (
 	// criTimeout bounds calls to the fake runtime.
 	criTimeout = 15 * time.Second
-	// maxSocketPath is what the kernel allows (unix(7)).
-	maxSocketPath = 107
+	// workingDir is short wherever the data is: the kubelet makes sockets, whose
+	// paths may have 107 characters (unix(7)).
+	workingDir = "/proc/self/cwd"
 )
 
 // client returns clients of the node's own identity. Heartbeats get one of their
@@ -84,10 +85,7 @@ func (o *options) runKubelet(ctx context.Context) error {
 		return err
 	}
 
-	socket := filepath.Join(os.TempDir(), "cri.sock")
-	if len(socket) > maxSocketPath {
-		return fmt.Errorf("the path of the fake runtime's socket, %s, is longer than the %d characters that Linux allows; use a shorter TMPDIR", socket, maxSocketPath)
-	}
+	socket := filepath.Join(workingDir, "cri.sock")
 	// An earlier process may have left it.
 	if err := os.Remove(socket); err != nil && !os.IsNotExist(err) {
 		return err
@@ -114,7 +112,10 @@ func moveRoot(flags *kubeletoptions.KubeletFlags, config *kubeletconfig.KubeletC
 	if err := os.RemoveAll(flags.RootDirectory); err != nil {
 		return err
 	}
-	flags.RootDirectory = filepath.Join(os.TempDir(), "kubelet")
+	if err := os.Chdir(os.TempDir()); err != nil {
+		return err
+	}
+	flags.RootDirectory = filepath.Join(workingDir, "kubelet")
 	config.StaticPodPath = filepath.Join(flags.RootDirectory, "static-pods")
 	config.PodLogsDir = filepath.Join(flags.RootDirectory, "pod-logs")
 	for _, dir := range []string{config.StaticPodPath, config.PodLogsDir} {

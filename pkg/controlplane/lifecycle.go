@@ -24,9 +24,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	genericfeatures "k8s.io/apiserver/pkg/features"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -42,7 +40,6 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/report"
-	"k8s.io/klog/v2"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	"k8s.io/kubernetes-features/pkg/reporting"
@@ -66,8 +63,11 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, flow *featurestorag
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
-	identity := utilfeature.DefaultFeatureGate.Enabled(genericfeatures.APIServerIdentity)
-	reporter, err := newReporter(clients, generic.APIServerID, identity)
+	serverID, err := instance(generic)
+	if err != nil {
+		return fmt.Errorf("feature lifecycle: %w", err)
+	}
+	reporter, err := newReporter(clients, serverID)
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
@@ -76,7 +76,7 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, flow *featurestorag
 	config := controller.Config{
 		Namespace: metav1.NamespaceSystem,
 		Component: controlplaneapiserver.KubeAPIServer,
-		ServerID:  generic.APIServerID,
+		ServerID:  serverID,
 		Features:  catalog.Features(),
 		Settings:  settings,
 		Client:    clients.features,
@@ -92,7 +92,7 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, flow *featurestorag
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
-	hooks := &lifecycleHooks{clients: clients, reporter: reporter, controller: lifecycle, leases: leases, broadcaster: broadcaster, flow: flow, stop: make(chan struct{}), stopped: make(chan struct{})}
+	hooks := &lifecycleHooks{clients: clients, reporter: reporter, controller: lifecycle, leases: leases, broadcaster: broadcaster, flow: flow}
 	if err := generic.AddPostStartHook(lifecycleHookName, hooks.start); err != nil {
 		return err
 	}
@@ -107,32 +107,19 @@ type lifecycleHooks struct {
 	leases      []cache.SharedIndexInformer
 	broadcaster record.EventBroadcaster
 	flow        *featurestorage.Flow
-
-	// stop ends reporting, stopped is closed when it has ended, started says
-	// that it began.
-	stop, stopped chan struct{}
-	started       atomic.Bool
+	// started says that reporting began.
+	started atomic.Bool
 }
 
 // start reports this server's gates, then runs the server flow.
 func (h *lifecycleHooks) start(hook genericapiserver.PostStartHookContext) error {
 	h.started.Store(true)
-	reporting, cancel := context.WithCancel(hook)
-	go func() {
-		defer cancel()
-		select {
-		case <-h.stop:
-		case <-hook.Done():
-		}
-	}()
 	for _, informer := range h.leases {
 		go informer.RunWithContext(hook)
 	}
 	h.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: h.clients.kube.CoreV1().Events("")})
-	go func() {
-		defer close(h.stopped)
-		h.reporter.Run(reporting)
-	}()
+	// The hook's context ends when no new requests are accepted.
+	go h.reporter.Run(hook)
 	go func() {
 		defer h.broadcaster.Shutdown()
 		// Other servers must not mistake the report of an earlier process for
@@ -147,41 +134,41 @@ func (h *lifecycleHooks) start(hook genericapiserver.PostStartHookContext) error
 	return nil
 }
 
-// shutDown takes the report away at the beginning of the shutdown, while this
-// server can still serve the request to itself. Reporting has ended by then, or
-// a write under way would bring the report back.
+// shutDown says in the report that this server ends. It still serves for a
+// while, --shutdown-delay-duration and longer, and what it configures counts for
+// as long: the report stays, its Lease is renewed until no new request is
+// accepted, and another server deletes the report once the Lease has lapsed.
+// Upstream deletes the identity Lease at this point already
+// (component-helpers/apimachinery/lease).
 func (h *lifecycleHooks) shutDown() error {
-	close(h.stop)
-	if !h.started.Load() {
-		return nil
-	}
-	<-h.stopped
-	if err := h.reporter.Remove(context.Background()); err != nil {
-		// Shutdown goes on; the report counts as stale once the identity is
-		// gone.
-		klog.Background().Info("The feature report stays behind", "err", err)
+	if h.started.Load() {
+		h.reporter.End(context.Background())
 	}
 	return nil
 }
 
+// instance tells this server apart from others: by its identity, and without
+// the gate APIServerIdentity by the name of the host and the port.
+func instance(server *genericapiserver.GenericAPIServer) (string, error) {
+	if server.APIServerID != "" {
+		return server.APIServerID, nil
+	}
+	return reporting.Instance()
+}
+
 // newReporter makes the reporter of this server's own gates.
-func newReporter(clients *lifecycleClients, serverID string, identity bool) (*report.Reporter, error) {
-	config := report.Config{
-		Namespace:     metav1.NamespaceSystem,
-		Component:     controlplaneapiserver.KubeAPIServer,
-		Instance:      serverID,
-		BinaryVersion: version.Get().GitVersion,
-		ListAll:       true,
-		Source:        reporting.Install(),
-		Features:      clients.features,
-		Kube:          clients.kube,
-	}
-	if identity {
-		config.Lease = &v1alpha1.LeaseReference{Namespace: metav1.NamespaceSystem, Name: serverID}
-	} else {
-		config.LeaseNamespace = v1alpha1.LeaseNamespace
-	}
-	return report.New(config)
+func newReporter(clients *lifecycleClients, serverID string) (*report.Reporter, error) {
+	return report.New(report.Config{
+		Namespace:      metav1.NamespaceSystem,
+		Component:      controlplaneapiserver.KubeAPIServer,
+		Instance:       serverID,
+		BinaryVersion:  version.Get().GitVersion,
+		ListAll:        true,
+		LeaseNamespace: metav1.NamespaceSystem,
+		Source:         reporting.Install(),
+		Features:       clients.features,
+		Kube:           clients.kube,
+	})
 }
 
 // lifecycleClients are loopback clients.
@@ -216,13 +203,14 @@ func newLifecycleClients(loopback *rest.Config) (*lifecycleClients, error) {
 // leaseInformers watch the identities of servers and the Leases of reporters,
 // and no others: a cluster's nodes renew thousands.
 func leaseInformers(client kubernetes.Interface) []cache.SharedIndexInformer {
-	identities := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(metav1.NamespaceSystem),
-		informers.WithTweakListOptions(func(options *metav1.ListOptions) {
-			options.LabelSelector = controlplaneapiserver.IdentityLeaseComponentLabelKey + "=" + controlplaneapiserver.KubeAPIServer
-		}))
-	reporters := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(v1alpha1.LeaseNamespace))
+	watched := func(namespace, selector string) cache.SharedIndexInformer {
+		return informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
+			informers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = selector })).
+			Coordination().V1().Leases().Informer()
+	}
 	return []cache.SharedIndexInformer{
-		identities.Coordination().V1().Leases().Informer(),
-		reporters.Coordination().V1().Leases().Informer(),
+		watched(metav1.NamespaceSystem, controlplaneapiserver.IdentityLeaseComponentLabelKey+"="+controlplaneapiserver.KubeAPIServer),
+		watched(metav1.NamespaceSystem, v1alpha1.LabelComponent+"="+controlplaneapiserver.KubeAPIServer),
+		watched(v1alpha1.LeaseNamespace, ""),
 	}
 }

@@ -125,6 +125,10 @@ func (a *arguments) node() (string, error) {
 	return strings.ToLower(strings.TrimSpace(name)), nil
 }
 
+// Instance is the instance name of this process of a control plane component, as
+// its command line has it.
+func Instance() (string, error) { return parseArguments(os.Args[1:]).instance() }
+
 var notDNS = regexp.MustCompile(`[^a-z0-9.-]+`)
 
 // instance tells the processes of a control plane component apart: two on one

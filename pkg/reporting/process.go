@@ -43,7 +43,7 @@ import (
 // which a process without a way to the server looks for one again.
 const (
 	firstRetry = time.Second
-	lastRetry  = time.Minute
+	lastRetry  = 10 * time.Second
 )
 
 // process reports for one binary.

@@ -83,9 +83,17 @@ func Run(ctx context.Context, c *cluster.Cluster, out io.Writer) error {
 	off := gate + "=false"
 	// The Feature is followed from before the restart: the server flow begins
 	// while the last components are still starting.
+	following, abandon := context.WithCancel(ctx)
+	defer abandon()
 	restarted := make(chan error, 1)
-	go func() { restarted <- c.Restart(ctx, &off) }()
-	followed := s.follow(ctx)
+	go func() {
+		err := c.Restart(ctx, &off)
+		if err != nil {
+			abandon()
+		}
+		restarted <- err
+	}()
+	followed := s.follow(following)
 	if err := <-restarted; err != nil {
 		return err
 	}

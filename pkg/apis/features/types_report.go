@@ -85,7 +85,10 @@ type ReportedFeature struct {
 // ReportLiveness says how others can tell that a process is alive. A process
 // without a Lease is alive while the Node named in spec.nodeName is Ready.
 type ReportLiveness struct {
-	// lease is the Lease that the process renews.
+	// lease is the Lease that the process renews. It has the report's name, and
+	// is in the report's namespace; for reports in kube-system, but for those of
+	// kube-apiserver, in kube-feature-lease. It may not be set together with
+	// spec.nodeName; one of the two must be.
 	Lease *LeaseReference
 }
 

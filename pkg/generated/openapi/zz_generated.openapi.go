@@ -3651,7 +3651,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ReportLiveness(ref common.R
 				Properties: map[string]spec.Schema{
 					"lease": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lease is the Lease that the process renews: kube-apiserver's identity Lease, or one named like the report, in kube-feature-lease for reports in kube-system and in the report's namespace for others. It may not be set together with spec.nodeName; one of the two must be.",
+							Description: "lease is the Lease that the process renews. It has the report's name, and is in the report's namespace; for reports in kube-system, but for those of kube-apiserver, in kube-feature-lease. It may not be set together with spec.nodeName; one of the two must be.",
 							Ref:         ref(v1alpha1.LeaseReference{}.OpenAPIModelName()),
 						},
 					},

@@ -74,6 +74,9 @@ func report(component, instance, node string) *v1alpha1.FeatureReport {
 	}
 	if node == "" {
 		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: v1alpha1.LeaseNamespace, Name: r.Name}
+		if component == cluster.APIServer {
+			r.Spec.Liveness.Lease.Namespace = system
+		}
 	}
 	return r
 }
@@ -262,5 +265,16 @@ func TestGateOffIsUpstream(t *testing.T) {
 		if response.Count > 0 {
 			t.Errorf("S6: %d keys below %s", response.Count, prefix)
 		}
+	}
+}
+
+// TestWithoutServerIdentities: a server without the gate APIServerIdentity has no
+// identity that others know it by, and reports all the same.
+func TestWithoutServerIdentities(t *testing.T) {
+	c := start(t, "APIServerIdentity=false")
+	c.WaitForFeature(known, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
+	reports := c.WaitForReports("of the server", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 1 })
+	if got := reports[0]; got.Spec.Component != "kube-apiserver" || got.Spec.Liveness.Lease == nil {
+		t.Errorf("the report is %s, Lease %v", got.Name, got.Spec.Liveness.Lease)
 	}
 }

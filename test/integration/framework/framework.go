@@ -21,11 +21,15 @@ limitations under the License.
 package framework
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,8 +37,12 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
@@ -172,6 +180,63 @@ func (c *Cluster) WaitForFeature(name, what string, wanted func(*v1alpha1.Featur
 		c.t.Fatalf("waiting for feature %s to be %s: %v; it is %+v", name, what, err, last)
 	}
 	return last
+}
+
+// Reports reads the FeatureReports of Kubernetes.
+func (c *Cluster) Reports() []v1alpha1.FeatureReport {
+	c.t.Helper()
+	list, err := c.Features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).List(c.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		c.t.Fatalf("reading feature reports: %v", err)
+	}
+	return list.Items
+}
+
+// WaitForReports looks at all FeatureReports of Kubernetes, each time that one
+// changes, until they are as wanted, and returns them.
+func (c *Cluster) WaitForReports(what string, wanted func([]v1alpha1.FeatureReport) bool) []v1alpha1.FeatureReport {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), Patience)
+	defer cancel()
+	client := c.Features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem)
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (apiruntime.Object, error) {
+			return client.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return client.Watch(ctx, options)
+		},
+	}
+	known := map[string]v1alpha1.FeatureReport{}
+	reports := func() []v1alpha1.FeatureReport {
+		return slices.SortedFunc(maps.Values(known), func(a, b v1alpha1.FeatureReport) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	_, err := watchtools.UntilWithSync(ctx, source, &v1alpha1.FeatureReport{}, nil, func(event watch.Event) (bool, error) {
+		report := event.Object.(*v1alpha1.FeatureReport)
+		known[report.Name] = *report
+		if event.Type == watch.Deleted {
+			delete(known, report.Name)
+		}
+		return wanted(reports()), nil
+	})
+	if err != nil {
+		var seen []string
+		for _, r := range reports() {
+			seen = append(seen, fmt.Sprintf("%s by %s with %d features", r.Name, r.Spec.Username, len(r.Spec.Features)))
+		}
+		c.t.Fatalf("waiting for reports %s: %v; there are:\n%s", what, err, strings.Join(seen, "\n"))
+	}
+	return reports()
+}
+
+// Version is the version that the server says it has.
+func (c *Cluster) Version() string {
+	c.t.Helper()
+	info, err := c.Kube.Discovery().ServerVersion()
+	if err != nil {
+		c.t.Fatalf("reading the server's version: %v", err)
+	}
+	return info.GitVersion
 }
 
 // Etcd returns a client of the cluster's database.

@@ -18,10 +18,11 @@ package processes
 
 import (
 	"os"
-	"slices"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/google/go-cmp/cmp"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
@@ -29,23 +30,84 @@ import (
 func TestMain(m *testing.M) { os.Exit(framework.Isolate(m)) }
 
 // TestEveryProcessReports starts three servers, two controller managers, two
-// schedulers, and two nodes with the real kubelet and the real kube-proxy.
+// schedulers, of which one leads and one stands by, and two nodes with the real
+// kubelet and the real kube-proxy.
 func TestEveryProcessReports(t *testing.T) {
 	c := framework.Start(t, cluster.Config{Nodes: 2, RealNodes: true, NodeIP: framework.NodeIP(), Servers: 3, Replicas: 2})
-	reports, err := c.Features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
+	want := map[string]int{
+		"kube-apiserver by system:apiserver": 3, "kube-controller-manager by system:kube-controller-manager": 2, "kube-scheduler by system:kube-scheduler": 2,
+		"kubelet on node-1 by system:node:node-1": 1, "kubelet on node-2 by system:node:node-2": 1,
+		"kube-proxy on node-1 by system:kube-proxy": 1, "kube-proxy on node-2 by system:kube-proxy": 1,
+	}
+	reports := c.WaitForReports("of every process", func(reports []v1alpha1.FeatureReport) bool {
+		return cmp.Equal(want, processes(reports))
+	})
+	for _, r := range reports {
+		if got, want := r.Spec.BinaryVersion, c.Version(); got != want {
+			t.Errorf("%s has version %s, want %s", r.Name, got, want)
+		}
+		if r.Spec.EmulationVersion != "1.36" {
+			t.Errorf("%s emulates %q", r.Name, r.Spec.EmulationVersion)
+		}
+		asked := 0
+		for _, f := range r.Spec.Features {
+			if f.Asked {
+				asked++
+			}
+		}
+		if asked < 5 {
+			t.Errorf("%s asked for %d features", r.Name, asked)
+		}
+		owned := len(r.OwnerReferences) == 1 && r.OwnerReferences[0].Kind == "Node" && r.OwnerReferences[0].Name == r.Spec.NodeName
+		if onNode := r.Spec.NodeName != ""; onNode != owned || onNode == (r.Spec.Liveness.Lease != nil) {
+			t.Errorf("%s on node %q has owners %+v and Lease %v", r.Name, r.Spec.NodeName, r.OwnerReferences, r.Spec.Liveness.Lease)
+		}
+	}
+}
+
+// processes counts reports by what they are of.
+func processes(reports []v1alpha1.FeatureReport) map[string]int {
+	counts := map[string]int{}
+	for _, r := range reports {
+		what := r.Spec.Component
+		if r.Spec.NodeName != "" {
+			what += " on " + r.Spec.NodeName
+		}
+		counts[what+" by "+r.Spec.Username]++
+	}
+	return counts
+}
+
+// TestACrashedProcessIsRecognised by the Lease that it does not renew, or by its
+// Node; one that ends in order takes its report away.
+func TestACrashedProcessIsRecognised(t *testing.T) {
+	c := framework.Start(t, cluster.Config{
+		Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Replicas: 2,
+		ExtraArgs: map[string][]string{cluster.APIServer: {"--feature-grace-period=5s"}},
+	})
+	c.WaitForReports("of every process", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 7 })
+	if err := c.Kill(t.Context(), cluster.Nth(cluster.Scheduler, 2)); err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	for _, r := range reports.Items {
-		names = append(names, r.Name)
-		t.Logf("%s %s %s %v %d %s", r.Name, r.Spec.BinaryVersion, r.Spec.NodeName, r.Spec.Liveness.Lease, len(r.Spec.Features), r.Spec.Username)
+	if err := c.Stop(t.Context(), cluster.Nth(cluster.ControllerManager, 2), cluster.Proxy("node-1")); err != nil {
+		t.Fatal(err)
 	}
-	slices.Sort(names)
-	data, _ := os.ReadFile(c.Processes()[9].LogFile)
-	os.WriteFile("/tmp/kubelet.log", data, 0o644)
-	for _, p := range c.Processes() {
-		t.Log(p.Name)
+	got := processes(c.WaitForReports("without those that ended in order", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 5 }))
+	want := map[string]int{
+		"kube-apiserver by system:apiserver": 1, "kube-controller-manager by system:kube-controller-manager": 1, "kube-scheduler by system:kube-scheduler": 2,
+		"kubelet on node-1 by system:node:node-1": 1,
 	}
-	t.Log(names)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("unexpected reports (-want +got):\n%s", diff)
+	}
+	// One scheduler is dead: a feature that both asked for has one live user.
+	const asked = "SchedulerQueueingHints"
+	c.WaitForFeature(asked, "used by a live scheduler and one that is gone", func(f *v1alpha1.Feature) bool {
+		for _, use := range f.Status.Uses {
+			if use.Component == cluster.Scheduler {
+				return use.Count == 1 && use.Stale == 1
+			}
+		}
+		return false
+	})
 }

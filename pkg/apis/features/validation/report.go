@@ -137,16 +137,17 @@ func validateLiveness(report *features.FeatureReport, fldPath *field.Path) field
 	for _, problem := range apimachineryvalidation.NameIsDNSSubdomain(lease.Name, false) {
 		errs = append(errs, field.Invalid(fldPath.Child("name"), lease.Name, problem))
 	}
-	// kube-apiserver's is its identity Lease (pkg/controlplane/apiserver).
-	if len(errs) > 0 || (report.Namespace == metav1.NamespaceSystem && lease.Namespace == metav1.NamespaceSystem && report.Spec.Component == "kube-apiserver") {
+	if len(errs) > 0 {
 		return errs
 	}
+	// Controller managers and schedulers may write all Leases where theirs are,
+	// and must not be able to declare a kube-apiserver dead or alive.
 	want := report.Namespace
-	if want == metav1.NamespaceSystem {
+	if want == metav1.NamespaceSystem && report.Spec.Component != "kube-apiserver" {
 		want = v1alpha1.LeaseNamespace
 	}
 	if lease.Namespace != want {
-		errs = append(errs, field.Invalid(fldPath.Child("namespace"), lease.Namespace, fmt.Sprintf("must be %q for reports in namespace %q", want, report.Namespace)))
+		errs = append(errs, field.Invalid(fldPath.Child("namespace"), lease.Namespace, fmt.Sprintf("must be %q for reports of %s in namespace %q", want, report.Spec.Component, report.Namespace)))
 	}
 	if lease.Name != report.Name {
 		errs = append(errs, field.Invalid(fldPath.Child("name"), lease.Name, fmt.Sprintf("must be the report's own name, %q", report.Name)))

@@ -227,19 +227,20 @@ func TestHowAProcessIsSeenToBeAlive(t *testing.T) {
 		report *features.FeatureReport
 		want   []problem
 	}{
-		"by a Lease named like the report": {report: leased(nil)},
-		"by its Node":                      {report: report(nil)},
-		"a server by its identity Lease":   {report: server(lease("kube-system", "apiserver-x"))},
-		"a server by a Lease of its own":   {report: server(lease("kube-feature-lease", "kube-apiserver.a"))},
-		"somewhere else by a Lease there":  {report: elsewhere(lease("widgets", "kube-scheduler.host-1"))},
-		"somewhere else a kubelet is free": {report: report(func(r *features.FeatureReport) { r.Namespace, r.Spec.NodeName = "widgets", "other" })},
-		"not at all":                       {leased(func(r *features.FeatureReport) { r.Spec.Liveness.Lease = nil }), []problem{{"spec.liveness.lease", "spec.nodeName"}}},
-		"not by both":                      {report(lease("kube-feature-lease", "kubelet.node-1")), []problem{{"spec.liveness.lease", "together"}}},
-		"not by a Lease that cannot be":    {leased(lease("A", "/")), []problem{{namespace, "RFC 1123"}, {name, "RFC 1123"}}},
-		"not by another process's Lease":   {leased(lease("kube-feature-lease", "kube-scheduler.b")), []problem{{name, "kube-scheduler.host-1"}}},
-		"not by a server's identity Lease": {leased(lease("kube-system", "apiserver-x")), []problem{{namespace, "kube-feature-lease"}, {name, "kube-scheduler.host-1"}}},
-		"not by a Lease in a third place":  {server(lease("default", "kube-apiserver.a")), []problem{{namespace, "kube-feature-lease"}}},
-		"elsewhere not by Kubernetes' own": {elsewhere(lease("kube-feature-lease", "kube-scheduler.host-1")), []problem{{namespace, "widgets"}}},
+		"by a Lease named like the report":  {report: leased(nil)},
+		"by its Node":                       {report: report(nil)},
+		"a server likewise, in kube-system": {report: server(lease("kube-system", "kube-apiserver.a"))},
+		"a server not by its identity":      {server(lease("kube-system", "apiserver-x")), []problem{{name, "kube-apiserver.a"}}},
+		"a server not where others write":   {server(lease("kube-feature-lease", "kube-apiserver.a")), []problem{{namespace, "kube-system"}}},
+		"somewhere else by a Lease there":   {report: elsewhere(lease("widgets", "kube-scheduler.host-1"))},
+		"somewhere else a kubelet is free":  {report: report(func(r *features.FeatureReport) { r.Namespace, r.Spec.NodeName = "widgets", "other" })},
+		"not at all":                        {leased(func(r *features.FeatureReport) { r.Spec.Liveness.Lease = nil }), []problem{{"spec.liveness.lease", "spec.nodeName"}}},
+		"not by both":                       {report(lease("kube-feature-lease", "kubelet.node-1")), []problem{{"spec.liveness.lease", "together"}}},
+		"not by a Lease that cannot be":     {leased(lease("A", "/")), []problem{{namespace, "RFC 1123"}, {name, "RFC 1123"}}},
+		"not by another process's Lease":    {leased(lease("kube-feature-lease", "kube-scheduler.b")), []problem{{name, "kube-scheduler.host-1"}}},
+		"not by a server's identity Lease":  {leased(lease("kube-system", "apiserver-x")), []problem{{namespace, "kube-feature-lease"}, {name, "kube-scheduler.host-1"}}},
+		"not by a Lease in a third place":   {server(lease("default", "kube-apiserver.a")), []problem{{namespace, "kube-system"}}},
+		"elsewhere not by Kubernetes' own":  {elsewhere(lease("kube-feature-lease", "kube-scheduler.host-1")), []problem{{namespace, "widgets"}}},
 		"elsewhere no server's": {elsewhere(func(r *features.FeatureReport) {
 			r.Name, r.Spec.Component = "kube-apiserver.host-1", "kube-apiserver"
 			lease("kube-system", "apiserver-x")(r)

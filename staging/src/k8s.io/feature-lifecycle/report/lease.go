@@ -23,6 +23,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 )
@@ -38,21 +39,21 @@ const (
 // renewLease keeps the reporter's own Lease until the context ends.
 func (r *Reporter) renewLease(ctx context.Context) {
 	logger := klog.FromContext(ctx)
-	var complained bool
+	failures := 0
 	for {
 		wait := renewPeriod
 		if err := r.renewOnce(ctx); err != nil && ctx.Err() == nil {
 			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 				// A server without this system has neither the namespace nor the
-				// permission.
-				wait = time.Minute
+				// permission; one that is new has them soon.
+				wait = backoff(failures+1, time.Minute)
 			}
-			if !complained {
+			if failures == 0 {
 				logger.Info("Renewing the Lease of the feature report failed; trying again", "lease", klog.KRef(r.config.LeaseNamespace, r.name), "err", err)
 			}
-			complained = true
+			failures++
 		} else {
-			complained = false
+			failures = 0
 		}
 		timer := r.config.Clock.NewTimer(wait + jitter(wait/20))
 		select {
@@ -70,7 +71,7 @@ func (r *Reporter) renewOnce(ctx context.Context) error {
 	lease, err := client.Get(ctx, r.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = client.Create(ctx, &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: r.config.LeaseNamespace, Name: r.name},
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.config.LeaseNamespace, Name: r.name, Labels: map[string]string{v1alpha1.LabelComponent: r.config.Component}},
 			Spec: coordinationv1.LeaseSpec{
 				HolderIdentity:       ptr.To(r.name),
 				LeaseDurationSeconds: ptr.To(int32(LeaseDuration / time.Second)),
@@ -84,6 +85,7 @@ func (r *Reporter) renewOnce(ctx context.Context) error {
 		return err
 	}
 	lease = lease.DeepCopy()
+	metav1.SetMetaDataLabel(&lease.ObjectMeta, v1alpha1.LabelComponent, r.config.Component)
 	lease.Spec.HolderIdentity = ptr.To(r.name)
 	lease.Spec.LeaseDurationSeconds = ptr.To(int32(LeaseDuration / time.Second))
 	lease.Spec.RenewTime = &now

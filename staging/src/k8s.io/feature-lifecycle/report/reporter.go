@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,13 +85,9 @@ type Config struct {
 	BinaryVersion string
 	// ListAll reports every gate that the process knows: for servers.
 	ListAll bool
-	// Lease names a Lease that the process renews anyhow. It is not set together
-	// with NodeName.
-	Lease *v1alpha1.LeaseReference
-	// LeaseNamespace is where the reporter renews a small Lease of its own, for
-	// processes with neither NodeName nor Lease; empty means Namespace. The
-	// server takes reports of kube-system with Leases in kube-feature-lease
-	// only.
+	// LeaseNamespace is where a process without NodeName renews a small Lease
+	// with the name of the report; empty means Namespace. It is
+	// kube-feature-lease for reports in kube-system, but for kube-apiserver's.
 	LeaseNamespace string
 	// Source is the process's feature gate.
 	Source Source
@@ -108,6 +105,10 @@ type Reporter struct {
 	name   string
 	// started is closed once the first report was written.
 	started chan struct{}
+	// ending is true once End was called; ends wakes Run for it, and ended is
+	// closed when the report says so.
+	ending      atomic.Bool
+	ends, ended chan struct{}
 
 	// What follows is used by Run alone.
 
@@ -135,9 +136,7 @@ func New(config Config) (*Reporter, error) {
 		return nil, fmt.Errorf("reporter of %s.%s needs Source, Features and Kube", config.Component, config.Instance)
 	}
 	switch {
-	case config.NodeName != "" && config.Lease != nil:
-		return nil, fmt.Errorf("reporter of %s.%s needs NodeName or Lease, not both", config.Component, config.Instance)
-	case config.NodeName != "" || config.Lease != nil:
+	case config.NodeName != "":
 		config.LeaseNamespace = ""
 	case config.LeaseNamespace == "":
 		config.LeaseNamespace = config.Namespace
@@ -145,7 +144,7 @@ func New(config Config) (*Reporter, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	return &Reporter{config: config, name: config.Component + "." + config.Instance, started: make(chan struct{})}, nil
+	return &Reporter{config: config, name: config.Component + "." + config.Instance, started: make(chan struct{}), ends: make(chan struct{}, 1), ended: make(chan struct{})}, nil
 }
 
 // Started is closed once the first report has been written.
@@ -180,6 +179,9 @@ func (r *Reporter) Run(ctx context.Context) {
 		case <-news:
 			timer.Stop()
 		case <-timer.C():
+		case <-r.ends:
+			timer.Stop()
+			r.markEnding(ctx)
 		}
 		news = r.config.Source.News()
 		wait = r.step(ctx)
@@ -266,12 +268,13 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 	if delay, ok := apierrors.SuggestsClientDelay(err); ok {
 		return time.Duration(delay)*time.Second + jitter(time.Second)
 	}
-	return r.backoff(most)
+	return backoff(r.failures, most)
 }
 
-func (r *Reporter) backoff(most time.Duration) time.Duration {
+// backoff is the pause after so many failures.
+func backoff(failures int, most time.Duration) time.Duration {
 	pause := minBackoff
-	for range min(r.failures, 20) - 1 {
+	for range min(failures, 20) - 1 {
 		if pause *= 2; pause >= most {
 			pause = most
 			break
@@ -300,7 +303,7 @@ func (r *Reporter) lease() *v1alpha1.LeaseReference {
 	if r.config.LeaseNamespace != "" {
 		return &v1alpha1.LeaseReference{Namespace: r.config.LeaseNamespace, Name: r.name}
 	}
-	return r.config.Lease
+	return nil
 }
 
 func jitter(most time.Duration) time.Duration {

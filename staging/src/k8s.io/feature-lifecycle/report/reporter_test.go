@@ -29,6 +29,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -246,6 +247,139 @@ func TestADeletedReportIsWrittenAgain(t *testing.T) {
 	})
 }
 
+// TestAReportThatAnotherProcessWroteIsWrittenAgain: two processes of one instance
+// live for a while when one is replaced.
+func TestAReportThatAnotherProcessWroteIsWrittenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := run(t, nil)
+		defer f.end()
+		f.pass(3 * time.Second)
+		f.writtenBy("Other")
+		f.pass(checkPeriod + checkPeriod/5)
+		if f.names() != "A" {
+			t.Errorf("the report says %s", f.names())
+		}
+	})
+}
+
+// writtenBy makes another process of the same instance write the report.
+func (f *fixture) writtenBy(feature string) {
+	f.t.Helper()
+	other := f.report().DeepCopy()
+	other.ResourceVersion += "1"
+	other.Spec.Features = []v1alpha1.ReportedFeature{{Name: feature, Asked: true}}
+	if err := f.server.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), other, "ns"); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// TestRemove takes away what is this process's, and nothing else. The fake server
+// does not know preconditions; the test is one that does.
+func TestRemove(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before func(*fixture)
+		want   bool
+	}{
+		"its own report":                        {func(*fixture) {}, false},
+		"one whose metadata was changed":        {func(f *fixture) { f.touched() }, false},
+		"one that another process has written":  {func(f *fixture) { f.writtenBy("Other") }, true},
+		"one that is gone, and another is made": {func(f *fixture) { f.replaced() }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := prepare(t, nil)
+				f.server.PrependReactor("delete", "featurereports", func(a clienttesting.Action) (bool, runtime.Object, error) {
+					wanted, stored := a.(clienttesting.DeleteActionImpl).DeleteOptions.Preconditions, f.report()
+					if *wanted.UID != stored.UID || *wanted.ResourceVersion != stored.ResourceVersion {
+						return true, nil, apierrors.NewConflict(v1alpha1.Resource("featurereports"), "comp.i1", errors.New("precondition"))
+					}
+					return false, nil, nil
+				})
+				f.start()
+				f.pass(3 * time.Second)
+				tc.before(f)
+				f.end()
+				if err := f.reporter.Remove(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				_, err := f.server.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), "ns", "comp.i1")
+				if left := err == nil; left != tc.want {
+					t.Errorf("the report is left: %t, %v", left, err)
+				}
+				_, err = f.kube.Tracker().Get(coordinationv1.SchemeGroupVersion.WithResource("leases"), "ns", "comp.i1")
+				if left := err == nil; left != tc.want {
+					t.Errorf("the Lease is left: %t, %v", left, err)
+				}
+			})
+		})
+	}
+	t.Run("nothing was written", func(t *testing.T) {
+		f := prepare(t, nil)
+		if err := f.reporter.Remove(t.Context()); err != nil || len(f.server.Actions()) != 0 {
+			t.Errorf("%v, %v", f.server.Actions(), err)
+		}
+	})
+}
+
+// touched makes somebody change the report's metadata.
+func (f *fixture) touched() {
+	f.t.Helper()
+	changed := f.report().DeepCopy()
+	changed.ResourceVersion += "1"
+	changed.Labels = map[string]string{"a": "b"}
+	if err := f.server.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), changed, "ns"); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// replaced makes the report another object of the same name.
+func (f *fixture) replaced() {
+	f.t.Helper()
+	other := f.report().DeepCopy()
+	other.UID, other.ResourceVersion = "another", other.ResourceVersion+"1"
+	if err := f.server.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), other, "ns"); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// TestAProcessSaysThatItEnds and goes on renewing its Lease until it has ended.
+func TestAProcessSaysThatItEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := run(t, func(c *Config) { c.LeaseNamespace = "leases" })
+		f.pass(3 * time.Second)
+		f.reporter.End(t.Context())
+		if got := f.report().Annotations[v1alpha1.AnnotationEnding]; got != "true" {
+			t.Fatalf("the annotation is %q", got)
+		}
+		f.reporter.End(t.Context())
+		// What it writes later says so too.
+		f.source.see("A", true)
+		f.pass(time.Minute)
+		if got := f.report(); got.Annotations[v1alpha1.AnnotationEnding] != "true" || !got.Spec.Features[0].Enabled {
+			t.Errorf("later it says %+v, %+v", got.Annotations, got.Spec)
+		}
+		lease, err := f.kube.CoordinationV1().Leases("leases").Get(t.Context(), "comp.i1", metav1.GetOptions{})
+		if err != nil || time.Since(lease.Spec.RenewTime.Time) > 2*renewPeriod {
+			t.Errorf("the Lease is not renewed: %+v, %v", lease, err)
+		}
+		f.end()
+		// The next process of the instance does not end.
+		next := prepare(t, nil)
+		next.server = f.server
+		reporter, err := New(Config{Namespace: "ns", Component: "comp", Instance: "i1", Source: next.source, Features: f.server, Kube: f.kube})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next.reporter = reporter
+		next.start()
+		defer next.end()
+		next.pass(3 * time.Second)
+		if got := next.report().Annotations[v1alpha1.AnnotationEnding]; got != "" {
+			t.Errorf("the next process's annotation is %q", got)
+		}
+	})
+}
+
 func TestTheReportOfAnEarlierProcessIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := prepare(t, nil)
@@ -415,14 +549,12 @@ func TestALeaseOfItsOwn(t *testing.T) {
 
 // TestLiveness: what is said of itself by a process with one way to be seen.
 func TestLiveness(t *testing.T) {
-	identity := &v1alpha1.LeaseReference{Namespace: "kube-system", Name: "apiserver-x"}
 	for name, tc := range map[string]struct {
 		change func(*Config)
 		want   *v1alpha1.LeaseReference
 	}{
 		"nothing said":          {nil, &v1alpha1.LeaseReference{Namespace: "ns", Name: "comp.i1"}},
 		"a place for its Lease": {func(c *Config) { c.LeaseNamespace = "leases" }, &v1alpha1.LeaseReference{Namespace: "leases", Name: "comp.i1"}},
-		"a Lease it has":        {func(c *Config) { c.Lease, c.LeaseNamespace = identity, "leases" }, identity},
 		"a Node":                {func(c *Config) { c.NodeName, c.LeaseNamespace = "n1", "leases" }, nil},
 	} {
 		if diff := cmp.Diff(tc.want, prepare(t, tc.change).reporter.observe().Liveness.Lease); diff != "" {
@@ -435,8 +567,6 @@ func TestConfigIsChecked(t *testing.T) {
 	for name, config := range map[string]Config{
 		"without a namespace": {Component: "c", Instance: "i"},
 		"without clients":     {Namespace: "ns", Component: "c", Instance: "i"},
-		"on a node and with a Lease": {Namespace: "ns", Component: "c", Instance: "i", NodeName: "n", Lease: &v1alpha1.LeaseReference{},
-			Source: &source{}, Features: fake.NewClientset(), Kube: kubefake.NewClientset()},
 	} {
 		if _, err := New(config); err == nil {
 			t.Errorf("%s: no error", name)

@@ -21,9 +21,11 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/klog/v2"
 )
 
 // check looks whether the report is still there and writes it again if not.
@@ -42,14 +44,45 @@ func (r *Reporter) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var owner *metav1.OwnerReference
 	if r.config.NodeName != "" && len(current.OwnerReferences) == 0 {
-		owner, err := r.owner(ctx)
-		if err != nil || owner == nil {
+		if owner, err = r.owner(ctx); err != nil {
 			return err
 		}
-		return r.write(ctx, r.written, owner)
 	}
-	return nil
+	// Another process of this instance, one that is being replaced say, may have
+	// written last.
+	current.Spec.Username = r.written.Username
+	if owner == nil && equality.Semantic.DeepEqual(current.Spec, *r.written) {
+		return nil
+	}
+	return r.write(ctx, r.written, owner)
+}
+
+// End says in the report that the process is about to end: its last Lease will
+// be its end and not a crash. It is for processes that cannot take their report
+// away when they have ended, as a server that serves the API. Run goes on. End
+// returns once the report was written, or soon.
+func (r *Reporter) End(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+	defer cancel()
+	if r.ending.CompareAndSwap(false, true) {
+		r.ends <- struct{}{}
+	}
+	select {
+	case <-r.ended:
+	case <-ctx.Done():
+	}
+}
+
+func (r *Reporter) markEnding(ctx context.Context) {
+	defer close(r.ended)
+	if r.written == nil {
+		return
+	}
+	if err := r.write(ctx, r.written, nil); err != nil {
+		klog.FromContext(ctx).Info("The feature report does not say that the process ends", "featureReport", klog.KRef(r.config.Namespace, r.name), "err", err)
+	}
 }
 
 // write creates the report or replaces its spec, whatever is there.
@@ -64,6 +97,11 @@ func (r *Reporter) write(ctx context.Context, spec *v1alpha1.FeatureReportSpec, 
 		username := report.Spec.Username
 		report.Spec = *spec.DeepCopy()
 		report.Spec.Username = username
+		if r.ending.Load() {
+			metav1.SetMetaDataAnnotation(&report.ObjectMeta, v1alpha1.AnnotationEnding, "true")
+		} else {
+			delete(report.Annotations, v1alpha1.AnnotationEnding)
+		}
 		if owner != nil {
 			report.OwnerReferences = []metav1.OwnerReference{*owner}
 		}
@@ -121,22 +159,49 @@ func (r *Reporter) owner(ctx context.Context) (*metav1.OwnerReference, error) {
 }
 
 // Remove takes the report and the reporter's own Lease away, in bounded time.
-// Call it when the process ends in order.
+// Call it when the process ends in order and Run has returned. A report that
+// another process of this instance has taken over stays.
 func (r *Reporter) Remove(ctx context.Context) error {
+	if r.stored == nil || r.written == nil {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
-	err := r.config.Features.FeaturesV1alpha1().FeatureReports(r.config.Namespace).Delete(ctx, r.name, metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
-		err = nil
+	mine, err := r.removeReport(ctx)
+	if err == nil && mine && r.config.LeaseNamespace != "" {
+		err = r.config.Kube.CoordinationV1().Leases(r.config.LeaseNamespace).Delete(ctx, r.name, metav1.DeleteOptions{})
 	}
-	if lease := r.lease(); lease != nil && r.config.Lease == nil {
-		leaseErr := r.config.Kube.CoordinationV1().Leases(lease.Namespace).Delete(ctx, lease.Name, metav1.DeleteOptions{})
-		if leaseErr != nil && !apierrors.IsNotFound(leaseErr) {
-			err = errors.Join(err, leaseErr)
-		}
-	}
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("removing feature report %s/%s: %w", r.config.Namespace, r.name, err)
 	}
+	r.stored = nil
 	return nil
+}
+
+// removeReport deletes the report as long as it is this process's.
+func (r *Reporter) removeReport(ctx context.Context) (mine bool, err error) {
+	client := r.config.Features.FeaturesV1alpha1().FeatureReports(r.config.Namespace)
+	for {
+		err := client.Delete(ctx, r.name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &r.stored.UID, ResourceVersion: &r.stored.ResourceVersion},
+		})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		if !apierrors.IsConflict(err) {
+			return err == nil, err
+		}
+		// Its metadata may have been changed; what it says only by its process.
+		current, err := client.Get(ctx, r.name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if current.UID != r.stored.UID || !equality.Semantic.DeepEqual(current.Spec, r.stored.Spec) {
+			return false, nil
+		}
+		r.stored = current
+	}
 }

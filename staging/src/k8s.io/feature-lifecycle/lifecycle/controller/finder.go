@@ -32,7 +32,8 @@ const (
 	// findPeriod is how often the leftovers of a feature that is off are looked
 	// for again: whole collections are read for it.
 	findPeriod = 30 * time.Minute
-	// findRetry is the same after a search that failed.
+	// findRetry is the same after a search that failed; it doubles with each,
+	// up to findPeriod.
 	findRetry = 30 * time.Second
 )
 
@@ -57,6 +58,8 @@ type search struct {
 	found *transition.Leftovers
 	busy  bool
 	next  time.Time
+	// pause is the one after the last search if it failed, 0 if it did not.
+	pause time.Duration
 }
 
 func newFinder(clients task.Clients, clock clock.Clock, notify func(string, time.Duration)) *finder {
@@ -116,8 +119,11 @@ func (f *finder) search(ctx context.Context, feature lifecycle.Feature, s *searc
 	}
 	f.mu.Lock()
 	s.busy, s.found, s.next = false, found, f.clock.Now().Add(findPeriod)
-	if found.Err != "" {
-		s.next = f.clock.Now().Add(findRetry)
+	if found.Err == "" {
+		s.pause = 0
+	} else {
+		s.pause = min(max(2*s.pause, findRetry), findPeriod)
+		s.next = f.clock.Now().Add(s.pause)
 	}
 	f.mu.Unlock()
 	f.notify(string(feature.Name), 0)

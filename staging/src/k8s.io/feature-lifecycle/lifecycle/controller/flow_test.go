@@ -27,11 +27,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 // leftovers are what tasks of a test find and remove. They record what was done.
@@ -44,6 +46,8 @@ type leftovers struct {
 	refuse map[string]error
 	// slow tasks work until they are stopped.
 	slow bool
+	// first, if set, names the task that is stored as the first.
+	first func() string
 }
 
 func (l *leftovers) task(name string) task.Task {
@@ -58,6 +62,11 @@ func (l *leftovers) task(name string) task.Task {
 			return []v1alpha1.ResourceLeftovers{{Resource: "widgets", Count: int64(l.left[name])}}, nil
 		},
 		Run: func(ctx context.Context, _ task.Clients, report func(task.Progress)) error {
+			if l.first != nil {
+				if first := l.first(); first != name {
+					return fmt.Errorf("S2, S3: task %s runs while %s is first", name, first)
+				}
+			}
 			report(task.Progress{Total: 1})
 			if l.slow {
 				<-ctx.Done()
@@ -136,7 +145,7 @@ func TestL3AnnouncingWritesEachFeatureOnceAndARestartNothing(t *testing.T) {
 		if n := w.written(); creates != features || n != 2*features {
 			t.Errorf("%d creates, %d writes; want %d creates and as many states", creates, n, features)
 		}
-		w.stop(s1)
+		w.shutDown(s1, time.Second)
 		w.pass(time.Second)
 		w.serve("s1")
 		w.pass(10 * time.Minute)
@@ -146,10 +155,10 @@ func TestL3AnnouncingWritesEachFeatureOnceAndARestartNothing(t *testing.T) {
 	})
 }
 
-// TestAnOrderlyRestartOfOneOfTwoServersWritesNothing: a server that ends takes
-// its report away, while its identity seems alive for a while.
+// TestAnOrderlyRestartOfOneOfTwoServersWritesNothing, whether the server is back
+// before its Lease lapses or not.
 func TestAnOrderlyRestartOfOneOfTwoServersWritesNothing(t *testing.T) {
-	for name, down := range map[string]time.Duration{"briefly": time.Second, "for longer than its identity": 3 * time.Minute} {
+	for name, down := range map[string]time.Duration{"briefly": time.Second, "for longer than its Lease": 3 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				for _, id := range []string{"s1", "s2"} {
@@ -162,8 +171,11 @@ func TestAnOrderlyRestartOfOneOfTwoServersWritesNothing(t *testing.T) {
 					t.Fatalf("A is %q, B is %q", a, b)
 				}
 				w.written()
-				w.shutDown(s2)
+				w.shutDown(s2, 5*time.Second)
 				w.pass(down)
+				if gone := !w.reported("server.s2"); gone != (down > time.Minute) {
+					t.Errorf("its report is gone: %t", gone)
+				}
 				// A server renews its identity before it reports.
 				w.serve("s2")
 				w.pass(5 * time.Second)
@@ -175,6 +187,107 @@ func TestAnOrderlyRestartOfOneOfTwoServersWritesNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestS4AServerThatStillServesHoldsTransitions: a server that was told to end
+// serves for a while, and what it configures counts until it has ended.
+func TestS4AServerThatStillServesHoldsTransitions(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for _, id := range []string{"s1", "s2"} {
+			w.report("server", id, gate("A", true))
+		}
+		w.serve("s1")
+		s2 := w.serve("s2")
+		w.until(time.Minute, "on", func() bool { return w.state("A") == v1alpha1.StateOn })
+		w.report("server", "s1", gate("A", false))
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			w.shutDown(s2, 70*time.Second)
+		}()
+		for range 69 {
+			w.pass(time.Second)
+			if state := w.state("A"); state != v1alpha1.StateOn {
+				t.Fatalf("%s while a server serves that has it on", state)
+			}
+		}
+		<-ended
+		w.until(maxLeaseTimeout+time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+	})
+}
+
+// TestASilentKubeletHoldsUntilItReports, whatever it reports, and no longer.
+func TestASilentKubeletHoldsUntilItReports(t *testing.T) {
+	for name, tc := range map[string]struct {
+		full bool
+		ends func(w *world)
+	}{
+		"it reports":                     {ends: func(w *world) { w.report("kubelet", "n1", asked(gate("B", false))) }},
+		"its Node goes":                  {ends: func(w *world) { w.removeNode("n1") }},
+		"it reports, with full coverage": {full: true, ends: func(w *world) { w.report("kubelet", "n1", asked(gate("B", false))) }},
+		"its Node goes, likewise":        {full: true, ends: func(w *world) { w.removeNode("n1") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.settings.RequireFullCoverage = tc.full
+				w.report("server", "s1", gate("A", true))
+				w.serve("s1")
+				w.until(time.Minute, "on", func() bool { return w.state("A") == v1alpha1.StateOn })
+				w.node("n1", corev1.ConditionTrue)
+				w.report("server", "s1", gate("A", false))
+				w.pass(20 * time.Second)
+				if state := w.state("A"); state != v1alpha1.StateTurningOff {
+					t.Fatalf("%s although a kubelet has not reported", state)
+				}
+				tc.ends(w)
+				w.until(30*time.Second, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+			})
+		})
+	}
+}
+
+// TestWhenASilentKubeletIsShown: it may be starting, or rebooting.
+func TestWhenASilentKubeletIsShown(t *testing.T) {
+	for status, after := range map[corev1.ConditionStatus]time.Duration{
+		corev1.ConditionTrue:    reportingDelay,
+		corev1.ConditionUnknown: transition.DefaultSettings().Grace,
+	} {
+		t.Run("Ready is "+string(status), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.report("server", "s1", gate("A", false))
+				w.serve("s1")
+				w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+				w.node("n1", status)
+				w.pass(after - 10*time.Second)
+				if c := w.condition("A", v1alpha1.ConditionUsesMatch); c.Status != metav1.ConditionTrue {
+					t.Errorf("too early: %+v", c)
+				}
+				w.pass(20 * time.Second)
+				if c := w.condition("A", v1alpha1.ConditionUsesMatch); c.Reason != v1alpha1.ReasonUsersUnknown || !strings.Contains(c.Message, "kubelet/n1") {
+					t.Errorf("it is not shown: %+v", c)
+				}
+			})
+		})
+	}
+}
+
+// TestReportsAreRetired: when nobody else does it.
+func TestReportsAreRetired(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.report("server", "s1", gate("A", false))
+		w.node("n1", corev1.ConditionTrue)
+		w.report("kubelet", "n1", gate("A", false))
+		w.report("kubelet", "n2", gate("A", false))
+		w.serve("s1")
+		w.pass(reportRetention - time.Minute)
+		if !w.reported("kubelet.n2") {
+			t.Error("a report went early")
+		}
+		w.pass(2 * time.Minute)
+		if w.reported("kubelet.n2") || !w.reported("kubelet.n1") || !w.reported("server.s1") {
+			t.Errorf("n1 %t, n2 %t, server %t", w.reported("kubelet.n1"), w.reported("kubelet.n2"), w.reported("server.s1"))
+		}
+	})
 }
 
 // TestAServerThatNeverReportsIsNamed: it is live and nobody knows what it
@@ -203,12 +316,13 @@ func TestAServerThatNeverReportsIsNamed(t *testing.T) {
 
 // turnedOff is a world of two servers in which A was on and has just been
 // configured to be off.
-func turnedOff(w *world, before func(s1, s2 *serverProcess)) {
+func turnedOff(w *world, l *leftovers, before func(s1, s2 *serverProcess)) {
 	w.t.Helper()
 	for _, id := range []string{"s1", "s2"} {
 		w.report("server", id, gate("A", true))
 	}
 	w.report("comp", "u1", asked(gate("A", true)))
+	l.first = w.firstTask
 	s1, s2 := w.serve("s1"), w.serve("s2")
 	w.until(time.Minute, "on", func() bool { return w.state("A") == v1alpha1.StateOn })
 	w.pass(time.Minute)
@@ -232,7 +346,7 @@ func TestS3ACrashAtAnyWriteConverges(t *testing.T) {
 			l := newLeftovers()
 			inWorld(t, func(w *world) {
 				var leading *serverProcess
-				turnedOff(w, func(s1, s2 *serverProcess) {
+				turnedOff(w, l, func(s1, s2 *serverProcess) {
 					leading = s1
 					if s2.controller.leads("A", s2.controller.liveServers(s2.controller.reports.of("A"), time.Now())) {
 						leading = s2
@@ -273,7 +387,7 @@ func TestTwoServersThatBothLeadDoNoHarm(t *testing.T) {
 		w.report("server", "s1", gate("A", true))
 		w.serve("s1")
 		w.servers["twin"] = w.servers["s1"]
-		w.servers["twin"].id = "twin"
+		w.servers["twin"].label = "twin"
 		w.serve("s1")
 		w.until(time.Minute, "on", func() bool { return w.state("A") == v1alpha1.StateOn })
 		w.report("server", "s1", gate("A", false))
@@ -282,6 +396,17 @@ func TestTwoServersThatBothLeadDoNoHarm(t *testing.T) {
 		ran := l.did()
 		if a, b := slices.Index(ran, "ClearA"), slices.Index(ran, "ClearB"); a < 0 || b < a {
 			t.Errorf("ran %v", ran)
+		}
+		w.mu.Lock()
+		var wrote [2]bool
+		for _, write := range w.writes {
+			wrote[0] = wrote[0] || strings.HasPrefix(write, "s1 ")
+			wrote[1] = wrote[1] || strings.HasPrefix(write, "twin ")
+		}
+		conflicts := w.conflicts
+		w.mu.Unlock()
+		if wrote != [2]bool{true, true} || conflicts == 0 {
+			t.Errorf("both wrote: %v; %d conflicts", wrote, conflicts)
 		}
 		w.pass(time.Minute)
 		w.written()
@@ -298,7 +423,7 @@ func TestDisagreementStopsARunningTask(t *testing.T) {
 	l := newLeftovers()
 	l.slow = true
 	inWorld(t, func(w *world) {
-		turnedOff(w, nil)
+		turnedOff(w, l, nil)
 		w.until(time.Minute, "a task runs", func() bool {
 			f := w.stored("A")
 			return len(f.Status.Tasks) == 2 && f.Status.Tasks[0].Attempts > 0
@@ -323,12 +448,12 @@ func TestDisagreementStopsARunningTask(t *testing.T) {
 	}, l.declare("A"))
 }
 
-// TestATaskMayBeBlockedForDays without cost, and goes on when it can.
-func TestATaskMayBeBlockedForDays(t *testing.T) {
+// TestABlockedTaskCostsOneWriteInTenMinutes and goes on when it can.
+func TestABlockedTaskCostsOneWriteInTenMinutes(t *testing.T) {
 	l := newLeftovers()
 	l.refuse["ClearA"] = &task.BlockedError{Message: "one widget refuses"}
 	inWorld(t, func(w *world) {
-		turnedOff(w, nil)
+		turnedOff(w, l, nil)
 		w.pass(time.Hour)
 		if c := w.condition("A", v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonBlocked || !strings.Contains(c.Message, "one widget refuses") {
 			t.Errorf("it says %+v", c)
@@ -383,7 +508,7 @@ func TestLeftoversAreCountedAndCleanedOnRequest(t *testing.T) {
 func TestASettlePeriodCountsWhatWasWatched(t *testing.T) {
 	l := newLeftovers()
 	inWorld(t, func(w *world) {
-		turnedOff(w, nil)
+		turnedOff(w, l, nil)
 		w.until(time.Minute, "settling", func() bool { return w.state("A") == v1alpha1.StateTurningOff })
 		w.pass(time.Second)
 		for _, s := range []*serverProcess{w.servers["s1"], w.servers["s2"]} {

@@ -34,9 +34,8 @@ const (
 	// reportingDelay is how long a process that has just appeared may take to
 	// report before anybody is told that it has not.
 	reportingDelay = time.Minute
-	// startingDelay is the same for a server, which reports before it serves. It
-	// is as long as the identity of a server that is gone may seem alive: one
-	// that ends in order takes its report away first.
+	// startingDelay is the same for a server, which reports as soon as it serves.
+	// It is as long as the identity of a server that is gone may seem alive.
 	startingDelay = maxLeaseTimeout
 	// kubelet is the component that every Node is expected to run.
 	kubelet = "kubelet"
@@ -175,8 +174,8 @@ func (c *Controller) alive(report *v1alpha1.FeatureReport, now time.Time) (alive
 }
 
 // silentKubelets are the kubelets that should exist, because their Nodes do, and
-// have not reported. Those that may still be starting, and those whose Nodes are
-// not Ready, a reboot say, hold transitions without being shown.
+// have not reported. Those that may still be starting, or rebooting if their
+// Nodes are not Ready, hold transitions without being shown.
 func (c *Controller) silentKubelets(now time.Time) []uses.Instance {
 	if c.config.Nodes == nil {
 		return nil
@@ -191,12 +190,16 @@ func (c *Controller) silentKubelets(now time.Time) []uses.Instance {
 			continue
 		}
 		since := c.liveness.missing(name, now)
+		delay := reportingDelay
+		if !ready(node) {
+			delay = max(delay, c.config.Settings.Grace)
+		}
 		silent = append(silent, uses.Instance{
 			Component: kubelet,
 			Name:      node.Name,
 			Version:   node.Status.NodeInfo.KubeletVersion,
 			Since:     since,
-			Recent:    now.Before(since.Add(reportingDelay)) || !ready(node),
+			Recent:    now.Before(since.Add(delay)),
 			Expected:  true,
 		})
 	}

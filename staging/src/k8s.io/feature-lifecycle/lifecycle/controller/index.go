@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
@@ -121,6 +122,17 @@ func (x *index) has(report string) bool {
 	defer x.mu.RUnlock()
 	return x.reports[report] != nil
 }
+
+// names matches the reports that name a Lease.
+func names(key types.NamespacedName) func(*v1alpha1.FeatureReport) bool {
+	return func(report *v1alpha1.FeatureReport) bool {
+		lease := report.Spec.Liveness.Lease
+		return lease != nil && lease.Namespace == key.Namespace && lease.Name == key.Name
+	}
+}
+
+// named is true when a report names the Lease.
+func (x *index) named(key types.NamespacedName) bool { return len(x.matching(names(key))) > 0 }
 
 // ofComponent returns the reports of a component.
 func (x *index) ofComponent(component string) []*v1alpha1.FeatureReport {

@@ -86,6 +86,13 @@ func (l *liveness) forget(key types.NamespacedName, now time.Time) {
 	l.lost[lostLease(key)] = now
 }
 
+// forgetLease drops when a Lease that is gone went: nothing names it any more.
+func (l *liveness) forgetLease(key types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.lost, lostLease(key))
+}
+
 // lease says whether the process behind a Lease is alive at now, and if not,
 // since when this process knows.
 func (l *liveness) lease(key types.NamespacedName, now time.Time) (alive bool, since time.Time) {
@@ -132,6 +139,21 @@ func (l *liveness) forgetNode(name, kubeletReport string) {
 	delete(l.lost, missingReport(kubeletReport))
 }
 
+// nodeMissing says since when this process knows that the Node of a report does
+// not exist.
+func (l *liveness) nodeMissing(report string, now time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.noticed(missingNode(report), now)
+}
+
+// nodeFound forgets that the Node of a report was missing.
+func (l *liveness) nodeFound(report string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.lost, missingNode(report))
+}
+
 // noticed needs the lock.
 func (l *liveness) noticed(key string, now time.Time) time.Time {
 	since, ok := l.lost[key]
@@ -144,6 +166,7 @@ func (l *liveness) noticed(key string, now time.Time) time.Time {
 
 func lostLease(key types.NamespacedName) string { return "lease/" + key.String() }
 func lostNode(name string) string               { return "node/" + name }
+func missingNode(report string) string          { return "node of report/" + report }
 func missingReport(name string) string          { return "report/" + name }
 
 func ready(node *corev1.Node) bool {

@@ -20,6 +20,7 @@ import (
 	"context"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -28,12 +29,14 @@ import (
 )
 
 // reportRetention is how long the report of a process is kept that ended
-// without taking it away. Reports of node components go with their Node.
+// without taking it away, so that people see what is gone.
 const reportRetention = time.Hour
 
-// retireReports deletes the reports of processes that have been gone for long,
-// so that instances with ever new names do not pile up. Each report is looked
-// after by one server.
+var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
+
+// retireReports deletes the reports, and the Leases, of processes that have been
+// gone for long or ended in order, so that instances with ever new names do not
+// pile up. Each report is looked after by one server.
 func (c *Controller) retireReports(ctx context.Context) {
 	now := c.config.Clock.Now()
 	var servers []string
@@ -41,18 +44,45 @@ func (c *Controller) retireReports(ctx context.Context) {
 		servers = append(servers, server.ID)
 	}
 	for _, report := range c.reports.matching(func(report *v1alpha1.FeatureReport) bool {
-		if report.Spec.Liveness.Lease == nil || leader.Of(report.Name, servers) != c.config.ServerID {
-			return false
-		}
-		alive, since, _ := c.alive(report, now)
-		return !alive && !now.Before(since.Add(reportRetention))
+		return leader.Of(report.Name, servers) == c.config.ServerID && c.retires(report, now)
 	}) {
-		err := c.config.Client.FeaturesV1alpha1().FeatureReports(report.Namespace).Delete(ctx, report.Name, metav1.DeleteOptions{
-			// The process may have come back: then the object is another one.
-			Preconditions: &metav1.Preconditions{UID: &report.UID, ResourceVersion: &report.ResourceVersion},
-		})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if err := c.retire(ctx, report); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			klog.FromContext(ctx).Info("The report of a process that is gone could not be deleted; trying again", "featureReport", klog.KObj(report), "err", err)
 		}
 	}
+}
+
+// retires says whether a report should go. That of a node component goes with
+// its Node by itself, unless it was written when there was none.
+func (c *Controller) retires(report *v1alpha1.FeatureReport, now time.Time) bool {
+	alive, since, exists := c.alive(report, now)
+	if !exists {
+		return !now.Before(c.liveness.nodeMissing(report.Name, now).Add(reportRetention))
+	}
+	c.liveness.nodeFound(report.Name)
+	if alive || report.Spec.Liveness.Lease == nil {
+		return false
+	}
+	return report.Annotations[v1alpha1.AnnotationEnding] == "true" || !now.Before(since.Add(reportRetention))
+}
+
+func (c *Controller) retire(ctx context.Context, report *v1alpha1.FeatureReport) error {
+	err := c.config.Client.FeaturesV1alpha1().FeatureReports(report.Namespace).Delete(ctx, report.Name, metav1.DeleteOptions{
+		// The process may have come back: then the object is another one.
+		Preconditions: &metav1.Preconditions{UID: &report.UID, ResourceVersion: &report.ResourceVersion},
+	})
+	c.liveness.nodeFound(report.Name)
+	lease := report.Spec.Liveness.Lease
+	if err != nil || lease == nil {
+		return err
+	}
+	for _, informer := range c.config.Leases {
+		object, exists, err := informer.GetStore().GetByKey(lease.Namespace + "/" + lease.Name)
+		if stored := asLease(object); err == nil && exists && stored != nil {
+			return c.config.Tasks.Dynamic.Resource(leases).Namespace(lease.Namespace).Delete(ctx, lease.Name, metav1.DeleteOptions{
+				Preconditions: &metav1.Preconditions{UID: &stored.UID, ResourceVersion: &stored.ResourceVersion},
+			})
+		}
+	}
+	return nil
 }

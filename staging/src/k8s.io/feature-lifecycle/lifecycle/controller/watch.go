@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -74,10 +75,18 @@ func (c *Controller) reportChanged(object any, gone bool) {
 	if !ok {
 		return
 	}
+	known := c.reports.has(report.Name)
 	if gone {
 		c.enqueue(c.reports.remove(report.Name))
+		if lease := report.Spec.Liveness.Lease; lease != nil {
+			c.liveness.forgetLease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name})
+		}
 	} else {
 		c.enqueue(c.reports.set(report, c.config.Clock.Now()))
+	}
+	if report.Spec.Component == kubelet && known == gone {
+		// It may be what a transition waits for, whatever it lists.
+		c.enqueueTransitions()
 	}
 	if report.Spec.Component == c.config.Component {
 		c.noticeServers()
@@ -94,6 +103,9 @@ func (c *Controller) leaseChanged(object any, gone bool) {
 	wasAlive, _ := c.liveness.lease(key, now)
 	if gone {
 		c.liveness.forget(key, now)
+		if !c.reports.named(key) {
+			c.liveness.forgetLease(key)
+		}
 		c.liveness.arrived(c.config.Component + "." + key.Name)
 		c.processes.forget(key.String())
 	} else {
@@ -106,10 +118,7 @@ func (c *Controller) leaseChanged(object any, gone bool) {
 }
 
 func (c *Controller) enqueueLease(key types.NamespacedName) {
-	c.enqueue(c.reports.where(func(report *v1alpha1.FeatureReport) bool {
-		lease := report.Spec.Liveness.Lease
-		return lease != nil && lease.Namespace == key.Namespace && lease.Name == key.Name
-	}))
+	c.enqueue(c.reports.where(names(key)))
 }
 
 func (c *Controller) nodeChanged(object any, gone bool) {
@@ -120,12 +129,26 @@ func (c *Controller) nodeChanged(object any, gone bool) {
 	if gone {
 		c.liveness.forgetNode(node.Name, kubelet+"."+node.Name)
 		c.nodes.forget(node.Name)
-		c.enqueueNode(node.Name)
+	} else if !c.nodes.changed(node.Name, ready(node)) {
 		return
 	}
-	if c.nodes.changed(node.Name, ready(node)) {
-		c.enqueueNode(node.Name)
+	c.enqueueNode(node.Name)
+	if !c.reports.has(kubelet + "." + node.Name) {
+		c.enqueueTransitions()
 	}
+}
+
+// enqueueTransitions looks at the features that are under way.
+func (c *Controller) enqueueTransitions() {
+	// Listing from the cache cannot fail.
+	features, _ := c.lister.List(labels.Everything())
+	var names []string
+	for _, feature := range features {
+		if len(feature.Status.Tasks) > 0 {
+			names = append(names, feature.Name)
+		}
+	}
+	c.enqueue(names)
 }
 
 func (c *Controller) enqueueNode(name string) {

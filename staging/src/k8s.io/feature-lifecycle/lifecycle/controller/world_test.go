@@ -19,15 +19,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +39,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -43,6 +48,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/utils/ptr"
 )
 
@@ -50,6 +57,7 @@ var (
 	featuresResource = v1alpha1.SchemeGroupVersion.WithResource("features")
 	reportsResource  = v1alpha1.SchemeGroupVersion.WithResource("featurereports")
 	leasesResource   = coordinationv1.SchemeGroupVersion.WithResource("leases")
+	nodesResource    = corev1.SchemeGroupVersion.WithResource("nodes")
 )
 
 // world is a cluster in a synctest bubble: servers that run the server flow
@@ -58,6 +66,7 @@ var (
 type world struct {
 	t        *testing.T
 	features []lifecycle.Feature
+	settings transition.Settings
 	tracker  clienttesting.ObjectTracker
 	kube     *kubefake.Clientset
 
@@ -67,6 +76,8 @@ type world struct {
 	servers map[string]*serverProcess
 	// writes are all writes of Features, as "s1 Turning A: TurningOff/ClearA".
 	writes []string
+	// conflicts counts writes that were refused, since what was read had changed.
+	conflicts int
 	// watched are the channels that fake watches of Features and reports fill;
 	// one that is full panics.
 	watched []<-chan watch.Event
@@ -74,7 +85,8 @@ type world struct {
 
 // serverProcess is one server. A crashed one neither reads nor writes.
 type serverProcess struct {
-	id         string
+	// id is its identity, label what its writes are recorded under.
+	id, label  string
 	controller *Controller
 	cancel     context.CancelFunc
 	done       chan struct{}
@@ -83,6 +95,8 @@ type serverProcess struct {
 	// that write does not arrive.
 	crashAt, wrote int
 	lost           bool
+	// ending is true once it was told to end: its identity is not renewed.
+	ending atomic.Bool
 }
 
 func newWorld(t *testing.T, features ...lifecycle.Feature) *world {
@@ -91,7 +105,7 @@ func newWorld(t *testing.T, features ...lifecycle.Feature) *world {
 		t.Fatal(err)
 	}
 	return &world{
-		t: t, features: features, kube: kubefake.NewClientset(), servers: map[string]*serverProcess{},
+		t: t, settings: transition.DefaultSettings(), features: features, kube: kubefake.NewClientset(), servers: map[string]*serverProcess{},
 		tracker: clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder()),
 	}
 }
@@ -255,36 +269,36 @@ func (w *world) admit(s *serverProcess, verb string, feature *v1alpha1.Feature) 
 			return apierrors.NewNotFound(v1alpha1.Resource("features"), feature.Name)
 		}
 		if before.ResourceVersion != feature.ResourceVersion {
+			w.conflicts++
 			return apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, errors.New("changed"))
 		}
 		w.hold(before.Status, feature.Status)
 	}
 	feature.ResourceVersion = strconv.Itoa(w.version)
-	var tasks []string
-	for _, t := range feature.Status.Tasks {
-		tasks = append(tasks, t.Name)
-	}
-	w.writes = append(w.writes, fmt.Sprintf("%s %s %s: %s %s", s.id, verb, feature.Name, feature.Status.State, strings.Join(tasks, ",")))
+	w.writes = append(w.writes, fmt.Sprintf("%s %s %s: %s %s", s.label, verb, feature.Name, feature.Status.State, strings.Join(taskNames(feature.Status), ",")))
 	return nil
 }
 
-// hold checks S1 and S3 over one write.
+// hold checks S1 to S3 over one write.
 func (w *world) hold(before, after v1alpha1.FeatureStatus) {
 	if (after.State == v1alpha1.StateOn || after.State == v1alpha1.StateOff) && len(after.Tasks) > 0 {
 		w.t.Errorf("S1: state %s with tasks %v", after.State, after.Tasks)
 	}
-	if before.Transition == nil || (after.Transition != nil && after.Transition.ID != before.Transition.ID) || len(before.Tasks) == len(after.Tasks) {
+	if before.Transition == nil || (after.Transition != nil && after.Transition.ID != before.Transition.ID) {
 		return
 	}
-	if len(before.Tasks) != len(after.Tasks)+1 {
-		w.t.Errorf("S3: tasks %v became %v", before.Tasks, after.Tasks)
-		return
+	was, is := taskNames(before), taskNames(after)
+	if !slices.Equal(was, is) && (len(was) == 0 || !slices.Equal(was[1:], is)) {
+		w.t.Errorf("S3: tasks %v became %v", was, is)
 	}
-	for i := range after.Tasks {
-		if before.Tasks[i+1].Name != after.Tasks[i].Name {
-			w.t.Errorf("S3: tasks %v became %v", before.Tasks, after.Tasks)
-		}
+}
+
+func taskNames(status v1alpha1.FeatureStatus) []string {
+	var names []string
+	for _, t := range status.Tasks {
+		names = append(names, t.Name)
 	}
+	return names
 }
 
 func (w *world) stored(name string) *v1alpha1.Feature {
@@ -323,13 +337,21 @@ func (w *world) written() int {
 	return n
 }
 
-// report stores what a process found. A server's names its identity Lease.
+// report stores what a process found. A server's names the Lease that it renews.
 func (w *world) report(component, instance string, found ...v1alpha1.ReportedFeature) {
 	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drain()
 	r := report(component, instance, found...)
 	if component == "server" {
-		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: instance}
+		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: r.Name}
 	}
+	if component == kubelet {
+		r.Spec.NodeName = instance
+	}
+	w.version++
+	r.ResourceVersion = strconv.Itoa(w.version)
 	if err := w.tracker.Update(reportsResource, r, "ns"); apierrors.IsNotFound(err) {
 		err = w.tracker.Create(reportsResource, r, "ns")
 		if err != nil {
@@ -340,10 +362,11 @@ func (w *world) report(component, instance string, found ...v1alpha1.ReportedFea
 	}
 }
 
-// serve starts a server with an identity Lease that it renews.
+// serve starts a server. It renews the Lease of its report and its identity,
+// which kube-apiserver deletes and makes anew at its start.
 func (w *world) serve(id string) *serverProcess {
 	w.t.Helper()
-	s := &serverProcess{id: id, done: make(chan struct{})}
+	s := &serverProcess{id: id, label: id, done: make(chan struct{})}
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(w.t.Context())
 	leases := informers.NewSharedInformerFactory(w.kube, 0)
@@ -352,7 +375,10 @@ func (w *world) serve(id string) *serverProcess {
 	s.controller, err = New(Config{
 		Namespace: "ns", Component: "server", ServerID: id, Features: w.features, Client: w.api(s),
 		Leases:     []cache.SharedIndexInformer{informer},
-		IsIdentity: func(*coordinationv1.Lease) bool { return true },
+		IsIdentity: func(lease *coordinationv1.Lease) bool { return lease.Namespace == "identities" },
+		Nodes:      leases.Core().V1().Nodes(),
+		Tasks:      task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClient(apiruntime.NewScheme())},
+		Settings:   w.settings,
 		Recorder:   &record.FakeRecorder{},
 	})
 	if err != nil {
@@ -361,7 +387,8 @@ func (w *world) serve(id string) *serverProcess {
 	w.mu.Lock()
 	w.servers[id] = s
 	w.mu.Unlock()
-	w.renew(id)
+	w.forgetIdentity(id)
+	w.renew(s)
 	leases.StartWithContext(ctx)
 	go func() {
 		defer close(s.done)
@@ -372,7 +399,7 @@ func (w *world) serve(id string) *serverProcess {
 			for ticker := time.NewTicker(10 * time.Second); ; {
 				select {
 				case <-ticker.C:
-					w.renew(id)
+					w.renew(s)
 				case <-ctx.Done():
 					ticker.Stop()
 					return
@@ -385,18 +412,28 @@ func (w *world) serve(id string) *serverProcess {
 	return s
 }
 
-// renew renews a server's identity.
-func (w *world) renew(id string) {
+// renew renews a server's identity and the Lease of its report.
+func (w *world) renew(s *serverProcess) {
 	now := metav1.NewMicroTime(time.Now())
-	l := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "leases", Name: id},
-		Spec:       coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](3600)},
+	for _, l := range []*coordinationv1.Lease{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "identities", Name: s.id}, Spec: coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](3600)}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "leases", Name: "server." + s.id}, Spec: coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](40)}},
+	} {
+		if s.ending.Load() && l.Namespace == "identities" {
+			continue
+		}
+		err := w.kube.Tracker().Update(leasesResource, l, l.Namespace)
+		if apierrors.IsNotFound(err) {
+			err = w.kube.Tracker().Create(leasesResource, l, l.Namespace)
+		}
+		if err != nil {
+			w.t.Error(err)
+		}
 	}
-	err := w.kube.Tracker().Update(leasesResource, l, "leases")
-	if apierrors.IsNotFound(err) {
-		err = w.kube.Tracker().Create(leasesResource, l, "leases")
-	}
-	if err != nil {
+}
+
+func (w *world) forgetIdentity(id string) {
+	if err := w.kube.Tracker().Delete(leasesResource, "identities", id); err != nil && !apierrors.IsNotFound(err) {
 		w.t.Error(err)
 	}
 }
@@ -406,16 +443,59 @@ func (w *world) stop(s *serverProcess) {
 	s.cancel()
 	<-s.done
 	w.mu.Lock()
-	delete(w.servers, s.id)
+	maps.DeleteFunc(w.servers, func(_ string, other *serverProcess) bool { return other == s })
 	w.mu.Unlock()
 }
 
-// shutDown ends a server in order: its report goes first, its identity never
-// does, as kube-apiserver's.
-func (w *world) shutDown(s *serverProcess) {
+// shutDown ends a server in order, as kube-apiserver does: its identity goes
+// first, its report says that it ends, it serves for a while, and the Lease of
+// its report is left to lapse.
+func (w *world) shutDown(s *serverProcess, delay time.Duration) {
 	w.t.Helper()
-	if err := w.tracker.Delete(reportsResource, "ns", "server."+s.id); err != nil {
+	s.ending.Store(true)
+	w.forgetIdentity(s.id)
+	object, err := w.tracker.Get(reportsResource, "ns", "server."+s.id)
+	if err != nil {
 		w.t.Fatal(err)
 	}
+	ending := object.(*v1alpha1.FeatureReport).DeepCopy()
+	ending.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+	if err := w.tracker.Update(reportsResource, ending, "ns"); err != nil {
+		w.t.Fatal(err)
+	}
+	w.pass(delay)
 	w.stop(s)
+}
+
+// node makes or changes a Node.
+func (w *world) node(name string, ready corev1.ConditionStatus) {
+	w.t.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}}}
+	err := w.kube.Tracker().Update(nodesResource, n, "")
+	if apierrors.IsNotFound(err) {
+		err = w.kube.Tracker().Create(nodesResource, n, "")
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) removeNode(name string) {
+	w.t.Helper()
+	if err := w.kube.Tracker().Delete(nodesResource, "", name); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// reported is true while a report is stored.
+func (w *world) reported(name string) bool {
+	_, err := w.tracker.Get(reportsResource, "ns", name)
+	return err == nil
+}
+
+// firstTask is the first of the tasks that are stored for A.
+func (w *world) firstTask() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stored("A").Status.Tasks[0].Name
 }

@@ -146,7 +146,12 @@ func (c clearField) eachWithField(ctx context.Context, clients Clients, visit fu
 		if err != nil {
 			// An expired continue token ends the walk; the next attempt starts
 			// over and finds less.
-			return fmt.Errorf("listing %s: %w", c.resource.GroupResource(), err)
+			err = fmt.Errorf("listing %s: %w", c.resource.GroupResource(), err)
+			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+				// Permissions, or the API itself, have to come back first.
+				return &BlockedError{Message: err.Error()}
+			}
+			return err
 		}
 		for i := range page.Items {
 			if len(c.path.Pointers(page.Items[i].Object)) == 0 {
@@ -182,19 +187,25 @@ func (c clearField) clear(ctx context.Context, clients Clients, object *unstruct
 		switch {
 		case err == nil || apierrors.IsNotFound(err):
 			return nil
-		case !apierrors.IsConflict(err):
+		case !apierrors.IsConflict(err) && !apierrors.IsInvalid(err):
 			return err
 		}
-		uid := object.GetUID()
-		if object, err = client.Get(ctx, object.GetName(), metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		current, getErr := client.Get(ctx, object.GetName(), metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(getErr):
 			return nil
-		} else if err != nil {
-			return err
-		}
-		if object.GetUID() != uid {
+		case getErr != nil:
+			return getErr
+		case current.GetUID() != object.GetUID():
 			// Another object took the name; the next pass looks at it.
 			return nil
+		case apierrors.IsInvalid(err) && current.GetResourceVersion() == object.GetResourceVersion():
+			// The object is what it was, so it is the server that refuses. Else
+			// the field may have gone first, and a patch that removes what is not
+			// there is invalid (apiserver's endpoints/handlers/patch.go).
+			return err
 		}
+		object = current
 	}
 	return errors.New("somebody else keeps writing it")
 }

@@ -236,6 +236,47 @@ func TestWhatIsARefusal(t *testing.T) {
 	}
 }
 
+// TestClearFieldThatGoesMeanwhile: a patch that removes what somebody else has
+// just removed is invalid, and no refusal.
+func TestClearFieldThatGoesMeanwhile(t *testing.T) {
+	s := serve(widget("a", "x"))
+	s.PrependReactor("patch", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		gone := widget("a", "")
+		gone.SetResourceVersion("8")
+		if err := s.Tracker().Update(widgets, gone, "ns"); err != nil {
+			t.Error(err)
+		}
+		return true, nil, apierrors.NewInvalid(schema.GroupKind{}, "a", nil)
+	})
+	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore); err != nil {
+		t.Error(err)
+	}
+	if n := len(s.patched()); n != 1 {
+		t.Errorf("%d writes", n)
+	}
+}
+
+// TestACollectionThatCannotBeListed waits for somebody, or passes by itself.
+func TestACollectionThatCannotBeListed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"it is forbidden":  {apierrors.NewForbidden(widgets.GroupResource(), "", errors.New("no")), true},
+		"it is not served": {apierrors.NewNotFound(widgets.GroupResource(), ""), true},
+		"the page expired": {apierrors.NewResourceExpired("too old"), false},
+		"etcd is gone":     {apierrors.NewInternalError(errors.New("etcd")), false},
+	} {
+		s := serve()
+		s.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
+		err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore)
+		var blocked *BlockedError
+		if err == nil || errors.As(err, &blocked) != tc.want || !strings.Contains(err.Error(), "widgets.example.com") {
+			t.Errorf("%s: got %v, want blocked: %t", name, err, tc.want)
+		}
+	}
+}
+
 func TestClearFieldGivesUpOnAFieldThatComesBack(t *testing.T) {
 	s := serve(widget("a", "x"))
 	s.PrependReactor("patch", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -137,6 +137,15 @@ func (s *step) describeProgress() {
 		s.condition(v1alpha1.ConditionProgressing, status, s.wait.reason, s.wait.message)
 	case s.Status.State == "":
 		s.condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonWaitingForAgreement, orElse(s.config.message, reportAwaited))
+	case !inTransition && !s.config.agreed && s.config.gate != nil && s.config.message != "":
+		s.condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonWaitingForAgreement, "no transition is under way; "+s.config.message)
+	case !inTransition && s.config.gate == nil && s.config.message != "":
+		s.condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonComplete, "nothing is left to do; "+s.config.message)
+	case !inTransition && !s.config.agreed:
+		// A server is starting: what was said stays.
+		if meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionProgressing) == nil {
+			s.condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonComplete, "nothing is left to do")
+		}
 	case !inTransition:
 		s.condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonComplete, "state and configured value agree, nothing is left to do")
 	case s.Status.Tasks[0].Name == v1alpha1.TaskWaitForUses:

@@ -126,11 +126,11 @@ func TestNext(t *testing.T) {
 		},
 		"S4: no transition starts while servers disagree": {
 			feature: feature(v1alpha1.StateOn), view: View{Servers: []Server{server("a", false), server("b", true)}, Declared: declared},
-			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonComplete},
+			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonWaitingForAgreement},
 		},
 		"S4: no transition starts while a server has not reported": {
 			feature: feature(v1alpha1.StateOn), view: View{Servers: []Server{server("a", false), {ID: "b"}}, Declared: declared},
-			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonComplete},
+			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonWaitingForAgreement},
 		},
 		"S4: nor while a server is starting": {
 			feature: feature(v1alpha1.StateOn), view: View{Servers: []Server{server("a", false), {ID: "b", Starting: true}}, Declared: declared},

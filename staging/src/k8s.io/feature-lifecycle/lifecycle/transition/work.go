@@ -138,15 +138,13 @@ func (s *step) attempt(task *v1alpha1.FeatureTask) {
 	}
 	var outcome Outcome
 	if current != nil {
-		// An attempt that follows one that did not finish says nothing until it
-		// has ended: what people read, and what is stored, would flap.
-		quiet := current.Outcome == "" && current.Previous != ""
+		quiet := s.quiet(current)
 		if !quiet {
 			task.Done, task.Total = current.Done, current.Total
 		}
 		switch outcome = current.Outcome; outcome {
 		case "":
-			if !quiet && current.Message != "" {
+			if !quiet {
 				task.Message = current.Message
 			}
 			return
@@ -172,8 +170,27 @@ func (s *step) attempt(task *v1alpha1.FeatureTask) {
 	s.Start = task.Name
 }
 
+// quietPeriod is how long an attempt that follows one that did not finish says
+// nothing: most end the same way at once, and what people read, and what is
+// stored, would flap. One that takes longer gets somewhere.
+const quietPeriod = 15 * time.Second
+
+// quiet is true while an attempt should not be told of. It asks to be called
+// again when that is over.
+func (s *step) quiet(a *Attempt) bool {
+	if a.Outcome != "" || a.Previous == "" || s.Status.Tasks[0].LastAttemptTime == nil {
+		return false
+	}
+	end := s.Status.Tasks[0].LastAttemptTime.Add(quietPeriod)
+	if !s.now.Before(end) {
+		return false
+	}
+	s.lookAgainAt(end)
+	return true
+}
+
 // blocked is true from when an attempt at the first task did not finish until
-// one has.
+// another gets somewhere.
 func (s *step) blocked() bool {
 	a := s.view.Attempt
 	if a == nil || len(s.Status.Tasks) == 0 || a.Task != s.Status.Tasks[0].Name ||
@@ -181,7 +198,7 @@ func (s *step) blocked() bool {
 		return false
 	}
 	outcome := a.Outcome
-	if outcome == "" {
+	if s.quiet(a) {
 		outcome = a.Previous
 	}
 	return outcome == Blocked || outcome == Failed

@@ -17,12 +17,14 @@ limitations under the License.
 package transition
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
@@ -95,6 +97,52 @@ func TestABlockedTaskIsQuiet(t *testing.T) {
 	}
 	if want := "Blocked ClearA: one refuses"; progressing != want {
 		t.Errorf("people read %q, want %q", progressing, want)
+	}
+}
+
+// TestALongAttemptIsShown although the one before did not finish.
+func TestALongAttemptIsShown(t *testing.T) {
+	for _, previous := range []Outcome{Blocked, Failed} {
+		f := settling(feature(v1alpha1.StateTurningOff, "ClearA"), start)
+		f.Status.Tasks[0].Message = "one refuses"
+		view := View{Servers: []Server{server("a", false)}, Declared: declared,
+			Attempt: &Attempt{TransitionID: "t1", Task: "ClearA", Previous: previous, Done: 5, Total: 7, Message: "working"}}
+		d := Next(f, view, settings, start.Add(quietPeriod-time.Second))
+		if got := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing); got.Reason != v1alpha1.ReasonBlocked || d.Status.Tasks[0].Done != 0 {
+			t.Errorf("%s, early: %+v, %+v", previous, got, d.Status.Tasks[0])
+		}
+		if d.RequeueAfter != time.Second {
+			t.Errorf("%s: looked at again after %s", previous, d.RequeueAfter)
+		}
+		d = Next(f, view, settings, start.Add(quietPeriod))
+		if got := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing); got.Reason != v1alpha1.ReasonRunningTask || d.Status.Tasks[0].Done != 5 || d.Status.Tasks[0].Message != "working" {
+			t.Errorf("%s, later: %+v, %+v", previous, got, d.Status.Tasks[0])
+		}
+	}
+}
+
+// TestProgressDoesNotClaimAgreement that there is not.
+func TestProgressDoesNotClaimAgreement(t *testing.T) {
+	for name, tc := range map[string]struct {
+		servers []Server
+		says    string
+	}{
+		"servers disagree":   {[]Server{server("a", true), server("b", false)}, "on in a, off in b"},
+		"nobody knows it":    {[]Server{{ID: "a", Reported: true, Version: "1.36"}}, "no live process knows"},
+		"a server is silent": {[]Server{server("a", true), {ID: "b"}}, "b is alive"},
+	} {
+		d := Next(feature(v1alpha1.StateOn), View{Servers: tc.servers}, settings, start)
+		got := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing)
+		if got.Status != metav1.ConditionFalse || !strings.Contains(got.Message, tc.says) || strings.Contains(got.Message, "agree, ") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	// A server that is starting says nothing yet, and nothing is rewritten.
+	f := feature(v1alpha1.StateOn)
+	f.Status = Next(f, View{Servers: []Server{server("a", true)}}, settings, start).Status
+	d := Next(f, View{Servers: []Server{server("a", true), {ID: "b", Starting: true}}}, settings, start.Add(time.Second))
+	if diff := cmp.Diff(f.Status, d.Status); diff != "" {
+		t.Errorf("a server that starts changes (-was +is):\n%s", diff)
 	}
 }
 

@@ -25,6 +25,15 @@ import (
 // GroupName is the API group of this package.
 const GroupName = "features.k8s.io"
 
+// AnnotationEnding is set to "true" on the FeatureReport of a process that ends
+// in order and cannot take its report away afterwards: a kube-apiserver, which
+// serves requests until its end. Such a report goes with the process's Lease.
+const AnnotationEnding = GroupName + "/ending"
+
+// LabelComponent is on the Lease that a reporting process renews; its value is
+// the component.
+const LabelComponent = GroupName + "/component"
+
 // LeaseNamespace has the Leases of Kubernetes' reporting processes that are
 // neither node components nor kube-apiservers. It is a namespace of its own,
 // like kube-node-lease, so that reporters need no permission on the Leases of

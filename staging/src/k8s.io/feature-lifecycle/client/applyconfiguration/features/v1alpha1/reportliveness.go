@@ -24,10 +24,10 @@ package v1alpha1
 // ReportLiveness says how others can tell that a process is alive. A process
 // without a Lease is alive while the Node named in spec.nodeName is Ready.
 type ReportLivenessApplyConfiguration struct {
-	// lease is the Lease that the process renews: kube-apiserver's identity
-	// Lease, or one named like the report, in kube-feature-lease for reports in
-	// kube-system and in the report's namespace for others. It may not be set
-	// together with spec.nodeName; one of the two must be.
+	// lease is the Lease that the process renews. It has the report's name, and
+	// is in the report's namespace; for reports in kube-system, but for those of
+	// kube-apiserver, in kube-feature-lease. It may not be set together with
+	// spec.nodeName; one of the two must be.
 	Lease *LeaseReferenceApplyConfiguration `json:"lease,omitempty"`
 }
 
