@@ -271,7 +271,7 @@ func TestGateOffIsUpstream(t *testing.T) {
 // TestWithoutServerIdentities: a server without the gate APIServerIdentity has no
 // identity that others know it by, and reports all the same.
 func TestWithoutServerIdentities(t *testing.T) {
-	c := start(t, "APIServerIdentity=false")
+	c := start(t, "APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false")
 	c.WaitForFeature(known, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
 	reports := c.WaitForReports("of the server", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 1 })
 	if got := reports[0]; got.Spec.Component != "kube-apiserver" || got.Spec.Liveness.Lease == nil {

@@ -41,7 +41,7 @@ var nodeAddress = &net.IPNet{IP: net.IPv4(192, 0, 2, 10), Mask: net.CIDRMask(24,
 // Isolate runs the tests of a package in network and mount namespaces of their
 // own, for TestMain: real kubelets and kube-proxies mount file systems and write
 // rules. Clusters and tests live there together, so loopback reaches everything.
-// It returns the exit code. Without root it says so and runs none.
+// It returns the exit code. Without root and nft it says so and runs none.
 func Isolate(m *testing.M) int {
 	if os.Getenv(isolated) != "" {
 		if err := enter(); err != nil {
@@ -50,8 +50,8 @@ func Isolate(m *testing.M) int {
 		}
 		return m.Run()
 	}
-	if os.Getuid() != 0 {
-		fmt.Println("SKIP: these tests run real kubelets and kube-proxies in namespaces of their own, which needs root; all others do not.")
+	if _, err := exec.LookPath("nft"); err != nil || os.Getuid() != 0 {
+		fmt.Println("SKIP: these tests run real kubelets and kube-proxies in namespaces of their own, which needs root and nft (Debian's nftables); all others do not.")
 		return 0
 	}
 	cmd := exec.Command(os.Args[0], os.Args[1:]...)
