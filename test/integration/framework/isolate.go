@@ -106,7 +106,7 @@ func enter() error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(resolver.Name())
+	defer func() { _ = os.Remove(resolver.Name()) }()
 	_, err = resolver.WriteString("nameserver 127.0.0.1\n")
 	if err := errors.Join(err, resolver.Close()); err != nil {
 		return err
