@@ -77,10 +77,15 @@ var (
 )
 
 // Wrap puts the layer over a gate. From then on the gate must only be changed
-// through the layer.
+// through the layer. What the gate was asked before counts as asked.
 func Wrap(inner featuregate.MutableVersionedFeatureGate) *Gate {
 	g := &Gate{inner: inner, news: make(chan struct{}, 1)}
 	g.values.Store(g.resolve())
+	for _, key := range queried(inner) {
+		if v := (*g.values.Load())[key]; v != nil && v.asked.CompareAndSwap(false, true) {
+			g.signal()
+		}
+	}
 	return g
 }
 

@@ -216,6 +216,30 @@ func TestOnlyWhatIsAskedIsAsked(t *testing.T) {
 	}
 }
 
+// otherGate is a gate that is not upstream's own.
+type otherGate struct {
+	featuregate.MutableVersionedFeatureGate
+}
+
+// TestWhatWasAskedBeforeIsAsked: packages ask while they are initialised.
+func TestWhatWasAskedBeforeIsAsked(t *testing.T) {
+	inner := upstream(t)
+	inner.Enabled("Beta")
+	g := Wrap(inner)
+	if !observation(t, g, "Beta").Asked || observation(t, g, "Alpha").Asked {
+		t.Error("Beta should be asked, Alpha not")
+	}
+	if !taken(g) {
+		t.Error("no news of what was asked before")
+	}
+	if observation(t, Wrap(otherGate{inner}), "Beta").Asked || observation(t, Wrap(&otherGate{inner}), "Beta").Asked {
+		t.Error("a gate whose record cannot be read was asked for something")
+	}
+	if taken(Wrap(upstream(t))) {
+		t.Error("news of a gate that was asked for nothing")
+	}
+}
+
 func TestObservationsSayWhatTheGateIs(t *testing.T) {
 	g := Wrap(upstream(t))
 	if err := g.Set("Alpha=true"); err != nil {

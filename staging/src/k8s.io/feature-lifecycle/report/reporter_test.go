@@ -221,6 +221,19 @@ func TestProcessesThatStartTogetherAreSpread(t *testing.T) {
 	})
 }
 
+func TestAFeatureFirstAskedAnHourLaterAppears(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := run(t, nil)
+		defer f.end()
+		f.pass(time.Hour)
+		f.source.see("Late", true)
+		f.pass(2 * time.Second)
+		if f.names() != "A,Late" || f.writes() != 2 {
+			t.Errorf("the report says %s after %d writes", f.names(), f.writes())
+		}
+	})
+}
+
 func TestAChangedValueIsReportedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := run(t, nil)

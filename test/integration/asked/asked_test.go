@@ -1,0 +1,91 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package asked holds that no question for a feature goes past the layer: not
+// through the process's gates, not through the registry that parses
+// --feature-gates, not through client-go's, and not through a gate that somebody
+// captured while packages were initialised. Real components run with a spy below
+// the layer; what upstream's own gate recorded has to be in the layer's record.
+package asked
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/integration/framework"
+)
+
+// TestMain runs a component when the executable has its name.
+func TestMain(m *testing.M) {
+	name := filepath.Base(os.Args[0])
+	if main, ok := components()[name]; ok {
+		os.Exit(run(name, main))
+	}
+	os.Exit(framework.Isolate(m))
+}
+
+func TestNothingEscapesTheLayer(t *testing.T) {
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Setenv(recordsDir, dir)
+	names := map[string]string{
+		cluster.APIServer: "kube-apiserver", cluster.ControllerManager: "kube-controller-manager", cluster.Scheduler: "kube-scheduler",
+		cluster.Kubelet("node-1"): "kubelet", cluster.Proxy("node-1"): "kube-proxy",
+	}
+	binaries := map[string]string{}
+	for component, name := range names {
+		binaries[component] = filepath.Join(dir, name)
+		if err := os.Symlink(executable, binaries[component]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	framework.Start(t, cluster.Config{Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Binaries: binaries})
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			var r record
+			// What is asked at the start is enough; more may come while it runs.
+			err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, framework.Patience, true, func(context.Context) (bool, error) {
+				data, err := os.ReadFile(filepath.Join(dir, name+".json"))
+				if err != nil {
+					return false, nil
+				}
+				return true, json.Unmarshal(data, &r)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("upstream recorded %d features, the layer %d", len(r.Upstream), len(r.Layer))
+			if len(r.Upstream) < 10 {
+				t.Errorf("upstream recorded %v only", r.Upstream)
+			}
+			for _, feature := range r.Upstream {
+				if !slices.Contains(r.Layer, feature) {
+					t.Errorf("%s was asked for past the layer", feature)
+				}
+			}
+		})
+	}
+}
