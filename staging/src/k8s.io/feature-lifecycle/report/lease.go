@@ -18,6 +18,7 @@ package report
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -40,6 +41,7 @@ const (
 func (r *Reporter) renewLease(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	failures := 0
+	var once sync.Once
 	for {
 		wait := renewPeriod
 		if err := r.renewOnce(ctx); err != nil && ctx.Err() == nil {
@@ -55,6 +57,7 @@ func (r *Reporter) renewLease(ctx context.Context) {
 		} else {
 			failures = 0
 		}
+		once.Do(func() { close(r.started) })
 		timer := r.config.Clock.NewTimer(wait + jitter(wait/20))
 		select {
 		case <-ctx.Done():

@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -103,8 +104,12 @@ type Config struct {
 type Reporter struct {
 	config Config
 	name   string
-	// started is closed once the first report was written.
+	// started is closed once the first report was written, and the Lease was.
 	started chan struct{}
+	// confirmed is true from the first report on; renewing is the goroutine that
+	// renews the Lease.
+	confirmed bool
+	renewing  sync.WaitGroup
 	// ending is true once End was called; ends wakes Run for it, and ended is
 	// closed when the report says so.
 	ending      atomic.Bool
@@ -147,20 +152,14 @@ func New(config Config) (*Reporter, error) {
 	return &Reporter{config: config, name: config.Component + "." + config.Instance, started: make(chan struct{}), ends: make(chan struct{}, 1), ended: make(chan struct{})}, nil
 }
 
-// Started is closed once the first report has been written.
+// Started is closed once the first report has been written, and its Lease, or
+// that was tried.
 func (r *Reporter) Started() <-chan struct{} { return r.started }
 
 // Run keeps the report until the context ends. It leaves the report in place;
 // Remove takes it away when the process ends in order.
 func (r *Reporter) Run(ctx context.Context) {
-	if r.config.LeaseNamespace != "" {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			r.renewLease(ctx)
-		}()
-		defer func() { <-done }()
-	}
+	defer r.renewing.Wait()
 	r.begun = r.config.Clock.Now()
 	wait := jitter(startJitter)
 	if r.config.ListAll {
@@ -216,13 +215,23 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 	if err == nil {
 		r.written = spec
 		r.lastCheck = r.lastWrite
-		select {
-		case <-r.started:
-		default:
-			close(r.started)
-		}
+		r.confirm(ctx)
 	}
 	return r.outcome(ctx, err)
+}
+
+// confirm begins to renew the Lease with the first report. Where reports are not
+// taken nobody asks for a Lease.
+func (r *Reporter) confirm(ctx context.Context) {
+	if r.confirmed {
+		return
+	}
+	r.confirmed = true
+	if r.config.LeaseNamespace == "" {
+		close(r.started)
+		return
+	}
+	r.renewing.Go(func() { r.renewLease(ctx) })
 }
 
 // outcome returns the pause after a write or a look. After a failure nothing
