@@ -47,8 +47,16 @@ test-unit: tools ## Run the unit tests, those of the library with the race detec
 	cd $(LIB) && $(CURDIR)/$(GOTESTSUM) -race ./...
 	$(GOTESTSUM) $$(go list ./... | grep -v /test/)
 
+# Upstream's own binaries, to test against.
+UPSTREAM := kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy
+
+.PHONY: upstream
+upstream: ## Build upstream's unchanged binaries into _output/upstream.
+	@mkdir -p $(OUT)/upstream
+	go build -ldflags '$(subst $(VERSION),v1.36.3,$(LDFLAGS))' -o $(OUT)/upstream/ $(addprefix k8s.io/kubernetes/cmd/,$(UPSTREAM))
+
 .PHONY: test-integration
-test-integration: tools all ## Run real processes with real etcd.
+test-integration: tools all upstream ## Run real processes with real etcd.
 	$(GOTESTSUM) -timeout 40m -p 1 ./test/...
 
 .PHONY: verify

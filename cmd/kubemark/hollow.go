@@ -92,6 +92,8 @@ func (o *options) runKubelet(ctx context.Context) error {
 	}
 	endpoint := "unix://" + socket
 	runtime := fakeremote.NewFakeRemoteRuntime()
+	// A kubelet does not take images of no size.
+	runtime.ImageService.SetFakeImageSize(1 << 20)
 	if err := runtime.Start(endpoint); err != nil {
 		return fmt.Errorf("starting the fake container runtime: %w", err)
 	}

@@ -53,6 +53,8 @@ func serveRuntime(ctx context.Context, socket string) error {
 		return fmt.Errorf("--socket: %w", err)
 	}
 	runtime := fakeremote.NewFakeRemoteRuntime()
+	// A kubelet does not take images of no size.
+	runtime.ImageService.SetFakeImageSize(1 << 20)
 	if err := runtime.Start("unix://" + socket); err != nil {
 		return fmt.Errorf("starting the fake container runtime: %w", err)
 	}

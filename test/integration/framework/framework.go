@@ -137,6 +137,16 @@ func BinDir(t testing.TB) string {
 	return filepath.Join(root, "_output", "bin")
 }
 
+// Upstream is upstream's unchanged binary of a name, from "make upstream".
+func Upstream(t testing.TB, name string) string {
+	t.Helper()
+	file := filepath.Join(filepath.Dir(BinDir(t)), "upstream", name)
+	if _, err := os.Stat(file); err != nil {
+		t.Fatalf("upstream's %s is not there: %v; build it with \"make upstream\"", name, err)
+	}
+	return file
+}
+
 // As returns a configuration of a component's identity, for example
 // cluster.Scheduler.
 func (c *Cluster) As(component string) *rest.Config {

@@ -1,0 +1,76 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package processes
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace/noop"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	remote "k8s.io/cri-client/pkg"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/integration/framework"
+	"sigs.k8s.io/yaml"
+)
+
+// TestAKubeletWithoutAServer starts, runs a static pod, and reports when the
+// server appears.
+func TestAKubeletWithoutAServer(t *testing.T) {
+	runtime, kubelet := cluster.Runtime("node-1"), cluster.Kubelet("node-1")
+	c := framework.Start(t, cluster.Config{Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Only: []string{runtime, kubelet}})
+	pod, err := yaml.Marshal(&corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: "static", Namespace: metav1.NamespaceSystem},
+		Spec:       corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{{Name: "main", Image: "registry.example/pause:1"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(c.StaticPods("node-1"), "static.yaml"), pod, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	service, err := remote.NewRemoteRuntimeService(t.Context(), c.RuntimeEndpoint("node-1"), 15*time.Second, noop.NewTracerProvider(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the static pod", func() bool {
+		containers, err := service.ListContainers(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(containers) == 1 && containers[0].State == runtimeapi.ContainerState_CONTAINER_RUNNING && containers[0].Metadata.Name == "main"
+	})
+	if err := c.Start(t.Context(), cluster.Etcd, cluster.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	reports := c.WaitForReports("of the kubelet", func(reports []v1alpha1.FeatureReport) bool {
+		for _, r := range reports {
+			if r.Name == "kubelet.node-1" && len(r.OwnerReferences) == 1 {
+				return true
+			}
+		}
+		return false
+	})
+	t.Logf("%d reports", len(reports))
+}
