@@ -82,6 +82,9 @@ var serviceIP = net.IPv4(10, 96, 0, 1)
 
 const serviceRange = "10.96.0.0/16"
 
+// PKI is the directory of the cluster's certificates and keys.
+func (c *Cluster) PKI() string { return c.pkiDir() }
+
 func (c *Cluster) pkiDir() string { return filepath.Join(c.config.DataDir, "pki") }
 
 // Kubeconfig is the file with which a component or "admin" reaches the server.
