@@ -50,7 +50,7 @@ func init() {
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	for kind, labels := range map[string][]string{
 		"Feature":       {"metadata.name", "metadata.namespace", "status.state", "status.stage"},
-		"FeatureReport": {"metadata.name", "metadata.namespace", "spec.component", "spec.nodeName"},
+		"FeatureReport": {"metadata.name", "metadata.namespace", "spec.component", "spec.nodeName", "spec.username"},
 	} {
 		err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind(kind), func(label, value string) (string, string, error) {
 			for _, known := range labels {

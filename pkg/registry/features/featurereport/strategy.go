@@ -33,6 +33,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes-features/pkg/apis/features"
 	"k8s.io/kubernetes-features/pkg/apis/features/validation"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -110,10 +111,31 @@ func GetAttrs(obj runtime.Object) (labels.Set, pkgfields.Set, error) {
 	set := generic.ObjectMetaFieldsSet(&report.ObjectMeta, true)
 	set["spec.component"] = report.Spec.Component
 	set["spec.nodeName"] = report.Spec.NodeName
+	set[UsernameField] = report.Spec.Username
 	return report.Labels, set, nil
 }
 
+// UsernameField selects the reports of an identity. They are indexed by it: each
+// creation counts them.
+const UsernameField = "spec.username"
+
 // Match selects reports by label and field.
 func Match(label labels.Selector, field pkgfields.Selector) storage.SelectionPredicate {
-	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: GetAttrs}
+	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: GetAttrs, IndexFields: []string{UsernameField}}
+}
+
+// Triggers and Indexers are how the watch cache finds the reports of an identity.
+func Triggers() storage.IndexerFuncs {
+	return storage.IndexerFuncs{UsernameField: func(obj runtime.Object) string { return obj.(*features.FeatureReport).Spec.Username }}
+}
+
+// Indexers are those of the watch cache.
+func Indexers() *cache.Indexers {
+	return &cache.Indexers{storage.FieldIndex(UsernameField): func(obj any) ([]string, error) {
+		report, ok := obj.(*features.FeatureReport)
+		if !ok {
+			return nil, fmt.Errorf("expected a FeatureReport, got %T", obj)
+		}
+		return []string{report.Spec.Username}, nil
+	}}
 }

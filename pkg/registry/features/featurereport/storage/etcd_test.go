@@ -49,6 +49,7 @@ func newREST(t *testing.T) *REST {
 	}, grants{
 		"scheduler report components/kube-scheduler",
 		"manager report components/kube-controller-manager",
+		"agent report components/agent",
 		"system:node:n1 report components/kubelet",
 		"system:node:n2 report components/kubelet",
 		"gc delete featurereports/any", "gc update featurereports/any",
@@ -287,6 +288,46 @@ func TestDeletingACollectionIsCheckedReportByReport(t *testing.T) {
 	}
 }
 
+// TestOneIdentityHasSoManyReports and no more, of each kind, in a namespace.
+func TestOneIdentityHasSoManyReports(t *testing.T) {
+	r := newREST(t)
+	r.limits = limits{onNodes: 3, others: 2}
+	made := func(ctx context.Context, component, instance, node string) error {
+		_, err := r.Create(ctx, report(component, instance, node, ""), rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+		return err
+	}
+	for _, step := range []struct {
+		what string
+		err  error
+		says string
+	}{
+		{"a first", made(in(t, "scheduler"), "kube-scheduler", "a", ""), ""},
+		{"a second", made(in(t, "scheduler"), "kube-scheduler", "b", ""), ""},
+		{"a third", made(in(t, "scheduler"), "kube-scheduler", "c", ""), "has 2 reports without a node"},
+		{"one of another identity", made(in(t, "manager"), "kube-controller-manager", "a", ""), ""},
+		{"one of a node", made(in(t, "agent"), "agent", "n1", "n1"), ""},
+		{"a second", made(in(t, "agent"), "agent", "n2", "n2"), ""},
+		{"a third", made(in(t, "agent"), "agent", "n3", "n3"), ""},
+		{"a fourth", made(in(t, "agent"), "agent", "n4", "n4"), "has 3 reports of nodes"},
+		{"one of its own beside them", made(in(t, "agent"), "agent", "x", ""), ""},
+	} {
+		switch {
+		case step.says == "" && step.err != nil:
+			t.Errorf("%s: %v", step.what, step.err)
+		case step.says != "":
+			wantForbidden(t, step.err, step.says)
+		}
+	}
+	_, err := update(in(t, "scheduler"), r, report("kube-scheduler", "d", "", ""), true)
+	wantForbidden(t, err, "has 2 reports")
+	if _, _, err := r.Delete(in(t, "scheduler"), "kube-scheduler.a", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := made(in(t, "scheduler"), "kube-scheduler", "c", ""); err != nil {
+		t.Errorf("after one was deleted: %v", err)
+	}
+}
+
 func TestReportsAreSelectedByComponentAndNode(t *testing.T) {
 	r := newREST(t)
 	created(node(t, "n1"), t, r, report("kubelet", "n1", "n1", ""))
@@ -298,6 +339,7 @@ func TestReportsAreSelectedByComponentAndNode(t *testing.T) {
 		"spec.nodeName=n2":       {"kubelet.n2"},
 		"spec.component=kubelet,metadata.name=kubelet.n1": {"kubelet.n1"},
 		"spec.component=kube-proxy":                       {},
+		"spec.username=scheduler":                         {"kube-scheduler.i"},
 	} {
 		if diff := cmp.Diff(want, stored(t, r, selector)); diff != "" {
 			t.Errorf("by %q (-want +got):\n%s", selector, diff)

@@ -25,6 +25,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -56,7 +57,21 @@ type REST struct {
 	*genericregistry.Store
 	authorizer authorizer.Authorizer
 	nodes      nodeidentifier.NodeIdentifier
+	limits     limits
 }
+
+// limits bound how many reports one identity may have in a namespace, so that
+// one that went wrong, or was stolen, cannot fill the database. Requests that
+// arrive at the same moment may exceed them by a few.
+type limits struct {
+	// onNodes is for reports with a node: kube-proxies share an identity, and
+	// 5,000 nodes are the most that Kubernetes supports.
+	onNodes int
+	// others is for reports without a node.
+	others int
+}
+
+var defaultLimits = limits{onNodes: 15000, others: 100}
 
 // NewREST makes the storage.
 func NewREST(optsGetter generic.RESTOptionsGetter, auth authorizer.Authorizer) (*REST, error) {
@@ -73,10 +88,10 @@ func NewREST(optsGetter generic.RESTOptionsGetter, auth authorizer.Authorizer) (
 
 		TableConvertor: printerstorage.TableConvertor{TableGenerator: printers.NewTableGenerator().With(addPrintHandlers)},
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: optsGetter, AttrFunc: featurereport.GetAttrs}); err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: optsGetter, AttrFunc: featurereport.GetAttrs, TriggerFunc: featurereport.Triggers(), Indexers: featurereport.Indexers()}); err != nil {
 		return nil, err
 	}
-	return &REST{Store: store, authorizer: auth, nodes: nodeidentifier.NewDefaultNodeIdentifier()}, nil
+	return &REST{Store: store, authorizer: auth, nodes: nodeidentifier.NewDefaultNodeIdentifier(), limits: defaultLimits}, nil
 }
 
 var _ rest.CategoriesProvider = &REST{}
@@ -87,7 +102,7 @@ func (r *REST) Categories() []string { return []string{"features-all"} }
 // Create creates a report if the requester may report for its component.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	return r.Store.Create(ctx, obj, func(ctx context.Context, obj runtime.Object) error {
-		if err := r.mayCreate(ctx, obj.(*features.FeatureReport)); err != nil {
+		if err := r.mayAdd(ctx, obj.(*features.FeatureReport)); err != nil {
 			return err
 		}
 		return validateNext(ctx, validate, obj)
@@ -98,7 +113,7 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, validateCreate rest.ValidateObjectFunc, validateUpdate rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return r.Store.Update(ctx, name, objInfo, func(ctx context.Context, obj runtime.Object) error {
 		// Server-side apply may create.
-		if err := r.mayCreate(ctx, obj.(*features.FeatureReport)); err != nil {
+		if err := r.mayAdd(ctx, obj.(*features.FeatureReport)); err != nil {
 			return err
 		}
 		return validateNext(ctx, validateCreate, obj)
@@ -144,6 +159,37 @@ func validateNext(ctx context.Context, validate rest.ValidateObjectFunc, obj run
 		return nil
 	}
 	return validate(ctx, obj)
+}
+
+// mayAdd checks whether the requester may create a report, and has room for it.
+func (r *REST) mayAdd(ctx context.Context, report *features.FeatureReport) error {
+	if err := r.mayCreate(ctx, report); err != nil {
+		return err
+	}
+	// The cache's view will do.
+	list, err := r.List(ctx, &metainternalversion.ListOptions{
+		FieldSelector:   fields.OneTermEqualSelector(featurereport.UsernameField, report.Spec.Username),
+		ResourceVersion: "0",
+	})
+	if err != nil {
+		return fmt.Errorf("counting the reports of %s: %w", report.Spec.Username, err)
+	}
+	onNode := report.Spec.NodeName != ""
+	count := 0
+	for i := range list.(*features.FeatureReportList).Items {
+		if (list.(*features.FeatureReportList).Items[i].Spec.NodeName != "") == onNode {
+			count++
+		}
+	}
+	limit, kind := r.limits.others, "without a node"
+	if onNode {
+		limit, kind = r.limits.onNodes, "of nodes"
+	}
+	if count >= limit {
+		return forbidden(report, "user %q has %d reports %s already, and one identity may have %d; delete those of processes that are gone",
+			report.Spec.Username, count, kind, limit)
+	}
+	return nil
 }
 
 func (r *REST) mayCreate(ctx context.Context, report *features.FeatureReport) error {
