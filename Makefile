@@ -59,6 +59,11 @@ upstream: ## Build upstream's unchanged binaries into _output/upstream.
 test-integration: tools all upstream ## Run real processes with real etcd.
 	$(GOTESTSUM) -timeout 40m -p 1 ./test/...
 
+.PHONY: bench-featuregate
+bench-featuregate: tools ## Compare the layer's Enabled with upstream's, side by side.
+	cd $(LIB) && go test -run '^$$' -bench Enabled -count 6 ./featuregate | tee $(CURDIR)/$(OUT)/bench-featuregate.txt
+	$(TOOLS)/benchstat -col /gate $(OUT)/bench-featuregate.txt
+
 .PHONY: verify
 verify: tools ## Check format, lint, generated code, modules, licences, sizes, imports, docs.
 	hack/verify-all.sh

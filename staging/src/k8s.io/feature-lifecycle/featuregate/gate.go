@@ -57,19 +57,6 @@ type Gate struct {
 	news chan struct{}
 }
 
-// snapshot maps every known feature to its value. The map is never changed; the
-// flags in its entries are.
-type snapshot map[featuregate.Feature]*value
-
-type value struct {
-	enabled bool
-	// asked is shared by all snapshots: it survives mutations.
-	asked *atomic.Bool
-	// told is true once the wrapped gate was asked too since the snapshot was
-	// made: it warns when a version is set that changes a value already asked.
-	told atomic.Bool
-}
-
 var (
 	_ featuregate.MutableVersionedFeatureGate           = &Gate{}
 	_ featuregate.MutableFeatureGateWithLogger          = &Gate{}
@@ -82,7 +69,7 @@ func Wrap(inner featuregate.MutableVersionedFeatureGate) *Gate {
 	g := &Gate{inner: inner, news: make(chan struct{}, 1)}
 	g.values.Store(g.resolve())
 	for _, key := range queried(inner) {
-		if v := (*g.values.Load())[key]; v != nil && v.asked.CompareAndSwap(false, true) {
+		if v := g.values.Load().find(key); v != nil && v.asked.CompareAndSwap(false, true) {
 			g.signal()
 		}
 	}
@@ -92,8 +79,8 @@ func Wrap(inner featuregate.MutableVersionedFeatureGate) *Gate {
 // Enabled returns the value of a feature and notes that it was asked for. It
 // panics for a feature that is not known, as the wrapped gate does.
 func (g *Gate) Enabled(key featuregate.Feature) bool {
-	v, ok := (*g.values.Load())[key]
-	if !ok {
+	v := g.values.Load().find(key)
+	if v == nil {
 		return g.inner.Enabled(key)
 	}
 	if !v.told.Load() {
@@ -129,17 +116,15 @@ func (g *Gate) resolve() *snapshot {
 	gate := g.inner.DeepCopy()
 	old := g.values.Load()
 	known := gate.GetAllVersioned()
-	result := make(snapshot, len(known))
+	result := newSnapshot(len(known))
 	for key := range known {
-		v := &value{enabled: gate.Enabled(key)}
-		if old != nil && (*old)[key] != nil {
-			v.asked = (*old)[key].asked
-		} else {
-			v.asked = &atomic.Bool{}
+		v := &value{key: key, enabled: gate.Enabled(key), asked: &atomic.Bool{}}
+		if before := old.find(key); before != nil {
+			v.asked = before.asked
 		}
-		result[key] = v
+		result.add(v)
 	}
-	return &result
+	return result
 }
 
 // change runs a mutation of the wrapped gate and replaces the snapshot before it
@@ -152,19 +137,10 @@ func (g *Gate) change(mutate func() error) error {
 	old := g.values.Load()
 	next := g.resolve()
 	g.values.Store(next)
-	if old != nil && !sameValues(*old, *next) {
+	if next.changed(old) {
 		g.signal()
 	}
 	return err
-}
-
-func sameValues(a, b snapshot) bool {
-	for key, v := range b {
-		if old := a[key]; old != nil && old.enabled != v.enabled {
-			return false
-		}
-	}
-	return true
 }
 
 // Set implements pflag.Value and MutableFeatureGate.

@@ -58,10 +58,10 @@ func (g *Gate) Observations() []Observation {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	specs := g.inner.GetAll()
-	values := *g.values.Load()
+	values := g.values.Load()
 	result := make([]Observation, 0, len(specs))
 	for key, spec := range specs {
-		v := values[key]
+		v := values.find(key)
 		if v == nil || key == "AllAlpha" || key == "AllBeta" {
 			continue
 		}
