@@ -14,11 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package asked holds that no question for a feature goes past the layer: not
-// through the process's gates, not through the registry that parses
-// --feature-gates, not through client-go's, and not through a gate that somebody
-// captured while packages were initialised. Real components run with a spy below
-// the layer; what upstream's own gate recorded has to be in the layer's record.
 package asked
 
 import (
