@@ -102,7 +102,7 @@ var errNoServer = errors.New("no kubeconfig is configured")
 // other files may come late too. It fails when there will be none.
 func (p *process) connect(ctx context.Context) (*report.Reporter, error) {
 	backoff := wait.Backoff{Duration: firstRetry, Factor: 2, Jitter: 0.5, Steps: 1 << 20, Cap: lastRetry}
-	complained := ""
+	level := 0
 	for {
 		config, err := p.config()
 		if err == nil {
@@ -111,10 +111,9 @@ func (p *process) connect(ctx context.Context) (*report.Reporter, error) {
 		if errors.Is(err, errNoServer) || errors.Is(err, rest.ErrNotInCluster) {
 			return nil, err
 		}
-		if err.Error() != complained {
-			complained = err.Error()
-			klog.FromContext(ctx).Info("Not reporting feature gates yet; trying again", "component", p.component.Name, "err", err)
-		}
+		klog.FromContext(ctx).V(level).Info("Not reporting feature gates yet; trying again", "component", p.component.Name, "err", err)
+		// Once is enough for people; the cause may change meanwhile.
+		level = 4
 		timer := time.NewTimer(backoff.Step())
 		select {
 		case <-ctx.Done():

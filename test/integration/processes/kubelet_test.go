@@ -25,11 +25,13 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	remote "k8s.io/cri-client/pkg"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/cmd/local-up/pki"
 	"k8s.io/kubernetes-features/test/integration/framework"
 	"sigs.k8s.io/yaml"
 )
@@ -73,4 +75,52 @@ func TestAKubeletWithoutAServer(t *testing.T) {
 		return false
 	})
 	t.Logf("%d reports", len(reports))
+}
+
+// TestAKubeletThatBootstraps has no kubeconfig of its own until its certificate
+// was signed; it reports with the one that it gets.
+func TestAKubeletThatBootstraps(t *testing.T) {
+	runtime, kubelet := cluster.Runtime("node-1"), cluster.Kubelet("node-1")
+	c := framework.Start(t, cluster.Config{
+		Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(),
+		Only: []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager, runtime},
+	})
+	const user = "bootstrapper"
+	for _, role := range []string{"system:node-bootstrapper", "system:certificates.k8s.io:certificatesigningrequests:nodeclient"} {
+		_, err := c.Kube.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "bootstrap-"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ca, err := pki.Open(c.PKI(), pki.ClusterCA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	bootstrap, own := filepath.Join(dir, "bootstrap.kubeconfig"), filepath.Join(dir, "kubelet.kubeconfig")
+	if err := ca.Kubeconfig(bootstrap, c.Config.Host, "bootstrap-client", user); err != nil {
+		t.Fatal(err)
+	}
+	c.SetArgs(kubelet, "--bootstrap-kubeconfig="+bootstrap, "--kubeconfig="+own)
+	if err := c.Start(t.Context(), kubelet); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(own); err != nil {
+		t.Fatalf("the kubelet did not bootstrap: %v", err)
+	}
+	c.WaitForReports("of the kubelet", func(reports []v1alpha1.FeatureReport) bool {
+		for _, r := range reports {
+			if r.Name == "kubelet.node-1" {
+				return r.Spec.Username == "system:node:node-1"
+			}
+		}
+		return false
+	})
+	if n := said(t, c, kubelet, "Not reporting feature gates yet"); n != 1 {
+		t.Errorf("it says %d times that it waits", n)
+	}
 }
