@@ -57,7 +57,7 @@ func TestACertificateThatRotates(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "client.crt"), filepath.Join(dir, "client.key")
 	// Long enough for the first report on a busy machine.
-	issue(t, c.PKI(), certFile, keyFile, time.Now().Add(15*time.Second))
+	issue(t, c.PKI(), certFile, keyFile, time.Now().Add(30*time.Second))
 	old := rest.CopyConfig(c.Config)
 	old.TLSClientConfig = rest.TLSClientConfig{CAData: c.Config.CAData, CertData: read(t, certFile), KeyData: read(t, keyFile)}
 	config := &rest.Config{Host: c.Config.Host, TLSClientConfig: rest.TLSClientConfig{CertFile: certFile, KeyFile: keyFile, CAData: c.Config.CAData}}
