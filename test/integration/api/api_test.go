@@ -19,6 +19,7 @@ limitations under the License.
 package api
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -276,5 +277,27 @@ func TestWithoutServerIdentities(t *testing.T) {
 	reports := c.WaitForReports("of the server", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 1 })
 	if got := reports[0]; got.Spec.Component != "kube-apiserver" || got.Spec.Liveness.Lease == nil {
 		t.Errorf("the report is %s, Lease %v", got.Name, got.Spec.Liveness.Lease)
+	}
+}
+
+// TestAnEmulatedVersionIsReported: --emulated-version reaches the layer through
+// the registry that parses it, and changes what gates are.
+func TestAnEmulatedVersionIsReported(t *testing.T) {
+	c := framework.Start(t, cluster.Config{
+		Nodes: 1, Only: []string{cluster.Etcd, cluster.APIServer},
+		ExtraArgs: map[string][]string{cluster.APIServer: {"--emulated-version=1.35"}},
+	})
+	reports := c.WaitForReports("of the server", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 1 })
+	if got := reports[0].Spec.EmulationVersion; got != "1.35" {
+		t.Errorf("it emulates %q", got)
+	}
+	// Alpha and off at 1.35, beta and on at 1.36.
+	const changed = "DRAConsumableCapacity"
+	i := slices.IndexFunc(reports[0].Spec.Features, func(f v1alpha1.ReportedFeature) bool { return f.Name == changed })
+	if i < 0 {
+		t.Fatalf("%s is not reported", changed)
+	}
+	if f := reports[0].Spec.Features[i]; f.Enabled || f.Default || f.Stage != v1alpha1.StageAlpha {
+		t.Errorf("%s is %+v", changed, f)
 	}
 }

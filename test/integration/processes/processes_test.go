@@ -17,7 +17,9 @@ limitations under the License.
 package processes
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,16 +85,19 @@ func processes(reports []v1alpha1.FeatureReport) map[string]int {
 func TestACrashedProcessIsRecognised(t *testing.T) {
 	c := framework.Start(t, cluster.Config{
 		Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Replicas: 2,
-		ExtraArgs: map[string][]string{cluster.APIServer: {"--feature-grace-period=5s"}},
+		ExtraArgs: map[string][]string{cluster.APIServer: {"--feature-grace-period=5s"}, cluster.ControllerManager: {"--node-monitor-grace-period=10s"}},
 	})
 	c.WaitForReports("of every process", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 7 })
-	if err := c.Kill(t.Context(), cluster.Nth(cluster.Scheduler, 2)); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{cluster.Nth(cluster.Scheduler, 2), cluster.Kubelet("node-1")} {
+		if err := c.Kill(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := c.Stop(t.Context(), cluster.Nth(cluster.ControllerManager, 2), cluster.Proxy("node-1")); err != nil {
 		t.Fatal(err)
 	}
-	got := processes(c.WaitForReports("without those that ended in order", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 5 }))
+	reports := c.WaitForReports("without those that ended in order", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 5 })
+	got := processes(reports)
 	want := map[string]int{
 		"kube-apiserver by system:apiserver": 1, "kube-controller-manager by system:kube-controller-manager": 1, "kube-scheduler by system:kube-scheduler": 2,
 		"kubelet on node-1 by system:node:node-1": 1,
@@ -100,14 +105,39 @@ func TestACrashedProcessIsRecognised(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("unexpected reports (-want +got):\n%s", diff)
 	}
-	// One scheduler is dead: a feature that both asked for has one live user.
-	const asked = "SchedulerQueueingHints"
-	c.WaitForFeature(asked, "used by a live scheduler and one that is gone", func(f *v1alpha1.Feature) bool {
-		for _, use := range f.Status.Uses {
-			if use.Component == cluster.Scheduler {
-				return use.Count == 1 && use.Stale == 1
+	// One scheduler is dead by its Lease, the kubelet by its Node.
+	for component, count := range map[string]int32{"kube-scheduler": 1, "kubelet": 0} {
+		c.WaitForFeature(askedBy(t, reports, component), "used by a "+component+" that is gone", func(f *v1alpha1.Feature) bool {
+			for _, use := range f.Status.Uses {
+				if use.Component == component && use.Enabled != nil {
+					return use.Count == count && use.Stale == 1
+				}
+			}
+			return false
+		})
+	}
+}
+
+// askedBy is a feature that every process of a component has asked for.
+func askedBy(t *testing.T, reports []v1alpha1.FeatureReport, component string) string {
+	t.Helper()
+	asked, processes := map[string]int{}, 0
+	for _, r := range reports {
+		if r.Spec.Component != component {
+			continue
+		}
+		processes++
+		for _, f := range r.Spec.Features {
+			if f.Asked {
+				asked[f.Name]++
 			}
 		}
-		return false
-	})
+	}
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		if asked[name] == processes {
+			return name
+		}
+	}
+	t.Fatalf("no feature was asked for by all %d processes of %s", processes, component)
+	return ""
 }
