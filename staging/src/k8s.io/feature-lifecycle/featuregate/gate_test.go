@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s.io/component-base/featuregate"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
 func observation(t *testing.T, g *Gate, name string) Observation {
@@ -66,6 +67,21 @@ func TestOnlyWhatIsAskedIsAsked(t *testing.T) {
 	g.Enabled("Beta")
 	if taken(g) {
 		t.Error("news of the second question")
+	}
+}
+
+// TestWhatIsTooNewIsObservedWhenAsked: a binary that emulates an older version
+// finds newer features off, and that is a use.
+func TestWhatIsTooNewIsObservedWhenAsked(t *testing.T) {
+	g := Wrap(upstream(t))
+	for _, o := range g.Observations() {
+		if o.Name == "New" {
+			t.Errorf("%+v although nobody asked", o)
+		}
+	}
+	g.Enabled("New")
+	if diff := cmp.Diff(Observation{Name: "New", Asked: true, Stage: v1alpha1.StagePreAlpha}, observation(t, g, "New")); diff != "" {
+		t.Errorf("unexpected observation (-want +got):\n%s", diff)
 	}
 }
 

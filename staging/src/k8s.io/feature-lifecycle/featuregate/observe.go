@@ -52,7 +52,7 @@ var stages = map[string]v1alpha1.FeatureStage{
 }
 
 // Observations returns what is known of every feature that exists at the
-// emulation version, sorted by name. AllAlpha and AllBeta are switches for
+// emulation version, and of others that were asked for, sorted by name. AllAlpha and AllBeta are switches for
 // features and none themselves, and are left out.
 func (g *Gate) Observations() []Observation {
 	g.mu.Lock()
@@ -60,16 +60,24 @@ func (g *Gate) Observations() []Observation {
 	specs := g.inner.GetAll()
 	values := g.values.Load()
 	result := make([]Observation, 0, len(specs))
-	for key, spec := range specs {
-		v := values.find(key)
-		if v == nil || key == "AllAlpha" || key == "AllBeta" {
+	for _, v := range values.slots {
+		if v == nil || v.key == "AllAlpha" || v.key == "AllBeta" {
 			continue
 		}
+		spec, exists := specs[v.key]
+		if !exists {
+			// Upstream leaves out what is newer than the emulation version. Who
+			// asks for it finds it off.
+			if !v.asked.Load() {
+				continue
+			}
+			spec.PreRelease = featuregate.PreAlpha
+		}
 		result = append(result, Observation{
-			Name:            string(key),
+			Name:            string(v.key),
 			Enabled:         v.enabled,
 			Asked:           v.asked.Load(),
-			Explicit:        g.inner.ExplicitlySet(key),
+			Explicit:        g.inner.ExplicitlySet(v.key),
 			Stage:           stages[string(spec.PreRelease)],
 			Default:         spec.Default,
 			LockedToDefault: spec.LockToDefault,

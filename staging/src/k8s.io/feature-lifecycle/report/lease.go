@@ -76,7 +76,7 @@ func (r *Reporter) renewOnce(ctx context.Context) error {
 		_, err = client.Create(ctx, &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: r.config.LeaseNamespace, Name: r.name, Labels: map[string]string{v1alpha1.LabelComponent: r.config.Component}},
 			Spec: coordinationv1.LeaseSpec{
-				HolderIdentity:       ptr.To(r.name),
+				HolderIdentity:       ptr.To(r.process),
 				LeaseDurationSeconds: ptr.To(int32(LeaseDuration / time.Second)),
 				AcquireTime:          &now,
 				RenewTime:            &now,
@@ -89,7 +89,7 @@ func (r *Reporter) renewOnce(ctx context.Context) error {
 	}
 	lease = lease.DeepCopy()
 	metav1.SetMetaDataLabel(&lease.ObjectMeta, v1alpha1.LabelComponent, r.config.Component)
-	lease.Spec.HolderIdentity = ptr.To(r.name)
+	lease.Spec.HolderIdentity = ptr.To(r.process)
 	lease.Spec.LeaseDurationSeconds = ptr.To(int32(LeaseDuration / time.Second))
 	lease.Spec.RenewTime = &now
 	_, err = client.Update(ctx, lease, metav1.UpdateOptions{})

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -53,9 +54,11 @@ const (
 	// patience is the longest pause while the server has no such API or does
 	// not allow reports: an older server, say.
 	patience = 10 * time.Minute
-	// checkPeriod is how often a process looks whether its report is still
-	// there.
-	checkPeriod = 10 * time.Minute
+	// checkPeriod is how often a process on a node looks whether its report is
+	// still there; leasedCheckPeriod is the same for one that renews a Lease,
+	// which costs more anyhow.
+	checkPeriod       = 10 * time.Minute
+	leasedCheckPeriod = time.Minute
 	// removeTimeout bounds the removal of the report when the process ends.
 	removeTimeout = 3 * time.Second
 	// nodePatience is how long a report waits for its Node to exist before it
@@ -104,11 +107,16 @@ type Config struct {
 type Reporter struct {
 	config Config
 	name   string
+	// process tells this process from others of the same instance.
+	process string
 	// started is closed once the first report was written, and the Lease was.
 	started chan struct{}
 	// confirmed is true from the first report on; renewing is the goroutine that
 	// renews the Lease.
 	confirmed bool
+	// attempted is true once a write was sent: the report may be there even if
+	// no answer came.
+	attempted bool
 	renewing  sync.WaitGroup
 	// ending is true once End was called; ends wakes Run for it, and ended is
 	// closed when the report says so.
@@ -149,7 +157,7 @@ func New(config Config) (*Reporter, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	return &Reporter{config: config, name: config.Component + "." + config.Instance, started: make(chan struct{}), ends: make(chan struct{}, 1), ended: make(chan struct{})}, nil
+	return &Reporter{config: config, name: config.Component + "." + config.Instance, process: string(uuid.NewUUID()), started: make(chan struct{}), ends: make(chan struct{}, 1), ended: make(chan struct{})}, nil
 }
 
 // Started is closed once the first report has been written, and its Lease, or
@@ -197,11 +205,15 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 	spec := r.observe()
 	urgency := compare(r.written, spec)
 	if urgency == unchanged {
-		next := r.lastCheck.Add(checkPeriod)
+		next := r.lastCheck.Add(r.checkPeriod())
 		if now.Before(next) {
-			return next.Sub(now) + jitter(checkPeriod/10)
+			return next.Sub(now) + jitter(r.checkPeriod()/10)
 		}
-		return r.outcome(ctx, r.check(ctx))
+		err := r.check(ctx)
+		if err == nil {
+			r.lastCheck = now
+		}
+		return r.outcome(ctx, err)
 	}
 	if at := due(urgency, r.lastWrite, Period); r.written != nil && now.Before(at) {
 		return at.Sub(now) + jitter(batchJitter)
@@ -243,7 +255,7 @@ func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
 		}
 		r.failures, r.complained, r.retryAt = 0, "", time.Time{}
 		// News wakes the loop earlier.
-		return checkPeriod + jitter(checkPeriod/10)
+		return r.checkPeriod() + jitter(r.checkPeriod()/10)
 	}
 	pause := r.failure(ctx, err)
 	r.retryAt = r.config.Clock.Now().Add(pause)
@@ -253,11 +265,13 @@ func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
 // failure logs what changed in the server's answers and returns the pause.
 func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 	logger := klog.FromContext(ctx).WithValues("featureReport", klog.KRef(r.config.Namespace, r.name))
+	if errors.Is(err, errNoNode) {
+		// Nobody failed; waiting has a bound of its own.
+		return 2*time.Second + jitter(time.Second)
+	}
 	r.failures++
 	state, most := "failing", maxBackoff
 	switch {
-	case errors.Is(err, errNoNode):
-		return 2*time.Second + jitter(time.Second)
 	case apierrors.IsNotFound(err):
 		state, most = "missing", patience
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
@@ -274,10 +288,12 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 			logger.Info("Reporting feature gates failed; trying again", "err", err)
 		}
 	}
+	pause := backoff(r.failures, most)
 	if delay, ok := apierrors.SuggestsClientDelay(err); ok {
-		return time.Duration(delay)*time.Second + jitter(time.Second)
+		// A server in trouble suggests a second or two each time.
+		pause = max(pause, time.Duration(delay)*time.Second+jitter(time.Second))
 	}
-	return backoff(r.failures, most)
+	return pause
 }
 
 // backoff is the pause after so many failures.
@@ -306,6 +322,13 @@ func (r *Reporter) observe() *v1alpha1.FeatureReportSpec {
 		spec.EmulationVersion = fmt.Sprintf("%d.%d", v.Major(), v.Minor())
 	}
 	return spec
+}
+
+func (r *Reporter) checkPeriod() time.Duration {
+	if r.config.LeaseNamespace != "" {
+		return leasedCheckPeriod
+	}
+	return checkPeriod
 }
 
 func (r *Reporter) lease() *v1alpha1.LeaseReference {

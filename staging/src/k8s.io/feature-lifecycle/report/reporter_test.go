@@ -280,6 +280,7 @@ func (f *fixture) writtenBy(feature string) {
 	f.t.Helper()
 	other := f.report().DeepCopy()
 	other.ResourceVersion += "1"
+	other.Annotations = map[string]string{v1alpha1.AnnotationProcess: "another"}
 	other.Spec.Features = []v1alpha1.ReportedFeature{{Name: feature, Asked: true}}
 	if err := f.server.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), other, "ns"); err != nil {
 		f.t.Fatal(err)
@@ -296,6 +297,7 @@ func TestRemove(t *testing.T) {
 		"its own report":                        {func(*fixture) {}, false},
 		"one whose metadata was changed":        {func(f *fixture) { f.touched() }, false},
 		"one that another process has written":  {func(f *fixture) { f.writtenBy("Other") }, true},
+		"although that says the same":           {func(f *fixture) { f.writtenBy("A") }, true},
 		"one that is gone, and another is made": {func(f *fixture) { f.replaced() }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -326,6 +328,27 @@ func TestRemove(t *testing.T) {
 			})
 		})
 	}
+	t.Run("one that was written and not confirmed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := prepare(t, nil)
+			f.server.PrependReactor("create", "featurereports", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				if err := f.server.Tracker().Create(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), a.(clienttesting.CreateAction).GetObject(), "ns"); err != nil {
+					return true, nil, err
+				}
+				return true, nil, errors.New("connection reset")
+			})
+			f.start()
+			f.pass(2100 * time.Millisecond)
+			f.end()
+			f.report()
+			if err := f.reporter.Remove(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.server.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), "ns", "comp.i1"); err == nil {
+				t.Error("the report is left")
+			}
+		})
+	})
 	t.Run("nothing was written", func(t *testing.T) {
 		f := prepare(t, nil)
 		if err := f.reporter.Remove(t.Context()); err != nil || len(f.server.Actions()) != 0 {
@@ -350,6 +373,7 @@ func (f *fixture) replaced() {
 	f.t.Helper()
 	other := f.report().DeepCopy()
 	other.UID, other.ResourceVersion = "another", other.ResourceVersion+"1"
+	other.Annotations = map[string]string{v1alpha1.AnnotationProcess: "another"}
 	if err := f.server.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), other, "ns"); err != nil {
 		f.t.Fatal(err)
 	}
@@ -390,6 +414,45 @@ func TestAProcessSaysThatItEnds(t *testing.T) {
 		if got := next.report().Annotations[v1alpha1.AnnotationEnding]; got != "" {
 			t.Errorf("the next process's annotation is %q", got)
 		}
+	})
+}
+
+// TestADeletedReportIsWrittenAgainAfterAFailure soon, not at the next check.
+func TestADeletedReportIsWrittenAgainAfterAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := prepare(t, func(c *Config) { c.NodeName = "n1" })
+		if err := f.kube.Tracker().Add(node("n1")); err != nil {
+			t.Fatal(err)
+		}
+		f.start()
+		defer f.end()
+		f.pass(3 * time.Second)
+		if err := f.server.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), "ns", "comp.i1"); err != nil {
+			t.Fatal(err)
+		}
+		lift := f.answering(apierrors.NewInternalError(errors.New("etcd")))
+		f.pass(checkPeriod + checkPeriod/5)
+		lift()
+		f.pass(2 * maxBackoff)
+		f.report()
+	})
+}
+
+// TestALateNodeSpendsNoPatience: waiting for it is no failure.
+func TestALateNodeSpendsNoPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := prepare(t, func(c *Config) { c.NodeName = "n1" })
+		lift := f.answering(apierrors.NewForbidden(v1alpha1.Resource("featurereports"), "comp.i1", errors.New("not yet")))
+		f.start()
+		defer f.end()
+		f.pass(50 * time.Second)
+		if err := f.kube.Tracker().Add(node("n1")); err != nil {
+			t.Fatal(err)
+		}
+		f.pass(4 * time.Second)
+		lift()
+		f.pass(10 * time.Second)
+		f.report()
 	})
 }
 
@@ -437,6 +500,8 @@ func TestPatienceWithServersThatDoNotTakeReports(t *testing.T) {
 		"that forbid it":         {apierrors.NewForbidden(resource, "comp.i1", errors.New("no")), 18, 8},
 		"in trouble":             {apierrors.NewInternalError(errors.New("etcd")), 75, 35},
 		"that name a time":       {apierrors.NewTooManyRequests("busy", 600), 7, 6},
+		"that name a short one":  {apierrors.NewTooManyRequests("busy", 1), 75, 35},
+		"that cannot reach etcd": {apierrors.NewServerTimeout(resource, "create", 2), 75, 35},
 		"that cannot be reached": {errors.New("connection refused"), 75, 35},
 	} {
 		t.Run(name, func(t *testing.T) {

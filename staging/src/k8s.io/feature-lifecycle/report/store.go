@@ -26,13 +26,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 )
 
 // check looks whether the report is still there and writes it again if not.
 func (r *Reporter) check(ctx context.Context) error {
 	// Served from the server's cache: thousands of processes ask this.
 	current, err := r.config.Features.FeaturesV1alpha1().FeatureReports(r.config.Namespace).Get(ctx, r.name, metav1.GetOptions{ResourceVersion: "0"})
-	r.lastCheck = r.config.Clock.Now()
 	if apierrors.IsNotFound(err) {
 		r.stored = nil
 		owner, err := r.owner(ctx)
@@ -97,6 +97,7 @@ func (r *Reporter) write(ctx context.Context, spec *v1alpha1.FeatureReportSpec, 
 		username := report.Spec.Username
 		report.Spec = *spec.DeepCopy()
 		report.Spec.Username = username
+		metav1.SetMetaDataAnnotation(&report.ObjectMeta, v1alpha1.AnnotationProcess, r.process)
 		if r.ending.Load() {
 			metav1.SetMetaDataAnnotation(&report.ObjectMeta, v1alpha1.AnnotationEnding, "true")
 		} else {
@@ -106,6 +107,7 @@ func (r *Reporter) write(ctx context.Context, spec *v1alpha1.FeatureReportSpec, 
 			report.OwnerReferences = []metav1.OwnerReference{*owner}
 		}
 		var err error
+		r.attempted = true
 		if r.stored == nil {
 			report, err = client.Create(ctx, report, metav1.CreateOptions{})
 		} else {
@@ -162,46 +164,56 @@ func (r *Reporter) owner(ctx context.Context) (*metav1.OwnerReference, error) {
 // Call it when the process ends in order and Run has returned. A report that
 // another process of this instance has taken over stays.
 func (r *Reporter) Remove(ctx context.Context) error {
-	if r.stored == nil || r.written == nil {
+	if !r.attempted {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
-	mine, err := r.removeReport(ctx)
-	if err == nil && mine && r.config.LeaseNamespace != "" {
-		err = r.config.Kube.CoordinationV1().Leases(r.config.LeaseNamespace).Delete(ctx, r.name, metav1.DeleteOptions{})
-	}
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err := r.remove(ctx); err != nil {
 		return fmt.Errorf("removing feature report %s/%s: %w", r.config.Namespace, r.name, err)
 	}
-	r.stored = nil
 	return nil
 }
 
-// removeReport deletes the report as long as it is this process's.
-func (r *Reporter) removeReport(ctx context.Context) (mine bool, err error) {
+func (r *Reporter) remove(ctx context.Context) error {
 	client := r.config.Features.FeaturesV1alpha1().FeatureReports(r.config.Namespace)
 	for {
-		err := client.Delete(ctx, r.name, metav1.DeleteOptions{
-			Preconditions: &metav1.Preconditions{UID: &r.stored.UID, ResourceVersion: &r.stored.ResourceVersion},
-		})
-		if apierrors.IsNotFound(err) {
-			return true, nil
-		}
-		if !apierrors.IsConflict(err) {
-			return err == nil, err
-		}
-		// Its metadata may have been changed; what it says only by its process.
 		current, err := client.Get(ctx, r.name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return true, nil
+			return r.removeLease(ctx)
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
-		if current.UID != r.stored.UID || !equality.Semantic.DeepEqual(current.Spec, r.stored.Spec) {
-			return false, nil
+		if current.Annotations[v1alpha1.AnnotationProcess] != r.process {
+			return nil
 		}
-		r.stored = current
+		// The Lease first: nobody looks after one that no report names.
+		if err := r.removeLease(ctx); err != nil {
+			return err
+		}
+		err = client.Delete(ctx, r.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &current.UID, ResourceVersion: &current.ResourceVersion}})
+		if err == nil || apierrors.IsNotFound(err) {
+			return nil
+		}
+		if !apierrors.IsConflict(err) {
+			return err
+		}
 	}
+}
+
+// removeLease deletes the Lease if this process renewed it last.
+func (r *Reporter) removeLease(ctx context.Context) error {
+	if r.config.LeaseNamespace == "" {
+		return nil
+	}
+	client := r.config.Kube.CoordinationV1().Leases(r.config.LeaseNamespace)
+	lease, err := client.Get(ctx, r.name, metav1.GetOptions{})
+	if err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") == r.process {
+		err = client.Delete(ctx, r.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion}})
+	}
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return err
+	}
+	return nil
 }

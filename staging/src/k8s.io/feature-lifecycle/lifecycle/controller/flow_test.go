@@ -246,6 +246,48 @@ func TestASilentKubeletHoldsUntilItReports(t *testing.T) {
 	}
 }
 
+// TestAProcessWhoseReportIsDeletedHolds: it renews its Lease and writes the report
+// again soon.
+func TestAProcessWhoseReportIsDeletedHolds(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.report("server", "s1", gate("A", true))
+		w.report("comp", "u1", asked(gate("A", true)))
+		w.serve("s1")
+		w.until(time.Minute, "on", func() bool { return w.state("A") == v1alpha1.StateOn })
+		stop := w.lease("comp", "u1")
+		defer stop()
+		w.removeReport("comp.u1")
+		w.report("server", "s1", gate("A", false))
+		w.pass(time.Minute)
+		if f := w.stored("A"); f.Status.State != v1alpha1.StateTurningOff || !strings.Contains(f.Status.Tasks[0].Message, "comp/u1") {
+			t.Fatalf("it does not hold: %+v", f.Status)
+		}
+		w.report("comp", "u1", asked(gate("A", false)))
+		w.until(30*time.Second, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+	})
+}
+
+// TestReportsAreRetiredBesideASilentServer: it runs no server flow.
+func TestReportsAreRetiredBesideASilentServer(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.report("server", "s1", gate("A", false))
+		for i := range 20 {
+			w.report("kubelet", fmt.Sprintf("n%d", i), gate("A", false))
+		}
+		w.serve("s1")
+		silent := &serverProcess{id: "s2"}
+		for range (reportRetention + time.Minute) / (10 * time.Second) {
+			w.renew(silent)
+			w.pass(10 * time.Second)
+		}
+		for i := range 20 {
+			if name := fmt.Sprintf("kubelet.n%d", i); w.reported(name) {
+				t.Errorf("%s is left", name)
+			}
+		}
+	})
+}
+
 // TestWhenASilentKubeletIsShown: it may be starting, or rebooting.
 func TestWhenASilentKubeletIsShown(t *testing.T) {
 	for status, after := range map[corev1.ConditionStatus]time.Duration{

@@ -19,6 +19,7 @@ package controller
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -81,6 +82,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 		}
 	}
 	view.Instances = append(view.Instances, c.silentKubelets(now)...)
+	view.Instances = append(view.Instances, c.silentProcesses(now)...)
 	slices.SortFunc(view.Reporters, func(a, b transition.Server) int { return cmp.Compare(a.ID, b.ID) })
 	return view
 }
@@ -202,6 +204,40 @@ func (c *Controller) silentKubelets(now time.Time) []uses.Instance {
 			Recent:    now.Before(since.Add(delay)),
 			Expected:  true,
 		})
+	}
+	return silent
+}
+
+// silentProcesses are those that renew the Lease of a report that is not there:
+// somebody has deleted it. They write it again within a minute or so, and hold
+// transitions until then.
+func (c *Controller) silentProcesses(now time.Time) []uses.Instance {
+	var silent []uses.Instance
+	for _, informer := range c.config.Leases {
+		for _, object := range informer.GetStore().List() {
+			lease := asLease(object)
+			if lease == nil || lease.Labels[v1alpha1.LabelComponent] == "" || c.config.IsIdentity(lease) {
+				continue
+			}
+			component := lease.Labels[v1alpha1.LabelComponent]
+			instance, ok := strings.CutPrefix(lease.Name, component+".")
+			if !ok || component == c.config.Component {
+				continue
+			}
+			alive, _ := c.liveness.lease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}, now)
+			if c.reports.has(lease.Name) || !alive {
+				c.liveness.arrived(lease.Name)
+				continue
+			}
+			since := c.liveness.missing(lease.Name, now)
+			silent = append(silent, uses.Instance{
+				Component: component,
+				Name:      instance,
+				Since:     since,
+				Recent:    now.Before(since.Add(2 * reportingDelay)),
+				Expected:  true,
+			})
+		}
 	}
 	return silent
 }

@@ -41,7 +41,10 @@ func (c *Controller) retireReports(ctx context.Context) {
 	now := c.config.Clock.Now()
 	var servers []string
 	for _, server := range c.serversNow() {
-		servers = append(servers, server.ID)
+		// One that does not report runs no server flow either.
+		if server.Reported {
+			servers = append(servers, server.ID)
+		}
 	}
 	for _, report := range c.reports.matching(func(report *v1alpha1.FeatureReport) bool {
 		return leader.Of(report.Name, servers) == c.config.ServerID && c.retires(report, now)
@@ -66,15 +69,21 @@ func (c *Controller) retires(report *v1alpha1.FeatureReport, now time.Time) bool
 	return report.Annotations[v1alpha1.AnnotationEnding] == "true" || !now.Before(since.Add(reportRetention))
 }
 
+// retire deletes the Lease first: nobody looks after one that no report names.
 func (c *Controller) retire(ctx context.Context, report *v1alpha1.FeatureReport) error {
-	err := c.config.Client.FeaturesV1alpha1().FeatureReports(report.Namespace).Delete(ctx, report.Name, metav1.DeleteOptions{
+	if err := c.retireLease(ctx, report.Spec.Liveness.Lease); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	c.liveness.nodeFound(report.Name)
+	return c.config.Client.FeaturesV1alpha1().FeatureReports(report.Namespace).Delete(ctx, report.Name, metav1.DeleteOptions{
 		// The process may have come back: then the object is another one.
 		Preconditions: &metav1.Preconditions{UID: &report.UID, ResourceVersion: &report.ResourceVersion},
 	})
-	c.liveness.nodeFound(report.Name)
-	lease := report.Spec.Liveness.Lease
-	if err != nil || lease == nil {
-		return err
+}
+
+func (c *Controller) retireLease(ctx context.Context, lease *v1alpha1.LeaseReference) error {
+	if lease == nil {
+		return nil
 	}
 	for _, informer := range c.config.Leases {
 		object, exists, err := informer.GetStore().GetByKey(lease.Namespace + "/" + lease.Name)

@@ -84,7 +84,7 @@ func (c *Controller) reportChanged(object any, gone bool) {
 	} else {
 		c.enqueue(c.reports.set(report, c.config.Clock.Now()))
 	}
-	if report.Spec.Component == kubelet && known == gone {
+	if known == gone {
 		// It may be what a transition waits for, whatever it lists.
 		c.enqueueTransitions()
 	}
@@ -107,12 +107,16 @@ func (c *Controller) leaseChanged(object any, gone bool) {
 			c.liveness.forgetLease(key)
 		}
 		c.liveness.arrived(c.config.Component + "." + key.Name)
+		c.liveness.arrived(key.Name)
 		c.processes.forget(key.String())
 	} else {
 		c.liveness.observe(lease, now)
 	}
 	if isAlive, _ := c.liveness.lease(key, now); isAlive != wasAlive {
 		c.enqueueLease(key)
+		if !c.reports.named(key) {
+			c.enqueueTransitions()
+		}
 		c.noticeServers()
 	}
 }
@@ -197,7 +201,7 @@ func (c *Controller) noticeProcesses() {
 			}
 		}
 	}
-	silent := strings.Join(uses.Unreported(c.silentKubelets(now)), ",")
+	silent := strings.Join(uses.Unreported(append(c.silentKubelets(now), c.silentProcesses(now)...)), ",")
 	c.mu.Lock()
 	changed := silent != c.silent
 	c.silent = silent

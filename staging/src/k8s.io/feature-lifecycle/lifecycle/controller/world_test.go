@@ -499,3 +499,47 @@ func (w *world) firstTask() string {
 	defer w.mu.Unlock()
 	return w.stored("A").Status.Tasks[0].Name
 }
+
+func (w *world) removeReport(name string) {
+	w.t.Helper()
+	if err := w.tracker.Delete(reportsResource, "ns", name); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// lease makes a process renew the Lease of its report until it is stopped.
+func (w *world) lease(component, instance string) (stop func()) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan struct{})
+	renew := func() {
+		now := metav1.NewMicroTime(time.Now())
+		l := &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "leases", Name: component + "." + instance, Labels: map[string]string{v1alpha1.LabelComponent: component}},
+			Spec:       coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](40)},
+		}
+		err := w.kube.Tracker().Update(leasesResource, l, l.Namespace)
+		if apierrors.IsNotFound(err) {
+			err = w.kube.Tracker().Create(leasesResource, l, l.Namespace)
+		}
+		if err != nil {
+			w.t.Error(err)
+		}
+	}
+	renew()
+	go func() {
+		defer close(done)
+		for ticker := time.NewTicker(10 * time.Second); ; {
+			select {
+			case <-ticker.C:
+				renew()
+			case <-ctx.Done():
+				ticker.Stop()
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}

@@ -30,6 +30,11 @@ const GroupName = "features.k8s.io"
 // serves requests until its end. Such a report goes with the process's Lease.
 const AnnotationEnding = GroupName + "/ending"
 
+// AnnotationProcess is on a FeatureReport and has a random name of the process
+// that wrote it last: two processes of one instance live for a while when one is
+// replaced, and the one that ends must not take the other's report away.
+const AnnotationProcess = GroupName + "/process"
+
 // LabelComponent is on the Lease that a reporting process renews; its value is
 // the component.
 const LabelComponent = GroupName + "/component"
