@@ -57,6 +57,7 @@ upstream: ## Build upstream's unchanged binaries into _output/upstream.
 
 .PHONY: test-integration
 test-integration: tools all upstream ## Run real processes with real etcd.
+	@if [[ $$(id -u) != 0 ]] || ! command -v nft >/dev/null; then echo "Left out: tests with real kubelets and kube-proxies need root and nft (Debian's nftables)"; fi
 	$(GOTESTSUM) -timeout 40m -p 1 ./test/...
 
 .PHONY: bench-featuregate

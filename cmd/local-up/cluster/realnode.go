@@ -107,8 +107,9 @@ func (c *Cluster) configureRealNode(node string) error {
 		// The machine's disk is not the node's.
 		EvictionHard:                map[string]string{"memory.available": "1Mi"},
 		ImageGCHighThresholdPercent: ptr.To(int32(100)),
+		NodeStatusUpdateFrequency:   metav1.Duration{Duration: 5 * time.Second},
 		// The Node's Lease tells that it lives; its status need not.
-		NodeStatusUpdateFrequency: metav1.Duration{Duration: 5 * time.Second},
+		NodeStatusReportFrequency: metav1.Duration{Duration: 5 * time.Minute},
 	}
 	data, err := yaml.Marshal(config)
 	if err != nil {

@@ -117,13 +117,14 @@ func startOnHost(spec Spec, deathSignal syscall.Signal) (Process, error) {
 		return start(spec, deathSignal)
 	}
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	own, err := os.Open("/proc/thread-self/ns/uts")
 	if err != nil {
+		runtime.UnlockOSThread()
 		return Process{}, fmt.Errorf("starting %s: %w", spec.Name, err)
 	}
 	defer own.Close()
 	if err := unix.Unshare(unix.CLONE_NEWUTS); err != nil {
+		runtime.UnlockOSThread()
 		return Process{}, fmt.Errorf("starting %s on a host name of its own needs root: %w", spec.Name, err)
 	}
 	process, err := Process{}, unix.Sethostname([]byte(spec.Hostname))
@@ -131,9 +132,11 @@ func startOnHost(spec Spec, deathSignal syscall.Signal) (Process, error) {
 		process, err = start(spec, deathSignal)
 	}
 	if back := unix.Setns(int(own.Fd()), unix.CLONE_NEWUTS); back != nil {
-		// The thread must not go on under another name.
-		return process, errors.Join(err, fmt.Errorf("after starting %s, the host's own name: %w", spec.Name, back))
+		// The thread stays locked: it must not go on under another name. Nobody
+		// would remember the process.
+		return Process{}, errors.Join(err, process.Kill(context.Background()), fmt.Errorf("after starting %s, the host's own name: %w", spec.Name, back))
 	}
+	runtime.UnlockOSThread()
 	return process, err
 }
 

@@ -51,6 +51,10 @@ func Isolate(m *testing.M) int {
 		return m.Run()
 	}
 	if _, err := exec.LookPath("nft"); err != nil || os.Getuid() != 0 {
+		if os.Getenv("KUBE_FEATURES_REQUIRE_ALL") != "" {
+			fmt.Println("These tests need root and nft (Debian's nftables), and KUBE_FEATURES_REQUIRE_ALL forbids to leave them out.")
+			return 1
+		}
 		fmt.Println("SKIP: these tests run real kubelets and kube-proxies in namespaces of their own, which needs root and nft (Debian's nftables); all others do not.")
 		return 0
 	}

@@ -42,7 +42,8 @@ func TestEveryProcessReports(t *testing.T) {
 		"kube-proxy on node-1 by system:kube-proxy": 1, "kube-proxy on node-2 by system:kube-proxy": 1,
 	}
 	reports := c.WaitForReports("of every process", func(reports []v1alpha1.FeatureReport) bool {
-		return cmp.Equal(want, processes(reports))
+		// What is asked after the first report follows within a minute or so.
+		return cmp.Equal(want, processes(reports)) && !slices.ContainsFunc(reports, func(r v1alpha1.FeatureReport) bool { return askedIn(r) < 5 })
 	})
 	for _, r := range reports {
 		if got, want := r.Spec.BinaryVersion, c.Version(); got != want {
@@ -51,20 +52,22 @@ func TestEveryProcessReports(t *testing.T) {
 		if r.Spec.EmulationVersion != "1.36" {
 			t.Errorf("%s emulates %q", r.Name, r.Spec.EmulationVersion)
 		}
-		asked := 0
-		for _, f := range r.Spec.Features {
-			if f.Asked {
-				asked++
-			}
-		}
-		if asked < 5 {
-			t.Errorf("%s asked for %d features", r.Name, asked)
-		}
 		owned := len(r.OwnerReferences) == 1 && r.OwnerReferences[0].Kind == "Node" && r.OwnerReferences[0].Name == r.Spec.NodeName
 		if onNode := r.Spec.NodeName != ""; onNode != owned || onNode == (r.Spec.Liveness.Lease != nil) {
 			t.Errorf("%s on node %q has owners %+v and Lease %v", r.Name, r.Spec.NodeName, r.OwnerReferences, r.Spec.Liveness.Lease)
 		}
 	}
+}
+
+// askedIn is how many features a process has asked for.
+func askedIn(r v1alpha1.FeatureReport) int {
+	asked := 0
+	for _, f := range r.Spec.Features {
+		if f.Asked {
+			asked++
+		}
+	}
+	return asked
 }
 
 // processes counts reports by what they are of.

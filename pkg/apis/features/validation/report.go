@@ -81,6 +81,7 @@ func validateFeatureReportSpec(report *features.FeatureReport, fldPath *field.Pa
 	errs = append(errs, validateMinorVersion(spec.EmulationVersion, fldPath.Child("emulationVersion"))...)
 	errs = append(errs, validateReportedFeatures(spec.Features, fldPath.Child("features"))...)
 	errs = append(errs, validateNodeComponent(report, fldPath.Child("nodeName"))...)
+	errs = append(errs, validateReportMetadata(report, field.NewPath("metadata"))...)
 	return append(errs, validateLiveness(report, fldPath.Child("liveness", "lease"))...)
 }
 
@@ -88,6 +89,14 @@ func validateReportedFeatures(reported []features.ReportedFeature, fldPath *fiel
 	var errs field.ErrorList
 	if n := len(reported); n > MaxReportedFeatures {
 		return append(errs, field.TooMany(fldPath, n, MaxReportedFeatures))
+	}
+	size := 0
+	for i := range reported {
+		size += len(reported[i].Name)
+	}
+	if size > MaxReportedNames {
+		// The names themselves would make the message as long.
+		return append(errs, field.Invalid(fldPath, size, fmt.Sprintf("the names may have at most %d characters together", MaxReportedNames)))
 	}
 	seen := sets.New[string]()
 	for i := range reported {
@@ -101,6 +110,24 @@ func validateReportedFeatures(reported []features.ReportedFeature, fldPath *fiel
 		}
 		seen.Insert(name)
 		errs = append(errs, validateEnum(reported[i].Stage, stages, at.Child("stage"))...)
+	}
+	return errs
+}
+
+// validateReportMetadata keeps reports small: there is one for each process.
+func validateReportMetadata(report *features.FeatureReport, fldPath *field.Path) field.ErrorList {
+	size := 0
+	for _, m := range []map[string]string{report.Annotations, report.Labels} {
+		for key, value := range m {
+			size += len(key) + len(value)
+		}
+	}
+	var errs field.ErrorList
+	if size > MaxReportMetadata {
+		errs = append(errs, field.TooLong(fldPath.Child("annotations"), "", MaxReportMetadata))
+	}
+	if n := len(report.OwnerReferences) + len(report.Finalizers); n > MaxReportOwners {
+		errs = append(errs, field.TooMany(fldPath.Child("ownerReferences"), n, MaxReportOwners))
 	}
 	return errs
 }

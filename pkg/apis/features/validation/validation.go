@@ -38,6 +38,12 @@ const (
 	// MaxReportedFeatures is the most features that one report lists. The
 	// binaries of 1.36 know 240.
 	MaxReportedFeatures = 1000
+	// MaxReportedNames is the most characters that their names have together,
+	// and MaxReportMetadata those of annotations and labels.
+	MaxReportedNames  = 64 << 10
+	MaxReportMetadata = 4 << 10
+	// MaxReportOwners is the most owners and finalizers that a report has.
+	MaxReportOwners = 10
 	// MaxTasks is the most tasks that one transition has.
 	MaxTasks = 100
 	// MaxUses is the most rows of uses: components × versions × values.

@@ -18,6 +18,7 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -199,6 +200,29 @@ func TestValidateFeatureReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			check(t, ValidateFeatureReport(report(tc.change)), tc.want...)
 		})
+	}
+}
+
+// TestReportsAreSmall: there is one for each process.
+func TestReportsAreSmall(t *testing.T) {
+	names := func(n, length int) []features.ReportedFeature {
+		var list []features.ReportedFeature
+		for i := range n {
+			list = append(list, features.ReportedFeature{Name: fmt.Sprintf("F%0*d", length-1, i)})
+		}
+		return list
+	}
+	for title, tc := range map[string]struct {
+		change func(*features.FeatureReport)
+		want   []problem
+	}{
+		"names of 64 KiB":   {func(r *features.FeatureReport) { r.Spec.Features = names(512, 128) }, nil},
+		"longer names":      {func(r *features.FeatureReport) { r.Spec.Features = names(513, 128) }, []problem{{"spec.features", "65536"}}},
+		"4 KiB of metadata": {func(r *features.FeatureReport) { r.Annotations = map[string]string{"a": strings.Repeat("x", 4095)} }, nil},
+		"more metadata":     {func(r *features.FeatureReport) { r.Annotations = map[string]string{"a": strings.Repeat("x", 4096)} }, []problem{{"metadata.annotations", "4096"}}},
+		"eleven finalizers": {func(r *features.FeatureReport) { r.Finalizers = slices.Repeat([]string{"example.com/f"}, 11) }, []problem{{"metadata.ownerReferences", "10"}}},
+	} {
+		t.Run(title, func(t *testing.T) { check(t, ValidateFeatureReport(report(tc.change)), tc.want...) })
 	}
 }
 
