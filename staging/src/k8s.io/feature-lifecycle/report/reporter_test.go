@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -424,15 +425,20 @@ func TestADeletedReportIsWrittenAgainAfterAFailure(t *testing.T) {
 		if err := f.kube.Tracker().Add(node("n1")); err != nil {
 			t.Fatal(err)
 		}
+		// A reactor may only be added before the reporter runs.
+		var broken atomic.Bool
+		f.server.PrependReactor("create", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return broken.Load(), nil, apierrors.NewInternalError(errors.New("etcd"))
+		})
 		f.start()
 		defer f.end()
 		f.pass(3 * time.Second)
 		if err := f.server.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), "ns", "comp.i1"); err != nil {
 			t.Fatal(err)
 		}
-		lift := f.answering(apierrors.NewInternalError(errors.New("etcd")))
+		broken.Store(true)
 		f.pass(checkPeriod + checkPeriod/5)
-		lift()
+		broken.Store(false)
 		f.pass(2 * maxBackoff)
 		f.report()
 	})
