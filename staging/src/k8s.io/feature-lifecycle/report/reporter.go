@@ -111,20 +111,20 @@ type Reporter struct {
 	process string
 	// started is closed once the first report was written, and the Lease was.
 	started chan struct{}
-	// confirmed is true from the first report on; renewing is the goroutine that
-	// renews the Lease.
-	confirmed bool
-	// attempted is true once a write was sent: the report may be there even if
-	// no answer came.
-	attempted bool
-	renewing  sync.WaitGroup
+	// renewing is the goroutine that renews the Lease.
+	renewing sync.WaitGroup
 	// ending is true once End was called; ends wakes Run for it, and ended is
 	// closed when the report says so.
 	ending      atomic.Bool
 	ends, ended chan struct{}
 
-	// What follows is used by Run alone.
+	// What follows is used by Run, and by Remove when Run has returned.
 
+	// confirmed is true from the first report on.
+	confirmed bool
+	// attempted is true once a write was sent: the report may be there even if
+	// no answer came.
+	attempted bool
 	// stored is the report as the server returned it last.
 	stored *v1alpha1.FeatureReport
 	// written is what was written last, nil before.
