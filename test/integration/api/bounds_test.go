@@ -17,15 +17,12 @@ limitations under the License.
 package api
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/integration/framework"
@@ -44,7 +41,7 @@ func TestReportsAreBounded(t *testing.T) {
 		}
 	}
 	// The server counts what its cache has seen.
-	waitUntil(t, "the limit is reached", func() bool {
+	framework.WaitFor(t, "the cache to see all reports", func() bool {
 		list, err := features(t, c.Config).FeatureReports(system).List(t.Context(), metav1.ListOptions{FieldSelector: "spec.username=system:kube-scheduler", ResourceVersion: "0"})
 		return err == nil && len(list.Items) == limit
 	})
@@ -67,12 +64,4 @@ func TestReportsAreBounded(t *testing.T) {
 	first.Spec.Features = []v1alpha1.ReportedFeature{{Name: strings.Repeat("a", 4<<20)}}
 	_, err = reports.Update(t.Context(), first, metav1.UpdateOptions{})
 	refused(t, err, apierrors.IsRequestEntityTooLargeError, "too large")
-}
-
-func waitUntil(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, framework.Patience, true, func(context.Context) (bool, error) { return condition(), nil })
-	if err != nil {
-		t.Fatalf("waiting until %s: %v", what, err)
-	}
 }

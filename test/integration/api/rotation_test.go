@@ -28,7 +28,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
@@ -97,7 +96,7 @@ func TestACertificateThatRotates(t *testing.T) {
 	}
 	// On a busy machine that may take longer than a certificate lives.
 	issued := time.Now()
-	waitUntil(t, "the first report", func() bool {
+	framework.WaitFor(t, "the first report", func() bool {
 		if time.Since(issued) > life/2 {
 			issued = time.Now()
 			issue(t, c.PKI(), certFile, keyFile, issued.Add(life))
@@ -106,13 +105,10 @@ func TestACertificateThatRotates(t *testing.T) {
 	})
 	old := rest.CopyConfig(c.Config)
 	old.TLSClientConfig = rest.TLSClientConfig{CAData: c.Config.CAData, CertData: read(t, certFile), KeyData: read(t, keyFile)}
-	expired := func(ctx context.Context) (bool, error) {
-		_, err := kubernetes.NewForConfigOrDie(old).CoreV1().Nodes().Get(ctx, "node-1", metav1.GetOptions{})
-		return apierrors.IsUnauthorized(err), nil
-	}
-	if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, framework.Patience, true, expired); err != nil {
-		t.Fatalf("waiting for the certificate to expire: %v", err)
-	}
+	framework.WaitFor(t, "the certificate to expire", func() bool {
+		_, err := kubernetes.NewForConfigOrDie(old).CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
+		return apierrors.IsUnauthorized(err)
+	})
 	issue(t, c.PKI(), certFile, keyFile, time.Now().Add(time.Hour))
 	if err := gate.SetFromMap(map[string]bool{"Rotating": true}); err != nil {
 		t.Fatal(err)

@@ -17,15 +17,12 @@ limitations under the License.
 package asked
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
@@ -62,14 +59,13 @@ func TestNothingEscapesTheLayer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var r record
 			// What is asked at the start is enough; more may come while it runs.
-			err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, framework.Patience, true, func(context.Context) (bool, error) {
-				data, err := os.ReadFile(filepath.Join(dir, name+".json"))
-				if err != nil {
-					return false, nil
-				}
-				return true, json.Unmarshal(data, &r)
+			var data []byte
+			framework.WaitFor(t, "the first record", func() bool {
+				var err error
+				data, err = os.ReadFile(filepath.Join(dir, name+".json"))
+				return err == nil
 			})
-			if err != nil {
+			if err := json.Unmarshal(data, &r); err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("upstream recorded %d features, the layer %d", len(r.Upstream), len(r.Layer))

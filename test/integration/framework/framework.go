@@ -38,6 +38,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -237,6 +238,15 @@ func (c *Cluster) WaitForReports(what string, wanted func([]v1alpha1.FeatureRepo
 		c.t.Fatalf("waiting for reports %s: %v; there are:\n%s", what, err, strings.Join(seen, "\n"))
 	}
 	return reports()
+}
+
+// WaitFor asks for a condition that cannot be watched until it holds.
+func WaitFor(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, Patience, true, func(context.Context) (bool, error) { return condition(), nil })
+	if err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
+	}
 }
 
 // Version is the version that the server says it has.

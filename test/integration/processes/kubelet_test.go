@@ -56,7 +56,7 @@ func TestAKubeletWithoutAServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the static pod", func() bool {
+	framework.WaitFor(t, "the static pod", func() bool {
 		containers, err := service.ListContainers(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -17,15 +17,12 @@ limitations under the License.
 package processes
 
 import (
-	"context"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/integration/framework"
@@ -45,10 +42,10 @@ func TestUpstreamServer(t *testing.T) {
 		t.Fatalf("the server is %s", version)
 	}
 	for _, name := range []string{cluster.ControllerManager, cluster.Scheduler, cluster.Kubelet("node-1"), cluster.Proxy("node-1")} {
-		waitFor(t, name+" says that reporting is off", func() bool { return said(t, c, name, "Not reporting feature gates") > 0 })
+		framework.WaitFor(t, name+" says that reporting is off", func() bool { return said(t, c, name, "Not reporting feature gates") > 0 })
 	}
 	// The controller manager works: it makes the account that pods need.
-	waitFor(t, "a service account", func() bool {
+	framework.WaitFor(t, "a service account", func() bool {
 		_, err := c.Kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(t.Context(), "default", metav1.GetOptions{})
 		return err == nil
 	})
@@ -108,14 +105,6 @@ func TestUpstreamProcessesNeverAgree(t *testing.T) {
 	matches := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionUsesMatch)
 	if matches == nil || matches.Reason != v1alpha1.ReasonUsersUnknown || !strings.Contains(matches.Message, "kubelet/node-1") {
 		t.Errorf("UsesMatch is %+v", matches)
-	}
-}
-
-func waitFor(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, framework.Patience, true, func(context.Context) (bool, error) { return condition(), nil })
-	if err != nil {
-		t.Fatalf("waiting for %s: %v", what, err)
 	}
 }
 

@@ -36,6 +36,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -422,13 +423,18 @@ func (w *world) renew(s *serverProcess) {
 		if s.ending.Load() && l.Namespace == "identities" {
 			continue
 		}
-		err := w.kube.Tracker().Update(leasesResource, l, l.Namespace)
-		if apierrors.IsNotFound(err) {
-			err = w.kube.Tracker().Create(leasesResource, l, l.Namespace)
-		}
-		if err != nil {
-			w.t.Error(err)
-		}
+		w.put(leasesResource, l, l.Namespace)
+	}
+}
+
+// put changes an object of Kubernetes, or makes it.
+func (w *world) put(resource schema.GroupVersionResource, object apiruntime.Object, namespace string) {
+	err := w.kube.Tracker().Update(resource, object, namespace)
+	if apierrors.IsNotFound(err) {
+		err = w.kube.Tracker().Create(resource, object, namespace)
+	}
+	if err != nil {
+		w.t.Error(err)
 	}
 }
 
@@ -471,13 +477,7 @@ func (w *world) shutDown(s *serverProcess, delay time.Duration) {
 func (w *world) node(name string, ready corev1.ConditionStatus) {
 	w.t.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}}}
-	err := w.kube.Tracker().Update(nodesResource, n, "")
-	if apierrors.IsNotFound(err) {
-		err = w.kube.Tracker().Create(nodesResource, n, "")
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	w.put(nodesResource, n, "")
 }
 
 func (w *world) removeNode(name string) {
@@ -517,13 +517,7 @@ func (w *world) lease(component, instance string) (stop func()) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "leases", Name: component + "." + instance, Labels: map[string]string{v1alpha1.LabelComponent: component}},
 			Spec:       coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](40)},
 		}
-		err := w.kube.Tracker().Update(leasesResource, l, l.Namespace)
-		if apierrors.IsNotFound(err) {
-			err = w.kube.Tracker().Create(leasesResource, l, l.Namespace)
-		}
-		if err != nil {
-			w.t.Error(err)
-		}
+		w.put(leasesResource, l, l.Namespace)
 	}
 	renew()
 	go func() {
