@@ -236,6 +236,9 @@ type FeatureTask struct {
 	Attempts int32
 	// lastAttemptTime is when the last attempt began.
 	LastAttemptTime *metav1.MicroTime
+	// checkpoint is where the task goes on after a crash, in a form that only
+	// the task understands.
+	Checkpoint string
 }
 
 // FeatureUse says how many instances of a component found which value.

@@ -3423,6 +3423,13 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureTask(ref common.Refe
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
+					"checkpoint": {
+						SchemaProps: spec.SchemaProps{
+							Description: "checkpoint is where the task goes on after a crash, in a form that only the task understands.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"name"},
 			},

@@ -646,6 +646,7 @@ func autoConvert_v1alpha1_FeatureTask_To_features_FeatureTask(in *featuresv1alph
 	out.Total = in.Total
 	out.Attempts = in.Attempts
 	out.LastAttemptTime = (*v1.MicroTime)(unsafe.Pointer(in.LastAttemptTime))
+	out.Checkpoint = in.Checkpoint
 	return nil
 }
 
@@ -661,6 +662,7 @@ func autoConvert_features_FeatureTask_To_v1alpha1_FeatureTask(in *features.Featu
 	out.Total = in.Total
 	out.Attempts = in.Attempts
 	out.LastAttemptTime = (*v1.MicroTime)(unsafe.Pointer(in.LastAttemptTime))
+	out.Checkpoint = in.Checkpoint
 	return nil
 }
 

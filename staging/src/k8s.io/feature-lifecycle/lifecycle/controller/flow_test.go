@@ -61,13 +61,13 @@ func (l *leftovers) task(name string) task.Task {
 			}
 			return []v1alpha1.ResourceLeftovers{{Resource: "widgets", Count: int64(l.left[name])}}, nil
 		},
-		Run: func(ctx context.Context, _ task.Clients, report func(task.Progress)) error {
+		Run: func(ctx context.Context, _ task.Clients, attempt task.Attempt) error {
 			if l.first != nil {
 				if first := l.first(); first != name {
 					return fmt.Errorf("S2, S3: task %s runs while %s is first", name, first)
 				}
 			}
-			report(task.Progress{Total: 1})
+			attempt.Report(task.Progress{Total: 1})
 			if l.slow {
 				<-ctx.Done()
 				l.mu.Lock()

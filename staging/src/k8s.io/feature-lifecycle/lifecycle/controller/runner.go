@@ -17,8 +17,10 @@ limitations under the License.
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -28,9 +30,6 @@ import (
 )
 
 const (
-	// attemptDeadline bounds one attempt at a task. A task that needs longer is
-	// attempted again and finds less to do.
-	attemptDeadline = 30 * time.Minute
 	// progressPeriod is how often the progress of an attempt is written at
 	// most.
 	progressPeriod = 5 * time.Second
@@ -69,10 +68,13 @@ func (r *runner) attempt(feature string) *transition.Attempt {
 	return nil
 }
 
-// start begins an attempt, ending the one before it.
-func (r *runner) start(ctx context.Context, feature, transitionID string, t task.Task) {
-	ctx, cancel := context.WithTimeout(ctx, attemptDeadline)
-	current := &running{cancel: cancel, attempt: transition.Attempt{TransitionID: transitionID, Task: t.Name}}
+// start begins an attempt at a task where the one before it, in whatever
+// process, was known to have got. An attempt of this process is ended.
+func (r *runner) start(ctx context.Context, feature, transitionID string, t task.Task, last task.Progress) {
+	ctx, cancel := context.WithCancel(ctx)
+	current := &running{cancel: cancel, attempt: transition.Attempt{
+		TransitionID: transitionID, Task: t.Name, Done: last.Done, Total: last.Total, Checkpoint: last.Checkpoint,
+	}}
 	r.mu.Lock()
 	if old := r.attempts[feature]; old != nil {
 		old.cancel()
@@ -85,14 +87,44 @@ func (r *runner) start(ctx context.Context, feature, transitionID string, t task
 	attemptsTotal.WithLabelValues(t.Name).Inc()
 	r.wait.Go(func() {
 		defer cancel()
-		err := t.Run(ctx, r.clients, func(p task.Progress) { r.progress(feature, current, p) })
+		err := r.run(ctx, feature, current, t, last)
 		r.end(ctx, feature, current, err)
+		var blocked *task.BlockedError
+		if errors.As(err, &blocked) && blocked.Until != nil && blocked.Until(ctx) == nil && ctx.Err() == nil {
+			r.retry(feature, current)
+		}
 	})
+}
+
+// run makes one attempt within its deadline.
+func (r *runner) run(ctx context.Context, feature string, current *running, t task.Task, last task.Progress) error {
+	deadline := cmp.Or(t.Deadline, task.DefaultDeadline)
+	ctx, cancel := context.WithTimeoutCause(ctx, deadline, fmt.Errorf("not done within %s; another attempt goes on", deadline))
+	defer cancel()
+	err := t.Run(ctx, r.clients, task.Attempt{
+		Feature:      feature,
+		TransitionID: current.attempt.TransitionID,
+		Last:         last,
+		Report:       func(p task.Progress) { r.progress(feature, current, p) },
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// retry says that what blocked an attempt may be gone.
+func (r *runner) retry(feature string, current *running) {
+	r.mu.Lock()
+	current.attempt.Retry = true
+	r.mu.Unlock()
+	r.notify(feature, 0)
 }
 
 func (r *runner) progress(feature string, current *running, p task.Progress) {
 	r.mu.Lock()
-	current.attempt.Done, current.attempt.Total, current.attempt.Message = p.Done, p.Total, p.Message
+	current.attempt.Done, current.attempt.Total = p.Done, p.Total
+	current.attempt.Message, current.attempt.Checkpoint = p.Message, p.Checkpoint
 	r.mu.Unlock()
 	// The queue folds what is added for the same time.
 	r.notify(feature, progressPeriod)

@@ -150,7 +150,9 @@ func (c *Controller) start(ctx context.Context, feature *v1alpha1.Feature, name 
 	for _, tasks := range [][]task.Task{declared.OnEnable, declared.OnDisable} {
 		for _, t := range tasks {
 			if t.Name == name {
-				c.runner.start(ctx, feature.Name, feature.Status.Transition.ID, t)
+				first := feature.Status.Tasks[0]
+				c.runner.start(ctx, feature.Name, feature.Status.Transition.ID, t,
+					task.Progress{Done: first.Done, Total: first.Total, Checkpoint: first.Checkpoint})
 				return
 			}
 		}

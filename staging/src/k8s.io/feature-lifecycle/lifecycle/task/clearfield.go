@@ -92,8 +92,8 @@ func (c clearField) find(ctx context.Context, clients Clients) ([]v1alpha1.Resou
 }
 
 // run goes through the collection until a pass finds no object with the field.
-func (c clearField) run(ctx context.Context, clients Clients, report func(Progress)) error {
-	tally := &tally{report: report}
+func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) error {
+	tally := &tally{report: attempt.Report}
 	for range maxPasses {
 		before := tally.found()
 		if err := c.pass(ctx, clients, tally); err != nil {

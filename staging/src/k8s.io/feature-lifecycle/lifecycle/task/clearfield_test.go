@@ -89,19 +89,20 @@ func (s *server) spec(t *testing.T, name string) any {
 	return object.(*unstructured.Unstructured).Object["spec"]
 }
 
-func ignore(Progress) {}
+// ignored is an attempt whose progress nobody reads.
+var ignored = Attempt{Report: func(Progress) {}}
 
 func TestClearFieldWritesOnlyWhatHasTheField(t *testing.T) {
 	s := serve(widget("a", "x"), widget("b", ""), widget("c", "y"))
 	var mu sync.Mutex
 	var last Progress
-	err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), func(p Progress) {
+	err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), Attempt{Report: func(p Progress) {
 		mu.Lock()
 		defer mu.Unlock()
 		if p.Done > last.Done {
 			last = p
 		}
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func TestClearFieldWritesOnlyWhatHasTheField(t *testing.T) {
 
 func TestClearFieldNamesWhatItRead(t *testing.T) {
 	s := serve(widget("a", "x"))
-	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore); err != nil {
+	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignored); err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range s.Actions() {
@@ -150,7 +151,7 @@ func TestClearFieldRetriesConflicts(t *testing.T) {
 		conflicts--
 		return conflicts >= 0, nil, apierrors.NewConflict(widgets.GroupResource(), "a", errors.New("changed"))
 	})
-	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore); err != nil {
+	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignored); err != nil {
 		t.Fatal(err)
 	}
 	if conflicts > 0 {
@@ -164,7 +165,7 @@ func TestClearFieldNamesWhatRefuses(t *testing.T) {
 		denied := a.(clienttesting.PatchAction).GetName() == "b"
 		return denied, nil, apierrors.NewForbidden(widgets.GroupResource(), "b", errors.New("a webhook says no"))
 	})
-	err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore)
+	err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignored)
 	var blocked *BlockedError
 	if !errors.As(err, &blocked) {
 		t.Fatalf("got %v, want it blocked", err)
@@ -194,7 +195,7 @@ func TestClearFieldNamesTheSameEachTime(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(widgets.GroupResource(), a.(clienttesting.PatchAction).GetName(), errors.New("no"))
 	})
 	for range 20 {
-		err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore)
+		err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignored)
 		var blocked *BlockedError
 		if !errors.As(err, &blocked) {
 			t.Fatalf("got %v, want it blocked", err)
@@ -227,7 +228,7 @@ func TestWhatIsARefusal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serve(widget("a", "x"))
 			s.PrependReactor("patch", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
-			err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore)
+			err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignored)
 			var blocked *BlockedError
 			if err == nil || errors.As(err, &blocked) != tc.want || !strings.Contains(err.Error(), "ns/a") {
 				t.Errorf("got %v (%T), want blocked: %t", err, err, tc.want)
@@ -248,7 +249,7 @@ func TestClearFieldThatGoesMeanwhile(t *testing.T) {
 		}
 		return true, nil, apierrors.NewInvalid(schema.GroupKind{}, "a", nil)
 	})
-	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore); err != nil {
+	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignored); err != nil {
 		t.Error(err)
 	}
 	if n := len(s.patched()); n != 1 {
@@ -269,7 +270,7 @@ func TestACollectionThatCannotBeListed(t *testing.T) {
 	} {
 		s := serve()
 		s.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
-		err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore)
+		err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignored)
 		var blocked *BlockedError
 		if err == nil || errors.As(err, &blocked) != tc.want || !strings.Contains(err.Error(), "widgets.example.com") {
 			t.Errorf("%s: got %v, want blocked: %t", name, err, tc.want)
@@ -283,7 +284,7 @@ func TestClearFieldGivesUpOnAFieldThatComesBack(t *testing.T) {
 		return true, widget("a", "x"), nil
 	})
 	var blocked *BlockedError
-	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignore); !errors.As(err, &blocked) || !strings.Contains(blocked.Message, "who writes it") {
+	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignored); !errors.As(err, &blocked) || !strings.Contains(blocked.Message, "who writes it") {
 		t.Errorf("got %v, want it blocked", err)
 	}
 }

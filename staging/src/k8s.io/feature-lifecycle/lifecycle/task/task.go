@@ -28,7 +28,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 
 	"k8s.io/client-go/dynamic"
@@ -41,12 +43,32 @@ type Clients struct {
 	Dynamic dynamic.Interface
 }
 
+// DefaultDeadline is how long one attempt at a task may take that sets nothing
+// else.
+const DefaultDeadline = 30 * time.Minute
+
+// Attempt is one run of a task.
+type Attempt struct {
+	// Feature and TransitionID say what the run belongs to. Attempts at one task
+	// of one transition have the same.
+	Feature, TransitionID string
+	// Last is the progress that the attempt before this one was last known to
+	// have made, in whatever process; the zero value for the first.
+	Last Progress
+	// Report tells how far the run got. It may be called concurrently and
+	// often.
+	Report func(Progress)
+}
+
 // Progress is how far a task got.
 type Progress struct {
-	// Done and Total count objects; Total grows while objects are found.
+	// Done and Total count objects; Total may grow while objects are found.
 	Done, Total int64
 	// Message says what the task is doing.
 	Message string
+	// Checkpoint is where another attempt goes on, "" for the beginning. Only
+	// the task understands it.
+	Checkpoint string
 }
 
 // Task is one step of a transition, as data. The zero value is not valid; use a
@@ -60,11 +82,15 @@ type Task struct {
 	// Find counts what the task would look after. It writes nothing. Resources
 	// without leftovers are left out.
 	Find func(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error)
-	// Run does the task until nothing is left, and reports progress from time
-	// to time; report may be called concurrently. A *BlockedError says that
-	// somebody else has to act first. An error or a cancelled context leaves
-	// the task to be run again.
-	Run func(ctx context.Context, clients Clients, report func(Progress)) error
+	// Run does the task until nothing is left. A *BlockedError says that
+	// somebody else has to act first. Any other error, or a cancelled context,
+	// leaves the task to be run again.
+	Run func(ctx context.Context, clients Clients, attempt Attempt) error
+	// Deadline bounds one attempt; 0 means DefaultDeadline. A task that needs
+	// longer is attempted again and goes on.
+	Deadline time.Duration
+	// Rules are the permissions that Find and Run need.
+	Rules []rbacv1.PolicyRule
 	// invalid is why the declaration is wrong, nil when it is not.
 	invalid error
 }
@@ -85,10 +111,14 @@ func (t Task) Validate() error {
 	}
 }
 
-// BlockedError says that a task cannot go on until somebody else acts. The
-// message names what and how much.
+// BlockedError says that a task cannot go on until somebody else acts.
 type BlockedError struct {
+	// Message names what and how much.
 	Message string
+	// Until returns nil as soon as another attempt is worth it, at little cost
+	// while it waits: that may be for days. Without it, or when it returns an
+	// error, only time brings the next attempt.
+	Until func(ctx context.Context) error
 }
 
 func (e *BlockedError) Error() string { return e.Message }

@@ -119,6 +119,11 @@ type Attempt struct {
 	Previous Outcome
 	// Done and Total count objects as far as the attempt got.
 	Done, Total int64
+	// Checkpoint is where another attempt goes on, "" for the beginning.
+	Checkpoint string
+	// Retry is true when what blocked the attempt may be gone, so that the next
+	// one need not wait for its time.
+	Retry bool
 	// Message says what the attempt is doing, or why it did not finish.
 	Message string
 }

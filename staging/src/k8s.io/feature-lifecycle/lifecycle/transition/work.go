@@ -142,6 +142,7 @@ func (s *step) attempt(task *v1alpha1.FeatureTask) {
 		if !quiet {
 			task.Done, task.Total = current.Done, current.Total
 		}
+		task.Checkpoint = current.Checkpoint
 		switch outcome = current.Outcome; outcome {
 		case "":
 			if !quiet {
@@ -159,7 +160,11 @@ func (s *step) attempt(task *v1alpha1.FeatureTask) {
 		}
 	}
 	if task.LastAttemptTime != nil && !task.LastAttemptTime.After(s.now) {
-		if due := task.LastAttemptTime.Add(s.settings.backoff(task.Attempts, outcome)); s.now.Before(due) {
+		pause := s.settings.backoff(task.Attempts, outcome)
+		if current != nil && current.Retry {
+			pause = s.settings.MinBackoff
+		}
+		if due := task.LastAttemptTime.Add(pause); s.now.Before(due) {
 			s.lookAgainAt(due)
 			return
 		}

@@ -872,6 +872,11 @@ func (m *FeatureTask) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.Checkpoint)
+	copy(dAtA[i:], m.Checkpoint)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Checkpoint)))
+	i--
+	dAtA[i] = 0x3a
 	if m.LastAttemptTime != nil {
 		{
 			size, err := m.LastAttemptTime.MarshalToSizedBuffer(dAtA[:i])
@@ -1567,6 +1572,8 @@ func (m *FeatureTask) Size() (n int) {
 		l = m.LastAttemptTime.Size()
 		n += 1 + l + sovGenerated(uint64(l))
 	}
+	l = len(m.Checkpoint)
+	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -1936,6 +1943,7 @@ func (this *FeatureTask) String() string {
 		`Total:` + fmt.Sprintf("%v", this.Total) + `,`,
 		`Attempts:` + fmt.Sprintf("%v", this.Attempts) + `,`,
 		`LastAttemptTime:` + strings.Replace(fmt.Sprintf("%v", this.LastAttemptTime), "MicroTime", "v1.MicroTime", 1) + `,`,
+		`Checkpoint:` + fmt.Sprintf("%v", this.Checkpoint) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -4465,6 +4473,38 @@ func (m *FeatureTask) Unmarshal(dAtA []byte) error {
 			if err := m.LastAttemptTime.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
+			iNdEx = postIndex
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Checkpoint", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Checkpoint = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

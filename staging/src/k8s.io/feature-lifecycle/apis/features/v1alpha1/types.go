@@ -287,6 +287,10 @@ type FeatureTask struct {
 	// lastAttemptTime is when the last attempt began.
 	// +optional
 	LastAttemptTime *metav1.MicroTime `json:"lastAttemptTime,omitempty" protobuf:"bytes,6,opt,name=lastAttemptTime"`
+	// checkpoint is where the task goes on after a crash, in a form that only
+	// the task understands.
+	// +optional
+	Checkpoint string `json:"checkpoint,omitempty" protobuf:"bytes,7,opt,name=checkpoint"`
 }
 
 // FeatureUse says how many instances of a component found which value.

@@ -359,6 +359,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: attempts
       type:
         scalar: numeric
+    - name: checkpoint
+      type:
+        scalar: string
     - name: done
       type:
         scalar: numeric

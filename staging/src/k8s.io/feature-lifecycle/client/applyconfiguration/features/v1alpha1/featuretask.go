@@ -40,6 +40,9 @@ type FeatureTaskApplyConfiguration struct {
 	Attempts *int32 `json:"attempts,omitempty"`
 	// lastAttemptTime is when the last attempt began.
 	LastAttemptTime *v1.MicroTime `json:"lastAttemptTime,omitempty"`
+	// checkpoint is where the task goes on after a crash, in a form that only
+	// the task understands.
+	Checkpoint *string `json:"checkpoint,omitempty"`
 }
 
 // FeatureTaskApplyConfiguration constructs a declarative configuration of the FeatureTask type for use with
@@ -93,5 +96,13 @@ func (b *FeatureTaskApplyConfiguration) WithAttempts(value int32) *FeatureTaskAp
 // If called multiple times, the LastAttemptTime field is set to the value of the last call.
 func (b *FeatureTaskApplyConfiguration) WithLastAttemptTime(value v1.MicroTime) *FeatureTaskApplyConfiguration {
 	b.LastAttemptTime = &value
+	return b
+}
+
+// WithCheckpoint sets the Checkpoint field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Checkpoint field is set to the value of the last call.
+func (b *FeatureTaskApplyConfiguration) WithCheckpoint(value string) *FeatureTaskApplyConfiguration {
+	b.Checkpoint = &value
 	return b
 }
