@@ -20,16 +20,23 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/version"
@@ -40,6 +47,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/report"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	"k8s.io/kubernetes-features/pkg/reporting"
@@ -56,10 +64,14 @@ const (
 )
 
 // addLifecycleHooks makes the server report its gates and run the server flow
-// while it serves.
-func addLifecycleHooks(server *controlplaneapiserver.Server, flow *featurestorage.Flow, settings transition.Settings) error {
+// while it serves. The hooks that are given lack what is made here.
+func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHooks, settings transition.Settings) error {
 	generic := server.GenericAPIServer
-	clients, err := newLifecycleClients(generic.LoopbackClientConfig)
+	own, err := newLifecycleClients(generic.LoopbackClientConfig, "")
+	if err != nil {
+		return fmt.Errorf("feature lifecycle: %w", err)
+	}
+	hooks.clients, err = newLifecycleClients(generic.LoopbackClientConfig, featurestorage.FlowUser)
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
@@ -67,32 +79,29 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, flow *featurestorag
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
-	reporter, err := newReporter(clients, serverID)
-	if err != nil {
+	if hooks.reporter, err = newReporter(own, serverID); err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
-	leases := leaseInformers(clients.kube)
-	broadcaster := record.NewBroadcaster()
-	config := controller.Config{
+	hooks.leases = leaseInformers(hooks.clients.kube)
+	hooks.broadcaster = record.NewBroadcaster()
+	hooks.controller, err = controller.New(controller.Config{
 		Namespace: metav1.NamespaceSystem,
 		Component: controlplaneapiserver.KubeAPIServer,
 		ServerID:  serverID,
 		Features:  catalog.Features(),
 		Settings:  settings,
-		Client:    clients.features,
-		Tasks:     task.Clients{Dynamic: clients.dynamic},
-		Leases:    leases,
+		Client:    hooks.clients.features,
+		Tasks:     task.Clients{Dynamic: hooks.clients.dynamic, Mapper: hooks.clients.mapper, Storage: hooks.stored},
+		Leases:    hooks.leases,
 		IsIdentity: func(lease *coordinationv1.Lease) bool {
 			return lease.Labels[controlplaneapiserver.IdentityLeaseComponentLabelKey] == controlplaneapiserver.KubeAPIServer
 		},
 		Nodes:    server.VersionedInformers.Core().V1().Nodes(),
-		Recorder: broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "feature-lifecycle"}),
-	}
-	lifecycle, err := controller.New(config)
+		Recorder: hooks.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "feature-lifecycle"}),
+	})
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
-	hooks := &lifecycleHooks{clients: clients, reporter: reporter, controller: lifecycle, leases: leases, broadcaster: broadcaster, flow: flow}
 	if err := generic.AddPostStartHook(lifecycleHookName, hooks.start); err != nil {
 		return err
 	}
@@ -101,12 +110,15 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, flow *featurestorag
 
 // lifecycleHooks start and end what runs while the server serves.
 type lifecycleHooks struct {
+	// clients are those of the server flow.
 	clients     *lifecycleClients
 	reporter    *report.Reporter
 	controller  *controller.Controller
 	leases      []cache.SharedIndexInformer
 	broadcaster record.EventBroadcaster
 	flow        *featurestorage.Flow
+	stored      *Stored
+	authorizer  authorizer.Authorizer
 	// started says that reporting began.
 	started atomic.Bool
 }
@@ -114,24 +126,65 @@ type lifecycleHooks struct {
 // start reports this server's gates, then runs the server flow.
 func (h *lifecycleHooks) start(hook genericapiserver.PostStartHookContext) error {
 	h.started.Store(true)
-	for _, informer := range h.leases {
-		go informer.RunWithContext(hook)
-	}
-	h.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: h.clients.kube.CoreV1().Events("")})
 	// The hook's context ends when no new requests are accepted.
 	go h.reporter.Run(hook)
 	go func() {
-		defer h.broadcaster.Shutdown()
+		defer h.stored.Close() //nolint:errcheck // the process ends
 		// Other servers must not mistake the report of an earlier process for
 		// this one's, and neither must this one.
 		select {
 		case <-h.reporter.Started():
-			// A plan made before the caches are complete would be wrong.
-			h.controller.Run(hook, lifecycleWorkers, func() { h.flow.Set(h.controller) })
 		case <-hook.Done():
+			return
 		}
+		if !h.waitForPermission(hook) {
+			return
+		}
+		for _, informer := range h.leases {
+			go informer.RunWithContext(hook)
+		}
+		h.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: h.clients.kube.CoreV1().Events("")})
+		defer h.broadcaster.Shutdown()
+		// A plan made before the caches are complete would be wrong.
+		h.controller.Run(hook, lifecycleWorkers, func() { h.flow.Set(h.controller) })
 	}()
 	return nil
+}
+
+const (
+	// permissionPeriod is how often the server flow looks whether it is
+	// permitted. Asking the authorizer of this process is cheap.
+	permissionPeriod = 100 * time.Millisecond
+	// permissionPatience is how long that may take before it is said: the first
+	// server of a cluster writes the roles a moment after it starts to serve.
+	permissionPatience = 30 * time.Second
+)
+
+// waitForPermission waits until the server flow's identity may do what it does.
+// It returns false when the server ends first.
+func (h *lifecycleHooks) waitForPermission(ctx context.Context) bool {
+	begun, told := time.Now(), false
+	flow := &user.DefaultInfo{Name: featurestorage.FlowUser, Groups: []string{user.AllAuthenticated}}
+	asked := []authorizer.AttributesRecord{
+		{User: flow, Verb: "update", Namespace: metav1.NamespaceSystem, APIGroup: v1alpha1.GroupName, APIVersion: "*", Resource: "features", Subresource: "status", ResourceRequest: true},
+		{User: flow, Verb: "list", Namespace: v1alpha1.LeaseNamespace, APIGroup: coordinationv1.GroupName, APIVersion: "*", Resource: "leases", ResourceRequest: true},
+	}
+	err := wait.PollUntilContextCancel(ctx, permissionPeriod, true, func(ctx context.Context) (bool, error) {
+		for _, attributes := range asked {
+			decision, reason, err := h.authorizer.Authorize(ctx, attributes)
+			if decision == authorizer.DecisionAllow {
+				continue
+			}
+			if !told && time.Since(begun) > permissionPatience {
+				told = true
+				klog.FromContext(ctx).Error(err, "The server flow of feature gates is not permitted to work and waits; without RBAC the authorizer has to permit it what the roles system:feature-lifecycle say",
+					"user", featurestorage.FlowUser, "verb", attributes.Verb, "resource", attributes.Resource, "namespace", attributes.Namespace, "reason", reason)
+			}
+			return false, nil
+		}
+		return true, nil
+	})
+	return err == nil
 }
 
 // shutDown says in the report that this server ends. It still serves for a
@@ -176,10 +229,14 @@ type lifecycleClients struct {
 	features versioned.Interface
 	kube     kubernetes.Interface
 	dynamic  dynamic.Interface
+	mapper   meta.ResettableRESTMapper
 }
 
-func newLifecycleClients(loopback *rest.Config) (*lifecycleClients, error) {
+// newLifecycleClients makes clients of this server, with its own identity or as
+// another user.
+func newLifecycleClients(loopback *rest.Config, as string) (*lifecycleClients, error) {
 	config := rest.CopyConfig(loopback)
+	config.Impersonate = rest.ImpersonationConfig{UserName: as}
 	config.UserAgent = "feature-lifecycle"
 	// Announcing needs a few hundred writes at the very first start, clearing a
 	// field as many as there are objects; the default of 50 a second would
@@ -193,6 +250,7 @@ func newLifecycleClients(loopback *rest.Config) (*lifecycleClients, error) {
 	if clients.kube, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, err
 	}
+	clients.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(clients.kube.Discovery()))
 	// Unstructured objects have no protobuf form.
 	config = rest.CopyConfig(config)
 	config.ContentType = "application/json"

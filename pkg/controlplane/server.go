@@ -30,10 +30,12 @@ import (
 	"k8s.io/apiserver/pkg/util/notfoundhandler"
 	"k8s.io/apiserver/pkg/util/webhook"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	aggregatorapiserver "k8s.io/kube-aggregator/pkg/apiserver"
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	_ "k8s.io/kubernetes-features/pkg/apis/features/install" // the group's types
+	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes-features/pkg/generated/openapi"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
@@ -141,6 +143,7 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 		Authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
 		Dynamic:    func(string) bool { return false },
 		RBAC:       server.APIResourceConfigSource.ResourceEnabled(rbacv1.SchemeGroupVersion.WithResource("clusterroles")),
+		TaskRules:  lifecycle.Rules(catalog.Features()),
 		Flow:       flow,
 	})
 	if err != nil {
@@ -151,7 +154,11 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 			return nil
 		}
 	}
-	return addLifecycleHooks(server, flow, c.settings)
+	return addLifecycleHooks(server, &lifecycleHooks{
+		flow:       flow,
+		stored:     NewStored(c.kubeAPIs.ControlPlane.Generic.RESTOptionsGetter, c.apiExtensions.ExtraConfig.CRDRESTOptionsGetter),
+		authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
+	}, c.settings)
 }
 
 // priorities order the groups and versions in discovery, with the values of

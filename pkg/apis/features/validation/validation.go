@@ -52,6 +52,9 @@ const (
 	MaxExamples = 5
 	// MaxMessageLength is the longest message.
 	MaxMessageLength = 32768
+	// MaxCheckpointLength is the longest checkpoint of a task. A continue token
+	// has some hundred characters.
+	MaxCheckpointLength = 4096
 	// MaxVersionLength is the longest version of a binary.
 	MaxVersionLength = 128
 	// MaxRolloutComponents is the most components that a rollout names.
@@ -206,6 +209,9 @@ func validateTasks(tasks []features.FeatureTask, fldPath *field.Path) field.Erro
 		seen.Insert(task.Name)
 		if len(task.Message) > MaxMessageLength {
 			errs = append(errs, field.TooLong(at.Child("message"), "", MaxMessageLength))
+		}
+		if len(task.Checkpoint) > MaxCheckpointLength {
+			errs = append(errs, field.TooLong(at.Child("checkpoint"), "", MaxCheckpointLength))
 		}
 		errs = append(errs, apimachineryvalidation.ValidateNonnegativeField(task.Done, at.Child("done"))...)
 		errs = append(errs, apimachineryvalidation.ValidateNonnegativeField(task.Total, at.Child("total"))...)

@@ -17,11 +17,18 @@ limitations under the License.
 package rest
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/user"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/pkg/apis/features"
+	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	rbacv1helpers "k8s.io/kubernetes/pkg/apis/rbac/v1"
 	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
 )
@@ -32,6 +39,10 @@ const (
 	viewerRole     = "system:feature-viewer"
 	reporterRole   = "system:feature-reporter"
 	leaseRole      = "system:feature-reporter-lease"
+	// flowRole permits the server flow what it does with features and reports,
+	// flowTasksRole what the declared tasks do with everything else.
+	flowRole      = "system:feature-lifecycle"
+	flowTasksRole = "system:feature-lifecycle:tasks"
 )
 
 // reporter is a component that may write its own reports.
@@ -63,8 +74,9 @@ func users(names ...string) []rbacv1.Subject {
 
 // Policy is the RBAC that Kubernetes' own use of features.k8s.io needs:
 // everyone authenticated may read Features, each component may write its own
-// reports, nobody but administrators may write specs.
-func Policy() *rbacrest.PolicyData {
+// reports, nobody but administrators may write specs, and the server flow may do
+// what it does and, to other objects, what the declared tasks do.
+func Policy(tasks []rbacv1.PolicyRule) *rbacrest.PolicyData {
 	rule := rbacv1helpers.NewRule
 	policy := &rbacrest.PolicyData{
 		ClusterRoles: []rbacv1.ClusterRole{{
@@ -89,6 +101,7 @@ func Policy() *rbacrest.PolicyData {
 	}
 	add(policy, v1alpha1.LeaseNamespace, leaseRole, leasing,
 		rule("get", "create", "update", "patch", "delete").Groups("coordination.k8s.io").Resources("leases").RuleOrDie())
+	addFlow(policy, tasks)
 	for i := range policy.ClusterRoles {
 		markBootstrap(&policy.ClusterRoles[i].ObjectMeta)
 	}
@@ -96,6 +109,51 @@ func Policy() *rbacrest.PolicyData {
 		markBootstrap(&policy.ClusterRoleBindings[i].ObjectMeta)
 	}
 	return policy
+}
+
+// addFlow adds the roles of the server flow.
+func addFlow(policy *rbacrest.PolicyData, tasks []rbacv1.PolicyRule) {
+	rule, flow := rbacv1helpers.NewRule, users(featurestorage.FlowUser)
+	lease := rule("get", "list", "watch", "delete").Groups("coordination.k8s.io").Resources("leases").RuleOrDie()
+	add(policy, metav1.NamespaceSystem, flowRole, flow,
+		rule("get", "list", "watch", "create", "delete").Groups(features.GroupName).Resources("features").RuleOrDie(),
+		rule("update").Groups(features.GroupName).Resources("features/status").RuleOrDie(),
+		rule("get", "list", "watch", "delete").Groups(features.GroupName).Resources("featurereports").RuleOrDie(),
+		rule("create", "patch").Groups("").Resources("events").RuleOrDie(),
+		lease,
+	)
+	add(policy, v1alpha1.LeaseNamespace, flowRole, flow, lease)
+	if len(tasks) == 0 {
+		return
+	}
+	policy.ClusterRoles = append(policy.ClusterRoles, rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: flowTasksRole}, Rules: compact(tasks)})
+	policy.ClusterRoleBindings = append(policy.ClusterRoleBindings,
+		rbacv1helpers.NewClusterBinding(flowTasksRole).Users(featurestorage.FlowUser).BindingOrDie())
+}
+
+// compact merges the rules of tasks into one for each resource, sorted, so that
+// the role is the same in every server and nothing is written when nothing
+// changed. The rules name one group and one resource each.
+func compact(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	verbs := map[schema.GroupResource]sets.Set[string]{}
+	for _, r := range rules {
+		for _, group := range r.APIGroups {
+			for _, resource := range r.Resources {
+				key := schema.GroupResource{Group: group, Resource: resource}
+				if verbs[key] == nil {
+					verbs[key] = sets.New[string]()
+				}
+				verbs[key].Insert(r.Verbs...)
+			}
+		}
+	}
+	var result []rbacv1.PolicyRule
+	for _, resource := range slices.SortedFunc(maps.Keys(verbs), func(a, b schema.GroupResource) int { return cmp.Compare(a.String(), b.String()) }) {
+		result = append(result, rbacv1.PolicyRule{
+			APIGroups: []string{resource.Group}, Resources: []string{resource.Resource}, Verbs: sets.List(verbs[resource]),
+		})
+	}
+	return result
 }
 
 func add(policy *rbacrest.PolicyData, namespace, name string, subjects []rbacv1.Subject, rules ...rbacv1.PolicyRule) {

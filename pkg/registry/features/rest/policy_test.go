@@ -20,19 +20,29 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	"k8s.io/kubernetes/pkg/registry/rbac/validation"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 )
 
+// taskRules are what two tasks need that touch one resource.
+var taskRules = []rbacv1.PolicyRule{
+	{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"patch", "list"}},
+	{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"list", "watch"}},
+	{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
+}
+
 // authorizerOf evaluates the policy as kube-apiserver does.
 func authorizerOf(t *testing.T) authorizer.Authorizer {
 	t.Helper()
-	policy := Policy()
+	policy := Policy(taskRules)
 	var roles []*rbacv1.Role
 	var bindings []*rbacv1.RoleBinding
 	var clusterRoles []*rbacv1.ClusterRole
@@ -62,6 +72,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	manager := &user.DefaultInfo{Name: user.KubeControllerManager, Groups: []string{user.AllAuthenticated}}
 	node := &user.DefaultInfo{Name: "system:node:n1", Groups: []string{user.NodesGroup, user.AllAuthenticated}}
 	proxy := &user.DefaultInfo{Name: "system:serviceaccount:kube-system:kube-proxy", Groups: []string{user.AllAuthenticated}}
+	flow := &user.DefaultInfo{Name: featurestorage.FlowUser, Groups: []string{user.AllAuthenticated}}
 	type request struct {
 		user                            user.Info
 		verb, namespace, resource, name string
@@ -91,11 +102,23 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"as kubelet":                                   {request{node, "report", ks, "components", "kubelet"}, true},
 		"a node renews Leases of reporters":            {request{node, "update", kf, "leases", "x"}, false},
 		"kube-proxy reports by its service account":    {request{proxy, "report", ks, "components", "kube-proxy"}, true},
+		"the server flow announces":                    {request{flow, "create", ks, "features", ""}, true},
+		"the server flow writes status":                {request{flow, "update", ks, "features/status", "A"}, true},
+		"but not elsewhere":                            {request{flow, "update", "example", "features/status", "A"}, false},
+		"the server flow changes no spec":              {request{flow, "update", ks, "features", "A"}, false},
+		"the server flow writes no report":             {request{flow, "update", ks, "featurereports", "x"}, false},
+		"it retires reports":                           {request{flow, "delete", ks, "featurereports", "x"}, true},
+		"and their Leases":                             {request{flow, "delete", kf, "leases", "x"}, true},
+		"but does not renew any":                       {request{flow, "update", kf, "leases", "x"}, false},
+		"its tasks do what they declare":               {request{flow, "patch", "example", "statefulsets", "x"}, true},
+		"and nothing else":                             {request{flow, "delete", "example", "statefulsets", "x"}, false},
+		"nor with other resources":                     {request{flow, "patch", "example", "pods", "x"}, false},
+		"nor read secrets":                             {request{flow, "get", ks, "secrets", "x"}, false},
 		"somebody with no part in it reports anything": {request{somebody, "create", ks, "featurereports", ""}, false},
 	} {
-		group := v1alpha1.GroupName
-		if tc.resource == "leases" {
-			group = "coordination.k8s.io"
+		group, listed := map[string]string{"leases": "coordination.k8s.io", "statefulsets": "apps", "pods": "", "secrets": ""}[tc.resource]
+		if !listed {
+			group = v1alpha1.GroupName
 		}
 		resource, subresource, _ := strings.Cut(tc.resource, "/")
 		decision, _, err := authorizerOf(t).Authorize(t.Context(), authorizer.AttributesRecord{
@@ -108,12 +131,25 @@ func TestWhoMayDoWhat(t *testing.T) {
 }
 
 func TestPolicyIsKeptByTheServer(t *testing.T) {
-	policy := Policy()
+	policy := Policy(taskRules)
 	for namespace, roles := range policy.Roles {
 		for _, role := range roles {
 			if !strings.HasPrefix(role.Name, "system:") || role.Annotations[rbacv1.AutoUpdateAnnotationKey] != "true" || role.Namespace != namespace {
 				t.Errorf("role %s/%s is not marked as the server's", role.Namespace, role.Name)
 			}
+		}
+	}
+}
+
+// TestTheTasksRoleIsTheSameEachTime: else every server would write it anew.
+func TestTheTasksRoleIsTheSameEachTime(t *testing.T) {
+	want := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"list", "patch", "watch"}},
+	}
+	for range 10 {
+		if diff := cmp.Diff(want, compact(taskRules)); diff != "" {
+			t.Fatalf("rules (-want +got):\n%s", diff)
 		}
 	}
 }

@@ -19,6 +19,7 @@ limitations under the License.
 package rest
 
 import (
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -39,6 +40,8 @@ type StorageProvider struct {
 	Dynamic func(feature string) bool
 	// RBAC is true when the server serves the RBAC API, which the policy needs.
 	RBAC bool
+	// TaskRules are the permissions that the declared tasks need.
+	TaskRules []rbacv1.PolicyRule
 	// Flow answers the subresources plan and clean.
 	Flow *featurestorage.Flow
 }
@@ -80,5 +83,5 @@ func (p StorageProvider) PostStartHook() (string, genericapiserver.PostStartHook
 	if !p.RBAC {
 		return PolicyHookName, func(genericapiserver.PostStartHookContext) error { return nil }, nil
 	}
-	return PolicyHookName, Policy().EnsureRBACPolicy(), nil
+	return PolicyHookName, Policy(p.TaskRules).EnsureRBACPolicy(), nil
 }

@@ -66,7 +66,7 @@ func as(t *testing.T, name, namespace string) context.Context {
 
 // server is a request of kube-apiserver to itself.
 func server(t *testing.T) context.Context {
-	return as(t, user.APIServerUser, metav1.NamespaceSystem)
+	return as(t, FlowUser, metav1.NamespaceSystem)
 }
 
 func admin(t *testing.T) context.Context { return as(t, "admin", metav1.NamespaceSystem) }
@@ -100,7 +100,7 @@ func update(ctx context.Context, to updater, feature *features.Feature) (*featur
 // have creates a feature and gives it a status.
 func have(t *testing.T, s FeatureStorage, namespace, name string, status features.FeatureStatus) *features.Feature {
 	t.Helper()
-	ctx := as(t, user.APIServerUser, namespace)
+	ctx := as(t, FlowUser, namespace)
 	feature, err := create(ctx, s, newFeature(namespace, name, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -169,11 +169,11 @@ func TestWhoWritesTheStatus(t *testing.T) {
 		who, namespace string
 		refused        bool
 	}{
-		"kube-apiserver writes that of Kubernetes' own": {user.APIServerUser, metav1.NamespaceSystem, false},
-		"an administrator does not":                     {"admin", metav1.NamespaceSystem, true},
-		"the scheduler does not":                        {user.KubeScheduler, metav1.NamespaceSystem, true},
-		"a request of nobody does not":                  {"", metav1.NamespaceSystem, true},
-		"an operator writes that of its own":            {"operator", elsewhere, false},
+		"the server flow writes that of Kubernetes' own": {FlowUser, metav1.NamespaceSystem, false},
+		"an administrator does not":                      {"admin", metav1.NamespaceSystem, true},
+		"the scheduler does not":                         {user.KubeScheduler, metav1.NamespaceSystem, true},
+		"a request of nobody does not":                   {"", metav1.NamespaceSystem, true},
+		"an operator writes that of its own":             {"operator", elsewhere, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := read(t, s, tc.namespace, "Gate")
@@ -187,7 +187,7 @@ func TestWhoWritesTheStatus(t *testing.T) {
 				}
 				return
 			}
-			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), user.APIServerUser) {
+			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), FlowUser) {
 				t.Errorf("got %v, want it forbidden and to say who may", err)
 			}
 			if diff := cmp.Diff(before, after); diff != "" {

@@ -25,7 +25,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -36,6 +35,12 @@ import (
 	printerstorage "k8s.io/kubernetes/pkg/printers/storage"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
+
+// FlowUser is the identity of the server flow inside kube-apiserver. No
+// credentials exist for it: the server takes it on by impersonation, so that its
+// own permissions are those of its roles and API priority and fairness counts
+// its requests.
+const FlowUser = "system:feature-lifecycle"
 
 // FeatureStorage is everything that serves Features.
 type FeatureStorage struct {
@@ -115,15 +120,15 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 	return r.store.Get(ctx, name, options)
 }
 
-// Update writes the status. For Kubernetes' own features only kube-apiserver
-// itself may, whatever RBAC allows: a state that somebody else wrote would be a
+// Update writes the status. For Kubernetes' own features only the server flow
+// may, whatever RBAC allows: a state that somebody else wrote would be a
 // lie with consequences (S5).
 func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, validateCreate rest.ValidateObjectFunc, validateUpdate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	if genericapirequest.NamespaceValue(ctx) == metav1.NamespaceSystem {
 		requester, ok := genericapirequest.UserFrom(ctx)
-		if !ok || requester.GetName() != user.APIServerUser {
+		if !ok || requester.GetName() != FlowUser {
 			return nil, false, apierrors.NewForbidden(features.Resource("features/status"), name, fmt.Errorf(
-				"the status of Kubernetes' own features is written by %s alone; change --feature-gates, spec.paused, or create the subresource clean", user.APIServerUser))
+				"the status of Kubernetes' own features is written by %s alone; change --feature-gates, spec.paused, or create the subresource clean", FlowUser))
 		}
 	}
 	// Status is never created by an update.

@@ -87,7 +87,7 @@ func TestTheStatusOfKubernetesOwnFeaturesIsTheServers(t *testing.T) {
 			who = genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: name, Groups: []string{user.SystemPrivilegedGroup}})
 		}
 		_, _, err := (&StatusREST{}).Update(who, "F", nil, nil, nil, false, nil)
-		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), user.APIServerUser) {
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), FlowUser) {
 			t.Errorf("%q: got %v", name, err)
 		}
 	}

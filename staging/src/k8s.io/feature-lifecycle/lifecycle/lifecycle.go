@@ -31,6 +31,7 @@ import (
 	"errors"
 	"fmt"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -66,8 +67,31 @@ func (t Tasks) Names() []string {
 	return names
 }
 
-// ClearField is task.ClearField.
-var ClearField = task.ClearField
+// Constructors of tasks; see package task for what each does.
+var (
+	ClearField        = task.ClearField
+	WaitForNone       = task.WaitForNone
+	ClearCollection   = task.ClearCollection
+	MigrateStorage    = task.MigrateStorage
+	Apply             = task.Apply
+	Func              = task.Func
+	ClearPodTemplates = task.ClearPodTemplates
+	WaitForNoneInPods = task.WaitForNoneInPods
+)
+
+// Rules are the permissions that the tasks of all these features need, for the
+// role of whoever runs the server flow.
+func Rules(features []Feature) []rbacv1.PolicyRule {
+	var rules []rbacv1.PolicyRule
+	for _, f := range features {
+		for _, tasks := range []Tasks{f.OnEnable, f.OnDisable} {
+			for _, t := range tasks {
+				rules = append(rules, t.Rules...)
+			}
+		}
+	}
+	return rules
+}
 
 // Values of Feature.Control.
 const (

@@ -21,10 +21,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,9 +35,6 @@ import (
 const (
 	// fieldManager names the server flow in managed fields.
 	fieldManager = "feature-lifecycle"
-	// pageSize is how many objects one LIST returns. It bounds memory: at most
-	// two pages are held, one being cleared and one being read.
-	pageSize = 250
 	// clearWorkers is how many writes are under way at once. Beyond 16 a
 	// two-core server gains nothing (design: budgets).
 	clearWorkers = 16
@@ -48,8 +44,6 @@ const (
 	// maxPasses is how often one attempt goes through the collection. The last
 	// pass has to find nothing, since somebody may write the field meanwhile.
 	maxPasses = 5
-	// maxExamples is how many objects a message or a finder names.
-	maxExamples = 5
 )
 
 // ClearField removes a field from every stored object of a resource and changes
@@ -64,6 +58,7 @@ func ClearField(resource schema.GroupVersionResource, field string) Task {
 		Description: fmt.Sprintf("remove %s from every stored object of %s", field, resource.GroupResource()),
 		Find:        c.find,
 		Run:         c.run,
+		Rules:       []rbacv1.PolicyRule{rule(resource.GroupResource(), "get", "list", "patch")},
 		invalid:     err,
 	}
 }
@@ -73,98 +68,65 @@ type clearField struct {
 	path     Path
 }
 
-func (c clearField) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
-	found := v1alpha1.ResourceLeftovers{Group: c.resource.Group, Resource: c.resource.Resource, Field: c.path.String()}
-	err := c.eachWithField(ctx, clients, func(object *unstructured.Unstructured) error {
-		found.Count++
-		if len(found.Examples) < maxExamples {
-			found.Examples = append(found.Examples, objectName(object))
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if found.Count == 0 {
-		return nil, nil
-	}
-	return []v1alpha1.ResourceLeftovers{found}, nil
+func (c clearField) has(object *unstructured.Unstructured) bool {
+	return len(c.path.Pointers(object.Object)) > 0
 }
 
-// run goes through the collection until a pass finds no object with the field.
+func (c clearField) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
+	return find(ctx, clients, c.resource, c.path.String(), c.has)
+}
+
+// run goes through the collection until a whole pass finds no object with the
+// field. The first pass goes on where an earlier attempt got, even one of a
+// server that crashed.
 func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) error {
-	tally := &tally{report: attempt.Report}
+	tally := newTally(attempt)
+	from := attempt.Last.Checkpoint
 	for range maxPasses {
-		before := tally.found()
-		if err := c.pass(ctx, clients, tally); err != nil {
+		before := tally.foundSoFar()
+		if err := c.pass(ctx, clients, from, tally); err != nil {
 			return err
 		}
-		if tally.found() == before {
+		if from == "" && tally.foundSoFar() == before {
 			return nil
 		}
-		if err := tally.blocked(c); err != nil {
+		if err := tally.blocked(c, clients); err != nil {
 			return err
 		}
+		from = ""
+		tally.verify()
 	}
 	return &BlockedError{Message: fmt.Sprintf("objects of %s keep getting %s again; find out who writes it", c.resource.GroupResource(), c.path)}
 }
 
 // pass clears what one walk through the collection finds. Objects that refuse
 // are counted in the tally and do not keep others from being cleared.
-func (c clearField) pass(ctx context.Context, clients Clients, tally *tally) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	objects := make(chan *unstructured.Unstructured)
-	var workers sync.WaitGroup
-	for range clearWorkers {
-		workers.Go(func() {
-			for object := range objects {
-				tally.cleared(object, c.clear(ctx, clients, object))
-			}
-		})
-	}
-	err := c.eachWithField(ctx, clients, func(object *unstructured.Unstructured) error {
-		tally.add()
-		select {
-		case objects <- object:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	})
-	close(objects)
-	workers.Wait()
-	return err
-}
-
-// eachWithField calls visit for every stored object that has the field, page by
-// page.
-func (c clearField) eachWithField(ctx context.Context, clients Clients, visit func(*unstructured.Unstructured) error) error {
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		page, err := clients.Dynamic.Resource(c.resource).List(ctx, options)
-		if err != nil {
-			// An expired continue token ends the walk; the next attempt starts
-			// over and finds less.
-			err = fmt.Errorf("listing %s: %w", c.resource.GroupResource(), err)
-			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-				// Permissions, or the API itself, have to come back first.
-				return &BlockedError{Message: err.Error()}
-			}
-			return err
+func (c clearField) pass(ctx context.Context, clients Clients, from string, tally *tally) error {
+	return eachPage(ctx, clients, c.resource, from, func(page *unstructured.UnstructuredList) error {
+		objects := make(chan *unstructured.Unstructured)
+		var workers sync.WaitGroup
+		for range clearWorkers {
+			workers.Go(func() {
+				for object := range objects {
+					tally.cleared(object, c.clear(ctx, clients, object))
+				}
+			})
 		}
 		for i := range page.Items {
-			if len(c.path.Pointers(page.Items[i].Object)) == 0 {
-				continue
-			}
-			if err := visit(&page.Items[i]); err != nil {
-				return err
+			if c.has(&page.Items[i]) {
+				tally.add()
+				objects <- &page.Items[i]
 			}
 		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return nil
+		close(objects)
+		workers.Wait()
+		// A page that the end of the context cut short is not done.
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-	}
+		tally.pageDone(page)
+		return nil
+	})
 }
 
 // clear removes the field from one object. The resourceVersion in the patch
@@ -231,80 +193,4 @@ func (c clearField) patch(object *unstructured.Unstructured) ([]byte, error) {
 		operations = append(operations, jsonPatchOperation{Op: "remove", Path: pointer})
 	}
 	return json.Marshal(operations)
-}
-
-func objectName(object *unstructured.Unstructured) string {
-	if object.GetNamespace() == "" {
-		return object.GetName()
-	}
-	return object.GetNamespace() + "/" + object.GetName()
-}
-
-// tally counts what became of the objects of an attempt. It is safe for
-// concurrent use.
-type tally struct {
-	report func(Progress)
-
-	mu       sync.Mutex
-	progress Progress
-	// refused counts objects that the server does not let be changed so.
-	// examples are the first of them in the order of their names, as
-	// <name>: <cause>, so that the message is the same each time.
-	refused  int
-	examples []string
-	// failure is the first error that is no refusal: the server's trouble.
-	failure error
-}
-
-func (t *tally) add() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.progress.Total++
-}
-
-func (t *tally) found() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.progress.Total
-}
-
-func (t *tally) cleared(object *unstructured.Unstructured, err error) {
-	t.mu.Lock()
-	switch {
-	case err == nil:
-		t.progress.Done++
-	case refuses(err):
-		t.refused++
-		t.examples = append(t.examples, objectName(object)+": "+err.Error())
-		slices.Sort(t.examples)
-		t.examples = t.examples[:min(len(t.examples), maxExamples)]
-	case t.failure == nil:
-		t.failure = fmt.Errorf("clearing %s: %w", objectName(object), err)
-	}
-	progress := t.progress
-	t.mu.Unlock()
-	t.report(progress)
-}
-
-// refuses is true when somebody has to act before an object can be changed:
-// permissions, validation or a webhook forbid it. Anything else, such as a
-// server that is busy or gone, passes by itself.
-func refuses(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
-}
-
-// blocked returns why a pass was not enough, nil when it was: an error that
-// names the objects that refused, or the server's trouble.
-func (t *tally) blocked(c clearField) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case t.failure != nil:
-		return t.failure
-	case t.refused > 0:
-		return &BlockedError{Message: fmt.Sprintf("%d objects of %s refuse to have %s removed: %s",
-			t.refused, c.resource.GroupResource(), c.path, strings.Join(t.examples, "; "))}
-	default:
-		return nil
-	}
 }

@@ -114,8 +114,8 @@ func TestClearFieldWritesOnlyWhatHasTheField(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if last.Done != 2 {
-		t.Errorf("progress ended with %+v", last)
+	if last.Done != 3 || last.Total != 3 || !strings.HasPrefix(last.Message, "2 objects changed") {
+		t.Errorf("progress ended with %+v, want 3 of 3 looked at and 2 changed", last)
 	}
 }
 
@@ -220,7 +220,8 @@ func TestWhatIsARefusal(t *testing.T) {
 		"a webhook says no":           {apierrors.NewForbidden(resource, "a", errors.New("no")), true},
 		"the object is not valid":     {apierrors.NewInvalid(schema.GroupKind{}, "a", nil), true},
 		"the patch does not fit":      {apierrors.NewBadRequest("no"), true},
-		"a webhook cannot be reached": {apierrors.NewInternalError(errors.New("failed calling webhook")), false},
+		"a webhook cannot be reached": {apierrors.NewInternalError(errors.New("failed calling webhook")), true},
+		"the store has trouble":       {apierrors.NewInternalError(errors.New("etcdserver: request timed out")), false},
 		"the server is busy":          {apierrors.NewTooManyRequests("busy", 1), false},
 		"the server is gone":          {errors.New("connection refused"), false},
 		"somebody keeps writing":      {apierrors.NewConflict(resource, "a", errors.New("changed")), false},

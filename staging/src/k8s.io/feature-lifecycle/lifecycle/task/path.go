@@ -58,11 +58,13 @@ func (p Path) String() string { return p.text }
 // has the field, in the object's order. The object is not changed.
 func (p Path) Pointers(object map[string]any) []string {
 	var pointers []string
-	walk(object, p.segments, "", &pointers)
+	walk(object, p.segments, "", func(pointer string, _ any) { pointers = append(pointers, pointer) })
 	return pointers
 }
 
-func walk(object map[string]any, segments []segment, prefix string, pointers *[]string) {
+// walk calls visit for every place that the segments lead to, with its JSON
+// pointer and value.
+func walk(object map[string]any, segments []segment, prefix string, visit func(pointer string, value any)) {
 	value, ok := object[segments[0].key]
 	if !ok {
 		return
@@ -70,19 +72,43 @@ func walk(object map[string]any, segments []segment, prefix string, pointers *[]
 	prefix += "/" + segments[0].key
 	rest := segments[1:]
 	if len(rest) == 0 {
-		*pointers = append(*pointers, prefix)
+		visit(prefix, value)
 		return
 	}
 	if !segments[0].each {
 		if child, ok := value.(map[string]any); ok {
-			walk(child, rest, prefix, pointers)
+			walk(child, rest, prefix, visit)
 		}
 		return
 	}
 	elements, _ := value.([]any)
 	for i, element := range elements {
 		if child, ok := element.(map[string]any); ok {
-			walk(child, rest, prefix+"/"+strconv.Itoa(i), pointers)
+			walk(child, rest, prefix+"/"+strconv.Itoa(i), visit)
 		}
 	}
+}
+
+// matcher matches objects that have a field, or a field with a value.
+type matcher struct {
+	path Path
+	// value is what the field has to be as text; any is true when it does not
+	// matter.
+	value string
+	any   bool
+}
+
+// parseMatcher reads <field> or <field>=<value>.
+func parseMatcher(text string) (matcher, error) {
+	field, value, valued := strings.Cut(text, "=")
+	path, err := ParsePath(field)
+	return matcher{path: path, value: value, any: !valued}, err
+}
+
+func (m matcher) matches(object map[string]any) bool {
+	found := false
+	walk(object, m.path.segments, "", func(_ string, value any) {
+		found = found || m.any || fmt.Sprint(value) == m.value
+	})
+	return found
 }

@@ -107,13 +107,13 @@ func TestPointersAgreeWithPlainSearch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := len(path.Pointers(root)), count(root, path.segments); got != want {
+		if got, want := len(path.Pointers(root)), occurrences(root, path.segments); got != want {
 			t.Fatalf("%s found %d times, want %d in %v", path, got, want, root)
 		}
 	})
 }
 
-func count(value any, segments []segment) int {
+func occurrences(value any, segments []segment) int {
 	if len(segments) == 0 {
 		return 1
 	}
@@ -126,12 +126,12 @@ func count(value any, segments []segment) int {
 		return 0
 	}
 	if !segments[0].each {
-		return count(child, segments[1:])
+		return occurrences(child, segments[1:])
 	}
 	n := 0
 	elements, _ := child.([]any)
 	for _, element := range elements {
-		n += count(element, segments[1:])
+		n += occurrences(element, segments[1:])
 	}
 	return n
 }

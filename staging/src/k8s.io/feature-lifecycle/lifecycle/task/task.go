@@ -31,9 +31,9 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/dynamic"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
 // Clients are what tasks talk to the cluster with.
@@ -41,7 +41,16 @@ type Clients struct {
 	// Dynamic reads and writes objects of any resource. It has to be without a
 	// client-side rate limit: the server's priority and fairness decides.
 	Dynamic dynamic.Interface
+	// Mapper finds which resources the server has now; it is reset before it is
+	// asked. Only tasks that name no version need it.
+	Mapper meta.ResettableRESTMapper
+	// Storage reads what is stored beside the API. Only kube-apiserver has it;
+	// without it tasks do what the API alone allows.
+	Storage Storage
 }
+
+// maxNameLength is the API's limit for the names of tasks.
+const maxNameLength = 253
 
 // DefaultDeadline is how long one attempt at a task may take that sets nothing
 // else.
@@ -104,6 +113,8 @@ func (t Task) Validate() error {
 		return errors.New("task without a name; use one of the constructors")
 	case t.Name == v1alpha1.TaskWaitForUses:
 		return fmt.Errorf("task %s is written by the server flow itself; leave it out", t.Name)
+	case len(t.Name) > maxNameLength:
+		return fmt.Errorf("task %s: the name has %d characters, %d are allowed", t.Name, len(t.Name), maxNameLength)
 	case t.Find == nil || t.Run == nil:
 		return fmt.Errorf("task %s needs both Find and Run", t.Name)
 	default:

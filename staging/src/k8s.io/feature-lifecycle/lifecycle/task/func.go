@@ -1,0 +1,43 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"context"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// Func is a task of the author's own, for what the others do not do. It has to
+// keep the contract of Task.Find and Task.Run: find reads only, run is
+// idempotent and may run in two servers at once. Rules are the permissions that
+// both need.
+func Func(
+	name, description string,
+	find func(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error),
+	run func(ctx context.Context, clients Clients, attempt Attempt) error,
+	rules ...rbacv1.PolicyRule,
+) Task {
+	return Task{Name: "Func/" + name, Description: description, Find: find, Run: run, Rules: rules}
+}
+
+// rule permits verbs on a resource.
+func rule(resource schema.GroupResource, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{resource.Group}, Resources: []string{resource.Resource}, Verbs: verbs}
+}

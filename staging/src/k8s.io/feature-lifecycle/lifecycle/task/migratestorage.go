@@ -1,0 +1,170 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+var (
+	migrations = schema.GroupResource{Group: "storagemigration.k8s.io", Resource: "storageversionmigrations"}
+	crds       = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+)
+
+// MigrateStorage rewrites every object of a resource in the version that the
+// server stores now. It drives the in-tree StorageVersionMigration, whose
+// controller is part of kube-controller-manager, and waits for it.
+func MigrateStorage(resource schema.GroupResource) Task {
+	m := migrateStorage{resource: resource}
+	return Task{
+		Name:        "MigrateStorage/" + resource.String(),
+		Description: fmt.Sprintf("rewrite every object of %s in the version that is stored now", resource),
+		Find:        m.find,
+		Run:         m.run,
+		Rules: []rbacv1.PolicyRule{
+			rule(migrations, "get", "list", "watch", "create", "delete"),
+			rule(crds.GroupResource(), "get"),
+			rule(resource, "list"),
+		},
+	}
+}
+
+type migrateStorage struct {
+	resource schema.GroupResource
+}
+
+// find counts the objects of other versions. Without access to storage only a
+// custom resource's definition tells that there may be some; then all count.
+func (m migrateStorage) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
+	if clients.Storage != nil {
+		return findStored(ctx, clients.Storage, m.resource, func(o StoredObject) bool { return o.Outdated })
+	}
+	definition, err := clients.Dynamic.Resource(crds).Get(ctx, m.resource.String(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("finding old versions of %s: %w", m.resource, err)
+	}
+	stored, _, _ := unstructured.NestedStringSlice(definition.Object, "status", "storedVersions")
+	if len(stored) < 2 {
+		return nil, nil
+	}
+	resource, isServed, err := served(clients, m.resource)
+	if err != nil || !isServed {
+		return nil, err
+	}
+	return find(ctx, clients, resource, "", func(*unstructured.Unstructured) bool { return true })
+}
+
+// run makes a migration for this transition, or takes up the one that an earlier
+// attempt made, waits until it has ended, and deletes it.
+func (m migrateStorage) run(ctx context.Context, clients Clients, attempt Attempt) error {
+	resource, isServed, err := served(clients, migrations)
+	switch {
+	case err != nil:
+		return err
+	case !isServed:
+		return &BlockedError{
+			Message: fmt.Sprintf("the API %s is not served: turn on the gate StorageVersionMigrator in kube-apiserver and kube-controller-manager, and --runtime-config=storagemigration.k8s.io/v1beta1=true", migrations),
+			Until: func(ctx context.Context) error {
+				return probe(ctx, func(context.Context) bool {
+					_, isServed, err := served(clients, migrations)
+					return err == nil && isServed
+				})
+			},
+		}
+	}
+	client := clients.Dynamic.Resource(resource)
+	name := m.name(attempt)
+	migration := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": resource.GroupVersion().String(),
+		"kind":       "StorageVersionMigration",
+		"metadata":   map[string]any{"name": name},
+		"spec":       map[string]any{"resource": map[string]any{"group": m.resource.Group, "resource": m.resource.Resource}},
+	}}
+	if _, err := client.Create(ctx, migration, metav1.CreateOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if refuses(err) {
+			return &BlockedError{Message: "creating a storage version migration: " + cut(err)}
+		}
+		return fmt.Errorf("creating storage version migration %s: %w", name, err)
+	}
+	attempt.Report(Progress{Message: "storage version migration " + name + " is under way"})
+	failure, err := m.ended(ctx, clients, resource, name)
+	if err != nil {
+		return err
+	}
+	// A failed one goes, too: the next attempt makes another.
+	if err := client.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting storage version migration %s: %w", name, err)
+	}
+	if failure != "" {
+		return fmt.Errorf("storage version migration %s failed: %s", name, failure)
+	}
+	return nil
+}
+
+// name is the same for every attempt of one transition: a server that goes on
+// after a crash finds the migration, and one of an earlier transition is not
+// taken for this one's.
+func (m migrateStorage) name(attempt Attempt) string {
+	sum := sha256.Sum256([]byte(attempt.Feature + "/" + attempt.TransitionID + "/" + m.resource.String()))
+	return "feature-lifecycle-" + hex.EncodeToString(sum[:8])
+}
+
+// ended waits until a migration succeeded or failed, and says why it failed.
+func (m migrateStorage) ended(ctx context.Context, clients Clients, resource schema.GroupVersionResource, name string) (failure string, err error) {
+	err = watchOne(ctx, clients.Dynamic.Resource(resource), name, func(migration *unstructured.Unstructured) (bool, error) {
+		if migration == nil {
+			return false, fmt.Errorf("storage version migration %s was deleted by somebody else", name)
+		}
+		message, failed := hasCondition(migration, "Failed")
+		if failed {
+			failure = message
+		}
+		_, succeeded := hasCondition(migration, "Succeeded")
+		return failed || succeeded, nil
+	})
+	return failure, err
+}
+
+// hasCondition says whether a condition of an object is true, and its message,
+// or its reason if there is none.
+func hasCondition(object *unstructured.Unstructured, kind string) (message string, is bool) {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if condition["type"] == kind && condition["status"] == string(metav1.ConditionTrue) {
+			message, _ = condition["message"].(string)
+			if message == "" {
+				message, _ = condition["reason"].(string)
+			}
+			return message, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,72 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Storage is what is stored, beside the API: a collection whose API is gone, or
+// whose bytes no server can decode any more, cannot be reached otherwise.
+// Implementations are safe for concurrent use.
+type Storage interface {
+	// List returns a page of at most limit stored objects of a resource, in the
+	// order of their keys, and where the next page begins, "" when there is none.
+	List(ctx context.Context, resource schema.GroupResource, limit int64, from string) (page []StoredObject, next string, err error)
+	// Delete removes the bytes of one object if they are still those that were
+	// listed. It does not go through the API: no admission, no finalizers, no
+	// audit. Gone is no error; changed is a conflict (apierrors.IsConflict).
+	Delete(ctx context.Context, resource schema.GroupResource, object StoredObject) error
+}
+
+// StoredObject is one stored object.
+type StoredObject struct {
+	// Namespace and Name are those of its key; Namespace is "" for resources
+	// without namespaces.
+	Namespace, Name string
+	// Key and Revision identify the bytes.
+	Key      string
+	Revision int64
+	// Unreadable is why the bytes do not decode, nil when they do.
+	Unreadable error
+	// Outdated is true when the bytes decode and are of another API version
+	// than the server writes now.
+	Outdated bool
+}
+
+// storedPageSize is how many stored objects one read returns.
+const storedPageSize = 500
+
+// eachStored calls visit for every stored object of a resource.
+func eachStored(ctx context.Context, storage Storage, resource schema.GroupResource, visit func(StoredObject) error) error {
+	for from := ""; ; {
+		page, next, err := storage.List(ctx, resource, storedPageSize, from)
+		if err != nil {
+			return err
+		}
+		for _, object := range page {
+			if err := visit(object); err != nil {
+				return err
+			}
+		}
+		if from = next; from == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,158 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// tally counts what became of the objects of one attempt at clearing a field.
+// It is safe for concurrent use.
+type tally struct {
+	report func(Progress)
+
+	mu sync.Mutex
+	// progress counts objects that were looked at.
+	progress Progress
+	// found had the field, written had it removed.
+	found, written int64
+	// refused counts objects that the server does not let be changed so.
+	// examples are the first of them in the order of their names, so that the
+	// message is the same each time.
+	refused  int
+	examples []refusal
+	// failure is the first error that is no refusal: the server's trouble.
+	failure error
+	// verifying is true from the second pass on.
+	verifying bool
+}
+
+// refusal is an object that cannot be changed, and why.
+type refusal struct {
+	object *unstructured.Unstructured
+	name   string
+	cause  error
+}
+
+func newTally(attempt Attempt) *tally {
+	t := &tally{report: attempt.Report}
+	if attempt.Last.Checkpoint != "" {
+		t.progress = attempt.Last
+	}
+	return t
+}
+
+func (t *tally) add() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.found++
+}
+
+func (t *tally) foundSoFar() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.found
+}
+
+func (t *tally) cleared(object *unstructured.Unstructured, err error) {
+	name := objectName(object.GetNamespace(), object.GetName())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case err == nil:
+		t.written++
+	case refuses(err):
+		t.refused++
+		t.examples = append(t.examples, refusal{object, name, err})
+		slices.SortFunc(t.examples, func(a, b refusal) int { return cmp.Compare(a.name, b.name) })
+		t.examples = t.examples[:min(len(t.examples), maxExamples)]
+	case t.failure == nil:
+		t.failure = fmt.Errorf("clearing %s: %w", name, err)
+	}
+}
+
+// pageDone tells how far the attempt got. Once an object failed or refused the
+// checkpoint stays before its page.
+func (t *tally) pageDone(page *unstructured.UnstructuredList) {
+	t.mu.Lock()
+	if !t.verifying {
+		t.progress.Done += int64(len(page.Items))
+		t.progress.Total = t.progress.Done
+		if rest := page.GetRemainingItemCount(); rest != nil {
+			t.progress.Total += *rest
+		}
+		if t.refused == 0 && t.failure == nil {
+			t.progress.Checkpoint = page.GetContinue()
+		}
+		t.progress.Message = fmt.Sprintf("%d objects changed", t.written)
+	}
+	progress := t.progress
+	t.mu.Unlock()
+	t.report(progress)
+}
+
+// verify begins another pass: what is written meanwhile may have the field.
+func (t *tally) verify() {
+	t.mu.Lock()
+	t.verifying = true
+	t.progress.Checkpoint = ""
+	t.progress.Message = fmt.Sprintf("%d objects changed; looking again for what was written meanwhile", t.written)
+	progress := t.progress
+	t.mu.Unlock()
+	t.report(progress)
+}
+
+// blocked returns why a pass was not enough, nil when it was: an error that
+// names the objects that refused, or the server's trouble.
+func (t *tally) blocked(c clearField, clients Clients) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.failure != nil:
+		return t.failure
+	case t.refused == 0:
+		return nil
+	}
+	var named []string
+	for _, r := range t.examples {
+		named = append(named, r.name+": "+cut(r.cause))
+	}
+	first := t.examples[0].object
+	return &BlockedError{
+		Message: fmt.Sprintf("%d objects of %s refuse to have %s removed: %s",
+			t.refused, c.resource.GroupResource(), c.path, strings.Join(named, "; ")),
+		// One of them tells when it is worth trying all.
+		Until: func(ctx context.Context) error {
+			return probe(ctx, func(ctx context.Context) bool {
+				current, err := clients.Dynamic.Resource(c.resource).Namespace(first.GetNamespace()).Get(ctx, first.GetName(), metav1.GetOptions{})
+				if err != nil {
+					return apierrors.IsNotFound(err)
+				}
+				return c.clear(ctx, clients, current) == nil
+			})
+		},
+	}
+}

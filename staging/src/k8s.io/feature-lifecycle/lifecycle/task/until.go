@@ -1,0 +1,143 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+)
+
+// probePeriod is how often something that refused is tried again while nobody
+// announces that it no longer does. One request is small; a minute is what
+// everything has to go on within (L2).
+const probePeriod = 30 * time.Second
+
+// probe tries from time to time until try succeeds. It returns an error when
+// the context ends first.
+func probe(ctx context.Context, try func(context.Context) bool) error {
+	return wait.PollUntilContextCancel(ctx, probePeriod, false, func(ctx context.Context) (bool, error) {
+		return try(ctx), nil
+	})
+}
+
+// object names one object of a resource.
+type object struct {
+	namespace, name string
+	uid             string
+}
+
+// untilOneIsGone watches a few objects, each by its name, and returns nil as
+// soon as one of them is gone, is another one of the same name, or does not
+// match any more. Watching a whole collection for days would cost a copy of it.
+func untilOneIsGone(ctx context.Context, clients Clients, resource schema.GroupVersionResource, objects []object, matches func(*unstructured.Unstructured) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	results := make(chan error, len(objects))
+	for _, o := range objects {
+		go func() { results <- untilGone(ctx, clients, resource, o, matches) }()
+	}
+	var err error
+	for i := range objects {
+		result := <-results
+		if i == 0 {
+			err = result
+		}
+		// The others have to end before this function does.
+		cancel()
+	}
+	cancel()
+	return err
+}
+
+// untilGone is untilOneIsGone for one object.
+func untilGone(ctx context.Context, clients Clients, resource schema.GroupVersionResource, o object, matches func(*unstructured.Unstructured) bool) error {
+	client := clients.Dynamic.Resource(resource).Namespace(o.namespace)
+	return watchOne(ctx, client, o.name, func(found *unstructured.Unstructured) (bool, error) {
+		return found == nil || string(found.GetUID()) != o.uid || !matches(found), nil
+	})
+}
+
+// watchOne watches one object by its name until done says so, or returns an
+// error. It is called with nil when the object is not there.
+func watchOne(ctx context.Context, client dynamic.ResourceInterface, name string, done func(*unstructured.Unstructured) (bool, error)) error {
+	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = only
+			return client.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = only
+			return client.Watch(ctx, options)
+		},
+	}
+	absent := func(store cache.Store) (bool, error) {
+		if len(store.List()) > 0 {
+			// The events that follow begin with the object.
+			return false, nil
+		}
+		return done(nil)
+	}
+	_, err := watchtools.UntilWithSync(ctx, lw, &unstructured.Unstructured{}, absent, func(event watch.Event) (bool, error) {
+		found, ok := event.Object.(*unstructured.Unstructured)
+		switch {
+		case !ok || found.GetName() != name:
+			return false, nil
+		case event.Type == watch.Deleted:
+			return done(nil)
+		default:
+			return done(found)
+		}
+	})
+	return err
+}
+
+// refuses is true when an object cannot be changed until somebody acts:
+// permissions, validation or a webhook forbid it, or one cannot be called.
+// Anything else, such as a server that is busy or gone, passes by itself.
+func refuses(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err) ||
+		// A webhook that cannot be called is an internal error like many others;
+		// only the text tells (k8s.io/apiserver/pkg/admission/plugin/webhook).
+		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
+}
+
+// maxCause is how much of a server's answer about one object a message quotes:
+// validation can name hundreds of problems.
+const maxCause = 500
+
+// cut shortens a server's answer.
+func cut(err error) string {
+	text := err.Error()
+	if len(text) > maxCause {
+		return strings.ToValidUTF8(text[:maxCause], "") + "…"
+	}
+	return text
+}

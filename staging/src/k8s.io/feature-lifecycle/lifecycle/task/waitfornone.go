@@ -1,0 +1,147 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// WaitForNone waits until no object of a resource uses something, and changes
+// nothing: it is for what cannot be removed from live objects, or whose removal
+// would destroy something. Using says in the field's words what is used, for
+// example "volume source clusterTrustBundle". An object matches if it has any of
+// the fields, written as for ClearField; <field>=<value> asks for a value, too.
+func WaitForNone(resource schema.GroupVersionResource, using string, fields ...string) Task {
+	w := waitForNone{resource: resource, using: using, text: strings.Join(fields, ",")}
+	var err error
+	for _, field := range fields {
+		var m matcher
+		if m, err = parseMatcher(field); err != nil {
+			break
+		}
+		w.matchers = append(w.matchers, m)
+	}
+	switch {
+	case err != nil:
+	case len(fields) == 0:
+		err = fmt.Errorf("WaitForNone for %s names no field", resource.GroupResource())
+	case using == "":
+		err = fmt.Errorf("WaitForNone for %s does not say what is used; people read it", resource.GroupResource())
+	}
+	return Task{
+		Name:        "WaitForNone/" + resource.GroupResource().String() + "/" + w.text,
+		Description: fmt.Sprintf("wait until no object of %s uses %s", resource.GroupResource(), using),
+		Find:        w.find,
+		Run:         w.run,
+		Rules:       []rbacv1.PolicyRule{rule(resource.GroupResource(), "list", "watch")},
+		invalid:     err,
+	}
+}
+
+type waitForNone struct {
+	resource schema.GroupVersionResource
+	using    string
+	text     string
+	matchers []matcher
+}
+
+func (w waitForNone) matches(object *unstructured.Unstructured) bool {
+	for _, m := range w.matchers {
+		if m.matches(object.Object) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w waitForNone) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
+	return find(ctx, clients, w.resource, w.text, w.matches)
+}
+
+func (w waitForNone) run(ctx context.Context, clients Clients, attempt Attempt) error {
+	begun := time.Now()
+	var using []object
+	var names []string
+	var walked, total int64
+	err := eachPage(ctx, clients, w.resource, "", func(page *unstructured.UnstructuredList) error {
+		walked += int64(len(page.Items))
+		for i := range page.Items {
+			found := &page.Items[i]
+			if !w.matches(found) {
+				continue
+			}
+			if total++; len(using) < maxExamples {
+				using = append(using, object{found.GetNamespace(), found.GetName(), string(found.GetUID())})
+				names = append(names, objectName(found.GetNamespace(), found.GetName()))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	attempt.Report(Progress{Done: walked - total, Total: walked})
+	if total == 0 {
+		return nil
+	}
+	took := time.Since(begun)
+	return &BlockedError{
+		Message: w.message(total, names),
+		Until: func(ctx context.Context) error {
+			if err := untilOneIsGone(ctx, clients, w.resource, using, w.matches); err != nil {
+				return err
+			}
+			return rest(ctx, took)
+		},
+	}
+}
+
+// message reads "waiting for 2 pods using volume source clusterTrustBundle: ns/a, ns/b".
+func (w waitForNone) message(total int64, names []string) string {
+	more := ""
+	if rest := total - int64(len(names)); rest > 0 {
+		more = fmt.Sprintf(" and %d more", rest)
+	}
+	return fmt.Sprintf("waiting for %d %s using %s: %s%s", total, w.resource.GroupResource(), w.using, strings.Join(names, ", "), more)
+}
+
+const (
+	// restShare is how many times longer than a walk through a collection the
+	// pause before the next one is: while thousands of objects go, one after
+	// the other, reading takes a tenth of the time at most.
+	restShare = 10
+	// maxRest is the longest such pause.
+	maxRest = 30 * time.Second
+)
+
+// rest waits before a collection is read again whose reading took so long.
+func rest(ctx context.Context, took time.Duration) error {
+	select {
+	case <-time.After(min(restShare*took, maxRest)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,153 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+const (
+	// pageSize is how many objects one LIST returns. It bounds memory: two pages
+	// are held, one being looked at and one being read.
+	pageSize = 250
+	// maxExamples is how many objects a message or a finder names.
+	maxExamples = 5
+)
+
+// eachPage reads a collection page by page and calls visit for each, while the
+// next one is being read. It begins where the continue token says, "" for the
+// beginning.
+func eachPage(ctx context.Context, clients Clients, resource schema.GroupVersionResource, from string, visit func(*unstructured.UnstructuredList) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	pages, failed := make(chan *unstructured.UnstructuredList), make(chan error, 1)
+	// The reader has ended when this function returns.
+	defer func() {
+		cancel()
+		for range pages {
+		}
+	}()
+	go func() {
+		defer close(pages)
+		failed <- readPages(ctx, clients, resource, from, pages)
+	}()
+	for page := range pages {
+		if err := visit(page); err != nil {
+			return err
+		}
+	}
+	return <-failed
+}
+
+// readPages sends the pages of a collection to a channel.
+func readPages(ctx context.Context, clients Clients, resource schema.GroupVersionResource, from string, pages chan<- *unstructured.UnstructuredList) error {
+	options := metav1.ListOptions{Limit: pageSize, Continue: from}
+	for {
+		page, err := clients.Dynamic.Resource(resource).List(ctx, options)
+		if token, expired := continueAnyway(err); expired && options.Continue != token {
+			options.Continue = token
+			continue
+		}
+		if err != nil {
+			return listError(clients, resource, err)
+		}
+		select {
+		case pages <- page:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// continueAnyway returns where a walk goes on whose token has expired: with the
+// token in the error the server goes on behind the same key at its present
+// version (apimachinery's ListMeta.Continue), which suffices here, since each
+// object is written by its own version. Without one it begins again.
+func continueAnyway(err error) (token string, expired bool) {
+	if err == nil || !apierrors.IsResourceExpired(err) {
+		return "", false
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return "", true
+	}
+	return status.Status().Continue, true
+}
+
+// listError says what a failed LIST means: permissions, or the API itself, have
+// to come back first, or the server has trouble that passes.
+func listError(clients Clients, resource schema.GroupVersionResource, err error) error {
+	described := fmt.Errorf("listing %s: %w", resource.GroupResource(), err)
+	if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+		return described
+	}
+	return &BlockedError{Message: described.Error(), Until: func(ctx context.Context) error {
+		return probe(ctx, func(ctx context.Context) bool {
+			_, err := clients.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
+			return err == nil
+		})
+	}}
+}
+
+// find counts the objects of a resource that match, for a finder.
+func find(ctx context.Context, clients Clients, resource schema.GroupVersionResource, field string, matches func(*unstructured.Unstructured) bool) ([]v1alpha1.ResourceLeftovers, error) {
+	found := v1alpha1.ResourceLeftovers{Group: resource.Group, Resource: resource.Resource, Field: field}
+	err := eachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error {
+		for i := range page.Items {
+			if matches(&page.Items[i]) {
+				count(&found, objectName(page.Items[i].GetNamespace(), page.Items[i].GetName()))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return nonEmpty(found), nil
+}
+
+// count adds one object to what was found.
+func count(found *v1alpha1.ResourceLeftovers, name string) {
+	found.Count++
+	if len(found.Examples) < maxExamples {
+		found.Examples = append(found.Examples, name)
+	}
+}
+
+func nonEmpty(found v1alpha1.ResourceLeftovers) []v1alpha1.ResourceLeftovers {
+	if found.Count == 0 {
+		return nil
+	}
+	return []v1alpha1.ResourceLeftovers{found}
+}
+
+func objectName(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
