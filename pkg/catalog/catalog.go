@@ -29,7 +29,7 @@ import (
 
 // Features returns all declarations, sorted by name.
 func Features() []lifecycle.Feature {
-	features := slices.Concat(apps())
+	features := slices.Concat(apps(), auth())
 	slices.SortFunc(features, func(a, b lifecycle.Feature) int { return cmp.Compare(a.Name, b.Name) })
 	return features
 }

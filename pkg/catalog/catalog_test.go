@@ -23,6 +23,8 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/feature-lifecycle/lifecycle"
 	_ "k8s.io/kubernetes/pkg/features" // the gates
@@ -51,14 +53,24 @@ func TestDeclarationsAreValidAndSorted(t *testing.T) {
 }
 
 // types are the Go types of the resources that tasks name.
-var types = map[string]reflect.Type{"statefulsets.apps": reflect.TypeFor[appsv1.StatefulSet]()}
+var types = map[string]reflect.Type{
+	"pods":                   reflect.TypeFor[corev1.Pod](),
+	"podtemplates":           reflect.TypeFor[corev1.PodTemplate](),
+	"replicationcontrollers": reflect.TypeFor[corev1.ReplicationController](),
+	"daemonsets.apps":        reflect.TypeFor[appsv1.DaemonSet](),
+	"deployments.apps":       reflect.TypeFor[appsv1.Deployment](),
+	"replicasets.apps":       reflect.TypeFor[appsv1.ReplicaSet](),
+	"statefulsets.apps":      reflect.TypeFor[appsv1.StatefulSet](),
+	"cronjobs.batch":         reflect.TypeFor[batchv1.CronJob](),
+	"jobs.batch":             reflect.TypeFor[batchv1.Job](),
+}
 
-// TestPathsExist finds each cleared field in the resource's Go type.
+// TestPathsExist finds each field that tasks look at in the resource's Go type.
 func TestPathsExist(t *testing.T) {
 	for _, f := range Features() {
 		for _, name := range slices.Concat(f.OnEnable.Names(), f.OnDisable.Names()) {
 			parts := strings.SplitN(name, "/", 3)
-			if parts[0] != "ClearField" {
+			if parts[0] != "ClearField" && parts[0] != "WaitForNone" {
 				continue
 			}
 			kind := types[parts[1]]
@@ -66,8 +78,11 @@ func TestPathsExist(t *testing.T) {
 				t.Errorf("%s: the test does not know the type of %s", f.Name, parts[1])
 				continue
 			}
-			if !hasPath(kind, strings.Split(parts[2], ".")) {
-				t.Errorf("%s: %s has no field %s", f.Name, kind, parts[2])
+			for path := range strings.SplitSeq(parts[2], ",") {
+				field, _, _ := strings.Cut(path, "=")
+				if !hasPath(kind, strings.Split(field, ".")) {
+					t.Errorf("%s: %s has no field %s", f.Name, kind, field)
+				}
 			}
 		}
 	}
@@ -87,7 +102,10 @@ func hasPath(kind reflect.Type, path []string) bool {
 		return false
 	}
 	for field := range kind.NumField() {
-		name, _, _ := strings.Cut(kind.Field(field).Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(kind.Field(field).Tag.Get("json"), ",")
+		if name == "" && strings.Contains(options, "inline") && hasPath(kind.Field(field).Type, path) {
+			return true
+		}
 		if name == strings.TrimSuffix(path[0], "[*]") {
 			return hasPath(kind.Field(field).Type, path[1:])
 		}

@@ -158,13 +158,13 @@ func New(config Config) (*Controller, error) {
 	for _, feature := range config.Features {
 		c.features[string(feature.Name)] = feature
 	}
-	c.runner = newRunner(config.Tasks, c.enqueueAfter)
+	c.runner = newRunner(config.Tasks, config.Clock, c.enqueueAfter)
 	c.finder = newFinder(config.Tasks, config.Clock, c.enqueueAfter)
 	c.lister = c.informers.Features().V1alpha1().Features().Lister().Features(config.Namespace)
 	if err := c.watch(); err != nil {
 		return nil, err
 	}
-	registerMetrics(c.led)
+	registerMetrics(c.led, c.reports)
 	return c, nil
 }
 

@@ -139,6 +139,17 @@ func (x *index) ofComponent(component string) []*v1alpha1.FeatureReport {
 	return x.matching(func(report *v1alpha1.FeatureReport) bool { return report.Spec.Component == component })
 }
 
+// byComponent counts reports.
+func (x *index) byComponent() map[string]int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	counts := map[string]int{}
+	for _, report := range x.reports {
+		counts[report.Spec.Component]++
+	}
+	return counts
+}
+
 // matching returns the reports that match.
 func (x *index) matching(match func(*v1alpha1.FeatureReport) bool) []*v1alpha1.FeatureReport {
 	x.mu.RLock()

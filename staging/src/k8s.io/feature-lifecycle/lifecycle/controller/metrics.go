@@ -44,6 +44,18 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"task"})
 
+	attemptSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem:      subsystem,
+		Name:           "task_attempt_duration_seconds",
+		Help:           "Time that attempts at tasks of transitions took, by how they ended: Finished, Blocked or Failed.",
+		Buckets:        []float64{0.1, 1, 5, 15, 60, 300, 1800},
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"task", "outcome"})
+
+	reportsDesc = metrics.NewDesc(subsystem+"_reports",
+		"Feature reports that this server sees, by component.",
+		[]string{"component"}, nil, metrics.ALPHA, "")
+
 	stateDesc = metrics.NewDesc(subsystem+"_state",
 		"1 for the state that a feature led by this server is in.",
 		[]string{"feature", "state"}, nil, metrics.ALPHA, "")
@@ -61,10 +73,10 @@ var (
 // test.
 var registerOnce sync.Once
 
-func registerMetrics(led *ledFeatures) {
+func registerMetrics(led *ledFeatures, reports *index) {
 	registerOnce.Do(func() {
-		legacyregistry.MustRegister(transitionSeconds, attemptsTotal)
-		legacyregistry.CustomMustRegister(&collector{led: led})
+		legacyregistry.MustRegister(transitionSeconds, attemptsTotal, attemptSeconds)
+		legacyregistry.CustomMustRegister(&collector{led: led, reports: reports})
 	})
 }
 
@@ -119,16 +131,21 @@ func (l *ledFeatures) forget(name string) {
 // feature stays behind when another server takes over.
 type collector struct {
 	metrics.BaseStableCollector
-	led *ledFeatures
+	led     *ledFeatures
+	reports *index
 }
 
 func (c *collector) DescribeWithStability(ch chan<- *metrics.Desc) {
 	ch <- stateDesc
 	ch <- usesDesc
 	ch <- leaderDesc
+	ch <- reportsDesc
 }
 
 func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
+	for component, count := range c.reports.byComponent() {
+		ch <- metrics.NewLazyConstMetric(reportsDesc, metrics.GaugeValue, float64(count), component)
+	}
 	c.led.mu.Lock()
 	defer c.led.mu.Unlock()
 	ch <- metrics.NewLazyConstMetric(leaderDesc, metrics.GaugeValue, float64(len(c.led.statuses)))

@@ -21,12 +21,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -39,6 +41,7 @@ const (
 // and remembers what became of the last one. It is safe for concurrent use.
 type runner struct {
 	clients task.Clients
+	clock   clock.PassiveClock
 	// notify is called with a feature's name when there is news of its attempt.
 	notify func(feature string, after time.Duration)
 
@@ -52,8 +55,8 @@ type running struct {
 	attempt transition.Attempt
 }
 
-func newRunner(clients task.Clients, notify func(string, time.Duration)) *runner {
-	return &runner{clients: clients, notify: notify, attempts: map[string]*running{}}
+func newRunner(clients task.Clients, clock clock.PassiveClock, notify func(string, time.Duration)) *runner {
+	return &runner{clients: clients, clock: clock, notify: notify, attempts: map[string]*running{}}
 }
 
 // attempt returns a copy of what is known of the last attempt, nil when there
@@ -87,8 +90,13 @@ func (r *runner) start(ctx context.Context, feature, transitionID string, t task
 	attemptsTotal.WithLabelValues(t.Name).Inc()
 	r.wait.Go(func() {
 		defer cancel()
+		begun := r.clock.Now()
 		err := r.run(ctx, feature, current, t, last)
-		r.end(ctx, feature, current, err)
+		outcome := r.end(ctx, feature, current, err)
+		// One that was stopped has no outcome that anybody should learn from.
+		if ctx.Err() == nil {
+			attemptSeconds.WithLabelValues(t.Name, string(outcome)).Observe(r.clock.Since(begun).Seconds())
+		}
 		var blocked *task.BlockedError
 		if errors.As(err, &blocked) && blocked.Until != nil && blocked.Until(ctx) == nil && ctx.Err() == nil {
 			r.retry(feature, current)
@@ -124,27 +132,39 @@ func (r *runner) retry(feature string, current *running) {
 func (r *runner) progress(feature string, current *running, p task.Progress) {
 	r.mu.Lock()
 	current.attempt.Done, current.attempt.Total = p.Done, p.Total
-	current.attempt.Message, current.attempt.Checkpoint = p.Message, p.Checkpoint
+	current.attempt.Message, current.attempt.Checkpoint = shorten(p.Message), p.Checkpoint
 	r.mu.Unlock()
 	// The queue folds what is added for the same time.
 	r.notify(feature, progressPeriod)
 }
 
-func (r *runner) end(ctx context.Context, feature string, current *running, err error) {
+// maxMessage bounds what one attempt says. Servers' answers can be long, and a
+// status that is too large to be stored would stop everything.
+const maxMessage = 4096
+
+func shorten(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+}
+
+func (r *runner) end(ctx context.Context, feature string, current *running, err error) transition.Outcome {
 	var blocked *task.BlockedError
 	r.mu.Lock()
 	switch {
 	case err == nil:
 		current.attempt.Outcome = transition.Finished
 	case errors.As(err, &blocked):
-		current.attempt.Outcome, current.attempt.Message = transition.Blocked, blocked.Message
+		current.attempt.Outcome, current.attempt.Message = transition.Blocked, shorten(blocked.Message)
 	default:
-		current.attempt.Outcome, current.attempt.Message = transition.Failed, err.Error()
+		current.attempt.Outcome, current.attempt.Message = transition.Failed, shorten(err.Error())
 	}
 	outcome := current.attempt.Outcome
 	r.mu.Unlock()
 	klog.FromContext(ctx).V(2).Info("Attempt at a task ended", "feature", feature, "task", current.attempt.Task, "outcome", outcome, "err", err)
 	r.notify(feature, 0)
+	return outcome
 }
 
 // stop ends the attempt of a feature and forgets it.

@@ -104,6 +104,12 @@ type Task struct {
 	invalid error
 }
 
+// WithDeadline returns the task with another deadline for one attempt.
+func (t Task) WithDeadline(deadline time.Duration) Task {
+	t.Deadline = deadline
+	return t
+}
+
 // Validate returns what is wrong with the declaration.
 func (t Task) Validate() error {
 	switch {
@@ -115,6 +121,8 @@ func (t Task) Validate() error {
 		return fmt.Errorf("task %s is written by the server flow itself; leave it out", t.Name)
 	case len(t.Name) > maxNameLength:
 		return fmt.Errorf("task %s: the name has %d characters, %d are allowed", t.Name, len(t.Name), maxNameLength)
+	case t.Deadline < 0:
+		return fmt.Errorf("task %s: the deadline must not be negative, it is %s", t.Name, t.Deadline)
 	case t.Find == nil || t.Run == nil:
 		return fmt.Errorf("task %s needs both Find and Run", t.Name)
 	default:
