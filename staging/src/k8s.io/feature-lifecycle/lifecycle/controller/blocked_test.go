@@ -75,7 +75,7 @@ func turnOff(w *world) *serverProcess {
 // but one attempt in ten minutes.
 func TestABlockedTaskGoesOnAsSoonAsItCan(t *testing.T) {
 	gone := make(chan struct{})
-	s := &scripted{run: func(_ context.Context, n int, _ task.Attempt) error {
+	s := &scripted{run: func(_ context.Context, _ int, _ task.Attempt) error {
 		select {
 		case <-gone:
 			return nil
