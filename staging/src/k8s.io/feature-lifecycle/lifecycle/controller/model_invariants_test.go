@@ -142,7 +142,7 @@ func (c *cluster) checkGoesOn(r *replica, name string, b, a v1alpha1.FeatureStat
 	goal, _ := transition.Goal(b.State)
 	truth := c.truths[name]
 	if was[0] == v1alpha1.TaskWaitForUses {
-		c.checkWaited(r, name, goal)
+		c.checkWaited(r, name, goal, b.Transition.StartTime.Time)
 		truth.waited = c.now
 	} else if !c.succeeded[success{r.id, r.life, b.Transition.ID, was[0]}] {
 		c.violate("S3: %s is taken from the tasks of %s and was not done", was[0], name)
@@ -164,7 +164,7 @@ func (c *cluster) checkGoesOn(r *replica, name string, b, a v1alpha1.FeatureStat
 }
 
 // checkWaited holds S2 when waiting for uses ends.
-func (c *cluster) checkWaited(r *replica, name string, goal bool) {
+func (c *cluster) checkWaited(r *replica, name string, goal bool, started time.Time) {
 	f := slices.Index(featureNames, name)
 	now := r.controller.config.Clock.Now()
 	begun := c.truths[name].begun
@@ -175,7 +175,7 @@ func (c *cluster) checkWaited(r *replica, name string, goal bool) {
 		c.violate("S2: waiting for users of %s ends %s after %s came up", name, c.now-r.upSince, r.id)
 	}
 	view := r.controller.gather(name, now)
-	if wait := uses.Waiting(view.Instances, goal, start, modelSettings.Settings, now); len(wait.Opposing) > 0 {
+	if wait := uses.Waiting(view.Instances, goal, started, modelSettings.Settings, now); len(wait.Opposing) > 0 {
 		c.violate("S2: waiting for users of %s ends while %s knows of %v", name, r.id, wait.Opposing)
 	}
 	// A contradiction is noticed when its report was taken, and written when in

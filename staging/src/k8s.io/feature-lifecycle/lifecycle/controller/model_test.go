@@ -118,6 +118,22 @@ func runSchedule(ctx context.Context, s schedule, tracing bool) *cluster {
 	c := newCluster(ctx, s)
 	c.tracing = tracing
 	defer c.end()
+	c.begin(s)
+	for _, step := range s.Steps {
+		c.pass(step.After)
+		if c.violation != "" {
+			return c
+		}
+		c.tracef("* %s", step)
+		c.do(step)
+		c.settleJobs()
+	}
+	c.recover(s.End)
+	return c
+}
+
+// begin starts everything.
+func (c *cluster) begin(s schedule) {
 	for _, task := range clearing {
 		c.left[task] = 2
 	}
@@ -133,17 +149,6 @@ func runSchedule(ctx context.Context, s schedule, tracing bool) *cluster {
 		// remove them.
 		clear(c.left)
 	}
-	for _, step := range s.Steps {
-		c.pass(step.After)
-		if c.violation != "" {
-			return c
-		}
-		c.tracef("* %s", step)
-		c.do(step)
-		c.settleJobs()
-	}
-	c.recover(s.End)
-	return c
 }
 
 // do does one step of the schedule.
