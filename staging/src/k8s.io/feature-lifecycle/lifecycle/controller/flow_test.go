@@ -267,6 +267,26 @@ func TestAProcessWhoseReportIsDeletedHolds(t *testing.T) {
 	})
 }
 
+// TestAProcessThatIsGoneWithoutItsReportHoldsUntilItsLeaseLapses: its report was
+// deleted, and it ended without a word.
+func TestAProcessThatIsGoneWithoutItsReportHoldsUntilItsLeaseLapses(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.report("server", "s1", gate("A", true))
+		w.report("comp", "u1", asked(gate("A", true)))
+		w.serve("s1")
+		w.until(time.Minute, "on", func() bool { return w.state("A") == v1alpha1.StateOn })
+		stop := w.lease("comp", "u1")
+		w.removeReport("comp.u1")
+		w.report("server", "s1", gate("A", false))
+		w.pass(20 * time.Second)
+		if state := w.state("A"); state != v1alpha1.StateTurningOff {
+			t.Fatalf("%s although it lives", state)
+		}
+		stop()
+		w.until(maxLeaseTimeout+30*time.Second, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+	})
+}
+
 // TestReportsAreRetiredBesideASilentServer: it runs no server flow.
 func TestReportsAreRetiredBesideASilentServer(t *testing.T) {
 	inWorld(t, func(w *world) {

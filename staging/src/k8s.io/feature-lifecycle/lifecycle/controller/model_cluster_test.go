@@ -267,7 +267,8 @@ func (c *cluster) heal(wanted values) {
 		}
 	}
 	for _, u := range c.users {
-		if !u.up && u.stored == nil && c.etcd.objects[nodeKind][u.instance] == nil {
+		gone := c.etcd.objects[nodeKind][u.instance] == nil && c.etcd.objects[leaseKind]["leases/"+u.reportName()] == nil
+		if !u.up && u.stored == nil && gone {
 			continue
 		}
 		c.leave(u)

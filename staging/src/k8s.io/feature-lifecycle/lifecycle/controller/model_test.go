@@ -95,7 +95,7 @@ var (
 			Who:   rapid.IntRange(0, 3).Draw(t, "who"),
 			What:  rapid.IntRange(0, 63).Draw(t, "what"),
 		}
-	}), 0, 60)
+	}), 20, 60)
 	skewsOfServers = rapid.SliceOfN(rapid.SampledFrom(skews), 2, 4)
 )
 
@@ -226,6 +226,7 @@ func (c *cluster) doUser(s step, v values, seconds time.Duration) {
 			c.etcd.remove(nodeKind, u.instance, c.now)
 			c.removeReport(u)
 		default:
+			c.etcd.remove(leaseKind, "leases/"+u.reportName(), c.now)
 			c.removeReport(u)
 		}
 	case toDeleteReport:
