@@ -91,7 +91,7 @@ func newCluster(ctx context.Context, s schedule) *cluster {
 		truths: map[string]*truth{}, succeeded: map[success]bool{}, counts: map[string]int{},
 	}
 	for _, name := range featureNames {
-		c.truths[name] = &truth{goalSince: -never}
+		c.truths[name] = &truth{goalSince: -never, pausedSince: never}
 	}
 	for i, skew := range s.Skews {
 		id := fmt.Sprintf("s%d", i)
@@ -240,6 +240,10 @@ func (c *cluster) pause(name string, paused bool) {
 	f = f.DeepCopy()
 	f.Spec.Paused = paused
 	c.etcd.put(featureKind, f, c.now)
+	c.truths[name].pausedSince = never
+	if paused {
+		c.truths[name].pausedSince = c.now
+	}
 }
 
 // state is the stored state of a feature.
@@ -300,26 +304,26 @@ func (c *cluster) recover(wanted values) {
 	for c.violation == "" && !c.finished(wanted) {
 		c.pass(time.Second)
 		if took := c.now - healed; took > time.Minute+4*time.Second {
-			c.violate("L2: not at rest %s after faults ended: A is %s, B is %s, wanted %v", took, c.describe("A"), c.describe("B"), wanted)
+			c.violate("L2: not at rest %s after faults ended: %s, %s, wanted %v", took, c.describe("A"), c.describe("B"), wanted)
 		}
 	}
 	c.counts["seconds to heal"] = int((c.now - healed) / time.Second)
 	c.pass(time.Minute)
 	writes := c.statusWrites
-	c.pass(2 * time.Minute)
+	c.pass(90 * time.Second)
 	if n := c.statusWrites - writes; n != 0 && c.violation == "" {
 		c.violate("%d writes at rest", n)
 	}
 	if !c.finished(wanted) {
-		c.violate("L1: it did not last: A is %s, B is %s, wanted %v", c.describe("A"), c.describe("B"), wanted)
+		c.violate("L1: it did not last: %s, %s, wanted %v", c.describe("A"), c.describe("B"), wanted)
 	}
 }
 
 func (c *cluster) describe(name string) string {
 	if f := c.etcd.feature(name); f != nil {
-		return describe(f)
+		return described{f}.String()
 	}
-	return "not there"
+	return name + " is not there"
 }
 
 // end lets every goroutine end.

@@ -32,6 +32,8 @@ type truth struct {
 	// begun is when the transition under way began, waited when waiting for
 	// uses was over in it, 0 before that.
 	begun, waited time.Duration
+	// pausedSince is since when the feature is paused, never if it is not.
+	pausedSince time.Duration
 	// dirtied is true when a live process has left something behind since then.
 	dirtied bool
 }
@@ -77,7 +79,7 @@ func attempts(s v1alpha1.FeatureStatus) int32 {
 func (c *cluster) checkBegins(r *replica, name string, b, a v1alpha1.FeatureStatus) {
 	c.counts["transitions begun"]++
 	c.checkAgreement(r, name)
-	c.checkTrueAgreement(name)
+	c.checkTrueAgreement(name, c.now-c.seen())
 	was, _ := transition.Goal(b.State)
 	goal, _ := transition.Goal(a.State)
 	if was == goal {
@@ -92,7 +94,7 @@ func (c *cluster) checkBegins(r *replica, name string, b, a v1alpha1.FeatureStat
 	if !slices.Equal(want, taskNames(a)) {
 		c.violate("S3: %s begins with tasks %v", name, taskNames(a))
 	}
-	*c.truths[name] = truth{begun: c.now, goalSince: c.now}
+	*c.truths[name] = truth{begun: c.now, goalSince: c.now, pausedSince: never}
 }
 
 // checkAgreement holds S4 in what the writer itself knows.
@@ -105,22 +107,22 @@ func (c *cluster) checkAgreement(r *replica, name string) {
 	}
 }
 
-// checkTrueAgreement holds S4 in what is so for long enough to be known.
-func (c *cluster) checkTrueAgreement(name string) {
+// checkTrueAgreement holds S4 in what is so for long enough to be known: since the
+// time given.
+func (c *cluster) checkTrueAgreement(name string, old time.Duration) {
 	f := slices.Index(featureNames, name)
-	old := c.now - c.seen()
 	var first *replica
 	for _, r := range c.servers {
 		switch {
 		case !r.up || r.upSince > old:
 		case r.stored == nil && r.ending:
 		case r.stored == nil:
-			c.violate("S4: a transition of %s begins while %s has not reported", name, r.id)
+			c.violate("S4: %s goes on while %s has not reported", name, r.id)
 		case r.stored[f].from > old:
 		case first == nil:
 			first = r
 		case r.stored[f].value != first.stored[f].value:
-			c.violate("S4: a transition of %s begins while %s and %s disagree", name, first.id, r.id)
+			c.violate("S4: %s goes on while %s and %s disagree", name, first.id, r.id)
 		}
 	}
 }
@@ -218,4 +220,8 @@ func (c *cluster) checkClearing(j *job) {
 	if since := c.truths[j.feature].goalSince; goal && c.now > since+heard {
 		c.violate("%s runs in %s although %s is %s since %s", j.task, j.server.id, j.feature, c.state(j.feature), since)
 	}
+	if since := c.truths[j.feature].pausedSince; c.now > since+heard {
+		c.violate("%s runs in %s although %s is paused since %s", j.task, j.server.id, j.feature, since)
+	}
+	c.checkTrueAgreement(j.feature, c.now-heard-reportBatch)
 }

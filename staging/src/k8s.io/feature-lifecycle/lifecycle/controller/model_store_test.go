@@ -146,7 +146,7 @@ const (
 var errConnection = errors.New("connection reset")
 
 // write lets a server write: store is called unless the write is lost.
-func (r *replica) write(what string, store func() error) error {
+func (r *replica) write(verb string, object any, store func() error) error {
 	if r.gone() {
 		return errConnection
 	}
@@ -157,13 +157,13 @@ func (r *replica) write(what string, store func() error) error {
 		}
 	}
 	if f == lost || f == crashBefore {
-		r.c.tracef("%s: %s is lost", r.id, what)
+		r.c.tracef("%s: %s %v is lost", r.id, verb, object)
 		r.c.failedWrite = r.c.now
 		r.crashed = r.crashed || f == crashBefore
 		return errConnection
 	}
 	err := store()
-	r.c.tracef("%s: %s: %v", r.id, what, err)
+	r.c.tracef("%s: %s %v: %v", r.id, verb, object, err)
 	if err != nil || f != arrives {
 		r.c.failedWrite = r.c.now
 	}
@@ -199,7 +199,7 @@ type featuresAPI struct {
 
 func (a *featuresAPI) Create(_ context.Context, feature *v1alpha1.Feature, _ metav1.CreateOptions) (*v1alpha1.Feature, error) {
 	created := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: feature.Namespace, Name: feature.Name}}
-	err := a.write("create "+feature.Name, func() error {
+	err := a.write("create", feature.Name, func() error {
 		if a.c.etcd.feature(feature.Name) != nil {
 			return apierrors.NewAlreadyExists(v1alpha1.Resource("features"), feature.Name)
 		}
@@ -212,7 +212,7 @@ func (a *featuresAPI) Create(_ context.Context, feature *v1alpha1.Feature, _ met
 
 func (a *featuresAPI) UpdateStatus(_ context.Context, feature *v1alpha1.Feature, _ metav1.UpdateOptions) (*v1alpha1.Feature, error) {
 	var updated *v1alpha1.Feature
-	err := a.write("status "+feature.Name+" "+describe(feature), func() error {
+	err := a.write("status", described{feature}, func() error {
 		before := a.c.etcd.feature(feature.Name)
 		if before == nil {
 			return apierrors.NewNotFound(v1alpha1.Resource("features"), feature.Name)
@@ -220,8 +220,11 @@ func (a *featuresAPI) UpdateStatus(_ context.Context, feature *v1alpha1.Feature,
 		if before.ResourceVersion != feature.ResourceVersion {
 			return apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, errors.New("changed"))
 		}
-		updated = before.DeepCopy()
-		updated.Status = *feature.Status.DeepCopy()
+		// What is stored is not changed, and the controller is done with what it
+		// sends.
+		stored := *before
+		stored.Status = feature.Status
+		updated = &stored
 		a.c.admit(a.replica, before, updated)
 		a.c.etcd.put(featureKind, updated, a.c.now)
 		a.c.statusWrites++
@@ -241,7 +244,7 @@ type reportsAPI struct {
 }
 
 func (a *reportsAPI) Delete(_ context.Context, name string, options metav1.DeleteOptions) error {
-	return a.write("delete report "+name, func() error {
+	return a.write("delete report", name, func() error {
 		return a.c.retireObject(reportKind, "ns/"+name, options)
 	})
 }
@@ -263,7 +266,7 @@ func (a *leasesAPI) Namespace(namespace string) dynamic.ResourceInterface {
 }
 
 func (a *leasesAPI) Delete(_ context.Context, name string, options metav1.DeleteOptions, _ ...string) error {
-	return a.write("delete lease "+name, func() error {
+	return a.write("delete lease", name, func() error {
 		return a.c.retireObject(leaseKind, a.namespace+"/"+name, options)
 	})
 }
@@ -292,8 +295,11 @@ func (c *cluster) retireObject(k kind, key string, options metav1.DeleteOptions)
 	return nil
 }
 
-func describe(f *v1alpha1.Feature) string {
-	text := string(f.Status.State)
+// described shows what matters of a Feature, when it is shown.
+type described struct{ *v1alpha1.Feature }
+
+func (f described) String() string {
+	text := f.Name + " " + string(f.Status.State)
 	for _, t := range f.Status.Tasks {
 		text += fmt.Sprintf(" %s/%d", t.Name, t.Attempts)
 	}

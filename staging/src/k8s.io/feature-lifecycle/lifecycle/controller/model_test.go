@@ -27,6 +27,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -95,7 +96,7 @@ var (
 			Who:   rapid.IntRange(0, 3).Draw(t, "who"),
 			What:  rapid.IntRange(0, 63).Draw(t, "what"),
 		}
-	}), 20, 60)
+	}), 15, 60)
 	skewsOfServers = rapid.SliceOfN(rapid.SampledFrom(skews), 2, 4)
 )
 
@@ -269,6 +270,14 @@ func (c *cluster) dirty(p *process, task string) {
 	}
 }
 
+// checkRepeats runs a schedule twice and compares all that happens.
+func checkRepeats(t *rapid.T, s schedule) {
+	one, other := runSchedule(t.Context(), s, true), runSchedule(t.Context(), s, true)
+	if diff := cmp.Diff(one.trace, other.trace); diff != "" {
+		t.Errorf("the schedule does not repeat (-one +other):\n%s", diff)
+	}
+}
+
 // schedulesFlag is the environment variable that says how many schedules are run.
 const schedulesFlag = "MODEL_SCHEDULES"
 
@@ -301,6 +310,9 @@ func TestModel(t *testing.T) {
 		run++
 		for name, n := range c.counts {
 			counts[name] += n
+		}
+		if run%500 == 1 {
+			checkRepeats(rt, s)
 		}
 		if c.violation != "" {
 			again := runSchedule(t.Context(), s, true)
