@@ -170,7 +170,7 @@ func (r *replica) write(verb string, object any, store func() error) error {
 	if f == crashAfter {
 		r.crashed = true
 	}
-	if f != arrives {
+	if f == unanswered || f == crashAfter {
 		return errConnection
 	}
 	return err
