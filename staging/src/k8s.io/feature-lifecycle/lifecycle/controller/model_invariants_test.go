@@ -212,6 +212,26 @@ func (c *cluster) checkBegun(j *job) {
 	}
 }
 
+// checkStopped holds that no attempt goes on of which a server knows, having looked
+// at a feature, that it must not.
+func (c *cluster) checkStopped(r *replica, name string) {
+	for _, j := range c.jobs {
+		if j.server != r || j.life != r.life || j.feature != name || j.ended || j.ctx.Err() != nil {
+			continue
+		}
+		view := r.controller.gather(name, r.controller.config.Clock.Now())
+		f, err := r.controller.lister.Get(name)
+		switch {
+		case j.attempt != r.attempts[name]:
+			c.violate("%s runs in %s, whose runner has forgotten it", j.task, r.id)
+		case !r.controller.leads(name, view.Servers):
+			c.violate("%s runs in %s, which knows that it does not lead %s", j.task, r.id, name)
+		case err == nil && f.Spec.Paused:
+			c.violate("%s runs in %s, which knows that %s is paused", j.task, r.id, name)
+		}
+	}
+}
+
 // checkClearing holds that nothing is removed that is in use.
 func (c *cluster) checkClearing(j *job) {
 	// A server hears of the state, looks, and what is on its way still arrives.

@@ -323,13 +323,16 @@ func (c *cluster) sync(r *replica, name string) {
 	runner.mu.Unlock()
 	if current != nil && current != r.attempts[name] {
 		j := <-c.begun
+		j.attempt = current
 		c.jobs = append(c.jobs, j)
 		c.checkBegun(j)
 	}
 	r.attempts[name] = current
 	if r.crashed {
 		c.crash(r)
+		return
 	}
+	c.checkStopped(r, name)
 }
 
 // tick is what the controller does every few seconds.

@@ -37,6 +37,8 @@ type job struct {
 	transition string
 	ctx        context.Context
 	orders     chan order
+	// attempt is what the runner knows it as.
+	attempt *running
 	// left is what is still to be done by a task that puts things in place.
 	left int
 	// waits is true while it waits for what blocks it, ended when it is over.
