@@ -96,7 +96,7 @@ var (
 			Who:   rapid.IntRange(0, 3).Draw(t, "who"),
 			What:  rapid.IntRange(0, 63).Draw(t, "what"),
 		}
-	}), 15, 60)
+	}), 10, 60)
 	skewsOfServers = rapid.SliceOfN(rapid.SampledFrom(skews), 2, 4)
 )
 
