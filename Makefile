@@ -43,9 +43,22 @@ down: ## End the local cluster; its data stays.
 test: test-unit test-integration ## Run all tests.
 
 .PHONY: test-unit
-test-unit: tools ## Run the unit tests, those of the library with the race detector.
+test-unit: tools test-model ## Run the unit tests, those of the library with the race detector.
 	cd $(LIB) && $(CURDIR)/$(GOTESTSUM) -race ./...
 	$(GOTESTSUM) $$(go list ./... | grep -v /test/)
+
+# How many schedules the model of several servers runs, and from which seed. They
+# are split over the cores: each of them has a process and a seed of its own.
+MODEL_SCHEDULES ?= 100000
+MODEL_SEED ?= $(shell date +%s)
+
+.PHONY: test-model
+test-model: ## Run the model of several servers through 100,000 random schedules.
+	@mkdir -p $(OUT)
+	cd $(LIB) && go test -c -o $(CURDIR)/$(OUT)/model.test ./lifecycle/controller
+	cores=$$(nproc); for ((i = 0; i < cores; i++)); do echo $$(($(MODEL_SEED) + i * 1000000007)); done | \
+		MODEL_SCHEDULES=$$((($(MODEL_SCHEDULES) + cores - 1) / cores)) GOMAXPROCS=1 GOGC=400 \
+		xargs -P "$$cores" -I{} $(OUT)/model.test -test.run '^TestModel$$' -test.v -test.timeout 30m -rapid.seed={}
 
 # Upstream's own binaries, to test against.
 UPSTREAM := kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy

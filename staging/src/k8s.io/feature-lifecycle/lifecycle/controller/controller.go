@@ -122,35 +122,60 @@ type Controller struct {
 // New makes a controller. It returns an error that names what is wrong with the
 // declarations or the configuration.
 func New(config Config) (*Controller, error) {
-	if err := lifecycle.Validate(config.Features); err != nil {
-		return nil, fmt.Errorf("declared features: %w", err)
+	if err := config.complete(); err != nil {
+		return nil, err
 	}
-	if config.Namespace == "" || config.Component == "" || config.ServerID == "" {
-		return nil, errors.New("controller needs Namespace, Component and ServerID")
+	informers := externalversions.NewSharedInformerFactoryWithOptions(config.Client, 0, externalversions.WithNamespace(config.Namespace))
+	queue := workqueue.NewTypedRateLimitingQueueWithConfig(newRateLimiter(),
+		workqueue.TypedRateLimitingQueueConfig[string]{Name: "feature_lifecycle", Clock: config.Clock})
+	c, err := newController(config, informers, queue)
+	if err != nil {
+		return nil, err
 	}
-	if config.Dynamic == nil {
-		config.Dynamic = func(string) bool { return false }
+	registerMetrics(c.led, c.reports)
+	return c, nil
+}
+
+// complete checks the configuration and fills in what it leaves out.
+func (c *Config) complete() error {
+	if err := lifecycle.Validate(c.Features); err != nil {
+		return fmt.Errorf("declared features: %w", err)
 	}
-	if config.IsIdentity == nil {
-		config.IsIdentity = func(*coordinationv1.Lease) bool { return false }
+	if c.Namespace == "" || c.Component == "" || c.ServerID == "" {
+		return errors.New("controller needs Namespace, Component and ServerID")
 	}
-	if config.Settings == (transition.Settings{}) {
-		config.Settings = transition.DefaultSettings()
+	if c.Dynamic == nil {
+		c.Dynamic = func(string) bool { return false }
 	}
-	if config.Clock == nil {
-		config.Clock = clock.RealClock{}
+	if c.IsIdentity == nil {
+		c.IsIdentity = func(*coordinationv1.Lease) bool { return false }
 	}
+	if c.Settings == (transition.Settings{}) {
+		c.Settings = transition.DefaultSettings()
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	return nil
+}
+
+// newRateLimiter says when a feature is looked at again that could not be
+// brought forward.
+func newRateLimiter() workqueue.TypedRateLimiter[string] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, time.Minute)
+}
+
+// newController makes a controller of a complete configuration. Tests bring
+// informers and a queue of their own, which do nothing by themselves.
+func newController(config Config, informers externalversions.SharedInformerFactory, queue workqueue.TypedRateLimitingInterface[string]) (*Controller, error) {
 	c := &Controller{
-		config:   config,
-		features: map[string]lifecycle.Feature{},
-		informers: externalversions.NewSharedInformerFactoryWithOptions(config.Client, 0,
-			externalversions.WithNamespace(config.Namespace)),
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, time.Minute),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: "feature_lifecycle", Clock: config.Clock}),
-		reports:  newIndex(),
-		liveness: newLiveness(),
-		led:      newLedFeatures(),
+		config:    config,
+		features:  map[string]lifecycle.Feature{},
+		informers: informers,
+		queue:     queue,
+		reports:   newIndex(),
+		liveness:  newLiveness(),
+		led:       newLedFeatures(),
 
 		nodes:     newLastSeen(),
 		processes: newLastSeen(),
@@ -164,7 +189,6 @@ func New(config Config) (*Controller, error) {
 	if err := c.watch(); err != nil {
 		return nil, err
 	}
-	registerMetrics(c.led, c.reports)
 	return c, nil
 }
 
@@ -226,18 +250,21 @@ func (c *Controller) work(ctx context.Context) {
 		if quit {
 			return
 		}
-		func() {
-			defer c.queue.Done(name)
-			if err := c.sync(ctx, name); err != nil {
-				c.queue.AddRateLimited(name)
-				if ctx.Err() == nil && !isConflict(err) {
-					utilruntime.HandleErrorWithContext(ctx, err, "Feature not brought forward; trying again", "feature", name)
-				}
-				return
-			}
-			c.queue.Forget(name)
-		}()
+		if err := c.process(ctx, name); err != nil && ctx.Err() == nil && !isConflict(err) {
+			utilruntime.HandleErrorWithContext(ctx, err, "Feature not brought forward; trying again", "feature", name)
+		}
 	}
+}
+
+// process brings a feature from the queue forward, or puts it back.
+func (c *Controller) process(ctx context.Context, name string) error {
+	defer c.queue.Done(name)
+	if err := c.sync(ctx, name); err != nil {
+		c.queue.AddRateLimited(name)
+		return err
+	}
+	c.queue.Forget(name)
+	return nil
 }
 
 func (c *Controller) enqueueAfter(name string, after time.Duration) {

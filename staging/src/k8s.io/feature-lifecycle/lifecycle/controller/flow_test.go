@@ -267,6 +267,26 @@ func TestAProcessWhoseReportIsDeletedHolds(t *testing.T) {
 	})
 }
 
+// TestAProcessThatIsGoneWithoutItsReportHoldsUntilItsLeaseLapses: its report was
+// deleted, and it ended without a word.
+func TestAProcessThatIsGoneWithoutItsReportHoldsUntilItsLeaseLapses(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.report("server", "s1", gate("A", true))
+		w.report("comp", "u1", asked(gate("A", true)))
+		w.serve("s1")
+		w.until(time.Minute, "on", func() bool { return w.state("A") == v1alpha1.StateOn })
+		stop := w.lease("comp", "u1")
+		w.removeReport("comp.u1")
+		w.report("server", "s1", gate("A", false))
+		w.pass(20 * time.Second)
+		if state := w.state("A"); state != v1alpha1.StateTurningOff {
+			t.Fatalf("%s although it lives", state)
+		}
+		stop()
+		w.until(maxLeaseTimeout+30*time.Second, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+	})
+}
+
 // TestReportsAreRetiredBesideASilentServer: it runs no server flow.
 func TestReportsAreRetiredBesideASilentServer(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -376,87 +396,6 @@ func turnedOff(w *world, l *leftovers, before func(s1, s2 *serverProcess)) {
 		w.report("server", id, gate("A", false))
 	}
 	w.report("comp", "u1", asked(gate("A", false)))
-}
-
-// TestS3ACrashAtAnyWriteConverges crashes the server that leads the feature at
-// each of its writes in turn, once before and once after the write arrived. The
-// other takes over within a minute of noticing, and no task is skipped.
-func TestS3ACrashAtAnyWriteConverges(t *testing.T) {
-	for _, lost := range []bool{true, false} {
-		for at := 1; ; at++ {
-			crashed := false
-			l := newLeftovers()
-			inWorld(t, func(w *world) {
-				var leading *serverProcess
-				turnedOff(w, l, func(s1, s2 *serverProcess) {
-					leading = s1
-					if s2.controller.leads("A", s2.controller.liveServers(s2.controller.reports.of("A"), time.Now())) {
-						leading = s2
-					}
-					w.mu.Lock()
-					leading.crashAt, leading.lost = leading.wrote+at, lost
-					w.mu.Unlock()
-				})
-				name := fmt.Sprintf("crash at write %d, lost %t", at, lost)
-				took := w.until(maxLeaseTimeout+time.Minute, name, func() bool {
-					return w.state("A") == v1alpha1.StateOff && w.condition("A", v1alpha1.ConditionClean).Reason == v1alpha1.ReasonNothingLeft
-				})
-				w.pass(10 * time.Second)
-				w.mu.Lock()
-				crashed = leading.crashed
-				w.mu.Unlock()
-				// A task may run again, since nobody knows how it ended.
-				ran := slices.Compact(l.did())
-				if diff := cmp.Diff([]string{"ClearA", "ClearB"}, ran); diff != "" {
-					t.Errorf("%s: after %s unexpected tasks (-want +got):\n%s", name, took, diff)
-				}
-			}, l.declare("A"))
-			if !crashed {
-				if at < 5 {
-					t.Errorf("the transition took %d writes only", at-1)
-				}
-				break
-			}
-		}
-	}
-}
-
-// TestTwoServersThatBothLeadDoNoHarm: two processes with one identity, as after a
-// pause of the machine. Every write carries what was read.
-func TestTwoServersThatBothLeadDoNoHarm(t *testing.T) {
-	l := newLeftovers()
-	inWorld(t, func(w *world) {
-		w.report("server", "s1", gate("A", true))
-		w.serve("s1")
-		w.servers["twin"] = w.servers["s1"]
-		w.servers["twin"].label = "twin"
-		w.serve("s1")
-		w.until(time.Minute, "on", func() bool { return w.state("A") == v1alpha1.StateOn })
-		w.report("server", "s1", gate("A", false))
-		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
-		// Both may have run each, but the second began after the first was done.
-		ran := l.did()
-		if a, b := slices.Index(ran, "ClearA"), slices.Index(ran, "ClearB"); a < 0 || b < a {
-			t.Errorf("ran %v", ran)
-		}
-		w.mu.Lock()
-		var wrote [2]bool
-		for _, write := range w.writes {
-			wrote[0] = wrote[0] || strings.HasPrefix(write, "s1 ")
-			wrote[1] = wrote[1] || strings.HasPrefix(write, "twin ")
-		}
-		conflicts := w.conflicts
-		w.mu.Unlock()
-		if wrote != [2]bool{true, true} || conflicts == 0 {
-			t.Errorf("both wrote: %v; %d conflicts", wrote, conflicts)
-		}
-		w.pass(time.Minute)
-		w.written()
-		w.pass(time.Hour)
-		if n := len(w.writes); n != 0 {
-			t.Errorf("at rest they write:\n%s", strings.Join(w.writes, "\n"))
-		}
-	}, l.declare("A"))
 }
 
 // TestDisagreementStopsARunningTask: a server with the feature on may write again

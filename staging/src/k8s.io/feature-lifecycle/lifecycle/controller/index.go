@@ -17,6 +17,7 @@ limitations under the License.
 package controller
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -150,7 +151,7 @@ func (x *index) byComponent() map[string]int {
 	return counts
 }
 
-// matching returns the reports that match.
+// matching returns the reports that match, sorted by name.
 func (x *index) matching(match func(*v1alpha1.FeatureReport) bool) []*v1alpha1.FeatureReport {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -160,6 +161,7 @@ func (x *index) matching(match func(*v1alpha1.FeatureReport) bool) []*v1alpha1.F
 			reports = append(reports, report)
 		}
 	}
+	slices.SortFunc(reports, func(a, b *v1alpha1.FeatureReport) int { return cmp.Compare(a.Name, b.Name) })
 	return reports
 }
 

@@ -19,6 +19,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -48,6 +49,10 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 	}
 	if err != nil || feature.DeletionTimestamp != nil {
 		return err
+	}
+	if attempt := c.runner.attempt(name); attempt != nil && orphaned(feature, attempt) {
+		c.runner.stop(name)
+		view.Attempt = nil
 	}
 	decision := transition.Next(feature, view, c.config.Settings, now)
 	if decision.Delete {
@@ -142,6 +147,15 @@ func (c *Controller) commit(ctx context.Context, feature *v1alpha1.Feature, deci
 func firstTaskIs(feature *v1alpha1.Feature, attempt *transition.Attempt) bool {
 	return feature.Status.Transition != nil && feature.Status.Transition.ID == attempt.TransitionID &&
 		len(feature.Status.Tasks) > 0 && feature.Status.Tasks[0].Name == attempt.Task
+}
+
+// orphaned is true when somebody else has finished, or replaced, what an attempt
+// of this server works on. An older version of the feature does not make it
+// true: a list of tasks only gets shorter, and what an attempt began with had
+// its transition.
+func orphaned(feature *v1alpha1.Feature, attempt *transition.Attempt) bool {
+	return feature.Status.Transition == nil || feature.Status.Transition.ID != attempt.TransitionID ||
+		!slices.ContainsFunc(feature.Status.Tasks, func(t v1alpha1.FeatureTask) bool { return t.Name == attempt.Task })
 }
 
 // start begins an attempt at a task. The status that says so has been stored.

@@ -198,6 +198,10 @@ func (c *Controller) noticeProcesses() {
 			key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
 			if alive, _ := c.liveness.lease(key, now); c.processes.changed(key.String(), alive) {
 				c.enqueueLease(key)
+				if !alive && !c.reports.named(key) {
+					// Its report was deleted, and it was expected to write another.
+					c.enqueueTransitions()
+				}
 			}
 		}
 	}

@@ -1,0 +1,247 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"slices"
+	"time"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
+)
+
+// truth is what really happened to a feature, whatever servers know of it.
+type truth struct {
+	// goalSince is since when the stored state has or leads to its value.
+	goalSince time.Duration
+	// begun is when the transition under way began, waited when waiting for
+	// uses was over in it, 0 before that.
+	begun, waited time.Duration
+	// pausedSince is since when the feature is paused, never if it is not.
+	pausedSince time.Duration
+	// dirtied is true when a live process has left something behind since then.
+	dirtied bool
+}
+
+// seen is how long after it was stored every server has heard of something.
+func (c *cluster) seen() time.Duration { return c.lag + handlerLag + slack }
+
+// admit checks a write of a status that is about to be stored.
+func (c *cluster) admit(r *replica, before, after *v1alpha1.Feature) {
+	b, a, name := before.Status, after.Status, after.Name
+	final := a.State == v1alpha1.StateOn || a.State == v1alpha1.StateOff
+	switch {
+	case final && (len(a.Tasks) > 0 || a.Transition != nil):
+		c.violate("S1: %s is %s with tasks %v", name, a.State, taskNames(a))
+	case !final && a.State != "" && (len(a.Tasks) == 0 || a.Transition == nil):
+		c.violate("S3: %s is %s and its tasks are lost", name, a.State)
+	}
+	begins := a.Transition != nil && (b.Transition == nil || b.Transition.ID != a.Transition.ID)
+	if before.Spec.Paused && (begins || len(a.Tasks) < len(b.Tasks) || attempts(a) > attempts(b)) {
+		c.violate("%s goes on although it is paused", name)
+	}
+	switch {
+	case begins:
+		c.checkBegins(r, name, b, a)
+	case b.Transition != nil:
+		c.checkGoesOn(r, name, b, a)
+	case b.State != a.State && b.State != "":
+		c.violate("S1: %s changes from %s to %s without a transition", name, b.State, a.State)
+	}
+	if b.State == "" && a.State != "" {
+		c.truths[name].goalSince = c.now
+	}
+}
+
+func attempts(s v1alpha1.FeatureStatus) int32 {
+	if len(s.Tasks) == 0 || s.Tasks[0].Name == v1alpha1.TaskWaitForUses {
+		return 0
+	}
+	return s.Tasks[0].Attempts
+}
+
+// checkBegins holds S4 and the beginning of S3.
+func (c *cluster) checkBegins(r *replica, name string, b, a v1alpha1.FeatureStatus) {
+	c.counts["transitions begun"]++
+	c.checkAgreement(r, name)
+	c.checkTrueAgreement(name, c.now-c.seen())
+	was, _ := transition.Goal(b.State)
+	goal, _ := transition.Goal(a.State)
+	if was == goal {
+		c.violate("S3: the transition of %s to %s is forgotten", name, b.State)
+	}
+	want := []string{v1alpha1.TaskWaitForUses}
+	if name == "A" && goal {
+		want = append(want, install)
+	} else if name == "A" {
+		want = append(want, clearing...)
+	}
+	if !slices.Equal(want, taskNames(a)) {
+		c.violate("S3: %s begins with tasks %v", name, taskNames(a))
+	}
+	*c.truths[name] = truth{begun: c.now, goalSince: c.now, pausedSince: never}
+}
+
+// checkAgreement holds S4 in what the writer itself knows.
+func (c *cluster) checkAgreement(r *replica, name string) {
+	view := r.controller.gather(name, r.controller.config.Clock.Now())
+	for _, s := range view.Servers {
+		if !s.Reported || s.Gate.Enabled != view.Servers[0].Gate.Enabled || s.Version != view.Servers[0].Version {
+			c.violate("S4: %s goes on while %s knows that servers disagree: %+v", name, r.id, view.Servers)
+		}
+	}
+}
+
+// checkTrueAgreement holds S4 in what is so for long enough to be known: since the
+// time given.
+func (c *cluster) checkTrueAgreement(name string, old time.Duration) {
+	f := slices.Index(featureNames, name)
+	var first *replica
+	for _, r := range c.servers {
+		switch {
+		case !r.up || r.upSince > old:
+		case r.stored == nil && r.ending:
+		case r.stored == nil:
+			c.violate("S4: %s goes on while %s has not reported", name, r.id)
+		case r.stored[f].from > old:
+		case first == nil:
+			first = r
+		case r.stored[f].value != first.stored[f].value:
+			c.violate("S4: %s goes on while %s and %s disagree", name, first.id, r.id)
+		}
+	}
+}
+
+// checkGoesOn holds S1 to S3 within a transition.
+func (c *cluster) checkGoesOn(r *replica, name string, b, a v1alpha1.FeatureStatus) {
+	was, is := taskNames(b), taskNames(a)
+	if attempts(a) > attempts(b) && slices.Equal(was, is) {
+		c.checkAgreement(r, name)
+		c.counts["attempts"]++
+	}
+	if slices.Equal(was, is) {
+		return
+	}
+	if len(was) == 0 || !slices.Equal(was[1:], is) {
+		c.violate("S3: tasks of %s were %v and are %v", name, was, is)
+		return
+	}
+	goal, _ := transition.Goal(b.State)
+	truth := c.truths[name]
+	if was[0] == v1alpha1.TaskWaitForUses {
+		c.checkWaited(r, name, goal, b.Transition.StartTime.Time)
+		truth.waited = c.now
+	} else if !c.succeeded[success{r.id, r.life, b.Transition.ID, was[0]}] {
+		c.violate("S3: %s is taken from the tasks of %s and was not done", was[0], name)
+	}
+	if len(is) > 0 {
+		return
+	}
+	c.counts["transitions done"]++
+	if state := map[bool]v1alpha1.FeatureState{true: v1alpha1.StateOn, false: v1alpha1.StateOff}[goal]; a.State != state {
+		c.violate("S1: %s was %s and is %s", name, b.State, a.State)
+	}
+	if name == "A" && !goal && !truth.dirtied {
+		for _, task := range clearing {
+			if c.left[task] > 0 {
+				c.violate("S1: A is off and %s has left %d", task, c.left[task])
+			}
+		}
+	}
+}
+
+// checkWaited holds S2 when waiting for uses ends.
+func (c *cluster) checkWaited(r *replica, name string, goal bool, started time.Time) {
+	f := slices.Index(featureNames, name)
+	now := r.controller.config.Clock.Now()
+	begun := c.truths[name].begun
+	if c.now < begun+modelSettings.Settle-slack {
+		c.violate("S2: waiting for users of %s ends after %s", name, c.now-begun)
+	}
+	if c.now < r.upSince+modelSettings.Settle-slack {
+		c.violate("S2: waiting for users of %s ends %s after %s came up", name, c.now-r.upSince, r.id)
+	}
+	view := r.controller.gather(name, now)
+	if wait := uses.Waiting(view.Instances, goal, started, modelSettings.Settings, now); len(wait.Opposing) > 0 {
+		c.violate("S2: waiting for users of %s ends while %s knows of %v", name, r.id, wait.Opposing)
+	}
+	// A contradiction is noticed when its report was taken, and written when in
+	// addition what was last written to the feature was.
+	noticed := 2*c.seen() + reportBatch + 2*c.patience
+	for _, u := range c.processes() {
+		if u.stored != nil && u.up {
+			if s := u.stored[f]; s.asked && s.value != goal && s.from < c.now-c.seen() {
+				c.violate("S2: waiting for users of %s ends although %s has the other value since %s", name, u.reportName(), s.from)
+			}
+		}
+		for _, s := range u.history[f] {
+			from := max(s.from, begun)
+			if s.asked && s.value != goal && s.to-from > noticed && c.failedWrite < s.from-c.lag && c.now < s.to+modelSettings.Settle-c.seen() {
+				c.violate("S2: waiting for users of %s ends %s after %s changed its mind", name, c.now-s.to, u.reportName())
+			}
+		}
+	}
+}
+
+// checkBegun holds S2 when an attempt begins.
+func (c *cluster) checkBegun(j *job) {
+	f := c.etcd.feature(j.feature)
+	c.tracef("%s: %s of %s begins", j.server.id, j.task, j.feature)
+	switch {
+	case f.Status.Transition == nil || f.Status.Transition.ID != j.transition:
+		c.violate("S2: %s runs for a transition of %s that is not stored", j.task, j.feature)
+	case f.Status.Tasks[0].Name != j.task || c.truths[j.feature].waited == 0:
+		c.violate("S2, S3: %s of %s runs while tasks are %v", j.task, j.feature, taskNames(f.Status))
+	case f.Status.Tasks[0].Attempts == 0:
+		c.violate("%s of %s runs and nothing says so", j.task, j.feature)
+	}
+}
+
+// checkStopped holds that no attempt goes on of which a server knows, having looked
+// at a feature, that it must not.
+func (c *cluster) checkStopped(r *replica, name string) {
+	for _, j := range c.jobs {
+		if j.server != r || j.life != r.life || j.feature != name || j.ended || j.ctx.Err() != nil {
+			continue
+		}
+		view := r.controller.gather(name, r.controller.config.Clock.Now())
+		f, err := r.controller.lister.Get(name)
+		switch {
+		case j.attempt != r.attempts[name]:
+			c.violate("%s runs in %s, whose runner has forgotten it", j.task, r.id)
+		case !r.controller.leads(name, view.Servers):
+			c.violate("%s runs in %s, which knows that it does not lead %s", j.task, r.id, name)
+		case err == nil && f.Spec.Paused:
+			c.violate("%s runs in %s, which knows that %s is paused", j.task, r.id, name)
+		}
+	}
+}
+
+// checkClearing holds that nothing is removed that is in use.
+func (c *cluster) checkClearing(j *job) {
+	// A server hears of the state, looks, and what is on its way still arrives.
+	heard := c.seen() + c.patience + c.lag + slack
+	goal, _ := transition.Goal(c.state(j.feature))
+	if since := c.truths[j.feature].goalSince; goal && c.now > since+heard {
+		c.violate("%s runs in %s although %s is %s since %s", j.task, j.server.id, j.feature, c.state(j.feature), since)
+	}
+	if since := c.truths[j.feature].pausedSince; c.now > since+heard {
+		c.violate("%s runs in %s although %s is paused since %s", j.task, j.server.id, j.feature, since)
+	}
+	c.checkTrueAgreement(j.feature, c.now-heard-reportBatch)
+}
