@@ -184,11 +184,15 @@ func useThroughAPI(t testing.TB, client kubernetes.Interface, count int) {
 	api := client.AppsV1().StatefulSets(ns)
 	each(t, count+bystanders, "writing StatefulSets", func(ctx context.Context, i int) error {
 		set := statefulSet(i)
-		_, err := api.Create(ctx, set, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) && i >= bystanders {
+		var err error
+		if i >= bystanders {
 			_, err = api.Update(ctx, set, metav1.UpdateOptions{})
-		} else if apierrors.IsAlreadyExists(err) {
-			err = nil
+		}
+		if i < bystanders || apierrors.IsNotFound(err) {
+			_, err = api.Create(ctx, set, metav1.CreateOptions{})
+		}
+		if i < bystanders && apierrors.IsAlreadyExists(err) {
+			return nil
 		}
 		return err
 	})

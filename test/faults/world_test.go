@@ -289,6 +289,42 @@ func (r *round) judge(t *testing.T) {
 	}
 }
 
+// hold lets a fault last.
+func hold(t *testing.T, long time.Duration) {
+	t.Helper()
+	select {
+	case <-time.After(long):
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	}
+}
+
+// still checks that nothing moves for a while: neither the Feature's state and
+// tasks nor any object.
+func (w *world) still(t *testing.T, r *row, what string, long time.Duration) {
+	t.Helper()
+	mark, before := w.feature.mark(), sets(t, w.etcd)
+	was := w.feature.last()
+	hold(t, long)
+	for _, v := range w.feature.since(mark) {
+		if v.Status.State != was.Status.State || len(v.Status.Tasks) != len(was.Status.Tasks) {
+			t.Errorf("%s, and the Feature went from %s to %s with tasks %+v", what, was.Status.State, v.Status.State, v.Status.Tasks)
+			r.lost(1, 0)
+			break
+		}
+	}
+	moved := 0
+	for name, is := range sets(t, w.etcd) {
+		if is.revision != before[name].revision {
+			moved++
+		}
+	}
+	if moved > 0 {
+		t.Errorf("%s, and %d objects were written", what, moved)
+		r.lost(0, moved)
+	}
+}
+
 // said is a line of progress.
 func said(t *testing.T, format string, args ...any) {
 	t.Helper()

@@ -93,14 +93,6 @@ func Start(t testing.TB, config cluster.Config) *Cluster {
 	return c
 }
 
-// For is the same cluster for a subtest: what fails then fails the subtest, and
-// what waits ends with it.
-func (c *Cluster) For(t testing.TB) *Cluster {
-	sub := *c
-	sub.t = t
-	return &sub
-}
-
 // end shows logs when the test failed and ends all processes.
 func (c *Cluster) end() {
 	if c.t.Failed() {
