@@ -37,7 +37,7 @@ func unknown(t *testing.T, w *world, row *row) {
 	for name, stored := range map[string]string{kept: "1.33", old: "1.32"} {
 		feature := &v1alpha1.Feature{
 			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name, UID: uuid.NewUUID(), CreationTimestamp: metav1.Now(), Generation: 1},
-			Status:     v1alpha1.FeatureStatus{Stage: "ALPHA", State: v1alpha1.StateOff, Version: stored, Control: v1alpha1.ControlLocal},
+			Status:     v1alpha1.FeatureStatus{Stage: v1alpha1.StageAlpha, State: v1alpha1.StateOff, Version: stored, Control: v1alpha1.ControlLocal},
 		}
 		data, err := runtime.Encode(scheme.Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion), feature)
 		if err != nil {
