@@ -188,11 +188,6 @@ func in(state v1alpha1.FeatureState) func(version) bool {
 	return func(v version) bool { return v.Status.State == state }
 }
 
-// clearing is true while the field is to be cleared.
-func clearing(v version) bool {
-	return len(v.Status.Tasks) == 1 && v.Status.Tasks[0].Name != v1alpha1.TaskWaitForUses && v.Status.Tasks[0].Attempts > 0
-}
-
 // because is true when a condition has a reason.
 func because(kind, reason string) func(version) bool {
 	return func(v version) bool {
