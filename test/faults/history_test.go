@@ -49,6 +49,8 @@ type version struct {
 	*v1alpha1.Feature
 	// at is when it was seen.
 	at time.Time
+	// revision is etcd's.
+	revision int64
 }
 
 // featureKey is where etcd has a Feature of Kubernetes.
@@ -90,7 +92,7 @@ func (h *history) add(response clientv3.WatchResponse) {
 			h.err = errors.Join(h.err, err)
 			continue
 		}
-		h.versions = append(h.versions, version{feature, now})
+		h.versions = append(h.versions, version{feature, now, event.Kv.ModRevision})
 	}
 	close(h.news)
 	h.news = make(chan struct{})

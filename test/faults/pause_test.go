@@ -41,7 +41,7 @@ func frozen(t *testing.T, w *world, row *row) {
 		t.Fatal(err)
 	}
 	r.injected()
-	hold(t, pick(time.Minute, 5*time.Second))
+	hold(t, time.Minute)
 	taken := w.feature.last().Status.State == v1alpha1.StateOff
 	if !taken {
 		r.begun = time.Now()
@@ -89,7 +89,7 @@ func paused(t *testing.T, w *world, row *row) {
 		w.pause(t, true)
 		return r
 	}
-	for _, at := range pick([]func(*testing.T) *round{before, waiting, middle, middle}, []func(*testing.T) *round{before, middle}) {
+	for _, at := range pick([]func(*testing.T) *round{before, waiting, middle, middle}, []func(*testing.T) *round{middle}) {
 		r := at(t)
 		held := w.feature.wait(t, r.mark, "paused or Off", func(v version) bool {
 			return because(v1alpha1.ConditionProgressing, v1alpha1.ReasonPaused)(v) && v.Spec.Paused || v.Status.State == v1alpha1.StateOff

@@ -156,7 +156,7 @@ func (w *world) revive(t *testing.T, server string) {
 }
 
 // repair ends every fault, so that one test that failed leaves the others a
-// world to live in, and waits for rest in state Off.
+// world to live in.
 func (w *world) repair(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), framework.Patience)
@@ -175,6 +175,9 @@ func (w *world) repair(t *testing.T) {
 		if err := w.cluster.Start(ctx, dead...); err != nil {
 			t.Errorf("repairing after a test: %v", err)
 		}
+	}
+	if w.feature.last().Spec.Paused {
+		w.pause(t, false)
 	}
 }
 
@@ -283,10 +286,34 @@ func (r *round) judge(t *testing.T) {
 		t.Errorf("S3: the round had these transitions, want 1: %v", ids)
 		r.row.lost(1, 0)
 	}
-	if lost := compare(t, r.before, sets(t, r.w.etcd)); lost > 0 {
+	after := sets(t, r.w.etcd)
+	if early := r.early(after, versions); early > 0 {
+		t.Errorf("S2: %d objects were written before waiting for uses had ended", early)
+		r.row.lost(0, early)
+	}
+	if lost := compare(t, r.before, after); lost > 0 {
 		t.Errorf("S7: %d of %d objects lost or changed", lost, len(r.before))
 		r.row.lost(0, lost)
 	}
+}
+
+// early counts the objects that were written in the round before the Feature said
+// that waiting for uses had ended.
+func (r *round) early(after map[string]stored, versions []version) int {
+	ended := int64(0)
+	for _, v := range versions {
+		if len(v.Status.Tasks) == 1 && v.Status.State == v1alpha1.StateTurningOff {
+			ended = v.revision
+			break
+		}
+	}
+	early := 0
+	for _, is := range after {
+		if is.revision > r.revision && is.revision < ended {
+			early++
+		}
+	}
+	return early
 }
 
 // hold lets a fault last.
