@@ -69,9 +69,17 @@ upstream: ## Build upstream's unchanged binaries into _output/upstream.
 	go build -ldflags '$(subst $(VERSION),v1.36.3,$(LDFLAGS))' -o $(OUT)/upstream/ $(addprefix k8s.io/kubernetes/cmd/,$(UPSTREAM))
 
 .PHONY: test-integration
-test-integration: tools all upstream ## Run real processes with real etcd.
+test-integration: tools all upstream ## Run real processes with real etcd, the fault suite in its short form (FAULTS_SHORT=false: whole).
+	@echo "The fault suite test/faults runs in its $(if $(filter true,$(FAULTS_SHORT)),short form; \"make test-faults\" runs the whole,whole form)"
 	@if [[ $$(id -u) != 0 ]] || ! command -v nft >/dev/null; then echo "Left out: tests with real kubelets and kube-proxies need root and nft (Debian's nftables)"; fi
-	$(GOTESTSUM) -timeout 40m -p 1 ./test/...
+	FAULTS_SHORT=$(FAULTS_SHORT) $(GOTESTSUM) -timeout 40m -p 1 ./test/...
+
+# The form of the fault suite in test-integration: true for the short one.
+FAULTS_SHORT ?= true
+
+.PHONY: test-faults
+test-faults: all ## Do all faults to real clusters and print what they did; needs root, about 12 minutes.
+	FAULTS_SHORT=false go test -count=1 -timeout 40m -parallel 4 -v ./test/faults | tee $(OUT)/faults.txt
 
 .PHONY: bench-featuregate
 bench-featuregate: tools ## Compare the layer's Enabled with upstream's, side by side.

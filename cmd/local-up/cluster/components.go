@@ -17,6 +17,7 @@ limitations under the License.
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -50,6 +51,10 @@ func Nth(name string, number int) string {
 	}
 	return fmt.Sprintf("%s-%d", name, number)
 }
+
+// Hostname is the name of the host that the server with a number finds itself on
+// when there are several.
+func Hostname(number int) string { return fmt.Sprintf("server-%d", number) }
 
 // isServer is true for the names of kube-apiservers.
 func isServer(name string) bool {
@@ -163,12 +168,12 @@ func (c *Cluster) apiServer(number int) component {
 	name := Nth(APIServer, number)
 	hostname := ""
 	if c.state.servers() > 1 {
-		hostname = fmt.Sprintf("server-%d", number)
+		hostname = Hostname(number)
 	}
 	return component{name: name, binary: "kube-apiserver", gates: true, port: c.state.Ports[name], hostname: hostname, args: []string{
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + c.port(name),
-		"--etcd-servers=" + c.EtcdEndpoint(),
+		"--etcd-servers=" + cmp.Or(c.etcdOf[name], c.EtcdEndpoint()),
 		"--etcd-cafile=" + c.cert(pki.EtcdCA),
 		"--etcd-certfile=" + c.cert("apiserver-etcd-client"),
 		"--etcd-keyfile=" + c.key("apiserver-etcd-client"),

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"golang.org/x/sys/unix"
 	"strings"
 	"time"
 
@@ -107,4 +108,14 @@ func (c *Cluster) Kill(ctx context.Context, name string) error {
 		return fmt.Errorf("component %s does not run", name)
 	}
 	return p.Kill(ctx)
+}
+
+// Signal sends a component a signal, for example SIGSTOP: a process that is
+// paused as that of a machine that is moved.
+func (c *Cluster) Signal(name string, signal unix.Signal) error {
+	p, ok := c.state.find(name)
+	if !ok {
+		return fmt.Errorf("component %s does not run", name)
+	}
+	return p.Signal(signal)
 }

@@ -205,6 +205,19 @@ func (p Process) Kill(ctx context.Context) error {
 	return err
 }
 
+// Signal sends the process a signal and does not wait for what it does.
+func (p Process) Signal(signal unix.Signal) error {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	if err != nil {
+		return fmt.Errorf("signalling %s (%d): %w", p.Name, p.PID, err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if !p.Alive() {
+		return fmt.Errorf("%s (%d) has ended and takes no signal", p.Name, p.PID)
+	}
+	return unix.PidfdSendSignal(fd, signal, nil, 0)
+}
+
 func (p Process) end(ctx context.Context, signal unix.Signal, grace time.Duration) (killed bool, err error) {
 	// The descriptor stands for this very process, whatever becomes of its id.
 	fd, err := unix.PidfdOpen(p.PID, 0)
