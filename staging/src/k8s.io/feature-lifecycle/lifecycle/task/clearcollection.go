@@ -250,7 +250,7 @@ func (c clearCollection) remove(ctx context.Context, client dynamic.Namespaceabl
 // ignoreGone: another object of the same name is a conflict and looked at when
 // the collection is read again.
 func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if err == nil || (!denied(err) && (apierrors.IsNotFound(err) || apierrors.IsConflict(err))) {
 		return nil
 	}
 	return err

@@ -149,7 +149,7 @@ func (c clearField) clear(ctx context.Context, clients Clients, object *unstruct
 		switch {
 		case err == nil || apierrors.IsNotFound(err):
 			return nil
-		case !apierrors.IsConflict(err) && !apierrors.IsInvalid(err):
+		case denied(err) || (!apierrors.IsConflict(err) && !apierrors.IsInvalid(err)):
 			return err
 		}
 		current, getErr := client.Get(ctx, object.GetName(), metav1.GetOptions{})

@@ -123,10 +123,20 @@ func watchOne(ctx context.Context, client dynamic.ResourceInterface, name string
 // Anything else, such as a server that is busy or gone, passes by itself.
 func refuses(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err) ||
+		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err) || denied(err) ||
 		// A webhook that cannot be called is an internal error like many others;
 		// only the text tells (k8s.io/apiserver/pkg/admission/plugin/webhook).
 		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
+}
+
+// denied is true when a webhook or a policy denies a request. A webhook chooses
+// any code, those of conflicts and of a server in trouble among them, and a
+// policy may choose 401; only the text tells (k8s.io/apiserver's
+// pkg/admission/plugin/webhook/errors and plugin/policy/validating).
+func denied(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "admission webhook") && strings.Contains(text, "denied the request") ||
+		strings.Contains(text, "ValidatingAdmissionPolicy") && strings.Contains(text, "denied request")
 }
 
 // maxCause is how much of a server's answer about one object a message quotes:
