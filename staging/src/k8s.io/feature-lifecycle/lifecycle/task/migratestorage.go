@@ -154,7 +154,7 @@ func (m migrateStorage) name(attempt Attempt) string {
 
 // ended waits until a migration succeeded or failed, and says why it failed.
 func (m migrateStorage) ended(ctx context.Context, clients Clients, resource schema.GroupVersionResource, name string) (failure string, err error) {
-	err = watchOne(ctx, clients.Dynamic.Resource(resource), name, func(migration *unstructured.Unstructured) (bool, error) {
+	err = watchOne(ctx, clients, clients.Dynamic.Resource(resource), name, func(migration *unstructured.Unstructured) (bool, error) {
 		if migration == nil {
 			return false, fmt.Errorf("storage version migration %s was deleted by somebody else", name)
 		}

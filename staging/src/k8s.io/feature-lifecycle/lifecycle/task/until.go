@@ -78,14 +78,15 @@ func untilOneIsGone(ctx context.Context, clients Clients, resource schema.GroupV
 // untilGone is untilOneIsGone for one object.
 func untilGone(ctx context.Context, clients Clients, resource schema.GroupVersionResource, o object, matches func(*unstructured.Unstructured) bool) error {
 	client := clients.Dynamic.Resource(resource).Namespace(o.namespace)
-	return watchOne(ctx, client, o.name, func(found *unstructured.Unstructured) (bool, error) {
+	return watchOne(ctx, clients, client, o.name, func(found *unstructured.Unstructured) (bool, error) {
 		return found == nil || string(found.GetUID()) != o.uid || !matches(found), nil
 	})
 }
 
 // watchOne watches one object by its name until done says so, or returns an
-// error. It is called with nil when the object is not there.
-func watchOne(ctx context.Context, client dynamic.ResourceInterface, name string, done func(*unstructured.Unstructured) (bool, error)) error {
+// error. It is called with nil when the object is not there. The clients are
+// those that client is one of.
+func watchOne(ctx context.Context, clients Clients, client dynamic.ResourceInterface, name string, done func(*unstructured.Unstructured) (bool, error)) error {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -104,7 +105,9 @@ func watchOne(ctx context.Context, client dynamic.ResourceInterface, name string
 		}
 		return done(nil)
 	}
-	_, err := watchtools.UntilWithSync(ctx, lw, &unstructured.Unstructured{}, absent, func(event watch.Event) (bool, error) {
+	// A fake client cannot begin a watch with what there is, and says so.
+	source := cache.ToListWatcherWithWatchListSemantics(lw, clients.Dynamic)
+	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, absent, func(event watch.Event) (bool, error) {
 		found, ok := event.Object.(*unstructured.Unstructured)
 		switch {
 		case !ok || found.GetName() != name:
