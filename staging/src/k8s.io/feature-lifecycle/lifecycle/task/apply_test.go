@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +29,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
@@ -139,10 +139,11 @@ func TestApplyFindsWhatHasNoDefinitionYet(t *testing.T) {
 
 func TestApplyIsBlockedByWhoOwnsAField(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		taken := true
+		var taken atomic.Bool
+		taken.Store(true)
 		w := applying()
 		w.before = func(_ context.Context, r request) error {
-			if strings.HasSuffix(r.verb, "patch") && r.name == "b" && taken {
+			if strings.HasSuffix(r.verb, "patch") && r.name == "b" && taken.Load() {
 				return apierrors.NewConflict(widgets.GroupResource(), "b", errors.New(`conflict with "somebody": .spec.other`))
 			}
 			return nil
@@ -163,7 +164,7 @@ func TestApplyIsBlockedByWhoOwnsAField(t *testing.T) {
 			t.Errorf("%d requests in an hour", n)
 		}
 		synctest.Wait()
-		taken = false
+		taken.Store(false)
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -189,7 +190,7 @@ func TestApplyWaitsUntilADefinitionIsEstablished(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := applying()
 				kinds := mapperOf(widgetKind)
-				kinds.Add(crds.GroupVersion().WithKind("CustomResourceDefinition"), meta.RESTScopeRoot)
+				kinds.add(crds.GroupVersion().WithKind("CustomResourceDefinition"))
 				task := Apply("x", []byte(definitionAndWidget))
 				done := make(chan error, 1)
 				go func() { done <- task.Run(t.Context(), Clients{Dynamic: w, Mapper: kinds}, ignored) }()

@@ -134,9 +134,10 @@ func (c clearCollection) run(ctx context.Context, clients Clients, attempt Attem
 	}
 }
 
-// undefined returns an error when the resource has a definition: a server that
-// has just started does not serve custom resources for a moment, and what has
-// finalizers must not be deleted behind the API's back then.
+// undefined returns an error when the resource has a definition. Discovery
+// learns of one a moment after it was made, and its versions may be switched off
+// for a while; what has finalizers must not be deleted behind the API's back
+// then.
 func (c clearCollection) undefined(ctx context.Context, clients Clients) error {
 	_, err := clients.Dynamic.Resource(crds).Get(ctx, c.resource.String(), metav1.GetOptions{})
 	switch {

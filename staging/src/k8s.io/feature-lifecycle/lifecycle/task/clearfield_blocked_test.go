@@ -22,6 +22,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,6 +70,43 @@ func TestADenialHasAnyCode(t *testing.T) {
 	}
 }
 
+// TestWhatIsGoneMeanwhileIsDone: deleted, or deleted and made again, between
+// being read and being written.
+func TestWhatIsGoneMeanwhileIsDone(t *testing.T) {
+	other := widget("a", "y")
+	other.SetUID("other")
+	for name, tc := range map[string]struct {
+		act     func(s *server) error
+		refusal error
+		patches int
+	}{
+		"deleted": {func(s *server) error { return s.Tracker().Delete(widgets, "ns", "a") },
+			apierrors.NewNotFound(widgets.GroupResource(), "a"), 1},
+		"deleted once a conflict was met": {func(s *server) error { return s.Tracker().Delete(widgets, "ns", "a") },
+			apierrors.NewConflict(widgets.GroupResource(), "a", errors.New("changed")), 1},
+		// The next pass sees the other one.
+		"made again": {func(s *server) error { return s.Tracker().Update(widgets, other, "ns") },
+			apierrors.NewInvalid(widgetKind.GroupKind(), "a", nil), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, acted := &wire{server: serve(widget("a", "x"))}, false
+			w.before = func(_ context.Context, r request) error {
+				if r.verb != "patch" || acted {
+					return nil
+				}
+				acted = true
+				return errors.Join(tc.act(w.server), tc.refusal)
+			}
+			if err := ClearField(widgets, "spec.field").Run(t.Context(), w.clients(), ignored); err != nil {
+				t.Error(err)
+			}
+			if n := len(w.requests("patch")); n != tc.patches {
+				t.Errorf("%d patches, want %d", n, tc.patches)
+			}
+		})
+	}
+}
+
 func TestMessagesAreBounded(t *testing.T) {
 	w := &wire{server: serve(many(60)...), before: func(_ context.Context, r request) error {
 		if r.verb == "patch" {
@@ -99,10 +137,11 @@ func TestUntilSomethingRefusesNoMore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				denied := true
+				var denied atomic.Bool
+				denied.Store(true)
 				w := &wire{server: serve(widget("a", "x"), widget("b", "x"))}
 				w.before = func(_ context.Context, r request) error {
-					if r.verb == "patch" && denied {
+					if r.verb == "patch" && denied.Load() {
 						return deny(403)
 					}
 					return nil
@@ -122,7 +161,7 @@ func TestUntilSomethingRefusesNoMore(t *testing.T) {
 					t.Errorf("%d requests in an hour", n)
 				}
 				synctest.Wait()
-				end(t, w.server, func() { denied = false })
+				end(t, w.server, func() { denied.Store(false) })
 				begun := time.Now()
 				if err := <-done; err != nil {
 					t.Fatal(err)

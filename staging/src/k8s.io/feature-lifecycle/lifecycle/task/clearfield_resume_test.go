@@ -26,6 +26,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -123,6 +125,31 @@ func TestClearFieldGoesOnAfterACrashAndLooksAtAllAgain(t *testing.T) {
 	p.monotone(t, 20)
 	if last := p.last(); last.Done != 20 || last.Total != 20 || last.Checkpoint != "" {
 		t.Errorf("progress ended with %+v", last)
+	}
+}
+
+// TestACleanRestIsNotEnough: nothing is left behind the checkpoint, and before it
+// somebody wrote the field meanwhile.
+func TestACleanRestIsNotEnough(t *testing.T) {
+	w := &wire{server: serve(widget("w01", "again"), widget("w20", "")), size: 4}
+	last := Progress{Done: 19, Total: 20, Checkpoint: checkpoint(19, "after w19")}
+	var p progresses
+	if err := ClearField(widgets, "spec.field").Run(t.Context(), w.clients(), p.attempt(last)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"w01"}, w.patched()); diff != "" {
+		t.Errorf("unexpected writes (-want +got):\n%s", diff)
+	}
+	p.monotone(t, 20)
+	// One that cannot be read is as good as none.
+	for _, text := range []string{"after w19", "x after w19", " "} {
+		w := &wire{server: serve(many(5)...), size: 4}
+		if err := ClearField(widgets, "spec.field").Run(t.Context(), w.clients(), Attempt{Last: Progress{Checkpoint: text}, Report: func(Progress) {}}); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(w.patched()); n != 5 {
+			t.Errorf("checkpoint %q: %d objects were written, want 5", text, n)
+		}
 	}
 }
 

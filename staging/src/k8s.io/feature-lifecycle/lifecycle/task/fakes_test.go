@@ -202,16 +202,32 @@ func (w *wire) permitted(t *testing.T, of Task) {
 }
 
 // mapper knows kinds; those that are not served are unknown to it.
-type mapper struct{ *meta.DefaultRESTMapper }
+type mapper struct {
+	*meta.DefaultRESTMapper
+	mu *sync.Mutex
+}
 
 func (mapper) Reset() {}
+
+func (m mapper) ResourceFor(resource schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.DefaultRESTMapper.ResourceFor(resource)
+}
+
+// add makes a kind known while tasks run.
+func (m mapper) add(kind schema.GroupVersionKind) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Add(kind, meta.RESTScopeRoot)
+}
 
 func mapperOf(kinds ...schema.GroupVersionKind) mapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range kinds {
 		m.Add(kind, meta.RESTScopeNamespace)
 	}
-	return mapper{m}
+	return mapper{m, &sync.Mutex{}}
 }
 
 var widgetKind = widgets.GroupVersion().WithKind("Widget")

@@ -25,7 +25,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -200,7 +199,7 @@ func TestMigrateStorageWithoutTheAPI(t *testing.T) {
 		case <-time.After(time.Hour):
 		}
 		synctest.Wait()
-		known.Add(migrationKind, meta.RESTScopeRoot)
+		known.add(migrationKind)
 		select {
 		case err := <-done:
 			if err != nil {
