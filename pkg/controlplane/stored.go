@@ -190,11 +190,16 @@ func (p place) object(ctx context.Context, key string, data []byte) (task.Stored
 	if err != nil {
 		return object, fmt.Errorf("decrypting the stored object %s: %w", key, err)
 	}
-	if _, err := runtime.Decode(p.config.Codec, plain); err != nil {
+	decoded, err := runtime.Decode(p.config.Codec, plain)
+	if err != nil {
 		object.Unreadable = err
 		return object, nil
 	}
-	object.Outdated = p.outdated(plain)
+	if _, custom := decoded.(runtime.Unstructured); custom {
+		object.APIVersion = decoded.GetObjectKind().GroupVersionKind().GroupVersion().String()
+	} else {
+		object.Outdated = p.outdated(plain)
+	}
 	return object, nil
 }
 

@@ -180,7 +180,7 @@ func (a apply) run(ctx context.Context, clients Clients, attempt Attempt) error 
 			return fmt.Errorf("applying %s: %w", describe(wanted), err)
 		}
 		if applied.GroupVersionKind().GroupKind() == definitionKind {
-			if err := established(ctx, client, wanted.GetName()); err != nil {
+			if err := established(ctx, clients, client, wanted.GetName()); err != nil {
 				return fmt.Errorf("applying %s: %w", describe(wanted), err)
 			}
 		}
@@ -194,10 +194,10 @@ func (a apply) run(ctx context.Context, clients Clients, attempt Attempt) error 
 const establishing = time.Minute
 
 // established waits until a definition's objects can be made.
-func established(ctx context.Context, client dynamic.ResourceInterface, name string) error {
+func established(ctx context.Context, clients Clients, client dynamic.ResourceInterface, name string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, establishing, fmt.Errorf("not established within %s", establishing))
 	defer cancel()
-	err := watchOne(ctx, client, name, func(definition *unstructured.Unstructured) (bool, error) {
+	err := watchOne(ctx, clients, client, name, func(definition *unstructured.Unstructured) (bool, error) {
 		if definition == nil {
 			return false, errors.New("it was deleted by somebody else")
 		}

@@ -81,7 +81,7 @@ func (c clearField) find(ctx context.Context, clients Clients) ([]v1alpha1.Resou
 // server that crashed.
 func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) error {
 	tally := newTally(attempt)
-	from := attempt.Last.Checkpoint
+	from := tally.from
 	for range maxPasses {
 		before := tally.foundSoFar()
 		if err := c.pass(ctx, clients, from, tally); err != nil {
@@ -149,7 +149,7 @@ func (c clearField) clear(ctx context.Context, clients Clients, object *unstruct
 		switch {
 		case err == nil || apierrors.IsNotFound(err):
 			return nil
-		case !apierrors.IsConflict(err) && !apierrors.IsInvalid(err):
+		case denied(err) || (!apierrors.IsConflict(err) && !apierrors.IsInvalid(err)):
 			return err
 		}
 		current, getErr := client.Get(ctx, object.GetName(), metav1.GetOptions{})

@@ -60,15 +60,18 @@ type migrateStorage struct {
 // find counts the objects of other versions. Without access to storage only a
 // custom resource's definition tells that there may be some; then all count.
 func (m migrateStorage) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
-	if clients.Storage != nil {
-		return findStored(ctx, clients.Storage, m.resource, func(o StoredObject) bool { return o.Outdated })
-	}
 	definition, err := clients.Dynamic.Resource(crds).Get(ctx, m.resource.String(), metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && clients.Storage == nil:
 		return nil, nil
+	case apierrors.IsNotFound(err):
+		return findStored(ctx, clients.Storage, m.resource, func(o StoredObject) bool { return o.Outdated })
 	case err != nil:
 		return nil, fmt.Errorf("finding old versions of %s: %w", m.resource, err)
+	}
+	if clients.Storage != nil {
+		written := schema.GroupVersion{Group: m.resource.Group, Version: storageVersion(definition)}.String()
+		return findStored(ctx, clients.Storage, m.resource, func(o StoredObject) bool { return o.APIVersion != "" && o.APIVersion != written })
 	}
 	stored, _, _ := unstructured.NestedStringSlice(definition.Object, "status", "storedVersions")
 	if len(stored) < 2 {
@@ -79,6 +82,19 @@ func (m migrateStorage) find(ctx context.Context, clients Clients) ([]v1alpha1.R
 		return nil, err
 	}
 	return find(ctx, clients, resource, "", func(*unstructured.Unstructured) bool { return true })
+}
+
+// storageVersion is the version that a definition's objects are stored in.
+func storageVersion(definition *unstructured.Unstructured) string {
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		if version["storage"] == true {
+			name, _ := version["name"].(string)
+			return name
+		}
+	}
+	return ""
 }
 
 // run makes a migration for this transition, or takes up the one that an earlier
@@ -138,7 +154,7 @@ func (m migrateStorage) name(attempt Attempt) string {
 
 // ended waits until a migration succeeded or failed, and says why it failed.
 func (m migrateStorage) ended(ctx context.Context, clients Clients, resource schema.GroupVersionResource, name string) (failure string, err error) {
-	err = watchOne(ctx, clients.Dynamic.Resource(resource), name, func(migration *unstructured.Unstructured) (bool, error) {
+	err = watchOne(ctx, clients, clients.Dynamic.Resource(resource), name, func(migration *unstructured.Unstructured) (bool, error) {
 		if migration == nil {
 			return false, fmt.Errorf("storage version migration %s was deleted by somebody else", name)
 		}

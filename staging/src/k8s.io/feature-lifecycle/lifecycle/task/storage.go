@@ -46,8 +46,11 @@ type StoredObject struct {
 	// Unreadable is why the bytes do not decode, nil when they do.
 	Unreadable error
 	// Outdated is true when the bytes decode and are of another API version
-	// than the server writes now.
+	// than the server writes now. Of custom resources it is not known here:
+	// which version is written stands in their definition.
 	Outdated bool
+	// APIVersion is what the bytes of a custom resource are of, "" for others.
+	APIVersion string
 }
 
 // storedPageSize is how many stored objects one read returns.

@@ -21,6 +21,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -48,6 +49,8 @@ type tally struct {
 	failure error
 	// verifying is true from the second pass on.
 	verifying bool
+	// from is the continue token with which the first pass begins.
+	from string
 }
 
 // refusal is an object that cannot be changed, and why.
@@ -59,10 +62,25 @@ type refusal struct {
 
 func newTally(attempt Attempt) *tally {
 	t := &tally{report: attempt.Report}
-	if attempt.Last.Checkpoint != "" {
-		t.progress = attempt.Last
+	done, from, ok := strings.Cut(attempt.Last.Checkpoint, " ")
+	if !ok {
+		return t
+	}
+	if n, err := strconv.ParseInt(done, 10, 64); err == nil {
+		t.from = from
+		t.progress = Progress{Done: n, Total: attempt.Last.Total, Checkpoint: attempt.Last.Checkpoint}
 	}
 	return t
+}
+
+// checkpoint is where another attempt goes on: how many objects are before it
+// and the continue token of what follows. An attempt that something refused
+// counts on behind its checkpoint, so what it has done is not the number.
+func checkpoint(done int64, from string) string {
+	if from == "" {
+		return ""
+	}
+	return fmt.Sprintf("%d %s", done, from)
 }
 
 func (t *tally) add() {
@@ -105,7 +123,7 @@ func (t *tally) pageDone(page *unstructured.UnstructuredList) {
 			t.progress.Total += *rest
 		}
 		if t.refused == 0 && t.failure == nil {
-			t.progress.Checkpoint = page.GetContinue()
+			t.progress.Checkpoint = checkpoint(t.progress.Done, page.GetContinue())
 		}
 		t.progress.Message = fmt.Sprintf("%d objects changed", t.written)
 	}

@@ -78,14 +78,15 @@ func untilOneIsGone(ctx context.Context, clients Clients, resource schema.GroupV
 // untilGone is untilOneIsGone for one object.
 func untilGone(ctx context.Context, clients Clients, resource schema.GroupVersionResource, o object, matches func(*unstructured.Unstructured) bool) error {
 	client := clients.Dynamic.Resource(resource).Namespace(o.namespace)
-	return watchOne(ctx, client, o.name, func(found *unstructured.Unstructured) (bool, error) {
+	return watchOne(ctx, clients, client, o.name, func(found *unstructured.Unstructured) (bool, error) {
 		return found == nil || string(found.GetUID()) != o.uid || !matches(found), nil
 	})
 }
 
 // watchOne watches one object by its name until done says so, or returns an
-// error. It is called with nil when the object is not there.
-func watchOne(ctx context.Context, client dynamic.ResourceInterface, name string, done func(*unstructured.Unstructured) (bool, error)) error {
+// error. It is called with nil when the object is not there. The clients are
+// those that client is one of.
+func watchOne(ctx context.Context, clients Clients, client dynamic.ResourceInterface, name string, done func(*unstructured.Unstructured) (bool, error)) error {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -104,7 +105,9 @@ func watchOne(ctx context.Context, client dynamic.ResourceInterface, name string
 		}
 		return done(nil)
 	}
-	_, err := watchtools.UntilWithSync(ctx, lw, &unstructured.Unstructured{}, absent, func(event watch.Event) (bool, error) {
+	// A fake client cannot begin a watch with what there is, and says so.
+	source := cache.ToListWatcherWithWatchListSemantics(lw, clients.Dynamic)
+	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, absent, func(event watch.Event) (bool, error) {
 		found, ok := event.Object.(*unstructured.Unstructured)
 		switch {
 		case !ok || found.GetName() != name:
@@ -123,10 +126,20 @@ func watchOne(ctx context.Context, client dynamic.ResourceInterface, name string
 // Anything else, such as a server that is busy or gone, passes by itself.
 func refuses(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err) ||
+		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err) || denied(err) ||
 		// A webhook that cannot be called is an internal error like many others;
 		// only the text tells (k8s.io/apiserver/pkg/admission/plugin/webhook).
 		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
+}
+
+// denied is true when a webhook or a policy denies a request. A webhook chooses
+// any code, those of conflicts and of a server in trouble among them, and a
+// policy may choose 401; only the text tells (k8s.io/apiserver's
+// pkg/admission/plugin/webhook/errors and plugin/policy/validating).
+func denied(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "admission webhook") && strings.Contains(text, "denied the request") ||
+		strings.Contains(text, "ValidatingAdmissionPolicy") && strings.Contains(text, "denied request")
 }
 
 // maxCause is how much of a server's answer about one object a message quotes:

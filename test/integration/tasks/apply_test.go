@@ -1,0 +1,110 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package tasks
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/feature-lifecycle/lifecycle"
+)
+
+const definitionAndObject = `# A definition and one of what it defines.
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: applieds.tasks.example.com
+spec:
+  group: tasks.example.com
+  scope: Namespaced
+  names: {kind: Applied, listKind: AppliedList, plural: applieds, singular: applied}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              size: {type: integer}
+---
+apiVersion: tasks.example.com/v1
+kind: Applied
+metadata: {name: one, namespace: tasks}
+spec: {size: 3}
+`
+
+func (w *world) applyDefinition(t *testing.T) {
+	applying := lifecycle.Apply("definition", []byte(definitionAndObject))
+	clients := w.clients(t, declared(t, applying)...)
+	if n := count(t, clients, applying); n != 2 {
+		t.Errorf("found %d objects missing, want 2", n)
+	}
+	clearAll(t, clients, applying)
+	if found := find(t, clients, applying); len(found) != 0 {
+		t.Errorf("found %v after it was applied", found)
+	}
+	applieds := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "applieds"}
+	once := w.read(t, applieds, "one")
+	run(t, clients, applying)
+	if again := w.read(t, applieds, "one"); again.GetResourceVersion() != once.GetResourceVersion() {
+		t.Error("applying again wrote the object")
+	}
+	if _, err := w.dynamic.Resource(applieds).Namespace(ns).Patch(t.Context(), "one", types.MergePatchType, []byte(`{"spec":{"size":null}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if found := find(t, clients, applying); len(found) != 1 || found[0].Resource != "applieds" || found[0].Examples[0] != "tasks/one" {
+		t.Errorf("found %v, want the object that somebody changed", found)
+	}
+	run(t, clients, applying)
+	if n := count(t, clients, applying); n != 0 {
+		t.Errorf("found %d after it was applied again", n)
+	}
+}
+
+func (w *world) applyConflict(t *testing.T) {
+	applying := lifecycle.Apply("conflict", []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"taken","namespace":"tasks"},"data":{"key":"ours"}}`))
+	clients := w.clients(t, declared(t, applying)...)
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "taken"}, Data: map[string]string{"key": "theirs"}}
+	if _, err := w.Kube.CoreV1().ConfigMaps(ns).Create(t.Context(), object, metav1.CreateOptions{FieldManager: "somebody"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, clients, applying); n != 1 {
+		t.Errorf("found %d objects that differ, want 1", n)
+	}
+	blocked := runBlocked(t, clients, applying, "ConfigMap tasks/taken", "somebody", ".data.key")
+	taken, err := w.Kube.CoreV1().ConfigMaps(ns).Get(t.Context(), "taken", metav1.GetOptions{})
+	if err != nil || taken.Data["key"] != "theirs" {
+		t.Errorf("the value is %v (%v); whose value holds is for people to decide", taken.Data, err)
+	}
+	until(t, blocked, func() {
+		if err := w.Kube.CoreV1().ConfigMaps(ns).Delete(t.Context(), "taken", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	run(t, clients, applying)
+	if n := count(t, clients, applying); n != 0 {
+		t.Errorf("found %d after it was applied", n)
+	}
+}

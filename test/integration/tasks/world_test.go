@@ -1,0 +1,224 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package tasks
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsoptions "k8s.io/apiextensions-apiserver/pkg/cmd/server/options"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/kubernetes-features/cmd/local-up/pki"
+	"k8s.io/kubernetes-features/pkg/controlplane"
+	"k8s.io/kubernetes-features/test/integration/framework"
+	upstreamcontrolplane "k8s.io/kubernetes/pkg/controlplane"
+	"k8s.io/kubernetes/pkg/kubeapiserver"
+)
+
+// world is the cluster and what tasks reach it with.
+type world struct {
+	*framework.Cluster
+	dynamic dynamic.Interface
+	stored  *controlplane.Stored
+	etcd    *clientv3.Client
+	// identities counts those that tasks were run as.
+	identities atomic.Int64
+}
+
+func newWorld(t *testing.T, c *framework.Cluster) *world {
+	t.Helper()
+	w := &world{Cluster: c, dynamic: dynamic.NewForConfigOrDie(c.Config), stored: newStored(t, c), etcd: c.Etcd()}
+	t.Cleanup(func() { _ = w.stored.Close() })
+	return w
+}
+
+// newStored makes access to etcd from the same options as the server makes it
+// (k8s.io/kubernetes/pkg/controlplane/apiserver), with the server's certificate.
+func newStored(t *testing.T, c *framework.Cluster) *controlplane.Stored {
+	t.Helper()
+	etcd := genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", nil))
+	etcd.StorageConfig.Transport.ServerList = []string{c.EtcdEndpoint()}
+	etcd.StorageConfig.Transport.TrustedCAFile = pki.CertFile(c.PKI(), pki.EtcdCA)
+	etcd.StorageConfig.Transport.CertFile = pki.CertFile(c.PKI(), "apiserver-etcd-client")
+	etcd.StorageConfig.Transport.KeyFile = pki.KeyFile(c.PKI(), "apiserver-etcd-client")
+	config := kubeapiserver.NewStorageFactoryConfig()
+	config.APIResourceConfig = upstreamcontrolplane.DefaultAPIResourceConfigSource()
+	factory, err := config.Complete(etcd).New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return controlplane.NewStored(etcd.CreateRESTOptionsGetter(factory, nil), apiextensionsoptions.NewCRDRESTOptionsGetter(*etcd, nil, nil))
+}
+
+// clients are those of an identity that may do what the tasks' rules say and
+// nothing else, without access to storage.
+func (w *world) clients(t *testing.T, tasks ...task.Task) task.Clients {
+	t.Helper()
+	var rules []rbacv1.PolicyRule
+	for _, of := range tasks {
+		rules = append(rules, of.Rules...)
+	}
+	user := fmt.Sprintf("task-runner-%d", w.identities.Add(1))
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
+	if _, err := w.Kube.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	if _, err := w.Kube.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.waitForPermission(t, user, rules[len(rules)-1])
+	return clientsOf(w.Impersonate(user))
+}
+
+// withStorage are clients that have access to what is stored, too.
+func (w *world) withStorage(t *testing.T, tasks ...task.Task) task.Clients {
+	t.Helper()
+	clients := w.clients(t, tasks...)
+	clients.Storage = w.stored
+	return clients
+}
+
+func clientsOf(config *rest.Config) task.Clients {
+	return task.Clients{
+		Dynamic: dynamic.NewForConfigOrDie(config),
+		Mapper:  restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(config))),
+	}
+}
+
+// waitForPermission waits until the authorizer has seen a role and its binding.
+func (w *world) waitForPermission(t *testing.T, user string, rule rbacv1.PolicyRule) {
+	t.Helper()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0],
+	}}}
+	framework.WaitFor(t, "the permissions of "+user, func() bool {
+		answer, err := w.Kube.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed
+	})
+}
+
+// kind is a custom resource for one test.
+type kind struct {
+	schema.GroupVersionKind
+	resource schema.GroupVersionResource
+}
+
+const group = "tasks.example.com"
+
+func customKind(name string) kind {
+	v1 := schema.GroupVersion{Group: group, Version: "v1"}
+	return kind{v1.WithKind(name), v1.WithResource(strings.ToLower(name) + "s")}
+}
+
+// object is one of the kind.
+func (k kind) object(name string, spec map[string]any) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	object.SetGroupVersionKind(k.GroupVersionKind)
+	object.SetNamespace(ns)
+	object.SetName(name)
+	return object
+}
+
+// definition serves v1 and v2 of a kind, stores one of them, and wants fields in
+// spec.
+func (k kind) definition(stored string, required ...any) *unstructured.Unstructured {
+	spec := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	if len(required) > 0 {
+		spec["required"] = required
+	}
+	var versions []any
+	for _, version := range []string{"v1", "v2"} {
+		versions = append(versions, map[string]any{
+			"name": version, "served": true, "storage": version == stored,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{"spec": spec}}},
+		})
+	}
+	definition := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"group": group, "scope": "Namespaced", "versions": versions,
+		"names": map[string]any{"kind": k.Kind, "listKind": k.Kind + "List", "plural": k.resource.Resource, "singular": strings.ToLower(k.Kind)},
+	}}}
+	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	definition.SetName(k.resource.GroupResource().String())
+	return definition
+}
+
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// define makes a kind's definition, or replaces it.
+func (w *world) define(t *testing.T, definition *unstructured.Unstructured) {
+	t.Helper()
+	if _, err := w.dynamic.Resource(definitions).Apply(t.Context(), definition.GetName(), definition, metav1.ApplyOptions{FieldManager: "test"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serve makes a kind and waits until it is served.
+func (w *world) serve(t *testing.T, k kind) {
+	t.Helper()
+	w.define(t, k.definition("v1"))
+	admin := clientsOf(w.Config)
+	framework.WaitFor(t, k.Kind+" to be served", func() bool {
+		if _, err := w.dynamic.Resource(k.resource).List(t.Context(), metav1.ListOptions{}); err != nil {
+			return false
+		}
+		admin.Mapper.Reset()
+		_, err := admin.Mapper.ResourceFor(k.resource.GroupResource().WithVersion(""))
+		return !meta.IsNoMatchError(err)
+	})
+}
+
+// create makes an object as the administrator.
+func (w *world) create(t *testing.T, resource schema.GroupVersionResource, object *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	created, err := w.dynamic.Resource(resource).Namespace(object.GetNamespace()).Create(t.Context(), object, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("creating %s %s: %v", object.GetKind(), object.GetName(), err)
+	}
+	return created
+}
+
+// read reads an object as the administrator.
+func (w *world) read(t *testing.T, resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
+	t.Helper()
+	found, err := w.dynamic.Resource(resource).Namespace(ns).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatalf("reading %s %s: %v", resource.Resource, name, err)
+	}
+	return found
+}
