@@ -68,20 +68,13 @@ var types = map[string]reflect.Type{
 // TestPathsExist finds each field that tasks look at in the resource's Go type.
 func TestPathsExist(t *testing.T) {
 	for _, f := range Features() {
-		for _, name := range slices.Concat(f.OnEnable.Names(), f.OnDisable.Names()) {
-			parts := strings.SplitN(name, "/", 3)
-			if parts[0] != "ClearField" && parts[0] != "WaitForNone" {
-				continue
-			}
-			kind := types[parts[1]]
-			if kind == nil {
-				t.Errorf("%s: the test does not know the type of %s", f.Name, parts[1])
-				continue
-			}
-			for path := range strings.SplitSeq(parts[2], ",") {
-				field, _, _ := strings.Cut(path, "=")
-				if !hasPath(kind, strings.Split(field, ".")) {
-					t.Errorf("%s: %s has no field %s", f.Name, kind, field)
+		for _, task := range slices.Concat(f.OnEnable, f.OnDisable) {
+			for _, field := range task.Fields {
+				kind := types[field.Resource.String()]
+				if kind == nil {
+					t.Errorf("%s: the test does not know the type of %s", f.Name, field.Resource)
+				} else if !hasPath(kind, strings.Split(field.Path, ".")) {
+					t.Errorf("%s: %s has no field %s", f.Name, kind, field.Path)
 				}
 			}
 		}

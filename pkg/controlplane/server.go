@@ -18,6 +18,8 @@ package controlplane
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -156,9 +158,31 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 	}
 	return addLifecycleHooks(server, &lifecycleHooks{
 		flow:       flow,
-		stored:     NewStored(c.kubeAPIs.ControlPlane.Generic.RESTOptionsGetter, c.apiExtensions.ExtraConfig.CRDRESTOptionsGetter),
+		stored:     NewStored(c.kubeAPIs.ControlPlane.Generic.RESTOptionsGetter, c.apiExtensions.ExtraConfig.CRDRESTOptionsGetter, serves(server.GenericAPIServer)),
 		authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
 	}, c.settings)
+}
+
+// serves says whether a server has a resource installed, in any version. Unlike
+// discovery it is complete from the start.
+func serves(server *genericapiserver.GenericAPIServer) func(schema.GroupResource) bool {
+	return func(resource schema.GroupResource) bool {
+		root := "/apis/" + resource.Group + "/"
+		if resource.Group == "" {
+			root = "/api/"
+		}
+		for _, service := range server.Handler.GoRestfulContainer.RegisteredWebServices() {
+			if !strings.HasPrefix(service.RootPath(), root) {
+				continue
+			}
+			for _, route := range service.Routes() {
+				if slices.Contains(strings.Split(route.Path, "/"), resource.Resource) {
+					return true
+				}
+			}
+		}
+		return false
+	}
 }
 
 // priorities order the groups and versions in discovery, with the values of

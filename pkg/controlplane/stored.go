@@ -55,6 +55,8 @@ type Stored struct {
 	// builtIn and custom know where and how resources are stored: those that
 	// are compiled in, and those of CustomResourceDefinitions.
 	builtIn, custom generic.RESTOptionsGetter
+	// serves says whether this server has the resource in any version.
+	serves func(schema.GroupResource) bool
 
 	mu      sync.Mutex
 	clients map[string]*clientv3.Client
@@ -62,9 +64,10 @@ type Stored struct {
 
 var _ task.Storage = &Stored{}
 
-// NewStored makes access to what is stored where the options say.
-func NewStored(builtIn, custom generic.RESTOptionsGetter) *Stored {
-	return &Stored{builtIn: builtIn, custom: custom, clients: map[string]*clientv3.Client{}}
+// NewStored makes access to what is stored where the options say. Serves says
+// whether the server has a built-in resource, in any version.
+func NewStored(builtIn, custom generic.RESTOptionsGetter, serves func(schema.GroupResource) bool) *Stored {
+	return &Stored{builtIn: builtIn, custom: custom, serves: serves, clients: map[string]*clientv3.Client{}}
 }
 
 // Close ends all connections.
@@ -226,7 +229,9 @@ func (p place) outdated(data []byte) bool {
 	return ok && written.GroupVersion() != kind.GroupVersion()
 }
 
-// Delete removes one stored object if its bytes are those that were listed.
+// Delete removes one stored object if its bytes are those that were listed. It
+// refuses what the API can delete: a built-in object that this server serves and
+// can decode. Discovery, which tasks ask, may be behind for a moment.
 func (s *Stored) Delete(ctx context.Context, resource schema.GroupResource, object task.StoredObject) error {
 	at, err := s.place(resource)
 	if err != nil {
@@ -234,6 +239,9 @@ func (s *Stored) Delete(ctx context.Context, resource schema.GroupResource, obje
 	}
 	if !strings.HasPrefix(object.Key, at.prefix) {
 		return fmt.Errorf("%s is not a key of %s", object.Key, resource)
+	}
+	if object.Unreadable == nil && s.serves(resource) {
+		return fmt.Errorf("%s is not deleted where it is stored: the server serves %s", object.Key, resource)
 	}
 	done, err := at.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(object.Key), "=", object.Revision)).

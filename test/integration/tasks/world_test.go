@@ -78,7 +78,25 @@ func newStored(t *testing.T, c *framework.Cluster) *controlplane.Stored {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return controlplane.NewStored(etcd.CreateRESTOptionsGetter(factory, nil), apiextensionsoptions.NewCRDRESTOptionsGetter(*etcd, nil, nil))
+	return controlplane.NewStored(etcd.CreateRESTOptionsGetter(factory, nil), apiextensionsoptions.NewCRDRESTOptionsGetter(*etcd, nil, nil),
+		func(resource schema.GroupResource) bool { return served(c, resource) })
+}
+
+// served says whether the server has a resource, in any version.
+func served(c *framework.Cluster, resource schema.GroupResource) bool {
+	_, lists, err := c.Kube.Discovery().ServerGroupsAndResources()
+	if err != nil {
+		return true
+	}
+	for _, list := range lists {
+		version, _ := schema.ParseGroupVersion(list.GroupVersion)
+		for _, found := range list.APIResources {
+			if version.Group == resource.Group && found.Name == resource.Resource {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // clients are those of an identity that may do what the tasks' rules say and

@@ -50,6 +50,7 @@ func ClearCollection(resource schema.GroupResource, finalizers ...string) Task {
 	return Task{
 		Name:        "ClearCollection/" + resource.String(),
 		Description: fmt.Sprintf("delete every object of %s", resource),
+		Fields:      []Field{{Resource: resource}},
 		Find:        c.find,
 		Run:         c.run,
 		Rules:       []rbacv1.PolicyRule{rule(resource, "get", "list", "watch", "patch", "delete"), rule(crds.GroupResource(), "get")},

@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -49,16 +50,23 @@ const (
 // ClearField removes a field from every stored object of a resource and changes
 // nothing else in them (S7). Objects without the field are not written. It is
 // for fields that may be removed from live objects; what a controller does when
-// the field goes is for the author to know.
+// the field goes is for the author to know. A field of status is removed through
+// the subresource status, since the resource itself keeps it.
 func ClearField(resource schema.GroupVersionResource, field string) Task {
 	path, err := ParsePath(field)
 	c := clearField{resource: resource, path: path}
+	rules := []rbacv1.PolicyRule{rule(resource.GroupResource(), "get", "list", "patch")}
+	if err == nil && path.segments[0].key == "status" {
+		c.subresources = []string{"status"}
+		rules = append(rules, rule(schema.GroupResource{Group: resource.Group, Resource: resource.Resource + "/status"}, "patch"))
+	}
 	return Task{
 		Name:        "ClearField/" + resource.GroupResource().String() + "/" + field,
 		Description: fmt.Sprintf("remove %s from every stored object of %s", field, resource.GroupResource()),
 		Find:        c.find,
 		Run:         c.run,
-		Rules:       []rbacv1.PolicyRule{rule(resource.GroupResource(), "get", "list", "patch")},
+		Fields:      []Field{{resource.GroupResource(), field}},
+		Rules:       rules,
 		invalid:     err,
 	}
 }
@@ -66,6 +74,8 @@ func ClearField(resource schema.GroupVersionResource, field string) Task {
 type clearField struct {
 	resource schema.GroupVersionResource
 	path     Path
+	// subresources is what objects are written through, empty for themselves.
+	subresources []string
 }
 
 func (c clearField) has(object *unstructured.Unstructured) bool {
@@ -145,10 +155,12 @@ func (c clearField) clear(ctx context.Context, clients Clients, object *unstruct
 		_, err = client.Patch(ctx, object.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{
 			FieldManager:    fieldManager,
 			FieldValidation: metav1.FieldValidationIgnore,
-		})
+		}, c.subresources...)
 		switch {
-		case err == nil || apierrors.IsNotFound(err):
+		case err == nil:
 			return nil
+		case apierrors.IsNotFound(err):
+			// The object is gone, or its resource has no status to write.
 		case denied(err) || (!apierrors.IsConflict(err) && !apierrors.IsInvalid(err)):
 			return err
 		}
@@ -158,6 +170,8 @@ func (c clearField) clear(ctx context.Context, clients Clients, object *unstruct
 			return nil
 		case getErr != nil:
 			return getErr
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("%s has no subresource status: %w", c.resource.GroupResource(), err)
 		case current.GetUID() != object.GetUID():
 			// Another object took the name; the next pass looks at it.
 			return nil
@@ -189,7 +203,8 @@ func (c clearField) patch(object *unstructured.Unstructured) ([]byte, error) {
 		{Op: "replace", Path: "/metadata/uid", Value: object.GetUID()},
 		{Op: "replace", Path: "/metadata/resourceVersion", Value: object.GetResourceVersion()},
 	}
-	for _, pointer := range pointers {
+	// From the last one on: an element that goes moves those behind it.
+	for _, pointer := range slices.Backward(pointers) {
 		operations = append(operations, jsonPatchOperation{Op: "remove", Path: pointer})
 	}
 	return json.Marshal(operations)

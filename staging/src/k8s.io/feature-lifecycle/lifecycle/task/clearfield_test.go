@@ -334,6 +334,42 @@ func TestClearFieldReadsPageByPage(t *testing.T) {
 	}
 }
 
+// TestClearFieldOfStatus writes through the subresource and removes elements of
+// a list from the last on.
+func TestClearFieldOfStatus(t *testing.T) {
+	w := widget("a", "")
+	w.Object["status"] = map[string]any{"conditions": []any{
+		map[string]any{"type": "Unused", "n": int64(1)},
+		map[string]any{"type": "Ready"},
+		map[string]any{"type": "Unused", "n": int64(2)},
+	}}
+	s := serve(w)
+	clear := ClearField(widgets, "status.conditions[type=Unused]")
+	if err := clear.Run(t.Context(), s.clients(), ignored); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range s.Actions() {
+		if a.GetVerb() == "patch" && a.GetSubresource() != "status" {
+			t.Errorf("it writes subresource %q", a.GetSubresource())
+		}
+	}
+	object, err := s.Tracker().Get(widgets, "ns", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"conditions": []any{map[string]any{"type": "Ready"}}}
+	if diff := cmp.Diff(want, object.(*unstructured.Unstructured).Object["status"]); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	permitted := false
+	for _, rule := range clear.Rules {
+		permitted = permitted || slices.Contains(rule.Resources, "widgets/status")
+	}
+	if !permitted {
+		t.Errorf("its rules do not permit it: %+v", clear.Rules)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		task Task

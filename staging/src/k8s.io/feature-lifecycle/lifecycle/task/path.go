@@ -18,37 +18,112 @@ package task
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Path names a field in objects of one resource: keys separated by dots, a key
-// followed by [*] stands for every element of a list. For example
-// spec.template.spec.containers[*].restartPolicy.
+// Path names a field in objects of one resource: keys separated by dots. A key
+// may be followed by what it selects of its value:
+//
+//	[*]            every element of a list
+//	[name=value]   the elements of a list whose field name has the value
+//	{*}            every value of a map
+//	{key}          one entry of a map, whose key may contain dots and slashes
+//
+// For example spec.template.spec.containers[*].restartPolicy,
+// spec.devices[*].capacity{*}.requestPolicy, status.conditions[type=Unused] or
+// metadata.labels{topology.kubernetes.io/zone}.
 type Path struct {
 	text     string
 	segments []segment
 }
 
+// segment is one key and what it selects.
 type segment struct {
-	key  string
-	each bool
+	key   string
+	which selector
+	// name and value are those of [name=value]; name is the key of {key}.
+	name, value string
 }
+
+type selector int
+
+const (
+	itself selector = iota
+	eachElement
+	someElements
+	eachEntry
+	oneEntry
+)
 
 // ParsePath reads a path. The error names the path and what is wrong with it.
 func ParsePath(text string) (Path, error) {
 	path := Path{text: text}
-	for part := range strings.SplitSeq(text, ".") {
-		key, each := strings.CutSuffix(part, "[*]")
-		if key == "" || strings.ContainsAny(key, "[]*/~ ") {
-			return Path{}, fmt.Errorf("field path %q: %q is neither a key nor a key followed by [*]", text, part)
+	for _, part := range splitPath(text) {
+		s, err := parseSegment(part)
+		if err != nil {
+			return Path{}, fmt.Errorf("field path %q: %w", text, err)
 		}
-		path.segments = append(path.segments, segment{key, each})
+		path.segments = append(path.segments, s)
 	}
-	if last := path.segments[len(path.segments)-1]; last.each {
-		return Path{}, fmt.Errorf("field path %q: the last part must name a field, not list elements", text)
+	if last := path.segments[len(path.segments)-1]; last.which == eachElement || last.which == eachEntry {
+		return Path{}, fmt.Errorf("field path %q: the last part must name a field, not all that is in it", text)
 	}
 	return path, nil
+}
+
+// splitPath splits at the dots outside of brackets and braces.
+func splitPath(text string) []string {
+	var parts []string
+	begin, inside := 0, false
+	for i, r := range text {
+		switch {
+		case r == '[' || r == '{':
+			inside = true
+		case r == ']' || r == '}':
+			inside = false
+		case r == '.' && !inside:
+			parts = append(parts, text[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(parts, text[begin:])
+}
+
+func parseSegment(part string) (segment, error) {
+	problem := fmt.Errorf("%q is neither a key nor a key followed by [*], [name=value], {*} or {key}", part)
+	at := strings.IndexAny(part, "[{")
+	key, rest := part, ""
+	if at >= 0 {
+		key, rest = part[:at], part[at:]
+	}
+	if key == "" || strings.ContainsAny(key, "]}*/~= ") {
+		return segment{}, problem
+	}
+	s := segment{key: key}
+	if rest == "" {
+		return s, nil
+	}
+	inner := strings.TrimSuffix(strings.TrimSuffix(rest[1:], "]"), "}")
+	if rest != "["+inner+"]" && rest != "{"+inner+"}" || inner == "" || strings.ContainsAny(inner, "[]{}") {
+		return segment{}, problem
+	}
+	name, value, valued := strings.Cut(inner, "=")
+	switch {
+	case rest == "[*]":
+		s.which = eachElement
+	case rest == "{*}":
+		s.which = eachEntry
+	case rest[0] == '{':
+		s.which, s.name = oneEntry, inner
+	case valued && name != "" && value != "":
+		s.which, s.name, s.value = someElements, name, value
+	default:
+		return segment{}, problem
+	}
+	return s, nil
 }
 
 // String returns the path as it was written.
@@ -69,24 +144,49 @@ func walk(object map[string]any, segments []segment, prefix string, visit func(p
 	if !ok {
 		return
 	}
-	prefix += "/" + segments[0].key
-	rest := segments[1:]
-	if len(rest) == 0 {
+	segments[0].each(value, prefix+"/"+escape(segments[0].key), func(pointer string, selected any) {
+		if len(segments) == 1 {
+			visit(pointer, selected)
+			return
+		}
+		if child, ok := selected.(map[string]any); ok {
+			walk(child, segments[1:], pointer, visit)
+		}
+	})
+}
+
+// each calls visit for what the segment selects of its key's value.
+func (s segment) each(value any, prefix string, visit func(pointer string, selected any)) {
+	switch s.which {
+	case itself:
 		visit(prefix, value)
-		return
-	}
-	if !segments[0].each {
-		if child, ok := value.(map[string]any); ok {
-			walk(child, rest, prefix, visit)
+	case eachElement, someElements:
+		elements, _ := value.([]any)
+		for i, element := range elements {
+			if s.which == eachElement || s.selects(element) {
+				visit(prefix+"/"+strconv.Itoa(i), element)
+			}
 		}
-		return
-	}
-	elements, _ := value.([]any)
-	for i, element := range elements {
-		if child, ok := element.(map[string]any); ok {
-			walk(child, rest, prefix+"/"+strconv.Itoa(i), visit)
+	case eachEntry, oneEntry:
+		entries, _ := value.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(entries)) {
+			if s.which == eachEntry || key == s.name {
+				visit(prefix+"/"+escape(key), entries[key])
+			}
 		}
 	}
+}
+
+// selects is true for an element with the name and value of the segment.
+func (s segment) selects(element any) bool {
+	fields, _ := element.(map[string]any)
+	value, ok := fields[s.name]
+	return ok && fmt.Sprint(value) == s.value
+}
+
+// escape writes a key as a part of a JSON pointer.
+func escape(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
 // matcher matches objects that have a field, or a field with a value.
@@ -100,9 +200,13 @@ type matcher struct {
 
 // parseMatcher reads <field> or <field>=<value>.
 func parseMatcher(text string) (matcher, error) {
-	field, value, valued := strings.Cut(text, "=")
+	field, value, any := text, "", true
+	// Brackets may have a value, too.
+	if at := strings.LastIndexByte(text, '='); at > strings.LastIndexAny(text, "]}") {
+		field, value, any = text[:at], text[at+1:], false
+	}
 	path, err := ParsePath(field)
-	return matcher{path: path, value: value, any: !valued}, err
+	return matcher{path: path, value: value, any: any}, err
 }
 
 func (m matcher) matches(object map[string]any) bool {

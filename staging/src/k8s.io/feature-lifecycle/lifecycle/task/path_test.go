@@ -26,20 +26,33 @@ import (
 
 func TestParsePath(t *testing.T) {
 	for text, ok := range map[string]bool{
-		"spec":                   true,
-		"spec.a.b":               true,
-		"spec.containers[*].x":   true,
-		"a[*].b[*].c":            true,
-		"":                       false,
-		"spec.":                  false,
-		".spec":                  false,
-		"spec..a":                false,
-		"spec.containers[*]":     false,
-		"spec.containers[0].x":   false,
-		"spec.[*].x":             false,
-		"metadata.labels.a/b":    false,
-		"spec.containers[*]x.y":  false,
-		"spec.containers [*].xy": false,
+		"spec":                                   true,
+		"spec.a.b":                               true,
+		"spec.containers[*].x":                   true,
+		"a[*].b[*].c":                            true,
+		"":                                       false,
+		"spec.":                                  false,
+		".spec":                                  false,
+		"spec..a":                                false,
+		"spec.containers[*]":                     false,
+		"spec.containers[0].x":                   false,
+		"spec.[*].x":                             false,
+		"metadata.labels.a/b":                    false,
+		"spec.containers[*]x.y":                  false,
+		"spec.containers [*].xy":                 false,
+		"status.conditions[type=Unused]":         true,
+		"status.conditions[type=Unused].message": true,
+		"metadata.labels{topology.kubernetes.io/zone}": true,
+		"spec.devices[*].capacity{*}.requestPolicy":    true,
+		"spec.devices[*].capacity{*}":                  false,
+		"spec.a{}":                                     false,
+		"spec.a[]":                                     false,
+		"spec.a[=x]":                                   false,
+		"spec.a[x=]":                                   false,
+		"spec.a[*}":                                    false,
+		"spec.a{*":                                     false,
+		"spec.a[*][*].b":                               false,
+		"spec.a=b":                                     false,
 	} {
 		path, err := ParsePath(text)
 		if (err == nil) != ok {
@@ -55,6 +68,7 @@ func TestPointers(t *testing.T) {
 	object := map[string]any{
 		"spec": map[string]any{
 			"a":    map[string]any{"b": int64(1)},
+			"odd":  map[string]any{"x.io/y~z": "1", "k": map[string]any{"z": "2"}, "j": map[string]any{"z": "3"}},
 			"null": nil,
 			"list": []any{
 				map[string]any{"x": "1"},
@@ -75,6 +89,13 @@ func TestPointers(t *testing.T) {
 		"spec.list[*].deep[*].z": {"/spec/list/2/deep/0/z"},
 		"spec.a[*].b":            nil,
 		"status":                 nil,
+		"spec.odd{x.io/y~z}":     {"/spec/odd/x.io~1y~0z"},
+		"spec.odd{*}.z":          {"/spec/odd/j/z", "/spec/odd/k/z"},
+		"spec.odd{none}":         nil,
+		"spec.list{*}.x":         nil,
+		"spec.list[x=3]":         {"/spec/list/2"},
+		"spec.list[x=3].deep":    {"/spec/list/2/deep"},
+		"spec.list[x=4]":         nil,
 	} {
 		path, err := ParsePath(text)
 		if err != nil {
@@ -125,7 +146,7 @@ func occurrences(value any, segments []segment) int {
 	if !ok {
 		return 0
 	}
-	if !segments[0].each {
+	if segments[0].which == itself {
 		return occurrences(child, segments[1:])
 	}
 	n := 0

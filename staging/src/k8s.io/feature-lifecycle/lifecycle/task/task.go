@@ -32,6 +32,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
@@ -98,6 +99,8 @@ type Task struct {
 	// Deadline bounds one attempt; 0 means DefaultDeadline. A task that needs
 	// longer is attempted again and goes on.
 	Deadline time.Duration
+	// Fields are what the task looks at, for those who check declarations.
+	Fields []Field
 	// Rules are the permissions that Find and Run need.
 	Rules []rbacv1.PolicyRule
 	// invalid is why the declaration is wrong, nil when it is not.
@@ -128,6 +131,13 @@ func (t Task) Validate() error {
 	default:
 		return nil
 	}
+}
+
+// Field is a field of a resource, or the whole of it if Path is "".
+type Field struct {
+	Resource schema.GroupResource
+	// Path is written as for ClearField.
+	Path string
 }
 
 // BlockedError says that a task cannot go on until somebody else acts.

@@ -36,12 +36,14 @@ import (
 func WaitForNone(resource schema.GroupVersionResource, using string, fields ...string) Task {
 	w := waitForNone{resource: resource, using: using, text: strings.Join(fields, ",")}
 	var err error
+	var looks []Field
 	for _, field := range fields {
 		var m matcher
 		if m, err = parseMatcher(field); err != nil {
 			break
 		}
 		w.matchers = append(w.matchers, m)
+		looks = append(looks, Field{resource.GroupResource(), m.path.String()})
 	}
 	switch {
 	case err != nil:
@@ -51,8 +53,9 @@ func WaitForNone(resource schema.GroupVersionResource, using string, fields ...s
 		err = fmt.Errorf("WaitForNone for %s does not say what is used; people read it", resource.GroupResource())
 	}
 	return Task{
-		Name:        "WaitForNone/" + resource.GroupResource().String() + "/" + w.text,
+		Name:        "WaitForNone/" + resource.GroupResource().String() + "/" + strings.ReplaceAll(using, " ", "-"),
 		Description: fmt.Sprintf("wait until no object of %s uses %s", resource.GroupResource(), using),
+		Fields:      looks,
 		Find:        w.find,
 		Run:         w.run,
 		Rules:       []rbacv1.PolicyRule{rule(resource.GroupResource(), "list", "watch")},
