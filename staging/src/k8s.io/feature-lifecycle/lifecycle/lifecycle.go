@@ -100,6 +100,9 @@ const (
 	Dynamic = v1alpha1.ControlDynamic
 )
 
+// maxTasks is the API's limit of 100 without the one that the server flow writes.
+const maxTasks = 99
+
 // Validate returns everything that is wrong with a set of declarations: names
 // twice or missing, tasks that are not valid, task names twice in one list.
 func Validate(features []Feature) error {
@@ -122,6 +125,9 @@ func Validate(features []Feature) error {
 			problem("unknown control %q; use Local, Central or Dynamic", f.Control)
 		}
 		for _, tasks := range []Tasks{f.OnEnable, f.OnDisable} {
+			if len(tasks) > maxTasks {
+				problem("%d tasks are declared for one direction, %d are allowed", len(tasks), maxTasks)
+			}
 			names := map[string]bool{}
 			for _, t := range tasks {
 				if err := t.Validate(); err != nil {

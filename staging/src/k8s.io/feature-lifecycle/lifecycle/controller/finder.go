@@ -135,7 +135,7 @@ func findAll(ctx context.Context, clients task.Clients, tasks lifecycle.Tasks) *
 	for _, t := range tasks {
 		resources, err := t.Find(ctx, clients)
 		if err != nil {
-			found.Err = t.Name + ": " + err.Error()
+			found.Err = shorten(t.Name + ": " + err.Error())
 			return found
 		}
 		found.Resources = append(found.Resources, resources...)

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
+	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
@@ -266,5 +267,6 @@ func (c *Controller) declared(name string) transition.Declared {
 	return transition.Declared{
 		OnEnable:  feature.OnEnable.Names(),
 		OnDisable: feature.OnDisable.Names(),
+		Removes:   slices.ContainsFunc(feature.OnDisable, func(t task.Task) bool { return !t.Waits }),
 	}
 }

@@ -79,6 +79,10 @@ func (c *Controller) Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1a
 		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name,
 			fmt.Errorf("the feature declares nothing that could be removed"))
 	}
+	if !declared.Removes {
+		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name,
+			fmt.Errorf("nothing may remove from live objects what the feature leaves; delete or replace those that the condition Clean names"))
+	}
 	if err := transition.MayClean(feature, c.gather(feature.Name, c.config.Clock.Now())); err != nil {
 		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, err)
 	}

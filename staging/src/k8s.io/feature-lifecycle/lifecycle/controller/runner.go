@@ -71,17 +71,19 @@ func (r *runner) attempt(feature string) *transition.Attempt {
 	return nil
 }
 
-// start begins an attempt at a task where the one before it, in whatever
-// process, was known to have got. An attempt of this process is ended.
-func (r *runner) start(ctx context.Context, feature, transitionID string, t task.Task, last task.Progress) {
+// start begins an attempt at a task, ending the one of this process before it.
+// Previous is how the last one ended that this process did not make.
+func (r *runner) start(ctx context.Context, t task.Task, attempt task.Attempt, previous transition.Outcome) {
 	ctx, cancel := context.WithCancel(ctx)
+	feature, last := attempt.Feature, attempt.Last
 	current := &running{cancel: cancel, attempt: transition.Attempt{
-		TransitionID: transitionID, Task: t.Name, Done: last.Done, Total: last.Total, Checkpoint: last.Checkpoint,
+		TransitionID: attempt.TransitionID, Task: t.Name, Previous: previous, Done: last.Done, Total: last.Total, Checkpoint: last.Checkpoint,
 	}}
+	attempt.Report = func(p task.Progress) { r.progress(feature, current, p) }
 	r.mu.Lock()
 	if old := r.attempts[feature]; old != nil {
 		old.cancel()
-		if old.attempt.TransitionID == transitionID && old.attempt.Task == t.Name {
+		if old.attempt.TransitionID == attempt.TransitionID && old.attempt.Task == t.Name {
 			current.attempt.Previous = old.attempt.Outcome
 		}
 	}
@@ -91,7 +93,7 @@ func (r *runner) start(ctx context.Context, feature, transitionID string, t task
 	r.wait.Go(func() {
 		defer cancel()
 		begun := r.clock.Now()
-		err := r.run(ctx, feature, current, t, last)
+		err := r.run(ctx, t, attempt)
 		outcome := r.end(ctx, feature, current, err)
 		// One that was stopped has no outcome that anybody should learn from.
 		if ctx.Err() == nil {
@@ -105,16 +107,11 @@ func (r *runner) start(ctx context.Context, feature, transitionID string, t task
 }
 
 // run makes one attempt within its deadline.
-func (r *runner) run(ctx context.Context, feature string, current *running, t task.Task, last task.Progress) error {
+func (r *runner) run(ctx context.Context, t task.Task, attempt task.Attempt) error {
 	deadline := cmp.Or(t.Deadline, task.DefaultDeadline)
 	ctx, cancel := context.WithTimeoutCause(ctx, deadline, fmt.Errorf("not done within %s; another attempt goes on", deadline))
 	defer cancel()
-	err := t.Run(ctx, r.clients, task.Attempt{
-		Feature:      feature,
-		TransitionID: current.attempt.TransitionID,
-		Last:         last,
-		Report:       func(p task.Progress) { r.progress(feature, current, p) },
-	})
+	err := t.Run(ctx, r.clients, attempt)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -131,12 +128,19 @@ func (r *runner) retry(feature string, current *running) {
 
 func (r *runner) progress(feature string, current *running, p task.Progress) {
 	r.mu.Lock()
-	current.attempt.Done, current.attempt.Total = p.Done, p.Total
+	current.attempt.Done, current.attempt.Total = max(p.Done, 0), max(p.Total, 0)
 	current.attempt.Message, current.attempt.Checkpoint = shorten(p.Message), p.Checkpoint
+	if len(p.Checkpoint) > maxCheckpoint {
+		current.attempt.Checkpoint = ""
+	}
 	r.mu.Unlock()
 	// The queue folds what is added for the same time.
 	r.notify(feature, progressPeriod)
 }
+
+// maxCheckpoint is the API's limit. A task whose checkpoint is longer begins anew
+// after a crash.
+const maxCheckpoint = 4096
 
 // maxMessage bounds what one attempt says. Servers' answers can be long, and a
 // status that is too large to be stored would stop everything.
@@ -156,10 +160,12 @@ func (r *runner) end(ctx context.Context, feature string, current *running, err 
 	case err == nil:
 		current.attempt.Outcome = transition.Finished
 	case errors.As(err, &blocked):
-		current.attempt.Outcome, current.attempt.Message = transition.Blocked, shorten(blocked.Message)
+		// What the error is wrapped in, or joined with, is said, too.
+		current.attempt.Outcome, current.attempt.Message = transition.Blocked, shorten(err.Error())
 	default:
 		current.attempt.Outcome, current.attempt.Message = transition.Failed, shorten(err.Error())
 	}
+	current.attempt.Ended = r.clock.Now()
 	outcome := current.attempt.Outcome
 	r.mu.Unlock()
 	klog.FromContext(ctx).V(2).Info("Attempt at a task ended", "feature", feature, "task", current.attempt.Task, "outcome", outcome, "err", err)

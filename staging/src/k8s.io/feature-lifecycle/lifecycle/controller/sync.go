@@ -24,6 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -36,19 +37,21 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 	now := c.config.Clock.Now()
 	view := c.gather(name, now)
 	if !c.leads(name, view.Servers) {
-		c.runner.stop(name)
-		c.finder.forget(name)
-		c.led.forget(name)
+		c.drop(name)
 		return nil
 	}
 	c.led.take(name, now)
 	feature, err := c.lister.Get(name)
 	if apierrors.IsNotFound(err) {
-		c.led.forget(name)
+		c.drop(name)
 		return c.announce(ctx, name, view)
 	}
-	if err != nil || feature.DeletionTimestamp != nil {
+	if err != nil {
 		return err
+	}
+	if feature.DeletionTimestamp != nil {
+		c.drop(name)
+		return nil
 	}
 	if attempt := c.runner.attempt(name); attempt != nil && orphaned(feature, attempt) {
 		c.runner.stop(name)
@@ -78,6 +81,13 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 		c.queue.AddAfter(name, decision.RequeueAfter)
 	}
 	return nil
+}
+
+// drop ends what this server does for a feature, and forgets it.
+func (c *Controller) drop(name string) {
+	c.runner.stop(name)
+	c.finder.forget(name)
+	c.led.forget(name)
 }
 
 // announce creates the Feature of a gate that live processes know.
@@ -160,17 +170,48 @@ func orphaned(feature *v1alpha1.Feature, attempt *transition.Attempt) bool {
 
 // start begins an attempt at a task. The status that says so has been stored.
 func (c *Controller) start(ctx context.Context, feature *v1alpha1.Feature, name string) {
-	declared := c.features[feature.Name]
-	for _, tasks := range [][]task.Task{declared.OnEnable, declared.OnDisable} {
-		for _, t := range tasks {
-			if t.Name == name {
-				first := feature.Status.Tasks[0]
-				c.runner.start(ctx, feature.Name, feature.Status.Transition.ID, t,
-					task.Progress{Done: first.Done, Total: first.Total, Checkpoint: first.Checkpoint})
-				return
-			}
-		}
+	tasks := c.features[feature.Name].OnDisable
+	if goal, _ := transition.Goal(feature.Status.State); goal {
+		tasks = c.features[feature.Name].OnEnable
 	}
+	for _, t := range tasks {
+		if t.Name != name {
+			continue
+		}
+		first, id := feature.Status.Tasks[0], feature.Status.Transition.ID
+		c.runner.start(ctx, t, task.Attempt{
+			Feature:      feature.Name,
+			TransitionID: id,
+			Last:         task.Progress{Done: first.Done, Total: first.Total, Checkpoint: first.Checkpoint},
+			Check:        func(ctx context.Context) error { return c.stillWanted(ctx, feature.Name, id) },
+		}, blockedBefore(feature))
+		return
+	}
+}
+
+// blockedBefore is how the attempt before the first one of this process ended,
+// as far as is stored: a server that takes over says the same until it knows
+// better.
+func blockedBefore(feature *v1alpha1.Feature) transition.Outcome {
+	if c := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionProgressing); c != nil && c.Reason == v1alpha1.ReasonBlocked {
+		return transition.Blocked
+	}
+	return ""
+}
+
+// stillWanted asks the API whether a transition is under way. What this process
+// last heard may be old.
+func (c *Controller) stillWanted(ctx context.Context, name, transitionID string) error {
+	feature, err := c.config.Client.FeaturesV1alpha1().Features(c.config.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case err != nil:
+		return fmt.Errorf("asking whether the transition of %s is still wanted: %w", name, err)
+	case feature.Status.Transition == nil || feature.Status.Transition.ID != transitionID:
+		return fmt.Errorf("transition %s of %s has ended or was replaced", transitionID, name)
+	case feature.Spec.Paused:
+		return fmt.Errorf("%s is paused", name)
+	}
+	return nil
 }
 
 func isConflict(err error) bool { return apierrors.IsConflict(err) }

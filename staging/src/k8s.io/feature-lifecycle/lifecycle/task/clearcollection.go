@@ -23,11 +23,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -60,23 +59,6 @@ func ClearCollection(resource schema.GroupResource, finalizers ...string) Task {
 type clearCollection struct {
 	resource   schema.GroupResource
 	finalizers []string
-}
-
-// served finds the version that the API serves the resource in; served is false
-// when it has none.
-func served(clients Clients, resource schema.GroupResource) (found schema.GroupVersionResource, served bool, err error) {
-	if clients.Mapper == nil {
-		return found, false, fmt.Errorf("finding %s: no mapper is given to tasks", resource)
-	}
-	clients.Mapper.Reset()
-	found, err = clients.Mapper.ResourceFor(resource.WithVersion(""))
-	switch {
-	case meta.IsNoMatchError(err):
-		return found, false, nil
-	case err != nil:
-		return found, false, fmt.Errorf("finding the versions of %s: %w", resource, err)
-	}
-	return found, true, nil
 }
 
 // find counts what is stored, or what the API shows when that is all there is.
@@ -118,7 +100,7 @@ func (c clearCollection) run(ctx context.Context, clients Clients, attempt Attem
 		return readable
 	}
 	if !isServed {
-		if err := c.undefined(ctx, clients); err != nil {
+		if err := undefined(ctx, clients, c.resource); err != nil {
 			return err
 		}
 	}
@@ -135,26 +117,11 @@ func (c clearCollection) run(ctx context.Context, clients Clients, attempt Attem
 	}
 }
 
-// undefined returns an error when the resource has a definition. Discovery
-// learns of one a moment after it was made, and its versions may be switched off
-// for a while; what has finalizers must not be deleted behind the API's back
-// then.
-func (c clearCollection) undefined(ctx context.Context, clients Clients) error {
-	_, err := clients.Dynamic.Resource(crds).Get(ctx, c.resource.String(), metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("finding out why %s is not served: %w", c.resource, err)
-	default:
-		return fmt.Errorf("%s is defined and not served; the API has to decide about its objects", c.resource)
-	}
-}
-
 // clearServed deletes through the API, until a walk finds nothing.
 func (c clearCollection) clearServed(ctx context.Context, clients Clients, resource schema.GroupVersionResource, attempt Attempt) error {
+	begun := time.Now()
 	for range maxPasses {
-		pass := &collectionPass{clearCollection: c, client: clients.Dynamic.Resource(resource), report: attempt.Report}
+		pass := &collectionPass{clearCollection: c, client: clients.Dynamic.Resource(resource), attempt: attempt}
 		err := eachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error { return pass.page(ctx, page) })
 		switch {
 		case err != nil:
@@ -162,7 +129,7 @@ func (c clearCollection) clearServed(ctx context.Context, clients Clients, resou
 		case pass.failure != nil:
 			return pass.failure
 		case len(pass.left) > 0:
-			return c.blocked(clients, resource, pass.waiting, pass.left)
+			return c.blocked(clients, resource, pass, time.Since(begun))
 		case pass.progress.Total == 0:
 			return nil
 		}
@@ -174,18 +141,23 @@ func (c clearCollection) clearServed(ctx context.Context, clients Clients, resou
 type collectionPass struct {
 	clearCollection
 	client   dynamic.NamespaceableResourceInterface
-	report   func(Progress)
+	attempt  Attempt
 	progress Progress
 	// waiting are the objects that are being deleted and not gone, left these
-	// and those that cannot be deleted, each with the reason.
+	// and those that cannot be deleted, each with the reason. refused is the
+	// first of the latter.
 	waiting []object
 	left    []string
+	refused *unstructured.Unstructured
 	// failure is the server's trouble.
 	failure error
 }
 
 // page deletes the objects of one page.
 func (p *collectionPass) page(ctx context.Context, page *unstructured.UnstructuredList) error {
+	if err := p.attempt.check(ctx); err != nil {
+		return err
+	}
 	results := make([]error, len(page.Items))
 	inParallel(len(page.Items), func(i int) { results[i] = p.remove(ctx, p.client, &page.Items[i]) })
 	for i, err := range results {
@@ -199,12 +171,15 @@ func (p *collectionPass) page(ctx context.Context, page *unstructured.Unstructur
 			p.progress.Done++
 		case refuses(err):
 			p.left = append(p.left, name+": "+cut(err))
+			if p.refused == nil {
+				p.refused = item
+			}
 		case p.failure == nil:
 			p.failure = fmt.Errorf("deleting %s: %w", name, err)
 		}
 	}
 	p.progress.Total += int64(len(page.Items))
-	p.report(p.progress)
+	p.attempt.Report(p.progress)
 	return ctx.Err()
 }
 
@@ -215,23 +190,27 @@ func (p *collectionPass) lasts(item *unstructured.Unstructured) bool {
 	return len(foreign) > 0 || (item.GetDeletionTimestamp() != nil && len(foreign) == len(item.GetFinalizers()))
 }
 
-func (c clearCollection) blocked(clients Clients, resource schema.GroupVersionResource, waiting []object, refusals []string) error {
-	slices.Sort(refusals)
-	blocked := &BlockedError{Message: fmt.Sprintf("%d objects of %s are left: %s", len(refusals), c.resource, strings.Join(refusals[:min(len(refusals), maxExamples)], "; "))}
-	if len(waiting) > 0 {
-		waiting = waiting[:min(len(waiting), maxExamples)]
-		blocked.Until = func(ctx context.Context) error {
+// blocked names what is left after a pass. It took so long to look.
+func (c clearCollection) blocked(clients Clients, resource schema.GroupVersionResource, pass *collectionPass, took time.Duration) error {
+	slices.Sort(pass.left)
+	message := fmt.Sprintf("%d objects of %s are left: %s", len(pass.left), c.resource, strings.Join(pass.left[:min(len(pass.left), maxExamples)], "; "))
+	var ends []func(context.Context) error
+	if waiting := pass.waiting[:min(len(pass.waiting), maxExamples)]; len(waiting) > 0 {
+		ends = append(ends, func(ctx context.Context) error {
 			return untilOneIsGone(ctx, clients, resource, waiting, func(*unstructured.Unstructured) bool { return true })
-		}
-		return blocked
-	}
-	blocked.Until = func(ctx context.Context) error {
-		return probe(ctx, func(ctx context.Context) bool {
-			page, err := clients.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
-			return err == nil && (len(page.Items) == 0 || c.remove(ctx, clients.Dynamic.Resource(resource), &page.Items[0]) == nil)
 		})
 	}
-	return blocked
+	if refused := pass.refused; refused != nil {
+		ends = append(ends, func(ctx context.Context) error {
+			return probe(ctx, func(ctx context.Context) bool { return c.remove(ctx, pass.client, refused) == nil })
+		})
+	}
+	return &BlockedError{Message: message, Until: func(ctx context.Context) error {
+		if err := first(ctx, ends...); err != nil {
+			return err
+		}
+		return rest(ctx, took)
+	}}
 }
 
 // foreign are the finalizers that somebody else has to remove.
@@ -283,53 +262,4 @@ func ignoreGone(err error) error {
 		return nil
 	}
 	return err
-}
-
-// clearStored deletes what is stored and out of the API's reach: everything when
-// it serves no version of the resource, else what does not decode.
-func (c clearCollection) clearStored(ctx context.Context, storage Storage, served bool, attempt Attempt) (removed int64, err error) {
-	var left []StoredObject
-	err = eachStored(ctx, storage, c.resource, func(object StoredObject) error {
-		if !served || object.Unreadable != nil {
-			left = append(left, object)
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	var mu sync.Mutex
-	inParallel(len(left), func(i int) {
-		deleteErr := storage.Delete(ctx, c.resource, left[i])
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case deleteErr == nil:
-			removed++
-		case err == nil:
-			err = fmt.Errorf("deleting the stored %s: %w", objectName(left[i].Namespace, left[i].Name), deleteErr)
-		}
-	})
-	if len(left) > 0 {
-		attempt.Report(Progress{Done: removed, Total: int64(len(left)), Message: fmt.Sprintf("%d stored objects removed that the API does not reach", removed)})
-	}
-	return removed, err
-}
-
-// inParallel calls do for 0 to n-1 from as many workers as write at once.
-func inParallel(n int, do func(i int)) {
-	indexes := make(chan int)
-	var workers sync.WaitGroup
-	for range min(n, clearWorkers) {
-		workers.Go(func() {
-			for i := range indexes {
-				do(i)
-			}
-		})
-	}
-	for i := range n {
-		indexes <- i
-	}
-	close(indexes)
-	workers.Wait()
 }

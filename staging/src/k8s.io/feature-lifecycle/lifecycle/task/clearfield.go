@@ -53,8 +53,13 @@ const (
 // the field goes is for the author to know. A field of status is removed through
 // the subresource status, since the resource itself keeps it.
 func ClearField(resource schema.GroupVersionResource, field string) Task {
+	return newClearField(clearField{resource: resource}, field)
+}
+
+func newClearField(c clearField, field string) Task {
 	path, err := ParsePath(field)
-	c := clearField{resource: resource, path: path}
+	c.path = path
+	resource := c.resource
 	rules := []rbacv1.PolicyRule{rule(resource.GroupResource(), "get", "list", "patch")}
 	if err == nil && path.segments[0].key == "status" {
 		c.subresources = []string{"status"}
@@ -76,9 +81,14 @@ type clearField struct {
 	path     Path
 	// subresources is what objects are written through, empty for themselves.
 	subresources []string
+	// uncontrolled leaves objects alone that a controller made.
+	uncontrolled bool
 }
 
 func (c clearField) has(object *unstructured.Unstructured) bool {
+	if c.uncontrolled && metav1.GetControllerOf(object) != nil {
+		return false
+	}
 	return len(c.path.Pointers(object.Object)) > 0
 }
 
@@ -94,7 +104,7 @@ func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) e
 	from := tally.from
 	for range maxPasses {
 		before := tally.foundSoFar()
-		if err := c.pass(ctx, clients, from, tally); err != nil {
+		if err := c.pass(ctx, clients, from, attempt, tally); err != nil {
 			return err
 		}
 		if from == "" && tally.foundSoFar() == before {
@@ -111,8 +121,11 @@ func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) e
 
 // pass clears what one walk through the collection finds. Objects that refuse
 // are counted in the tally and do not keep others from being cleared.
-func (c clearField) pass(ctx context.Context, clients Clients, from string, tally *tally) error {
+func (c clearField) pass(ctx context.Context, clients Clients, from string, attempt Attempt, tally *tally) error {
 	return eachPage(ctx, clients, c.resource, from, func(page *unstructured.UnstructuredList) error {
+		if err := attempt.check(ctx); err != nil {
+			return err
+		}
 		objects := make(chan *unstructured.Unstructured)
 		var workers sync.WaitGroup
 		for range clearWorkers {

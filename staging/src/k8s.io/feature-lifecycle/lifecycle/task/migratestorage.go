@@ -26,7 +26,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
@@ -34,6 +36,9 @@ var (
 	migrations = schema.GroupResource{Group: "storagemigration.k8s.io", Resource: "storageversionmigrations"}
 	crds       = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
+
+// migrationLabel names the feature on a migration that was made for it.
+const migrationLabel = "features.k8s.io/feature"
 
 // MigrateStorage rewrites every object of a resource in the version that the
 // server stores now. It drives the in-tree StorageVersionMigration, whose
@@ -120,9 +125,12 @@ func (m migrateStorage) run(ctx context.Context, clients Clients, attempt Attemp
 	migration := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": resource.GroupVersion().String(),
 		"kind":       "StorageVersionMigration",
-		"metadata":   map[string]any{"name": name},
+		"metadata":   map[string]any{"name": name, "labels": map[string]any{migrationLabel: attempt.Feature}},
 		"spec":       map[string]any{"resource": map[string]any{"group": m.resource.Group, "resource": m.resource.Resource}},
 	}}
+	if err := m.dropOthers(ctx, client, attempt, name); err != nil {
+		return err
+	}
 	if _, err := client.Create(ctx, migration, metav1.CreateOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsAlreadyExists(err) {
 		if refuses(err) {
 			return &BlockedError{Message: "creating a storage version migration: " + cut(err)}
@@ -139,7 +147,28 @@ func (m migrateStorage) run(ctx context.Context, clients Clients, attempt Attemp
 		return fmt.Errorf("deleting storage version migration %s: %w", name, err)
 	}
 	if failure != "" {
-		return fmt.Errorf("storage version migration %s failed: %s", name, failure)
+		// It rewrites the whole collection, and what failed once for an object's
+		// sake fails again until somebody acts.
+		return &BlockedError{Message: fmt.Sprintf("storage version migration of %s failed: %s", m.resource, failure)}
+	}
+	return nil
+}
+
+// dropOthers deletes the migrations of transitions that were replaced.
+func (m migrateStorage) dropOthers(ctx context.Context, client dynamic.ResourceInterface, attempt Attempt, name string) error {
+	ours, err := client.List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{migrationLabel: attempt.Feature}).String()})
+	if err != nil {
+		return fmt.Errorf("listing storage version migrations: %w", err)
+	}
+	for i := range ours.Items {
+		other := &ours.Items[i]
+		resource, _, _ := unstructured.NestedStringMap(other.Object, "spec", "resource")
+		if other.GetName() == name || resource["group"] != m.resource.Group || resource["resource"] != m.resource.Resource {
+			continue
+		}
+		if err := client.Delete(ctx, other.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting storage version migration %s of an earlier transition: %w", other.GetName(), err)
+		}
 	}
 	return nil
 }

@@ -24,10 +24,13 @@ type podTemplate struct {
 	path     string
 	// immutable: the server refuses to change the template of an object.
 	immutable bool
+	// copies: a controller makes objects of the kind, with the template of
+	// another kind.
+	copies bool
 }
 
 // podTemplates are in the order in which a template is copied from one kind to
-// another, so that what was cleared is not copied again.
+// another.
 func podTemplates() []podTemplate {
 	apps := func(resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: resource}
@@ -41,7 +44,7 @@ func podTemplates() []podTemplate {
 	return []podTemplate{
 		{resource: core("podtemplates"), path: "template."},
 		{resource: apps("deployments"), path: "spec.template."},
-		{resource: apps("replicasets"), path: "spec.template."},
+		{resource: apps("replicasets"), path: "spec.template.", copies: true},
 		{resource: apps("statefulsets"), path: "spec.template."},
 		{resource: apps("daemonsets"), path: "spec.template."},
 		{resource: core("replicationcontrollers"), path: "spec.template."},
@@ -55,6 +58,12 @@ func podTemplates() []podTemplate {
 // templates cannot be changed: Jobs that have the field are waited for; using
 // says what they use, as in WaitForNone.
 //
+// The ReplicaSets of a Deployment are left alone: they are its history until its
+// revisionHistoryLimit ends them. One whose template became that of the
+// Deployment would be taken for its present one (FindNewReplicaSet in
+// k8s.io/kubernetes/pkg/controller/deployment/util), and the rollout would turn
+// back to pods that still have the field.
+//
 // A template that changes rolls its pods, except those of StatefulSets and
 // DaemonSets with the update strategy OnDelete, and of ReplicaSets. Where that
 // does harm, declare WaitForNoneInPods instead.
@@ -64,7 +73,7 @@ func ClearPodTemplates(using, field string) []Task {
 		if t.immutable {
 			tasks = append(tasks, WaitForNone(t.resource, using, t.path+field))
 		} else {
-			tasks = append(tasks, ClearField(t.resource, t.path+field))
+			tasks = append(tasks, newClearField(clearField{resource: t.resource, uncontrolled: t.copies}, t.path+field))
 		}
 	}
 	return tasks

@@ -65,9 +65,22 @@ type Attempt struct {
 	// Last is the progress that the attempt before this one was last known to
 	// have made, in whatever process; the zero value for the first.
 	Last Progress
+	// Check returns an error when the transition is not wanted any more, as far
+	// as the server knows at this moment. Tasks ask before they begin with a
+	// number of writes: a process that was frozen may have missed the news. Nil
+	// means that nobody can be asked.
+	Check func(ctx context.Context) error
 	// Report tells how far the run got. It may be called concurrently and
 	// often.
 	Report func(Progress)
+}
+
+// check is Check, if there is one.
+func (a Attempt) check(ctx context.Context) error {
+	if a.Check == nil {
+		return nil
+	}
+	return a.Check(ctx)
 }
 
 // Progress is how far a task got.
@@ -101,6 +114,8 @@ type Task struct {
 	Deadline time.Duration
 	// Fields are what the task looks at, for those who check declarations.
 	Fields []Field
+	// Waits is true for a task that waits for others and removes nothing.
+	Waits bool
 	// Rules are the permissions that Find and Run need.
 	Rules []rbacv1.PolicyRule
 	// invalid is why the declaration is wrong, nil when it is not.

@@ -57,21 +57,30 @@ type object struct {
 // soon as one of them is gone, is another one of the same name, or does not
 // match any more. Watching a whole collection for days would cost a copy of it.
 func untilOneIsGone(ctx context.Context, clients Clients, resource schema.GroupVersionResource, objects []object, matches func(*unstructured.Unstructured) bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	results := make(chan error, len(objects))
+	var waits []func(context.Context) error
 	for _, o := range objects {
-		go func() { results <- untilGone(ctx, clients, resource, o, matches) }()
+		waits = append(waits, func(ctx context.Context) error { return untilGone(ctx, clients, resource, o, matches) })
+	}
+	return first(ctx, waits...)
+}
+
+// first runs several waits at once and returns what the first returns that ends.
+// The others have ended, too, by then.
+func first(ctx context.Context, waits ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make(chan error, len(waits))
+	for _, wait := range waits {
+		go func() { results <- wait(ctx) }()
 	}
 	var err error
-	for i := range objects {
+	for i := range waits {
 		result := <-results
 		if i == 0 {
 			err = result
 		}
-		// The others have to end before this function does.
 		cancel()
 	}
-	cancel()
 	return err
 }
 

@@ -56,6 +56,7 @@ func WaitForNone(resource schema.GroupVersionResource, using string, fields ...s
 		Name:        "WaitForNone/" + resource.GroupResource().String() + "/" + strings.ReplaceAll(using, " ", "-"),
 		Description: fmt.Sprintf("wait until no object of %s uses %s", resource.GroupResource(), using),
 		Fields:      looks,
+		Waits:       true,
 		Find:        w.find,
 		Run:         w.run,
 		Rules:       []rbacv1.PolicyRule{rule(resource.GroupResource(), "list", "watch")},
@@ -135,14 +136,16 @@ const (
 	// pause before the next one is: while thousands of objects go, one after
 	// the other, reading takes a tenth of the time at most.
 	restShare = 10
-	// maxRest is the longest such pause.
+	// minRest and maxRest bound such a pause: each attempt writes a status, and
+	// everything has to go on within a minute (L2).
+	minRest = 5 * time.Second
 	maxRest = 30 * time.Second
 )
 
 // rest waits before a collection is read again whose reading took so long.
 func rest(ctx context.Context, took time.Duration) error {
 	select {
-	case <-time.After(min(restShare*took, maxRest)):
+	case <-time.After(min(max(restShare*took, minRest), maxRest)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -69,7 +69,15 @@ func readPages(ctx context.Context, clients Clients, resource schema.GroupVersio
 			options.Continue = token
 			continue
 		}
+		if err != nil && options.Continue != "" && options.Continue == from && tokenRefused(err) {
+			// A checkpoint of long ago, or of another database.
+			options.Continue = ""
+			continue
+		}
 		if err != nil {
+			if nothing, storedErr := nothingStored(ctx, clients, resource.GroupResource(), err); nothing || storedErr != nil {
+				return storedErr
+			}
 			return listError(clients, resource, err)
 		}
 		select {
@@ -96,6 +104,12 @@ func continueAnyway(err error) (token string, expired bool) {
 		return "", true
 	}
 	return status.Status().Continue, true
+}
+
+// tokenRefused is true when the server does not understand a continue token: it
+// says that the request is wrong, and not that it has trouble.
+func tokenRefused(err error) bool {
+	return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
 // listError says what a failed LIST means: permissions, or the API itself, have

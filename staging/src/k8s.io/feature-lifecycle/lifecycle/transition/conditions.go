@@ -103,11 +103,11 @@ func (s *step) describeClean() {
 	case len(found.Resources) == 0:
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonNothingLeft, "no stored object holds anything of the feature")
 	default:
-		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, leftoversMessage(found.Resources))
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, leftoversMessage(found.Resources, s.view.Declared.Removes))
 	}
 }
 
-func leftoversMessage(resources []v1alpha1.ResourceLeftovers) string {
+func leftoversMessage(resources []v1alpha1.ResourceLeftovers, removes bool) string {
 	var parts []string
 	for _, r := range resources {
 		name := r.Resource
@@ -122,6 +122,9 @@ func leftoversMessage(resources []v1alpha1.ResourceLeftovers) string {
 			part += " (" + list("", r.Examples) + ")"
 		}
 		parts = append(parts, part)
+	}
+	if !removes {
+		return list("", parts) + "; nothing may remove that from live objects: delete or replace them"
 	}
 	return list("", parts) + "; create the subresource clean to remove them"
 }

@@ -101,7 +101,8 @@ func (c combination) expected(tasks []string) nextStep {
 		return finished(tasks[1:])
 	case tasks[0] == v1alpha1.TaskWaitForUses:
 		return stays
-	case tasks[0] == "Unknown":
+	case tasks[0] == "Unknown" || c.State == v1alpha1.StateTurningOn:
+		// ClearA is a task of the other direction.
 		return held
 	case c.Attempt == "finished":
 		return finished(tasks[1:])

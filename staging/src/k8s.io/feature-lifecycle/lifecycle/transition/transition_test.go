@@ -33,7 +33,7 @@ import (
 var (
 	start    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	settings = DefaultSettings()
-	declared = Declared{OnEnable: []string{"Install"}, OnDisable: []string{"ClearA", "ClearB"}}
+	declared = Declared{OnEnable: []string{"Install"}, OnDisable: []string{"ClearA", "ClearB"}, Removes: true}
 )
 
 // server is a live server that has the gate with a value.
@@ -261,6 +261,15 @@ func TestTheSettlePeriodBeginsAnewAfterAHold(t *testing.T) {
 	d := Next(f, View{Servers: agreed, Declared: declared}, settings, start.Add(time.Hour))
 	if d.Status.Tasks[0].Name != v1alpha1.TaskWaitForUses || d.RequeueAfter != settings.Settle {
 		t.Errorf("tasks %v, again after %s; want to wait for the whole settle period", taskNames(d.Status), d.RequeueAfter)
+	}
+}
+
+// TestATaskOfTheOtherDirectionIsUnknown: both may have one of the same name.
+func TestATaskOfTheOtherDirectionIsUnknown(t *testing.T) {
+	both := Declared{OnEnable: []string{"Apply"}, OnDisable: []string{"ClearA"}}
+	d := Next(feature(v1alpha1.StateTurningOff, "Apply"), View{Servers: []Server{server("a", false)}, Declared: both}, settings, start)
+	if d.Start != "" || !d.Hold {
+		t.Errorf("it starts %q, hold %t", d.Start, d.Hold)
 	}
 }
 

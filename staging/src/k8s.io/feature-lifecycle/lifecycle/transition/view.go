@@ -17,6 +17,7 @@ limitations under the License.
 package transition
 
 import (
+	"slices"
 	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -77,6 +78,9 @@ type Declared struct {
 	// OnEnable and OnDisable name the tasks of a transition in their order,
 	// without TaskWaitForUses.
 	OnEnable, OnDisable []string
+	// Removes is true when a task of OnDisable removes something; others wait
+	// for people to do that.
+	Removes bool
 }
 
 // tasks returns what a transition to the goal has to do after waiting for uses.
@@ -87,17 +91,8 @@ func (d Declared) tasks(goal bool) []string {
 	return d.OnDisable
 }
 
-// knows is true when the declaration has the task, in whatever direction.
-func (d Declared) knows(task string) bool {
-	for _, names := range [][]string{d.OnEnable, d.OnDisable} {
-		for _, name := range names {
-			if name == task {
-				return true
-			}
-		}
-	}
-	return false
-}
+// knows is true when the declaration has the task for the direction.
+func (d Declared) knows(goal bool, task string) bool { return slices.Contains(d.tasks(goal), task) }
 
 // Leftovers are what the finders found.
 type Leftovers struct {
@@ -121,6 +116,8 @@ type Attempt struct {
 	Done, Total int64
 	// Checkpoint is where another attempt goes on, "" for the beginning.
 	Checkpoint string
+	// Ended is when the attempt ended, zero while it runs.
+	Ended time.Time
 	// Retry is true when what blocked the attempt may be gone, so that the next
 	// one need not wait for its time.
 	Retry bool
@@ -174,10 +171,7 @@ func DefaultSettings() Settings {
 // backoff is the pause after so many attempts, of which the last ended with the
 // outcome.
 func (s Settings) backoff(attempts int32, outcome Outcome) time.Duration {
-	most := s.MaxBackoff
-	if outcome == Blocked {
-		most = s.MaxBlockedBackoff
-	}
+	most := s.longest(outcome)
 	pause := s.MinBackoff
 	for range min(attempts, 30) - 1 {
 		if pause *= 2; pause >= most {
@@ -185,6 +179,14 @@ func (s Settings) backoff(attempts int32, outcome Outcome) time.Duration {
 		}
 	}
 	return pause
+}
+
+// longest is the longest pause after an attempt that ended so.
+func (s Settings) longest(outcome Outcome) time.Duration {
+	if outcome == Blocked {
+		return s.MaxBlockedBackoff
+	}
+	return s.MaxBackoff
 }
 
 // Decision is what a server does next about a feature.

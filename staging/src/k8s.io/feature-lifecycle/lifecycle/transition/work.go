@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
@@ -39,10 +40,11 @@ func (s *step) work() {
 		return
 	}
 	task := &s.Status.Tasks[0]
+	goal, _ := Goal(s.Status.State)
 	switch {
 	case task.Name == v1alpha1.TaskWaitForUses:
 		s.waitForUses(task)
-	case !s.view.Declared.knows(task.Name):
+	case !s.view.Declared.knows(goal, task.Name):
 		s.Hold = true
 		s.wait = &holdup{v1alpha1.ReasonUnknownTask, fmt.Sprintf("this server does not know the task %s and leaves it alone; a server that knows it goes on", task.Name)}
 	default:
@@ -160,11 +162,7 @@ func (s *step) attempt(task *v1alpha1.FeatureTask) {
 		}
 	}
 	if task.LastAttemptTime != nil && !task.LastAttemptTime.After(s.now) {
-		pause := s.settings.backoff(task.Attempts, outcome)
-		if current != nil && current.Retry {
-			pause = s.settings.MinBackoff
-		}
-		if due := task.LastAttemptTime.Add(pause); s.now.Before(due) {
+		if due := s.due(task, current); s.now.Before(due) {
 			s.lookAgainAt(due)
 			return
 		}
@@ -173,6 +171,25 @@ func (s *step) attempt(task *v1alpha1.FeatureTask) {
 	task.LastAttemptTime = &begun
 	task.Attempts++
 	s.Start = task.Name
+}
+
+// due is when the next attempt at a task begins. The pause counts from the end of
+// the one before it and is at least as long as that took, within the limits, so
+// that a task that takes long to fail does not run without a break.
+func (s *step) due(task *v1alpha1.FeatureTask, last *Attempt) time.Time {
+	begun := task.LastAttemptTime.Time
+	if last == nil {
+		return begun.Add(s.settings.backoff(task.Attempts, ""))
+	}
+	pause, most := s.settings.backoff(task.Attempts, last.Outcome), s.settings.longest(last.Outcome)
+	if last.Retry {
+		pause, most = s.settings.MinBackoff, s.settings.MaxBackoff
+	}
+	end := last.Ended
+	if end.Before(begun) {
+		end = begun
+	}
+	return end.Add(max(pause, min(end.Sub(begun), most)))
 }
 
 // quietPeriod is how long an attempt that follows one that did not finish says
@@ -198,6 +215,11 @@ func (s *step) quiet(a *Attempt) bool {
 // another gets somewhere.
 func (s *step) blocked() bool {
 	a := s.view.Attempt
+	if a == nil && len(s.Status.Tasks) > 0 && s.Status.Tasks[0].Attempts > 0 {
+		// A server that has just taken over says what the one before it did.
+		c := meta.FindStatusCondition(s.feature.Status.Conditions, v1alpha1.ConditionProgressing)
+		return c != nil && c.Reason == v1alpha1.ReasonBlocked
+	}
 	if a == nil || len(s.Status.Tasks) == 0 || a.Task != s.Status.Tasks[0].Name ||
 		s.Status.Transition == nil || a.TransitionID != s.Status.Transition.ID {
 		return false

@@ -146,6 +146,39 @@ func TestProgressDoesNotClaimAgreement(t *testing.T) {
 	}
 }
 
+// TestAPauseCountsFromTheEnd of an attempt, and is as long as that took at least:
+// else one that takes long to fail would run without a break.
+func TestAPauseCountsFromTheEnd(t *testing.T) {
+	const long = 11 * time.Minute
+	for name, tc := range map[string]struct {
+		outcome Outcome
+		retry   bool
+		took    time.Duration
+		want    time.Duration
+	}{
+		"blocked after long":               {Blocked, false, long, settings.MaxBlockedBackoff},
+		"blocked after some time":          {Blocked, false, 5 * time.Minute, settings.backoff(50, Blocked)},
+		"failed after long":                {Failed, false, long, settings.MaxBackoff},
+		"blocked at once, and it may go":   {Blocked, true, 0, settings.MinBackoff},
+		"blocked after long, likewise":     {Blocked, true, long, settings.MaxBackoff},
+		"blocked after seconds, likewise":  {Blocked, true, 10 * time.Second, 10 * time.Second},
+		"a clock that was set back counts": {Failed, false, -time.Hour, settings.MaxBackoff},
+	} {
+		f := settling(feature(v1alpha1.StateTurningOff, "ClearA"), start)
+		f.Status.Tasks[0].Attempts = 50
+		ended := start.Add(tc.took)
+		view := View{Servers: []Server{server("a", false)}, Declared: declared, Attempt: &Attempt{
+			TransitionID: "t1", Task: "ClearA", Outcome: tc.outcome, Ended: ended, Retry: tc.retry}}
+		from := start.Add(max(tc.took, 0))
+		if d := Next(f, view, settings, from.Add(tc.want-time.Millisecond)); d.Start != "" {
+			t.Errorf("%s: it starts before %s are over", name, tc.want)
+		}
+		if d := Next(f, view, settings, from.Add(tc.want)); d.Start != "ClearA" {
+			t.Errorf("%s: it does not start after %s", name, tc.want)
+		}
+	}
+}
+
 // TestResumingAttemptsAtOnce: whoever has removed what blocked a task need not
 // wait for the end of its pause.
 func TestResumingAttemptsAtOnce(t *testing.T) {

@@ -1,0 +1,128 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"context"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// fixedMapper is a mapper that does not change.
+type fixedMapper struct{ meta.RESTMapper }
+
+func (fixedMapper) Reset() {}
+
+// TestServedMeansTheVeryResource: a mapper also offers what only begins alike.
+func TestServedMeansTheVeryResource(t *testing.T) {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "Scaler"}, meta.RESTScopeNamespace)
+	clients := Clients{Mapper: fixedMapper{mapper}}
+	for resource, want := range map[schema.GroupResource]bool{
+		{Group: "autoscaling.k8s.io", Resource: "scalers"}: true,
+		{Group: "autoscaling", Resource: "scalers"}:        false,
+		{Resource: "scalers"}:                              false,
+		{Group: "other.example.com", Resource: "scalers"}:  false,
+	} {
+		found, is, err := served(clients, resource)
+		if err != nil || is != want {
+			t.Errorf("%s: served %t as %s, %v; want %t", resource, is, found, err, want)
+		}
+	}
+}
+
+// TestWhatIsServedNoMoreHoldsNothing, if nothing of it is stored.
+func TestWhatIsServedNoMoreHoldsNothing(t *testing.T) {
+	gone := func() *server {
+		s := serve()
+		s.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewNotFound(widgets.GroupResource(), "")
+		})
+		return s
+	}
+	mapper := fixedMapper{meta.NewDefaultRESTMapper(nil)}
+	for name, tc := range map[string]struct {
+		stored []StoredObject
+		over   bool
+	}{
+		"nothing is stored":  {nil, true},
+		"something is still": {[]StoredObject{{Name: "a", Key: "/registry/widgets/a"}}, false},
+	} {
+		for _, of := range []Task{ClearField(widgets, "spec.field"), WaitForNone(widgets, "a field", "spec.field")} {
+			clients := Clients{Dynamic: gone(), Mapper: mapper, Storage: fixedStorage(tc.stored)}
+			if err := of.Run(t.Context(), clients, ignored); (err == nil) != tc.over {
+				t.Errorf("%s: %s: %v, want it over: %t", name, of.Name, err, tc.over)
+			}
+			if _, err := of.Find(t.Context(), clients); (err == nil) != tc.over {
+				t.Errorf("%s: finding for %s: %v", name, of.Name, err)
+			}
+		}
+	}
+}
+
+// fixedStorage has objects that do not change.
+type fixedStorage []StoredObject
+
+func (s fixedStorage) List(context.Context, schema.GroupResource, int64, string) ([]StoredObject, string, error) {
+	return s, "", nil
+}
+
+func (s fixedStorage) Delete(context.Context, schema.GroupResource, StoredObject) error { return nil }
+
+// TestAReplacedTransitionWritesNothingMore: a process that was frozen asks first.
+func TestAReplacedTransitionWritesNothingMore(t *testing.T) {
+	replaced := Attempt{Report: func(Progress) {}, Check: func(context.Context) error {
+		return apierrors.NewConflict(widgets.GroupResource(), "A", nil)
+	}}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(widgets.GroupVersion().WithKind("Widget"), meta.RESTScopeNamespace)
+	for _, of := range []Task{ClearField(widgets, "spec.field"), ClearCollection(widgets.GroupResource())} {
+		s := serve(widget("a", "x"))
+		if err := of.Run(t.Context(), Clients{Dynamic: s, Mapper: fixedMapper{mapper}}, replaced); err == nil {
+			t.Errorf("%s ends well", of.Name)
+		}
+		for _, a := range s.Actions() {
+			if a.GetVerb() != "list" && a.GetVerb() != "get" {
+				t.Errorf("%s does %s", of.Name, a.GetVerb())
+			}
+		}
+	}
+}
+
+// TestHistoryIsLeftAlone: a ReplicaSet of a Deployment whose template was cleared
+// would be taken for the present one.
+func TestHistoryIsLeftAlone(t *testing.T) {
+	owned := widget("owned", "x")
+	owned.SetOwnerReferences(nil)
+	c := clearField{resource: widgets, uncontrolled: true}
+	c.path, _ = ParsePath("spec.field")
+	if !c.has(owned) {
+		t.Error("one without a controller is left out")
+	}
+	if err := unstructured.SetNestedSlice(owned.Object, []any{map[string]any{"apiVersion": "v1", "kind": "K", "name": "n", "uid": "u", "controller": true}}, "metadata", "ownerReferences"); err != nil {
+		t.Fatal(err)
+	}
+	if c.has(owned) {
+		t.Error("one with a controller is not")
+	}
+}
