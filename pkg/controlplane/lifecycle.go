@@ -19,6 +19,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +51,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
+	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
 	"k8s.io/kubernetes-features/pkg/reporting"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 )
@@ -151,40 +153,44 @@ func (h *lifecycleHooks) start(hook genericapiserver.PostStartHookContext) error
 	return nil
 }
 
-const (
-	// permissionPeriod is how often the server flow looks whether it is
-	// permitted. Asking the authorizer of this process is cheap.
-	permissionPeriod = 100 * time.Millisecond
-	// permissionPatience is how long that may take before it is said: the first
-	// server of a cluster writes the roles a moment after it starts to serve.
-	permissionPatience = 30 * time.Second
-)
-
-// waitForPermission waits until the server flow's identity may do what it does.
-// It returns false when the server ends first.
+// waitForPermission waits until the server flow's identity may do what it does:
+// the first server of a cluster writes the roles a moment after it starts to
+// serve. It returns false when the server ends first.
 func (h *lifecycleHooks) waitForPermission(ctx context.Context) bool {
+	const patience = 30 * time.Second
 	begun, told := time.Now(), false
-	flow := &user.DefaultInfo{Name: featurestorage.FlowUser, Groups: []string{user.AllAuthenticated}}
-	asked := []authorizer.AttributesRecord{
-		{User: flow, Verb: "update", Namespace: metav1.NamespaceSystem, APIGroup: v1alpha1.GroupName, APIVersion: "*", Resource: "features", Subresource: "status", ResourceRequest: true},
-		{User: flow, Verb: "list", Namespace: v1alpha1.LeaseNamespace, APIGroup: coordinationv1.GroupName, APIVersion: "*", Resource: "leases", ResourceRequest: true},
-	}
-	err := wait.PollUntilContextCancel(ctx, permissionPeriod, true, func(ctx context.Context) (bool, error) {
-		for _, attributes := range asked {
-			decision, reason, err := h.authorizer.Authorize(ctx, attributes)
-			if decision == authorizer.DecisionAllow {
-				continue
-			}
-			if !told && time.Since(begun) > permissionPatience {
-				told = true
-				klog.FromContext(ctx).Error(err, "The server flow of feature gates is not permitted to work and waits; without RBAC the authorizer has to permit it what the roles system:feature-lifecycle say",
-					"user", featurestorage.FlowUser, "verb", attributes.Verb, "resource", attributes.Resource, "namespace", attributes.Namespace, "reason", reason)
-			}
-			return false, nil
+	// Asking the authorizer of this process is cheap, unless it is a webhook.
+	pause := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 1.2, Steps: 25, Cap: 10 * time.Second}
+	err := pause.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
+		missing := h.missingPermission(ctx)
+		if missing != "" && !told && time.Since(begun) > patience {
+			told = true
+			klog.FromContext(ctx).Error(nil, "The server flow of feature gates waits for permissions; without RBAC the authorizer has to permit it what the roles system:feature-lifecycle say, and discovery",
+				"user", featurestorage.FlowUser, "missing", missing)
 		}
-		return true, nil
+		return missing == "", nil
 	})
 	return err == nil
+}
+
+// missingPermission names the first thing that the server flow may not do, ""
+// when there is none. What tasks do is told by the tasks.
+func (h *lifecycleHooks) missingPermission(ctx context.Context) string {
+	flow := &user.DefaultInfo{Name: featurestorage.FlowUser, Groups: []string{user.AllAuthenticated}}
+	for namespace, rules := range featuresrest.FlowRules() {
+		for _, rule := range rules {
+			resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+			for _, verb := range rule.Verbs {
+				decision, reason, err := h.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+					User: flow, Verb: verb, Namespace: namespace, APIGroup: rule.APIGroups[0], APIVersion: "*", Resource: resource, Subresource: subresource, ResourceRequest: true,
+				})
+				if decision != authorizer.DecisionAllow {
+					return fmt.Sprintf("%s %s in %s: %s %v", verb, rule.Resources[0], namespace, reason, err)
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // shutDown says in the report that this server ends. It still serves for a

@@ -19,34 +19,27 @@ package controlplane
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/apiserver/pkg/server/egressselector"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/value"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
-
-// dialTimeout bounds connecting to etcd, as upstream's client does.
-const dialTimeout = 20 * time.Second
 
 // Stored reads and deletes what is stored in etcd, beside the API, for tasks: a
 // collection whose API went away with its feature cannot be reached otherwise.
@@ -63,6 +56,9 @@ type Stored struct {
 }
 
 var _ task.Storage = &Stored{}
+
+// callTimeout bounds one call to etcd.
+const callTimeout = 30 * time.Second
 
 // NewStored makes access to what is stored where the options say. Serves says
 // whether the server has a built-in resource, in any version.
@@ -84,68 +80,72 @@ func (s *Stored) Close() error {
 
 // place is where one resource is stored.
 type place struct {
-	client *clientv3.Client
+	resource schema.GroupResource
+	client   *clientv3.Client
 	// prefix ends with a slash.
 	prefix string
 	config *storagebackend.ConfigForResource
+	// builtIn is false for custom resources.
+	builtIn bool
 }
 
 func (s *Stored) place(resource schema.GroupResource) (place, error) {
-	options := s.custom
-	if legacyscheme.Scheme.IsGroupRegistered(resource.Group) {
+	at := place{resource: resource, builtIn: legacyscheme.Scheme.IsGroupRegistered(resource.Group)}
+	options, example := s.custom, runtime.Object(nil)
+	if at.builtIn {
 		options = s.builtIn
+		var err error
+		if example, err = s.example(resource); err != nil {
+			return place{}, err
+		}
 	}
-	found, err := options.GetRESTOptions(resource, nil)
+	found, err := options.GetRESTOptions(resource, example)
 	if err != nil {
 		return place{}, fmt.Errorf("where %s is stored: %w", resource, err)
 	}
-	client, err := s.client(found.StorageConfig.Transport)
-	if err != nil {
+	if at.client, err = s.client(found.StorageConfig.Transport); err != nil {
 		return place{}, fmt.Errorf("connecting to where %s is stored: %w", resource, err)
 	}
-	prefix := path.Join("/", found.StorageConfig.Prefix, found.ResourcePrefix) + "/"
-	return place{client, prefix, found.StorageConfig}, nil
+	at.prefix = path.Join("/", found.StorageConfig.Prefix, found.ResourcePrefix) + "/"
+	at.config = found.StorageConfig
+	return at, nil
 }
 
-// client connects once to each set of etcd servers.
-func (s *Stored) client(config storagebackend.TransportConfig) (*clientv3.Client, error) {
-	key := strings.Join(config.ServerList, ",")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if client := s.clients[key]; client != nil {
-		return client, nil
-	}
-	var secure *tls.Config
-	if config.CertFile != "" || config.KeyFile != "" || config.TrustedCAFile != "" {
-		info := transport.TLSInfo{CertFile: config.CertFile, KeyFile: config.KeyFile, TrustedCAFile: config.TrustedCAFile}
-		var err error
-		if secure, err = info.ClientConfig(); err != nil {
-			return nil, err
+// example returns an object of a built-in resource. It is an error when there is
+// none, or when another group's objects lie under the same keys: prefixes of
+// built-in resources do not have the group in them, so that a wrong one would
+// lead to what is in use.
+func (s *Stored) example(resource schema.GroupResource) (runtime.Object, error) {
+	scheme := legacyscheme.Scheme
+	var example runtime.Object
+	for _, version := range scheme.PrioritizedVersionsAllGroups() {
+		for kind := range scheme.KnownTypes(version) {
+			plural, _ := meta.UnsafeGuessKindToResource(version.WithKind(kind))
+			if plural.Resource != resource.Resource {
+				continue
+			}
+			if version.Group == resource.Group && example == nil {
+				var err error
+				if example, err = scheme.New(version.WithKind(kind)); err != nil {
+					return nil, err
+				}
+			}
+			if version.Group != resource.Group && s.sameKeys(resource, plural.GroupResource()) {
+				return nil, fmt.Errorf("%s and %s are stored under the same keys; their objects are reached through the API alone", resource, plural.GroupResource())
+			}
 		}
 	}
-	dialing, err := egress(config)
-	if err != nil {
-		return nil, err
+	if example == nil {
+		return nil, fmt.Errorf("no kind of group %q is stored as %s", resource.Group, resource.Resource)
 	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: config.ServerList, TLS: secure, DialTimeout: dialTimeout, DialOptions: dialing})
-	if err == nil {
-		s.clients[key] = client
-	}
-	return client, err
+	return example, nil
 }
 
-// egress dials as --egress-selector-config-file says.
-func egress(config storagebackend.TransportConfig) ([]grpc.DialOption, error) {
-	if config.EgressLookup == nil {
-		return nil, nil
-	}
-	dial, err := config.EgressLookup(egressselector.Etcd.AsNetworkContext())
-	if err != nil || dial == nil {
-		return nil, err
-	}
-	return []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-		return dial(ctx, "tcp", address)
-	})}, nil
+// sameKeys is true when two resources have one prefix.
+func (s *Stored) sameKeys(a, b schema.GroupResource) bool {
+	one, errA := s.builtIn.GetRESTOptions(a, nil)
+	other, errB := s.builtIn.GetRESTOptions(b, nil)
+	return errA == nil && errB == nil && one.ResourcePrefix == other.ResourcePrefix
 }
 
 // List returns a page of stored objects in the order of their keys. A value that
@@ -155,6 +155,8 @@ func (s *Stored) List(ctx context.Context, resource schema.GroupResource, limit 
 	if err != nil {
 		return nil, "", err
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	begin := at.prefix
 	if from != "" {
 		// The key right behind the last one.
@@ -200,9 +202,17 @@ func (p place) object(ctx context.Context, key string, data []byte) (task.Stored
 	}
 	if _, custom := decoded.(runtime.Unstructured); custom {
 		object.APIVersion = decoded.GetObjectKind().GroupVersionKind().GroupVersion().String()
-	} else {
-		object.Outdated = p.outdated(plain)
+		return object, nil
 	}
+	_, kind, err := legacyscheme.Codecs.UniversalDeserializer().Decode(bytes.Clone(plain), nil, nil)
+	if err != nil || kind == nil {
+		object.Unreadable = fmt.Errorf("its kind is not known: %w", err)
+		return object, nil
+	}
+	if plural, _ := meta.UnsafeGuessKindToResource(*kind); plural.GroupResource() != p.resource {
+		return object, fmt.Errorf("%s is a %s and not one of %s", key, kind.GroupKind(), p.resource)
+	}
+	object.Outdated = p.outdated(*kind)
 	return object, nil
 }
 
@@ -213,13 +223,12 @@ func (p place) transformer() value.Transformer {
 	return identity.NewEncryptCheckTransformer()
 }
 
-// outdated is true when data is of another version than is written now.
-func (p place) outdated(data []byte) bool {
-	_, kind, err := legacyscheme.Codecs.UniversalDeserializer().Decode(bytes.Clone(data), nil, nil)
-	if err != nil || kind == nil || p.config.EncodeVersioner == nil {
+// outdated is true for a kind of another version than is written now.
+func (p place) outdated(kind schema.GroupVersionKind) bool {
+	if p.config.EncodeVersioner == nil {
 		return false
 	}
-	kinds := []schema.GroupVersionKind{*kind}
+	kinds := []schema.GroupVersionKind{kind}
 	for _, version := range legacyscheme.Scheme.PrioritizedVersionsForGroup(kind.Group) {
 		if k := version.WithKind(kind.Kind); legacyscheme.Scheme.Recognizes(k) && !slices.Contains(kinds, k) {
 			kinds = append(kinds, k)
@@ -230,8 +239,9 @@ func (p place) outdated(data []byte) bool {
 }
 
 // Delete removes one stored object if its bytes are those that were listed. It
-// refuses what the API can delete: a built-in object that this server serves and
-// can decode. Discovery, which tasks ask, may be behind for a moment.
+// refuses what the API can delete: an object that decodes, of a resource that
+// this server serves, or that a definition or another server may serve.
+// Discovery, which tasks ask, may be behind for a moment.
 func (s *Stored) Delete(ctx context.Context, resource schema.GroupResource, object task.StoredObject) error {
 	at, err := s.place(resource)
 	if err != nil {
@@ -240,9 +250,11 @@ func (s *Stored) Delete(ctx context.Context, resource schema.GroupResource, obje
 	if !strings.HasPrefix(object.Key, at.prefix) {
 		return fmt.Errorf("%s is not a key of %s", object.Key, resource)
 	}
-	if object.Unreadable == nil && s.serves(resource) {
-		return fmt.Errorf("%s is not deleted where it is stored: the server serves %s", object.Key, resource)
+	if object.Unreadable == nil && (!at.builtIn || s.serves(resource)) {
+		return fmt.Errorf("%s is not deleted where it is stored: %s is for the API to delete", object.Key, resource)
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	done, err := at.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(object.Key), "=", object.Revision)).
 		Then(clientv3.OpDelete(object.Key)).

@@ -111,18 +111,29 @@ func Policy(tasks []rbacv1.PolicyRule) *rbacrest.PolicyData {
 	return policy
 }
 
+// FlowRules are what the server flow does, by namespace, beside its tasks. The
+// Leases that it deletes are those of servers that are gone; RBAC cannot limit
+// that to a prefix of names.
+func FlowRules() map[string][]rbacv1.PolicyRule {
+	rule := rbacv1helpers.NewRule
+	lease := rule("list", "watch", "delete").Groups("coordination.k8s.io").Resources("leases").RuleOrDie()
+	return map[string][]rbacv1.PolicyRule{
+		metav1.NamespaceSystem: {
+			rule("get", "list", "watch", "create", "delete").Groups(features.GroupName).Resources("features").RuleOrDie(),
+			rule("update").Groups(features.GroupName).Resources("features/status").RuleOrDie(),
+			rule("list", "watch", "delete").Groups(features.GroupName).Resources("featurereports").RuleOrDie(),
+			rule("create", "patch").Groups("").Resources("events").RuleOrDie(),
+			lease,
+		},
+		v1alpha1.LeaseNamespace: {lease},
+	}
+}
+
 // addFlow adds the roles of the server flow.
 func addFlow(policy *rbacrest.PolicyData, tasks []rbacv1.PolicyRule) {
-	rule, flow := rbacv1helpers.NewRule, users(featurestorage.FlowUser)
-	lease := rule("get", "list", "watch", "delete").Groups("coordination.k8s.io").Resources("leases").RuleOrDie()
-	add(policy, metav1.NamespaceSystem, flowRole, flow,
-		rule("get", "list", "watch", "create", "delete").Groups(features.GroupName).Resources("features").RuleOrDie(),
-		rule("update").Groups(features.GroupName).Resources("features/status").RuleOrDie(),
-		rule("get", "list", "watch", "delete").Groups(features.GroupName).Resources("featurereports").RuleOrDie(),
-		rule("create", "patch").Groups("").Resources("events").RuleOrDie(),
-		lease,
-	)
-	add(policy, v1alpha1.LeaseNamespace, flowRole, flow, lease)
+	for namespace, rules := range FlowRules() {
+		add(policy, namespace, flowRole, users(featurestorage.FlowUser), rules...)
+	}
 	if len(tasks) == 0 {
 		return
 	}
@@ -131,12 +142,18 @@ func addFlow(policy *rbacrest.PolicyData, tasks []rbacv1.PolicyRule) {
 		rbacv1helpers.NewClusterBinding(flowTasksRole).Users(featurestorage.FlowUser).BindingOrDie())
 }
 
-// compact merges the rules of tasks into one for each resource, sorted, so that
-// the role is the same in every server and nothing is written when nothing
-// changed. The rules name one group and one resource each.
+// compact merges rules that permit verbs on whole resources into one for each
+// resource, sorted, so that the role is the same in every server and nothing is
+// written when nothing changed. Rules for single names or other paths stay as
+// they are.
 func compact(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	verbs := map[schema.GroupResource]sets.Set[string]{}
+	var others []rbacv1.PolicyRule
 	for _, r := range rules {
+		if len(r.ResourceNames) > 0 || len(r.NonResourceURLs) > 0 {
+			others = append(others, r)
+			continue
+		}
 		for _, group := range r.APIGroups {
 			for _, resource := range r.Resources {
 				key := schema.GroupResource{Group: group, Resource: resource}
@@ -153,7 +170,7 @@ func compact(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 			APIGroups: []string{resource.Group}, Resources: []string{resource.Resource}, Verbs: sets.List(verbs[resource]),
 		})
 	}
-	return result
+	return append(result, others...)
 }
 
 func add(policy *rbacrest.PolicyData, namespace, name string, subjects []rbacv1.Subject, rules ...rbacv1.PolicyRule) {

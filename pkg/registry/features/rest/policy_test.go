@@ -17,6 +17,7 @@ limitations under the License.
 package rest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -147,8 +148,11 @@ func TestTheTasksRoleIsTheSameEachTime(t *testing.T) {
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
 		{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"list", "patch", "watch"}},
 	}
+	// One that is limited to a name stays so.
+	named := rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"delete"}, ResourceNames: []string{"x"}}
+	want = append(want, named)
 	for range 10 {
-		if diff := cmp.Diff(want, compact(taskRules)); diff != "" {
+		if diff := cmp.Diff(want, compact(append(slices.Clone(taskRules), named))); diff != "" {
 			t.Fatalf("rules (-want +got):\n%s", diff)
 		}
 	}

@@ -54,7 +54,7 @@ type StoredObject struct {
 }
 
 // storedPageSize is how many stored objects one read returns.
-const storedPageSize = 500
+const storedPageSize = 100
 
 // eachStored calls visit for every stored object of a resource.
 func eachStored(ctx context.Context, storage Storage, resource schema.GroupResource, visit func(StoredObject) error) error {
