@@ -131,7 +131,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		feature := c.Feature(known)
 		feature.Status.State = v1alpha1.StateOn
 		_, err := admin.Features(system).UpdateStatus(t.Context(), feature, metav1.UpdateOptions{})
-		refused(t, err, apierrors.IsForbidden, "system:apiserver", "--feature-gates")
+		refused(t, err, apierrors.IsForbidden, "system:feature-lifecycle", "--feature-gates")
 	})
 	t.Run("an administrator pauses a feature, and may not set it without --dynamic-features", func(t *testing.T) {
 		_, err := admin.Features(system).Patch(t.Context(), known, types.MergePatchType, []byte(`{"spec":{"enabled":true}}`), metav1.PatchOptions{})
