@@ -218,3 +218,68 @@ func TestALateUserIsTold(t *testing.T) {
 		}
 	})
 }
+
+// TestADeletedFeatureStopsItsAttempt: no transition is stored that wants it.
+func TestADeletedFeatureStopsItsAttempt(t *testing.T) {
+	stopped := make(chan struct{})
+	s := &scripted{run: func(ctx context.Context, n int, _ task.Attempt) error {
+		if n == 1 {
+			<-ctx.Done()
+			close(stopped)
+		}
+		return ctx.Err()
+	}}
+	inWorld(t, func(w *world) {
+		stopped = make(chan struct{})
+		turnOff(w)
+		w.until(time.Minute, "an attempt", func() bool { return len(s.made()) == 1 })
+		if err := w.tracker.Delete(featuresResource, "ns", "A"); err != nil {
+			t.Fatal(err)
+		}
+		w.until(time.Minute, "it stops", func() bool {
+			select {
+			case <-stopped:
+				return true
+			default:
+				return false
+			}
+		})
+		// It is announced anew, as a cluster that was adopted.
+		w.until(time.Minute, "adopted", func() bool { return w.state("A") == v1alpha1.StateOff })
+	}, s.declare())
+}
+
+// TestAnAttemptAsksWhetherItIsWanted: pausing and replacing are seen even by a
+// process that has not heard of them.
+func TestAnAttemptAsksWhetherItIsWanted(t *testing.T) {
+	ask, answers := make(chan struct{}), make(chan error)
+	s := &scripted{run: func(ctx context.Context, _ int, attempt task.Attempt) error {
+		for {
+			select {
+			case <-ask:
+				answers <- attempt.Check(ctx)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}}
+	inWorld(t, func(w *world) {
+		ask, answers = make(chan struct{}), make(chan error)
+		s1 := turnOff(w)
+		w.until(time.Minute, "an attempt", func() bool { return len(s.made()) == 1 })
+		ask <- struct{}{}
+		if err := <-answers; err != nil {
+			t.Errorf("what is wanted is refused: %v", err)
+		}
+		id := w.stored("A").Status.Transition.ID
+		if err := s1.controller.stillWanted(t.Context(), "A", id); err != nil {
+			t.Errorf("the transition under way: %v", err)
+		}
+		if err := s1.controller.stillWanted(t.Context(), "A", "another"); err == nil {
+			t.Error("a transition that was replaced is wanted")
+		}
+		if err := s1.controller.stillWanted(t.Context(), "B", id); err == nil {
+			t.Error("a transition of a feature that is gone is wanted")
+		}
+	}, s.declare())
+}
