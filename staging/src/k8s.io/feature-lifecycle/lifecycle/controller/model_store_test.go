@@ -290,6 +290,11 @@ func (c *cluster) retireObject(k kind, key string, options metav1.DeleteOptions)
 		if owner.reportName() == object.GetName() && owner.lives() {
 			c.violate("S5: %s %s is deleted although its process lives", k, key)
 		}
+		if owner.reportName() == object.GetName() && k == reportKind {
+			// What it comes back with counts from when it has reported again.
+			c.remember(owner)
+			owner.stored = nil
+		}
 	}
 	c.etcd.remove(k, key, c.now)
 	return nil
