@@ -122,6 +122,8 @@ func FlowRules() map[string][]rbacv1.PolicyRule {
 			rule("get", "list", "watch", "create", "delete").Groups(features.GroupName).Resources("features").RuleOrDie(),
 			rule("update").Groups(features.GroupName).Resources("features/status").RuleOrDie(),
 			rule("list", "watch", "delete").Groups(features.GroupName).Resources("featurereports").RuleOrDie(),
+			// Reports of processes that are gone, whoever wrote them.
+			rule("delete").Groups(features.GroupName).Resources("featurereports/any").RuleOrDie(),
 			rule("create", "patch").Groups("").Resources("events").RuleOrDie(),
 			lease,
 		},
