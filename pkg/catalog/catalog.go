@@ -29,7 +29,7 @@ import (
 
 // All returns the verdicts on all gates, sorted by name.
 func All() []Entry {
-	entries := slices.Concat(stateless(), nodeLocal(), apps(), auth())
+	entries := slices.Concat(stateless(), nodeLocal(), apps(), auth(), network(), podsOfNodes(), selinux(), spreading())
 	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	return entries
 }
