@@ -25,14 +25,14 @@ import (
 var statefulSets = appsv1.SchemeGroupVersion.WithResource("statefulsets")
 
 // apps are the features of SIG Apps.
-func apps() []lifecycle.Feature {
-	return []lifecycle.Feature{
-		{
+func apps() []Entry {
+	return []Entry{
+		{Feature: lifecycle.Feature{
 			// While it is on, defaulting writes 1 into every StatefulSet with
 			// the strategy RollingUpdate, whoever stores it.
 			Name:      features.MaxUnavailableStatefulSet,
 			OnDisable: lifecycle.Tasks{lifecycle.ClearField(statefulSets, "spec.updateStrategy.rollingUpdate.maxUnavailable")},
 			Control:   lifecycle.Central,
-		},
+		}, Copies: appliedCopies},
 	}
 }

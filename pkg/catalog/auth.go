@@ -22,15 +22,15 @@ import (
 )
 
 // auth are the features of SIG Auth.
-func auth() []lifecycle.Feature {
-	return []lifecycle.Feature{
-		{
+func auth() []Entry {
+	return []Entry{
+		{Feature: lifecycle.Feature{
 			// A volume of a Pod cannot be changed, and removing the source from
 			// a template would roll its pods into ones without their trust
 			// anchors: somebody has to decide (KEP-3920, story 4).
 			Name:      features.ClusterTrustBundleProjection,
 			OnDisable: lifecycle.WaitForNoneInPods("volume source clusterTrustBundle", "spec.volumes[*].projected.sources[*].clusterTrustBundle"),
 			Control:   lifecycle.Central,
-		},
+		}, Copies: templateCopies},
 	}
 }

@@ -27,9 +27,21 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle"
 )
 
-// Features returns all declarations, sorted by name.
+// All returns the verdicts on all gates, sorted by name.
+func All() []Entry {
+	entries := slices.Concat(stateless(), nodeLocal(), apps(), auth(), network(), podsOfNodes(), selinux(), spreading())
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	return entries
+}
+
+// Features returns what the server flow needs: the features that declare
+// something, sorted by name.
 func Features() []lifecycle.Feature {
-	features := slices.Concat(apps(), auth())
-	slices.SortFunc(features, func(a, b lifecycle.Feature) int { return cmp.Compare(a.Name, b.Name) })
+	var features []lifecycle.Feature
+	for _, e := range All() {
+		if len(e.OnEnable) > 0 || len(e.OnDisable) > 0 || e.Control != "" {
+			features = append(features, e.Feature)
+		}
+	}
 	return features
 }

@@ -26,6 +26,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
 	_ "k8s.io/kubernetes/pkg/features" // the gates
 )
@@ -49,6 +50,34 @@ func TestDeclarationsAreValidAndSorted(t *testing.T) {
 	}
 	if !slices.IsSorted(names) {
 		t.Errorf("declarations are not sorted: %v", names)
+	}
+}
+
+// TestEveryOpenGateHasAVerdict: alpha or beta, and not locked.
+func TestEveryOpenGateHasAVerdict(t *testing.T) {
+	entries := map[featuregate.Feature]bool{}
+	for _, e := range All() {
+		if entries[e.Name] {
+			t.Errorf("%s has two verdicts; merge them", e.Name)
+		}
+		entries[e.Name] = true
+		if err := e.validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	known := utilfeature.DefaultMutableFeatureGate.GetAll()
+	for name, spec := range known {
+		open := !spec.LockToDefault && (spec.PreRelease == featuregate.Alpha || spec.PreRelease == featuregate.Beta)
+		switch {
+		case name == "AllAlpha" || name == "AllBeta":
+		case open && !entries[name]:
+			t.Errorf("gate %s is %s and open and has no verdict; add an Entry to the file of its SIG in pkg/catalog, and a fixture testdata/%s.yaml if it stores something", name, spec.PreRelease, name)
+		}
+	}
+	for name := range entries {
+		if _, ok := known[name]; !ok {
+			t.Errorf("the verdict on %s names no gate of this version; remove it", name)
+		}
 	}
 }
 

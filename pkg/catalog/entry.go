@@ -1,0 +1,113 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/component-base/featuregate"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+)
+
+// Entry is the verdict on one gate: what turning it off leaves behind, and what
+// happens to that. Every alpha or beta gate that is not locked has one.
+type Entry struct {
+	// Feature has the name, and the tasks that end what is left. What the tasks
+	// look at is what the feature stores.
+	lifecycle.Feature
+	// Nothing says why the feature leaves nothing in etcd. It is set if and only
+	// if the feature stores nothing: no tasks and no Remains.
+	Nothing string
+	// Remains are what the feature stores and no task looks after.
+	Remains []Remainder
+	// Copies says what becomes of copies of its fields: in ControllerRevisions,
+	// templates of ReplicaSets, last-applied annotations, managed fields, and in
+	// what GitOps tools apply again. It is set for features with fields.
+	Copies string
+	// Node says what the feature leaves on nodes, and what becomes of it.
+	Node string
+	// Config says which flags or fields of configuration files are refused while
+	// the gate is off. Such a gate cannot be set centrally.
+	Config string
+	// BootstrapRBAC is true when kube-apiserver adds rules to its bootstrap roles
+	// while the gate is on. Reconciliation does not take rules away, so they
+	// stay; they permit what nobody serves any more (KEP-3920; upstream's
+	// pkg/registry/rbac/rest/storage_rbac.go).
+	BootstrapRBAC bool
+}
+
+// Remainder is something in etcd that stays, and why that is right.
+type Remainder struct {
+	task.Field
+	// Why says who ends it, or why it does no harm.
+	Why string
+}
+
+// What becomes of copies, for features alike.
+const (
+	// appliedCopies: fields that only clients write and no controller copies.
+	appliedCopies = "last-applied annotations and what GitOps tools apply again keep the field: the server drops it when it is applied to an object without it; managed fields lose it with the field"
+	// templateCopies: fields of pod templates that are waited for.
+	templateCopies = "ReplicaSets' templates are waited for, too; ControllerRevisions of StatefulSets and DaemonSets keep the field in their data until revisionHistoryLimit ends them, and a rollback to one brings it back only while the gate is on: the server drops it from an object without it; last-applied annotations likewise"
+	// statusCopies: fields of status, which nobody copies.
+	statusCopies = "nobody copies status; managed fields lose the field with it"
+)
+
+// named is a feature without tasks.
+func named(name featuregate.Feature) lifecycle.Feature { return lifecycle.Feature{Name: name} }
+
+// Stores are the fields and collections that the feature leaves in etcd.
+func (e Entry) Stores() []task.Field {
+	var stored []task.Field
+	for _, t := range slices.Concat(e.OnEnable, e.OnDisable) {
+		stored = append(stored, t.Fields...)
+	}
+	for _, r := range e.Remains {
+		stored = append(stored, r.Field)
+	}
+	return stored
+}
+
+// validate returns what is wrong with the entry.
+func (e Entry) validate() error {
+	var problems []error
+	problem := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("%s: "+format, append([]any{e.Name}, args...)...))
+	}
+	stores := e.Stores()
+	switch {
+	case e.Nothing == "" && len(stores) == 0:
+		problem("declares no tasks and no Remains; say in Nothing why it leaves nothing in etcd")
+	case e.Nothing != "" && len(stores) > 0:
+		problem("says %q and stores %v", e.Nothing, stores)
+	}
+	for _, r := range e.Remains {
+		if r.Why == "" {
+			problem("%s %s remains without a Why", r.Resource, r.Path)
+		}
+	}
+	if hasFields := slices.ContainsFunc(stores, func(f task.Field) bool { return f.Path != "" }); hasFields && e.Copies == "" {
+		problem("has fields; say in Copies what becomes of copies elsewhere")
+	}
+	if e.Config != "" && e.Control != "" && e.Control != lifecycle.Local {
+		problem("has configuration of its own (%s) and is %s; it has to stay Local", e.Config, e.Control)
+	}
+	return errors.Join(problems...)
+}
