@@ -214,10 +214,12 @@ func parseMatcher(text string) (matcher, error) {
 	return m, err
 }
 
+// matches is false for null: the server writes it for a field that nobody set
+// where the type does not leave it out (PodGroupTemplate.schedulingConstraints).
 func (m matcher) matches(object map[string]any) bool {
 	found := false
 	walk(object, m.path.segments, "", func(_ string, value any) {
-		found = found || m.wanted == nil || m.wanted(value)
+		found = found || value != nil && (m.wanted == nil || m.wanted(value))
 	})
 	return found
 }
