@@ -94,11 +94,12 @@ const (
 	kubernetes    = "k8s.io/kubernetes"
 	api           = "k8s.io/api"
 	apiextensions = "k8s.io/apiextensions-apiserver"
+	apiserver     = "k8s.io/apiserver"
 )
 
 // moduleDirs are the folders of upstream's modules in the module cache.
 var moduleDirs = sync.OnceValues(func() (map[string]string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Path}} {{.Dir}}", kubernetes, api, apiextensions).Output()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Path}} {{.Dir}}", kubernetes, api, apiextensions, apiserver).Output()
 	if err != nil {
 		return nil, fmt.Errorf("finding upstream's source with go list: %w", err)
 	}
@@ -172,7 +173,7 @@ func gateConstants(t *testing.T, module, folder string) map[string]featuregate.F
 	t.Helper()
 	constants := map[string]featuregate.Feature{}
 	for _, file := range parse(t, module, folder, filesNamed("kube_features.go")) {
-		ast.Inspect(file, func(node ast.Node) bool {
+		ast.Inspect(file.File, func(node ast.Node) bool {
 			if value, ok := node.(*ast.ValueSpec); ok && len(value.Values) == 1 {
 				if text, ok := value.Values[0].(*ast.BasicLit); ok && text.Kind == token.STRING {
 					name, _ := strconv.Unquote(text.Value)
