@@ -34,7 +34,18 @@ import (
 
 // asksWithoutStorage are gates that code asks which decides what is stored, and
 // why they store nothing of their own all the same.
-var asksWithoutStorage = map[featuregate.Feature]string{}
+var asksWithoutStorage = map[featuregate.Feature]string{
+	"ClearingNominatedNodeNameAfterBinding":       "refuses to set an older field of bound pods",
+	"DRAResourceClaimGranularStatusAuthorization": "the strategy asks who may change a status",
+	"InPlacePodVerticalScalingInitContainers":     "permits the resize of init containers, whose fields are older",
+	"ManifestBasedAdmissionControlConfig":         "refuses names with the suffix of static objects, which are not stored",
+	"MutablePVNodeAffinity":                       "permits the change of an older field",
+	"MutablePodResourcesForSuspendedJobs":         "permits the change of an older field",
+	"MutableSchedulingDirectivesForSuspendedJobs": "permits the change of an older field",
+	"PodDeletionCost":                             "refuses values of an annotation that anybody may write while it is off",
+	"PodLogsQuerySplitStreams":                    "a parameter of pods/log has a default",
+	"StrictIPCIDRValidation":                      "refuses values of older fields",
+}
 
 // ask is a question for gates in upstream's code.
 type ask struct {
@@ -51,9 +62,10 @@ type ask struct {
 func constants(t *testing.T) map[string]map[string]featuregate.Feature {
 	t.Helper()
 	return map[string]map[string]featuregate.Feature{
-		kubernetes + "/pkg/features":    gateConstants(t, kubernetes, "pkg/features"),
-		apiserver + "/pkg/features":     gateConstants(t, apiserver, "pkg/features"),
-		apiextensions + "/pkg/features": gateConstants(t, apiextensions, "pkg/features"),
+		kubernetes + "/pkg/features":       gateConstants(t, kubernetes, "pkg/features"),
+		apiserver + "/pkg/features":        gateConstants(t, apiserver, "pkg/features"),
+		apiextensions + "/pkg/features":    gateConstants(t, apiextensions, "pkg/features"),
+		componentBase + "/zpages/features": gateConstants(t, componentBase, "zpages/features"),
 	}
 }
 
@@ -339,6 +351,34 @@ func TestGatedStorageIsCovered(t *testing.T) {
 	}
 	if !found {
 		t.Error("no storage provider asks a gate; teach this test how upstream does it now")
+	}
+}
+
+// TestBootstrapRBAC: the verdict says so when bootstrap roles depend on a gate.
+func TestBootstrapRBAC(t *testing.T) {
+	files := parse(t, kubernetes, "plugin/pkg/auth/authorizer/rbac/bootstrappolicy", filesNamed("policy.go", "controller_policy.go"))
+	adds, dependencies := map[featuregate.Feature]string{}, knownGates(t).Dependencies()
+	for _, a := range readAsks(t, files) {
+		adds[a.gates[0]] = a.at
+	}
+	for gate := range adds {
+		for _, needed := range dependencies[gate] {
+			// A rule that needs both is the one's that cannot be on without the other.
+			if needed == "APIServerIdentity" {
+				delete(adds, needed)
+			}
+		}
+	}
+	entries := verdicts()
+	for _, gate := range slices.Sorted(maps.Keys(openGates(t))) {
+		e, ok := entries[gate]
+		switch {
+		case !ok: // TestEveryOpenGateHasAVerdict
+		case adds[gate] != "" && !e.BootstrapRBAC:
+			t.Errorf("gate %s: bootstrap roles have more rules while it is on (%s); set BootstrapRBAC in its Entry in pkg/catalog", gate, adds[gate])
+		case adds[gate] == "" && e.BootstrapRBAC:
+			t.Errorf("gate %s: no bootstrap role depends on it; remove BootstrapRBAC from its Entry in pkg/catalog", gate)
+		}
 	}
 }
 

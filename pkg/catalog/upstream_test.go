@@ -95,11 +95,12 @@ const (
 	api           = "k8s.io/api"
 	apiextensions = "k8s.io/apiextensions-apiserver"
 	apiserver     = "k8s.io/apiserver"
+	componentBase = "k8s.io/component-base"
 )
 
 // moduleDirs are the folders of upstream's modules in the module cache.
 var moduleDirs = sync.OnceValues(func() (map[string]string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Path}} {{.Dir}}", kubernetes, api, apiextensions, apiserver).Output()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Path}} {{.Dir}}", kubernetes, api, apiextensions, apiserver, componentBase).Output()
 	if err != nil {
 		return nil, fmt.Errorf("finding upstream's source with go list: %w", err)
 	}
