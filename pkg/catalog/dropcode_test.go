@@ -346,7 +346,7 @@ func TestGatedStorageIsCovered(t *testing.T) {
 		folder, _, _ := strings.Cut(strings.TrimPrefix(a.at, kubernetes+"/pkg/registry/"), "/rest/")
 		r := schema.GroupResource{Group: groups[folder], Resource: a.resource}
 		if !storesAll(entries[gate], r) {
-			t.Errorf("gate %s: upstream serves %s only while it is on (%s) and its verdict does not look after the collection; add lifecycle.ClearCollection(<%s>) to the OnDisable of its Entry in pkg/catalog, and an object to testdata/%s.yaml", gate, r, a.at, r, gate)
+			t.Errorf("gate %s: upstream serves %s only while it is on (%s) and its verdict does not look after the collection; add lifecycle.ClearCollection(<%s>), or lifecycle.WaitForNone with \"metadata.name\", to the OnDisable of its Entry in pkg/catalog, and an object to testdata/%s.yaml", gate, r, a.at, r, gate)
 		}
 	}
 	if !found {
@@ -395,5 +395,5 @@ func TestUnfinishedCollectionsHaveAVerdict(t *testing.T) {
 }
 
 func storesAll(e Entry, r schema.GroupResource) bool {
-	return slices.ContainsFunc(e.Stores(), func(stored task.Field) bool { return stored.Path == "" && stored.Resource == r })
+	return slices.ContainsFunc(e.Stores(), func(stored task.Field) bool { return isCollection(stored) && stored.Resource == r })
 }

@@ -58,6 +58,8 @@ func TestHasPath(t *testing.T) {
 		"spec.ephemeralContainers[*].restartPolicyRules":          true, // inline
 		"status.conditions[type=PodReadyToStartContainers]":       true,
 		"status.conditions[kind=PodReadyToStartContainers]":       false,
+		"spec[hostNetwork=true].hostUsers":                        true,
+		"spec[hostNet=true].hostUsers":                            false,
 		"metadata.labels{topology.kubernetes.io/zone}":            true,
 		"metadata.labels.zone":                                    false,
 		"labels{topology.kubernetes.io/zone}":                     false,
@@ -73,6 +75,7 @@ func TestCovers(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	for stored, want := range map[string]bool{
 		"":                             true, // the whole collection
+		"metadata.name":                true,
 		"spec.containers":              true, // all that is in it
 		"spec.containers[*].lifecycle": true,
 		"spec.containers[*].lifecycle.stopSignal":      true,
@@ -107,11 +110,20 @@ func parsePath(path string) []segment {
 	return segments
 }
 
+// isCollection is true for all objects of a resource: without a path, or, for
+// WaitForNone, with a field that every object has.
+func isCollection(stored task.Field) bool {
+	return stored.Path == "" || stored.Path == "metadata.name"
+}
+
 // covers is true if what an entry stores includes a field, whose path has no
 // other selectors than [*] and {*}.
 func covers(stored task.Field, resource schema.GroupResource, path string) bool {
 	if stored.Resource != resource {
 		return false
+	}
+	if isCollection(stored) {
+		return true
 	}
 	outer, inner := parsePath(stored.Path), parsePath(path)
 	if len(outer) > len(inner) {
@@ -154,7 +166,10 @@ func hasPath(kind reflect.Type, path []segment) bool {
 			return value.Kind() == reflect.Slice && hasPath(value.Elem(), path[1:])
 		case selector[0] == '[':
 			name, _, _ := strings.Cut(selector[1:], "=")
-			return value.Kind() == reflect.Slice && hasPath(value.Elem(), []segment{{key: name}}) && hasPath(value.Elem(), path[1:])
+			if value.Kind() == reflect.Slice {
+				value = value.Elem()
+			}
+			return hasPath(value, []segment{{key: name}}) && hasPath(value, path[1:])
 		default:
 			return value.Kind() == reflect.Map && hasPath(value.Elem(), path[1:])
 		}
