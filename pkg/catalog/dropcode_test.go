@@ -21,11 +21,14 @@ import (
 	"go/ast"
 	"go/token"
 	"maps"
+	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-base/featuregate"
@@ -257,6 +260,7 @@ func TestDropCodeIsCovered(t *testing.T) {
 		parse(t, apiextensions, "pkg/registry", filesNamed("strategy.go")),
 	)
 	open, entries, keys, dependencies := openGates(t), verdicts(), jsonKeys(t), knownGates(t).Dependencies()
+	resources := newFolders(t)
 	unused := maps.Clone(asksWithoutStorage)
 	asked, dropped := map[featuregate.Feature]sets.Set[string]{}, map[featuregate.Feature]sets.Set[string]{}
 	for _, a := range readAsks(t, files) {
@@ -271,8 +275,8 @@ func TestDropCodeIsCovered(t *testing.T) {
 			}
 			asked[gate].Insert(a.at)
 			for _, field := range a.drops {
-				if names := keys[field]; !storesKey(entries[gate], names) {
-					dropped[gate].Insert(cmp.Or(strings.Join(sets.List(names), " or "), field))
+				if !resources.storesKey(entries[gate], a.folder(), keys[field]) {
+					dropped[gate].Insert(cmp.Or(strings.Join(sets.List(keys[field]), " or "), field) + " of " + a.folder())
 				}
 			}
 		}
@@ -280,7 +284,7 @@ func TestDropCodeIsCovered(t *testing.T) {
 	for _, gate := range slices.Sorted(maps.Keys(asked)) {
 		at := strings.Join(sets.List(asked[gate]), ", ")
 		if fields := strings.Join(sets.List(dropped[gate]), ", "); fields != "" {
-			t.Errorf("gate %s: while it is off, upstream drops %s (%s), and no task of its Entry in pkg/catalog has that in its path; add a task, and the field to testdata/%s.yaml", gate, fields, at, gate)
+			t.Errorf("gate %s: while it is off, upstream drops %s (%s), and its Entry in pkg/catalog has no path with that in the resource, or, for pods, in every pod template; add a task, and the field to testdata/%s.yaml", gate, fields, at, gate)
 		} else if len(entries[gate].Stores()) == 0 {
 			t.Errorf("gate %s: upstream asks it to decide what is stored (%s) and its verdict stores nothing; add a task or Remains to its Entry in pkg/catalog, or say in asksWithoutStorage of dropcode_test.go why nothing of it is stored", gate, at)
 		}
@@ -306,16 +310,56 @@ func jsonKeys(t *testing.T) map[string]sets.Set[string] {
 	return keys
 }
 
-// storesKey is true if one of the keys is in a path that the entry stores.
-func storesKey(e Entry, keys sets.Set[string]) bool {
-	for _, stored := range e.Stores() {
-		for _, s := range parsePath(stored.Path) {
-			if keys.Has(s.key) {
-				return true
+// folder names what the code is about: pod for …/pkg/api/pod/util.go:12.
+func (a ask) folder() string { return path.Base(path.Dir(a.at)) }
+
+// folders know the resources that folders of upstream are about.
+type folders struct {
+	// resources are by the kind in lower case, which is the folder's name.
+	resources map[string][]schema.GroupResource
+	// templates are where resources have their pod template.
+	templates map[schema.GroupResource]string
+}
+
+func newFolders(t *testing.T) folders {
+	t.Helper()
+	f := folders{map[string][]schema.GroupResource{}, map[schema.GroupResource]string{}}
+	for _, r := range storedResources(t) {
+		name := strings.ToLower(r.kind.Name())
+		f.resources[name] = append(f.resources[name], r.GroupResource)
+		eachField(r.kind, func(_ reflect.Type, field reflect.StructField, path string) {
+			if dereference(field.Type) == reflect.TypeFor[corev1.PodTemplateSpec]() {
+				f.templates[r.GroupResource] = path + "."
+			}
+		})
+	}
+	return f
+}
+
+// storesKey is true if one of the keys is in a path that the entry stores of the
+// folder's resource, or of any if the folder is not about one. What is in a
+// Pod's spec has to be stored of all pod templates, too.
+func (f folders) storesKey(e Entry, folder string, keys sets.Set[string]) bool {
+	has := func(r schema.GroupResource, prefix string) bool {
+		return slices.ContainsFunc(e.Stores(), func(stored task.Field) bool {
+			return stored.Resource == r && (isCollection(stored) || strings.HasPrefix(stored.Path, prefix) &&
+				slices.ContainsFunc(parsePath(stored.Path), func(s segment) bool { return keys.Has(s.key) }))
+		})
+	}
+	if f.resources[folder] == nil {
+		return slices.ContainsFunc(e.Stores(), func(stored task.Field) bool { return has(stored.Resource, "") })
+	}
+	if !slices.ContainsFunc(f.resources[folder], func(r schema.GroupResource) bool { return has(r, "") }) {
+		return false
+	}
+	if pods := (schema.GroupResource{Resource: "pods"}); folder == "pod" && has(pods, "spec") && !has(pods, "status") {
+		for r, prefix := range f.templates {
+			if !has(r, prefix+"spec") {
+				return false
 			}
 		}
 	}
-	return false
+	return true
 }
 
 // TestGatedStorageIsCovered: a resource that is only served while a gate is on
