@@ -17,18 +17,12 @@ limitations under the License.
 package catalog
 
 import (
-	"reflect"
+	"maps"
 	"slices"
-	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
-	_ "k8s.io/kubernetes/pkg/features" // the gates
 )
 
 func TestDeclarationsAreValidAndSorted(t *testing.T) {
@@ -36,7 +30,7 @@ func TestDeclarationsAreValidAndSorted(t *testing.T) {
 	if err := lifecycle.Validate(features); err != nil {
 		t.Error(err)
 	}
-	known := utilfeature.DefaultMutableFeatureGate.GetAll()
+	known := knownGates(t).GetAll()
 	var names []string
 	for _, f := range features {
 		names = append(names, string(f.Name))
@@ -53,7 +47,7 @@ func TestDeclarationsAreValidAndSorted(t *testing.T) {
 	}
 }
 
-// TestEveryOpenGateHasAVerdict: alpha or beta, and not locked.
+// TestEveryOpenGateHasAVerdict: one, and none for gates that are not open.
 func TestEveryOpenGateHasAVerdict(t *testing.T) {
 	entries := map[featuregate.Feature]bool{}
 	for _, e := range All() {
@@ -65,72 +59,18 @@ func TestEveryOpenGateHasAVerdict(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	known := utilfeature.DefaultMutableFeatureGate.GetAll()
-	for name, spec := range known {
-		open := !spec.LockToDefault && (spec.PreRelease == featuregate.Alpha || spec.PreRelease == featuregate.Beta)
-		switch {
-		case name == "AllAlpha" || name == "AllBeta":
-		case open && !entries[name]:
-			t.Errorf("gate %s is %s and open and has no verdict; add an Entry to the file of its SIG in pkg/catalog, and a fixture testdata/%s.yaml if it stores something", name, spec.PreRelease, name)
+	open := openGates(t)
+	for _, name := range slices.Sorted(maps.Keys(open)) {
+		if !entries[name] {
+			t.Errorf("gate %s is %s, open and without verdict; add an Entry to the file of its SIG in pkg/catalog, and a fixture testdata/%s.yaml if it stores something (docs/feature-authors.md)", name, open[name].PreRelease, name)
 		}
 	}
+	known := knownGates(t).GetAll()
 	for name := range entries {
-		if _, ok := known[name]; !ok {
+		if spec, ok := known[name]; !ok {
 			t.Errorf("the verdict on %s names no gate of this version; remove it", name)
+		} else if _, ok := open[name]; !ok {
+			t.Errorf("the verdict on %s names a gate that is %s and locked=%v, which nobody turns off; remove it", name, spec.PreRelease, spec.LockToDefault)
 		}
 	}
-}
-
-// types are the Go types of the resources that tasks name.
-var types = map[string]reflect.Type{
-	"pods":                   reflect.TypeFor[corev1.Pod](),
-	"podtemplates":           reflect.TypeFor[corev1.PodTemplate](),
-	"replicationcontrollers": reflect.TypeFor[corev1.ReplicationController](),
-	"daemonsets.apps":        reflect.TypeFor[appsv1.DaemonSet](),
-	"deployments.apps":       reflect.TypeFor[appsv1.Deployment](),
-	"replicasets.apps":       reflect.TypeFor[appsv1.ReplicaSet](),
-	"statefulsets.apps":      reflect.TypeFor[appsv1.StatefulSet](),
-	"cronjobs.batch":         reflect.TypeFor[batchv1.CronJob](),
-	"jobs.batch":             reflect.TypeFor[batchv1.Job](),
-}
-
-// TestPathsExist finds each field that tasks look at in the resource's Go type.
-func TestPathsExist(t *testing.T) {
-	for _, f := range Features() {
-		for _, task := range slices.Concat(f.OnEnable, f.OnDisable) {
-			for _, field := range task.Fields {
-				kind := types[field.Resource.String()]
-				if kind == nil {
-					t.Errorf("%s: the test does not know the type of %s", f.Name, field.Resource)
-				} else if !hasPath(kind, strings.Split(field.Path, ".")) {
-					t.Errorf("%s: %s has no field %s", f.Name, kind, field.Path)
-				}
-			}
-		}
-	}
-	if hasPath(types["statefulsets.apps"], []string{"spec", "updateStrategy", "nonsense"}) {
-		t.Error("a path that does not exist was found")
-	}
-}
-
-func hasPath(kind reflect.Type, path []string) bool {
-	for kind.Kind() == reflect.Pointer || kind.Kind() == reflect.Slice {
-		kind = kind.Elem()
-	}
-	if len(path) == 0 {
-		return true
-	}
-	if kind.Kind() != reflect.Struct {
-		return false
-	}
-	for field := range kind.NumField() {
-		name, options, _ := strings.Cut(kind.Field(field).Tag.Get("json"), ",")
-		if name == "" && strings.Contains(options, "inline") && hasPath(kind.Field(field).Type, path) {
-			return true
-		}
-		if name == strings.TrimSuffix(path[0], "[*]") {
-			return hasPath(kind.Field(field).Type, path[1:])
-		}
-	}
-	return false
 }

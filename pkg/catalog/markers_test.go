@@ -1,0 +1,307 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+// Exceptions. Each says why the rule does not hold; a stale one fails the test.
+var (
+	// markerNames are markers that do not spell their gate's name.
+	markerNames = map[featuregate.Feature]featuregate.Feature{
+		// VolumeProjection.podCertificate: the drop code in pkg/api/pod/util.go
+		// asks for this gate; no gate has the marker's name.
+		"PodCertificateProjection": features.PodCertificateRequest,
+	}
+	// finishedMarkers name gates that were removed after their feature was GA.
+	finishedMarkers = map[featuregate.Feature]string{
+		"CSIStorageCapacity": "GA in 1.24",
+		"TopologyAwareHints": "GA in 1.33",
+	}
+	// notStoredMarkers are fields with markers of open gates that are not in etcd:
+	// of types that are only parameters of requests.
+	notStoredMarkers = map[string]string{
+		"k8s.io/api/core/v1.PodLogOptions.Stream": "a parameter of pods/log",
+	}
+)
+
+// marker matches what upstream writes above a field that a gate guards: the tag
+// for readers, and the tags from which declarative validation is generated.
+var marker = regexp.MustCompile(`\+featureGate=([\w,]+)|\+k8s:if(?:En|Dis)abled\("?(\w+)"?\)`)
+
+// markedField is a field with a marker.
+type markedField struct {
+	// name is <import path>.<type>.<field>.
+	name, jsonKey, at string
+	// gates are all on when the field may be used, as the marker spells them.
+	gates []featuregate.Feature
+}
+
+// apiTypes chooses the files that have types, and not what is generated of them.
+func apiTypes(name string) bool {
+	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !strings.HasSuffix(name, ".pb.go") && !strings.HasPrefix(name, "zz_generated") && name != "types_swagger_doc_generated.go"
+}
+
+// markedFields are the fields of upstream's API types with a marker, once for
+// each marker that says something else.
+func markedFields(t *testing.T) []markedField {
+	t.Helper()
+	var found []markedField
+	files := append(parse(t, api, ".", apiTypes), parse(t, apiextensions, "pkg/apis/apiextensions/v1", apiTypes)...)
+	for _, file := range files {
+		above := 0
+		eachDeclaredField(file.File, func(kind, field, jsonKey string, node *ast.Field) {
+			seen := map[string]bool{}
+			for _, match := range marker.FindAllStringSubmatch(commentText(node.Doc)+commentText(node.Comment), -1) {
+				above++
+				gates := match[1] + match[2]
+				if seen[gates] {
+					continue
+				}
+				seen[gates] = true
+				m := markedField{name: file.importPath() + "." + kind + "." + field, jsonKey: jsonKey, at: file.at(node)}
+				for _, gate := range strings.Split(gates, ",") {
+					m.gates = append(m.gates, featuregate.Feature(gate))
+				}
+				found = append(found, m)
+			}
+		})
+		all := 0
+		for _, comment := range file.Comments {
+			all += len(marker.FindAllString(commentText(comment), -1))
+		}
+		if all != above {
+			t.Errorf("%s has %d markers and %d of them are above fields; teach this test where the others are", file.name, all, above)
+		}
+	}
+	return found
+}
+
+// commentText is the comment as it is written; CommentGroup.Text leaves out lines
+// that look like directives.
+func commentText(group *ast.CommentGroup) string {
+	var text strings.Builder
+	if group != nil {
+		for _, line := range group.List {
+			text.WriteString(line.Text + "\n")
+		}
+	}
+	return text.String()
+}
+
+// eachDeclaredField calls visit for the fields of the structs that a file
+// declares. The name of an embedded field is that of its type.
+func eachDeclaredField(file *ast.File, visit func(kind, field, jsonKey string, node *ast.Field)) {
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		if fields, ok := spec.Type.(*ast.StructType); ok {
+			for _, field := range fields.Fields.List {
+				key := ""
+				if field.Tag != nil {
+					key, _, _ = strings.Cut(reflect.StructTag(strings.Trim(field.Tag.Value, "`")).Get("json"), ",")
+				}
+				for _, name := range field.Names {
+					visit(spec.Name.Name, name.Name, key, field)
+				}
+			}
+		}
+		return false
+	})
+}
+
+// fieldsOf is where a field of a Go type is in a resource.
+type fieldsOf map[schema.GroupResource][]string
+
+// storedFields are the places of every field of the types that upstream stores,
+// by the name that markedField has.
+func storedFields(t *testing.T) map[string]fieldsOf {
+	t.Helper()
+	places := map[string]fieldsOf{}
+	for _, r := range storedResources(t) {
+		eachField(r.kind, func(owner reflect.Type, field reflect.StructField, path string) {
+			name := owner.PkgPath() + "." + owner.Name() + "." + field.Name
+			if places[name] == nil {
+				places[name] = fieldsOf{}
+			}
+			places[name][r.GroupResource] = append(places[name][r.GroupResource], path)
+		})
+	}
+	return places
+}
+
+// TestMarkersNameGates: what they say is understood.
+func TestMarkersNameGates(t *testing.T) {
+	known, said := knownGates(t).GetAll(), map[featuregate.Feature]bool{}
+	for _, m := range markedFields(t) {
+		for _, gate := range m.gates {
+			said[gate] = true
+			_, ok := known[gate]
+			if !ok && markerNames[gate] == "" && finishedMarkers[gate] == "" {
+				t.Errorf("%s: the marker of %s names no gate (%s); if the gate has another name, add it to markerNames in markers_test.go, if it is gone, to finishedMarkers", m.at, m.name, gate)
+			}
+		}
+	}
+	for _, gate := range slices.Concat(slices.Collect(maps.Keys(markerNames)), slices.Collect(maps.Keys(finishedMarkers))) {
+		if _, ok := known[gate]; ok || !said[gate] {
+			t.Errorf("no marker needs the exception %s any more; remove it from markers_test.go", gate)
+		}
+	}
+}
+
+// TestMarkersAreCovered: what a gate guards is what its verdict looks after, in
+// every resource that has the field. One version of a resource stands for all,
+// since they are stored as one.
+func TestMarkersAreCovered(t *testing.T) {
+	open, dependencies, entries := openGates(t), knownGates(t).Dependencies(), verdicts()
+	places, fields := storedFields(t), markedFields(t)
+	stored := map[string]bool{}
+	for _, m := range fields {
+		stored[m.inAnyVersion()] = stored[m.inAnyVersion()] || places[m.name] != nil
+	}
+	missing, where := map[featuregate.Feature]fieldsOf{}, map[featuregate.Feature][]string{}
+	parameters := maps.Clone(notStoredMarkers)
+	for _, m := range fields {
+		guards := m.openGates(open)
+		if len(guards) == 0 {
+			continue
+		}
+		if !stored[m.inAnyVersion()] {
+			if notStoredMarkers[m.name] == "" {
+				t.Errorf("%s: %s is guarded by %v and in no stored resource; if it is only a parameter of requests, add it to notStoredMarkers in markers_test.go", m.at, m.name, guards)
+			}
+			delete(parameters, m.name)
+		}
+		for _, gate := range deciding(guards, dependencies) {
+			for resource, paths := range uncovered(entries[gate], places[m.name]) {
+				if missing[gate] == nil {
+					missing[gate] = fieldsOf{}
+				}
+				missing[gate][resource] = append(missing[gate][resource], paths...)
+				where[gate] = append(where[gate], m.at)
+			}
+		}
+	}
+	for _, gate := range slices.Sorted(maps.Keys(missing)) {
+		slices.Sort(where[gate])
+		t.Errorf("the verdict on gate %s does not cover what markers say it guards (%s).\n%s", gate, strings.Join(slices.Compact(where[gate]), ", "), advice(gate, missing[gate]))
+	}
+	for name := range parameters {
+		t.Errorf("%s needs no exception any more; remove it from notStoredMarkers in markers_test.go", name)
+	}
+}
+
+// openGates are those of the marker that can be turned off.
+func (m markedField) openGates(open map[featuregate.Feature]featuregate.FeatureSpec) []featuregate.Feature {
+	var gates []featuregate.Feature
+	for _, gate := range m.gates {
+		if other, ok := markerNames[gate]; ok {
+			gate = other
+		}
+		if _, ok := open[gate]; ok {
+			gates = append(gates, gate)
+		}
+	}
+	return gates
+}
+
+// inAnyVersion is the same for a field in all versions of a group.
+func (m markedField) inAnyVersion() string {
+	group := strings.Split(strings.TrimPrefix(m.name, api+"/"), "/")[0]
+	return fmt.Sprint(m.gates, group, m.jsonKey)
+}
+
+// deciding are those of the gates whose verdicts have to cover a field that needs
+// all of them: the one that depends on the others, since it is off when one of
+// them is, or else each.
+func deciding(gates []featuregate.Feature, dependencies map[featuregate.Feature][]featuregate.Feature) []featuregate.Feature {
+	for _, gate := range gates {
+		others := 0
+		for _, other := range gates {
+			if other == gate || slices.Contains(dependencies[gate], other) {
+				others++
+			}
+		}
+		if others == len(gates) {
+			return []featuregate.Feature{gate}
+		}
+	}
+	return gates
+}
+
+// uncovered are the places that nothing of what the entry stores includes.
+func uncovered(e Entry, places fieldsOf) fieldsOf {
+	missing := fieldsOf{}
+	for resource, paths := range places {
+		for _, path := range paths {
+			covered := false
+			for _, stored := range e.Stores() {
+				covered = covered || covers(stored, resource, path)
+			}
+			if !covered {
+				missing[resource] = append(missing[resource], path)
+			}
+		}
+	}
+	return missing
+}
+
+// advice tells a feature's author what to write for the places.
+func advice(gate featuregate.Feature, missing fieldsOf) string {
+	pods := schema.GroupResource{Resource: "pods"}
+	var text strings.Builder
+	fmt.Fprintf(&text, "\tAdd to the OnDisable of its Entry in pkg/catalog, and to the fixture testdata/%s.yaml:\n", gate)
+	var inTemplates []string
+	for _, path := range missing[pods] {
+		if slices.Contains(missing[schema.GroupResource{Group: "apps", Resource: "deployments"}], "spec.template."+path) {
+			inTemplates = append(inTemplates, path)
+		}
+	}
+	if len(inTemplates) > 0 {
+		fmt.Fprintf(&text, "\t  lifecycle.WaitForNoneInPods(\"<what is used>\", %s)...\n", quoted(inTemplates))
+	}
+	for _, resource := range slices.SortedFunc(maps.Keys(missing), func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }) {
+		var others []string
+		for _, path := range missing[resource] {
+			if !slices.ContainsFunc(inTemplates, func(in string) bool { return path == in || strings.HasSuffix(path, "template."+in) }) {
+				others = append(others, path)
+			}
+		}
+		if len(others) > 0 {
+			fmt.Fprintf(&text, "\t  lifecycle.ClearField(<%s>, …), or lifecycle.WaitForNone(<%s>, \"<what is used>\", …) if live objects may not lose it: %s\n", resource, resource, quoted(others))
+		}
+	}
+	return text.String()
+}
+
+func quoted(paths []string) string {
+	return `"` + strings.Join(paths, `", "`) + `"`
+}

@@ -1,0 +1,233 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+)
+
+// TestPathsExist finds each field that an entry stores in its resource's Go type.
+func TestPathsExist(t *testing.T) {
+	resources := storedResources(t)
+	for _, e := range All() {
+		for _, field := range e.Stores() {
+			r, ok := resources[field.Resource]
+			switch {
+			case !ok:
+				t.Errorf("%s: Kubernetes stores no resource %s; write the plural and the group, as in statefulsets.apps", e.Name, field.Resource)
+			case field.Path == "": // the whole of it
+			case !hasPath(r.kind, parsePath(field.Path)):
+				t.Errorf("%s: %s of version %s have no field %s; write the keys of the JSON form, [*] behind a list, {*} behind a map", e.Name, field.Resource, r.version, field.Path)
+			}
+		}
+	}
+}
+
+func TestHasPath(t *testing.T) {
+	for path, want := range map[string]bool{
+		"spec.volumes[*].projected.sources[*].clusterTrustBundle": true,
+		"spec.volumes[*].projected.sources[*].nonsense":           false,
+		"spec.volumes.projected":                                  false, // a list without [*] finds nothing
+		"spec.volumes{*}.projected":                               false,
+		"spec[*].volumes":                                         false,
+		"spec.containers[*].resources.limits{cpu}":                true,
+		"spec.containers[*].resources.limits[*]":                  false,
+		"spec.containers[*].securityContext.privileged":           true,
+		"spec.ephemeralContainers[*].restartPolicyRules":          true, // inline
+		"status.conditions[type=PodReadyToStartContainers]":       true,
+		"status.conditions[kind=PodReadyToStartContainers]":       false,
+		"spec[hostNetwork=true].hostUsers":                        true,
+		"spec[hostNet=true].hostUsers":                            false,
+		"metadata.labels{topology.kubernetes.io/zone}":            true,
+		"metadata.labels.zone":                                    false,
+		"labels{topology.kubernetes.io/zone}":                     false,
+	} {
+		if got := hasPath(reflect.TypeFor[corev1.Pod](), parsePath(path)); got != want {
+			t.Errorf("Pod has %s: got %v, want %v", path, got, want)
+		}
+	}
+}
+
+// TestCovers: when the field of a marker is looked after.
+func TestCovers(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for stored, want := range map[string]bool{
+		"":                             true, // the whole collection
+		"metadata.name":                true,
+		"spec.containers":              true, // all that is in it
+		"spec.containers[*].lifecycle": true,
+		"spec.containers[*].lifecycle.stopSignal":      true,
+		"spec.containers[*].lifecycle.stopSignal.x":    false, // less than the field
+		"spec.containers[name=c].lifecycle.stopSignal": false, // of some elements
+		"spec.initContainers[*].lifecycle.stopSignal":  false,
+		"spec.containers[*].life":                      false,
+	} {
+		if got := covers(task.Field{Resource: pods, Path: stored}, pods, "spec.containers[*].lifecycle.stopSignal"); got != want {
+			t.Errorf("%q covers the field: got %v, want %v", stored, got, want)
+		}
+	}
+	if covers(task.Field{Resource: schema.GroupResource{Resource: "nodes"}}, pods, "spec") {
+		t.Error("a field of one resource covers that of another")
+	}
+}
+
+// segment is one key of a task's path and what it selects: "", "[*]", "[a=b]",
+// "{*}" or "{key}". Package task has checked the syntax.
+type segment struct{ key, selector string }
+
+func parsePath(path string) []segment {
+	var segments []segment
+	inside := false
+	for _, part := range strings.FieldsFunc(path, func(r rune) bool {
+		inside = (inside || r == '[' || r == '{') && r != ']' && r != '}'
+		return r == '.' && !inside
+	}) {
+		at := strings.IndexAny(part+"[", "[{")
+		segments = append(segments, segment{part[:at], part[at:]})
+	}
+	return segments
+}
+
+// isCollection is true for all objects of a resource: without a path, or, for
+// WaitForNone, with a field that every object has.
+func isCollection(stored task.Field) bool {
+	return stored.Path == "" || stored.Path == "metadata.name"
+}
+
+// covers is true if what an entry stores includes a field, whose path has no
+// other selectors than [*] and {*}.
+func covers(stored task.Field, resource schema.GroupResource, path string) bool {
+	if stored.Resource != resource {
+		return false
+	}
+	if isCollection(stored) {
+		return true
+	}
+	outer, inner := parsePath(stored.Path), parsePath(path)
+	if len(outer) > len(inner) {
+		return false
+	}
+	for i, s := range outer {
+		whole := i == len(outer)-1 && s.selector == ""
+		if s.key != inner[i].key || s.selector != inner[i].selector && !whole {
+			return false
+		}
+	}
+	return true
+}
+
+// hasPath is true if the objects of a Go type can have the field.
+func hasPath(kind reflect.Type, path []segment) bool {
+	if len(path) == 0 {
+		return true
+	}
+	kind = dereference(kind)
+	if kind == reflect.TypeFor[runtime.RawExtension]() {
+		return true // nobody knows what is in it
+	}
+	if kind.Kind() != reflect.Struct {
+		return false
+	}
+	for i := range kind.NumField() {
+		field := kind.Field(i)
+		if jsonKey(field) == "" && field.Anonymous && hasPath(field.Type, path) {
+			return true
+		}
+		if jsonKey(field) != path[0].key {
+			continue
+		}
+		value := dereference(field.Type)
+		switch selector := path[0].selector; {
+		case selector == "":
+			return hasPath(value, path[1:])
+		case selector == "[*]":
+			return value.Kind() == reflect.Slice && hasPath(value.Elem(), path[1:])
+		case selector[0] == '[':
+			name, _, _ := strings.Cut(selector[1:], "=")
+			if value.Kind() == reflect.Slice {
+				value = value.Elem()
+			}
+			return hasPath(value, []segment{{key: name}}) && hasPath(value, path[1:])
+		default:
+			return value.Kind() == reflect.Map && hasPath(value.Elem(), path[1:])
+		}
+	}
+	return false
+}
+
+// eachField calls visit for every field below a Go type, with the struct that
+// declares it and its path. A type within itself is not entered again.
+func eachField(kind reflect.Type, visit func(owner reflect.Type, field reflect.StructField, path string)) {
+	eachFieldBelow(kind, "", nil, visit)
+}
+
+func eachFieldBelow(kind reflect.Type, prefix string, within []reflect.Type, visit func(reflect.Type, reflect.StructField, string)) {
+	selector := ""
+	for ; kind.Kind() != reflect.Struct; kind = kind.Elem() {
+		switch kind.Kind() {
+		case reflect.Pointer:
+		case reflect.Slice:
+			selector += "[*]"
+		case reflect.Map:
+			selector += "{*}"
+		default:
+			return
+		}
+	}
+	if slices.Contains(within, kind) {
+		return
+	}
+	within = append(slices.Clone(within), kind)
+	for i := range kind.NumField() {
+		field := kind.Field(i)
+		switch key := jsonKey(field); {
+		case key != "":
+			path := key
+			if prefix != "" {
+				path = prefix + selector + "." + key
+			}
+			visit(kind, field, path)
+			eachFieldBelow(field.Type, path, within, visit)
+		case field.Anonymous:
+			eachFieldBelow(field.Type, prefix+selector, within, visit)
+		}
+	}
+}
+
+// jsonKey is the key of a field, "" if it has none of its own.
+func jsonKey(field reflect.StructField) string {
+	key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	if !field.IsExported() || key == "-" {
+		return ""
+	}
+	return key
+}
+
+func dereference(kind reflect.Type) reflect.Type {
+	for kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	return kind
+}
