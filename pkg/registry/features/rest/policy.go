@@ -119,6 +119,8 @@ func addFlow(policy *rbacrest.PolicyData, tasks []rbacv1.PolicyRule) {
 		rule("get", "list", "watch", "create", "delete").Groups(features.GroupName).Resources("features").RuleOrDie(),
 		rule("update").Groups(features.GroupName).Resources("features/status").RuleOrDie(),
 		rule("get", "list", "watch", "delete").Groups(features.GroupName).Resources("featurereports").RuleOrDie(),
+		// Reports of processes that are gone, whoever wrote them.
+		rule("delete").Groups(features.GroupName).Resources("featurereports/any").RuleOrDie(),
 		rule("create", "patch").Groups("").Resources("events").RuleOrDie(),
 		lease,
 	)

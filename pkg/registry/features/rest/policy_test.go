@@ -108,6 +108,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"the server flow changes no spec":              {request{flow, "update", ks, "features", "A"}, false},
 		"the server flow writes no report":             {request{flow, "update", ks, "featurereports", "x"}, false},
 		"it retires reports":                           {request{flow, "delete", ks, "featurereports", "x"}, true},
+		"whoever wrote them":                           {request{flow, "delete", ks, "featurereports/any", "x"}, true},
+		"and changes none":                             {request{flow, "update", ks, "featurereports/any", "x"}, false},
 		"and their Leases":                             {request{flow, "delete", kf, "leases", "x"}, true},
 		"but does not renew any":                       {request{flow, "update", kf, "leases", "x"}, false},
 		"its tasks do what they declare":               {request{flow, "patch", "example", "statefulsets", "x"}, true},
