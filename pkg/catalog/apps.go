@@ -22,11 +22,24 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-var statefulSets = appsv1.SchemeGroupVersion.WithResource("statefulsets")
+var (
+	deployments  = appsv1.SchemeGroupVersion.WithResource("deployments")
+	replicaSets  = appsv1.SchemeGroupVersion.WithResource("replicasets")
+	statefulSets = appsv1.SchemeGroupVersion.WithResource("statefulsets")
+)
 
 // apps are the features of SIG Apps.
 func apps() []Entry {
 	return []Entry{
+		{Feature: lifecycle.Feature{
+			// ReplicaSets come first: a Deployment's number is the sum of theirs.
+			Name: features.DeploymentReplicaSetTerminatingReplicas,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.ClearField(replicaSets, "status.terminatingReplicas"),
+				lifecycle.ClearField(deployments, "status.terminatingReplicas"),
+			},
+			Control: lifecycle.Central,
+		}, Copies: statusCopies},
 		{Feature: lifecycle.Feature{
 			// While it is on, defaulting writes 1 into every StatefulSet with
 			// the strategy RollingUpdate, whoever stores it.

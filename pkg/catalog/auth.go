@@ -17,13 +17,32 @@ limitations under the License.
 package catalog
 
 import (
+	"slices"
+
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/kubernetes/pkg/features"
+)
+
+var (
+	clusterTrustBundles    = certificatesv1beta1.Resource("clustertrustbundles")
+	podCertificateRequests = certificatesv1beta1.Resource("podcertificaterequests")
 )
 
 // auth are the features of SIG Auth.
 func auth() []Entry {
 	return []Entry{
+		{Feature: lifecycle.Feature{
+			// The API goes away with the gate, and with it all bundles. Those that
+			// a volume names are kept until nobody does: ClusterTrustBundleProjection
+			// needs this gate, so both are turned off, and may be turned on again
+			// while somebody still has to decide about the volumes.
+			Name: features.ClusterTrustBundle,
+			OnDisable: slices.Concat(
+				lifecycle.WaitForNoneInPods("volume source clusterTrustBundle", "spec.volumes[*].projected.sources[*].clusterTrustBundle"),
+				lifecycle.Tasks{lifecycle.ClearCollection(clusterTrustBundles)},
+			),
+		}, Copies: templateCopies, BootstrapRBAC: true},
 		{Feature: lifecycle.Feature{
 			// A volume of a Pod cannot be changed, and removing the source from
 			// a template would roll its pods into ones without their trust
@@ -32,5 +51,16 @@ func auth() []Entry {
 			OnDisable: lifecycle.WaitForNoneInPods("volume source clusterTrustBundle", "spec.volumes[*].projected.sources[*].clusterTrustBundle"),
 			Control:   lifecycle.Central,
 		}, Copies: templateCopies},
+		{Feature: lifecycle.Feature{
+			// A volume of a Pod cannot be changed, and removing the source from a
+			// template would roll its pods into ones without their certificate.
+			// Requests are of pods that have one; kubelets make them, they live 15
+			// minutes, and their API goes away with the gate.
+			Name: features.PodCertificateRequest,
+			OnDisable: slices.Concat(
+				lifecycle.WaitForNoneInPods("volume source podCertificate", "spec.volumes[*].projected.sources[*].podCertificate"),
+				lifecycle.Tasks{lifecycle.ClearCollection(podCertificateRequests)},
+			),
+		}, Copies: templateCopies, BootstrapRBAC: true},
 	}
 }

@@ -93,10 +93,10 @@ func (e Entry) validate() error {
 	}
 	stores := e.Stores()
 	switch {
-	case e.Nothing == "" && len(stores) == 0:
+	case e.Nothing == "" && len(stores) == 0 && len(e.OnEnable)+len(e.OnDisable) == 0:
 		problem("declares no tasks and no Remains; say in Nothing why it leaves nothing in etcd")
-	case e.Nothing != "" && len(stores) > 0:
-		problem("says %q and stores %v", e.Nothing, stores)
+	case e.Nothing != "" && (len(stores) > 0 || len(e.OnEnable)+len(e.OnDisable) > 0):
+		problem("says %q and stores %v or has tasks", e.Nothing, stores)
 	}
 	for _, r := range e.Remains {
 		if r.Why == "" {

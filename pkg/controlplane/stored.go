@@ -200,10 +200,20 @@ func (p place) object(ctx context.Context, key string, data []byte) (task.Stored
 	}
 	if _, custom := decoded.(runtime.Unstructured); custom {
 		object.APIVersion = decoded.GetObjectKind().GroupVersionKind().GroupVersion().String()
+		object.MediaType = mediaType(plain)
 	} else {
 		object.Outdated = p.outdated(plain)
 	}
 	return object, nil
+}
+
+// mediaType is how the bytes of a custom resource are encoded. CBOR begins with
+// the tag of self-described CBOR (RFC 8949, section 3.4.6), which no JSON does.
+func mediaType(data []byte) string {
+	if bytes.HasPrefix(data, []byte{0xd9, 0xd9, 0xf7}) {
+		return runtime.ContentTypeCBOR
+	}
+	return runtime.ContentTypeJSON
 }
 
 func (p place) transformer() value.Transformer {

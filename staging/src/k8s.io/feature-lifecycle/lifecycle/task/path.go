@@ -209,10 +209,12 @@ func parseMatcher(text string) (matcher, error) {
 	return matcher{path: path, value: value, any: any}, err
 }
 
+// matches is false for null: the server writes it for a field that nobody set
+// where the type does not leave it out (PodGroupTemplate.schedulingConstraints).
 func (m matcher) matches(object map[string]any) bool {
 	found := false
 	walk(object, m.path.segments, "", func(_ string, value any) {
-		found = found || m.any || fmt.Sprint(value) == m.value
+		found = found || value != nil && (m.any || fmt.Sprint(value) == m.value)
 	})
 	return found
 }

@@ -1,0 +1,102 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericfeatures "k8s.io/apiserver/pkg/features"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+var (
+	crds                     = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	leases                   = coordinationv1.SchemeGroupVersion.WithResource("leases")
+	leaseCandidates          = schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leasecandidates"}
+	configMaps               = schema.GroupResource{Resource: "configmaps"}
+	storageVersions          = schema.GroupResource{Group: apiserverinternalv1alpha1.GroupName, Resource: "storageversions"}
+	storageVersionMigrations = schema.GroupResource{Group: storagemigrationv1beta1.GroupName, Resource: "storageversionmigrations"}
+)
+
+// apiMachinery are the features of SIG API Machinery.
+func apiMachinery() []Entry {
+	return []Entry{
+		{Feature: lifecycle.Feature{
+			// Turning it off takes StorageVersionAPI and
+			// UnknownVersionInteroperabilityProxy with it.
+			Name:      genericfeatures.APIServerIdentity,
+			OnDisable: lifecycle.Tasks{deleteIdentityLeases()},
+		}, Copies: "nobody copies Leases"},
+		{Feature: lifecycle.Feature{
+			Name:      genericfeatures.CBORServingAndStorage,
+			OnDisable: lifecycle.Tasks{rewriteCBOR()},
+		}},
+		{Feature: lifecycle.Feature{
+			// Nobody reads the field with the gate off; the server drops none
+			// while an object has any.
+			Name: apiextensionsfeatures.CRDObservedGenerationTracking,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.ClearField(crds, "status.observedGeneration"),
+				lifecycle.ClearField(crds, "status.conditions[*].observedGeneration"),
+			},
+		}, Copies: statusCopies},
+		{Feature: lifecycle.Feature{
+			// A Lease without the fields is elected for as ever. Candidates are
+			// what processes say of themselves, for kube-apiserver alone, for 30
+			// minutes: the collection is cleared although --runtime-config may go
+			// on serving it, since what deletes expired ones goes with the gate.
+			Name: genericfeatures.CoordinatedLeaderElection,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.ClearField(leases, "spec.preferredHolder"),
+				lifecycle.ClearField(leases, "spec.strategy"),
+				lifecycle.ClearCollection(leaseCandidates),
+			},
+		}, Copies: "nobody copies Leases"},
+		{Feature: lifecycle.Feature{Name: genericfeatures.RemoteRequestHeaderUID}, Remains: []Remainder{{
+			Field: task.Field{Resource: configMaps, Path: "data{requestheader-uid-headers}"},
+			Why:   "only ConfigMap kube-system/extension-apiserver-authentication has it, which every kube-apiserver writes anew when it starts, without the key while the gate is off; a ConfigMap of somebody else with that key must not be touched",
+		}}, Copies: "extension servers read the ConfigMap again when it changes", Config: "--requestheader-uid-headers"},
+		{Feature: lifecycle.Feature{
+			// Only kube-apiservers write the collection, about themselves, and
+			// what deletes those of servers that are gone goes with the gate: it is
+			// cleared although --runtime-config may go on serving it. Left there,
+			// it would say in a year what was true today.
+			Name:      genericfeatures.StorageVersionAPI,
+			OnDisable: lifecycle.Tasks{lifecycle.ClearCollection(storageVersions)},
+		}, BootstrapRBAC: true},
+		{Feature: lifecycle.Feature{
+			// The API goes away with the gate. A migration under way ends where
+			// it is; it had changed nothing but versions.
+			Name:      features.StorageVersionMigrator,
+			OnDisable: lifecycle.Tasks{lifecycle.ClearCollection(storageVersionMigrations)},
+		}, BootstrapRBAC: true},
+		{Feature: lifecycle.Feature{
+			// A server that starts makes its Lease anew, so this is for those of
+			// servers that crashed. Where peers are reached is also in etcd below
+			// /peerserverleases/, which is no API and expires within seconds.
+			Name:      genericfeatures.UnknownVersionInteroperabilityProxy,
+			OnDisable: lifecycle.Tasks{lifecycle.ClearField(leases, "metadata.annotations{"+corev1.AnnotationPeerAdvertiseAddress+"}")},
+		}, Copies: "nobody copies Leases", Config: "--peer-ca-file, --peer-advertise-ip and --peer-advertise-port of kube-apiserver"},
+	}
+}

@@ -1,0 +1,194 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+var (
+	deviceClasses              = resourcev1.SchemeGroupVersion.WithResource("deviceclasses")
+	resourceClaims             = resourcev1.SchemeGroupVersion.WithResource("resourceclaims")
+	resourceClaimTemplates     = resourcev1.SchemeGroupVersion.WithResource("resourceclaimtemplates")
+	resourceSlices             = resourcev1.SchemeGroupVersion.WithResource("resourceslices")
+	deviceTaintRules           = resourcev1beta2.SchemeGroupVersion.WithResource("devicetaintrules")
+	resourcePoolStatusRequests = resourcev1alpha3.SchemeGroupVersion.WithResource("resourcepoolstatusrequests")
+	pods                       = corev1.SchemeGroupVersion.WithResource("pods")
+)
+
+const (
+	// sliceCopies: fields that drivers publish.
+	sliceCopies = "drivers publish their slices again: the server drops the fields from a slice without them, and a driver that is to publish without them needs a restart with other settings; managed fields lose them with the fields"
+	// claimCopies: fields of claims, templates and slices.
+	claimCopies = "a template's fields are copied to the claims that are made of it, and what the scheduler chose to a claim's status; all are waited for. Last-applied annotations keep them: the server drops them from a new object. " + sliceCopies
+)
+
+// dra are the features of dynamic resource allocation (SIG Node and
+// SIG Scheduling).
+//
+// A claim's spec, a template's spec and an allocation cannot be changed, so
+// claims are waited for; templates come first, since they make claims. A slice
+// may be changed. A field of slices is cleared if the scheduler does not look at
+// it once the gate is off; where it takes such a device for unusable then, a
+// cleared field would make it usable without what the field demands.
+func dra() []Entry {
+	return []Entry{
+		{Feature: lifecycle.Feature{
+			// Without the feature a device belongs to one claim, with the field
+			// or without it. That is right once no claim has a share of one.
+			// A policy is valid only beside allowMultipleAllocations, so it goes first.
+			Name: features.DRAConsumableCapacity,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.WaitForNone(resourceClaimTemplates, "consumable capacity",
+					"spec.spec.devices.constraints[*].distinctAttribute",
+					"spec.spec.devices.requests[*].exactly.capacity",
+					"spec.spec.devices.requests[*].firstAvailable[*].capacity"),
+				lifecycle.WaitForNone(resourceClaims, "consumable capacity",
+					"spec.devices.constraints[*].distinctAttribute",
+					"spec.devices.requests[*].exactly.capacity",
+					"spec.devices.requests[*].firstAvailable[*].capacity",
+					"status.allocation.devices.results[*].shareID",
+					"status.allocation.devices.results[*].consumedCapacity",
+					"status.devices[*].shareID"),
+				lifecycle.ClearField(resourceSlices, "spec.devices[*].capacity{*}.requestPolicy"),
+				lifecycle.ClearField(resourceSlices, "spec.devices[*].allowMultipleAllocations"),
+			},
+			Control: lifecycle.Central,
+		}, Copies: claimCopies},
+		{Feature: lifecycle.Feature{
+			// Without the feature the scheduler does not allocate a device with
+			// conditions. Without the conditions it would, and pods would start
+			// before their device is attached.
+			Name: features.DRADeviceBindingConditions,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.WaitForNone(resourceClaims, "binding conditions",
+					"status.allocation.devices.results[*].bindingConditions",
+					"status.allocation.devices.results[*].bindingFailureConditions"),
+				lifecycle.WaitForNone(resourceSlices, "binding conditions",
+					"spec.devices[*].bindingConditions",
+					"spec.devices[*].bindingFailureConditions",
+					"spec.devices[*].bindsToNode"),
+			},
+		}, Remains: []Remainder{{
+			Field: task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.allocationTimestamp"},
+			Why:   "the scheduler writes it into every allocation while the feature is on, conditions or not; an allocation cannot be changed, nobody else reads the time, and it goes with the allocation",
+		}}, Copies: claimCopies, Config: "DynamicResourcesArgs.bindingTimeout of kube-scheduler"},
+		{Feature: lifecycle.Feature{
+			// The API stays while --runtime-config serves it, and people wrote
+			// the rules: one that is forgotten evicts pods as soon as the gate is
+			// on again.
+			Name:      features.DRADeviceTaintRules,
+			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(deviceTaintRules, "the feature: delete them", "metadata.name")},
+		}, Copies: "nobody copies rules; what GitOps tools apply again is a rule without effect", BootstrapRBAC: true},
+		{Feature: lifecycle.Feature{
+			// Without the feature the scheduler does not look at taints.
+			Name: features.DRADeviceTaints,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.WaitForNone(resourceClaimTemplates, "tolerations of device taints",
+					"spec.spec.devices.requests[*].exactly.tolerations",
+					"spec.spec.devices.requests[*].firstAvailable[*].tolerations"),
+				lifecycle.WaitForNone(resourceClaims, "tolerations of device taints",
+					"spec.devices.requests[*].exactly.tolerations",
+					"spec.devices.requests[*].firstAvailable[*].tolerations",
+					"status.allocation.devices.results[*].tolerations"),
+				lifecycle.ClearField(resourceSlices, "spec.devices[*].taints"),
+			},
+		}, Copies: claimCopies, BootstrapRBAC: true},
+		{Feature: lifecycle.Feature{
+			// The pods run with devices of claims that the scheduler made for
+			// them, and nothing but their status says so. The claims go with their
+			// pods. Then the class's field is a name that nobody asks for.
+			Name: features.DRAExtendedResource,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.WaitForNone(pods, "devices of an extended resource", "status.extendedResourceClaimStatus"),
+				lifecycle.WaitForNone(resourceClaims, "an extended resource", "metadata.annotations{"+resourcev1.ExtendedResourceClaimAnnotation+"}"),
+				lifecycle.ClearField(deviceClasses, "spec.extendedResourceName"),
+			},
+			Control: lifecycle.Central,
+		}, Copies: appliedCopies, BootstrapRBAC: true},
+		{Feature: lifecycle.Feature{
+			// An attribute without its value is not valid, and one that is gone
+			// changes which claims a device fits: the driver has to publish another.
+			Name: features.DRAListTypeAttributes,
+			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourceSlices, "lists as attributes",
+				"spec.devices[*].attributes{*}.bools",
+				"spec.devices[*].attributes{*}.ints",
+				"spec.devices[*].attributes{*}.strings",
+				"spec.devices[*].attributes{*}.versions")},
+			Control: lifecycle.Central,
+		}, Copies: sliceCopies},
+		{Feature: lifecycle.Feature{
+			// Without the feature the scheduler looks at neither; but a Pod whose
+			// status has them cannot be resized, gate or not.
+			Name: features.DRANodeAllocatableResources,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.ClearField(resourceSlices, "spec.devices[*].nodeAllocatableResourceMappings"),
+				lifecycle.ClearField(pods, "status.nodeAllocatableResourceClaimStatuses"),
+			},
+			Control: lifecycle.Central,
+		}, Copies: sliceCopies},
+		{Feature: lifecycle.Feature{
+			// Without the feature the scheduler does not allocate a device that
+			// takes from counters, nor one whose node stands beside it. Without
+			// the counters it would allocate parts that overlap; without the
+			// nodes the slice is not valid.
+			Name: features.DRAPartitionableDevices,
+			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourceSlices, "partitionable devices",
+				"spec.sharedCounters",
+				"spec.perDeviceNodeSelection",
+				"spec.devices[*].consumesCounters",
+				"spec.devices[*].nodeName",
+				"spec.devices[*].nodeSelector",
+				"spec.devices[*].allNodes")},
+			Control: lifecycle.Central,
+		}, Copies: sliceCopies},
+		{Feature: lifecycle.Feature{
+			// What drivers tell about devices, for people to read. The conditions
+			// that pods wait for belong to DRADeviceBindingConditions.
+			Name:      features.DRAResourceClaimDeviceStatus,
+			OnDisable: lifecycle.Tasks{lifecycle.ClearField(resourceClaims, "status.devices")},
+		}, Remains: afterBindingConditions(
+			task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.allocationTimestamp"},
+			task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.devices.results[*].bindingConditions"},
+			task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.devices.results[*].bindingFailureConditions"},
+			task.Field{Resource: resourceSlices.GroupResource(), Path: "spec.devices[*].bindingConditions"},
+			task.Field{Resource: resourceSlices.GroupResource(), Path: "spec.devices[*].bindingFailureConditions"},
+			task.Field{Resource: resourceSlices.GroupResource(), Path: "spec.devices[*].bindsToNode"},
+		), Copies: statusCopies},
+		{Feature: lifecycle.Feature{
+			// The API stays while --runtime-config serves it; the controller that
+			// deletes answered requests goes with the gate.
+			Name:      features.DRAResourcePoolStatus,
+			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourcePoolStatusRequests, "the feature: delete them", "metadata.name")},
+		}, Copies: "nobody copies requests", BootstrapRBAC: true},
+	}
+}
+
+// afterBindingConditions are fields that DRADeviceBindingConditions looks after.
+func afterBindingConditions(fields ...task.Field) []Remainder {
+	var remains []Remainder
+	for _, f := range fields {
+		remains = append(remains, Remainder{Field: f, Why: "DRADeviceBindingConditions has it, too: it needs this gate, so it is turned off with it, and looks after it"})
+	}
+	return remains
+}

@@ -1,0 +1,97 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	"context"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
+	"k8s.io/utils/ptr"
+)
+
+// deleteIdentityLeases deletes the Leases by which API servers say that they
+// live. A server that ends in order deletes its own; the Lease of one that
+// crashed stays, since the collector of expired ones goes with the gate. Servers
+// that renew theirs have the gate on, and that is over when tasks run.
+func deleteIdentityLeases() task.Task {
+	t := lifecycle.Func("IdentityLeases", "delete the identity Leases of API servers that crashed", findIdentityLeases, runIdentityLeases,
+		rbacv1.PolicyRule{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Verbs: []string{"list", "delete"}})
+	t.Fields = []task.Field{{Resource: leases.GroupResource(), Path: "metadata.labels{" + controlplaneapiserver.IdentityLeaseComponentLabelKey + "}"}}
+	return t
+}
+
+// identityLeases are few: one for each server.
+func identityLeases(ctx context.Context, clients task.Clients) ([]unstructured.Unstructured, error) {
+	list, err := clients.Dynamic.Resource(leases).Namespace(metav1.NamespaceSystem).List(ctx,
+		metav1.ListOptions{LabelSelector: controlplaneapiserver.IdentityLeaseComponentLabelKey})
+	if err != nil {
+		return nil, fmt.Errorf("listing identity Leases: %w", err)
+	}
+	return list.Items, nil
+}
+
+func findIdentityLeases(ctx context.Context, clients task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+	found, err := identityLeases(ctx, clients)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	leftovers := v1alpha1.ResourceLeftovers{Group: leases.Group, Resource: leases.Resource}
+	for _, lease := range found {
+		countLeftover(&leftovers, lease.GetNamespace(), lease.GetName())
+	}
+	return []v1alpha1.ResourceLeftovers{leftovers}, nil
+}
+
+func runIdentityLeases(ctx context.Context, clients task.Clients, attempt task.Attempt) error {
+	found, err := identityLeases(ctx, clients)
+	if err != nil {
+		return err
+	}
+	for i, lease := range found {
+		err := clients.Dynamic.Resource(leases).Namespace(lease.GetNamespace()).Delete(ctx, lease.GetName(), metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: ptr.To(lease.GetUID())},
+		})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("deleting Lease %s: %w", lease.GetName(), err)
+		}
+		attempt.Report(task.Progress{Done: int64(i + 1), Total: int64(len(found))})
+	}
+	return nil
+}
+
+// maxExamples is how many objects a finder names.
+const maxExamples = 5
+
+// countLeftover counts one object.
+func countLeftover(leftovers *v1alpha1.ResourceLeftovers, namespace, name string) {
+	leftovers.Count++
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	if len(leftovers.Examples) < maxExamples {
+		leftovers.Examples = append(leftovers.Examples, name)
+	}
+}

@@ -1,0 +1,69 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+var (
+	csiDrivers   = storagev1.SchemeGroupVersion.WithResource("csidrivers")
+	volumeClaims = corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
+)
+
+// storage are the features of SIG Storage.
+func storage() []Entry {
+	return []Entry{
+		{Feature: lifecycle.Feature{
+			// A claim's spec cannot be changed, nor a StatefulSet's claim
+			// templates, and to delete a claim is to delete a volume: somebody has
+			// to decide. What makes claims comes first. With the gate off the
+			// server drops the source of a new claim as a whole, so what a
+			// template makes then is an empty volume instead of a filled one; the
+			// server drops nothing from templates.
+			Name: features.CrossNamespaceVolumeDataSource,
+			OnDisable: slices.Concat(
+				lifecycle.WaitForNoneInPods("a volume source of another namespace", "spec.volumes[*].ephemeral.volumeClaimTemplate.spec.dataSourceRef.namespace"),
+				lifecycle.Tasks{
+					lifecycle.WaitForNone(statefulSets, "claim templates with a volume source of another namespace", "spec.volumeClaimTemplates[*].spec.dataSourceRef.namespace"),
+					lifecycle.WaitForNone(volumeClaims, "a volume source of another namespace", "spec.dataSourceRef.namespace"),
+				},
+			),
+			Control: lifecycle.Central,
+		}, Copies: templateCopies},
+		{Feature: lifecycle.Feature{
+			// The controller stops writing the condition and never removes it: a
+			// claim that is used again would go on saying that it is not.
+			Name:      features.PersistentVolumeClaimUnusedSinceTime,
+			OnDisable: lifecycle.Tasks{lifecycle.ClearField(volumeClaims, "status.conditions[type=Unused]")},
+			Control:   lifecycle.Central,
+		}, Copies: statusCopies},
+		{Feature: lifecycle.Feature{
+			// While it is on, defaulting writes false into every CSIDriver,
+			// whoever stores it. With the gate off the scheduler lets pods pass
+			// whatever the field says.
+			Name:      features.VolumeLimitScaling,
+			OnDisable: lifecycle.Tasks{lifecycle.ClearField(csiDrivers, "spec.preventPodSchedulingIfMissing")},
+			Control:   lifecycle.Central,
+		}, Copies: appliedCopies},
+	}
+}

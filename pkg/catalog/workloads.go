@@ -1,0 +1,103 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	"slices"
+
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/kubernetes/pkg/apis/scheduling"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+var (
+	podGroups = schedulingv1alpha2.SchemeGroupVersion.WithResource("podgroups")
+	workloads = schedulingv1alpha2.SchemeGroupVersion.WithResource("workloads")
+)
+
+const podGroupCopies = "a Workload's templates are copied to PodGroups when those are made; both are looked after. Last-applied annotations and what GitOps tools apply again keep the fields: the server drops them when they are applied to an object without them"
+
+// workloadAware are the features of SIG Scheduling around Workloads. The
+// collections workloads and podgroups go away with GenericWorkload, which all
+// others here need; what the others stored is gone then, too.
+func workloadAware() []Entry {
+	return []Entry{
+		{Feature: lifecycle.Feature{
+			// A Pod's and a Workload's spec cannot be changed, and neither can a
+			// PodGroup's claims. Claims that are reserved for a PodGroup are in
+			// use by its pods; those that were made for one go with it.
+			Name: features.DRAWorkloadResourceClaims,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.WaitForNone(workloads, "resource claims in templates", "spec.podGroupTemplates[*].resourceClaims"),
+				lifecycle.WaitForNone(podGroups, "resource claims", "spec.resourceClaims", "status.resourceClaimStatuses"),
+				lifecycle.WaitForNone(resourceClaims, "a reservation for a PodGroup", "status.reservedFor[resource=podgroups]"),
+			},
+		}, Copies: podGroupCopies, BootstrapRBAC: true},
+		{Feature: lifecycle.Feature{
+			// A Pod's group cannot be changed, and removing it from a template
+			// would roll pods. Once no pod has one, nothing is lost with the
+			// groups. The controller that takes their finalizer goes with the gate.
+			Name: features.GenericWorkload,
+			OnDisable: slices.Concat(
+				lifecycle.WaitForNoneInPods("a scheduling group", "spec.schedulingGroup"),
+				lifecycle.Tasks{
+					lifecycle.ClearCollection(workloads.GroupResource()),
+					lifecycle.ClearCollection(podGroups.GroupResource(), scheduling.PodGroupProtectionFinalizer),
+				},
+			),
+		}, Copies: templateCopies, BootstrapRBAC: true},
+		{Feature: lifecycle.Feature{
+			// With the gate off a PodGroup may lose the field, and the scheduler
+			// does not look at it. A Workload's templates cannot be changed.
+			Name: features.TopologyAwareWorkloadScheduling,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.WaitForNone(workloads, "scheduling constraints in templates", "spec.podGroupTemplates[*].schedulingConstraints"),
+				lifecycle.ClearField(podGroups, "spec.schedulingConstraints"),
+			},
+		}, Copies: podGroupCopies},
+		{Feature: lifecycle.Feature{
+			// As TopologyAwareWorkloadScheduling. A PodGroup's disruptionMode
+			// cannot be removed: defaulting, which asks no gate, puts Pod in its
+			// place, and with the gate off validation forbids that change.
+			Name: features.WorkloadAwarePreemption,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.WaitForNone(workloads, "preemption in templates",
+					"spec.podGroupTemplates[*].disruptionMode", "spec.podGroupTemplates[*].priorityClassName", "spec.podGroupTemplates[*].priority"),
+				lifecycle.WaitForNone(podGroups, "disruption mode PodGroup", "spec.disruptionMode=PodGroup"),
+				lifecycle.ClearField(podGroups, "spec.priorityClassName"),
+				lifecycle.ClearField(podGroups, "spec.priority"),
+			},
+		}, Remains: []Remainder{{
+			Field: task.Field{Resource: podGroups.GroupResource(), Path: "spec.disruptionMode"},
+			Why:   "defaulting writes Pod into every PodGroup, gate or not; nobody reads it, and it goes with the PodGroup",
+		}}, Copies: podGroupCopies},
+		{Feature: lifecycle.Feature{
+			// The Job controller makes a Workload and a PodGroup for a Job, which
+			// own them, and puts the group into the Job's pods. They go with the
+			// Job: to delete them sooner would take pods that wait for their group
+			// their rules. Once the groups are gone, so are their pods: the
+			// groups' finalizer sees to that.
+			Name: features.WorkloadWithJob,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.WaitForNone(workloads, "a Job as its owner", "metadata.ownerReferences[kind=Job]"),
+				lifecycle.WaitForNone(podGroups, "a Job as its owner", "metadata.ownerReferences[kind=Job]"),
+			},
+		}, Copies: "nobody copies them", BootstrapRBAC: true},
+	}
+}
