@@ -33,7 +33,6 @@ var (
 	resourceSlices             = resourcev1.SchemeGroupVersion.WithResource("resourceslices")
 	deviceTaintRules           = resourcev1beta2.SchemeGroupVersion.WithResource("devicetaintrules")
 	resourcePoolStatusRequests = resourcev1alpha3.SchemeGroupVersion.WithResource("resourcepoolstatusrequests")
-	pods                       = corev1.SchemeGroupVersion.WithResource("pods")
 )
 
 const (

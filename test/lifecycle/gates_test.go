@@ -30,7 +30,6 @@ import (
 	"k8s.io/feature-lifecycle/lifecycletest"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/pkg/catalog"
-	"k8s.io/kubernetes-features/test/integration/framework"
 	_ "k8s.io/kubernetes/pkg/features" // the gates and what they depend on
 )
 
@@ -148,9 +147,8 @@ func cases(t *testing.T) ([]catalog.Entry, []*lifecycletest.Case) {
 func newCase(t *testing.T, entry catalog.Entry) *lifecycletest.Case {
 	t.Helper()
 	file := filepath.Join("pkg", "catalog", "testdata", string(entry.Name)+".yaml")
-	root := filepath.Dir(filepath.Dir(framework.BinDir(t)))
 	c := &lifecycletest.Case{Feature: entry.Feature, Fixture: file}
-	data, err := os.ReadFile(filepath.Join(root, file))
+	data, err := os.ReadFile(filepath.Join("..", "..", file))
 	if os.IsNotExist(err) {
 		return c
 	}

@@ -38,13 +38,6 @@ import (
 // registry is where kube-apiserver stores everything.
 const registry = "/registry/"
 
-// Encodings of stored objects.
-const (
-	encodedJSON     = "JSON"
-	encodedCBOR     = "CBOR"
-	encodedProtobuf = "protobuf"
-)
-
 // cborPrefix is what apimachinery's CBOR begins with (RFC 8949, 3.4.6).
 var cborPrefix = []byte{0xd9, 0xd9, 0xf7}
 
@@ -67,7 +60,7 @@ func stored(t *testing.T, c *framework.Cluster, mapper meta.ResettableRESTMapper
 		}
 		plural, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
 		objects = append(objects, lifecycletest.Object{
-			Unstructured: object, Resource: plural.GroupResource(), Key: string(kv.Key), Revision: kv.ModRevision, Encoding: encoding,
+			Unstructured: object, Resource: plural.GroupResource(), Key: string(kv.Key), Revision: kv.ModRevision, MediaType: encoding,
 		})
 	}
 	return lifecycletest.NewView(objects, mapper, convert)
@@ -86,11 +79,11 @@ func decode(data []byte) (*unstructured.Unstructured, string, error) {
 			return nil, "", errNotOurs
 		}
 		object := &unstructured.Unstructured{}
-		return object, encodedJSON, object.UnmarshalJSON(data)
+		return object, runtime.ContentTypeJSON, object.UnmarshalJSON(data)
 	case bytes.HasPrefix(data, cborPrefix):
 		object := &unstructured.Unstructured{}
 		_, _, err := cbor.NewSerializer(legacyscheme.Scheme, legacyscheme.Scheme).Decode(data, nil, object)
-		return object, encodedCBOR, err
+		return object, runtime.ContentTypeCBOR, err
 	}
 	// A deserializer neither converts nor fills in defaults.
 	typed, kind, err := legacyscheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
@@ -101,7 +94,7 @@ func decode(data []byte) (*unstructured.Unstructured, string, error) {
 		return nil, "", err
 	}
 	object, err := asUnstructured(typed, *kind)
-	return object, encodedProtobuf, err
+	return object, runtime.ContentTypeProtobuf, err
 }
 
 func asUnstructured(typed runtime.Object, kind schema.GroupVersionKind) (*unstructured.Unstructured, error) {

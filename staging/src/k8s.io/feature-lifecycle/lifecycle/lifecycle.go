@@ -71,6 +71,7 @@ func (t Tasks) Names() []string {
 var (
 	ClearField        = task.ClearField
 	WaitForNone       = task.WaitForNone
+	WaitForNoneWhere  = task.WaitForNoneWhere
 	ClearCollection   = task.ClearCollection
 	MigrateStorage    = task.MigrateStorage
 	Apply             = task.Apply

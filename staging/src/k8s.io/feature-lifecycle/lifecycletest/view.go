@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -39,8 +40,8 @@ type Object struct {
 	// Key and Revision are those of its bytes, if the view is of what is stored.
 	Key      string
 	Revision int64
-	// Encoding is how the bytes are encoded, "" if that is not known.
-	Encoding string
+	// MediaType is how the bytes are encoded, "" if that is not known.
+	MediaType string
 }
 
 // ID names the object among all of a cluster.
@@ -134,10 +135,14 @@ func (r viewResource) Namespace(namespace string) dynamic.ResourceInterface {
 	return r
 }
 
-func (r viewResource) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+func (r viewResource) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	selector, err := labels.Parse(options.LabelSelector)
+	if err != nil {
+		return nil, err
+	}
 	list := &unstructured.UnstructuredList{Object: map[string]any{}}
 	for _, object := range r.view.Of(r.resource.GroupResource()) {
-		if r.namespace != "" && object.GetNamespace() != r.namespace {
+		if r.namespace != "" && object.GetNamespace() != r.namespace || !selector.Matches(labels.Set(object.GetLabels())) {
 			continue
 		}
 		converted, err := r.view.in(object.Unstructured, r.resource.GroupVersion())
@@ -177,7 +182,7 @@ var _ task.Storage = viewStorage{}
 func (s viewStorage) List(_ context.Context, resource schema.GroupResource, _ int64, _ string) ([]task.StoredObject, string, error) {
 	var page []task.StoredObject
 	for _, object := range s.view.Of(resource) {
-		page = append(page, task.StoredObject{Namespace: object.GetNamespace(), Name: object.GetName(), Key: object.Key, Revision: object.Revision, APIVersion: object.GetAPIVersion()})
+		page = append(page, task.StoredObject{Namespace: object.GetNamespace(), Name: object.GetName(), Key: object.Key, Revision: object.Revision, APIVersion: object.GetAPIVersion(), MediaType: object.MediaType})
 	}
 	return page, "", nil
 }

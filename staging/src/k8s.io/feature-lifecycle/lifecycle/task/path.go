@@ -28,13 +28,14 @@ import (
 // may be followed by what it selects of its value:
 //
 //	[*]            every element of a list
-//	[name=value]   the elements of a list whose field name has the value
+//	[name=value]   the elements of a list whose field name has the value, or
+//	               what is no list, if its own field name has the value
 //	{*}            every value of a map
 //	{key}          one entry of a map, whose key may contain dots and slashes
 //
 // For example spec.template.spec.containers[*].restartPolicy,
-// spec.devices[*].capacity{*}.requestPolicy, status.conditions[type=Unused] or
-// metadata.labels{topology.kubernetes.io/zone}.
+// spec.devices[*].capacity{*}.requestPolicy, status.conditions[type=Unused],
+// metadata.labels{topology.kubernetes.io/zone} or spec[hostNetwork=true].hostUsers.
 type Path struct {
 	text     string
 	segments []segment
@@ -161,6 +162,9 @@ func (s segment) each(value any, prefix string, visit func(pointer string, selec
 	case itself:
 		visit(prefix, value)
 	case eachElement, someElements:
+		if s.which == someElements && s.selects(value) {
+			visit(prefix, value)
+		}
 		elements, _ := value.([]any)
 		for i, element := range elements {
 			if s.which == eachElement || s.selects(element) {
@@ -192,21 +196,22 @@ func escape(key string) string {
 // matcher matches objects that have a field, or a field with a value.
 type matcher struct {
 	path Path
-	// value is what the field has to be as text; any is true when it does not
-	// matter.
-	value string
-	any   bool
+	// wanted says which values match; nil means all.
+	wanted func(value any) bool
 }
 
 // parseMatcher reads <field> or <field>=<value>.
 func parseMatcher(text string) (matcher, error) {
-	field, value, any := text, "", true
+	var m matcher
+	field := text
 	// Brackets may have a value, too.
 	if at := strings.LastIndexByte(text, '='); at > strings.LastIndexAny(text, "]}") {
-		field, value, any = text[:at], text[at+1:], false
+		field = text[:at]
+		m.wanted = func(value any) bool { return fmt.Sprint(value) == text[at+1:] }
 	}
-	path, err := ParsePath(field)
-	return matcher{path: path, value: value, any: any}, err
+	var err error
+	m.path, err = ParsePath(field)
+	return m, err
 }
 
 // matches is false for null: the server writes it for a field that nobody set
@@ -214,7 +219,7 @@ func parseMatcher(text string) (matcher, error) {
 func (m matcher) matches(object map[string]any) bool {
 	found := false
 	walk(object, m.path.segments, "", func(_ string, value any) {
-		found = found || value != nil && (m.any || fmt.Sprint(value) == m.value)
+		found = found || value != nil && (m.wanted == nil || m.wanted(value))
 	})
 	return found
 }

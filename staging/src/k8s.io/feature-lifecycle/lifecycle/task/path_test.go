@@ -42,6 +42,7 @@ func TestParsePath(t *testing.T) {
 		"spec.containers [*].xy":                 false,
 		"status.conditions[type=Unused]":         true,
 		"status.conditions[type=Unused].message": true,
+		"spec[hostNetwork=true].hostUsers":       true,
 		"metadata.labels{topology.kubernetes.io/zone}": true,
 		"spec.devices[*].capacity{*}.requestPolicy":    true,
 		"spec.devices[*].capacity{*}":                  false,
@@ -96,6 +97,10 @@ func TestPointers(t *testing.T) {
 		"spec.list[x=3]":         {"/spec/list/2"},
 		"spec.list[x=3].deep":    {"/spec/list/2/deep"},
 		"spec.list[x=4]":         nil,
+		"spec.a[b=1]":            {"/spec/a"},
+		"spec.a[b=1].b":          {"/spec/a/b"},
+		"spec.a[b=2].b":          nil,
+		"spec.null[b=1]":         nil,
 	} {
 		path, err := ParsePath(text)
 		if err != nil {

@@ -34,12 +34,26 @@ import (
 // example "volume source clusterTrustBundle". An object matches if it has any of
 // the fields, written as for ClearField; <field>=<value> asks for a value, too.
 func WaitForNone(resource schema.GroupVersionResource, using string, fields ...string) Task {
+	return waitForNoneWith(resource, using, fields, parseMatcher)
+}
+
+// WaitForNoneWhere waits like WaitForNone, for objects of which one of the
+// fields has a value that wanted chooses. Wanted has to be quick and without
+// side effects.
+func WaitForNoneWhere(resource schema.GroupVersionResource, using string, wanted func(value any) bool, fields ...string) Task {
+	return waitForNoneWith(resource, using, fields, func(field string) (matcher, error) {
+		path, err := ParsePath(field)
+		return matcher{path: path, wanted: wanted}, err
+	})
+}
+
+func waitForNoneWith(resource schema.GroupVersionResource, using string, fields []string, parse func(field string) (matcher, error)) Task {
 	w := waitForNone{resource: resource, using: using, text: strings.Join(fields, ",")}
 	var err error
 	var looks []Field
 	for _, field := range fields {
 		var m matcher
-		if m, err = parseMatcher(field); err != nil {
+		if m, err = parse(field); err != nil {
 			break
 		}
 		w.matchers = append(w.matchers, m)

@@ -81,6 +81,18 @@ func TestWaitForNoneWithAValue(t *testing.T) {
 	}
 }
 
+func TestWaitForNoneWhere(t *testing.T) {
+	s := serve(widget("a", "1x"), widget("b", "y"), widget("c", "x1"), widget("d", ""))
+	digits := func(value any) bool { return strings.HasPrefix(value.(string), "1") }
+	blocked := blockedBy(t, WaitForNoneWhere(widgets, "a digit", digits, "spec.nothing", "spec.field"), s.clients(), ignored)
+	if want := "waiting for 1 widgets.example.com using a digit: ns/a"; blocked.Message != want {
+		t.Errorf("got %q, want %q", blocked.Message, want)
+	}
+	if err := WaitForNoneWhere(widgets, "a digit", digits, "spec.").Validate(); err == nil {
+		t.Error("a path that is none is accepted")
+	}
+}
+
 func TestWaitForNoneGoesOnWhenOneIsGone(t *testing.T) {
 	other := widget("w02", "x")
 	other.SetUID("another")

@@ -1,0 +1,180 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+var (
+	pods  = corev1.SchemeGroupVersion.WithResource("pods")
+	nodes = corev1.SchemeGroupVersion.WithResource("nodes")
+)
+
+// podsOfNodes are the features of SIG Node whose state is in Pods, in what makes Pods,
+// and in Nodes.
+//
+// Fields of a Pod's spec cannot be changed, and a template that changes rolls
+// its Pods into ones that do without the feature: all of them are waited for.
+//
+// Fields of status are removed. A kubelet whose gate is off makes the status of
+// running containers anew, without them, and takes conditions that are not its
+// own from the API (kubelet/status, mergePodStatus), so it does not put back what
+// was removed; what is left to remove is the status of Pods that ended or whose
+// kubelet is gone. The exception is what kubelet copies from one status to the
+// next: see ImageVolumeWithDigest.
+func podsOfNodes() []Entry {
+	return []Entry{
+		{Feature: lifecycle.Feature{
+			// Always is older than the gate for init containers, and the gate's
+			// for others. Ephemeral containers are listed because the server
+			// drops the fields from them, too; validation does not let them in.
+			Name: features.ContainerRestartRules,
+			OnDisable: lifecycle.WaitForNoneInPods("restart policies of containers",
+				"spec.containers[*].restartPolicy", "spec.containers[*].restartPolicyRules",
+				"spec.initContainers[*].restartPolicy=Never", "spec.initContainers[*].restartPolicy=OnFailure", "spec.initContainers[*].restartPolicyRules",
+				"spec.ephemeralContainers[*].restartPolicy", "spec.ephemeralContainers[*].restartPolicyRules"),
+			Control: lifecycle.Central,
+		}, Copies: templateCopies},
+		{Feature: lifecycle.Feature{
+			// The status goes first, since it need not wait for anybody.
+			// kubelets write it for every container, whatever its spec says.
+			Name: features.ContainerStopSignals,
+			OnDisable: slices.Concat(clearContainerStatuses("stopSignal"), lifecycle.WaitForNoneInPods("stop signals",
+				"spec.containers[*].lifecycle.stopSignal", "spec.initContainers[*].lifecycle.stopSignal", "spec.ephemeralContainers[*].lifecycle.stopSignal")),
+			Control: lifecycle.Central,
+		}, Copies: templateCopies + "; " + statusCopies},
+		{Feature: lifecycle.Feature{
+			// Without the gate kubelet leaves the variable empty, so a container
+			// that starts again would run with another environment.
+			Name: features.EnvFiles,
+			OnDisable: lifecycle.WaitForNoneInPods("environment variables from files",
+				"spec.containers[*].env[*].valueFrom.fileKeyRef", "spec.initContainers[*].env[*].valueFrom.fileKeyRef", "spec.ephemeralContainers[*].env[*].valueFrom.fileKeyRef"),
+			Control: lifecycle.Central,
+		}, Copies: templateCopies},
+		{Feature: lifecycle.Feature{
+			Name:      features.HostnameOverride,
+			OnDisable: lifecycle.WaitForNoneInPods("hostnameOverride", "spec.hostnameOverride"),
+			Control:   lifecycle.Central,
+		}, Copies: templateCopies},
+		{Feature: lifecycle.Feature{
+			// kubelet takes the mounts of a container from its last status as
+			// long as the Pod is there, gate or not (kubelet_pods.go,
+			// convertContainerStatus): it would put back what is removed. An
+			// empty volumeStatus counts, since the server takes it for use.
+			Name: features.ImageVolumeWithDigest,
+			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(pods, "digests of image volumes in their status",
+				"status.containerStatuses[*].volumeMounts[*].volumeStatus",
+				"status.initContainerStatuses[*].volumeMounts[*].volumeStatus",
+				"status.ephemeralContainerStatuses[*].volumeMounts[*].volumeStatus")},
+			Control: lifecycle.Central,
+		}, Copies: statusCopies},
+		{Feature: lifecycle.Feature{
+			// What is requested is spec.resources, PodLevelResources' field.
+			Name:      features.InPlacePodLevelResourcesVerticalScaling,
+			OnDisable: lifecycle.Tasks{lifecycle.ClearField(pods, "status.resources"), lifecycle.ClearField(pods, "status.allocatedResources")},
+			Control:   lifecycle.Central,
+		}, Copies: statusCopies,
+			Node: "The files allocated_pods_state and actuated_pods_state keep the resources of Pods; other resizes use them, too, and a Pod's entry goes with the Pod."},
+		{Feature: lifecycle.Feature{
+			// kubelet does not clear it when the gate is off, it only stops
+			// writing (kubelet_node_status.go, setNodeStatus).
+			Name:      features.NodeDeclaredFeatures,
+			OnDisable: lifecycle.Tasks{lifecycle.ClearField(nodes, "status.declaredFeatures")},
+			Control:   lifecycle.Central,
+		}, Copies: statusCopies},
+		{Feature: lifecycle.Feature{
+			// Without the gate nobody enforces a Pod's limits, and its QoS class
+			// is another one, while the Pod runs.
+			Name:      features.PodLevelResources,
+			OnDisable: lifecycle.WaitForNoneInPods("resources of the whole Pod", "spec.resources"),
+			Control:   lifecycle.Central,
+		}, Copies: templateCopies,
+			Node: "The cgroups of Pods have the limits of the whole Pod and go with the Pods."},
+		{Feature: lifecycle.Feature{
+			Name:      features.PodReadyToStartContainersCondition,
+			OnDisable: lifecycle.Tasks{lifecycle.ClearField(pods, "status.conditions[type=PodReadyToStartContainers]")},
+			Control:   lifecycle.Central,
+		}, Copies: statusCopies},
+		{Feature: lifecycle.Feature{Name: features.PodTopologyLabelsAdmission},
+			// Only kube-apiserver asks. Nobody can tell its labels from those
+			// that a Pod was created with.
+			Remains: []Remainder{
+				{Field: task.Field{Resource: pods.GroupResource(), Path: "metadata.labels{topology.kubernetes.io/zone}"}, Why: podTopologyLabels},
+				{Field: task.Field{Resource: pods.GroupResource(), Path: "metadata.labels{topology.kubernetes.io/region}"}, Why: podTopologyLabels},
+			},
+			Copies: "environment variables and volumes of the downward API have the labels as long as the Pod has them; templates do not get them"},
+		{Feature: lifecycle.Feature{
+			// Validation does not let it into the status of ephemeral containers.
+			Name: features.ResourceHealthStatus,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.ClearField(pods, "status.containerStatuses[*].allocatedResourcesStatus"),
+				lifecycle.ClearField(pods, "status.initContainerStatuses[*].allocatedResourcesStatus"),
+			},
+			Control: lifecycle.Central,
+		}, Remains: []Remainder{
+			{Field: task.Field{Resource: pods.GroupResource(), Path: "status.ephemeralContainerStatuses[*].allocatedResourcesStatus"}, Why: noEphemeralResources},
+		}, Copies: statusCopies},
+		{Feature: lifecycle.Feature{
+			Name: features.ResourceHealthStatusMessage,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.ClearField(pods, "status.containerStatuses[*].allocatedResourcesStatus[*].resources[*].message"),
+				lifecycle.ClearField(pods, "status.initContainerStatuses[*].allocatedResourcesStatus[*].resources[*].message"),
+			},
+			Control: lifecycle.Central,
+		}, Remains: []Remainder{
+			{Field: task.Field{Resource: pods.GroupResource(), Path: "status.ephemeralContainerStatuses[*].allocatedResourcesStatus[*].resources[*].message"}, Why: noEphemeralResources},
+		}, Copies: statusCopies},
+		{Feature: lifecycle.Feature{
+			// Rules of sidecars are the gate's, too, whatever their action
+			// (validation.go, validateInitContainerRestartPolicy). The condition
+			// is in the status of each Pod that may restart so.
+			Name: features.RestartAllContainersOnContainerExits,
+			OnDisable: slices.Concat(lifecycle.Tasks{lifecycle.ClearField(pods, "status.conditions[type=AllContainersRestarting]")},
+				lifecycle.WaitForNoneInPods("rules that restart all containers or sidecars",
+					"spec.containers[*].restartPolicyRules[*].action=RestartAllContainers",
+					"spec.initContainers[*].restartPolicyRules[*].action=RestartAllContainers",
+					"spec.initContainers[restartPolicy=Always].restartPolicyRules")),
+			Control: lifecycle.Central,
+		}, Copies: templateCopies + "; " + statusCopies},
+		{Feature: lifecycle.Feature{
+			// Each of the fields may be used without the other.
+			Name:      features.UserNamespacesHostNetworkSupport,
+			OnDisable: lifecycle.WaitForNoneInPods("a user namespace in the host's network", "spec[hostNetwork=true].hostUsers=false"),
+			Control:   lifecycle.Central,
+		}, Copies: templateCopies},
+	}
+}
+
+// clearContainerStatuses removes a field from the status of all containers.
+func clearContainerStatuses(field string) lifecycle.Tasks {
+	return lifecycle.Tasks{
+		lifecycle.ClearField(pods, "status.containerStatuses[*]."+field),
+		lifecycle.ClearField(pods, "status.initContainerStatuses[*]."+field),
+		lifecycle.ClearField(pods, "status.ephemeralContainerStatuses[*]."+field),
+	}
+}
+
+const (
+	podTopologyLabels    = "it says where the Pod is, which stays true, and goes with the Pod; people may have set it themselves, and Services, policies and the downward API may select by it, so removing it could change what a running Pod does"
+	noEphemeralResources = "validation refuses it, since ephemeral containers have no resources of their own: it is never stored"
+)

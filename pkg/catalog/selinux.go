@@ -1,0 +1,37 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+// selinux are the features of SIG Storage about the SELinux labels of volumes.
+func selinux() []Entry {
+	return []Entry{
+		{Feature: lifecycle.Feature{
+			// The field is older, and so is its other value, Recursive. Without
+			// the gate MountOption is honoured for ReadWriteOncePod volumes only;
+			// the files of others are relabelled one by one.
+			Name:      features.SELinuxMount,
+			OnDisable: lifecycle.WaitForNoneInPods("seLinuxChangePolicy MountOption", "spec.securityContext.seLinuxChangePolicy=MountOption"),
+			Control:   lifecycle.Central,
+		}, Copies: templateCopies,
+			Node: "Volumes that are mounted with -o context keep that until their Pods end."},
+	}
+}

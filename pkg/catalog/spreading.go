@@ -1,0 +1,50 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+// spreading are the features of SIG Scheduling in the specs of Pods.
+func spreading() []Entry {
+	return []Entry{
+		{Feature: lifecycle.Feature{
+			Name:      features.MatchLabelKeysInPodTopologySpread,
+			OnDisable: lifecycle.WaitForNoneInPods("matchLabelKeys in topologySpreadConstraints", "spec.topologySpreadConstraints[*].matchLabelKeys"),
+			Control:   lifecycle.Central,
+		}, Copies: templateCopies},
+		// Only kube-apiserver asks, when a Pod is created. Scheduler evaluates
+		// matchLabelKeys in any case (podtopologyspread/common.go).
+		{Feature: lifecycle.Feature{Name: features.MatchLabelKeysInPodTopologySpreadSelectorMerge},
+			Remains: []Remainder{{
+				Field: task.Field{Resource: pods.GroupResource(), Path: "spec.topologySpreadConstraints[*].labelSelector.matchExpressions"},
+				Why:   "what was merged into the selector says what matchLabelKeys beside it say, so the Pod is spread as without it; a Pod's constraints cannot be changed, and they go with the Pod",
+			}},
+			Copies: "only Pods get it; templates have no merged selectors, and nobody copies a Pod's spec"},
+		{Feature: lifecycle.Feature{
+			// A toleration whose operator nobody knows tolerates nothing: Pods
+			// would be evicted, and DaemonSets would delete theirs. RuntimeClasses
+			// cannot have the operators, gate or not (apis/node/validation).
+			Name:      features.TaintTolerationComparisonOperators,
+			OnDisable: lifecycle.WaitForNoneInPods("tolerations that compare numbers", "spec.tolerations[*].operator=Lt", "spec.tolerations[*].operator=Gt"),
+			Control:   lifecycle.Central,
+		}, Copies: templateCopies},
+	}
+}
