@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -128,38 +127,25 @@ func eachDefinition(ctx context.Context, clients task.Clients, visit func(defini
 		return fmt.Errorf("listing definitions of custom resources: %w", err)
 	}
 	for i := range list.Items {
-		d, err := definitionOf(&list.Items[i])
-		if err != nil {
-			return err
-		}
-		if err := visit(d); err != nil {
+		if err := visit(definitionOf(&list.Items[i])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func definitionOf(object *unstructured.Unstructured) (definition, error) {
-	var fields struct {
-		Spec struct {
-			Group    string
-			Names    struct{ Plural string }
-			Versions []struct {
-				Name   string
-				Served bool
-			}
+func definitionOf(object *unstructured.Unstructured) definition {
+	group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
+	plural, _, _ := unstructured.NestedString(object.Object, "spec", "names", "plural")
+	versions, _, _ := unstructured.NestedSlice(object.Object, "spec", "versions")
+	d := definition{schema.GroupVersionResource{Group: group, Resource: plural}}
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		if version["served"] == true {
+			d.resource.Version, _ = version["name"].(string)
 		}
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &fields); err != nil {
-		return definition{}, fmt.Errorf("reading the definition %s: %w", object.GetName(), err)
-	}
-	d := definition{schema.GroupVersionResource{Group: fields.Spec.Group, Resource: fields.Spec.Names.Plural}}
-	for _, v := range slices.Backward(fields.Spec.Versions) {
-		if v.Served {
-			d.resource.Version = v.Name
-		}
-	}
-	return d, nil
+	return d
 }
 
 // eachCBOR calls visit for every object of a resource that is stored as CBOR.

@@ -96,7 +96,7 @@ func dra() []Entry {
 			// the rules: one that is forgotten evicts pods as soon as the gate is
 			// on again.
 			Name:      features.DRADeviceTaintRules,
-			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(deviceTaintRules, "the feature: delete them", "metadata.name")},
+			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(deviceTaintRules, "the feature", "metadata.name")},
 		}, Copies: "nobody copies rules; what GitOps tools apply again is a rule without effect", BootstrapRBAC: true},
 		{Feature: lifecycle.Feature{
 			// Without the feature the scheduler does not look at taints.
@@ -177,7 +177,7 @@ func dra() []Entry {
 			// The API stays while --runtime-config serves it; the controller that
 			// deletes answered requests goes with the gate.
 			Name:      features.DRAResourcePoolStatus,
-			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourcePoolStatusRequests, "the feature: delete them", "metadata.name")},
+			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourcePoolStatusRequests, "the feature", "metadata.name")},
 		}, Copies: "nobody copies requests", BootstrapRBAC: true},
 	}
 }

@@ -70,6 +70,16 @@ func TestWaitForNoneSaysPods(t *testing.T) {
 	}
 }
 
+// TestWaitForNoneTakesNullForUnset: a type that does not leave the field out
+// shows null for everybody who never set it.
+func TestWaitForNoneTakesNullForUnset(t *testing.T) {
+	unset := widget("a", "")
+	unset.Object["spec"] = map[string]any{"field": nil}
+	if err := WaitForNone(widgets, "the field", "spec.field").Run(t.Context(), serve(unset).clients(), ignored); err != nil {
+		t.Errorf("null counts as use: %v", err)
+	}
+}
+
 func TestWaitForNoneWithAValue(t *testing.T) {
 	s := serve(widget("a", "x"), widget("b", "y"), widget("c", "xx"), widget("d", ""))
 	blocked := blockedBy(t, WaitForNone(widgets, "x", "spec.field=x", "spec.nothing"), s.clients(), ignored)
