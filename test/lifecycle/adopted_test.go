@@ -43,7 +43,7 @@ func TestLeftoversOfUpstream(t *testing.T) {
 	}
 	on, off := together(names(entries)...)
 	server := func(values gates, upstream bool) []string {
-		arguments := values.arguments(true)[cluster.APIServer]
+		arguments := values.arguments()[cluster.APIServer]
 		if upstream {
 			arguments = slices.DeleteFunc(arguments, func(a string) bool {
 				return strings.HasPrefix(a, "--feature-settle") || strings.HasPrefix(a, "--feature-grace")

@@ -18,6 +18,7 @@ package lifecycle
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -101,7 +103,7 @@ func TestEveryGate(t *testing.T) {
 	step := func(what string) { t.Logf("%6.1f s %s", time.Since(begun).Seconds(), what) }
 
 	on, off := together(names(entries)...)
-	w := start(t, cluster.Config{Nodes: nodes, ExtraArgs: on.arguments(true)})
+	w := start(t, cluster.Config{Nodes: nodes, ExtraArgs: on.arguments()})
 	ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
 	defer cancel()
 	if err := w.WaitFor(ctx, v1alpha1.StateOn, nil, all...); err != nil {
@@ -111,7 +113,7 @@ func TestEveryGate(t *testing.T) {
 	control := w.use(t, all)
 	step("used")
 
-	before := w.restart(t, off.arguments(false))
+	before := w.restart(t, off.arguments())
 	step("restarted")
 	for i, c := range all {
 		rows[string(entries[i].Name)].used = int64(len(c.Own(before).Objects))
@@ -156,6 +158,13 @@ func names(entries []catalog.Entry) []gate {
 	return names
 }
 
+const (
+	// controllersPatience is how long controllers may take to make of fixtures
+	// what they make. What lacks then is told when the objects are looked at.
+	controllersPatience = 15 * time.Second
+	controllersPeriod   = 500 * time.Millisecond
+)
+
 // use creates the control objects and the objects of all cases, and waits until
 // controllers have done with them what they do.
 func (w *world) use(t *testing.T, all []*lifecycletest.Case) (control *lifecycletest.Case) {
@@ -176,16 +185,10 @@ func (w *world) use(t *testing.T, all []*lifecycletest.Case) (control *lifecycle
 	// What controllers make of the objects is a part of the use: each task has
 	// to find something.
 	waiting := all
-	framework.WaitFor(t, "use", func() bool {
+	_ = wait.PollUntilContextTimeout(t.Context(), controllersPeriod, controllersPatience, true, func(ctx context.Context) (bool, error) {
 		view := w.stored(t)
-		var still []*lifecycletest.Case
-		for _, c := range waiting {
-			if len(c.Objects) > 0 && len(c.Used(t.Context(), view)) > 0 {
-				still = append(still, c)
-			}
-		}
-		waiting = still
-		return true
+		waiting = slices.DeleteFunc(slices.Clone(waiting), func(c *lifecycletest.Case) bool { return len(c.Used(ctx, view)) == 0 })
+		return len(waiting) == 0, nil
 	})
 	return control
 }

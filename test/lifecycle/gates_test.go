@@ -52,9 +52,10 @@ const hollow = "kubemark"
 // gates are values for gates.
 type gates map[featuregate.Feature]bool
 
-// arguments are the flags of each component that give it the values, with what
-// the API needs to serve everything.
-func (g gates) arguments(serveAll bool) map[string][]string {
+// arguments are the flags of each component that give it the values. All APIs
+// are served for which storage is made: those whose storage is gated go away with
+// their gate, others stay for the administrator who has to remove what is left.
+func (g gates) arguments() map[string][]string {
 	arguments := map[string][]string{}
 	components := []string{cluster.APIServer, cluster.ControllerManager, cluster.Scheduler}
 	for i := range nodes {
@@ -78,10 +79,7 @@ func (g gates) arguments(serveAll bool) map[string][]string {
 	}
 	// Nobody contradicts here; five seconds are enough for reports to arrive.
 	// Nodes of fixtures have no kubelets that could report.
-	server := []string{"--feature-settle-period=5s", "--feature-grace-period=10s"}
-	if serveAll {
-		server = append(server, "--runtime-config=api/all=true")
-	}
+	server := []string{"--feature-settle-period=5s", "--feature-grace-period=10s", "--runtime-config=api/all=true"}
 	arguments[cluster.APIServer] = append(arguments[cluster.APIServer], server...)
 	return arguments
 }

@@ -25,6 +25,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsapiserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,6 +35,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycletest"
 	"k8s.io/kubernetes-features/test/integration/framework"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	_ "k8s.io/kubernetes/pkg/controlplane" // all kinds of Kubernetes
 )
 
 // registry is where kube-apiserver stores everything.
@@ -111,18 +114,22 @@ func asUnstructured(typed runtime.Object, kind schema.GroupVersionKind) (*unstru
 // defaults either.
 func convert(object *unstructured.Unstructured, version schema.GroupVersion) (*unstructured.Unstructured, error) {
 	kind := object.GroupVersionKind()
-	typed, err := legacyscheme.Scheme.New(kind)
+	scheme := legacyscheme.Scheme
+	if kind.Group == apiextensions.GroupName {
+		scheme = apiextensionsapiserver.Scheme
+	}
+	typed, err := scheme.New(kind)
 	if err != nil {
 		return nil, fmt.Errorf("converting it to %s: %w", version, err)
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed); err != nil {
 		return nil, err
 	}
-	internal, err := legacyscheme.Scheme.UnsafeConvertToVersion(typed, runtime.InternalGroupVersioner)
+	internal, err := scheme.UnsafeConvertToVersion(typed, runtime.InternalGroupVersioner)
 	if err != nil {
 		return nil, err
 	}
-	converted, err := legacyscheme.Scheme.UnsafeConvertToVersion(internal, version)
+	converted, err := scheme.UnsafeConvertToVersion(internal, version)
 	if err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ func (c *Case) Left(ctx context.Context, view *View) (count int64, problems []st
 		}
 		for _, left := range found {
 			count += left.Count
-			problems = append(problems, fmt.Sprintf("%s is Off and %d stored %s still have what task %s looks after: %s",
+			problems = append(problems, fmt.Sprintf("%s: %d %s still have what task %s looks after: %s",
 				c.Feature.Name, left.Count, left.Resource, t.Name, strings.Join(left.Examples, ", ")))
 		}
 	}

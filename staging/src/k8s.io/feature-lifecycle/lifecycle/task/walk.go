@@ -69,6 +69,11 @@ func readPages(ctx context.Context, clients Clients, resource schema.GroupVersio
 			options.Continue = token
 			continue
 		}
+		if apierrors.IsNotFound(err) {
+			if empty, storedErr := emptyInStorage(ctx, clients, resource.GroupResource()); storedErr != nil || empty {
+				return storedErr
+			}
+		}
 		if err != nil {
 			return listError(clients, resource, err)
 		}
@@ -81,6 +86,20 @@ func readPages(ctx context.Context, clients Clients, resource schema.GroupVersio
 			return nil
 		}
 	}
+}
+
+// emptyInStorage says whether nothing is stored of a resource that the API does
+// not serve: another feature that was turned off with this one took the API away
+// and cleared the collection, so there is nothing to look at.
+func emptyInStorage(ctx context.Context, clients Clients, resource schema.GroupResource) (bool, error) {
+	if clients.Storage == nil {
+		return false, nil
+	}
+	page, _, err := clients.Storage.List(ctx, resource, 1, "")
+	if err != nil {
+		return false, fmt.Errorf("looking for stored %s, which is not served: %w", resource, err)
+	}
+	return len(page) == 0, nil
 }
 
 // continueAnyway returns where a walk goes on whose token has expired: with the
