@@ -17,7 +17,6 @@ limitations under the License.
 package catalog
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
@@ -33,7 +32,6 @@ var (
 	resourceSlices             = resourcev1.SchemeGroupVersion.WithResource("resourceslices")
 	deviceTaintRules           = resourcev1beta2.SchemeGroupVersion.WithResource("devicetaintrules")
 	resourcePoolStatusRequests = resourcev1alpha3.SchemeGroupVersion.WithResource("resourcepoolstatusrequests")
-	pods                       = corev1.SchemeGroupVersion.WithResource("pods")
 )
 
 const (

@@ -1,0 +1,160 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package lifecycletest takes features through on, used, off and pristine on a
+// running cluster: the proof that what a feature declares is complete. The
+// fork's test/lifecycle does that for the gates of Kubernetes; an operator's
+// suite does it for its own features with the same steps:
+//
+//	objects, err := lifecycletest.Parse(fixture)        // objects that use the feature
+//	c := &lifecycletest.Case{Feature: declared, Objects: objects}
+//	err = kit.Use(ctx, c)                               // gate on: creates them
+//	problems := c.Used(ctx, view)                       // each finder finds them
+//	// ... restart with the gate off ...
+//	outcomes, err := kit.WaitUntilOff(ctx, c)           // removes what holds it
+//	problems = c.Left(ctx, view)                        // nothing is left
+//
+// Views show objects as they are in one moment, from the API (Kit.View) or from
+// where they are stored (NewView). Problems are sentences for the author of the
+// feature. Nothing here starts or stops a process.
+package lifecycletest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+)
+
+// Case is one feature with the objects that use it.
+type Case struct {
+	Feature lifecycle.Feature
+	// Fixture is where the objects come from, for messages.
+	Fixture string
+	// Objects use the feature, in the order in which they are created. A
+	// feature that stores nothing has none.
+	Objects []*unstructured.Unstructured
+	// uids are those of the objects as they were created.
+	uids map[types.UID]bool
+}
+
+// Parse reads a fixture: YAML documents, each a complete object. A status is
+// written through the subresource when the object is created.
+func Parse(fixture []byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(fixture), 4096)
+	for number := 1; ; number++ {
+		var content json.RawMessage
+		err := documents.Decode(&content)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", number, err)
+		}
+		if content = bytes.TrimSpace(content); len(content) == 0 || string(content) == "null" {
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		// Numbers become what the server's answers have: int64.
+		if err := object.UnmarshalJSON(content); err != nil {
+			return nil, fmt.Errorf("document %d: %w", number, err)
+		}
+		if object.GetName() == "" || object.GetAPIVersion() == "" {
+			return nil, fmt.Errorf("document %d: an object needs apiVersion, kind and metadata.name", number)
+		}
+		objects = append(objects, object)
+	}
+}
+
+// Own are the objects of a view that the fixture made: its own ones and those
+// that controllers made for them.
+func (c *Case) Own(view *View) *View {
+	own := map[types.UID]bool{}
+	for uid := range c.uids {
+		own[uid] = true
+	}
+	// Owners of owners: until nothing is added.
+	for added := true; added; {
+		added = false
+		for _, object := range view.Objects {
+			if own[object.GetUID()] {
+				continue
+			}
+			for _, owner := range object.GetOwnerReferences() {
+				if own[owner.UID] {
+					own[object.GetUID()], added = true, true
+				}
+			}
+		}
+	}
+	return view.only(func(object *unstructured.Unstructured) bool { return own[object.GetUID()] })
+}
+
+// Used says what the fixture lacks: every task that a transition to Off has must
+// find something of it, or nothing is proved by its end.
+func (c *Case) Used(ctx context.Context, view *View) []string {
+	var problems []string
+	if len(c.Feature.OnDisable) > 0 && len(c.Objects) == 0 {
+		return []string{fmt.Sprintf("%s declares tasks and has no fixture; write objects that use the feature to %s", c.Feature.Name, c.Fixture)}
+	}
+	own := c.Own(view)
+	for _, t := range c.Feature.OnDisable {
+		found, err := t.Find(ctx, own.Clients())
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Sprintf("%s: task %s cannot look for what it removes: %v", c.Feature.Name, t.Name, err))
+		case len(found) == 0:
+			problems = append(problems, fmt.Sprintf("%s: task %s finds nothing of the fixture; add an object to %s that has %s, or remove the task if the server does not store that (%s)",
+				c.Feature.Name, t.Name, c.Fixture, fields(t), own.describe(t)))
+		}
+	}
+	return problems
+}
+
+// Left says what is left of the feature in a view.
+func (c *Case) Left(ctx context.Context, view *View) (count int64, problems []string) {
+	for _, t := range c.Feature.OnDisable {
+		found, err := t.Find(ctx, view.Clients())
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: task %s cannot look for what is left: %v", c.Feature.Name, t.Name, err))
+		}
+		for _, left := range found {
+			count += left.Count
+			problems = append(problems, fmt.Sprintf("%s: %d %s still have what task %s looks after: %s",
+				c.Feature.Name, left.Count, left.Resource, t.Name, strings.Join(left.Examples, ", ")))
+		}
+	}
+	return count, problems
+}
+
+// fields are what a task looks at, for people.
+func fields(t task.Task) string {
+	var texts []string
+	for _, field := range t.Fields {
+		texts = append(texts, strings.TrimSpace(field.Resource.String()+" "+field.Path))
+	}
+	return strings.Join(texts, " or ")
+}

@@ -1,0 +1,159 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package lifecycletest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+)
+
+const (
+	// manager names the kit in managed fields.
+	manager = "lifecycletest"
+	// lastApplied is where kubectl apply keeps what was applied. Fixtures have
+	// it, since the objects of most people do.
+	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+	// servedPatience is how long a resource may take to be served whose
+	// definition the fixture made itself.
+	servedPatience = 30 * time.Second
+	servedPeriod   = 100 * time.Millisecond
+)
+
+// Kit does to a cluster what its users and its administrator do.
+type Kit struct {
+	// Dynamic and Features are clients of an administrator.
+	Dynamic  dynamic.Interface
+	Features versioned.Interface
+	Mapper   meta.ResettableRESTMapper
+	// Namespace is where the Features are.
+	Namespace string
+}
+
+// Use creates the objects of a case. The server has to accept every field: a
+// field that it drops or does not know is not in use.
+func (k *Kit) Use(ctx context.Context, c *Case) error {
+	c.uids = map[types.UID]bool{}
+	for _, object := range c.Objects {
+		uid, err := k.create(ctx, object)
+		if err != nil {
+			return fmt.Errorf("%s: creating %s %s: %w", c.Fixture, object.GetKind(), object.GetName(), err)
+		}
+		c.uids[uid] = true
+	}
+	return nil
+}
+
+func (k *Kit) create(ctx context.Context, object *unstructured.Unstructured) (types.UID, error) {
+	client, err := k.client(ctx, object)
+	if err != nil {
+		return "", err
+	}
+	object = object.DeepCopy()
+	status, hasStatus := object.Object["status"]
+	delete(object.Object, "status")
+	applied, err := json.Marshal(object.Object)
+	if err != nil {
+		return "", err
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[lastApplied] = string(applied)
+	object.SetAnnotations(annotations)
+	created, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
+	if err != nil {
+		return "", err
+	}
+	if !hasStatus {
+		return created.GetUID(), nil
+	}
+	// A patch: controllers may write the status meanwhile.
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return "", err
+	}
+	_, err = client.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict}, "status")
+	if err != nil {
+		return "", fmt.Errorf("its status: %w", err)
+	}
+	return created.GetUID(), nil
+}
+
+// client is for the resource of an object, which may be one whose definition was
+// created a moment ago.
+func (k *Kit) client(ctx context.Context, object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	kind := object.GroupVersionKind()
+	var mapping *meta.RESTMapping
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, servedPeriod, servedPatience, true, func(context.Context) (bool, error) {
+		if mapping, last = k.Mapper.RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(last) {
+			k.Mapper.Reset()
+			return false, nil
+		}
+		return true, last
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the server does not serve %s (%w); does it need a feature gate or --runtime-config?", kind, last)
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return k.Dynamic.Resource(mapping.Resource), nil
+	}
+	return k.Dynamic.Resource(mapping.Resource).Namespace(object.GetNamespace()), nil
+}
+
+// View reads collections through the API.
+func (k *Kit) View(ctx context.Context, resources ...schema.GroupVersionResource) (*View, error) {
+	var objects []Object
+	for _, resource := range resources {
+		list, err := k.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", resource.GroupResource(), err)
+		}
+		for i := range list.Items {
+			objects = append(objects, Object{Unstructured: &list.Items[i], Resource: resource.GroupResource()})
+		}
+	}
+	return NewView(objects, k.Mapper, nil), nil
+}
+
+// remove deletes an object as an administrator does who has read that it holds a
+// feature. What is owned by it goes, too.
+func (k *Kit) remove(ctx context.Context, resource schema.GroupResource, namespace, name string) error {
+	mapped, err := k.Mapper.ResourceFor(resource.WithVersion(""))
+	if err != nil {
+		return err
+	}
+	background, now := metav1.DeletePropagationBackground, int64(0)
+	err = k.Dynamic.Resource(mapped).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background, GracePeriodSeconds: &now})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,199 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package lifecycletest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+)
+
+// Object is one object of a view and the resource it belongs to.
+type Object struct {
+	*unstructured.Unstructured
+	Resource schema.GroupResource
+	// Key and Revision are those of its bytes, if the view is of what is stored.
+	Key      string
+	Revision int64
+	// MediaType is how the bytes are encoded, "" if that is not known.
+	MediaType string
+}
+
+// ID names the object among all of a cluster.
+func (o Object) ID() string {
+	return o.Resource.String() + " " + name(o.GetNamespace(), o.GetName())
+}
+
+// View is what finders see of a cluster in one moment: it reads and never
+// writes.
+type View struct {
+	Objects []Object
+	mapper  meta.ResettableRESTMapper
+	// convert returns an object in another version; nil where objects have the
+	// version that tasks ask for.
+	convert func(*unstructured.Unstructured, schema.GroupVersion) (*unstructured.Unstructured, error)
+}
+
+// NewView makes a view of objects. Convert may be nil where they have the
+// versions that tasks ask for.
+func NewView(objects []Object, mapper meta.ResettableRESTMapper, convert func(*unstructured.Unstructured, schema.GroupVersion) (*unstructured.Unstructured, error)) *View {
+	return &View{Objects: objects, mapper: mapper, convert: convert}
+}
+
+// Clients let the finders of tasks read the view.
+func (v *View) Clients() task.Clients {
+	return task.Clients{Dynamic: viewDynamic{v}, Mapper: v.mapper, Storage: viewStorage{v}}
+}
+
+// Of are the objects of a resource.
+func (v *View) Of(resource schema.GroupResource) []Object {
+	var found []Object
+	for _, object := range v.Objects {
+		if object.Resource == resource {
+			found = append(found, object)
+		}
+	}
+	return found
+}
+
+// ByID are all objects by their IDs.
+func (v *View) ByID() map[string]Object {
+	byID := map[string]Object{}
+	for _, object := range v.Objects {
+		byID[object.ID()] = object
+	}
+	return byID
+}
+
+// only is the view of some of the objects.
+func (v *View) only(wanted func(*unstructured.Unstructured) bool) *View {
+	objects := slices.DeleteFunc(slices.Clone(v.Objects), func(o Object) bool { return !wanted(o.Unstructured) })
+	return &View{Objects: objects, mapper: v.mapper, convert: v.convert}
+}
+
+// describe names the objects of the resources that a task looks at.
+func (v *View) describe(t task.Task) string {
+	var names []string
+	for _, field := range t.Fields {
+		for _, object := range v.Of(field.Resource) {
+			if !slices.Contains(names, object.ID()) {
+				names = append(names, object.ID())
+			}
+		}
+	}
+	if len(names) == 0 {
+		return "the fixture has no object of the resource"
+	}
+	return "it has " + strings.Join(names, ", ")
+}
+
+// errReadOnly is what everything but reading answers.
+var errReadOnly = errors.New("a view of a moment cannot be written; finders must only read")
+
+// viewDynamic reads a view. Methods that finders have no business to call panic
+// on the nil interface.
+type viewDynamic struct{ view *View }
+
+func (d viewDynamic) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	return viewResource{view: d.view, resource: resource}
+}
+
+type viewResource struct {
+	dynamic.NamespaceableResourceInterface
+	view      *View
+	resource  schema.GroupVersionResource
+	namespace string
+}
+
+func (r viewResource) Namespace(namespace string) dynamic.ResourceInterface {
+	r.namespace = namespace
+	return r
+}
+
+func (r viewResource) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	selector, err := labels.Parse(options.LabelSelector)
+	if err != nil {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{Object: map[string]any{}}
+	for _, object := range r.view.Of(r.resource.GroupResource()) {
+		if r.namespace != "" && object.GetNamespace() != r.namespace || !selector.Matches(labels.Set(object.GetLabels())) {
+			continue
+		}
+		converted, err := r.view.in(object.Unstructured, r.resource.GroupVersion())
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", object.ID(), err)
+		}
+		list.Items = append(list.Items, *converted)
+	}
+	return list, nil
+}
+
+func (r viewResource) Get(ctx context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
+	list, err := r.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		if list.Items[i].GetName() == name {
+			return &list.Items[i], nil
+		}
+	}
+	return nil, apierrors.NewNotFound(r.resource.GroupResource(), name)
+}
+
+// in returns an object in a version.
+func (v *View) in(object *unstructured.Unstructured, version schema.GroupVersion) (*unstructured.Unstructured, error) {
+	if v.convert == nil || object.GroupVersionKind().GroupVersion() == version {
+		return object.DeepCopy(), nil
+	}
+	return v.convert(object, version)
+}
+
+type viewStorage struct{ view *View }
+
+var _ task.Storage = viewStorage{}
+
+func (s viewStorage) List(_ context.Context, resource schema.GroupResource, _ int64, _ string) ([]task.StoredObject, string, error) {
+	var page []task.StoredObject
+	for _, object := range s.view.Of(resource) {
+		page = append(page, task.StoredObject{Namespace: object.GetNamespace(), Name: object.GetName(), Key: object.Key, Revision: object.Revision, APIVersion: object.GetAPIVersion(), MediaType: object.MediaType})
+	}
+	return page, "", nil
+}
+
+func (viewStorage) Delete(context.Context, schema.GroupResource, task.StoredObject) error {
+	return errReadOnly
+}
+
+func name(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}

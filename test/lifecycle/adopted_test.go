@@ -1,0 +1,131 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycletest"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/integration/framework"
+)
+
+// TestLeftoversOfUpstream writes what features store with upstream's unchanged
+// kube-apiserver, all gates on, and starts ours on the same etcd with all of them
+// off: condition Clean counts every leftover, and nothing is touched.
+func TestLeftoversOfUpstream(t *testing.T) {
+	entries, all := cases(t)
+	stateful := slices.DeleteFunc(all, func(c *lifecycletest.Case) bool { return len(c.Feature.OnDisable) == 0 })
+	if len(stateful) == 0 {
+		t.Skip("the gate stores nothing")
+	}
+	on, off := together(names(entries)...)
+	server := func(values gates, upstream bool) []string {
+		arguments := values.arguments()[cluster.APIServer]
+		if upstream {
+			arguments = slices.DeleteFunc(arguments, func(a string) bool {
+				return strings.HasPrefix(a, "--feature-settle") || strings.HasPrefix(a, "--feature-grace")
+			})
+		}
+		// Service accounts are made by the controller manager, which is not here.
+		return append(arguments, "--disable-admission-plugins=ServiceAccount")
+	}
+	config := cluster.Config{
+		Only:      []string{cluster.Etcd, cluster.APIServer},
+		ExtraArgs: map[string][]string{cluster.APIServer: server(on, true)},
+		Binaries:  map[string]string{cluster.APIServer: framework.Upstream(t, "kube-apiserver")},
+	}
+	w := start(t, config)
+	for _, c := range stateful {
+		if err := w.Use(t.Context(), c); err != nil {
+			t.Errorf("with upstream's kube-apiserver: %v", err)
+		}
+	}
+	if err := w.Stop(t.Context(), cluster.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	before := w.stored(t)
+	w.SetArgs(cluster.APIServer, server(off, false)...)
+	delete(config.Binaries, cluster.APIServer)
+	if err := w.Restart(t.Context(), nil, cluster.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	w.Mapper.Reset()
+	w.follow(t, stateful, before)
+
+	after := w.stored(t).ByID()
+	for _, c := range stateful {
+		for _, was := range c.Own(before).Objects {
+			if is := after[was.ID()]; is.Revision != was.Revision {
+				t.Errorf("%s was written unasked: revision %d, now %d", was.ID(), was.Revision, is.Revision)
+			}
+		}
+	}
+}
+
+// follow waits until leftovers of all features were looked for and compares what
+// is said of them with what the finders see in etcd.
+func (w *world) follow(t *testing.T, stateful []*lifecycletest.Case, before *lifecycletest.View) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
+	defer cancel()
+	err := w.WaitFor(ctx, v1alpha1.StateOff, func(f *v1alpha1.Feature) error {
+		if f.Status.Transition != nil {
+			t.Errorf("a transition of %s runs unasked: %+v", f.Name, f.Status)
+		}
+		return nil
+	}, stateful...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range stateful {
+		name := string(c.Feature.Name)
+		f := w.WaitForFeature(name, "examined", func(f *v1alpha1.Feature) bool {
+			clean := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
+			return clean != nil && (clean.Reason == v1alpha1.ReasonLeftovers || clean.Reason == v1alpha1.ReasonNothingLeft || strings.Contains(clean.Message, "failed"))
+		})
+		clean := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
+		total := 0
+		for _, task := range c.Feature.OnDisable {
+			found, err := task.Find(t.Context(), before.Clients())
+			if err != nil {
+				t.Errorf("%s: task %s over etcd: %v", name, task.Name, err)
+			}
+			for _, left := range found {
+				total++
+				text := fmt.Sprintf("%d %s", left.Count, schema.GroupResource{Group: left.Group, Resource: left.Resource})
+				if !strings.Contains(clean.Message, text) && !strings.Contains(clean.Message, " more") {
+					t.Errorf("%s: %s hold something of it (task %s) and Clean says %q", name, text, task.Name, clean.Message)
+				}
+			}
+		}
+		if total > 0 && (clean.Status != metav1.ConditionFalse || clean.Reason != v1alpha1.ReasonLeftovers) {
+			t.Errorf("%s: finders find leftovers of %d kinds and Clean is %s (%s): %s", name, total, clean.Status, clean.Reason, clean.Message)
+		}
+		if total == 0 {
+			t.Logf("%s: its fixture leaves nothing without controllers", name)
+		}
+	}
+}

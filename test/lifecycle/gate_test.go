@@ -1,0 +1,243 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package lifecycle
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycletest"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/test/integration/framework"
+)
+
+// world is a cluster and the kit for it.
+type world struct {
+	*framework.Cluster
+	*lifecycletest.Kit
+}
+
+func start(t *testing.T, config cluster.Config) *world {
+	t.Helper()
+	w := &world{Cluster: framework.Start(t, config)}
+	w.Kit = &lifecycletest.Kit{
+		Dynamic:   dynamic.NewForConfigOrDie(w.Config),
+		Features:  w.Cluster.Features,
+		Mapper:    restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(w.Config))),
+		Namespace: metav1.NamespaceSystem,
+	}
+	return w
+}
+
+// stored is everything that is in etcd now.
+func (w *world) stored(t *testing.T) *lifecycletest.View {
+	t.Helper()
+	return stored(t, w.Cluster, w.Mapper)
+}
+
+// restart ends everything but etcd, looks at what is stored while nobody writes,
+// and starts everything with other arguments.
+func (w *world) restart(t *testing.T, arguments map[string][]string) *lifecycletest.View {
+	t.Helper()
+	var names []string
+	for _, p := range w.Processes() {
+		if p.Name != cluster.Etcd {
+			names = append(names, p.Name)
+		}
+	}
+	if err := w.Stop(t.Context(), names...); err != nil {
+		t.Fatal(err)
+	}
+	view := w.stored(t)
+	for _, name := range names {
+		w.SetArgs(name, arguments[name]...)
+	}
+	if err := w.Restart(t.Context(), nil, names...); err != nil {
+		t.Fatalf("restarting: %v", err)
+	}
+	w.Mapper.Reset()
+	return view
+}
+
+// TestEveryGate turns all open gates on in one cluster, uses them, turns all of
+// them off at once, and reads from etcd what is left: gates that depend on each
+// other go off together, and a second start of everything serves all of them.
+// With FEATURE=X it does that for X, and what depends on it, alone; all other
+// gates have their defaults then.
+func TestEveryGate(t *testing.T) {
+	entries, all := cases(t)
+	rows := map[string]*row{}
+	for _, entry := range entries {
+		rows[string(entry.Name)] = &row{gate: string(entry.Name), verdict: verdict(entry), failed: true}
+		results.add(rows[string(entry.Name)])
+	}
+	begun := time.Now()
+	step := func(what string) { t.Logf("%6.1f s %s", time.Since(begun).Seconds(), what) }
+
+	on, off := together(names(entries)...)
+	w := start(t, cluster.Config{Nodes: nodes, ExtraArgs: on.arguments()})
+	ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
+	defer cancel()
+	if err := w.WaitFor(ctx, v1alpha1.StateOn, nil, all...); err != nil {
+		t.Fatal(err)
+	}
+	step("on")
+	control := w.use(t, all)
+	step("used")
+
+	before := w.restart(t, off.arguments())
+	step("restarted")
+	for i, c := range all {
+		rows[string(entries[i].Name)].used = int64(len(c.Own(before).Objects))
+	}
+	problems := map[string][]string{}
+	for _, c := range all {
+		problems[string(c.Feature.Name)] = c.Used(t.Context(), before)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), framework.Patience)
+	defer cancel()
+	outcomes, err := w.WaitUntilOff(ctx, before, all...)
+	if err != nil {
+		t.Error(err)
+	}
+	step("off")
+
+	after := w.stored(t)
+	unchanged := w.unchanged(before, after, control, all)
+	for _, problem := range unchanged {
+		t.Error(problem)
+	}
+	for i, c := range all {
+		name := string(c.Feature.Name)
+		left, leftProblems := c.Left(t.Context(), after)
+		outcome := outcomes[name]
+		found := append(append(problems[name], outcome.Problems...), leftProblems...)
+		for _, problem := range found {
+			t.Error(problem)
+		}
+		r := rows[name]
+		r.left, r.held, r.failed = left, len(outcome.Held), len(found) > 0
+		r.copies = copiesOf(entries[i], after).String()
+	}
+	step("looked at")
+}
+
+func names(entries []catalog.Entry) []gate {
+	var names []gate
+	for _, entry := range entries {
+		names = append(names, entry.Name)
+	}
+	return names
+}
+
+const (
+	// controllersPatience is how long controllers may take to make of fixtures
+	// what they make. What lacks then is told when the objects are looked at.
+	controllersPatience = 15 * time.Second
+	controllersPeriod   = 500 * time.Millisecond
+)
+
+// use creates the control objects and the objects of all cases, and waits until
+// controllers have done with them what they do.
+func (w *world) use(t *testing.T, all []*lifecycletest.Case) (control *lifecycletest.Case) {
+	t.Helper()
+	framework.WaitFor(t, "the service account of Pods", func() bool {
+		_, err := w.Kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(t.Context(), "default", metav1.GetOptions{})
+		return !apierrors.IsNotFound(err)
+	})
+	control = controlCase(t)
+	if err := w.Use(t.Context(), control); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all {
+		if err := w.Use(t.Context(), c); err != nil {
+			t.Errorf("%v; every object has to be accepted with the gate on", err)
+		}
+	}
+	// What controllers make of the objects is a part of the use: each task has
+	// to find something.
+	waiting := all
+	_ = wait.PollUntilContextTimeout(t.Context(), controllersPeriod, controllersPatience, true, func(ctx context.Context) (bool, error) {
+		view := w.stored(t)
+		waiting = slices.DeleteFunc(slices.Clone(waiting), func(c *lifecycletest.Case) bool { return len(c.Used(ctx, view)) == 0 })
+		return len(waiting) == 0, nil
+	})
+	return control
+}
+
+// unchanged compares the control objects, and of the objects that used features
+// what is left beside the fields that went (S7).
+func (w *world) unchanged(before, after *lifecycletest.View, control *lifecycletest.Case, all []*lifecycletest.Case) []string {
+	var problems []string
+	now := after.ByID()
+	cleared := map[string][]task.Field{}
+	for _, c := range all {
+		for _, t := range c.Feature.OnDisable {
+			for _, field := range t.Fields {
+				if strings.HasPrefix(t.Name, "ClearField/") {
+					cleared[field.Resource.String()] = append(cleared[field.Resource.String()], field)
+				}
+			}
+		}
+	}
+	compare := func(c *lifecycletest.Case, must bool) {
+		for _, was := range c.Own(before).Objects {
+			is, ok := now[was.ID()]
+			switch {
+			case !ok && must:
+				problems = append(problems, was.ID()+" did not use any feature and is gone")
+			case ok:
+				if diff := lifecycletest.Changed(steady(was, must), steady(is, must), cleared[was.Resource.String()]); diff != "" {
+					problems = append(problems, was.ID()+" changed elsewhere than in what its feature stores (-before +after):\n"+diff)
+				}
+			}
+		}
+	}
+	compare(control, true)
+	for _, c := range all {
+		compare(c, false)
+	}
+	return problems
+}
+
+// steady is an object without what controllers write into it all the time: they
+// were restarted, too. The status of control objects is compared.
+func steady(object lifecycletest.Object, control bool) *unstructured.Unstructured {
+	copied := object.DeepCopy()
+	if !control || object.Resource.Resource == "horizontalpodautoscalers" {
+		delete(copied.Object, "status")
+	}
+	if object.Resource.Resource == "nodes" {
+		// No kubelet is behind the Nodes of fixtures, so they are tainted.
+		unstructured.RemoveNestedField(copied.Object, "spec", "taints")
+	}
+	return copied
+}

@@ -1,0 +1,135 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package lifecycle
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/test/integration/framework"
+)
+
+// The stories of KEP-3920. Two of them are told in test/integration/lifecycle:
+// MaxUnavailableStatefulSet, a field that is cleared, in TestOnUseOff, and
+// ClusterTrustBundleProjection, a volume source that holds the feature until an
+// administrator has removed the Pods, in TestPodsHoldAVolumeSource. The objects
+// of both are fixtures of TestEveryGate as well.
+
+func entryOf(t *testing.T, name gate) catalog.Entry {
+	t.Helper()
+	all := catalog.All()
+	i := slices.IndexFunc(all, func(e catalog.Entry) bool { return e.Name == name })
+	if i < 0 {
+		t.Fatalf("the catalogue has no verdict on %s", name)
+	}
+	return all[i]
+}
+
+// controlPlane has only what answers requests.
+func controlPlane(gates string) cluster.Config {
+	return cluster.Config{
+		FeatureGates: gates,
+		Only:         []string{cluster.Etcd, cluster.APIServer},
+		ExtraArgs:    map[string][]string{cluster.APIServer: {"--feature-settle-period=5s"}},
+	}
+}
+
+// TestStatelessFeatureOfOneBinary is story 2: OpenAPIEnums stands for OpenAPIV3,
+// whose gate is gone at 1.36. It stores nothing and only kube-apiserver has it;
+// turning it off is a restart and no task.
+func TestStatelessFeatureOfOneBinary(t *testing.T) {
+	const name = "OpenAPIEnums"
+	entry := entryOf(t, name)
+	if entry.Nothing == "" || len(entry.OnDisable) > 0 {
+		t.Errorf("the catalogue says that %s stores something: %+v", name, entry)
+	}
+	c := framework.Start(t, controlPlane(name+"=true"))
+	hasEnums := func() bool {
+		t.Helper()
+		document, err := c.Kube.Discovery().RESTClient().Get().AbsPath("/openapi/v3/api/v1").Do(t.Context()).Raw()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(document), `"enum":[`)
+	}
+	c.WaitForFeature(name, "On", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOn })
+	if !hasEnums() {
+		t.Error("the published OpenAPI document has no enumerations while the gate is on")
+	}
+	off := name + "=false"
+	if err := c.Restart(t.Context(), &off); err != nil {
+		t.Fatal(err)
+	}
+	tasks := map[string]bool{}
+	last := c.WaitForFeature(name, "Off", func(f *v1alpha1.Feature) bool {
+		for _, task := range f.Status.Tasks {
+			tasks[task.Name] = true
+		}
+		return f.Status.State == v1alpha1.StateOff
+	})
+	if len(tasks) != 1 || !tasks[v1alpha1.TaskWaitForUses] {
+		t.Errorf("the transition had tasks %v; it only has to wait for uses", tasks)
+	}
+	for _, use := range last.Status.Uses {
+		if use.Component != cluster.APIServer {
+			t.Errorf("%s is said to use it: %+v", use.Component, use)
+		}
+	}
+	if hasEnums() {
+		t.Error("the published OpenAPI document still has enumerations")
+	}
+}
+
+// TestFeatureWithFlagsOfItsOwn is story 3: what has flags of its own cannot be
+// set from elsewhere. The binary refuses the flags while the gate is off, so a
+// value that came from the API would keep it from starting.
+func TestFeatureWithFlagsOfItsOwn(t *testing.T) {
+	for name, story := range map[gate]struct{ flag, refusal string }{
+		"LoggingAlphaOptions":                 {"--log-text-split-stream", "LoggingAlphaOptions"},
+		"RemoteRequestHeaderUID":              {"--requestheader-uid-headers=X-Remote-Uid", "RemoteRequestHeaderUID"},
+		"UnknownVersionInteroperabilityProxy": {"--peer-ca-file=/dev/null", "UnknownVersionInteroperabilityProxy"},
+	} {
+		t.Run(string(name), func(t *testing.T) {
+			entry := entryOf(t, name)
+			if entry.Config == "" {
+				t.Error("the catalogue does not say which flags it has")
+			}
+			if entry.Control != "" && entry.Control != lifecycle.Local {
+				t.Errorf("it is declared %s; it has to be Local", entry.Control)
+			}
+			output, err := exec.CommandContext(t.Context(), filepath.Join(framework.BinDir(t), "kube-apiserver"),
+				"--feature-gates="+string(name)+"=false", "--etcd-servers=http://127.0.0.1:1", "--cert-dir="+t.TempDir(), "--bind-address=127.0.0.1", "--secure-port=0",
+				"--service-account-issuer=https://x.invalid", "--service-account-key-file=/dev/null", "--service-account-signing-key-file=/dev/null", story.flag).CombinedOutput()
+			if err == nil || !strings.Contains(string(output), story.refusal) {
+				t.Errorf("kube-apiserver took %s while the gate is off: %v\n%s", story.flag, err, output)
+			}
+		})
+	}
+	// The Feature says so to people.
+	c := framework.Start(t, controlPlane(""))
+	f := c.WaitForFeature("LoggingAlphaOptions", "announced", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
+	if f.Status.Control != v1alpha1.ControlLocal {
+		t.Errorf("status.control is %s, want Local", f.Status.Control)
+	}
+}

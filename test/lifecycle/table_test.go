@@ -1,0 +1,123 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package lifecycle takes every alpha or beta gate that is not locked through on,
+// used, off and pristine on real clusters, and prints what became of each.
+package lifecycle
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/kubernetes-features/pkg/catalog"
+)
+
+// TestMain prints the table, also when something failed.
+func TestMain(m *testing.M) {
+	begun := time.Now()
+	code := m.Run()
+	fmt.Print(results.table(time.Since(begun)))
+	os.Exit(code)
+}
+
+// row is what became of one gate.
+type row struct {
+	gate, verdict string
+	// used is how many stored objects used it, left how many still do.
+	used, left int64
+	// held says how often it was held by objects until they were removed.
+	held   int
+	copies string
+	failed bool
+}
+
+// table collects rows. It is safe for concurrent use.
+type table struct {
+	mu   sync.Mutex
+	rows []*row
+}
+
+var results table
+
+func (r *table) add(row *row) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rows = append(r.rows, row)
+}
+
+func (r *table) table(took time.Duration) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.rows) == 0 {
+		return ""
+	}
+	slices.SortFunc(r.rows, func(a, b *row) int { return cmp.Compare(a.gate, b.gate) })
+	var text strings.Builder
+	failed := 0
+	w := tabwriter.NewWriter(&text, 0, 0, 1, ' ', tabwriter.Debug)
+	fmt.Fprintln(w, "gate\t verdict\t objects used\t left over\t copies elsewhere\t result")
+	for _, row := range r.rows {
+		result := "pristine"
+		if row.failed {
+			result = "FAILED"
+			failed++
+		}
+		fmt.Fprintf(w, "%s\t %s\t %d\t %d\t %s\t %s\n", row.gate, row.verdict, row.used, row.left, cmp.Or(row.copies, "-"), result)
+	}
+	_ = w.Flush()
+	return fmt.Sprintf("\n%s\n%d gates, %d failed, in %s\n", text.String(), len(r.rows), failed, took.Round(time.Second))
+}
+
+// verdict is what the catalogue says becomes of what a feature stores.
+func verdict(entry catalog.Entry) string {
+	if entry.Nothing != "" {
+		return "stores nothing"
+	}
+	words := map[string]bool{}
+	var verdicts []string
+	add := func(word string) {
+		if !words[word] {
+			words[word] = true
+			verdicts = append(verdicts, word)
+		}
+	}
+	for _, t := range entry.OnDisable {
+		kind, _, _ := strings.Cut(t.Name, "/")
+		switch kind {
+		case "ClearField":
+			add("field cleared")
+		case "WaitForNone":
+			add("waited for")
+		case "ClearCollection":
+			add("collection cleared")
+		case "MigrateStorage":
+			add("storage rewritten")
+		default:
+			add("task " + kind)
+		}
+	}
+	if len(entry.Remains) > 0 {
+		add("remains")
+	}
+	return strings.Join(verdicts, ", ")
+}
