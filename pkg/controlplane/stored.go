@@ -202,7 +202,6 @@ func (p place) object(ctx context.Context, key string, data []byte) (task.Stored
 	}
 	if _, custom := decoded.(runtime.Unstructured); custom {
 		object.APIVersion = decoded.GetObjectKind().GroupVersionKind().GroupVersion().String()
-		object.MediaType = mediaType(plain)
 		return object, nil
 	}
 	_, kind, err := legacyscheme.Codecs.UniversalDeserializer().Decode(bytes.Clone(plain), nil, nil)
@@ -217,14 +216,6 @@ func (p place) object(ctx context.Context, key string, data []byte) (task.Stored
 	return object, nil
 }
 
-// mediaType is how the bytes of a custom resource are encoded. CBOR begins with
-// the tag of self-described CBOR (RFC 8949, section 3.4.6), which no JSON does.
-func mediaType(data []byte) string {
-	if bytes.HasPrefix(data, []byte{0xd9, 0xd9, 0xf7}) {
-		return runtime.ContentTypeCBOR
-	}
-	return runtime.ContentTypeJSON
-}
 
 func (p place) transformer() value.Transformer {
 	if p.config.Transformer != nil {

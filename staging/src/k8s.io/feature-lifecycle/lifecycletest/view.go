@@ -182,7 +182,7 @@ var _ task.Storage = viewStorage{}
 func (s viewStorage) List(_ context.Context, resource schema.GroupResource, _ int64, _ string) ([]task.StoredObject, string, error) {
 	var page []task.StoredObject
 	for _, object := range s.view.Of(resource) {
-		page = append(page, task.StoredObject{Namespace: object.GetNamespace(), Name: object.GetName(), Key: object.Key, Revision: object.Revision, APIVersion: object.GetAPIVersion(), MediaType: object.MediaType})
+		page = append(page, task.StoredObject{Namespace: object.GetNamespace(), Name: object.GetName(), Key: object.Key, Revision: object.Revision, APIVersion: object.GetAPIVersion()})
 	}
 	return page, "", nil
 }

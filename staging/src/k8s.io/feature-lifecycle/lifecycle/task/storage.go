@@ -51,9 +51,6 @@ type StoredObject struct {
 	Outdated bool
 	// APIVersion is what the bytes of a custom resource are of, "" for others.
 	APIVersion string
-	// MediaType is how the bytes of a custom resource are encoded:
-	// application/json or application/cbor. It is "" for others.
-	MediaType string
 }
 
 // storedPageSize is how many stored objects one read returns.
