@@ -78,7 +78,7 @@ test-integration: tools all upstream ## Run real processes with real etcd, the f
 FAULTS_SHORT ?= true
 
 .PHONY: test-faults
-test-faults: all ## Do all faults to real clusters and print what they did; needs root, about 12 minutes.
+test-faults: all ## Do all faults to real clusters and print what they did; needs root, about 14 minutes.
 	FAULTS_SHORT=false go test -count=1 -timeout 40m -parallel 4 -v ./test/faults | tee $(OUT)/faults.txt
 
 .PHONY: bench-featuregate

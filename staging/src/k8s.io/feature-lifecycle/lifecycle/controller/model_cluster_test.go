@@ -153,8 +153,10 @@ func (c *cluster) nextForced() time.Duration {
 		if !r.up {
 			continue
 		}
-		_, at := r.queue.first()
-		next = min(next, r.nextTick, at+c.patience)
+		if r.works() {
+			_, at := r.queue.first()
+			next = min(next, r.nextTick, at+c.patience)
+		}
 		for k, i := range r.informers {
 			next = min(next, i.due(c.lag), r.tellAt[k])
 		}
@@ -205,10 +207,10 @@ func (c *cluster) forceServer(r *replica) {
 			c.take(r, kind(k), 0, true)
 		}
 	}
-	if r.nextTick <= c.now {
+	if r.works() && r.nextTick <= c.now {
 		c.tick(r)
 	}
-	for r.up {
+	for r.works() {
 		name, at := r.queue.first()
 		if at+c.patience > c.now {
 			return

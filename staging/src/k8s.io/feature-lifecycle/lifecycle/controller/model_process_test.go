@@ -216,6 +216,11 @@ type replica struct {
 	fateIn int
 }
 
+// works is true once a server's flow runs: it begins when its own report is stored
+// (pkg/controlplane/lifecycle.go), lest it took that of its earlier life for its
+// own.
+func (r *replica) works() bool { return r.up && r.reported }
+
 func (r *replica) gone() bool { return !r.up || r.crashed }
 
 // serve starts a server. What it lists first may be as old as lag.

@@ -163,11 +163,11 @@ func (c *cluster) do(s step) {
 			c.take(r, kind(s.What%4), 1+s.What/4%4, s.What/16%2 == 0)
 		}
 	case toWork:
-		if name := featureNames[s.What%2]; r.up && r.queue.due(name) {
+		if name := featureNames[s.What%2]; r.works() && r.queue.due(name) {
 			c.sync(r, name)
 		}
 	case toLook:
-		if r.up {
+		if r.works() {
 			c.tick(r)
 		}
 	case toCrash:

@@ -94,11 +94,7 @@ func (r *runner) start(ctx context.Context, t task.Task, attempt task.Attempt, p
 		defer cancel()
 		begun := r.clock.Now()
 		err := r.run(ctx, t, attempt)
-		outcome := r.end(ctx, feature, current, err)
-		// One that was stopped has no outcome that anybody should learn from.
-		if ctx.Err() == nil {
-			attemptSeconds.WithLabelValues(t.Name, string(outcome)).Observe(r.clock.Since(begun).Seconds())
-		}
+		r.end(ctx, feature, current, begun, err)
 		var blocked *task.BlockedError
 		if errors.As(err, &blocked) && blocked.Until != nil && blocked.Until(ctx) == nil && ctx.Err() == nil {
 			r.retry(feature, current)
@@ -153,7 +149,8 @@ func shorten(message string) string {
 	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
 }
 
-func (r *runner) end(ctx context.Context, feature string, current *running, err error) transition.Outcome {
+// end records what became of an attempt, and tells.
+func (r *runner) end(ctx context.Context, feature string, current *running, begun time.Time, err error) {
 	var blocked *task.BlockedError
 	r.mu.Lock()
 	switch {
@@ -166,11 +163,14 @@ func (r *runner) end(ctx context.Context, feature string, current *running, err 
 		current.attempt.Outcome, current.attempt.Message = transition.Failed, shorten(err.Error())
 	}
 	current.attempt.Ended = r.clock.Now()
-	outcome := current.attempt.Outcome
+	outcome, took := current.attempt.Outcome, current.attempt.Ended.Sub(begun)
 	r.mu.Unlock()
+	// One that was stopped has no outcome that anybody should learn from.
+	if ctx.Err() == nil {
+		attemptSeconds.WithLabelValues(current.attempt.Task, string(outcome)).Observe(took.Seconds())
+	}
 	klog.FromContext(ctx).V(2).Info("Attempt at a task ended", "feature", feature, "task", current.attempt.Task, "outcome", outcome, "err", err)
 	r.notify(feature, 0)
-	return outcome
 }
 
 // stop ends the attempt of a feature and forgets it.

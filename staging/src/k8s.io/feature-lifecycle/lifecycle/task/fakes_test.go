@@ -209,10 +209,10 @@ type mapper struct {
 
 func (mapper) Reset() {}
 
-func (m mapper) ResourceFor(resource schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+func (m mapper) ResourcesFor(resource schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.DefaultRESTMapper.ResourceFor(resource)
+	return m.DefaultRESTMapper.ResourcesFor(resource)
 }
 
 // add makes a kind known while tasks run.
