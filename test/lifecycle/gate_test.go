@@ -242,7 +242,9 @@ func (w *world) use(t *testing.T, all []*lifecycletest.Case) (control *lifecycle
 	waiting := all
 	_ = wait.PollUntilContextTimeout(t.Context(), controllersPeriod, controllersPatience, true, func(ctx context.Context) (bool, error) {
 		view := w.stored(t)
-		waiting = slices.DeleteFunc(slices.Clone(waiting), func(c *lifecycletest.Case) bool { return len(c.Used(ctx, view, append(slices.Clone(all), control)...)) == 0 })
+		waiting = slices.DeleteFunc(slices.Clone(waiting), func(c *lifecycletest.Case) bool {
+			return len(c.Used(ctx, view, append(slices.Clone(all), control)...)) == 0
+		})
 		return len(waiting) == 0, nil
 	})
 	return control

@@ -61,7 +61,8 @@ type Case struct {
 }
 
 // Parse reads a fixture: YAML documents, each a complete object. A status is
-// written through the subresource when the object is created.
+// written through the subresource when the object is created. The text
+// uid-of:<Kind>/<name> is the UID of an object before.
 func Parse(fixture []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(fixture), 4096)
