@@ -159,7 +159,7 @@ func (w *world) examined(t *testing.T, stateful []*lifecycletest.Case, before *l
 		name := string(c.Feature.Name)
 		f := w.WaitForFeature(name, "examined", func(f *v1alpha1.Feature) bool {
 			clean := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
-			return clean != nil && (clean.Reason == v1alpha1.ReasonLeftovers || clean.Reason == v1alpha1.ReasonNothingLeft || strings.Contains(clean.Message, "failed"))
+			return clean != nil && (clean.Reason == v1alpha1.ReasonLeftovers || clean.Reason == v1alpha1.ReasonNothingLeft)
 		})
 		clean := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
 		total := 0
