@@ -71,8 +71,13 @@ upstream: ## Build upstream's unchanged binaries into _output/upstream.
 .PHONY: test-integration
 test-integration: tools all upstream ## Run real processes with real etcd, the fault suite in its short form (FAULTS_SHORT=false: whole).
 	@echo "The fault suite test/faults runs in its $(if $(filter true,$(FAULTS_SHORT)),short form; \"make test-faults\" runs the whole,whole form)"
+	@echo "The lifecycle test test/lifecycle runs whole; \"make test-lifecycle\" runs it alone and prints its table"
 	@if [[ $$(id -u) != 0 ]] || ! command -v nft >/dev/null; then echo "Left out: tests with real kubelets and kube-proxies need root and nft (Debian's nftables)"; fi
 	FAULTS_SHORT=$(FAULTS_SHORT) $(GOTESTSUM) -timeout 40m -p 1 ./test/...
+
+.PHONY: test-lifecycle
+test-lifecycle: all upstream ## Take every open gate through on, used, off and pristine and print the table; FEATURE=X does one.
+	FEATURE=$(FEATURE) go test -count=1 -timeout 30m -v $(if $(FEATURE),-run 'TestEveryGate|TestLeftoversOfUpstream') ./test/lifecycle | tee $(OUT)/lifecycle.txt
 
 # The form of the fault suite in test-integration: true for the short one.
 FAULTS_SHORT ?= true

@@ -114,7 +114,6 @@ func mentions(value any, keys map[string]bool, format string) bool {
 	return false
 }
 
-// TestCopiesAreExplained: where copies live on, the entry says so.
 func TestLastKey(t *testing.T) {
 	for path, want := range map[string]string{
 		"spec.updateStrategy.rollingUpdate.maxUnavailable": "maxUnavailable",

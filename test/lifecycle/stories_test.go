@@ -26,6 +26,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/cmd/local-up/pki"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
@@ -105,6 +106,7 @@ func TestStatelessFeatureOfOneBinary(t *testing.T) {
 // set from elsewhere. The binary refuses the flags while the gate is off, so a
 // value that came from the API would keep it from starting.
 func TestFeatureWithFlagsOfItsOwn(t *testing.T) {
+	c := framework.Start(t, controlPlane(""))
 	for name, story := range map[gate]struct{ flag, refusal string }{
 		"LoggingAlphaOptions":                 {"--log-text-split-stream", "LoggingAlphaOptions"},
 		"RemoteRequestHeaderUID":              {"--requestheader-uid-headers=X-Remote-Uid", "RemoteRequestHeaderUID"},
@@ -119,15 +121,15 @@ func TestFeatureWithFlagsOfItsOwn(t *testing.T) {
 				t.Errorf("it is declared %s; it has to be Local", entry.Control)
 			}
 			output, err := exec.CommandContext(t.Context(), filepath.Join(framework.BinDir(t), "kube-apiserver"),
-				"--feature-gates="+string(name)+"=false", "--etcd-servers=http://127.0.0.1:1", "--cert-dir="+t.TempDir(), "--bind-address=127.0.0.1", "--secure-port=0",
-				"--service-account-issuer=https://x.invalid", "--service-account-key-file=/dev/null", "--service-account-signing-key-file=/dev/null", story.flag).CombinedOutput()
+				"--feature-gates="+string(name)+"=false", "--etcd-servers="+c.EtcdEndpoint(), "--cert-dir="+t.TempDir(), "--bind-address=127.0.0.1", "--service-cluster-ip-range=10.96.0.0/16",
+				"--service-account-issuer=https://x.invalid", "--service-account-key-file="+filepath.Join(c.PKI(), pki.ServiceAccounts+".pub"),
+				"--service-account-signing-key-file="+pki.KeyFile(c.PKI(), pki.ServiceAccounts), story.flag).CombinedOutput()
 			if err == nil || !strings.Contains(string(output), story.refusal) {
 				t.Errorf("kube-apiserver took %s while the gate is off: %v\n%s", story.flag, err, output)
 			}
 		})
 	}
 	// The Feature says so to people.
-	c := framework.Start(t, controlPlane(""))
 	f := c.WaitForFeature("LoggingAlphaOptions", "announced", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
 	if f.Status.Control != v1alpha1.ControlLocal {
 		t.Errorf("status.control is %s, want Local", f.Status.Control)

@@ -48,7 +48,9 @@ type row struct {
 	// held says how often it was held by objects until they were removed.
 	held   int
 	copies string
-	failed bool
+	// problems are what is wrong, for the author.
+	problems []string
+	failed   bool
 }
 
 // table collects rows. It is safe for concurrent use.

@@ -61,7 +61,8 @@ type Case struct {
 }
 
 // Parse reads a fixture: YAML documents, each a complete object. A status is
-// written through the subresource when the object is created.
+// written through the subresource when the object is created. The text
+// uid-of:<Kind>/<name> is the UID of an object before.
 func Parse(fixture []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(fixture), 4096)
@@ -114,13 +115,14 @@ func (c *Case) Own(view *View) *View {
 }
 
 // Used says what the fixture lacks: every task that a transition to Off has must
-// find something of it, or nothing is proved by its end.
-func (c *Case) Used(ctx context.Context, view *View) []string {
+// find something of it, or nothing is proved by its end. What no other case made
+// counts, too: some features have the system itself make objects.
+func (c *Case) Used(ctx context.Context, view *View, others ...*Case) []string {
 	var problems []string
 	if len(c.Feature.OnDisable) > 0 && len(c.Objects) == 0 {
 		return []string{fmt.Sprintf("%s declares tasks and has no fixture; write objects that use the feature to %s", c.Feature.Name, c.Fixture)}
 	}
-	own := c.Own(view)
+	own := c.Own(view).with(view.withoutAll(others))
 	for _, t := range c.Feature.OnDisable {
 		found, err := t.Find(ctx, own.Clients())
 		switch {

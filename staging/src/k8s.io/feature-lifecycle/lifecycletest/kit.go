@@ -59,14 +59,45 @@ type Kit struct {
 // field that it drops or does not know is not in use.
 func (k *Kit) Use(ctx context.Context, c *Case) error {
 	c.uids = map[types.UID]bool{}
+	uids := map[string]types.UID{}
 	for _, object := range c.Objects {
-		uid, err := k.create(ctx, object)
+		uid, err := k.create(ctx, named(object, uids))
 		if err != nil {
 			return fmt.Errorf("%s: creating %s %s: %w", c.Fixture, object.GetKind(), object.GetName(), err)
 		}
 		c.uids[uid] = true
+		uids[uidOf+object.GetKind()+"/"+object.GetName()] = uid
 	}
 	return nil
+}
+
+// uidOf begins a text in a fixture that stands for the UID of an object before:
+// uid-of:Job/name. Controllers remove references to what does not exist.
+const uidOf = "uid-of:"
+
+// named returns the object with UIDs in the place of such texts.
+func named(object *unstructured.Unstructured, uids map[string]types.UID) *unstructured.Unstructured {
+	var replace func(value any) any
+	replace = func(value any) any {
+		switch typed := value.(type) {
+		case map[string]any:
+			for key, child := range typed {
+				typed[key] = replace(child)
+			}
+		case []any:
+			for i, child := range typed {
+				typed[i] = replace(child)
+			}
+		case string:
+			if uid, ok := uids[typed]; ok {
+				return string(uid)
+			}
+		}
+		return value
+	}
+	copied := object.DeepCopy()
+	replace(copied.Object)
+	return copied
 }
 
 func (k *Kit) create(ctx context.Context, object *unstructured.Unstructured) (types.UID, error) {

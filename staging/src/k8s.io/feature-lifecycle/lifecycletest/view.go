@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 )
@@ -93,6 +94,29 @@ func (v *View) ByID() map[string]Object {
 // only is the view of some of the objects.
 func (v *View) only(wanted func(*unstructured.Unstructured) bool) *View {
 	objects := slices.DeleteFunc(slices.Clone(v.Objects), func(o Object) bool { return !wanted(o.Unstructured) })
+	return &View{Objects: objects, mapper: v.mapper, convert: v.convert}
+}
+
+// withoutAll is the view without what cases made.
+func (v *View) withoutAll(cases []*Case) *View {
+	made := map[types.UID]bool{}
+	for _, c := range cases {
+		for _, object := range c.Own(v).Objects {
+			made[object.GetUID()] = true
+		}
+	}
+	return v.only(func(object *unstructured.Unstructured) bool { return !made[object.GetUID()] })
+}
+
+// with is the view and what another has beside it.
+func (v *View) with(other *View) *View {
+	objects := slices.Clone(v.Objects)
+	here := v.ByID()
+	for _, object := range other.Objects {
+		if _, ok := here[object.ID()]; !ok {
+			objects = append(objects, object)
+		}
+	}
 	return &View{Objects: objects, mapper: v.mapper, convert: v.convert}
 }
 

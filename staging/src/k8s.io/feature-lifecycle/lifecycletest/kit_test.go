@@ -1,0 +1,185 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package lifecycletest
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+)
+
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+func widget(t *testing.T, text string) Object {
+	t.Helper()
+	objects, err := Parse([]byte("apiVersion: example.com/v1\nkind: Widget\n" + text))
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("parsing %q: %v", text, err)
+	}
+	return Object{Unstructured: objects[0], Resource: widgets.GroupResource()}
+}
+
+func TestParse(t *testing.T) {
+	objects, err := Parse([]byte("# a comment\n---\napiVersion: v1\nkind: A\nmetadata: {name: a}\ncount: 3\n---\n---\napiVersion: v1\nkind: B\nmetadata: {name: b}\n"))
+	if err != nil || len(objects) != 2 || objects[1].GetName() != "b" {
+		t.Fatalf("%v, %v", objects, err)
+	}
+	if objects[0].Object["count"] != int64(3) {
+		t.Errorf("a number is %T, want int64 as in answers of the server", objects[0].Object["count"])
+	}
+	for text, want := range map[string]string{
+		"apiVersion: v1\nkind: A\n":                             "metadata.name",
+		"kind: A\nmetadata: {name: a}\n":                        "apiVersion",
+		"apiVersion: v1\nkind: A\n  bad: [":                     "document 1",
+		"apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\n[]": "document 2",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want an error with %q", text, err, want)
+		}
+	}
+}
+
+// used is a case with one task that clears and one that waits, and a view of what
+// it made.
+func used(t *testing.T, objects ...Object) (*Case, *View) {
+	t.Helper()
+	c := &Case{
+		Feature: lifecycle.Feature{Name: "F", OnDisable: lifecycle.Tasks{
+			lifecycle.ClearField(widgets, "spec.field"),
+			lifecycle.WaitForNone(widgets, "a thing", "spec.things[*].name"),
+		}},
+		Fixture: "F.yaml",
+		Objects: []*unstructured.Unstructured{objects[0].Unstructured},
+		uids:    map[types.UID]bool{"1": true},
+	}
+	return c, NewView(objects, nil, nil)
+}
+
+func TestUsedTellsWhatTheFixtureLacks(t *testing.T) {
+	whole := widget(t, "metadata: {name: a, uid: \"1\"}\nspec: {field: x, things: [{name: y}]}")
+	half := widget(t, "metadata: {name: a, uid: \"1\"}\nspec: {field: x}")
+	made := widget(t, "metadata: {name: b, uid: \"2\", ownerReferences: [{uid: \"1\"}]}\nspec: {things: [{name: y}]}")
+	others := widget(t, "metadata: {name: c, uid: \"3\"}\nspec: {things: [{name: y}]}")
+	other := &Case{uids: map[types.UID]bool{"3": true}}
+
+	c, view := used(t, whole)
+	if problems := c.Used(t.Context(), view); len(problems) > 0 {
+		t.Errorf("a whole fixture: %v", problems)
+	}
+	c, view = used(t, half, made)
+	if problems := c.Used(t.Context(), view); len(problems) > 0 {
+		t.Errorf("what controllers made for it does not count: %v", problems)
+	}
+	c, view = used(t, half, others)
+	problems := strings.Join(c.Used(t.Context(), view, c, other), "\n")
+	for _, want := range []string{"F: task WaitForNone/widgets.example.com/a-thing finds nothing", "add an object to F.yaml", "spec.things[*].name", "widgets.example.com a"} {
+		if !strings.Contains(problems, want) {
+			t.Errorf("the message does not say %q: %s", want, problems)
+		}
+	}
+	c.Objects = nil
+	if problems := c.Used(t.Context(), view); len(problems) != 1 || !strings.Contains(problems[0], "no fixture") {
+		t.Errorf("without a fixture: %v", problems)
+	}
+}
+
+func TestLeft(t *testing.T) {
+	c, view := used(t, widget(t, "metadata: {name: a, uid: \"1\"}\nspec: {field: x}"), widget(t, "metadata: {name: b, uid: \"9\"}\nspec: {field: x}"))
+	if count, problems := c.Left(t.Context(), view); count != 2 || len(problems) != 1 || !strings.Contains(problems[0], "a, b") {
+		t.Errorf("left are %d: %v", count, problems)
+	}
+}
+
+func TestViewsAreReadOnly(t *testing.T) {
+	_, view := used(t, widget(t, "metadata: {name: a, uid: \"1\"}"))
+	err := view.Clients().Storage.Delete(context.WithoutCancel(t.Context()), widgets.GroupResource(), task.StoredObject{})
+	if err == nil {
+		t.Error("a view was written")
+	}
+}
+
+func TestChanged(t *testing.T) {
+	was := widget(t, "metadata: {name: a, resourceVersion: \"1\", generation: 1}\nspec: {field: x, rolling: {max: 1}, list: [{a: 1, b: 2}], keep: 1}").Unstructured
+	removed := []task.Field{{Path: "spec.rolling.max"}, {Path: "spec.list[*].b"}}
+	for text, changed := range map[string]bool{
+		"spec: {field: x, list: [{a: 1}], keep: 1}":                          false,
+		"spec: {field: x, rolling: {}, list: [{a: 1}], keep: 1}":             false,
+		"spec: {field: x, rolling: {max: 1}, list: [{a: 1, b: 2}], keep: 1}": false,
+		"spec: {list: [{a: 1}], keep: 1}":                                    true,
+		"spec: {field: x, list: [{}], keep: 1}":                              true,
+		"spec: {field: x, list: [{a: 1}], keep: 2}":                          true,
+	} {
+		is := widget(t, "metadata: {name: a, resourceVersion: \"7\", generation: 2}\n"+text).Unstructured
+		if diff := Changed(was, is, removed); (diff != "") != changed {
+			t.Errorf("%s: changed is %t, want %t: %s", text, diff != "", changed, diff)
+		}
+	}
+}
+
+func TestNamedInMessages(t *testing.T) {
+	a, b := widget(t, "metadata: {name: a, namespace: ns}"), widget(t, "metadata: {name: ab, namespace: ns}")
+	r := &release{made: []Object{a, b}}
+	var names []string
+	for _, object := range r.named("waiting for 2 widgets.example.com using x: ns/ab, ns/z") {
+		names = append(names, object.GetName())
+	}
+	if diff := cmp.Diff([]string{"ab"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if found := r.named("waiting for 1 gadgets.example.com using x: ns/a"); len(found) > 0 {
+		t.Errorf("an object of another resource is named: %v", found)
+	}
+}
+
+func TestOutcomesTellWhereAFeatureStopped(t *testing.T) {
+	o := &Outcome{Last: &v1alpha1.Feature{Status: v1alpha1.FeatureStatus{State: v1alpha1.StateTurningOff}}}
+	o.unfinished("F")
+	if len(o.Problems) != 1 || !strings.Contains(o.Problems[0], "F is TurningOff and not Off") {
+		t.Errorf("%v", o.Problems)
+	}
+	c, view := used(t, widget(t, "metadata: {name: a, uid: \"1\"}"))
+	o = &Outcome{}
+	o.unnamed(c, view, map[string]bool{})
+	if len(o.Problems) != 1 || !strings.Contains(o.Problems[0], "never said") {
+		t.Errorf("%v", o.Problems)
+	}
+	o = &Outcome{}
+	o.unnamed(c, view, map[string]bool{"widgets.example.com a": true})
+	if len(o.Problems) > 0 {
+		t.Errorf("%v", o.Problems)
+	}
+}
+
+func TestUIDsInFixtures(t *testing.T) {
+	object := widget(t, "metadata: {name: a, ownerReferences: [{uid: \"uid-of:Job/j\"}]}").Unstructured
+	got := named(object, map[string]types.UID{"uid-of:Job/j": "7"})
+	if uid := got.GetOwnerReferences()[0].UID; uid != "7" {
+		t.Errorf("the reference is to %s", uid)
+	}
+	if uid := object.GetOwnerReferences()[0].UID; uid != "uid-of:Job/j" {
+		t.Errorf("the fixture was changed: %s", uid)
+	}
+}
