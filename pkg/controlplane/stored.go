@@ -216,7 +216,6 @@ func (p place) object(ctx context.Context, key string, data []byte) (task.Stored
 	return object, nil
 }
 
-
 func (p place) transformer() value.Transformer {
 	if p.config.Transformer != nil {
 		return p.config.Transformer
