@@ -17,6 +17,8 @@ limitations under the License.
 package catalog
 
 import (
+	"slices"
+
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
@@ -50,6 +52,11 @@ const (
 // it once the gate is off; where it takes such a device for unusable then, a
 // cleared field would make it usable without what the field demands.
 func dra() []Entry {
+	return slices.Concat(draFirst(), draOthers())
+}
+
+// draFirst are the first of them by name.
+func draFirst() []Entry {
 	return []Entry{
 		{Feature: lifecycle.Feature{
 			// Without the feature a device belongs to one claim, with the field
@@ -124,6 +131,12 @@ func dra() []Entry {
 			},
 			Control: lifecycle.Central,
 		}, Copies: appliedCopies, BootstrapRBAC: true},
+	}
+}
+
+// draOthers are the others.
+func draOthers() []Entry {
+	return []Entry{
 		{Feature: lifecycle.Feature{
 			// An attribute without its value is not valid, and one that is gone
 			// changes which claims a device fits: the driver has to publish another.

@@ -43,6 +43,11 @@ var (
 // kubelet is gone. The exception is what kubelet copies from one status to the
 // next: see ImageVolumeWithDigest.
 func podsOfNodes() []Entry {
+	return slices.Concat(podsOfNodesFirst(), podsOfNodesOthers())
+}
+
+// podsOfNodesFirst are the first of them by name.
+func podsOfNodesFirst() []Entry {
 	return []Entry{
 		{Feature: lifecycle.Feature{
 			// Always is older than the gate for init containers, and the gate's
@@ -95,6 +100,12 @@ func podsOfNodes() []Entry {
 			Control:   lifecycle.Central,
 		}, Copies: statusCopies,
 			Node: "The files allocated_pods_state and actuated_pods_state keep the resources of Pods; other resizes use them, too, and a Pod's entry goes with the Pod."},
+	}
+}
+
+// podsOfNodesOthers are the others.
+func podsOfNodesOthers() []Entry {
+	return []Entry{
 		{Feature: lifecycle.Feature{
 			// kubelet does not clear it when the gate is off, it only stops
 			// writing (kubelet_node_status.go, setNodeStatus).
