@@ -39,11 +39,9 @@ const (
 	keepaliveTimeout = 10 * time.Second
 )
 
-// client connects once to each set of etcd servers.
+// client connects once to each set of etcd servers. It needs the lock.
 func (s *Stored) client(config storagebackend.TransportConfig) (*clientv3.Client, error) {
 	key := strings.Join(config.ServerList, ",")
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if client := s.clients[key]; client != nil {
 		return client, nil
 	}

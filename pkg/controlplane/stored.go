@@ -17,7 +17,6 @@ limitations under the License.
 package controlplane
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +52,9 @@ type Stored struct {
 
 	mu      sync.Mutex
 	clients map[string]*clientv3.Client
+	// places are the built-in ones that were asked for: finding one goes through
+	// all types, and it stays where it is. Definitions may come and go.
+	places map[schema.GroupResource]place
 }
 
 var _ task.Storage = &Stored{}
@@ -63,7 +65,7 @@ const callTimeout = 30 * time.Second
 // NewStored makes access to what is stored where the options say. Serves says
 // whether the server has a built-in resource, in any version.
 func NewStored(builtIn, custom generic.RESTOptionsGetter, serves func(schema.GroupResource) bool) *Stored {
-	return &Stored{builtIn: builtIn, custom: custom, serves: serves, clients: map[string]*clientv3.Client{}}
+	return &Stored{builtIn: builtIn, custom: custom, serves: serves, clients: map[string]*clientv3.Client{}, places: map[schema.GroupResource]place{}}
 }
 
 // Close ends all connections.
@@ -75,6 +77,7 @@ func (s *Stored) Close() error {
 		errs = append(errs, client.Close())
 	}
 	clear(s.clients)
+	clear(s.places)
 	return errors.Join(errs...)
 }
 
@@ -89,7 +92,22 @@ type place struct {
 	builtIn bool
 }
 
+// place finds where a resource is stored, once for those that are built in.
 func (s *Stored) place(resource schema.GroupResource) (place, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.places[resource]; ok {
+		return at, nil
+	}
+	at, err := s.find(resource)
+	if err == nil && at.builtIn {
+		s.places[resource] = at
+	}
+	return at, err
+}
+
+// find needs the lock.
+func (s *Stored) find(resource schema.GroupResource) (place, error) {
 	at := place{resource: resource, builtIn: legacyscheme.Scheme.IsGroupRegistered(resource.Group)}
 	options, example := s.custom, runtime.Object(nil)
 	if at.builtIn {
@@ -195,18 +213,13 @@ func (p place) object(ctx context.Context, key string, data []byte) (task.Stored
 	if err != nil {
 		return object, fmt.Errorf("decrypting the stored object %s: %w", key, err)
 	}
-	decoded, err := runtime.Decode(p.config.Codec, plain)
+	_, kind, err := p.config.Codec.Decode(plain, nil, nil)
 	if err != nil {
 		object.Unreadable = err
 		return object, nil
 	}
-	if _, custom := decoded.(runtime.Unstructured); custom {
-		object.APIVersion = decoded.GetObjectKind().GroupVersionKind().GroupVersion().String()
-		return object, nil
-	}
-	_, kind, err := legacyscheme.Codecs.UniversalDeserializer().Decode(bytes.Clone(plain), nil, nil)
-	if err != nil || kind == nil {
-		object.Unreadable = fmt.Errorf("its kind is not known: %w", err)
+	if !p.builtIn {
+		object.APIVersion = kind.GroupVersion().String()
 		return object, nil
 	}
 	if plural, _ := meta.UnsafeGuessKindToResource(*kind); plural.GroupResource() != p.resource {

@@ -17,12 +17,15 @@ limitations under the License.
 package controlplane
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	_ "k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/controlplane" // the built-in types
@@ -33,7 +36,10 @@ import (
 type prefixes struct{}
 
 func (prefixes) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
-	return generic.RESTOptions{ResourcePrefix: "/" + strings.ToLower(resource.Resource)}, nil
+	config := storagebackend.NewDefaultConfig("/registry", nil)
+	// Nobody is there: what gets so far fails.
+	config.Transport.ServerList = []string{"http://127.0.0.1:1"}
+	return generic.RESTOptions{ResourcePrefix: "/" + strings.ToLower(resource.Resource), StorageConfig: config.ForResource(resource)}, nil
 }
 
 // TestAWrongGroupReachesNothing: its objects would be those of another group.
@@ -59,5 +65,35 @@ func TestAWrongGroupReachesNothing(t *testing.T) {
 	}
 	if err := s.Delete(t.Context(), schema.GroupResource{Resource: "minions"}, task.StoredObject{Key: "/registry/minions/n"}); err == nil {
 		t.Error("a Node is deleted under a wrong name")
+	}
+}
+
+// TestWhatTheAPICanDeleteIsLeftToIt: finalizers and admission have their say.
+func TestWhatTheAPICanDeleteIsLeftToIt(t *testing.T) {
+	bundles := schema.GroupResource{Group: "certificates.k8s.io", Resource: "clustertrustbundles"}
+	custom := schema.GroupResource{Group: "example.com", Resource: "widgets"}
+	ctx, cancel := context.WithCancel(t.Context())
+	// Calls to etcd end at once.
+	cancel()
+	for name, tc := range map[string]struct {
+		resource   schema.GroupResource
+		served     bool
+		unreadable error
+		refused    bool
+	}{
+		"what is served":                      {bundles, true, nil, true},
+		"what is served and does not decode":  {bundles, true, errors.New("garbage"), false},
+		"what is not served":                  {bundles, false, nil, false},
+		"a custom resource":                   {custom, false, nil, true},
+		"a custom resource that is no longer": {custom, false, errors.New("garbage"), false},
+	} {
+		s := NewStored(prefixes{}, prefixes{}, func(schema.GroupResource) bool { return tc.served })
+		err := s.Delete(ctx, tc.resource, task.StoredObject{Key: "/registry/" + tc.resource.Resource + "/a", Unreadable: tc.unreadable})
+		if refused := err != nil && strings.Contains(err.Error(), "for the API to delete"); err == nil || refused != tc.refused {
+			t.Errorf("%s: %v, want it refused: %t", name, err, tc.refused)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

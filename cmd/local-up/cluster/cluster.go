@@ -231,7 +231,11 @@ func (c *Cluster) start(ctx context.Context, components []component) error {
 		}
 		started = append(started, component)
 	}
-	for _, component := range started {
+	return c.waitAllReady(ctx, started)
+}
+
+func (c *Cluster) waitAllReady(ctx context.Context, components []component) error {
+	for _, component := range components {
 		if err := c.waitReady(ctx, component); err != nil {
 			return err
 		}
@@ -304,12 +308,7 @@ func (c *Cluster) RestartTogether(ctx context.Context, gates string, names ...st
 			return err
 		}
 	}
-	for _, component := range components {
-		if err := c.waitReady(ctx, component); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.waitAllReady(ctx, components)
 }
 
 // RemoveData removes everything the cluster wrote. No process may run.

@@ -20,9 +20,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"golang.org/x/sys/unix"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"k8s.io/kubernetes-features/cmd/local-up/process"
 )

@@ -21,7 +21,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -33,18 +32,8 @@ import (
 // changes, until seen returns true or an error, or the context ends. A server
 // that restarts meanwhile is waited for.
 func WatchFeature(ctx context.Context, client versioned.Interface, name string, seen func(*v1alpha1.Feature) (bool, error)) error {
-	features := client.FeaturesV1alpha1().Features(metav1.NamespaceSystem)
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = only
-			return features.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = only
-			return features.Watch(ctx, options)
-		},
-	}
+	source := cache.NewListWatchFromClient(client.FeaturesV1alpha1().RESTClient(), "features", metav1.NamespaceSystem,
+		fields.OneTermEqualSelector(metav1.ObjectNameField, name))
 	_, err := watchtools.UntilWithSync(ctx, source, &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
 		feature, ok := event.Object.(*v1alpha1.Feature)
 		if !ok || event.Type == watch.Deleted {

@@ -23,7 +23,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -35,18 +34,8 @@ func (c *Cluster) WaitForEvent(feature, reason, text string) *corev1.Event {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), Patience)
 	defer cancel()
-	client := c.Kube.CoreV1().Events(metav1.NamespaceSystem)
-	selector := fields.Set{"involvedObject.kind": "Feature", "involvedObject.name": feature}.String()
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (apiruntime.Object, error) {
-			options.FieldSelector = selector
-			return client.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = selector
-			return client.Watch(ctx, options)
-		},
-	}
+	source := cache.NewListWatchFromClient(c.Kube.CoreV1().RESTClient(), "events", metav1.NamespaceSystem,
+		fields.Set{"involvedObject.kind": "Feature", "involvedObject.name": feature}.AsSelector())
 	var found *corev1.Event
 	var seen []string
 	_, err := watchtools.UntilWithSync(ctx, source, &corev1.Event{}, nil, func(event watch.Event) (bool, error) {

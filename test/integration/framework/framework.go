@@ -37,7 +37,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
@@ -209,15 +209,7 @@ func (c *Cluster) WaitForReports(what string, wanted func([]v1alpha1.FeatureRepo
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), Patience)
 	defer cancel()
-	client := c.Features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem)
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (apiruntime.Object, error) {
-			return client.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return client.Watch(ctx, options)
-		},
-	}
+	source := cache.NewListWatchFromClient(c.Features.FeaturesV1alpha1().RESTClient(), "featurereports", metav1.NamespaceSystem, fields.Everything())
 	known := map[string]v1alpha1.FeatureReport{}
 	reports := func() []v1alpha1.FeatureReport {
 		return slices.SortedFunc(maps.Values(known), func(a, b v1alpha1.FeatureReport) int { return cmp.Compare(a.Name, b.Name) })

@@ -28,13 +28,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/pkg/apis/features"
 )
 
 // Limits keep one object small, whoever writes it.
 const (
 	// MaxNameLength is the longest name of a gate, component, instance or task.
-	MaxNameLength = 253
+	MaxNameLength = v1alpha1.MaxNameLength
 	// MaxReportedFeatures is the most features that one report lists. The
 	// binaries of 1.36 know 240.
 	MaxReportedFeatures = 1000
@@ -45,16 +46,15 @@ const (
 	// MaxReportOwners is the most owners and finalizers that a report has.
 	MaxReportOwners = 10
 	// MaxTasks is the most tasks that one transition has.
-	MaxTasks = 100
+	MaxTasks = v1alpha1.MaxTasks
 	// MaxUses is the most rows of uses: components × versions × values.
 	MaxUses = 1000
 	// MaxExamples is the most instances that one use or leftover names.
 	MaxExamples = 5
 	// MaxMessageLength is the longest message.
 	MaxMessageLength = 32768
-	// MaxCheckpointLength is the longest checkpoint of a task. A continue token
-	// has some hundred characters.
-	MaxCheckpointLength = 4096
+	// MaxCheckpointLength is the longest checkpoint of a task.
+	MaxCheckpointLength = v1alpha1.MaxCheckpointLength
 	// MaxVersionLength is the longest version of a binary.
 	MaxVersionLength = 128
 	// MaxRolloutComponents is the most components that a rollout names.

@@ -101,8 +101,8 @@ const (
 	Dynamic = v1alpha1.ControlDynamic
 )
 
-// maxTasks is the API's limit of 100 without the one that the server flow writes.
-const maxTasks = 99
+// maxTasks leaves room for the one that the server flow writes.
+const maxTasks = v1alpha1.MaxTasks - 1
 
 // Validate returns everything that is wrong with a set of declarations: names
 // twice or missing, tasks that are not valid, task names twice in one list.

@@ -19,6 +19,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -280,6 +281,58 @@ func TestAnAttemptAsksWhetherItIsWanted(t *testing.T) {
 		}
 		if err := s1.controller.stillWanted(t.Context(), "B", id); err == nil {
 			t.Error("a transition of a feature that is gone is wanted")
+		}
+	}, s.declare())
+}
+
+// TestAnAttemptStopsWhenItsTransitionIsReplaced by another server that leads, too.
+func TestAnAttemptStopsWhenItsTransitionIsReplaced(t *testing.T) {
+	stopped := make(chan struct{})
+	s := &scripted{run: func(ctx context.Context, n int, _ task.Attempt) error {
+		<-ctx.Done()
+		if n == 1 {
+			close(stopped)
+		}
+		return ctx.Err()
+	}}
+	inWorld(t, func(w *world) {
+		stopped = make(chan struct{})
+		turnOff(w)
+		w.until(time.Minute, "an attempt", func() bool { return len(s.made()) == 1 })
+		w.mu.Lock()
+		w.drain()
+		replaced := w.stored("A").DeepCopy()
+		w.version++
+		replaced.ResourceVersion = strconv.Itoa(w.version)
+		replaced.Status.Transition.ID = "another"
+		err := w.tracker.Update(featuresResource, replaced, "ns")
+		w.mu.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-stopped:
+		case <-time.After(time.Minute):
+			t.Error("it goes on")
+		}
+	}, s.declare())
+}
+
+// TestWhatATaskReportsCanBeStored, whatever it is.
+func TestWhatATaskReportsCanBeStored(t *testing.T) {
+	s := &scripted{run: func(ctx context.Context, _ int, attempt task.Attempt) error {
+		attempt.Report(task.Progress{Done: -1, Total: -1, Message: "told", Checkpoint: strings.Repeat("x", v1alpha1.MaxCheckpointLength+1)})
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	inWorld(t, func(w *world) {
+		turnOff(w)
+		w.until(time.Minute, "it is told", func() bool {
+			tasks := w.stored("A").Status.Tasks
+			return len(tasks) > 0 && tasks[0].Message == "told"
+		})
+		if first := w.stored("A").Status.Tasks[0]; first.Checkpoint != "" || first.Done != 0 || first.Total != 0 {
+			t.Errorf("stored are a checkpoint of %d characters, done %d of %d", len(first.Checkpoint), first.Done, first.Total)
 		}
 	}, s.declare())
 }

@@ -25,17 +25,15 @@ import (
 	"sync"
 	"time"
 
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
-const (
-	// progressPeriod is how often the progress of an attempt is written at
-	// most.
-	progressPeriod = 5 * time.Second
-)
+// progressPeriod is how often the progress of an attempt is written at most.
+const progressPeriod = 5 * time.Second
 
 // runner runs attempts at tasks beside the queue, at most one for each feature,
 // and remembers what became of the last one. It is safe for concurrent use.
@@ -126,17 +124,14 @@ func (r *runner) progress(feature string, current *running, p task.Progress) {
 	r.mu.Lock()
 	current.attempt.Done, current.attempt.Total = max(p.Done, 0), max(p.Total, 0)
 	current.attempt.Message, current.attempt.Checkpoint = shorten(p.Message), p.Checkpoint
-	if len(p.Checkpoint) > maxCheckpoint {
+	if len(p.Checkpoint) > v1alpha1.MaxCheckpointLength {
+		// It could not be stored. The task begins anew after a crash.
 		current.attempt.Checkpoint = ""
 	}
 	r.mu.Unlock()
 	// The queue folds what is added for the same time.
 	r.notify(feature, progressPeriod)
 }
-
-// maxCheckpoint is the API's limit. A task whose checkpoint is longer begins anew
-// after a crash.
-const maxCheckpoint = 4096
 
 // maxMessage bounds what one attempt says. Servers' answers can be long, and a
 // status that is too large to be stored would stop everything.

@@ -24,7 +24,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -140,7 +139,7 @@ func (c *Controller) commit(ctx context.Context, feature *v1alpha1.Feature, deci
 		}
 		klog.FromContext(ctx).Info("Feature changed state", "feature", klog.KObj(feature), "from", feature.Status.State, "to", stored.Status.State)
 	}
-	if attempt := c.runner.attempt(feature.Name); attempt != nil && !firstTaskIs(stored, attempt) {
+	if attempt := c.runner.attempt(feature.Name); attempt != nil && orphaned(stored, attempt) {
 		c.runner.stop(feature.Name)
 	}
 	for _, event := range decision.Events {
@@ -153,14 +152,8 @@ func (c *Controller) commit(ctx context.Context, feature *v1alpha1.Feature, deci
 	return stored, nil
 }
 
-// firstTaskIs is true when an attempt is at the task that is first in line.
-func firstTaskIs(feature *v1alpha1.Feature, attempt *transition.Attempt) bool {
-	return feature.Status.Transition != nil && feature.Status.Transition.ID == attempt.TransitionID &&
-		len(feature.Status.Tasks) > 0 && feature.Status.Tasks[0].Name == attempt.Task
-}
-
-// orphaned is true when somebody else has finished, or replaced, what an attempt
-// of this server works on. An older version of the feature does not make it
+// orphaned is true when what an attempt of this server works on has been finished
+// or replaced, by itself or another server. An older version of the feature does not make it
 // true: a list of tasks only gets shorter, and what an attempt began with had
 // its transition.
 func orphaned(feature *v1alpha1.Feature, attempt *transition.Attempt) bool {
@@ -179,24 +172,18 @@ func (c *Controller) start(ctx context.Context, feature *v1alpha1.Feature, name 
 			continue
 		}
 		first, id := feature.Status.Tasks[0], feature.Status.Transition.ID
+		var previous transition.Outcome
+		if transition.SaysBlocked(feature) {
+			previous = transition.Blocked
+		}
 		c.runner.start(ctx, t, task.Attempt{
 			Feature:      feature.Name,
 			TransitionID: id,
 			Last:         task.Progress{Done: first.Done, Total: first.Total, Checkpoint: first.Checkpoint},
 			Check:        func(ctx context.Context) error { return c.stillWanted(ctx, feature.Name, id) },
-		}, blockedBefore(feature))
+		}, previous)
 		return
 	}
-}
-
-// blockedBefore is how the attempt before the first one of this process ended,
-// as far as is stored: a server that takes over says the same until it knows
-// better.
-func blockedBefore(feature *v1alpha1.Feature) transition.Outcome {
-	if c := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionProgressing); c != nil && c.Reason == v1alpha1.ReasonBlocked {
-		return transition.Blocked
-	}
-	return ""
 }
 
 // stillWanted asks the API whether a transition is under way. What this process

@@ -50,7 +50,7 @@ func Apply(name string, manifests []byte) Task {
 	a := apply{objects: objects}
 	var described []string
 	for _, o := range objects {
-		described = append(described, o.GetKind()+" "+objectName(o.GetNamespace(), o.GetName()))
+		described = append(described, describe(o))
 	}
 	return Task{
 		Name:        "Apply/" + name,

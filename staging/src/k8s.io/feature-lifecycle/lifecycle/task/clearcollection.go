@@ -40,10 +40,10 @@ import (
 // go away with their feature: whatever they hold is lost.
 //
 // While the API serves the resource, objects are deleted through it, in
-// whatever version it has. Finalizers that are listed are removed first, since
+// whatever version it has. Finalizers that are listed are removed then, since
 // their controllers go with the feature, too; objects with others are waited
-// for. What the API does not serve any more, or whose bytes no server can
-// decode, is deleted where it is stored, if Clients.Storage is there.
+// for. What this server does not serve any more, or cannot decode, is deleted
+// where it is stored, if Clients.Storage is there.
 func ClearCollection(resource schema.GroupResource, finalizers ...string) Task {
 	c := clearCollection{resource: resource, finalizers: finalizers}
 	return Task{

@@ -81,6 +81,10 @@ func finalizing(t *testing.T, graceful string, objects ...*unstructured.Unstruct
 		return true, nil, s.Tracker().Update(widgets, object, "ns")
 	})
 	s.PrependReactor("patch", "widgets", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		action := a.(clienttesting.PatchActionImpl)
+		if current, err := get(action.Name); err == nil && !strings.Contains(string(action.Patch), `"resourceVersion":"`+current.GetResourceVersion()+`"`) {
+			t.Errorf("the finalizers of %s are written whatever they are: %s", action.Name, action.Patch)
+		}
 		_, object, err := clienttesting.ObjectReaction(s.Tracker())(a)
 		patched, _ := object.(*unstructured.Unstructured)
 		if err == nil && len(patched.GetFinalizers()) == 0 && patched.GetDeletionTimestamp() != nil {

@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,9 +35,6 @@ import (
 const (
 	// fieldManager names the server flow in managed fields.
 	fieldManager = "feature-lifecycle"
-	// clearWorkers is how many writes are under way at once. Beyond 16 a
-	// two-core server gains nothing (design: budgets).
-	clearWorkers = 16
 	// conflictRetries is how often one object is read and written again in one
 	// pass when somebody else keeps writing it.
 	conflictRetries = 5
@@ -126,23 +122,14 @@ func (c clearField) pass(ctx context.Context, clients Clients, from string, atte
 		if err := attempt.check(ctx); err != nil {
 			return err
 		}
-		objects := make(chan *unstructured.Unstructured)
-		var workers sync.WaitGroup
-		for range clearWorkers {
-			workers.Go(func() {
-				for object := range objects {
-					tally.cleared(object, c.clear(ctx, clients, object))
-				}
-			})
-		}
+		var objects []*unstructured.Unstructured
 		for i := range page.Items {
 			if c.has(&page.Items[i]) {
 				tally.add()
-				objects <- &page.Items[i]
+				objects = append(objects, &page.Items[i])
 			}
 		}
-		close(objects)
-		workers.Wait()
+		inParallel(len(objects), func(i int) { tally.cleared(objects[i], c.clear(ctx, clients, objects[i])) })
 		// A page that the end of the context cut short is not done.
 		if err := ctx.Err(); err != nil {
 			return err

@@ -71,21 +71,3 @@ func (c clearCollection) clearBatch(ctx context.Context, storage Storage, attemp
 	})
 	return removed, err
 }
-
-// inParallel calls do for 0 to n-1 from as many workers as write at once.
-func inParallel(n int, do func(i int)) {
-	indexes := make(chan int)
-	var workers sync.WaitGroup
-	for range min(n, clearWorkers) {
-		workers.Go(func() {
-			for i := range indexes {
-				do(i)
-			}
-		})
-	}
-	for i := range n {
-		indexes <- i
-	}
-	close(indexes)
-	workers.Wait()
-}

@@ -20,24 +20,18 @@ import (
 	"context"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// fixedMapper is a mapper that does not change.
-type fixedMapper struct{ meta.RESTMapper }
-
-func (fixedMapper) Reset() {}
-
 // TestServedMeansTheVeryResource: a mapper also offers what only begins alike.
 func TestServedMeansTheVeryResource(t *testing.T) {
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "Scaler"}, meta.RESTScopeNamespace)
-	clients := Clients{Mapper: fixedMapper{mapper}}
+	clients := Clients{Mapper: mapperOf(schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "Scaler"})}
 	for resource, want := range map[schema.GroupResource]bool{
 		{Group: "autoscaling.k8s.io", Resource: "scalers"}: true,
 		{Group: "autoscaling", Resource: "scalers"}:        false,
@@ -60,16 +54,15 @@ func TestWhatIsServedNoMoreHoldsNothing(t *testing.T) {
 		})
 		return s
 	}
-	mapper := fixedMapper{meta.NewDefaultRESTMapper(nil)}
 	for name, tc := range map[string]struct {
 		stored []StoredObject
 		over   bool
 	}{
 		"nothing is stored":  {nil, true},
-		"something is still": {[]StoredObject{{Name: "a", Key: "/registry/widgets/a"}}, false},
+		"something is still": {[]StoredObject{{Name: "a"}}, false},
 	} {
 		for _, of := range []Task{ClearField(widgets, "spec.field"), WaitForNone(widgets, "a field", "spec.field")} {
-			clients := Clients{Dynamic: gone(), Mapper: mapper, Storage: fixedStorage(tc.stored)}
+			clients := Clients{Dynamic: gone(), Mapper: mapperOf(), Storage: store(tc.stored...)}
 			if err := of.Run(t.Context(), clients, ignored); (err == nil) != tc.over {
 				t.Errorf("%s: %s: %v, want it over: %t", name, of.Name, err, tc.over)
 			}
@@ -80,25 +73,14 @@ func TestWhatIsServedNoMoreHoldsNothing(t *testing.T) {
 	}
 }
 
-// fixedStorage has objects that do not change.
-type fixedStorage []StoredObject
-
-func (s fixedStorage) List(context.Context, schema.GroupResource, int64, string) ([]StoredObject, string, error) {
-	return s, "", nil
-}
-
-func (s fixedStorage) Delete(context.Context, schema.GroupResource, StoredObject) error { return nil }
-
 // TestAReplacedTransitionWritesNothingMore: a process that was frozen asks first.
 func TestAReplacedTransitionWritesNothingMore(t *testing.T) {
 	replaced := Attempt{Report: func(Progress) {}, Check: func(context.Context) error {
 		return apierrors.NewConflict(widgets.GroupResource(), "A", nil)
 	}}
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(widgets.GroupVersion().WithKind("Widget"), meta.RESTScopeNamespace)
 	for _, of := range []Task{ClearField(widgets, "spec.field"), ClearCollection(widgets.GroupResource())} {
 		s := serve(widget("a", "x"))
-		if err := of.Run(t.Context(), Clients{Dynamic: s, Mapper: fixedMapper{mapper}}, replaced); err == nil {
+		if err := of.Run(t.Context(), Clients{Dynamic: s, Mapper: mapperOf(widgetKind)}, replaced); err == nil {
 			t.Errorf("%s ends well", of.Name)
 		}
 		for _, a := range s.Actions() {
@@ -106,6 +88,14 @@ func TestAReplacedTransitionWritesNothingMore(t *testing.T) {
 				t.Errorf("%s does %s", of.Name, a.GetVerb())
 			}
 		}
+	}
+	// Nor where the API does not reach.
+	stored := store(StoredObject{Name: "a"})
+	if err := ClearCollection(widgets.GroupResource()).Run(t.Context(), Clients{Dynamic: serve(), Mapper: mapperOf(), Storage: stored}, replaced); err == nil {
+		t.Error("clearing storage ends well")
+	}
+	if diff := cmp.Diff([]string{"/a"}, stored.keys()); diff != "" {
+		t.Errorf("what is stored (-want +got):\n%s", diff)
 	}
 }
 

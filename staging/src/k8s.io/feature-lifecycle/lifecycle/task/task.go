@@ -50,9 +50,6 @@ type Clients struct {
 	Storage Storage
 }
 
-// maxNameLength is the API's limit for the names of tasks.
-const maxNameLength = 253
-
 // DefaultDeadline is how long one attempt at a task may take that sets nothing
 // else.
 const DefaultDeadline = 30 * time.Minute
@@ -137,8 +134,8 @@ func (t Task) Validate() error {
 		return errors.New("task without a name; use one of the constructors")
 	case t.Name == v1alpha1.TaskWaitForUses:
 		return fmt.Errorf("task %s is written by the server flow itself; leave it out", t.Name)
-	case len(t.Name) > maxNameLength:
-		return fmt.Errorf("task %s: the name has %d characters, %d are allowed", t.Name, len(t.Name), maxNameLength)
+	case len(t.Name) > v1alpha1.MaxNameLength:
+		return fmt.Errorf("task %s: the name has %d characters, %d are allowed", t.Name, len(t.Name), v1alpha1.MaxNameLength)
 	case t.Deadline < 0:
 		return fmt.Errorf("task %s: the deadline must not be negative, it is %s", t.Name, t.Deadline)
 	case t.Find == nil || t.Run == nil:

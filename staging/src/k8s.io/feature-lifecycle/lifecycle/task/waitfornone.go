@@ -101,7 +101,6 @@ func (w waitForNone) find(ctx context.Context, clients Clients) ([]v1alpha1.Reso
 func (w waitForNone) run(ctx context.Context, clients Clients, attempt Attempt) error {
 	begun := time.Now()
 	var using []object
-	var names []string
 	var walked, total int64
 	err := eachPage(ctx, clients, w.resource, "", func(page *unstructured.UnstructuredList) error {
 		walked += int64(len(page.Items))
@@ -112,7 +111,6 @@ func (w waitForNone) run(ctx context.Context, clients Clients, attempt Attempt) 
 			}
 			if total++; len(using) < maxExamples {
 				using = append(using, object{found.GetNamespace(), found.GetName(), string(found.GetUID())})
-				names = append(names, objectName(found.GetNamespace(), found.GetName()))
 			}
 		}
 		return nil
@@ -126,7 +124,7 @@ func (w waitForNone) run(ctx context.Context, clients Clients, attempt Attempt) 
 	}
 	took := time.Since(begun)
 	return &BlockedError{
-		Message: w.message(total, names),
+		Message: w.message(total, using),
 		Until: func(ctx context.Context) error {
 			if err := untilOneIsGone(ctx, clients, w.resource, using, w.matches); err != nil {
 				return err
@@ -137,7 +135,11 @@ func (w waitForNone) run(ctx context.Context, clients Clients, attempt Attempt) 
 }
 
 // message reads "waiting for 2 pods using volume source clusterTrustBundle: ns/a, ns/b".
-func (w waitForNone) message(total int64, names []string) string {
+func (w waitForNone) message(total int64, some []object) string {
+	var names []string
+	for _, o := range some {
+		names = append(names, objectName(o.namespace, o.name))
+	}
 	more := ""
 	if rest := total - int64(len(names)); rest > 0 {
 		more = fmt.Sprintf(" and %d more", rest)

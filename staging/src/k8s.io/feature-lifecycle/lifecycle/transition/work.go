@@ -138,14 +138,13 @@ func (s *step) attempt(task *v1alpha1.FeatureTask) {
 	if current != nil && (s.Status.Transition == nil || current.TransitionID != s.Status.Transition.ID || current.Task != task.Name) {
 		current = nil
 	}
-	var outcome Outcome
 	if current != nil {
 		quiet := s.quiet(current)
 		if !quiet {
 			task.Done, task.Total = current.Done, current.Total
 		}
 		task.Checkpoint = current.Checkpoint
-		switch outcome = current.Outcome; outcome {
+		switch current.Outcome {
 		case "":
 			if !quiet {
 				task.Message = current.Message
@@ -216,9 +215,7 @@ func (s *step) quiet(a *Attempt) bool {
 func (s *step) blocked() bool {
 	a := s.view.Attempt
 	if a == nil && len(s.Status.Tasks) > 0 && s.Status.Tasks[0].Attempts > 0 {
-		// A server that has just taken over says what the one before it did.
-		c := meta.FindStatusCondition(s.feature.Status.Conditions, v1alpha1.ConditionProgressing)
-		return c != nil && c.Reason == v1alpha1.ReasonBlocked
+		return SaysBlocked(s.feature)
 	}
 	if a == nil || len(s.Status.Tasks) == 0 || a.Task != s.Status.Tasks[0].Name ||
 		s.Status.Transition == nil || a.TransitionID != s.Status.Transition.ID {
@@ -229,4 +226,11 @@ func (s *step) blocked() bool {
 		outcome = a.Previous
 	}
 	return outcome == Blocked || outcome == Failed
+}
+
+// SaysBlocked is true when it is stored that a feature is blocked. A server that
+// has just taken over says what the one before it did, until it knows better.
+func SaysBlocked(feature *v1alpha1.Feature) bool {
+	c := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionProgressing)
+	return c != nil && c.Reason == v1alpha1.ReasonBlocked
 }
