@@ -86,13 +86,13 @@ func apiMachinery() []Entry {
 			// it would say in a year what was true today.
 			Name:      genericfeatures.StorageVersionAPI,
 			OnDisable: lifecycle.Tasks{lifecycle.ClearCollection(storageVersions)},
-		}, BootstrapRBAC: true},
+		}, BootstrapRBAC: true, Controller: "storage-version-garbage-collector"},
 		{Feature: lifecycle.Feature{
 			// The API goes away with the gate. A migration under way ends where
 			// it is; it had changed nothing but versions.
 			Name:      features.StorageVersionMigrator,
 			OnDisable: lifecycle.Tasks{lifecycle.ClearCollection(storageVersionMigrations)},
-		}, BootstrapRBAC: true},
+		}, BootstrapRBAC: true, Controller: "storage-version-migrator-controller"},
 		{Feature: lifecycle.Feature{
 			// A server that starts makes its Lease anew, so this is for those of
 			// servers that crashed. Where peers are reached is also in etcd below

@@ -42,7 +42,7 @@ func auth() []Entry {
 				lifecycle.WaitForNoneInPods("volume source clusterTrustBundle", "spec.volumes[*].projected.sources[*].clusterTrustBundle"),
 				lifecycle.Tasks{lifecycle.ClearCollection(clusterTrustBundles)},
 			),
-		}, Copies: templateCopies, BootstrapRBAC: true},
+		}, Copies: templateCopies, BootstrapRBAC: true, Controller: "kube-apiserver-serving-clustertrustbundle-publisher"},
 		{Feature: lifecycle.Feature{
 			// A volume of a Pod cannot be changed, and removing the source from
 			// a template would roll its pods into ones without their trust
@@ -61,6 +61,6 @@ func auth() []Entry {
 				lifecycle.WaitForNoneInPods("volume source podCertificate", "spec.volumes[*].projected.sources[*].podCertificate"),
 				lifecycle.Tasks{lifecycle.ClearCollection(podCertificateRequests)},
 			),
-		}, Copies: templateCopies, BootstrapRBAC: true},
+		}, Copies: templateCopies, BootstrapRBAC: true, Controller: "podcertificaterequestcleaner"},
 	}
 }

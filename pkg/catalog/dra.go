@@ -118,7 +118,7 @@ func draFirst() []Entry {
 					"status.allocation.devices.results[*].tolerations"),
 				lifecycle.ClearField(resourceSlices, "spec.devices[*].taints"),
 			},
-		}, Copies: claimCopies, BootstrapRBAC: true},
+		}, Copies: claimCopies, BootstrapRBAC: true, Controller: "device-taint-eviction-controller"},
 		{Feature: lifecycle.Feature{
 			// The pods run with devices of claims that the scheduler made for
 			// them, and nothing but their status says so. The claims go with their
@@ -191,7 +191,7 @@ func draOthers() []Entry {
 			// deletes answered requests goes with the gate.
 			Name:      features.DRAResourcePoolStatus,
 			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourcePoolStatusRequests, "the feature", "metadata.name")},
-		}, Copies: "nobody copies requests", BootstrapRBAC: true},
+		}, Copies: "nobody copies requests", BootstrapRBAC: true, Controller: "resourcepoolstatusrequest-controller"},
 	}
 }
 

@@ -51,6 +51,12 @@ type Entry struct {
 	// stay; they permit what nobody serves any more (KEP-3920; upstream's
 	// pkg/registry/rbac/rest/storage_rbac.go).
 	BootstrapRBAC bool
+	// Controller names the controller that kube-controller-manager runs only while
+	// the gate is on. Its ServiceAccount in kube-system, which the manager makes
+	// (--use-service-account-credentials), stays, as do those of all controllers
+	// that were ever run: nobody has a token of it that is valid for long, and it
+	// may do what its role permits with APIs that nobody serves any more.
+	Controller string
 }
 
 // Remainder is something in etcd that stays, and why that is right.

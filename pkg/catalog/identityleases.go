@@ -20,8 +20,6 @@ import (
 	"context"
 	"fmt"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,10 +33,11 @@ import (
 // deleteIdentityLeases deletes the Leases by which API servers say that they
 // live. A server that ends in order deletes its own; the Lease of one that
 // crashed stays, since the collector of expired ones goes with the gate. Servers
-// that renew theirs have the gate on, and that is over when tasks run.
+// that renew theirs have the gate on, and that is over when tasks run. The server
+// flow may delete Leases in kube-system in any case (pkg/registry/features/rest,
+// FlowRules), so the task needs no rule for those of all namespaces.
 func deleteIdentityLeases() task.Task {
-	t := lifecycle.Func("IdentityLeases", "delete the identity Leases of API servers that crashed", findIdentityLeases, runIdentityLeases,
-		rbacv1.PolicyRule{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Verbs: []string{"list", "delete"}})
+	t := lifecycle.Func("IdentityLeases", "delete the identity Leases of API servers that crashed", findIdentityLeases, runIdentityLeases)
 	t.Fields = []task.Field{{Resource: leases.GroupResource(), Path: "metadata.labels{" + controlplaneapiserver.IdentityLeaseComponentLabelKey + "}"}}
 	return t
 }

@@ -61,7 +61,7 @@ func workloadAware() []Entry {
 					lifecycle.ClearCollection(podGroups.GroupResource(), scheduling.PodGroupProtectionFinalizer),
 				},
 			),
-		}, Copies: templateCopies, BootstrapRBAC: true},
+		}, Copies: templateCopies, BootstrapRBAC: true, Controller: "podgroup-protection-controller"},
 		{Feature: lifecycle.Feature{
 			// With the gate off a PodGroup may lose the field, and the scheduler
 			// does not look at it. A Workload's templates cannot be changed.

@@ -23,7 +23,6 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -63,9 +62,8 @@ func (w *world) stored(t *testing.T) *lifecycletest.View {
 	return stored(t, w.Cluster, w.Mapper)
 }
 
-// restart ends everything but etcd, looks at what is stored while nobody writes,
-// and starts everything with other arguments.
-func (w *world) restart(t *testing.T, arguments map[string][]string) *lifecycletest.View {
+// stop ends everything but etcd and returns what that was.
+func (w *world) stop(t *testing.T) []string {
 	t.Helper()
 	var names []string
 	for _, p := range w.Processes() {
@@ -76,7 +74,15 @@ func (w *world) restart(t *testing.T, arguments map[string][]string) *lifecyclet
 	if err := w.Stop(t.Context(), names...); err != nil {
 		t.Fatal(err)
 	}
-	view := w.stored(t)
+	return names
+}
+
+// restart ends everything but etcd, looks at what is stored while nobody writes,
+// and starts everything with other arguments.
+func (w *world) restart(t *testing.T, arguments map[string][]string) moment {
+	t.Helper()
+	names := w.stop(t)
+	view := w.moment(t)
 	for _, name := range names {
 		w.SetArgs(name, arguments[name]...)
 	}
@@ -87,45 +93,48 @@ func (w *world) restart(t *testing.T, arguments map[string][]string) *lifecyclet
 	return view
 }
 
-// TestEveryGate turns all open gates on in one cluster, uses them, turns all of
-// them off at once, and reads from etcd what is left: gates that depend on each
-// other go off together, and a second start of everything serves all of them.
+// TestEveryGate turns all open gates on in a cluster that has never had them on,
+// uses them, turns all of them off, and reads from etcd what is left: gates that
+// depend on each other go off together, and one start of everything serves all.
 // With FEATURE=X it does that for X, and what depends on it, alone; all other
 // gates have their defaults then.
 func TestEveryGate(t *testing.T) {
 	entries, all := cases(t)
 	rows := map[string]*row{}
 	for _, entry := range entries {
-		rows[string(entry.Name)] = &row{gate: string(entry.Name), verdict: verdict(entry), failed: true}
+		rows[string(entry.Name)] = &row{gate: string(entry.Name), verdict: verdict(entry), remains: len(entry.Remains) > 0, failed: true}
 		results.add(rows[string(entry.Name)])
 	}
 	begun := time.Now()
 	step := func(what string) { t.Logf("%6.1f s %s", time.Since(begun).Seconds(), what) }
 
-	on, _ := together(names(entries)...)
-	w := start(t, cluster.Config{Nodes: nodes, ExtraArgs: on.arguments()})
+	on, off := together(names(entries)...)
+	w := start(t, cluster.Config{Nodes: nodes, ExtraArgs: off.arguments()})
+	control := w.begin(t)
+	never := w.restart(t, on.arguments())
+	step("begun, with all of them off")
 	ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
 	defer cancel()
 	if err := w.WaitFor(ctx, v1alpha1.StateOn, nil, all...); err != nil {
 		t.Fatal(err)
 	}
 	step("on")
-	control := w.use(t, all)
+	w.use(t, all, control)
 	step("used")
 
 	var before *lifecycletest.View
 	first, then := inTurn(entries, all)
-	off := map[gate]bool{}
+	turned := map[gate]bool{}
 	for _, turn := range [][]*lifecycletest.Case{first, then} {
 		if len(turn) == 0 {
 			continue
 		}
-		view := w.restart(t, w.turnOff(off, on, turn).arguments())
+		view := w.restart(t, w.turnOff(turned, on, turn).arguments()).View
 		if before == nil {
 			before = view
 			for _, c := range all {
 				r := rows[string(c.Feature.Name)]
-				r.used = int64(len(c.Own(before).Objects))
+				r.used = c.Count(t.Context(), before)
 				r.problems = c.Used(t.Context(), before, append(slices.Clone(all), control)...)
 			}
 		}
@@ -156,6 +165,10 @@ func TestEveryGate(t *testing.T) {
 			t.Error(problem)
 		}
 		r.failed = len(r.problems) > 0
+	}
+	w.stop(t)
+	for _, problem := range pristine(never, w.moment(t), gone(off), all) {
+		t.Error(problem)
 	}
 }
 
@@ -205,6 +218,14 @@ func (w *world) turnOff(off map[gate]bool, on gates, turn []*lifecycletest.Case)
 	return all
 }
 
+// gone are the entries of gates that went off.
+func gone(values gates) []catalog.Entry {
+	return slices.DeleteFunc(catalog.All(), func(e catalog.Entry) bool {
+		on, is := values[e.Name]
+		return on || !is
+	})
+}
+
 func names(entries []catalog.Entry) []gate {
 	var names []gate
 	for _, entry := range entries {
@@ -220,18 +241,10 @@ const (
 	controllersPeriod   = 500 * time.Millisecond
 )
 
-// use creates the control objects and the objects of all cases, and waits until
-// controllers have done with them what they do.
-func (w *world) use(t *testing.T, all []*lifecycletest.Case) (control *lifecycletest.Case) {
+// use creates the objects of all cases, and waits until controllers have done
+// with them what they do.
+func (w *world) use(t *testing.T, all []*lifecycletest.Case, control *lifecycletest.Case) {
 	t.Helper()
-	framework.WaitFor(t, "the service account of Pods", func() bool {
-		_, err := w.Kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(t.Context(), "default", metav1.GetOptions{})
-		return !apierrors.IsNotFound(err)
-	})
-	control = controlCase(t)
-	if err := w.Use(t.Context(), control); err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range all {
 		if err := w.Use(t.Context(), c); err != nil {
 			t.Errorf("%v; every object has to be accepted with the gate on", err)
@@ -247,7 +260,6 @@ func (w *world) use(t *testing.T, all []*lifecycletest.Case) (control *lifecycle
 		})
 		return len(waiting) == 0, nil
 	})
-	return control
 }
 
 // unchanged compares the control objects, and of the objects that used features

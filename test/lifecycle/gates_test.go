@@ -84,9 +84,10 @@ func (g gates) arguments() map[string][]string {
 	return arguments
 }
 
-// together are the gates with which some can be turned on, and those that have
-// to go off with them: a gate refuses to be on while one that it depends on is
-// off.
+// together are the gates that are on before some are turned off: they, what they
+// need and what needs them, which may be what uses them; and those that go off:
+// they and what needs them, since a gate refuses to be on while one that it
+// depends on is off.
 func together(names ...featuregate.Feature) (on, off gates) {
 	on, off = gates{}, gates{}
 	dependencies := utilfeature.DefaultMutableFeatureGate.Dependencies()
@@ -113,8 +114,10 @@ func together(names ...featuregate.Feature) (on, off gates) {
 		}
 	}
 	for _, name := range names {
-		turnOn(name)
 		turnOff(name)
+	}
+	for name := range off {
+		turnOn(name)
 	}
 	// What was turned on only because it is needed stays on.
 	for name := range on {

@@ -45,6 +45,8 @@ type row struct {
 	gate, verdict string
 	// used is how many stored objects used it, left how many still do.
 	used, left int64
+	// remains is true when the entry says that something stays, and why.
+	remains bool
 	// held says how often it was held by objects until they were removed.
 	held   int
 	copies string
@@ -80,9 +82,12 @@ func (r *table) table(took time.Duration) string {
 	fmt.Fprintln(w, "gate\t verdict\t objects used\t left over\t copies elsewhere\t result")
 	for _, row := range r.rows {
 		result := "pristine"
-		if row.failed {
+		switch {
+		case row.failed:
 			result = "FAILED"
 			failed++
+		case row.remains:
+			result = "pristine, but for what the verdict says remains"
 		}
 		fmt.Fprintf(w, "%s\t %s\t %d\t %d\t %s\t %s\n", row.gate, row.verdict, row.used, row.left, cmp.Or(row.copies, "-"), result)
 	}

@@ -114,6 +114,26 @@ func (c *Case) Own(view *View) *View {
 	return view.only(func(object *unstructured.Unstructured) bool { return own[object.GetUID()] })
 }
 
+// Count is how many objects of a view use the feature: those that its fixture
+// made, with what controllers made of them, or, where a fixture only has
+// controllers make something, what the tasks find.
+func (c *Case) Count(ctx context.Context, view *View) int64 {
+	count := int64(len(c.Own(view).Objects))
+	if count > 0 {
+		return count
+	}
+	for _, t := range c.Feature.OnDisable {
+		found, err := t.Find(ctx, view.Clients())
+		if err != nil {
+			continue // Used says so.
+		}
+		for _, resource := range found {
+			count += resource.Count
+		}
+	}
+	return count
+}
+
 // Used says what the fixture lacks: every task that a transition to Off has must
 // find something of it, or nothing is proved by its end. What no other case made
 // counts, too: some features have the system itself make objects.

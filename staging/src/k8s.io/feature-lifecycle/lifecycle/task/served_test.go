@@ -18,7 +18,11 @@ package task
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -71,6 +75,43 @@ func TestWhatIsServedNoMoreHoldsNothing(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWhatIsServedNoMoreEndsWithWhatIsStored: another feature may clear the
+// collection of an API that went away; what looks for fields in it goes on then.
+func TestWhatIsServedNoMoreEndsWithWhatIsStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, stored := serve(), store(StoredObject{Name: "a"})
+		s.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewNotFound(widgets.GroupResource(), "")
+		})
+		clients := Clients{Dynamic: s, Mapper: mapperOf(), Storage: stored}
+		err := WaitForNone(widgets, "a field", "spec.field").Run(t.Context(), clients, ignored)
+		var blocked *BlockedError
+		if !errors.As(err, &blocked) || blocked.Until == nil || !strings.Contains(blocked.Message, "widgets.example.com v1 is not served and objects of it are stored") {
+			t.Fatalf("%v does not block with what has to happen", err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- blocked.Until(t.Context()) }()
+		time.Sleep(10 * probePeriod)
+		select {
+		case err := <-ended:
+			t.Fatalf("it ends while something is stored: %v", err)
+		default:
+		}
+		if err := stored.Delete(t.Context(), widgets.GroupResource(), StoredObject{Key: "/a"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * probePeriod)
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("it ends with %v", err)
+			}
+		default:
+			t.Error("it does not end once nothing is stored")
+		}
+	})
 }
 
 // TestAReplacedTransitionWritesNothingMore: a process that was frozen asks first.

@@ -117,16 +117,26 @@ func tokenRefused(err error) bool {
 }
 
 // listError says what a failed LIST means: permissions, or the API itself, have
-// to come back first, or the server has trouble that passes.
+// to come back first, or what is stored of an API that is gone has to go, or the
+// server has trouble that passes.
 func listError(clients Clients, resource schema.GroupVersionResource, err error) error {
 	described := fmt.Errorf("listing %s: %w", resource.GroupResource(), err)
 	if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
 		return described
 	}
-	return &BlockedError{Message: described.Error(), Until: func(ctx context.Context) error {
+	message := described.Error()
+	if apierrors.IsNotFound(err) {
+		message = fmt.Sprintf("%s %s is not served and objects of it are stored, which nobody can look at: serve it again, or turn off the feature that clears the collection",
+			resource.GroupResource(), resource.Version)
+	}
+	return &BlockedError{Message: message, Until: func(ctx context.Context) error {
 		return probe(ctx, func(ctx context.Context) bool {
 			_, err := clients.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
-			return err == nil
+			if err == nil {
+				return true
+			}
+			nothing, storedErr := nothingStored(ctx, clients, resource.GroupResource(), err)
+			return storedErr == nil && nothing
 		})
 	}}
 }
