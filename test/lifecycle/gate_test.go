@@ -120,6 +120,7 @@ func TestEveryGate(t *testing.T) {
 	}
 	step("on")
 	w.use(t, all, control)
+	w.waitForControllers(t, gone(off))
 	step("used")
 
 	var before *lifecycletest.View
@@ -151,9 +152,7 @@ func TestEveryGate(t *testing.T) {
 	}
 
 	after := w.stored(t)
-	for _, problem := range w.unchanged(before, after, control, all) {
-		t.Error(problem)
-	}
+	results.complain(t, w.unchanged(before, after, control, all)...)
 	for i, c := range all {
 		r := rows[string(c.Feature.Name)]
 		left, problems := c.Left(t.Context(), after)
@@ -167,9 +166,7 @@ func TestEveryGate(t *testing.T) {
 		r.failed = len(r.problems) > 0
 	}
 	w.stop(t)
-	for _, problem := range pristine(never, w.moment(t), gone(off), all) {
-		t.Error(problem)
-	}
+	results.complain(t, pristine(never, w.moment(t), gone(off), all)...)
 }
 
 // inTurn separates features that take a collection away in which others have

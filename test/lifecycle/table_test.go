@@ -59,6 +59,8 @@ type row struct {
 type table struct {
 	mu   sync.Mutex
 	rows []*row
+	// problems counts those that are not one gate's.
+	problems int
 }
 
 var results table
@@ -67,6 +69,17 @@ func (r *table) add(row *row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rows = append(r.rows, row)
+}
+
+// complain reports problems that are not one gate's.
+func (r *table) complain(t *testing.T, problems ...string) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.problems += len(problems)
+	for _, problem := range problems {
+		t.Error(problem)
+	}
 }
 
 func (r *table) table(took time.Duration) string {
@@ -92,7 +105,7 @@ func (r *table) table(took time.Duration) string {
 		fmt.Fprintf(w, "%s\t %s\t %d\t %d\t %s\t %s\n", row.gate, row.verdict, row.used, row.left, cmp.Or(row.copies, "-"), result)
 	}
 	_ = w.Flush()
-	return fmt.Sprintf("\n%s\n%d gates, %d failed, in %s\n", text.String(), len(r.rows), failed, took.Round(time.Second))
+	return fmt.Sprintf("\n%s\n%d gates, %d failed, %d problems that are not one gate's, in %s\n", text.String(), len(r.rows), failed, r.problems, took.Round(time.Second))
 }
 
 // verdict is what the catalogue says becomes of what a feature stores.
