@@ -89,10 +89,14 @@ func apiMachinery() []Entry {
 		}, BootstrapRBAC: true, Controller: "storage-version-garbage-collector"},
 		{Feature: lifecycle.Feature{
 			// The API goes away with the gate. A migration under way ends where
-			// it is; it had changed nothing but versions.
-			Name:      features.StorageVersionMigrator,
-			OnDisable: lifecycle.Tasks{lifecycle.ClearCollection(storageVersionMigrations)},
-		}, BootstrapRBAC: true, Controller: "storage-version-migrator-controller"},
+			// it is; objects that it rewrote are what they were. Nobody else
+			// writes the condition, which would go on to tell of the migration.
+			Name: features.StorageVersionMigrator,
+			OnDisable: lifecycle.Tasks{
+				lifecycle.ClearCollection(storageVersionMigrations),
+				lifecycle.ClearField(crds, "status.conditions[type="+string(apiextensionsv1.StorageMigrating)+"]"),
+			},
+		}, Copies: statusCopies, BootstrapRBAC: true, Controller: "storage-version-migrator-controller"},
 		{Feature: lifecycle.Feature{
 			// A server that starts makes its Lease anew, so this is for those of
 			// servers that crashed. Where peers are reached is also in etcd below

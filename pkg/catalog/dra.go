@@ -61,9 +61,11 @@ func draFirst() []Entry {
 		{Feature: lifecycle.Feature{
 			// Without the feature a device belongs to one claim, with the field
 			// or without it. That is right once no claim has a share of one.
-			// A policy is valid only beside allowMultipleAllocations, so it goes first.
+			// Selectors come first: without the slices' field they would select
+			// other devices. A policy is valid only beside allowMultipleAllocations,
+			// so it goes before that.
 			Name: features.DRAConsumableCapacity,
-			OnDisable: lifecycle.Tasks{
+			OnDisable: slices.Concat(waitForNoneInSelectors("device.allowMultipleAllocations in selectors", withoutConsumableCapacity), lifecycle.Tasks{
 				lifecycle.WaitForNone(resourceClaimTemplates, "consumable capacity",
 					"spec.spec.devices.constraints[*].distinctAttribute",
 					"spec.spec.devices.requests[*].exactly.capacity",
@@ -77,7 +79,7 @@ func draFirst() []Entry {
 					"status.devices[*].shareID"),
 				lifecycle.ClearField(resourceSlices, "spec.devices[*].capacity{*}.requestPolicy"),
 				lifecycle.ClearField(resourceSlices, "spec.devices[*].allowMultipleAllocations"),
-			},
+			}),
 			Control: lifecycle.Central,
 		}, Copies: claimCopies},
 		{Feature: lifecycle.Feature{
@@ -140,12 +142,15 @@ func draOthers() []Entry {
 		{Feature: lifecycle.Feature{
 			// An attribute without its value is not valid, and one that is gone
 			// changes which claims a device fits: the driver has to publish another.
+			// Selectors that look into lists are refused in new claims.
 			Name: features.DRAListTypeAttributes,
-			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourceSlices, "lists as attributes",
-				"spec.devices[*].attributes{*}.bools",
-				"spec.devices[*].attributes{*}.ints",
-				"spec.devices[*].attributes{*}.strings",
-				"spec.devices[*].attributes{*}.versions")},
+			OnDisable: slices.Concat(waitForNoneInSelectors("lists in selectors", withoutListTypeAttributes), lifecycle.Tasks{
+				lifecycle.WaitForNone(resourceSlices, "lists as attributes",
+					"spec.devices[*].attributes{*}.bools",
+					"spec.devices[*].attributes{*}.ints",
+					"spec.devices[*].attributes{*}.strings",
+					"spec.devices[*].attributes{*}.versions"),
+			}),
 			Control: lifecycle.Central,
 		}, Copies: sliceCopies},
 		{Feature: lifecycle.Feature{
@@ -174,10 +179,12 @@ func draOthers() []Entry {
 			Control: lifecycle.Central,
 		}, Copies: sliceCopies},
 		{Feature: lifecycle.Feature{
-			// What drivers tell about devices, for people to read. The conditions
-			// that pods wait for belong to DRADeviceBindingConditions.
+			// What drivers tell about devices, addresses in their networks among
+			// it: whoever routes by those would lose them, and no driver could
+			// write them again. It goes when the claim is given back. The
+			// conditions that pods wait for belong to DRADeviceBindingConditions.
 			Name:      features.DRAResourceClaimDeviceStatus,
-			OnDisable: lifecycle.Tasks{lifecycle.ClearField(resourceClaims, "status.devices")},
+			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourceClaims, "device status of drivers", "status.devices")},
 		}, Remains: afterBindingConditions(
 			task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.allocationTimestamp"},
 			task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.devices.results[*].bindingConditions"},

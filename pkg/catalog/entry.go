@@ -70,8 +70,12 @@ type Remainder struct {
 const (
 	// appliedCopies: fields that only clients write and no controller copies.
 	appliedCopies = "last-applied annotations and what GitOps tools apply again keep the field: the server drops it when it is applied to an object without it; managed fields lose it with the field"
-	// templateCopies: fields of pod templates that are waited for.
-	templateCopies = "ReplicaSets' templates are waited for, too; ControllerRevisions of StatefulSets and DaemonSets keep the field in their data until revisionHistoryLimit ends them, and a rollback to one brings it back only while the gate is on: the server drops it from an object without it; last-applied annotations likewise"
+	// templateCopies: fields of pod templates that are waited for, and that the
+	// server drops.
+	templateCopies = "ReplicaSets' templates are waited for, too; ControllerRevisions of StatefulSets and DaemonSets keep the field in their data until revisionHistoryLimit ends them: a rollback to one, or the revision below a StatefulSet's partition, brings it back only while the gate is on, since the server drops it from an object without it; last-applied annotations likewise"
+	// valueCopies: values of older fields of pod templates that are waited for,
+	// and that the server refuses.
+	valueCopies = "ReplicaSets' templates are waited for, too; ControllerRevisions of StatefulSets and DaemonSets keep the value in their data until revisionHistoryLimit ends them: a rollback to one is refused, and so are the pods of the revision below a StatefulSet's partition, so finish such a rollout first; applying it again from a last-applied annotation is refused, too"
 	// statusCopies: fields of status, which nobody copies.
 	statusCopies = "nobody copies status; managed fields lose the field with it"
 )

@@ -30,8 +30,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// deleteIdentityLeases deletes the Leases by which API servers say that they
-// live. A server that ends in order deletes its own; the Lease of one that
+// deleteIdentityLeases deletes the Leases by which kube-apiservers say that they
+// live; other servers may have Leases of that kind and a gate of their own. A server that ends in order deletes its own; the Lease of one that
 // crashed stays, since the collector of expired ones goes with the gate. Servers
 // that renew theirs have the gate on, and that is over when tasks run. The server
 // flow may delete Leases in kube-system in any case (pkg/registry/features/rest,
@@ -45,7 +45,7 @@ func deleteIdentityLeases() task.Task {
 // identityLeases are few: one for each server.
 func identityLeases(ctx context.Context, clients task.Clients) ([]unstructured.Unstructured, error) {
 	list, err := clients.Dynamic.Resource(leases).Namespace(metav1.NamespaceSystem).List(ctx,
-		metav1.ListOptions{LabelSelector: controlplaneapiserver.IdentityLeaseComponentLabelKey})
+		metav1.ListOptions{LabelSelector: controlplaneapiserver.IdentityLeaseComponentLabelKey + "=" + controlplaneapiserver.KubeAPIServer})
 	if err != nil {
 		return nil, fmt.Errorf("listing identity Leases: %w", err)
 	}

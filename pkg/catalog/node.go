@@ -44,9 +44,9 @@ func nodeLocal() []Entry {
 			Node: "allocated_pods_state, actuated_pods_state and cpu_manager_state keep what a resize gave to a Pod. That stays in force and goes with the Pod; only further resizes are refused."},
 		{Feature: named("InPlacePodVerticalScalingExclusiveMemory"), Nothing: onNodes,
 			Node: "allocated_pods_state, actuated_pods_state and memory_manager_state keep what a resize gave to a Pod. That stays in force and goes with the Pod; only further resizes are refused."},
-		// In etcd is only what a resize wrote into resources of init containers,
-		// a field that every Pod may have.
-		{Feature: named("InPlacePodVerticalScalingInitContainers"), Nothing: onNodes + "; resources of init containers are an ordinary field, with or without a resize",
+		// What a resize writes into resources of init containers is a field that
+		// every Pod may have.
+		{Feature: named("InPlacePodVerticalScalingInitContainers"), Remains: declaredByNodes(), Copies: statusCopies,
 			Node: "allocated_pods_state and actuated_pods_state keep what a resize gave to init containers. It goes with the Pod."},
 		{Feature: named("KubeletEnsureSecretPulledImages"), Nothing: onNodes,
 			Node:   "image_manager/pulling and image_manager/pulled keep which image was pulled with which Secret or ServiceAccount, by name and hash. While the gate is off nobody reads, adds or prunes them; once it is on again they count as before, so delete the directory if images changed hands meanwhile.",

@@ -40,8 +40,11 @@ var (
 // running containers anew, without them, and takes conditions that are not its
 // own from the API (kubelet/status, mergePodStatus), so it does not put back what
 // was removed; what is left to remove is the status of Pods that ended or whose
-// kubelet is gone. The exception is what kubelet copies from one status to the
-// next: see ImageVolumeWithDigest.
+// kubelet is gone. Exceptions are what kubelet copies from one status to the
+// next: mounts (see ImageVolumeWithDigest), and the whole status of a container
+// that ended and that the runtime has forgotten, such as an init container's
+// (kubelet_pods.go, convertToAPIContainerStatuses). Of that, the server drops
+// what it knows to belong to a gate that is off.
 func podsOfNodes() []Entry {
 	return slices.Concat(podsOfNodesFirst(), podsOfNodesOthers())
 }
@@ -67,7 +70,10 @@ func podsOfNodesFirst() []Entry {
 			OnDisable: slices.Concat(clearContainerStatuses("stopSignal"), lifecycle.WaitForNoneInPods("stop signals",
 				"spec.containers[*].lifecycle.stopSignal", "spec.initContainers[*].lifecycle.stopSignal", "spec.ephemeralContainers[*].lifecycle.stopSignal")),
 			Control: lifecycle.Central,
-		}, Copies: templateCopies + "; " + statusCopies},
+		}, Remains: []Remainder{{
+			Field: task.Field{Resource: pods.GroupResource(), Path: "status.initContainerStatuses[*].stopSignal"},
+			Why:   "kubelet puts it back into the status of an init container that ended and that the runtime has forgotten, and the server, which drops it from specs only, takes it; it says how a container was to be stopped that is gone, and goes with the Pod",
+		}}, Copies: templateCopies + "; " + statusCopies},
 		{Feature: lifecycle.Feature{
 			// Without the gate kubelet leaves the variable empty, so a container
 			// that starts again would run with another environment.
@@ -76,6 +82,9 @@ func podsOfNodesFirst() []Entry {
 				"spec.containers[*].env[*].valueFrom.fileKeyRef", "spec.initContainers[*].env[*].valueFrom.fileKeyRef", "spec.ephemeralContainers[*].env[*].valueFrom.fileKeyRef"),
 			Control: lifecycle.Central,
 		}, Copies: templateCopies},
+		// kube-apiserver speaks WebSockets with kubelets for exec, attach and
+		// port-forward.
+		{Feature: named(features.ExtendWebSocketsToKubelet), Remains: declaredByNodes(), Copies: statusCopies},
 		{Feature: lifecycle.Feature{
 			Name:      features.HostnameOverride,
 			OnDisable: lifecycle.WaitForNoneInPods("hostnameOverride", "spec.hostnameOverride"),
@@ -98,7 +107,7 @@ func podsOfNodesFirst() []Entry {
 			Name:      features.InPlacePodLevelResourcesVerticalScaling,
 			OnDisable: lifecycle.Tasks{lifecycle.ClearField(pods, "status.resources"), lifecycle.ClearField(pods, "status.allocatedResources")},
 			Control:   lifecycle.Central,
-		}, Copies: statusCopies,
+		}, Remains: declaredByNodes(), Copies: statusCopies,
 			Node: "The files allocated_pods_state and actuated_pods_state keep the resources of Pods; other resizes use them, too, and a Pod's entry goes with the Pod."},
 	}
 }
@@ -166,13 +175,13 @@ func podsOfNodesOthers() []Entry {
 					"spec.initContainers[*].restartPolicyRules[*].action=RestartAllContainers",
 					"spec.initContainers[restartPolicy=Always].restartPolicyRules")),
 			Control: lifecycle.Central,
-		}, Copies: templateCopies + "; " + statusCopies},
+		}, Remains: declaredByNodes(), Copies: valueCopies + "; " + statusCopies},
 		{Feature: lifecycle.Feature{
 			// Each of the fields may be used without the other.
 			Name:      features.UserNamespacesHostNetworkSupport,
 			OnDisable: lifecycle.WaitForNoneInPods("a user namespace in the host's network", "spec[hostNetwork=true].hostUsers=false"),
 			Control:   lifecycle.Central,
-		}, Copies: templateCopies},
+		}, Remains: declaredByNodes(), Copies: valueCopies},
 	}
 }
 
@@ -183,6 +192,15 @@ func clearContainerStatuses(field string) lifecycle.Tasks {
 		lifecycle.ClearField(pods, "status.initContainerStatuses[*]."+field),
 		lifecycle.ClearField(pods, "status.ephemeralContainerStatuses[*]."+field),
 	}
+}
+
+// declaredByNodes is what kubelets tell of features that they have on, for those
+// features that are told (component-helpers' nodedeclaredfeatures/features).
+func declaredByNodes() []Remainder {
+	return []Remainder{{
+		Field: task.Field{Resource: nodes.GroupResource(), Path: "status.declaredFeatures"},
+		Why:   "kubelet lists the gate's name there while NodeDeclaredFeatures is on, and writes the list anew when it starts; the name of a node that is down, or the last name of all, stays. Nobody asks for the name while the gate is off, and NodeDeclaredFeatures clears the whole list",
+	}}
 }
 
 const (

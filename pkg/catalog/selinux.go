@@ -31,7 +31,7 @@ func selinux() []Entry {
 			Name:      features.SELinuxMount,
 			OnDisable: lifecycle.WaitForNoneInPods("seLinuxChangePolicy MountOption", "spec.securityContext.seLinuxChangePolicy=MountOption"),
 			Control:   lifecycle.Central,
-		}, Copies: templateCopies,
+		}, Copies: valueCopies,
 			Node: "Volumes that are mounted with -o context keep that until their Pods end."},
 	}
 }

@@ -45,6 +45,6 @@ func spreading() []Entry {
 			Name:      features.TaintTolerationComparisonOperators,
 			OnDisable: lifecycle.WaitForNoneInPods("tolerations that compare numbers", "spec.tolerations[*].operator=Lt", "spec.tolerations[*].operator=Gt"),
 			Control:   lifecycle.Central,
-		}, Copies: templateCopies},
+		}, Copies: valueCopies},
 	}
 }

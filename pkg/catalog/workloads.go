@@ -19,6 +19,9 @@ package catalog
 import (
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -39,14 +42,18 @@ const podGroupCopies = "a Workload's templates are copied to PodGroups when thos
 func workloadAware() []Entry {
 	return []Entry{
 		{Feature: lifecycle.Feature{
-			// A Pod's and a Workload's spec cannot be changed, and neither can a
-			// PodGroup's claims. Claims that are reserved for a PodGroup are in
-			// use by its pods; those that were made for one go with it.
+			// A Workload's spec cannot be changed, and neither can a PodGroup's
+			// claims. A group goes after its pods (its finalizer sees to that), so
+			// once no group has claims, none is in use by one. The claim
+			// controller without the gate keeps a reservation that it does not
+			// know (syncClaim), and with it the claim for ever: it is removed. What
+			// was made for a group is not collected once nobody serves groups.
 			Name: features.DRAWorkloadResourceClaims,
 			OnDisable: lifecycle.Tasks{
 				lifecycle.WaitForNone(workloads, "resource claims in templates", "spec.podGroupTemplates[*].resourceClaims"),
 				lifecycle.WaitForNone(podGroups, "resource claims", "spec.resourceClaims", "status.resourceClaimStatuses"),
-				lifecycle.WaitForNone(resourceClaims, "a reservation for a PodGroup", "status.reservedFor[resource=podgroups]"),
+				mayBind(lifecycle.ClearField(resourceClaims, "status.reservedFor[resource=podgroups]")),
+				lifecycle.WaitForNone(resourceClaims, "a PodGroup as their owner", "metadata.ownerReferences[apiVersion="+schedulingv1alpha2.SchemeGroupVersion.String()+"]"),
 			},
 		}, Copies: podGroupCopies, BootstrapRBAC: true},
 		{Feature: lifecycle.Feature{
@@ -95,9 +102,19 @@ func workloadAware() []Entry {
 			// groups' finalizer sees to that.
 			Name: features.WorkloadWithJob,
 			OnDisable: lifecycle.Tasks{
-				lifecycle.WaitForNone(workloads, "a Job as its owner", "metadata.ownerReferences[kind=Job]"),
-				lifecycle.WaitForNone(podGroups, "a Job as its owner", "metadata.ownerReferences[kind=Job]"),
+				lifecycle.WaitForNone(workloads, "a Job as its owner", "metadata.ownerReferences[apiVersion="+batchv1.SchemeGroupVersion.String()+"]"),
+				lifecycle.WaitForNone(podGroups, "a Job as its owner", "metadata.ownerReferences[apiVersion="+batchv1.SchemeGroupVersion.String()+"]"),
 			},
 		}, Copies: "nobody copies them", BootstrapRBAC: true},
 	}
+}
+
+// mayBind permits a task to change what claims are reserved for, which the server
+// asks for beside the permission to change their status (KEP-4817's granular
+// authorization; pkg/registry/resource, AuthorizedForBinding).
+func mayBind(t task.Task) task.Task {
+	t.Rules = append(t.Rules, rbacv1.PolicyRule{
+		APIGroups: []string{resourcev1.GroupName}, Resources: []string{"resourceclaims/" + resourcev1.SubresourceBinding}, Verbs: []string{"patch"},
+	})
+	return t
 }

@@ -1,0 +1,85 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	"sync"
+
+	"k8s.io/apiserver/pkg/cel/environment"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/utils/lru"
+	"k8s.io/utils/ptr"
+)
+
+// Selectors of devices are expressions, and some gates add words to the
+// language. A stored expression is compiled with all words, gate or not; a new
+// one is not, so what a template or somebody makes of it is refused. That is
+// upstream's pkg/apis/resource/validation, validateCELSelector.
+
+// waitForNoneInSelectors waits until no selector of devices needs words that the
+// server knows only with a gate. Without says which those of upstream's compiler
+// are that have the gate off.
+func waitForNoneInSelectors(using string, without dracel.Features) lifecycle.Tasks {
+	needs := needsWords(without)
+	return lifecycle.Tasks{
+		lifecycle.WaitForNoneWhere(deviceClasses, using, needs, "spec.selectors[*].cel.expression"),
+		lifecycle.WaitForNoneWhere(resourceClaimTemplates, using, needs,
+			"spec.spec.devices.requests[*].exactly.selectors[*].cel.expression",
+			"spec.spec.devices.requests[*].firstAvailable[*].selectors[*].cel.expression"),
+		lifecycle.WaitForNoneWhere(resourceClaims, using, needs,
+			"spec.devices.requests[*].exactly.selectors[*].cel.expression",
+			"spec.devices.requests[*].firstAvailable[*].selectors[*].cel.expression"),
+	}
+}
+
+// What the server compiles with while a gate is off.
+var (
+	withoutConsumableCapacity = dracel.Features{EnableListTypeAttributes: true}
+	withoutListTypeAttributes = dracel.Features{EnableConsumableCapacity: true}
+)
+
+// rememberedSelectors is of how many expressions it is remembered whether they
+// need words: claims of one template have the same.
+const rememberedSelectors = 1000
+
+// needsWords returns a function that is true for an expression which compiles as
+// a new one with all words, and not without those of a gate.
+func needsWords(without dracel.Features) func(value any) bool {
+	// Upstream's package keeps one compiler and makes a new one when somebody
+	// asks for other features, so each is asked for once.
+	compilers := sync.OnceValue(func() []compile {
+		return []compile{
+			dracel.GetCompiler(without).CompileCELExpression,
+			dracel.GetCompiler(dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}).CompileCELExpression,
+		}
+	})
+	remembered := lru.New(rememberedSelectors)
+	return func(value any) bool {
+		expression, _ := value.(string)
+		if known, ok := remembered.Get(expression); ok {
+			return known.(bool)
+		}
+		options := dracel.Options{EnvType: ptr.To(environment.NewExpressions), DisableCostEstimation: true}
+		c := compilers()
+		needs := c[0](expression, options).Error != nil && c[1](expression, options).Error == nil
+		remembered.Add(expression, needs)
+		return needs
+	}
+}
+
+type compile func(expression string, options dracel.Options) dracel.CompilationResult
