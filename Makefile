@@ -96,8 +96,9 @@ verify: tools ## Check format, lint, generated code, modules, licences, sizes, i
 	hack/verify-all.sh
 
 .PHONY: update
-update: ## Write generated code.
+update: ## Write generated code and docs/gates.md.
 	hack/update-codegen.sh
+	go run ./hack/gates >docs/gates.md
 
 .PHONY: tools
 tools: $(TOOLS)/.built

@@ -27,6 +27,8 @@ formatted() {
 tidy() { (cd "$1" && GOWORK=off go mod tidy -diff); }
 scripts() { git ls-files -z -- '*.sh' .ci/run | xargs -0 -n1 bash -n; }
 
+gates() { diff -u docs/gates.md <(go run ./hack/gates) || { echo "run make update"; return 1; }; }
+
 check gofmt formatted
 check scripts scripts
 check tree go run ./hack/verify
@@ -34,6 +36,7 @@ check "modules: root" tidy .
 check "modules: library" tidy $lib
 check "modules: tools" tidy hack/tools
 check "generated code" hack/verify-codegen.sh
+check "docs/gates.md" gates
 check "vet: root" go vet ./...
 check "vet: library" in_lib go vet ./...
 check "lint: root" _output/tools/golangci-lint run --timeout 20m ./...

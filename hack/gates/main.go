@@ -25,16 +25,30 @@ import (
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
-	_ "k8s.io/component-base/logs/api/v1" // its gates
+	logsapi "k8s.io/component-base/logs/api/v1"
+	metricsfeatures "k8s.io/component-base/metrics/features"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	_ "k8s.io/kubernetes/pkg/features" // most gates
 )
 
 func main() {
-	if _, err := os.Stdout.WriteString(document(catalog.All(), utilfeature.DefaultMutableFeatureGate.GetAll())); err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
+}
+
+func run() error {
+	gates := utilfeature.DefaultMutableFeatureGate.DeepCopy()
+	for _, add := range []func(featuregate.MutableVersionedFeatureGate) error{logsapi.AddFeatureGates, metricsfeatures.AddFeatureGates} {
+		if err := add(gates); err != nil {
+			return err
+		}
+	}
+	_, err := os.Stdout.WriteString(document(catalog.All(), gates.GetAll()))
+	return err
 }
 
 const head = `# What each gate leaves behind, and what becomes of it
@@ -72,8 +86,8 @@ func document(entries []catalog.Entry, specs map[featuregate.Feature]featuregate
 func section(e catalog.Entry, spec featuregate.FeatureSpec) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n### %s\n\n%s\n\n", e.Name, stage(spec))
-	for i, t := range e.OnDisable {
-		fmt.Fprintf(&text, "%d. %s\n", i+1, t.Description)
+	for i, step := range steps(e.OnDisable) {
+		fmt.Fprintf(&text, "%d. %s\n", i+1, step)
 	}
 	if len(e.OnDisable) > 0 {
 		text.WriteString("\n")
@@ -85,6 +99,36 @@ func section(e catalog.Entry, spec featuregate.FeatureSpec) string {
 		fmt.Fprintf(&text, "* %s.\n", line)
 	}
 	return strings.TrimRight(text.String(), "\n") + "\n"
+}
+
+// steps describes tasks. Those in a row that wait for the same in several
+// resources, such as all that have pod templates, are one.
+func steps(tasks lifecycle.Tasks) []string {
+	var texts []string
+	for rest := tasks; len(rest) > 0; {
+		using := func(t task.Task) string {
+			parts := strings.SplitN(t.Name, "/", 3)
+			if !t.Waits || len(parts) < 3 {
+				return ""
+			}
+			return parts[2]
+		}
+		n := 1
+		for n < len(rest) && using(rest[0]) != "" && using(rest[n]) == using(rest[0]) {
+			n++
+		}
+		text := rest[0].Description
+		if n > 1 {
+			var resources []string
+			for _, t := range rest[:n] {
+				resources = append(resources, t.Fields[0].Resource.String())
+			}
+			text = strings.Replace(text, resources[0], strings.Join(resources, ", "), 1)
+		}
+		texts = append(texts, text)
+		rest = rest[n:]
+	}
+	return texts
 }
 
 // more is what an entry says beside its tasks.
@@ -109,13 +153,9 @@ func more(e catalog.Entry) []string {
 
 // stage is a gate's maturity and default.
 func stage(spec featuregate.FeatureSpec) string {
-	maturity := string(spec.PreRelease)
-	if maturity == "" {
-		maturity = "GA"
-	}
 	value := "off"
 	if spec.Default {
 		value = "on"
 	}
-	return fmt.Sprintf("(%s, %s by default)", strings.ToLower(maturity), value)
+	return fmt.Sprintf("(%s, %s by default)", strings.ToLower(string(spec.PreRelease)), value)
 }
