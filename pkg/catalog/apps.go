@@ -38,14 +38,14 @@ func apps() []Entry {
 				lifecycle.ClearField(replicaSets, "status.terminatingReplicas"),
 				lifecycle.ClearField(deployments, "status.terminatingReplicas"),
 			},
-			Control: lifecycle.Central,
+			Control: lifecycle.Dynamic,
 		}, Copies: statusCopies},
 		{Feature: lifecycle.Feature{
 			// While it is on, defaulting writes 1 into every StatefulSet with
 			// the strategy RollingUpdate, whoever stores it.
 			Name:      features.MaxUnavailableStatefulSet,
 			OnDisable: lifecycle.Tasks{lifecycle.ClearField(statefulSets, "spec.updateStrategy.rollingUpdate.maxUnavailable")},
-			Control:   lifecycle.Central,
+			Control:   lifecycle.Dynamic,
 		}, Copies: appliedCopies},
 	}
 }

@@ -35,7 +35,7 @@ func autoscaling() []Entry {
 				lifecycle.ClearField(autoscalers, "spec.behavior.scaleUp.tolerance"),
 				lifecycle.ClearField(autoscalers, "spec.behavior.scaleDown.tolerance"),
 			},
-			Control: lifecycle.Central,
+			Control: lifecycle.Dynamic,
 		}, Copies: appliedCopies},
 		{Feature: lifecycle.Feature{
 			// Without the field the minimum is 1: removing a 0 would start pods
@@ -47,7 +47,7 @@ func autoscaling() []Entry {
 				lifecycle.WaitForNone(autoscalers, "minReplicas 0", "spec.minReplicas=0"),
 				lifecycle.ClearField(autoscalers, "status.conditions[type=ScaledToZero]"),
 			},
-			Control: lifecycle.Central,
+			Control: lifecycle.Dynamic,
 		}, Copies: "last-applied annotations and what GitOps tools apply again keep the 0: the server refuses it in an object without it; nobody copies status"},
 	}
 }

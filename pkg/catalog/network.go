@@ -42,6 +42,7 @@ func network() []Entry {
 					"spec.defaultBackend.service.name", "spec.rules[*].http.paths[*].backend.service.name"),
 				lifecycle.WaitForNoneWhere(services, "names that begin with a digit", relaxedServiceName, "metadata.name"),
 			},
+			Control: lifecycle.Dynamic,
 		}, Copies: "EndpointSlices and Endpoints have the name in theirs and go with the Service; what GitOps tools apply again is refused"},
 	}
 }

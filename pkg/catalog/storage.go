@@ -55,7 +55,7 @@ func storage() []Entry {
 			// claim that is used again would go on saying that it is not.
 			Name:      features.PersistentVolumeClaimUnusedSinceTime,
 			OnDisable: lifecycle.Tasks{lifecycle.ClearField(volumeClaims, "status.conditions[type=Unused]")},
-			Control:   lifecycle.Central,
+			Control:   lifecycle.Dynamic,
 		}, Copies: statusCopies},
 		{Feature: lifecycle.Feature{
 			// While it is on, defaulting writes false into every CSIDriver,

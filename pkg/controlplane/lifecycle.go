@@ -81,7 +81,7 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
-	if hooks.reporter, err = newReporter(own, serverID); err != nil {
+	if hooks.reporter, err = newReporter(own, serverID, hooks.control); err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
 	hooks.leases = leaseInformers(hooks.clients.kube)
@@ -121,6 +121,7 @@ type lifecycleHooks struct {
 	flow        *featurestorage.Flow
 	stored      *Stored
 	authorizer  authorizer.Authorizer
+	control     Control
 	// started says that reporting began.
 	started atomic.Bool
 }
@@ -216,7 +217,7 @@ func instance(server *genericapiserver.GenericAPIServer) (string, error) {
 }
 
 // newReporter makes the reporter of this server's own gates.
-func newReporter(clients *lifecycleClients, serverID string) (*report.Reporter, error) {
+func newReporter(clients *lifecycleClients, serverID string, control Control) (*report.Reporter, error) {
 	return report.New(report.Config{
 		Namespace:      metav1.NamespaceSystem,
 		Component:      controlplaneapiserver.KubeAPIServer,
@@ -224,7 +225,7 @@ func newReporter(clients *lifecycleClients, serverID string) (*report.Reporter, 
 		BinaryVersion:  version.Get().GitVersion,
 		ListAll:        true,
 		LeaseNamespace: metav1.NamespaceSystem,
-		Source:         reporting.Install(),
+		Source:         controlled{reporting.Install(), control},
 		Features:       clients.features,
 		Kube:           clients.kube,
 	})

@@ -24,8 +24,11 @@ import (
 	"context"
 	"fmt"
 
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
 
@@ -34,6 +37,9 @@ type Options struct {
 	*options.ServerRunOptions
 	// Lifecycle are the periods of the server flow.
 	Lifecycle transition.Settings
+	// Control names the features whose value does not come from each binary's
+	// own command line.
+	Control Control
 }
 
 // NewOptions returns options with defaults. The process's feature gates have to
@@ -52,6 +58,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"How long a user of a feature that cannot be reached, or a process that should report and never did, holds a transition.")
 	fs.BoolVar(&o.Lifecycle.RequireFullCoverage, "feature-require-full-coverage", o.Lifecycle.RequireFullCoverage,
 		"Let processes that should report and never did hold transitions without end.")
+	fs.StringSliceVar(&o.Control.Central, centralFlag, o.Control.Central,
+		"Feature gates that all binaries take from this server when they start, unless their own command line sets them. Only those whose author permits it. The same list on all servers.")
+	fs.StringSliceVar(&o.Control.Dynamic, dynamicFlag, o.Control.Dynamic,
+		"Feature gates that may also be changed through the API (spec.enabled of the Feature in kube-system) while binaries run. Only those whose author permits it. The same list on all servers.")
 	return sets
 }
 
@@ -59,6 +69,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 type CompletedOptions struct {
 	options.CompletedOptions
 	Lifecycle transition.Settings
+	Control   Control
 }
 
 // Complete fills in defaults. Call it once the flags have been parsed.
@@ -67,12 +78,16 @@ func (o *Options) Complete(ctx context.Context) (CompletedOptions, error) {
 	if err != nil {
 		return CompletedOptions{}, err
 	}
-	return CompletedOptions{CompletedOptions: completed, Lifecycle: o.Lifecycle}, nil
+	return CompletedOptions{CompletedOptions: completed, Lifecycle: o.Lifecycle, Control: o.Control}, nil
 }
 
 // Validate returns what is wrong with the options.
 func (o CompletedOptions) Validate() []error {
-	return append(o.CompletedOptions.Validate(), validateSettings(o.Lifecycle)...)
+	errs := append(o.CompletedOptions.Validate(), validateSettings(o.Lifecycle)...)
+	if len(o.Control.Central)+len(o.Control.Dynamic) > 0 && !utilfeature.DefaultFeatureGate.Enabled(features.FeatureLifecycle) {
+		return append(errs, fmt.Errorf("--%s and --%s need --feature-gates=%s=true", centralFlag, dynamicFlag, features.FeatureLifecycle))
+	}
+	return append(errs, o.Control.validate(utilfeature.DefaultMutableFeatureGate, catalog.All())...)
 }
 
 func validateSettings(settings transition.Settings) []error {

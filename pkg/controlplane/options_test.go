@@ -53,11 +53,11 @@ func TestAllOfUpstreamsFlagsAreThere(t *testing.T) {
 		t.Fatalf("upstream has %d flags only; the comparison is empty", count)
 	}
 	for name, f := range ours {
-		if !strings.HasPrefix(name, "feature-") {
+		if !strings.HasPrefix(name, "feature-") && name != centralFlag && name != dynamicFlag {
 			t.Errorf("--%s is not upstream's and not the feature lifecycle's: %s", name, f.Usage)
 		}
 	}
-	for _, name := range []string{"feature-settle-period", "feature-grace-period", "feature-require-full-coverage"} {
+	for _, name := range []string{"feature-settle-period", "feature-grace-period", "feature-require-full-coverage", centralFlag, dynamicFlag} {
 		if ours[name] == nil {
 			t.Errorf("--%s is missing", name)
 		}

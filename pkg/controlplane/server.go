@@ -57,6 +57,7 @@ type Config struct {
 
 	lifecycleEnabled bool
 	settings         transition.Settings
+	control          Control
 }
 
 // CompletedConfig is a Config whose defaults are filled in.
@@ -67,6 +68,7 @@ type CompletedConfig struct {
 
 	lifecycleEnabled bool
 	settings         transition.Settings
+	control          Control
 }
 
 // NewConfig makes the configuration of the chain and starts nothing.
@@ -74,6 +76,7 @@ func NewConfig(opts CompletedOptions) (*Config, error) {
 	c := &Config{
 		lifecycleEnabled: utilfeature.DefaultFeatureGate.Enabled(features.FeatureLifecycle),
 		settings:         opts.Lifecycle,
+		control:          opts.Control,
 	}
 	resources := controlplane.DefaultAPIResourceConfigSource()
 	definitions := upstreamopenapi.GetOpenAPIDefinitions
@@ -111,6 +114,7 @@ func (c *Config) Complete() CompletedConfig {
 		apiExtensions:    c.apiExtensions.Complete(),
 		lifecycleEnabled: c.lifecycleEnabled,
 		settings:         c.settings,
+		control:          c.control,
 	}
 }
 
@@ -143,7 +147,7 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 	flow := &featurestorage.Flow{}
 	err := server.InstallAPIs(featuresrest.StorageProvider{
 		Authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
-		Dynamic:    func(string) bool { return false },
+		Dynamic:    func(feature string) bool { return c.control.of(feature) == v1alpha1.ControlDynamic },
 		RBAC:       server.APIResourceConfigSource.ResourceEnabled(rbacv1.SchemeGroupVersion.WithResource("clusterroles")),
 		TaskRules:  lifecycle.Rules(catalog.Features()),
 		Flow:       flow,
@@ -160,6 +164,7 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 		flow:       flow,
 		stored:     NewStored(c.kubeAPIs.ControlPlane.Generic.RESTOptionsGetter, c.apiExtensions.ExtraConfig.CRDRESTOptionsGetter, serves(server.GenericAPIServer)),
 		authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
+		control:    c.control,
 	}, c.settings)
 }
 

@@ -80,6 +80,9 @@ type ReportedFeature struct {
 	Default bool
 	// lockedToDefault is true when the gate refuses any other value.
 	LockedToDefault bool
+	// control is who the server lets decide the value. Only servers say it, and
+	// they must agree. Empty means Local.
+	Control FeatureControl
 }
 
 // ReportLiveness says how others can tell that a process is alive. A process

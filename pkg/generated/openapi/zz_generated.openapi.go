@@ -3729,6 +3729,14 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ReportedFeature(ref common.
 							Format:      "",
 						},
 					},
+					"control": {
+						SchemaProps: spec.SchemaProps{
+							Description: "control is who the server lets decide the value. Only servers say it, and they must agree. Empty means Local.\n\nPossible enum values:\n - `\"Central\"` means that other binaries read the value here when they start.\n - `\"Dynamic\"` means that the value may change while binaries run.\n - `\"Local\"` means each binary's own command line.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Central", "Dynamic", "Local"},
+						},
+					},
 				},
 				Required: []string{"name", "enabled"},
 			},

@@ -805,6 +805,7 @@ func autoConvert_v1alpha1_ReportedFeature_To_features_ReportedFeature(in *featur
 	out.Stage = features.FeatureStage(in.Stage)
 	out.Default = in.Default
 	out.LockedToDefault = in.LockedToDefault
+	out.Control = features.FeatureControl(in.Control)
 	return nil
 }
 
@@ -821,6 +822,7 @@ func autoConvert_features_ReportedFeature_To_v1alpha1_ReportedFeature(in *featur
 	out.Stage = featuresv1alpha1.FeatureStage(in.Stage)
 	out.Default = in.Default
 	out.LockedToDefault = in.LockedToDefault
+	out.Control = featuresv1alpha1.FeatureControl(in.Control)
 	return nil
 }
 

@@ -110,6 +110,7 @@ func validateReportedFeatures(reported []features.ReportedFeature, fldPath *fiel
 		}
 		seen.Insert(name)
 		errs = append(errs, validateEnum(reported[i].Stage, stages, at.Child("stage"))...)
+		errs = append(errs, validateEnum(reported[i].Control, controls, at.Child("control"))...)
 	}
 	return errs
 }

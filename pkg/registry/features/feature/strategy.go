@@ -21,6 +21,7 @@ package feature
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
@@ -71,19 +73,41 @@ func (Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 }
 
 // PrepareForCreate drops the status: only the server flow writes it.
-func (Strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	feature := obj.(*features.Feature)
 	feature.Status = features.FeatureStatus{}
 	feature.Generation = 1
+	noteRequester(ctx, feature, nil)
 }
 
 // PrepareForUpdate keeps the status and counts changes of spec.
-func (Strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	feature, before := obj.(*features.Feature), old.(*features.Feature)
 	feature.Status = before.Status
 	if !equality.Semantic.DeepEqual(feature.Spec, before.Spec) {
 		feature.Generation = before.Generation + 1
 	}
+	noteRequester(ctx, feature, before)
+}
+
+// noteRequester keeps the name of whoever set spec.enabled, which a later event
+// tells. What requests say of it themselves does not count.
+func noteRequester(ctx context.Context, feature, before *features.Feature) {
+	requester, was := "", (*bool)(nil)
+	if before != nil {
+		requester, was = before.Annotations[v1alpha1.AnnotationRequestedBy], before.Spec.Enabled
+	}
+	if !equality.Semantic.DeepEqual(feature.Spec.Enabled, was) {
+		requester = ""
+		if who, ok := request.UserFrom(ctx); ok {
+			requester = strings.ToValidUTF8(who.GetName(), "")
+		}
+	}
+	if requester == "" || feature.Spec.Enabled == nil {
+		delete(feature.Annotations, v1alpha1.AnnotationRequestedBy)
+		return
+	}
+	metav1.SetMetaDataAnnotation(&feature.ObjectMeta, v1alpha1.AnnotationRequestedBy, requester)
 }
 
 // Validate validates a new Feature.
@@ -109,7 +133,7 @@ func (s Strategy) validateEnabled(feature, before *features.Feature) field.Error
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "enabled"), fmt.Sprintf(
-		"feature %s cannot be set through the API: it would have to be listed in --dynamic-features of kube-apiserver, a flag that this version does not have yet; set --feature-gates=%s=%t on the components that use it",
+		"feature %s cannot be set through the API: it is not listed in --dynamic-features of kube-apiserver; list it there, if its author permits that, or set --feature-gates=%s=%t on the components that use it",
 		feature.Name, feature.Name, *feature.Spec.Enabled))}
 }
 

@@ -17,10 +17,15 @@ limitations under the License.
 package feature
 
 import (
+	"context"
+	"maps"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/pkg/apis/features"
 	"k8s.io/utils/ptr"
 )
@@ -107,5 +112,41 @@ func TestSelectableFields(t *testing.T) {
 	}
 	if _, _, err := GetAttrs(&features.FeatureReport{}); err == nil {
 		t.Error("another kind has fields")
+	}
+}
+
+// TestTheRequesterIsKept: whoever set spec.enabled, whatever else is written by
+// whom, and whatever requests say.
+func TestTheRequesterIsKept(t *testing.T) {
+	s := NewStrategy(func(string) bool { return true })
+	by := func(name string) context.Context {
+		return request.WithUser(t.Context(), &user.DefaultInfo{Name: name})
+	}
+	claimed := map[string]string{v1alpha1.AnnotationRequestedBy: "somebody else", "other": "x"}
+	created := &features.Feature{Spec: features.FeatureSpec{Enabled: ptr.To(true)}}
+	created.Annotations = maps.Clone(claimed)
+	s.PrepareForCreate(by("alice"), created)
+	expect := func(f *features.Feature, want string) {
+		t.Helper()
+		if got := f.Annotations[v1alpha1.AnnotationRequestedBy]; got != want {
+			t.Errorf("requested by %q, want %q", got, want)
+		}
+	}
+	expect(created, "alice")
+	paused := created.DeepCopy()
+	paused.Spec.Paused = true
+	paused.Annotations = maps.Clone(claimed)
+	s.PrepareForUpdate(by("bob"), paused, created)
+	expect(paused, "alice")
+	off := paused.DeepCopy()
+	off.Spec.Enabled = ptr.To(false)
+	s.PrepareForUpdate(by("bob"), off, paused)
+	expect(off, "bob")
+	unset := off.DeepCopy()
+	unset.Spec.Enabled = nil
+	s.PrepareForUpdate(by("carol"), unset, off)
+	expect(unset, "")
+	if unset.Annotations["other"] != "x" {
+		t.Error("another annotation is gone")
 	}
 }

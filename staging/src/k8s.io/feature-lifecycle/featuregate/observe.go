@@ -40,6 +40,8 @@ type Observation struct {
 	Stage           v1alpha1.FeatureStage
 	Default         bool
 	LockedToDefault bool
+	// Control is who a server lets decide the value; the gate leaves it empty.
+	Control v1alpha1.FeatureControl
 }
 
 // stages are upstream's pre-releases, which are values of an unexported type.

@@ -40,6 +40,7 @@ func features(observations []featuregate.Observation, all bool) []v1alpha1.Repor
 			Stage:           o.Stage,
 			Default:         o.Default,
 			LockedToDefault: o.LockedToDefault,
+			Control:         o.Control,
 		})
 	}
 	return result

@@ -68,8 +68,6 @@ type Config struct {
 	ServerID string
 	// Features are the declarations of the authors.
 	Features []lifecycle.Feature
-	// Dynamic says for which features spec.enabled counts; nil means none.
-	Dynamic func(feature string) bool
 	// Settings are the periods; the zero value means DefaultSettings.
 	Settings transition.Settings
 	// Client reads and writes Features and reads FeatureReports.
@@ -143,9 +141,6 @@ func (c *Config) complete() error {
 	}
 	if c.Namespace == "" || c.Component == "" || c.ServerID == "" {
 		return errors.New("controller needs Namespace, Component and ServerID")
-	}
-	if c.Dynamic == nil {
-		c.Dynamic = func(string) bool { return false }
 	}
 	if c.IsIdentity == nil {
 		c.IsIdentity = func(*coordinationv1.Lease) bool { return false }

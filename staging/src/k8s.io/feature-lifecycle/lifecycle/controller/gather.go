@@ -47,7 +47,6 @@ const (
 func (c *Controller) gather(name string, now time.Time) transition.View {
 	view := transition.View{
 		Declared:        c.declared(name),
-		Dynamic:         c.config.Dynamic(name),
 		Leftovers:       c.finder.result(name),
 		Attempt:         c.runner.attempt(name),
 		WatchingSince:   c.led.since(name, now),

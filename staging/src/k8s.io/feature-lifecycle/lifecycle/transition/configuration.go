@@ -17,7 +17,9 @@ limitations under the License.
 package transition
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,6 +36,8 @@ type configuration struct {
 	// gate is what the deciding servers say of the gate, nil when nobody
 	// knows it.
 	gate *v1alpha1.ReportedFeature
+	// control is who the servers let decide the value.
+	control v1alpha1.FeatureControl
 	// reason and message explain the condition Consistent. They are empty while
 	// a server is starting: its report is awaited, and nothing is said, so that
 	// a restart does not rewrite every feature.
@@ -51,7 +55,7 @@ func configurationOf(feature *v1alpha1.Feature, view View) configuration {
 	if byReporters {
 		deciding = knowing(view.Reporters)
 	}
-	c := configuration{byReporters: byReporters && len(deciding) > 0}
+	c := configuration{byReporters: byReporters && len(deciding) > 0, control: v1alpha1.ControlLocal}
 	if len(deciding) > 0 {
 		c.gate = deciding[0].Gate.DeepCopy()
 	}
@@ -68,15 +72,12 @@ func configurationOf(feature *v1alpha1.Feature, view View) configuration {
 		c.message = "no live process knows the feature gate, so nobody configures it"
 		return c
 	}
-	var on, off []string
-	for _, s := range deciding {
-		if s.Gate.Enabled {
-			on = append(on, s.ID)
-		} else {
-			off = append(off, s.ID)
-		}
+	if c.control, c.message = controlOf(deciding); c.message != "" {
+		c.reason = v1alpha1.ReasonServersDisagree
+		return c
 	}
-	if len(on) > 0 && len(off) > 0 {
+	byAPI := c.control == v1alpha1.ControlDynamic && feature.Spec.Enabled != nil
+	if on, off := split(deciding); !byAPI && len(on) > 0 && len(off) > 0 {
 		c.reason = v1alpha1.ReasonServersDisagree
 		c.message = fmt.Sprintf("on in %s, off in %s; no transition starts until --feature-gates is the same everywhere", list("", on), list("", off))
 		return c
@@ -91,10 +92,41 @@ func configurationOf(feature *v1alpha1.Feature, view View) configuration {
 	if explicit || c.gate.Enabled != c.gate.Default {
 		c.value.Source = v1alpha1.SourceCommandLine
 	}
-	if view.Dynamic && feature.Spec.Enabled != nil {
+	if byAPI {
+		// What servers use themselves follows the API, too, each a moment later.
 		c.value = v1alpha1.FeatureConfiguration{Value: *feature.Spec.Enabled, Source: v1alpha1.SourceAPI}
 	}
 	return c
+}
+
+// split names the servers that have a gate on, and those that have it off.
+func split(servers []Server) (on, off []string) {
+	for _, s := range servers {
+		if s.Gate.Enabled {
+			on = append(on, s.ID)
+		} else {
+			off = append(off, s.ID)
+		}
+	}
+	return on, off
+}
+
+// controlOf is who the servers let decide the value; disagreement is "" when
+// they agree.
+func controlOf(servers []Server) (control v1alpha1.FeatureControl, disagreement string) {
+	by := map[v1alpha1.FeatureControl][]string{}
+	for _, s := range servers {
+		control = cmp.Or(s.Gate.Control, v1alpha1.ControlLocal)
+		by[control] = append(by[control], s.ID)
+	}
+	if len(by) < 2 {
+		return control, ""
+	}
+	var sides []string
+	for _, side := range slices.Sorted(maps.Keys(by)) {
+		sides = append(sides, fmt.Sprintf("%s in %s", side, list("", by[side])))
+	}
+	return v1alpha1.ControlLocal, fmt.Sprintf("%s; no transition starts until --central-features and --dynamic-features are the same everywhere", strings.Join(sides, ", "))
 }
 
 func knowing(servers []Server) []Server {

@@ -99,9 +99,8 @@ func (s *step) describeGate() {
 		s.Status.Default = &value
 		s.Status.LockedToDefault = gate.LockedToDefault
 	}
-	s.Status.Control = v1alpha1.ControlLocal
-	if s.view.Dynamic {
-		s.Status.Control = v1alpha1.ControlDynamic
+	if s.config.agreed || s.Status.Control == "" {
+		s.Status.Control = s.config.control
 	}
 	if s.config.agreed {
 		value := s.config.value
@@ -167,7 +166,17 @@ func (s *step) mixedVersions() *holdup {
 func (s *step) begin(goal bool) {
 	Begin(&s.Status, goal, v1alpha1.TransitionConfiguration, s.view.Declared, s.view.NewTransitionID, s.now)
 	s.Hold, s.began = true, true
-	s.event(false, EventTransitionStarted, "%s: configured value is %s by %s; %d tasks", s.Status.State, onOff(goal), s.config.value.Source, len(s.Status.Tasks))
+	s.event(false, EventTransitionStarted, "%s: configured value is %s by %s; %d tasks", s.Status.State, onOff(goal), s.source(), len(s.Status.Tasks))
+}
+
+// source is where the configured value comes from, for people: who asked for it,
+// when it comes from the API.
+func (s *step) source() string {
+	source := string(s.config.value.Source)
+	if who := s.feature.Annotations[v1alpha1.AnnotationRequestedBy]; who != "" && s.config.value.Source == v1alpha1.SourceAPI {
+		source += fmt.Sprintf(" (requested by %s)", who)
+	}
+	return source
 }
 
 // Begin writes the start of a transition into a status: transitional state,

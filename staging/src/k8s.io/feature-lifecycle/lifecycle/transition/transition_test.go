@@ -17,6 +17,7 @@ limitations under the License.
 package transition
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -225,8 +226,16 @@ func TestNext(t *testing.T) {
 			want: want{state: v1alpha1.StateTurningOn, tasks: []string{wait, "Install"}, hold: true, reason: v1alpha1.ReasonWaitingForUses},
 		},
 		"the API's value counts for dynamic features": {
-			feature: enabled(feature(v1alpha1.StateOff)), view: View{Servers: off, Dynamic: true},
+			feature: enabled(feature(v1alpha1.StateOff)), view: View{Servers: controlled(off, v1alpha1.ControlDynamic)},
 			want: want{state: v1alpha1.StateTurningOn, tasks: []string{wait}, hold: true, reason: v1alpha1.ReasonWaitingForUses},
+		},
+		"the API's value counts while servers still follow it": {
+			feature: enabled(feature(v1alpha1.StateOff)), view: View{Servers: controlled([]Server{server("a", true), server("b", false)}, v1alpha1.ControlDynamic)},
+			want: want{state: v1alpha1.StateTurningOn, tasks: []string{wait}, hold: true, reason: v1alpha1.ReasonWaitingForUses},
+		},
+		"servers that differ on who decides hold everything": {
+			feature: enabled(feature(v1alpha1.StateOff)), view: View{Servers: append(controlled([]Server{server("a", false)}, v1alpha1.ControlDynamic), server("b", false))},
+			want: want{state: v1alpha1.StateOff, reason: v1alpha1.ReasonWaitingForAgreement},
 		},
 		"and for no other": {
 			feature: enabled(feature(v1alpha1.StateOff)), view: View{Servers: off},
@@ -289,6 +298,15 @@ func TestMayClean(t *testing.T) {
 			t.Errorf("%s: got %v, want it to say %q", name, err, tc.says)
 		}
 	}
+}
+
+// controlled are servers that let others decide the value.
+func controlled(servers []Server, control v1alpha1.FeatureControl) []Server {
+	servers = slices.Clone(servers)
+	for i := range servers {
+		servers[i].Gate.Control = control
+	}
+	return servers
 }
 
 func enabled(f *v1alpha1.Feature) *v1alpha1.Feature {

@@ -35,9 +35,6 @@ type View struct {
 	// Declared is what the feature's author declared; the zero value declares
 	// nothing.
 	Declared Declared
-	// Dynamic is true when the server opted in to changing the value of this
-	// feature while it runs, so that spec.enabled counts.
-	Dynamic bool
 	// Instances are the users of the feature and those that should exist and
 	// never reported.
 	Instances []uses.Instance

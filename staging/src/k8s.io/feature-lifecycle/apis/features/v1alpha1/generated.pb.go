@@ -1160,6 +1160,11 @@ func (m *ReportedFeature) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.Control)
+	copy(dAtA[i:], m.Control)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Control)))
+	i--
+	dAtA[i] = 0x42
 	i--
 	if m.LockedToDefault {
 		dAtA[i] = 1
@@ -1681,6 +1686,8 @@ func (m *ReportedFeature) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	n += 2
 	n += 2
+	l = len(m.Control)
+	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -2028,6 +2035,7 @@ func (this *ReportedFeature) String() string {
 		`Stage:` + fmt.Sprintf("%v", this.Stage) + `,`,
 		`Default:` + fmt.Sprintf("%v", this.Default) + `,`,
 		`LockedToDefault:` + fmt.Sprintf("%v", this.LockedToDefault) + `,`,
+		`Control:` + fmt.Sprintf("%v", this.Control) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -5503,6 +5511,38 @@ func (m *ReportedFeature) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.LockedToDefault = bool(v != 0)
+		case 8:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Control", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Control = FeatureControl(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

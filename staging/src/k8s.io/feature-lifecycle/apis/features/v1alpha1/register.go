@@ -35,6 +35,10 @@ const AnnotationEnding = GroupName + "/ending"
 // replaced, and the one that ends must not take the other's report away.
 const AnnotationProcess = GroupName + "/process"
 
+// AnnotationRequestedBy is on a Feature with spec.enabled: the user who set it.
+// Only the server writes it.
+const AnnotationRequestedBy = GroupName + "/requested-by"
+
 // LabelComponent is on the Lease that a reporting process renews; its value is
 // the component.
 const LabelComponent = GroupName + "/component"

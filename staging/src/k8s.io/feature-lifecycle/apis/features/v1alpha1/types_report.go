@@ -103,6 +103,10 @@ type ReportedFeature struct {
 	// lockedToDefault is true when the gate refuses any other value.
 	// +optional
 	LockedToDefault bool `json:"lockedToDefault,omitempty" protobuf:"varint,7,opt,name=lockedToDefault"`
+	// control is who the server lets decide the value. Only servers say it, and
+	// they must agree. Empty means Local.
+	// +optional
+	Control FeatureControl `json:"control,omitempty" protobuf:"bytes,8,opt,name=control,casttype=FeatureControl"`
 }
 
 // ReportLiveness says how others can tell that a process is alive. A process

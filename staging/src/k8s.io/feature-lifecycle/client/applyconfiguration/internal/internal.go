@@ -449,6 +449,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: asked
       type:
         scalar: boolean
+    - name: control
+      type:
+        scalar: string
     - name: default
       type:
         scalar: boolean

@@ -44,6 +44,9 @@ type ReportedFeatureApplyConfiguration struct {
 	Default *bool `json:"default,omitempty"`
 	// lockedToDefault is true when the gate refuses any other value.
 	LockedToDefault *bool `json:"lockedToDefault,omitempty"`
+	// control is who the server lets decide the value. Only servers say it, and
+	// they must agree. Empty means Local.
+	Control *featuresv1alpha1.FeatureControl `json:"control,omitempty"`
 }
 
 // ReportedFeatureApplyConfiguration constructs a declarative configuration of the ReportedFeature type for use with
@@ -105,5 +108,13 @@ func (b *ReportedFeatureApplyConfiguration) WithDefault(value bool) *ReportedFea
 // If called multiple times, the LockedToDefault field is set to the value of the last call.
 func (b *ReportedFeatureApplyConfiguration) WithLockedToDefault(value bool) *ReportedFeatureApplyConfiguration {
 	b.LockedToDefault = &value
+	return b
+}
+
+// WithControl sets the Control field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Control field is set to the value of the last call.
+func (b *ReportedFeatureApplyConfiguration) WithControl(value featuresv1alpha1.FeatureControl) *ReportedFeatureApplyConfiguration {
+	b.Control = &value
 	return b
 }
