@@ -72,6 +72,8 @@ func (c Control) validate(gate componentfeaturegate.MutableVersionedFeatureGate,
 			switch {
 			case !ok:
 				errs = append(errs, fmt.Errorf("--%s: no feature gate %q is known at the emulation version %s; names are exact, kubectl get features -n kube-system lists them", named.flag, feature, gate.EmulationVersion()))
+			case named.flag == dynamicFlag && gate.ExplicitlySet(componentfeaturegate.Feature(feature)):
+				errs = append(errs, fmt.Errorf("--%s: feature gate %s is set by --feature-gates of this server, too, which would win over the API; remove it there and set spec.enabled of Feature %s in kube-system", named.flag, feature, feature))
 			case spec.LockToDefault:
 				errs = append(errs, fmt.Errorf("--%s: feature gate %s is locked to %t and cannot be set by anybody; remove it from the flag", named.flag, feature, spec.Default))
 			default:
