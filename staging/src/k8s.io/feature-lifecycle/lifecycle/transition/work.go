@@ -18,6 +18,7 @@ package transition
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -94,6 +95,9 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 	if !wait.Over() {
 		task.LastAttemptTime = nil
 		task.Message = waitMessage(wait, goal)
+		if next := s.limitedRollout(); next != "" && len(wait.Opposing) > 0 {
+			task.Message += "; " + next
+		}
 		if !wait.Until.IsZero() {
 			s.lookAgainAt(wait.Until)
 		}
@@ -115,6 +119,26 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 		return
 	}
 	s.complete()
+}
+
+// limitedRollout says what people have to do for a transition to go on whose
+// value goes to a part of the instances only, "" when it goes to all.
+func (s *step) limitedRollout() string {
+	rollout := s.feature.Spec.Rollout
+	if rollout == nil || s.Status.Control == v1alpha1.ControlLocal {
+		return ""
+	}
+	var limits []string
+	if rollout.Percent != nil && *rollout.Percent < 100 {
+		limits = append(limits, fmt.Sprintf("%d percent of the instances", *rollout.Percent))
+	}
+	if len(rollout.Components) > 0 {
+		limits = append(limits, "the components "+list("", rollout.Components))
+	}
+	if len(limits) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("spec.rollout limits the value to %s; widen or remove it to go on", strings.Join(limits, " and "))
 }
 
 func waitMessage(wait uses.Wait, goal bool) string {

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
 func TestBackoffDoublesUpToItsLimit(t *testing.T) {
@@ -200,5 +201,32 @@ func TestResumingAttemptsAtOnce(t *testing.T) {
 	view.Attempt = nil
 	if d := Next(f, view, settings, now); d.Start != "ClearA" {
 		t.Errorf("resumed, it starts %q", d.Start)
+	}
+}
+
+// TestALimitedRolloutHoldsTheTransition, and says what to do.
+func TestALimitedRolloutHoldsTheTransition(t *testing.T) {
+	percent := func(p int32) *v1alpha1.FeatureRollout { return &v1alpha1.FeatureRollout{Percent: &p} }
+	for name, tc := range map[string]struct {
+		control v1alpha1.FeatureControl
+		rollout *v1alpha1.FeatureRollout
+		want    string
+	}{
+		"no rollout":           {v1alpha1.ControlDynamic, nil, ""},
+		"all of them":          {v1alpha1.ControlDynamic, percent(100), ""},
+		"a part":               {v1alpha1.ControlDynamic, percent(10), "spec.rollout limits the value to 10 percent of the instances; widen or remove it to go on"},
+		"some components":      {v1alpha1.ControlCentral, &v1alpha1.FeatureRollout{Components: []string{"kubelet"}}, "spec.rollout limits the value to the components kubelet; widen or remove it to go on"},
+		"where nobody follows": {v1alpha1.ControlLocal, percent(10), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := enabled(feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses))
+			f.Spec.Rollout = tc.rollout
+			on := []Server{server("a", true)}
+			d := Next(f, View{Servers: controlled(on, tc.control), Instances: []uses.Instance{user("x", true), user("y", false)}, Declared: declared}, settings, start)
+			message := d.Status.Tasks[0].Message
+			if _, next, _ := strings.Cut(message, "; "); next != tc.want || !strings.Contains(message, "waiting for 1 users") {
+				t.Errorf("it says %q, want %q", message, tc.want)
+			}
+		})
 	}
 }
