@@ -30,5 +30,5 @@ import (
 )
 
 func main() {
-	os.Exit(reporting.Main(reporting.Component{Name: "kube-scheduler"}, func() *cobra.Command { return app.NewSchedulerCommand() }))
+	os.Exit(reporting.Main(reporting.Component{Name: "kube-scheduler", AsksBeforeFinal: true}, func() *cobra.Command { return app.NewSchedulerCommand() }))
 }

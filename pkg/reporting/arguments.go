@@ -38,6 +38,7 @@ type arguments struct {
 	nodeName, hollowName       string
 	morph                      string
 	securePort                 string
+	rootDir                    string
 	args                       []string
 }
 
@@ -55,6 +56,7 @@ func parseArguments(args []string) *arguments {
 	fs.StringVar(&a.hollowName, "name", "", "")
 	fs.StringVar(&a.morph, "morph", "", "")
 	fs.StringVar(&a.securePort, "secure-port", "", "")
+	fs.StringVar(&a.rootDir, "root-dir", "", "")
 	fs.BoolP("help", "h", false, "")
 	_ = fs.Parse(args)
 	return a

@@ -16,8 +16,9 @@ limitations under the License.
 
 // Package reporting is the one mechanism by which every binary of the fork gets
 // the reporting layer: Install puts it over the process's feature gate before
-// the command is built, Main runs a command with a reporter beside it. The mains
-// in cmd are its callers. Nothing here can delay or fail a binary.
+// the command is built, Main runs a command with a reporter beside it and the values
+// that are set centrally. The mains in cmd are its callers. Nothing here can fail a
+// binary, and only waiting for those values delays it, in bounded time.
 package reporting
 
 import (

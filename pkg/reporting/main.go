@@ -18,11 +18,15 @@ package reporting
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"k8s.io/component-base/cli"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/kubernetes-features/pkg/features"
 )
 
 // Component says what a binary is.
@@ -32,19 +36,47 @@ type Component struct {
 	Name string
 	// Node is true for components of which each node has one.
 	Node bool
+	// AsksBeforeFinal is true for a command that asks for features before it
+	// calls AddMetrics on its gate, and has read its command line when it runs.
+	AsksBeforeFinal bool
 }
 
 // Main installs the layer, builds the command and runs it with a reporter
-// beside it. It returns the exit code.
+// beside it. Values that are set centrally are taken before the command asks for
+// them. It returns the exit code.
 func Main(component Component, build func() *cobra.Command) int {
 	gate := Install()
+	// It decides whether there are values from outside at all.
+	gate.KeepLocal(features.FeatureLifecycle)
 	command := build()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	process := &process{component: component, gate: gate, arguments: parseArguments(os.Args[1:])}
+	process := &process{component: component, gate: gate, arguments: parseArguments(os.Args[1:]), flags: newValueFlags(component)}
+	if err := process.flags.addTo(command, os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
+		return 1
+	}
 	// Every binary calls AddMetrics on its gate once command line and
 	// configuration have been read; values are final then.
+	gate.BeforeFinal(func() { process.resolve(ctx) })
 	gate.OnFinal(func() { process.start(ctx) })
+	if component.AsksBeforeFinal {
+		finalizeFirst(command, gate)
+	}
 	defer process.end()
 	return cli.Run(command)
+}
+
+// finalizeFirst makes the gate's values final when the command begins to run, and
+// not only when it calls AddMetrics: kube-scheduler builds its plugins, which ask
+// for some forty features, before that (cmd/kube-scheduler/app/server.go,
+// runCommand). What is logged meanwhile does not have the command's log format
+// yet.
+func finalizeFirst(command *cobra.Command, gate *featuregate.Gate) {
+	run := command.RunE
+	command.RunE = func(command *cobra.Command, args []string) error {
+		verflag.PrintAndExitIfRequested()
+		gate.Finalize()
+		return run(command, args)
+	}
 }

@@ -35,6 +35,7 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/report"
+	"k8s.io/feature-lifecycle/values"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes-features/pkg/features"
 )
@@ -51,6 +52,9 @@ type process struct {
 	component Component
 	gate      *featuregate.Gate
 	arguments *arguments
+	flags     *valueFlags
+	// follower takes the values that are set centrally; nil without the API.
+	follower *values.Follower
 
 	// mu guards what follows: the process may be told to end while it starts.
 	mu     sync.Mutex
@@ -71,7 +75,12 @@ func (p *process) start(ctx context.Context) {
 	p.done = make(chan struct{})
 	go func() {
 		defer close(p.done)
+		var following sync.WaitGroup
+		if p.follower != nil {
+			following.Go(func() { p.follower.Run(ctx) })
+		}
 		p.run(ctx)
+		following.Wait()
 	}()
 	go p.endBySignal()
 }
@@ -124,7 +133,8 @@ func (p *process) connect(ctx context.Context) (*report.Reporter, error) {
 	}
 }
 
-func (p *process) config() (report.Config, error) {
+// identity is what the process reports as, without clients.
+func (p *process) identity() (report.Config, error) {
 	config := report.Config{
 		Namespace:     metav1.NamespaceSystem,
 		Component:     p.component.Name,
@@ -139,11 +149,16 @@ func (p *process) config() (report.Config, error) {
 		config.Instance, err = p.arguments.instance()
 		config.LeaseNamespace = v1alpha1.LeaseNamespace
 	}
-	if err != nil {
-		return config, err
-	}
 	if p.arguments.morph != "" {
 		config.Component = map[string]string{"kubelet": "kubelet", "proxy": "kube-proxy"}[p.arguments.morph]
+	}
+	return config, err
+}
+
+func (p *process) config() (report.Config, error) {
+	config, err := p.identity()
+	if err != nil {
+		return config, err
 	}
 	client, err := p.arguments.clientConfig(config.Component)
 	if err != nil {

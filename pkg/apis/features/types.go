@@ -185,6 +185,11 @@ type FeatureConfiguration struct {
 	Value bool
 	// source is where the value comes from.
 	Source FeatureValueSource
+	// previous is the value that the feature had in its last state of rest.
+	// While spec.rollout is limited, instances outside of it use this one. It
+	// stays when the desired value changes again before that one was reached.
+	// Unset means what state says.
+	Previous *bool
 }
 
 // FeatureTransition is one change of state, from its first task to its last.

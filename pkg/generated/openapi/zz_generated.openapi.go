@@ -2736,6 +2736,13 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureConfiguration(ref co
 							Enum:        []interface{}{"API", "CommandLine", "Default"},
 						},
 					},
+					"previous": {
+						SchemaProps: spec.SchemaProps{
+							Description: "previous is the value that the feature had in its last state of rest. While spec.rollout is limited, instances outside of it use this one. It stays when the desired value changes again before that one was reached. Unset means what state says.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"value", "source"},
 			},

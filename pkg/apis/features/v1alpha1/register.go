@@ -49,7 +49,7 @@ func init() {
 // addFieldLabelConversions names the fields that selectors may use.
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	for kind, labels := range map[string][]string{
-		"Feature":       {"metadata.name", "metadata.namespace", "status.state", "status.stage"},
+		"Feature":       {"metadata.name", "metadata.namespace", "status.state", "status.stage", "status.control"},
 		"FeatureReport": {"metadata.name", "metadata.namespace", "spec.component", "spec.nodeName", "spec.username"},
 	} {
 		err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind(kind), func(label, value string) (string, string, error) {

@@ -344,6 +344,7 @@ func Convert_features_FeatureCleanupStatus_To_v1alpha1_FeatureCleanupStatus(in *
 func autoConvert_v1alpha1_FeatureConfiguration_To_features_FeatureConfiguration(in *featuresv1alpha1.FeatureConfiguration, out *features.FeatureConfiguration, s conversion.Scope) error {
 	out.Value = in.Value
 	out.Source = features.FeatureValueSource(in.Source)
+	out.Previous = (*bool)(unsafe.Pointer(in.Previous))
 	return nil
 }
 
@@ -355,6 +356,7 @@ func Convert_v1alpha1_FeatureConfiguration_To_features_FeatureConfiguration(in *
 func autoConvert_features_FeatureConfiguration_To_v1alpha1_FeatureConfiguration(in *features.FeatureConfiguration, out *featuresv1alpha1.FeatureConfiguration, s conversion.Scope) error {
 	out.Value = in.Value
 	out.Source = featuresv1alpha1.FeatureValueSource(in.Source)
+	out.Previous = (*bool)(unsafe.Pointer(in.Previous))
 	return nil
 }
 

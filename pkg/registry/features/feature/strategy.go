@@ -187,10 +187,21 @@ func GetAttrs(obj runtime.Object) (labels.Set, pkgfields.Set, error) {
 	set := generic.ObjectMetaFieldsSet(&feature.ObjectMeta, true)
 	set["status.state"] = string(feature.Status.State)
 	set["status.stage"] = string(feature.Status.Stage)
+	set[controlField] = string(feature.Status.Control)
 	return feature.Labels, set, nil
 }
 
+// controlField is what components select by that follow values.
+const controlField = "status.control"
+
 // Match selects Features by label and field.
 func Match(label labels.Selector, field pkgfields.Selector) storage.SelectionPredicate {
-	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: GetAttrs}
+	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: GetAttrs, IndexFields: []string{controlField}}
+}
+
+// TriggerFuncs let the watch cache hand changes only to watchers of the same
+// control: thousands of nodes watch the dynamic features, and none of them is
+// woken when the uses of another feature change.
+func TriggerFuncs() storage.IndexerFuncs {
+	return storage.IndexerFuncs{controlField: func(obj runtime.Object) string { return string(obj.(*features.Feature).Status.Control) }}
 }

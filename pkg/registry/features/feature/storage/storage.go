@@ -74,7 +74,7 @@ func NewStorage(optsGetter generic.RESTOptionsGetter, dynamic func(string) bool,
 
 		TableConvertor: printerstorage.TableConvertor{TableGenerator: printers.NewTableGenerator().With(addPrintHandlers)},
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: optsGetter, AttrFunc: feature.GetAttrs}); err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: optsGetter, AttrFunc: feature.GetAttrs, TriggerFunc: feature.TriggerFuncs()}); err != nil {
 		return FeatureStorage{}, err
 	}
 	status := *store

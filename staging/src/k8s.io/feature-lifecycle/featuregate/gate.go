@@ -23,6 +23,12 @@ limitations under the License.
 //
 // Enabled neither locks nor allocates: resolved values sit in an immutable
 // snapshot that every mutation replaces before it returns.
+//
+// Values may also come from outside of the process (SetRemote; package values
+// takes them from the API). Precedence: what was set explicitly on this process
+// > such a value > the default, to which AllAlpha and AllBeta belong (KEP-3920,
+// "Central values"). They never get into the wrapped gate, which keeps what the
+// process itself was told.
 package featuregate
 
 import (
@@ -47,10 +53,17 @@ type Gate struct {
 	// mu guards mutations of inner together with the replacement of values, so
 	// that no mutation is lost between the two, and the fields below.
 	mu sync.Mutex
-	// final is true once the values were declared final.
-	final bool
-	// onFinal are called once when the values become final.
-	onFinal []func()
+	// finalizing is true once Finalize was called, final once the values are.
+	finalizing, final bool
+	// beforeFinal are called once before the values become final, onFinal after
+	// that.
+	beforeFinal, onFinal []func()
+	// remote are the values from outside of the process.
+	remote remoteValues
+	// subscriptions are told of changes.
+	subscriptions map[*subscription]bool
+	// metrics is true once the values are shown as metrics.
+	metrics bool
 
 	// news has room for one signal: something was asked for the first time, or
 	// a value changed.
@@ -66,7 +79,7 @@ var (
 // Wrap puts the layer over a gate. From then on the gate must only be changed
 // through the layer. What the gate was asked before counts as asked.
 func Wrap(inner featuregate.MutableVersionedFeatureGate) *Gate {
-	g := &Gate{inner: inner, news: make(chan struct{}, 1)}
+	g := &Gate{inner: inner, news: make(chan struct{}, 1), subscriptions: map[*subscription]bool{}}
 	g.values.Store(g.resolve())
 	for _, key := range queried(inner) {
 		if v := g.values.Load().find(key); v != nil && v.asked.CompareAndSwap(false, true) {
@@ -110,13 +123,16 @@ func (g *Gate) signal() {
 	}
 }
 
-// resolve reads all values from the wrapped gate without asking it: the copy's
-// questions are not the binary's. It needs the lock, except in Wrap.
+// resolve reads all values from a copy of the wrapped gate, so that it is not
+// asked: the copy's questions are not the binary's. Values from outside are set
+// on the copy. It needs the lock, except in Wrap.
 func (g *Gate) resolve() *snapshot {
 	gate := g.inner.DeepCopy()
+	overlaid := g.overlayLocked(gate)
 	old := g.values.Load()
 	known := gate.GetAllVersioned()
 	result := newSnapshot(len(known))
+	result.gate, result.overlaid = gate, overlaid
 	for key := range known {
 		v := &value{key: key, enabled: gate.Enabled(key), asked: &atomic.Bool{}}
 		if before := old.find(key); before != nil {
@@ -134,13 +150,30 @@ func (g *Gate) change(mutate func() error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	err := mutate()
+	g.replaceLocked()
+	return err
+}
+
+// replaceLocked puts a new snapshot in place and tells who wants to know.
+func (g *Gate) replaceLocked() (changed []featuregate.Feature) {
 	old := g.values.Load()
 	next := g.resolve()
 	g.values.Store(next)
-	if next.changed(old) {
+	changed = next.changed(old)
+	if len(changed) > 0 {
 		g.signal()
+		g.notifyLocked(next, changed)
 	}
-	return err
+	return changed
+}
+
+// effective is the wrapped gate, or a copy of it with the values from outside
+// where there are some.
+func (g *Gate) effective() featuregate.MutableVersionedFeatureGate {
+	if values := g.values.Load(); values.overlaid {
+		return values.gate
+	}
+	return g.inner
 }
 
 // Set implements pflag.Value and MutableFeatureGate.
@@ -291,7 +324,7 @@ func (g *Gate) Dependencies() map[featuregate.Feature][]featuregate.Feature {
 }
 
 // Validate implements FeatureGate.
-func (g *Gate) Validate() []error { return g.inner.Validate() }
+func (g *Gate) Validate() []error { return g.effective().Validate() }
 
 // GetAll implements MutableFeatureGate.
 func (g *Gate) GetAll() map[featuregate.Feature]featuregate.FeatureSpec { return g.inner.GetAll() }
@@ -309,21 +342,24 @@ func (g *Gate) MinCompatibilityVersion() *utilversion.Version {
 	return g.inner.MinCompatibilityVersion()
 }
 
-// ExplicitlySet implements MutableVersionedFeatureGate.
+// ExplicitlySet implements MutableVersionedFeatureGate. A value from outside of
+// the process is not set explicitly.
 func (g *Gate) ExplicitlySet(name featuregate.Feature) bool { return g.inner.ExplicitlySet(name) }
 
 // DeepCopy returns a copy of the wrapped gate without the layer: what is asked
-// of a copy, to validate a configuration say, is no use of a feature.
-func (g *Gate) DeepCopy() featuregate.MutableVersionedFeatureGate { return g.inner.DeepCopy() }
+// of a copy, to validate a configuration say, is no use of a feature. Values from
+// outside of the process are set on the copy, explicitly.
+func (g *Gate) DeepCopy() featuregate.MutableVersionedFeatureGate { return g.effective().DeepCopy() }
 
 // DeepCopyAndReset returns a copy of the wrapped gate without the layer.
 func (g *Gate) DeepCopyAndReset() featuregate.MutableVersionedFeatureGate {
 	return g.inner.DeepCopyAndReset()
 }
 
-// String implements pflag.Value as far as the wrapped gate does.
+// String implements pflag.Value as far as the wrapped gate does. It lists values
+// from outside of the process too.
 func (g *Gate) String() string {
-	if inner, ok := g.inner.(interface{ String() string }); ok {
+	if inner, ok := g.effective().(interface{ String() string }); ok {
 		return inner.String()
 	}
 	return ""
@@ -336,6 +372,9 @@ func (g *Gate) Type() string { return "mapStringBool" }
 // command line and configuration have been read: from then on the values are
 // final. The wrapped gate asks itself for every feature, which is no use.
 func (g *Gate) AddMetrics() {
-	g.inner.AddMetrics()
 	g.Finalize()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.effective().AddMetrics()
+	g.metrics = true
 }

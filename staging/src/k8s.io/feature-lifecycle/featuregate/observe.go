@@ -93,6 +93,16 @@ func (g *Gate) Observations() []Observation {
 // changed since the last signal was taken. It is meant for one receiver.
 func (g *Gate) News() <-chan struct{} { return g.news }
 
+// BeforeFinal calls f once when the values are about to become final: the last
+// moment at which values from outside of the process may be set for features
+// that are not dynamic (SetRemote). Code that waits for a server waits there. If
+// the values are final already, f is never called.
+func (g *Gate) BeforeFinal(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.beforeFinal = append(g.beforeFinal, f)
+}
+
 // OnFinal calls f once when the values are final, at once if they are already.
 func (g *Gate) OnFinal(f func()) {
 	g.mu.Lock()
@@ -106,16 +116,23 @@ func (g *Gate) OnFinal(f func()) {
 }
 
 // Finalize declares the values final. Binaries that call AddMetrics need not.
-// Calling it again does nothing.
+// Calling it again does nothing; it may return before the first call does.
 func (g *Gate) Finalize() {
 	g.mu.Lock()
-	if g.final {
+	if g.finalizing {
 		g.mu.Unlock()
 		return
 	}
-	g.final = true
-	hooks := g.onFinal
-	g.onFinal = nil
+	g.finalizing = true
+	hooks := g.beforeFinal
+	g.mu.Unlock()
+	for _, f := range hooks {
+		f()
+	}
+	g.mu.Lock()
+	g.finalLocked()
+	hooks = g.onFinal
+	g.beforeFinal, g.onFinal = nil, nil
 	g.mu.Unlock()
 	for _, f := range hooks {
 		f()

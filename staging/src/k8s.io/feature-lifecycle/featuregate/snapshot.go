@@ -17,6 +17,7 @@ limitations under the License.
 package featuregate
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"k8s.io/component-base/featuregate"
@@ -30,6 +31,11 @@ type snapshot struct {
 	// slots is at least four times as long as there are features, a power of
 	// two. A value is in the slot of its key or in the first free one after it.
 	slots []*value
+	// gate is the copy of the wrapped gate that the values were read from, with
+	// the values from outside set on it. It is not changed.
+	gate featuregate.MutableVersionedFeatureGate
+	// overlaid is true when there are such values.
+	overlaid bool
 }
 
 type value struct {
@@ -86,15 +92,17 @@ func (s *snapshot) add(v *value) {
 	s.slots[i] = v
 }
 
-// changed says whether a feature has another value than it had before.
-func (s *snapshot) changed(before *snapshot) bool {
+// changed are the features that have another value than they had before, sorted.
+func (s *snapshot) changed(before *snapshot) []featuregate.Feature {
+	var changed []featuregate.Feature
 	for _, v := range s.slots {
 		if v == nil {
 			continue
 		}
 		if old := before.find(v.key); old != nil && old.enabled != v.enabled {
-			return true
+			changed = append(changed, v.key)
 		}
 	}
-	return false
+	slices.Sort(changed)
+	return changed
 }

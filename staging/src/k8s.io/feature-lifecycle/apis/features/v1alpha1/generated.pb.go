@@ -233,6 +233,16 @@ func (m *FeatureConfiguration) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.Previous != nil {
+		i--
+		if *m.Previous {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x18
+	}
 	i -= len(m.Source)
 	copy(dAtA[i:], m.Source)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Source)))
@@ -1333,6 +1343,9 @@ func (m *FeatureConfiguration) Size() (n int) {
 	n += 2
 	l = len(m.Source)
 	n += 1 + l + sovGenerated(uint64(l))
+	if m.Previous != nil {
+		n += 2
+	}
 	return n
 }
 
@@ -1765,6 +1778,7 @@ func (this *FeatureConfiguration) String() string {
 	s := strings.Join([]string{`&FeatureConfiguration{`,
 		`Value:` + fmt.Sprintf("%v", this.Value) + `,`,
 		`Source:` + fmt.Sprintf("%v", this.Source) + `,`,
+		`Previous:` + valueToStringGenerated(this.Previous) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2524,6 +2538,27 @@ func (m *FeatureConfiguration) Unmarshal(dAtA []byte) error {
 			}
 			m.Source = FeatureValueSource(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Previous", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			b := bool(v != 0)
+			m.Previous = &b
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

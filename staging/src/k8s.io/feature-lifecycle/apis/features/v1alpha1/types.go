@@ -224,6 +224,12 @@ type FeatureConfiguration struct {
 	// source is where the value comes from.
 	// +required
 	Source FeatureValueSource `json:"source" protobuf:"bytes,2,opt,name=source,casttype=FeatureValueSource"`
+	// previous is the value that the feature had in its last state of rest.
+	// While spec.rollout is limited, instances outside of it use this one. It
+	// stays when the desired value changes again before that one was reached.
+	// Unset means what state says.
+	// +optional
+	Previous *bool `json:"previous,omitempty" protobuf:"varint,3,opt,name=previous"`
 }
 
 // FeatureTransition is one change of state, from its first task to its last.

@@ -217,6 +217,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureConfiguration
   map:
     fields:
+    - name: previous
+      type:
+        scalar: boolean
     - name: source
       type:
         scalar: string

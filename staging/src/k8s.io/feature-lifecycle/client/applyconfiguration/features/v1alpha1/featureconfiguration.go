@@ -31,6 +31,11 @@ type FeatureConfigurationApplyConfiguration struct {
 	Value *bool `json:"value,omitempty"`
 	// source is where the value comes from.
 	Source *featuresv1alpha1.FeatureValueSource `json:"source,omitempty"`
+	// previous is the value that the feature had in its last state of rest.
+	// While spec.rollout is limited, instances outside of it use this one. It
+	// stays when the desired value changes again before that one was reached.
+	// Unset means what state says.
+	Previous *bool `json:"previous,omitempty"`
 }
 
 // FeatureConfigurationApplyConfiguration constructs a declarative configuration of the FeatureConfiguration type for use with
@@ -52,5 +57,13 @@ func (b *FeatureConfigurationApplyConfiguration) WithValue(value bool) *FeatureC
 // If called multiple times, the Source field is set to the value of the last call.
 func (b *FeatureConfigurationApplyConfiguration) WithSource(value featuresv1alpha1.FeatureValueSource) *FeatureConfigurationApplyConfiguration {
 	b.Source = &value
+	return b
+}
+
+// WithPrevious sets the Previous field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Previous field is set to the value of the last call.
+func (b *FeatureConfigurationApplyConfiguration) WithPrevious(value bool) *FeatureConfigurationApplyConfiguration {
+	b.Previous = &value
 	return b
 }

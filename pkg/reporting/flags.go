@@ -1,0 +1,132 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package reporting
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/feature-lifecycle/values"
+)
+
+const (
+	fileFlag = "feature-values-file"
+	// fileName is the file's in a kubelet's root directory.
+	fileName = "feature-values.json"
+	// proxyFile is kube-proxy's: its own directory is often a read-only volume.
+	proxyFile = "/var/lib/kube-feature-values/kube-proxy.json"
+	// defaultRoot is kubelet's default of --root-dir.
+	defaultRoot = "/var/lib/kubelet"
+)
+
+// valueFlags say how a binary takes the values of features that are set centrally.
+type valueFlags struct {
+	*pflag.FlagSet
+	policy  values.ChangePolicy
+	window  time.Duration
+	timeout time.Duration
+	file    string
+}
+
+// newValueFlags makes the flags with a component's defaults.
+func newValueFlags(component Component) *valueFlags {
+	f := &valueFlags{FlagSet: pflag.NewFlagSet("feature values", pflag.ContinueOnError), policy: values.Report}
+	f.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
+	// A supervisor gives a control plane component minutes to become healthy
+	// (kubeadm: four). A node has to start without a server.
+	window, timeout, file := time.Minute, 2*time.Minute, "none"
+	if component.Node {
+		window, timeout = 5*time.Minute, 5*time.Second
+		file = map[string]string{
+			"kubelet":    fileName + " in --root-dir",
+			"kube-proxy": proxyFile,
+		}[component.Name]
+	}
+	f.Var(&f.policy, "feature-change-policy", "What to do when a feature that is set centrally has another value than the process started with: Report shows it in logs, metrics and reports; Restart also ends the process in order, so that its supervisor starts it again. A value that is set on the process itself never causes a restart.")
+	f.DurationVar(&f.window, "feature-restart-window", window, "With --feature-change-policy=Restart, the time over which the restarts of all instances are spread: each waits for a random part of it.")
+	f.DurationVar(&f.timeout, "feature-values-timeout", timeout, "How long the process waits at start for kube-apiserver to say which features are set centrally, before it goes on with the last known values or its own. Nothing is waited for where kube-apiserver does not have the API, or with --feature-gates=FeatureLifecycle=false.")
+	f.StringVar(&f.file, fileFlag, "", "File with the last known values of features that are set centrally, for a start without kube-apiserver; empty for none. It exists only while there are such values. (default: "+file+")")
+	return f
+}
+
+// addTo makes a command accept the flags. A kubelet parses its command line
+// itself and would refuse them, so they are taken out of it.
+func (f *valueFlags) addTo(command *cobra.Command, args []string) error {
+	if command.DisableFlagParsing {
+		own, rest := f.split(args)
+		if err := f.Parse(own); err != nil {
+			return err
+		}
+		command.SetArgs(rest)
+	} else {
+		command.Flags().AddFlagSet(f.FlagSet)
+	}
+	help := command.HelpFunc()
+	command.SetHelpFunc(func(command *cobra.Command, args []string) {
+		help(command, args)
+		fmt.Fprintf(command.OutOrStdout(), "\nFeature values flags:\n\n%s", f.FlagUsages())
+	})
+	return nil
+}
+
+// split takes these flags, with their values, out of a command line.
+func (f *valueFlags) split(args []string) (own, rest []string) {
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			return own, append(rest, args[i:]...)
+		}
+		name, _, hasValue := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		if !strings.HasPrefix(arg, "--") || f.Lookup(name) == nil {
+			rest = append(rest, arg)
+			continue
+		}
+		own = append(own, arg)
+		// None of them is a switch.
+		if !hasValue && i+1 < len(args) {
+			i++
+			own = append(own, args[i])
+		}
+	}
+	return own, rest
+}
+
+// path is the file of a component that reports under a name; "" means none.
+func (f *valueFlags) path(component Component, name, rootDir string) string {
+	switch {
+	case f.Changed(fileFlag):
+		return f.file
+	case component.Name == "kubelet":
+		if rootDir == "" {
+			rootDir = defaultRoot
+		}
+		return filepath.Join(rootDir, fileName)
+	case component.Name == "kube-proxy":
+		return proxyFile
+	case component.Node:
+		// A hollow node has everything below TMPDIR.
+		return filepath.Join(os.TempDir(), name+"-"+fileName)
+	}
+	return ""
+}

@@ -1,0 +1,115 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package reporting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/values"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes-features/pkg/features"
+)
+
+// How often a process looks whether features are set centrally. Control plane
+// components are few; of nodes there are thousands.
+const (
+	controlPlaneRecheck = 10 * time.Second
+	nodeRecheck         = 5 * time.Minute
+)
+
+// resolve takes the values of features that are set centrally, before the
+// binary's code asks for them. It may wait for kube-apiserver, in bounded time;
+// what it cannot do it logs, and the binary goes on.
+func (p *process) resolve(ctx context.Context) {
+	if !p.gate.Enabled(features.FeatureLifecycle) {
+		return
+	}
+	logger := klog.FromContext(ctx)
+	cliflag.PrintFlags(p.flags.FlagSet)
+	if v := logger.V(4); v.Enabled() {
+		var asked []string
+		for _, o := range p.gate.Observations() {
+			if o.Asked {
+				asked = append(asked, o.Name)
+			}
+		}
+		v.Info("Features that were asked for before their centrally set values are known", "component", p.component.Name, "features", asked)
+	}
+	config, err := p.valuesConfig()
+	if err == nil {
+		p.follower, err = values.New(config)
+	}
+	if err != nil {
+		logger.Info("Not taking values of features that are set centrally", "component", p.component.Name, "err", err)
+		return
+	}
+	p.follower.Load(ctx)
+}
+
+func (p *process) valuesConfig() (values.Config, error) {
+	identity, err := p.identity()
+	if err != nil {
+		return values.Config{}, err
+	}
+	config := values.Config{
+		Namespace: metav1.NamespaceSystem,
+		Component: identity.Component,
+		Instance:  identity.Instance,
+		Gate:      p.gate,
+		Connect: func() (versioned.Interface, error) {
+			client, err := p.arguments.clientConfig(identity.Component)
+			if errors.Is(err, errNoServer) || errors.Is(err, rest.ErrNotInCluster) {
+				return nil, fmt.Errorf("%w: %w", values.ErrNoServer, err)
+			}
+			if err != nil {
+				return nil, err
+			}
+			client.UserAgent = identity.Component + "/feature-values"
+			return versioned.NewForConfig(client)
+		},
+		File:          p.flags.path(p.component, identity.Component, p.arguments.rootDir),
+		Patience:      p.flags.timeout,
+		Recheck:       nodeRecheck,
+		Policy:        p.flags.policy,
+		RestartWindow: p.flags.window,
+		Restart:       terminate,
+	}
+	if !p.component.Node {
+		config.Recheck, config.AlwaysWatch = controlPlaneRecheck, true
+	}
+	return config, nil
+}
+
+// terminate ends the process as its supervisor would, so that it ends in order.
+func terminate() {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Signal(syscall.SIGTERM)
+	}
+	if err != nil {
+		klog.Background().Error(err, "The process cannot end itself; restart it, so that it gets the values of features that changed")
+	}
+}

@@ -1,0 +1,309 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package featuregate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/prometheus/feature"
+)
+
+// remotes are values from outside by name; those with a trailing '*' are dynamic.
+func remotes(values map[string]bool) map[featuregate.Feature]Remote {
+	result := map[featuregate.Feature]Remote{}
+	for name, value := range values {
+		plain := strings.TrimSuffix(name, "*")
+		result[featuregate.Feature(plain)] = Remote{Value: value, Dynamic: plain != name}
+	}
+	return result
+}
+
+// summary is outcomes as "Name=enabled Reason".
+func summary(outcomes []Outcome) []string {
+	var lines []string
+	for _, o := range outcomes {
+		lines = append(lines, fmt.Sprintf("%s=%t %s", o.Feature, o.Enabled, o.Reason))
+	}
+	return lines
+}
+
+func TestWhatBecomesOfValuesFromOutside(t *testing.T) {
+	type values = map[string]bool
+	for name, tc := range map[string]struct {
+		// set is --feature-gates; asked is asked before; before is there when
+		// the values become final, after comes later.
+		set           string
+		asked         []featuregate.Feature
+		before, after values
+		want          []string
+	}{
+		"none":                                      {},
+		"a static value in time":                    {before: values{"Alpha": true}, want: []string{"Alpha=true InEffect"}},
+		"the default":                               {before: values{"Beta": true}, want: []string{"Beta=true InEffect"}},
+		"a dynamic value in time":                   {before: values{"Alpha*": true}, want: []string{"Alpha=true InEffect"}},
+		"a static value too late":                   {after: values{"Alpha": true}, want: []string{"Alpha=false Outdated"}},
+		"the value in use, late":                    {after: values{"Alpha": false}, want: []string{"Alpha=false InEffect"}},
+		"a dynamic value late":                      {after: values{"Alpha*": true}, want: []string{"Alpha=true InEffect"}},
+		"a static value that changed":               {before: values{"Alpha": true}, after: values{"Alpha": false}, want: []string{"Alpha=true Outdated"}},
+		"a static value that was withdrawn":         {before: values{"Alpha": true}, after: values{}, want: []string{"Alpha=true Outdated"}},
+		"the default, withdrawn":                    {before: values{"Beta": true}, after: values{}},
+		"a dynamic value that was withdrawn":        {before: values{"Alpha*": true}, after: values{}},
+		"static, then dynamic":                      {before: values{"Alpha": true}, after: values{"Alpha*": false}, want: []string{"Alpha=false InEffect"}},
+		"dynamic, then static":                      {before: values{"Alpha*": true}, after: values{"Alpha": false}, want: []string{"Alpha=true Outdated"}},
+		"unknown":                                   {before: values{"Nonsense": true}, want: []string{"Nonsense=false Unknown"}},
+		"newer than the emulated version":           {before: values{"New": false}, want: []string{"New=false Unknown"}},
+		"locked to the other value":                 {before: values{"Locked": false}, want: []string{"Locked=true Locked"}},
+		"locked to this value":                      {before: values{"Locked": true}, want: []string{"Locked=true InEffect"}},
+		"explicitly the other":                      {set: "Alpha=false", before: values{"Alpha": true}, want: []string{"Alpha=false ExplicitlySet"}},
+		"explicitly the same":                       {set: "Alpha=true", before: values{"Alpha": true}, want: []string{"Alpha=true InEffect"}},
+		"explicitly the other, dynamic":             {set: "Alpha=false", after: values{"Alpha*": true}, want: []string{"Alpha=false ExplicitlySet"}},
+		"AllAlpha is no explicit value":             {set: "AllAlpha=true", before: values{"Alpha": false}, want: []string{"Alpha=false InEffect"}},
+		"AllBeta is no explicit value":              {set: "AllBeta=false", before: values{"Beta": true}, want: []string{"Beta=true InEffect"}},
+		"AllAlpha is no feature":                    {before: values{"AllAlpha": true}, want: []string{"AllAlpha=false KeptLocal"}},
+		"kept by the binary":                        {before: values{"Deprecated": true}, want: []string{"Deprecated=false KeptLocal"}},
+		"asked before":                              {asked: []featuregate.Feature{"Alpha"}, before: values{"Alpha": true}, want: []string{"Alpha=false AskedBefore"}},
+		"asked before, and late":                    {asked: []featuregate.Feature{"Alpha"}, after: values{"Alpha": true}, want: []string{"Alpha=false AskedBefore"}},
+		"asked before, with this answer":            {asked: []featuregate.Feature{"Beta"}, before: values{"Beta": true}, want: []string{"Beta=true InEffect"}},
+		"asked before, dynamic":                     {asked: []featuregate.Feature{"Alpha"}, before: values{"Alpha*": true}, want: []string{"Alpha=true InEffect"}},
+		"off, and another needs it":                 {before: values{"Beta": false}, want: []string{"Beta=true DependencyViolated"}},
+		"off, with the one that needs it":           {before: values{"Beta": false, "Dependent": false}, want: []string{"Beta=false InEffect", "Dependent=false InEffect"}},
+		"off late, and another needs it":            {after: values{"Beta*": false}, want: []string{"Beta=true DependencyViolated"}},
+		"off, and the other is kept on":             {set: "Dependent=true", before: values{"Beta": false, "Dependent": false}, want: []string{"Beta=true DependencyViolated", "Dependent=true ExplicitlySet"}},
+		"a restart would not help: dependency":      {after: values{"Beta": false}, want: []string{"Beta=true DependencyViolated"}},
+		"a restart would help both":                 {after: values{"Beta": false, "Dependent": false}, want: []string{"Beta=true Outdated", "Dependent=true Outdated"}},
+		"static needs what dynamic gave":            {set: "AllBeta=false", before: values{"Beta*": true, "Dependent": true}, after: values{"Dependent": true}, want: []string{"Dependent=true InEffect"}},
+		"static holds a dynamic value":              {set: "AllBeta=false", before: values{"Beta*": true, "Dependent": true}, after: values{"Beta*": false, "Dependent": true}, want: []string{"Beta=true DependencyViolated", "Dependent=true InEffect"}},
+		"both on, while one is off on the process":  {set: "Beta=false,Dependent=false", before: values{"Beta": true}, want: []string{"Beta=false ExplicitlySet"}},
+		"on, while the other is off on the process": {set: "Beta=false,AllBeta=false", before: values{"Dependent*": true}, want: []string{"Dependent=false DependencyViolated"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := Wrap(upstream(t))
+			g.KeepLocal("Deprecated")
+			if tc.set != "" {
+				if err := g.Set(tc.set); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, f := range tc.asked {
+				g.Enabled(f)
+			}
+			if tc.before != nil {
+				g.BeforeFinal(func() { g.SetRemote(remotes(tc.before)) })
+			}
+			g.AddMetrics()
+			if tc.after != nil {
+				g.SetRemote(remotes(tc.after))
+			}
+			outcomes := g.RemoteOutcomes()
+			if diff := cmp.Diff(tc.want, summary(outcomes)); diff != "" {
+				t.Errorf("unexpected outcomes (-want +got):\n%s", diff)
+			}
+			for _, o := range outcomes {
+				if _, known := g.GetAllVersioned()[o.Feature]; known && g.Enabled(o.Feature) != o.Enabled {
+					t.Errorf("%s: the gate says %t, the outcome %t", o.Feature, g.Enabled(o.Feature), o.Enabled)
+				}
+				if (o.Message == "") != (o.Reason == InEffect) {
+					t.Errorf("%s is %s and says %q", o.Feature, o.Reason, o.Message)
+				}
+			}
+			if errs := g.Validate(); len(errs) > 0 {
+				t.Errorf("upstream refuses the gate: %v", errs)
+			}
+		})
+	}
+}
+
+// TestEverythingAgreesOnAValueFromOutside: Enabled, the copy, the string, the
+// observation and the metric; the process itself was told nothing.
+func TestEverythingAgreesOnAValueFromOutside(t *testing.T) {
+	feature.ResetFeatureInfoMetric()
+	g := Wrap(upstream(t))
+	g.SetRemote(remotes(map[string]bool{"Alpha*": true, "Deprecated": true}))
+	g.AddMetrics()
+	for _, value := range []bool{true, false} {
+		g.SetRemote(remotes(map[string]bool{"Alpha*": value, "Deprecated": true}))
+		if g.Enabled("Alpha") != value || g.DeepCopy().Enabled("Alpha") != value || g.Snapshot().Enabled("Alpha") != value || g.Snapshot().DeepCopy().Enabled("Alpha") != value {
+			t.Errorf("Alpha: not all say %t", value)
+		}
+		if text := g.String(); !strings.Contains(text, fmt.Sprintf("Alpha=%t", value)) || !strings.Contains(text, "Deprecated=true") {
+			t.Errorf("the gate is %q", text)
+		}
+		if o := observation(t, g, "Alpha"); o.Enabled != value || o.Explicit {
+			t.Errorf("observed %+v", o)
+		}
+		if got := metric(t, "Alpha"); got != value {
+			t.Errorf("the metric says %t", got)
+		}
+	}
+	if g.ExplicitlySet("Alpha") || g.inner.Enabled("Alpha") {
+		t.Error("the value reached the wrapped gate")
+	}
+	if err := g.Set("Alpha=true"); err != nil {
+		t.Fatal(err)
+	}
+	if !g.Enabled("Alpha") || g.RemoteOutcomes()[0].Reason != ExplicitlySet {
+		t.Errorf("what the process was told last does not win: %+v", g.RemoteOutcomes())
+	}
+}
+
+func metric(t *testing.T, name string) bool {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if family.GetName() == "kubernetes_feature_enabled" && label.GetValue() == name {
+					return m.GetGauge().GetValue() == 1
+				}
+			}
+		}
+	}
+	t.Fatalf("no metric of %s", name)
+	return false
+}
+
+// TestUpstreamNeverRefusesTheGate draws gates, dependencies, what the process was
+// told, and values from outside before and after the values are final.
+func TestUpstreamNeverRefusesTheGate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const n = 6
+		inner := featuregate.NewVersionedFeatureGate(utilversion.MustParse("1.36"))
+		specs := map[featuregate.Feature]featuregate.FeatureSpec{}
+		name := func(i int) featuregate.Feature { return featuregate.Feature(fmt.Sprintf("F%d", i)) }
+		for i := range n {
+			specs[name(i)] = featuregate.FeatureSpec{PreRelease: featuregate.Beta, Default: i < n/2}
+		}
+		if err := inner.Add(specs); err != nil {
+			t.Fatal(err)
+		}
+		dependencies := map[featuregate.Feature][]featuregate.Feature{}
+		for i := 1; i < n; i++ {
+			for j := range i {
+				if rapid.Bool().Draw(t, fmt.Sprintf("%d needs %d", i, j)) {
+					dependencies[name(i)] = append(dependencies[name(i)], name(j))
+				}
+			}
+		}
+		if err := inner.AddDependencies(dependencies); err != nil {
+			t.Fatal(err)
+		}
+		g := Wrap(inner)
+		values := func(what string) map[string]bool {
+			return rapid.MapOf(rapid.SampledFrom([]string{"F0", "F1", "F2", "F3", "F4", "F5"}), rapid.Bool()).Draw(t, what)
+		}
+		if told := values("told"); inner.DeepCopy().SetFromMap(told) == nil {
+			if err := g.SetFromMap(told); err != nil {
+				t.Fatal(err)
+			}
+		}
+		static := map[string]bool{}
+		for step := range 6 {
+			if step == 2 {
+				g.Finalize()
+			}
+			outside := map[featuregate.Feature]Remote{}
+			for f, v := range values("outside") {
+				outside[featuregate.Feature(f)] = Remote{Value: v, Dynamic: rapid.Bool().Draw(t, f+" is dynamic")}
+			}
+			outcomes := g.SetRemote(outside)
+			if errs := g.Validate(); len(errs) > 0 {
+				t.Fatalf("upstream refuses the gate: %v", errs)
+			}
+			for _, o := range outcomes {
+				f := string(o.Feature)
+				if o.Enabled != g.values.Load().find(o.Feature).enabled || (o.Reason == InEffect) != (o.Enabled == o.Wanted) {
+					t.Fatalf("%+v, and the gate says %t", o, g.values.Load().find(o.Feature).enabled)
+				}
+				if before, ok := static[f]; ok && !o.Dynamic && before != o.Enabled {
+					t.Fatalf("the static %s changed to %t", f, o.Enabled)
+				}
+				if o.Reason == Outdated && (o.Dynamic || step < 2) {
+					t.Fatalf("outdated: %+v", o)
+				}
+			}
+			static = map[string]bool{}
+			for i := range n {
+				f := name(i)
+				if _, dynamic := outside[f]; step >= 2 && (!dynamic || !outside[f].Dynamic) && g.remote.frozen[f] {
+					static[string(f)] = g.values.Load().find(f).enabled
+				}
+			}
+		}
+	})
+}
+
+func TestAcceptRefusesNoMoreThanItMust(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := []featuregate.Feature{"A", "B", "C", "D", "E"}
+		dependencies := map[featuregate.Feature][]featuregate.Feature{}
+		values, changes := map[featuregate.Feature]bool{}, map[featuregate.Feature]bool{}
+		for i, f := range names {
+			values[f] = rapid.Bool().Draw(t, string(f))
+			for _, d := range names[:i] {
+				if rapid.Bool().Draw(t, string(f+" needs "+d)) {
+					dependencies[f] = append(dependencies[f], d)
+					values[f] = values[f] && values[d]
+				}
+			}
+			if rapid.Bool().Draw(t, string(f)+" changes") {
+				changes[f] = rapid.Bool().Draw(t, string(f)+" to")
+			}
+		}
+		valid := func(changes map[featuregate.Feature]bool, extra ...featuregate.Feature) bool {
+			value := func(f featuregate.Feature) bool {
+				for _, e := range extra {
+					if e == f {
+						return !values[f]
+					}
+				}
+				if v, ok := changes[f]; ok {
+					return v
+				}
+				return values[f]
+			}
+			for f, needs := range dependencies {
+				for _, d := range needs {
+					if value(f) && !value(d) {
+						return false
+					}
+				}
+			}
+			return true
+		}
+		wanted := len(changes)
+		refused := accept(values, dependencies, changes)
+		if !valid(changes) || len(changes)+len(refused) != wanted {
+			t.Fatalf("accepted %v, refused %v", changes, refused)
+		}
+		for f := range refused {
+			if valid(changes, f) {
+				t.Fatalf("%s was refused and can be changed: accepted %v, refused %v", f, changes, refused)
+			}
+		}
+	})
+}

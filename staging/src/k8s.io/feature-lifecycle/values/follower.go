@@ -1,0 +1,380 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package values gives a process the values of features that are set in one
+// place: those whose Feature has status.control Central, which a process takes
+// when it starts, and Dynamic, which it follows while it runs (KEP-3920, "Values
+// set centrally, values that change").
+//
+// A process calls Load at the moment at which its own command line has been read
+// and its code has not asked yet (featuregate.Gate.BeforeFinal), and runs Run
+// beside its work. Both hand values to its gate, which decides whether it can take
+// them; package rollout decides which value a canary gives to the process.
+//
+// Following is cheap. Everybody lists the few Features that are not Local, rarely
+// and from the server's cache. A watch costs the server memory for as long as it
+// is open, so there is one only while a feature is Dynamic, and it selects those:
+// kube-apiserver keeps its watchers by the control they select, so that thousands
+// of them cost nothing while other features change.
+//
+// Nothing in here fails the process. Load delays it, in bounded time.
+package values
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/values/rollout"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	componentfeaturegate "k8s.io/component-base/featuregate"
+)
+
+const (
+	// minBackoff and maxBackoff bound the pause after a failed look; it doubles,
+	// with jitter.
+	minBackoff, maxBackoff = 250 * time.Millisecond, 30 * time.Second
+	// maxStartBackoff is the longest pause while Load holds the process up.
+	maxStartBackoff = 5 * time.Second
+	// attemptTimeout bounds one look while Load holds the process up.
+	attemptTimeout = 3 * time.Second
+	// refusalPatience is how long Load waits for a server that does not allow
+	// the process to look: a new one writes its RBAC policy in its first seconds.
+	refusalPatience = 10 * time.Second
+	// firstRecheck is the pause after the first look. Pauses double from there:
+	// a server that has just started may not have announced its features yet.
+	firstRecheck = 10 * time.Second
+	// missingRecheck is the pause while the server has no such API.
+	missingRecheck = 10 * time.Minute
+	// vanishedJitter spreads the looks after a dynamic feature has vanished from
+	// thousands of watches at once.
+	vanishedJitter = 20 * time.Second
+)
+
+// ErrNoServer is what Connect fails with when the process will never have a
+// server: a kubelet that runs alone, say.
+var ErrNoServer = errors.New("no server is configured")
+
+// Gate takes the values; *featuregate.Gate is one.
+type Gate interface {
+	SetRemote(values map[componentfeaturegate.Feature]featuregate.Remote) []featuregate.Outcome
+}
+
+// Config is what a Follower needs.
+type Config struct {
+	// Namespace has the Features: kube-system for Kubernetes' own.
+	Namespace string
+	// Component and Instance identify the process in canaries, as in its report.
+	Component, Instance string
+	// Gate takes the values.
+	Gate Gate
+	// Connect returns a client. It is called until it succeeds; an error that is
+	// ErrNoServer ends that.
+	Connect func() (versioned.Interface, error)
+	// File has the last known values, for processes that start without a server;
+	// "" means none. It exists only while there is a value.
+	File string
+	// Patience is how long Load waits for the server. 0 means one attempt.
+	Patience time.Duration
+	// Recheck is the longest pause between two looks at the list; 0 means 5
+	// minutes.
+	Recheck time.Duration
+	// AlwaysWatch keeps the watch of dynamic features open while there are none,
+	// so that the first one is followed at once: for components with few
+	// instances.
+	AlwaysWatch bool
+	// Policy is what happens when a static value is outdated; "" means Report.
+	Policy ChangePolicy
+	// RestartWindow spreads restarts: each process waits for a random part of it.
+	RestartWindow time.Duration
+	// Restart ends the process in order. It is called once, from Run.
+	Restart func()
+	// Clock is the time; nil means the real one.
+	Clock clock.WithTicker
+}
+
+// Origin is where the values come from.
+type Origin string
+
+const (
+	// FromServer means that the server was asked.
+	FromServer Origin = "Server"
+	// FromFile means that the values are the last known ones from disk.
+	FromFile Origin = "File"
+	// FromNowhere means that nothing is known, so that the process's own values
+	// count.
+	FromNowhere Origin = "None"
+)
+
+// Follower takes values from the API. Load and Run must not run at the same time.
+type Follower struct {
+	config Config
+	file   *file
+	client versioned.Interface
+
+	// origin is where the values in the gate come from.
+	origin Origin
+	// listed are the Features of the last list, seen is its resource version.
+	listed map[string]*v1alpha1.Feature
+	seen   string
+	watch  *watch
+	// chosen is what this process takes from each Feature.
+	chosen map[string]choice
+	// outcomes is what became of them last.
+	outcomes map[componentfeaturegate.Feature]featuregate.Outcome
+	// tooLate are features whose values cannot be in time.
+	tooLate map[componentfeaturegate.Feature]bool
+	// failures counts failed looks in a row; state is the one logged last.
+	failures int
+	state    string
+	// restartAt is when the process ends itself, zero while it does not.
+	restartAt time.Time
+	// complained is true once the log says why it does not end itself.
+	complained bool
+}
+
+// choice is a value that this process takes.
+type choice struct {
+	Value   bool
+	Dynamic bool
+}
+
+// New makes a Follower.
+func New(config Config) (*Follower, error) {
+	if config.Namespace == "" || config.Component == "" || config.Instance == "" {
+		return nil, errors.New("following feature values needs Namespace, Component and Instance")
+	}
+	if config.Gate == nil || config.Connect == nil {
+		return nil, fmt.Errorf("following feature values for %s.%s needs Gate and Connect", config.Component, config.Instance)
+	}
+	if config.Policy == "" {
+		config.Policy = Report
+	}
+	if config.Policy == Restart && config.Restart == nil {
+		return nil, fmt.Errorf("following feature values for %s.%s needs Restart for the policy %s", config.Component, config.Instance, Restart)
+	}
+	if config.Recheck <= 0 {
+		config.Recheck = 5 * time.Minute
+	}
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	registerMetrics()
+	return &Follower{
+		config: config,
+		file:   &file{path: config.File, namespace: config.Namespace, component: config.Component, instance: config.Instance},
+		origin: FromNowhere, chosen: map[string]choice{}, tooLate: map[componentfeaturegate.Feature]bool{},
+	}, nil
+}
+
+// Load gives the gate the server's values and returns where they come from. It
+// waits for the server for Config.Patience at most, says in the log what it waits
+// for, and then takes the last known values from disk, or none. A server without
+// this API, or a process without a server, is not waited for.
+func (f *Follower) Load(ctx context.Context) Origin {
+	logger := klog.FromContext(ctx).WithValues("component", f.config.Component)
+	start := f.config.Clock.Now()
+	deadline := start.Add(f.config.Patience)
+	for failures := 1; ; failures++ {
+		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+		err := f.look(attempt)
+		cancel()
+		switch {
+		case err == nil:
+			f.setOrigin(FromServer)
+			f.apply(ctx)
+			f.noteTooLate(ctx)
+			return f.origin
+		case permanent(err):
+			logger.V(1).Info("The values of features come from this process alone", "cause", err)
+			f.setOrigin(FromNowhere)
+			return f.origin
+		}
+		until := deadline
+		if refused(err) {
+			until = earlier(until, start.Add(refusalPatience))
+		}
+		now := f.config.Clock.Now()
+		pause := backoff(failures, maxStartBackoff)
+		if !now.Add(pause).Before(until) || ctx.Err() != nil {
+			f.fallBack(ctx, err, now.Sub(start))
+			return f.origin
+		}
+		logger.Info("Waiting for kube-apiserver to say which values of features are set centrally", "err", err,
+			"waited", now.Sub(start).Round(time.Millisecond), "nextAttemptIn", pause.Round(time.Millisecond),
+			"next", fmt.Sprintf("without an answer within %s the process goes on with last known or its own values", until.Sub(now).Round(time.Second)))
+		f.pause(ctx, pause)
+	}
+}
+
+// fallBack takes the last known values, because the server did not answer.
+func (f *Follower) fallBack(ctx context.Context, cause error, waited time.Duration) {
+	logger := klog.FromContext(ctx).WithValues("component", f.config.Component)
+	logger = logger.WithValues("cause", cause, "waited", waited.Round(time.Millisecond), "changePolicy", f.config.Policy)
+	known, at := f.file.read(ctx)
+	if known == nil {
+		logger.Info("Starting without knowing which values of features are set centrally; they are looked for again")
+		f.setOrigin(FromNowhere)
+		return
+	}
+	logger.Info("Starting with the last known values of features from disk; they are looked for again", "file", f.file.path, "savedAt", at)
+	f.chosen = known
+	f.setOrigin(FromFile)
+	f.give(ctx)
+	f.noteTooLate(ctx)
+}
+
+// noteTooLate remembers features whose static values come too late even at the
+// start, because the gate's values were final before Load: no restart helps.
+func (f *Follower) noteTooLate(ctx context.Context) {
+	for name, o := range f.outcomes {
+		if o.Reason == featuregate.Outdated {
+			klog.FromContext(ctx).Error(nil, "The value of a feature is set centrally, and this process asks for it too late: its gate was final before", "feature", name)
+			f.tooLate[name] = true
+		}
+	}
+}
+
+// Run follows the values until the context ends, or the process ends itself
+// because a static value is outdated.
+func (f *Follower) Run(ctx context.Context) {
+	defer func() { f.watch.stop() }()
+	pause := firstRecheck
+	next := f.config.Clock.Now().Add(spread(pause))
+	if f.origin != FromServer {
+		next = f.config.Clock.Now().Add(spread(backoff(1, maxBackoff)))
+	}
+	for {
+		f.manageWatch(ctx)
+		timer := f.config.Clock.NewTimer(f.until(next))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-f.watch.news():
+			timer.Stop()
+			if f.watch.vanished.Swap(false) {
+				next = earlier(next, f.config.Clock.Now().Add(jitter(vanishedJitter)))
+			}
+			f.apply(ctx)
+			continue
+		case <-timer.C():
+		}
+		due := f.restartDue()
+		if !due && f.config.Clock.Now().Before(next) {
+			continue
+		}
+		err := f.lookAgain(ctx)
+		if errors.Is(err, ErrNoServer) {
+			return
+		}
+		switch {
+		case err == nil:
+			f.apply(ctx)
+			if due && f.restart(ctx) {
+				return
+			}
+			next = f.config.Clock.Now().Add(spread(pause))
+			pause = min(2*pause, f.config.Recheck)
+		case permanent(err):
+			pause = firstRecheck
+			next = f.config.Clock.Now().Add(spread(missingRecheck))
+		default:
+			next = f.config.Clock.Now().Add(spread(backoff(f.failures, maxBackoff)))
+		}
+		if due && !f.restartAt.IsZero() {
+			// The server does not answer, so that a start would not help.
+			f.restartAt = next
+		}
+	}
+}
+
+// until is how long nothing has to be done.
+func (f *Follower) until(next time.Time) time.Duration {
+	if !f.restartAt.IsZero() {
+		next = earlier(next, f.restartAt)
+	}
+	return max(0, next.Sub(f.config.Clock.Now()))
+}
+
+// manageWatch opens the watch of dynamic features when there are some, and ends
+// it when there are none.
+func (f *Follower) manageWatch(ctx context.Context) {
+	wanted := f.listed != nil && f.config.AlwaysWatch
+	for _, feature := range f.listed {
+		wanted = wanted || feature.Status.Control == v1alpha1.ControlDynamic
+	}
+	switch {
+	case wanted && f.watch == nil:
+		f.watch = startWatch(ctx, f.client, f.config.Namespace)
+	case !wanted && f.watch != nil:
+		f.watch.stop()
+		f.watch = nil
+	}
+}
+
+// apply chooses a value for each Feature that is known and gives them to the gate.
+func (f *Follower) apply(ctx context.Context) {
+	instance := rollout.Instance{Component: f.config.Component, Name: f.config.Instance}
+	features := maps.Clone(f.listed)
+	if features == nil {
+		return
+	}
+	// The watch is never older than the list: what left it is looked for in a new
+	// list.
+	maps.Copy(features, f.watch.features())
+	chosen := map[string]choice{}
+	for name, feature := range features {
+		var held *bool
+		if before, ok := f.chosen[name]; ok {
+			held = &before.Value
+		}
+		if c := rollout.Choose(feature, instance, held); c.Told {
+			chosen[name] = choice{Value: c.Value, Dynamic: c.Dynamic}
+		}
+	}
+	changed := f.outcomes == nil || !maps.Equal(chosen, f.chosen)
+	f.chosen = chosen
+	f.setOrigin(FromServer)
+	if changed {
+		f.give(ctx)
+	}
+	f.file.write(ctx, chosen, f.config.Clock.Now())
+	f.planRestart(ctx)
+}
+
+// give gives what was chosen to the gate.
+func (f *Follower) give(ctx context.Context) {
+	values := make(map[componentfeaturegate.Feature]featuregate.Remote, len(f.chosen))
+	for name, c := range f.chosen {
+		values[componentfeaturegate.Feature(name)] = featuregate.Remote{Value: c.Value, Dynamic: c.Dynamic}
+	}
+	f.announce(ctx, f.config.Gate.SetRemote(values))
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,116 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package values
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	componentfeaturegate "k8s.io/component-base/featuregate"
+	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/klog/v2"
+)
+
+// ChangePolicy is what a process does when a static value that it started with is
+// outdated. It implements pflag.Value.
+type ChangePolicy string
+
+const (
+	// Report shows it, in the log, the metrics and the process's report, and
+	// leaves the restart to people.
+	Report ChangePolicy = "Report"
+	// Restart also ends the process in order, so that its supervisor starts it
+	// again with the new value.
+	Restart ChangePolicy = "Restart"
+)
+
+// Set implements pflag.Value.
+func (p *ChangePolicy) Set(text string) error {
+	switch policy := ChangePolicy(text); policy {
+	case Report, Restart:
+		*p = policy
+		return nil
+	}
+	return fmt.Errorf("%q is not one of %s and %s", text, Report, Restart)
+}
+
+// String implements pflag.Value.
+func (p *ChangePolicy) String() string { return string(*p) }
+
+// Type implements pflag.Value.
+func (p *ChangePolicy) Type() string { return "changePolicy" }
+
+// outdated are the features whose values a restart would bring, sorted. The gate
+// says Outdated only for a value that it would take at the start: not for one
+// that is set explicitly on the process, or that it refuses.
+func (f *Follower) outdated() []componentfeaturegate.Feature {
+	var names []componentfeaturegate.Feature
+	for _, name := range slices.Sorted(maps.Keys(f.outcomes)) {
+		if f.outcomes[name].Reason == featuregate.Outdated && !f.tooLate[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// planRestart decides whether and when the process ends itself.
+func (f *Follower) planRestart(ctx context.Context) {
+	names := f.outdated()
+	if f.config.Policy != Restart || len(names) == 0 {
+		if !f.restartAt.IsZero() {
+			klog.FromContext(ctx).Info("Not ending after all: no value of a feature is outdated any more", "component", f.config.Component)
+		}
+		f.restartAt = time.Time{}
+		return
+	}
+	if !f.restartAt.IsZero() {
+		return
+	}
+	delay := jitter(f.config.RestartWindow)
+	f.restartAt = f.config.Clock.Now().Add(delay)
+	klog.FromContext(ctx).Info("Going to end, so that the process is started again with values of features that changed", "component", f.config.Component, "features", names, "in", delay, "window", f.config.RestartWindow)
+}
+
+// restartDue is true when it is time.
+func (f *Follower) restartDue() bool {
+	return !f.restartAt.IsZero() && !f.config.Clock.Now().Before(f.restartAt)
+}
+
+// restart ends the process if that helps: the server has just answered, and what
+// has to be on disk for a start without a server is there. Otherwise the next
+// process would be where this one is, and end itself, too.
+func (f *Follower) restart(ctx context.Context) bool {
+	names := f.outdated()
+	if len(names) == 0 {
+		return false
+	}
+	logger := klog.FromContext(ctx).WithValues("component", f.config.Component, "features", names)
+	if !f.file.has(f.chosen) {
+		if !f.complained {
+			logger.Info("Not ending although values of features are outdated: they cannot be saved, and a start without kube-apiserver would not know them; make the file writable, or set --feature-values-file", "file", f.file.path)
+		}
+		f.complained = true
+		f.restartAt = f.config.Clock.Now().Add(f.config.Recheck)
+		return false
+	}
+	logger.Info("Ending, so that the process is started again with values of features that changed")
+	f.config.Restart()
+	return true
+}

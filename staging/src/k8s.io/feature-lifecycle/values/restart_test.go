@@ -1,0 +1,152 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package values
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+func TestWhoEndsItself(t *testing.T) {
+	const central, dynamic = v1alpha1.ControlCentral, v1alpha1.ControlDynamic
+	unavailable := apierrors.NewServiceUnavailable("down")
+	for name, tc := range map[string]struct {
+		policy ChangePolicy
+		set    string
+		// feature and change are A before and after the start.
+		feature, change *v1alpha1.Feature
+		// then happens after the change was seen.
+		then func(w *world)
+		// late loads after the gate is final.
+		late bool
+		want int32
+	}{
+		"with another value":             {policy: Restart, feature: feature("A", central, false), change: feature("A", central, true), want: 1},
+		"that is set for the first time": {policy: Restart, feature: feature("B", central, false), change: feature("A", central, true), want: 1},
+		"that was withdrawn":             {policy: Restart, feature: feature("A", central, true), change: feature("A", v1alpha1.ControlLocal, true), want: 1},
+		"not with the policy Report":     {policy: Report, feature: feature("A", central, false), change: feature("A", central, true)},
+		"not without a change":           {policy: Restart, feature: feature("A", central, true), change: feature("A", central, true)},
+		"not for a dynamic value":        {policy: Restart, feature: feature("A", dynamic, false), change: feature("A", dynamic, true)},
+		"not when it is explicit here":   {policy: Restart, set: "A=false", feature: feature("B", central, false), change: feature("A", central, true)},
+		"not for a locked gate":          {policy: Restart, feature: feature("B", central, false), change: feature("L", central, false)},
+		"not for an unknown gate":        {policy: Restart, feature: feature("B", central, false), change: feature("Unknown", central, true)},
+		"not when the value comes back":  {policy: Restart, feature: feature("A", central, false), change: feature("A", central, true), then: func(w *world) { w.put(feature("A", central, false)) }},
+		"not while the server is away":   {policy: Restart, feature: feature("A", central, false), change: feature("A", central, true), then: func(w *world) { w.answers(unavailable) }},
+		"not if it cannot be saved": {policy: Restart, feature: feature("A", central, false), change: feature("A", central, true), then: func(w *world) {
+			if err := os.RemoveAll(filepath.Dir(w.config.File)); err != nil {
+				w.t.Error(err)
+			}
+			if err := os.WriteFile(filepath.Dir(w.config.File), nil, 0o600); err != nil {
+				w.t.Error(err)
+			}
+		}},
+		"not if every start is too late": {policy: Restart, late: true, feature: feature("A", central, true), change: feature("A", central, true)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "d")
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, tc.feature)
+				w.config.Policy, w.config.File, w.config.RestartWindow = tc.policy, filepath.Join(dir, "values.json"), 24*time.Hour
+				if tc.set != "" {
+					if err := w.gate.Set(tc.set); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if tc.late {
+					w.gate.Finalize()
+					var err error
+					if w.f, err = New(w.config); err != nil {
+						t.Fatal(err)
+					}
+					w.f.Load(t.Context())
+				} else {
+					w.load()
+				}
+				w.run()
+				after(time.Second)
+				w.put(tc.change)
+				after(5 * time.Minute)
+				if tc.then != nil {
+					if w.restarts.Load() != 0 {
+						t.Fatal("it ended too early for this test")
+					}
+					tc.then(w)
+				}
+				after(100 * time.Hour)
+				if got := w.restarts.Load(); got != tc.want {
+					t.Errorf("it ended %d times, want %d", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// TestRestartsAreSpread over the window.
+func TestRestartsAreSpread(t *testing.T) {
+	const window = 10 * time.Hour
+	var ended []time.Duration
+	for range 40 {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, feature("A", v1alpha1.ControlCentral, false))
+			w.config.Policy, w.config.RestartWindow = Restart, window
+			w.load()
+			start := time.Now()
+			w.config.Restart = nil
+			w.f.config.Restart = func() { ended = append(ended, time.Since(start)) }
+			w.put(feature("A", v1alpha1.ControlCentral, true))
+			w.run()
+			after(window + time.Minute)
+		})
+	}
+	early, late := 0, 0
+	for _, at := range ended {
+		switch {
+		case at < window/2:
+			early++
+		case at <= window+time.Minute:
+			late++
+		}
+	}
+	// Fewer than 5 of 40 in one half happens once in ten million runs.
+	if early+late != 40 || early < 5 || late < 5 {
+		t.Errorf("ended at %v", ended)
+	}
+}
+
+func TestChangePolicy(t *testing.T) {
+	var policy ChangePolicy
+	for text, ok := range map[string]bool{"Report": true, "Restart": true, "": false, "restart": false} {
+		if err := policy.Set(text); (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for name, config := range map[string]Config{
+		"no identity": {Gate: newWorld(t).gate, Connect: newWorld(t).config.Connect},
+		"no gate":     {Namespace: "n", Component: "c", Instance: "i", Connect: newWorld(t).config.Connect},
+		"no restart":  {Namespace: "n", Component: "c", Instance: "i", Gate: newWorld(t).gate, Connect: newWorld(t).config.Connect, Policy: Restart},
+	} {
+		if _, err := New(config); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

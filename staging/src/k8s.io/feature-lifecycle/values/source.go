@@ -1,0 +1,248 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package values
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/tools/cache"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	informers "k8s.io/feature-lifecycle/client/informers/externalversions/features/v1alpha1"
+	"k8s.io/klog/v2"
+)
+
+// Selectors of Features. A watch selects one control only, which is what
+// kube-apiserver keeps its watchers by.
+var (
+	told = fields.AndSelectors(
+		fields.OneTermNotEqualSelector("status.control", ""),
+		fields.OneTermNotEqualSelector("status.control", string(v1alpha1.ControlLocal))).String()
+	dynamic = fields.OneTermEqualSelector("status.control", string(v1alpha1.ControlDynamic)).String()
+)
+
+// pageSize bounds one answer; Kubernetes has 240 features.
+const pageSize = 500
+
+// errMissing means that the server has no such API: an older one, an unpatched
+// one, or one whose gate FeatureLifecycle is off.
+var errMissing = errors.New("the server does not have the API features.k8s.io/v1alpha1")
+
+// permanent is true for failures that no waiting ends.
+func permanent(err error) bool { return errors.Is(err, errMissing) || errors.Is(err, ErrNoServer) }
+
+// refused is true when the server does not allow to look.
+func refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+
+// look lists the Features that say something. The first list is as new as the
+// server's storage; later ones come from its cache and are not older than the one
+// before.
+func (f *Follower) look(ctx context.Context) error {
+	if f.client == nil {
+		client, err := f.config.Connect()
+		if err != nil {
+			return fmt.Errorf("connecting: %w", err)
+		}
+		f.client = client
+	}
+	options := metav1.ListOptions{FieldSelector: told, Limit: pageSize}
+	if f.seen != "" {
+		options.ResourceVersion, options.ResourceVersionMatch = f.seen, metav1.ResourceVersionMatchNotOlderThan
+	}
+	listed := map[string]*v1alpha1.Feature{}
+	for {
+		list, err := f.client.FeaturesV1alpha1().Features(f.config.Namespace).List(ctx, options)
+		if err != nil {
+			// A server that was restored from a backup may never get there.
+			f.seen = ""
+			return f.explain(ctx, err)
+		}
+		for i := range list.Items {
+			listed[list.Items[i].Name] = &list.Items[i]
+		}
+		if list.Continue == "" {
+			f.listed, f.seen = listed, list.ResourceVersion
+			return nil
+		}
+		options.Continue, options.ResourceVersion, options.ResourceVersionMatch = list.Continue, "", ""
+	}
+}
+
+// explain finds out whether the server has the API at all. Who may not read
+// Features is refused, whether there are any or not: an unpatched server says so
+// only in its discovery.
+func (f *Follower) explain(ctx context.Context, err error) error {
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsBadRequest(err):
+		// A server that cannot select by control has no such features either.
+		return fmt.Errorf("%w: %w", errMissing, err)
+	case !refused(err):
+		return err
+	}
+	found := make(chan error, 1)
+	go func() {
+		_, err := f.client.Discovery().ServerResourcesForGroupVersion(v1alpha1.SchemeGroupVersion.String())
+		found <- err
+	}()
+	select {
+	case missing := <-found:
+		if apierrors.IsNotFound(missing) {
+			return fmt.Errorf("%w: %w", errMissing, missing)
+		}
+	case <-ctx.Done():
+	}
+	return err
+}
+
+// lookAgain is look for a process that runs. It logs what changed in the server's
+// answers.
+func (f *Follower) lookAgain(ctx context.Context) error {
+	attempt, cancel := context.WithTimeout(ctx, maxBackoff)
+	defer cancel()
+	err := f.look(attempt)
+	logger := klog.FromContext(ctx).WithValues("component", f.config.Component)
+	state := ""
+	switch {
+	case err == nil:
+		f.failures = 0
+		if f.state != "" {
+			logger.Info("The server says again which values of features are set centrally")
+		}
+	case permanent(err):
+		f.failures++
+		state = "missing"
+		// What was told by a server with the API stays until one takes it back.
+		f.watch.stop()
+		f.watch, f.listed = nil, nil
+	default:
+		f.failures++
+		state = "failing"
+	}
+	if state != "" && state != f.state && ctx.Err() == nil {
+		logger.Info("It is not known which values of features are set centrally; looking again from time to time", "cause", err)
+	}
+	f.state = state
+	return err
+}
+
+// watch follows the dynamic features. A nil watch has none.
+type watch struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	store  cache.Store
+	// changed has room for one signal.
+	changed chan struct{}
+	// vanished is true when a feature has left the watch.
+	vanished *atomic.Bool
+}
+
+// startWatch watches until the context ends or stop is called.
+func startWatch(ctx context.Context, client versioned.Interface, namespace string) *watch {
+	ctx, cancel := context.WithCancel(ctx)
+	informer := informers.NewFilteredFeatureInformer(client, namespace, 0, cache.Indexers{}, func(options *metav1.ListOptions) { options.FieldSelector = dynamic })
+	w := &watch{cancel: cancel, done: make(chan struct{}), store: informer.GetStore(), changed: make(chan struct{}, 1), vanished: &atomic.Bool{}}
+	signal := func() {
+		select {
+		case w.changed <- struct{}{}:
+		default:
+		}
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { signal() },
+		UpdateFunc: func(any, any) { signal() },
+		DeleteFunc: func(any) { w.vanished.Store(true); signal() },
+	})
+	if err != nil {
+		// Only a stopped informer refuses a handler.
+		klog.FromContext(ctx).Error(err, "Dynamic features are not followed")
+	}
+	go func() {
+		defer close(w.done)
+		informer.RunWithContext(ctx)
+	}()
+	return w
+}
+
+// stop ends the watch and waits for that.
+func (w *watch) stop() {
+	if w != nil {
+		w.cancel()
+		<-w.done
+	}
+}
+
+// news receives a signal after changes.
+func (w *watch) news() <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.changed
+}
+
+// features are the dynamic ones as they are now.
+func (w *watch) features() map[string]*v1alpha1.Feature {
+	result := map[string]*v1alpha1.Feature{}
+	if w == nil {
+		return result
+	}
+	for _, obj := range w.store.List() {
+		if feature, ok := obj.(*v1alpha1.Feature); ok && feature.Status.Control == v1alpha1.ControlDynamic {
+			result[feature.Name] = feature
+		}
+	}
+	return result
+}
+
+// pause waits.
+func (f *Follower) pause(ctx context.Context, d time.Duration) {
+	timer := f.config.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C():
+	}
+}
+
+// backoff is the pause after so many failures.
+func backoff(failures int, most time.Duration) time.Duration {
+	pause := minBackoff
+	for range min(failures, 20) - 1 {
+		if pause *= 2; pause >= most {
+			pause = most
+			break
+		}
+	}
+	return pause/2 + jitter(pause/2)
+}
+
+// spread makes a pause up to a quarter shorter.
+func spread(pause time.Duration) time.Duration { return pause - jitter(pause/4) }
+
+func jitter(most time.Duration) time.Duration {
+	if most <= 0 {
+		return 0
+	}
+	return rand.N(most)
+}
