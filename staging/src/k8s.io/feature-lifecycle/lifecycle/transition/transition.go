@@ -104,7 +104,27 @@ func (s *step) describeGate() {
 	}
 	if s.config.agreed {
 		value := s.config.value
+		value.Previous = s.previous()
 		s.Status.Configured = &value
+	}
+}
+
+// previous is the value of the last state of rest, for instances that a rollout
+// leaves out. It is nil where the state says it or nobody takes values from here.
+func (s *step) previous() *bool {
+	switch value, ok := Goal(s.Status.State); {
+	case s.Status.Control == v1alpha1.ControlLocal || !ok:
+		return nil
+	case s.Status.State != finalState(value):
+		// Under way: it stays, also when the desired value changes again.
+		if s.Status.Configured == nil {
+			return nil
+		}
+		return s.Status.Configured.Previous
+	case value == s.config.value.Value:
+		return nil
+	default:
+		return &value
 	}
 }
 
@@ -226,6 +246,9 @@ func (s *step) finish() {
 	s.Status.StateSince = s.timestamp()
 	s.Status.Transition = nil
 	s.Status.Tasks = nil
+	if s.Status.Configured != nil {
+		s.Status.Configured.Previous = nil
+	}
 	s.event(false, EventTransitionCompleted, "%s after %s", s.Status.State, s.now.Sub(start).Round(time.Millisecond))
 }
 

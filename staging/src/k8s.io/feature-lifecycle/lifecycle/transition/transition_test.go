@@ -422,3 +422,29 @@ func TestAFeatureThatNobodyKnowsIsKeptForThreeMinors(t *testing.T) {
 		}
 	}
 }
+
+// TestThePreviousValueIsThatOfTheLastRest, for instances that a rollout leaves
+// out, however often the desired value changes meanwhile.
+func TestThePreviousValueIsThatOfTheLastRest(t *testing.T) {
+	f := feature(v1alpha1.StateOff)
+	view := View{Servers: controlled([]Server{server("a", false)}, v1alpha1.ControlDynamic), NewTransitionID: "t"}
+	step := func(want bool, previous *bool, state v1alpha1.FeatureState) {
+		t.Helper()
+		f.Spec.Enabled = &want
+		f.Status = Next(f, view, settings, start).Status
+		if f.Status.State != state {
+			t.Fatalf("%s, want %s", f.Status.State, state)
+		}
+		if diff := cmp.Diff(previous, f.Status.Configured.Previous); diff != "" {
+			t.Errorf("wanted %t in %s: previous (-want +got):\n%s", want, state, diff)
+		}
+	}
+	off := false
+	step(true, &off, v1alpha1.StateTurningOn)
+	step(true, &off, v1alpha1.StateTurningOn)
+	step(false, &off, v1alpha1.StateTurningOff)
+	step(true, &off, v1alpha1.StateTurningOn)
+	f.Status.Tasks = nil
+	step(true, nil, v1alpha1.StateOn)
+	step(true, nil, v1alpha1.StateOn)
+}
