@@ -23,6 +23,7 @@ import (
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericfeatures "k8s.io/apiserver/pkg/features"
 	"k8s.io/feature-lifecycle/lifecycle"
@@ -51,8 +52,9 @@ func apiMachinery() []Entry {
 		// Rewriting every custom resource would need permission to change any
 		// resource there is.
 		{Feature: named(genericfeatures.CBORServingAndStorage), Remains: []Remainder{{
-			Field: task.Field{Resource: crds.GroupResource()},
-			Why:   "custom resources that were written meanwhile are stored as CBOR; every server since 1.32 decodes it whatever the gate says, and the next write of each object stores JSON",
+			Field:     task.Field{Resource: crds.GroupResource()},
+			Why:       "custom resources that were written meanwhile are stored as CBOR; every server since 1.32 decodes it whatever the gate says, and the next write of each object stores JSON",
+			MediaType: runtime.ContentTypeCBOR,
 		}}},
 		{Feature: lifecycle.Feature{
 			// Nobody reads the field with the gate off; the server drops none

@@ -199,7 +199,7 @@ func draOthers() []Entry {
 func afterBindingConditions(fields ...task.Field) []Remainder {
 	var remains []Remainder
 	for _, f := range fields {
-		remains = append(remains, Remainder{Field: f, Why: "DRADeviceBindingConditions has it, too: it needs this gate, so it is turned off with it, and looks after it"})
+		remains = append(remains, Remainder{Field: f, With: features.DRADeviceBindingConditions, Why: "DRADeviceBindingConditions has it, too: it needs this gate, so it is turned off with it, and looks after it"})
 	}
 	return remains
 }

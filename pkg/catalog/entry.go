@@ -64,6 +64,14 @@ type Remainder struct {
 	task.Field
 	// Why says who ends it, or why it does no harm.
 	Why string
+	// Unstored is true for what the type has and the API never stores.
+	Unstored bool
+	// With is another gate that stores it, too, and that has to be turned off
+	// with this one: what becomes of it is in that gate's entry.
+	With featuregate.Feature
+	// MediaType is how objects are encoded that remain, where it is no field that
+	// does. The resource is then that of their definitions.
+	MediaType string
 }
 
 // What becomes of copies, for features alike.
