@@ -40,6 +40,9 @@ var (
 	storageVersionMigrations = schema.GroupResource{Group: storagemigrationv1beta1.GroupName, Resource: "storageversionmigrations"}
 )
 
+// ownLeases is for what servers write into their Leases.
+const ownLeases = "servers write their Leases themselves and nobody else has to; what somebody else applies is a Lease like any other, and no server looks for peers there while the gate is off"
+
 // apiMachinery are the features of SIG API Machinery.
 func apiMachinery() []Entry {
 	return []Entry{
@@ -48,7 +51,7 @@ func apiMachinery() []Entry {
 			// UnknownVersionInteroperabilityProxy with it.
 			Name:      genericfeatures.APIServerIdentity,
 			OnDisable: lifecycle.Tasks{deleteIdentityLeases()},
-		}, Copies: "nobody copies Leases"},
+		}, Copies: "nobody copies Leases", Returns: ownLeases},
 		// Rewriting every custom resource would need permission to change any
 		// resource there is.
 		{Feature: named(genericfeatures.CBORServingAndStorage), Remains: []Remainder{{
@@ -76,7 +79,7 @@ func apiMachinery() []Entry {
 				lifecycle.ClearField(leases, "spec.strategy"),
 				lifecycle.ClearCollection(leaseCandidates),
 			},
-		}, Copies: "nobody copies Leases"},
+		}, Copies: "nobody copies Leases", Returns: "processes write their candidates themselves; while --runtime-config serves the API, one that somebody else applies is stored, and nobody reads it"},
 		{Feature: lifecycle.Feature{Name: genericfeatures.RemoteRequestHeaderUID}, Remains: []Remainder{{
 			Field: task.Field{Resource: configMaps, Path: "data{requestheader-uid-headers}"},
 			Why:   "only ConfigMap kube-system/extension-apiserver-authentication has it, which every kube-apiserver writes anew when it starts, without the key while the gate is off; a ConfigMap of somebody else with that key must not be touched",
@@ -101,6 +104,6 @@ func apiMachinery() []Entry {
 			// /peerserverleases/, which is no API and expires within seconds.
 			Name:      genericfeatures.UnknownVersionInteroperabilityProxy,
 			OnDisable: lifecycle.Tasks{lifecycle.ClearField(leases, "metadata.annotations{"+corev1.AnnotationPeerAdvertiseAddress+"}")},
-		}, Copies: "nobody copies Leases", Config: "--peer-ca-file, --peer-advertise-ip and --peer-advertise-port of kube-apiserver"},
+		}, Copies: "nobody copies Leases", Returns: ownLeases, Config: "--peer-ca-file, --peer-advertise-ip and --peer-advertise-port of kube-apiserver"},
 	}
 }

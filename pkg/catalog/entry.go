@@ -41,6 +41,10 @@ type Entry struct {
 	// templates of ReplicaSets, last-applied annotations, managed fields, and in
 	// what GitOps tools apply again. It is set for features with fields.
 	Copies string
+	// Returns says what a field, or an object, does that is stored again because
+	// somebody applied what had it although the gate is off. It is set if and
+	// only if the server neither drops nor refuses it then.
+	Returns string
 	// Node says what the feature leaves on nodes, and what becomes of it.
 	Node string
 	// Config says which flags or fields of configuration files are refused while

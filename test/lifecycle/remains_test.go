@@ -23,6 +23,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -157,7 +158,7 @@ func (w *world) rewritten(t *testing.T, entry catalog.Entry, c *lifecycletest.Ca
 			return []string{fmt.Sprintf("%s: nothing of %s is stored as %s when the gate is off, so nobody knows whether it can be read (%v)", entry.Name, c.Fixture, r.MediaType, err)}
 		}
 		for _, was := range had {
-			client, err := w.client(was)
+			client, err := w.client(was.Unstructured)
 			if err != nil {
 				return append(problems, err.Error())
 			}
@@ -187,7 +188,7 @@ func (w *world) rewritten(t *testing.T, entry catalog.Entry, c *lifecycletest.Ca
 }
 
 // client is for the resource of an object, in its namespace.
-func (w *world) client(object lifecycletest.Object) (dynamic.ResourceInterface, error) {
+func (w *world) client(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	kind := object.GroupVersionKind()
 	mapping, err := w.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
