@@ -316,6 +316,8 @@ func steady(object lifecycletest.Object) *unstructured.Unstructured {
 	if object.Resource.Resource == "nodes" {
 		// No kubelet is behind the Nodes of fixtures, so they are tainted.
 		unstructured.RemoveNestedField(copied.Object, "spec", "taints")
+		// Written a moment after a Node was created.
+		unstructured.RemoveNestedField(copied.Object, "metadata", "annotations", "node.alpha.kubernetes.io/ttl")
 	}
 	return copied
 }
