@@ -140,6 +140,7 @@ func more(e catalog.Entry) []string {
 		}
 	}
 	add("Copies: ", e.Copies)
+	add("Applied again while the gate is off: ", e.Returns)
 	add("On nodes: ", e.Node)
 	add("Has configuration of its own, so each binary's command line decides: ", e.Config)
 	if e.Controller != "" {

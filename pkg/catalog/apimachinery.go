@@ -23,6 +23,7 @@ import (
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericfeatures "k8s.io/apiserver/pkg/features"
 	"k8s.io/feature-lifecycle/lifecycle"
@@ -39,6 +40,9 @@ var (
 	storageVersionMigrations = schema.GroupResource{Group: storagemigrationv1beta1.GroupName, Resource: "storageversionmigrations"}
 )
 
+// ownLeases is for what servers write into their Leases.
+const ownLeases = "servers write their Leases themselves and nobody else has to; what somebody else applies is a Lease like any other, and no server looks for peers there while the gate is off"
+
 // apiMachinery are the features of SIG API Machinery.
 func apiMachinery() []Entry {
 	return []Entry{
@@ -47,12 +51,13 @@ func apiMachinery() []Entry {
 			// UnknownVersionInteroperabilityProxy with it.
 			Name:      genericfeatures.APIServerIdentity,
 			OnDisable: lifecycle.Tasks{deleteIdentityLeases()},
-		}, Copies: "nobody copies Leases"},
+		}, Copies: "nobody copies Leases", Returns: ownLeases},
 		// Rewriting every custom resource would need permission to change any
 		// resource there is.
 		{Feature: named(genericfeatures.CBORServingAndStorage), Remains: []Remainder{{
-			Field: task.Field{Resource: crds.GroupResource()},
-			Why:   "custom resources that were written meanwhile are stored as CBOR; every server since 1.32 decodes it whatever the gate says, and the next write of each object stores JSON",
+			Field:     task.Field{Resource: crds.GroupResource()},
+			Why:       "custom resources that were written meanwhile are stored as CBOR; every server since 1.32 decodes it whatever the gate says, and the next write of each object stores JSON",
+			MediaType: runtime.ContentTypeCBOR,
 		}}},
 		{Feature: lifecycle.Feature{
 			// Nobody reads the field with the gate off; the server drops none
@@ -74,7 +79,7 @@ func apiMachinery() []Entry {
 				lifecycle.ClearField(leases, "spec.strategy"),
 				lifecycle.ClearCollection(leaseCandidates),
 			},
-		}, Copies: "nobody copies Leases"},
+		}, Copies: "nobody copies Leases", Returns: "processes write their candidates themselves; while --runtime-config serves the API, one that somebody else applies is stored, and nobody reads it"},
 		{Feature: lifecycle.Feature{Name: genericfeatures.RemoteRequestHeaderUID}, Remains: []Remainder{{
 			Field: task.Field{Resource: configMaps, Path: "data{requestheader-uid-headers}"},
 			Why:   "only ConfigMap kube-system/extension-apiserver-authentication has it, which every kube-apiserver writes anew when it starts, without the key while the gate is off; a ConfigMap of somebody else with that key must not be touched",
@@ -103,6 +108,6 @@ func apiMachinery() []Entry {
 			// /peerserverleases/, which is no API and expires within seconds.
 			Name:      genericfeatures.UnknownVersionInteroperabilityProxy,
 			OnDisable: lifecycle.Tasks{lifecycle.ClearField(leases, "metadata.annotations{"+corev1.AnnotationPeerAdvertiseAddress+"}")},
-		}, Copies: "nobody copies Leases", Config: "--peer-ca-file, --peer-advertise-ip and --peer-advertise-port of kube-apiserver"},
+		}, Copies: "nobody copies Leases", Returns: ownLeases, Config: "--peer-ca-file, --peer-advertise-ip and --peer-advertise-port of kube-apiserver"},
 	}
 }

@@ -74,3 +74,26 @@ func TestEveryOpenGateHasAVerdict(t *testing.T) {
 		}
 	}
 }
+
+// TestRemaindersWithAnotherGate: the gate that a Remainder names has to need
+// this one, so that both go off together, and its entry has to have the field.
+func TestRemaindersWithAnotherGate(t *testing.T) {
+	entries := map[featuregate.Feature]Entry{}
+	for _, e := range All() {
+		entries[e.Name] = e
+	}
+	dependencies := knownGates(t).Dependencies()
+	for _, e := range All() {
+		for _, r := range e.Remains {
+			if r.With == "" {
+				continue
+			}
+			if !slices.Contains(dependencies[r.With], e.Name) {
+				t.Errorf("%s: %s %s remains with %s, which may stay on when %s goes off; say in Why what becomes of it, without With", e.Name, r.Resource, r.Path, r.With, e.Name)
+			}
+			if !slices.Contains(entries[r.With].Stores(), r.Field) {
+				t.Errorf("%s: %s %s remains with %s, whose entry does not have it; add a task or a Remainder there", e.Name, r.Resource, r.Path, r.With)
+			}
+		}
+	}
+}

@@ -106,7 +106,7 @@ func draFirst() []Entry {
 			// on again.
 			Name:      features.DRADeviceTaintRules,
 			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(deviceTaintRules, "the feature", "metadata.name")},
-		}, Copies: "nobody copies rules; what GitOps tools apply again is a rule without effect", BootstrapRBAC: true},
+		}, Copies: "nobody copies rules", Returns: "while --runtime-config serves the API, a rule that is applied again is stored and without effect; condition Clean names it", BootstrapRBAC: true},
 		{Feature: lifecycle.Feature{
 			// Without the feature the scheduler does not look at taints.
 			Name: features.DRADeviceTaints,
@@ -132,7 +132,7 @@ func draFirst() []Entry {
 				lifecycle.ClearField(deviceClasses, "spec.extendedResourceName"),
 			},
 			Control: lifecycle.Central,
-		}, Copies: appliedCopies, BootstrapRBAC: true},
+		}, Copies: appliedCopies, Returns: "a claim that somebody applies keeps the annotation; no pod's status names it, so it is a claim like any other that nobody uses", BootstrapRBAC: true},
 	}
 }
 
@@ -198,7 +198,7 @@ func draOthers() []Entry {
 			// deletes answered requests goes with the gate.
 			Name:      features.DRAResourcePoolStatus,
 			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourcePoolStatusRequests, "the feature", "metadata.name")},
-		}, Copies: "nobody copies requests", BootstrapRBAC: true, Controller: "resourcepoolstatusrequest-controller"},
+		}, Copies: "nobody copies requests", Returns: "while --runtime-config serves the API, a request that is applied again is stored, and nobody answers it", BootstrapRBAC: true, Controller: "resourcepoolstatusrequest-controller"},
 	}
 }
 
@@ -206,7 +206,7 @@ func draOthers() []Entry {
 func afterBindingConditions(fields ...task.Field) []Remainder {
 	var remains []Remainder
 	for _, f := range fields {
-		remains = append(remains, Remainder{Field: f, Why: "DRADeviceBindingConditions has it, too: it needs this gate, so it is turned off with it, and looks after it"})
+		remains = append(remains, Remainder{Field: f, With: features.DRADeviceBindingConditions, Why: "DRADeviceBindingConditions has it, too: it needs this gate, so it is turned off with it, and looks after it"})
 	}
 	return remains
 }

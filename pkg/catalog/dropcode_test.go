@@ -352,7 +352,8 @@ func (f folders) storesKey(e Entry, folder string, keys sets.Set[string]) bool {
 	if !slices.ContainsFunc(f.resources[folder], func(r schema.GroupResource) bool { return has(r, "") }) {
 		return false
 	}
-	if pods := (schema.GroupResource{Resource: "pods"}); folder == "pod" && has(pods, "spec") && !has(pods, "status") {
+	// A field of status may have the same key; the templates have none.
+	if pods := (schema.GroupResource{Resource: "pods"}); folder == "pod" && has(pods, "spec") {
 		for r, prefix := range f.templates {
 			if !has(r, prefix+"spec") {
 				return false

@@ -41,6 +41,10 @@ type Entry struct {
 	// templates of ReplicaSets, last-applied annotations, managed fields, and in
 	// what GitOps tools apply again. It is set for features with fields.
 	Copies string
+	// Returns says what a field, or an object, does that is stored again because
+	// somebody applied what had it although the gate is off. It is set if and
+	// only if the server neither drops nor refuses it then.
+	Returns string
 	// Node says what the feature leaves on nodes, and what becomes of it.
 	Node string
 	// Config says which flags or fields of configuration files are refused while
@@ -64,6 +68,14 @@ type Remainder struct {
 	task.Field
 	// Why says who ends it, or why it does no harm.
 	Why string
+	// Unstored is true for what the type has and the API never stores.
+	Unstored bool
+	// With is another gate that stores it, too, and that has to be turned off
+	// with this one: what becomes of it is in that gate's entry.
+	With featuregate.Feature
+	// MediaType is how objects are encoded that remain, where it is no field that
+	// does. The resource is then that of their definitions.
+	MediaType string
 }
 
 // What becomes of copies, for features alike.

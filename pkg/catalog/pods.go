@@ -152,7 +152,7 @@ func podsOfNodesOthers() []Entry {
 			},
 			Control: lifecycle.Central,
 		}, Remains: []Remainder{
-			{Field: task.Field{Resource: pods.GroupResource(), Path: "status.ephemeralContainerStatuses[*].allocatedResourcesStatus"}, Why: noEphemeralResources},
+			{Field: task.Field{Resource: pods.GroupResource(), Path: "status.ephemeralContainerStatuses[*].allocatedResourcesStatus"}, Why: noEphemeralResources, Unstored: true},
 		}, Copies: statusCopies},
 		{Feature: lifecycle.Feature{
 			Name: features.ResourceHealthStatusMessage,
@@ -162,7 +162,7 @@ func podsOfNodesOthers() []Entry {
 			},
 			Control: lifecycle.Central,
 		}, Remains: []Remainder{
-			{Field: task.Field{Resource: pods.GroupResource(), Path: "status.ephemeralContainerStatuses[*].allocatedResourcesStatus[*].resources[*].message"}, Why: noEphemeralResources},
+			{Field: task.Field{Resource: pods.GroupResource(), Path: "status.ephemeralContainerStatuses[*].allocatedResourcesStatus[*].resources[*].message"}, Why: noEphemeralResources, Unstored: true},
 		}, Copies: statusCopies},
 		{Feature: lifecycle.Feature{
 			// Rules of sidecars are the gate's, too, whatever their action

@@ -49,7 +49,8 @@ func storage() []Entry {
 				},
 			),
 			Control: lifecycle.Central,
-		}, Copies: templateCopies},
+		}, Copies: "nothing of templates, whose every kind is waited for, is dropped; last-applied annotations, ControllerRevisions and what GitOps tools apply again keep the source, and bring it back into templates; the server drops it from new claims",
+			Returns: "a template that is applied again has the source, and the server drops it from the claims that are made of it: their volumes are empty; condition Clean names the template"},
 		{Feature: lifecycle.Feature{
 			// The controller stops writing the condition and never removes it: a
 			// claim that is used again would go on saying that it is not.

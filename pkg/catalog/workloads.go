@@ -55,7 +55,7 @@ func workloadAware() []Entry {
 				mayBind(lifecycle.ClearField(resourceClaims, "status.reservedFor[resource=podgroups]")),
 				lifecycle.WaitForNone(resourceClaims, "a PodGroup as their owner", "metadata.ownerReferences[apiVersion="+schedulingv1alpha2.SchemeGroupVersion.String()+"]"),
 			},
-		}, Copies: podGroupCopies, BootstrapRBAC: true},
+		}, Copies: podGroupCopies, Returns: "a claim that somebody applies with a PodGroup as its owner is stored; no controller writes one, and condition Clean names it", BootstrapRBAC: true},
 		{Feature: lifecycle.Feature{
 			// A Pod's group cannot be changed, and removing it from a template
 			// would roll pods. Once no pod has one, nothing is lost with the

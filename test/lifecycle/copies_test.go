@@ -17,26 +17,38 @@ limitations under the License.
 package lifecycle
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/featuregate"
+	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycletest"
 	"k8s.io/kubernetes-features/pkg/catalog"
 )
 
 type gate = featuregate.Feature
 
-// copies counts stored objects in which a feature's fields live on where the
-// API takes them for text.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// copies are what became of a feature's fields where the API takes them for text.
 type copies struct {
-	// revisions are ControllerRevisions, applied annotations of kubectl apply,
-	// managed entries of managed fields.
-	revisions, applied, managed int
+	// revisions are ControllerRevisions that have them, applied annotations of
+	// kubectl apply on objects that are still there.
+	revisions, applied int
+	// dropped, refused, unserved and returned count what was applied again with
+	// the gate off: the server left the fields out, took the object for invalid,
+	// did not serve the resource, or stored the fields.
+	dropped, refused, unserved, returned int
 }
 
 func (c copies) String() string {
@@ -44,7 +56,7 @@ func (c copies) String() string {
 	for _, part := range []struct {
 		count int
 		what  string
-	}{{c.revisions, "revisions"}, {c.applied, "last-applied"}, {c.managed, "managed fields"}} {
+	}{{c.revisions, "revisions"}, {c.applied, "last-applied"}, {c.dropped, "dropped when applied again"}, {c.refused, "refused as invalid"}, {c.unserved, "not served"}, {c.returned, "stored again"}} {
 		if part.count > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.what))
 		}
@@ -52,78 +64,276 @@ func (c copies) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// copiesOf counts the copies of a feature's fields. Templates of ReplicaSets are
-// not among them: tasks look after those.
-func copiesOf(entry catalog.Entry, view *lifecycletest.View) copies {
-	var found copies
-	keys := map[schema.GroupResource][]string{}
-	for _, field := range entry.Stores() {
-		if key := lastKey(field.Path); key != "" {
-			keys[field.Resource] = append(keys[field.Resource], key)
+// uses says whether a task of the feature finds something in an object.
+func (w *world) uses(t *testing.T, entry catalog.Entry, object *unstructured.Unstructured, resource schema.GroupResource) bool {
+	t.Helper()
+	clients := lifecycletest.NewView([]lifecycletest.Object{{Unstructured: object, Resource: resource}}, w.Mapper, convert).Clients()
+	return slices.ContainsFunc(entry.OnDisable, func(one task.Task) bool {
+		found, err := one.Find(t.Context(), clients)
+		if err != nil {
+			t.Errorf("%s: task %s over a copy in %s %s: %v", entry.Name, one.Name, resource, object.GetName(), err)
 		}
+		return len(found) > 0
+	})
+}
+
+// copied looks at the copies of a feature's fields with the gate off: those that
+// its entry says stay have to be there, no manager may own a field that is gone,
+// and applying again what was once applied must not bring a field back.
+func (w *world) copied(t *testing.T, entry catalog.Entry, c *lifecycletest.Case, before, after *lifecycletest.View) (found copies, problems []string) {
+	t.Helper()
+	problem := func(format string, args ...any) {
+		problems = append(problems, fmt.Sprintf("%s: "+format, append([]any{entry.Name}, args...)...))
 	}
-	all := map[string]bool{}
-	for _, of := range keys {
-		for _, key := range of {
-			all[key] = true
-		}
-	}
-	for _, object := range view.Objects {
-		if object.Resource.Resource == "controllerrevisions" && mentions(object.Object["data"], all, `"%s":`) {
+	own := c.Own(after)
+	now := own.ByID()
+	edited := false
+	for _, object := range own.Objects {
+		if template := revisionOf(object); template != nil && w.uses(t, entry, template, statefulSetResource) {
 			found.revisions++
 		}
-		of := map[string]bool{}
-		for _, key := range keys[object.Resource] {
-			of[key] = true
-		}
-		if mentions(object.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"], of, `"%s":`) {
-			found.applied++
-		}
-		managed, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "managedFields")
-		if mentions(managed, of, `"f:%s":`) {
-			found.managed++
+		edited = edited || w.edited[object.ID()]
+		for _, field := range entry.Stores() {
+			if manager := ownerOfNothing(field, object); manager != "" {
+				problem("%s has no %s any more, and the managed fields of %s have it", object.ID(), field.Path, manager)
+			}
 		}
 	}
-	return found
+	if edited && found.revisions == 0 {
+		problem("no ControllerRevision of its StatefulSet has the field although its template was edited; is the entry's Copies right?")
+	}
+	for _, was := range c.Own(before).Objects {
+		text := was.GetAnnotations()[lastApplied]
+		applied := &unstructured.Unstructured{}
+		if text == "" || applied.UnmarshalJSON([]byte(text)) != nil {
+			continue
+		}
+		if !w.uses(t, entry, applied, was.Resource) {
+			continue
+		}
+		is, exists := now[was.ID()]
+		if exists {
+			found.applied++
+			if is.GetAnnotations()[lastApplied] != text {
+				problem("the last-applied annotation of %s was changed", was.ID())
+			}
+		}
+		stored, err := w.apply(t.Context(), applied, text, exists)
+		switch {
+		case apierrors.IsInvalid(err):
+			found.refused++
+		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
+			found.unserved++
+		case err != nil:
+			problem("applying again what was once applied to %s fails for another reason than the gate: %v", was.ID(), err)
+		case w.uses(t, entry, stored, was.Resource):
+			found.returned++
+			if entry.Returns == "" {
+				problem("what was once applied to %s brings the field back with the gate off; make the server drop it, or say in Returns of its entry what it does then", was.ID())
+			}
+		default:
+			found.dropped++
+		}
+	}
+	problems = append(problems, w.rollback(t, entry, own)...)
+	if entry.Returns != "" && found.returned == 0 {
+		problem("nothing that was once applied brings the field back with the gate off; remove Returns from its entry (%s)", entry.Returns)
+	}
+	if (found.revisions > 0 || found.applied > 0) && entry.Copies == "" {
+		problem("copies of its fields are left (%s); say in Copies of its entry what becomes of them", found)
+	}
+	return found, problems
 }
 
-// lastKey is the key of a path by which a text can be recognized that has it.
-func lastKey(path string) string {
-	key := path[strings.LastIndexByte(strings.SplitN(path, "{", 2)[0], '.')+1:]
-	return strings.SplitN(strings.SplitN(key, "[", 2)[0], "{", 2)[0]
+// apply is what a GitOps tool does: it applies a text to the object that is there,
+// or makes it anew, in the version that the text has. The server answers what it
+// would store, and stores nothing.
+func (w *world) apply(ctx context.Context, applied *unstructured.Unstructured, text string, exists bool) (*unstructured.Unstructured, error) {
+	client, err := w.client(applied)
+	if err != nil {
+		return nil, err
+	}
+	dry := []string{metav1.DryRunAll}
+	if exists {
+		return client.Patch(ctx, applied.GetName(), types.MergePatchType, []byte(text), metav1.PatchOptions{DryRun: dry})
+	}
+	return client.Create(ctx, applied, metav1.CreateOptions{DryRun: dry})
 }
 
-// mentions is true for a text, or something whose JSON, has one of the keys.
-func mentions(value any, keys map[string]bool, format string) bool {
-	if value == nil || len(keys) == 0 {
+// rollback takes StatefulSets back to the revisions that have the field, as
+// kubectl rollout undo does: that must not bring it back either.
+func (w *world) rollback(t *testing.T, entry catalog.Entry, own *lifecycletest.View) (problems []string) {
+	t.Helper()
+	for _, revision := range own.Objects {
+		template := revisionOf(revision)
+		if template == nil || !w.uses(t, entry, template, statefulSetResource) {
+			continue
+		}
+		data, err := json.Marshal(revision.Object["data"])
+		if err != nil {
+			return append(problems, err.Error())
+		}
+		for _, owner := range own.Of(statefulSetResource) {
+			if !metav1.IsControlledBy(revision, owner) {
+				continue
+			}
+			client, err := w.client(owner.Unstructured)
+			if err != nil {
+				return append(problems, err.Error())
+			}
+			stored, err := client.Patch(t.Context(), owner.GetName(), types.StrategicMergePatchType, data, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+			switch {
+			case apierrors.IsInvalid(err): // As good.
+			case err != nil:
+				problems = append(problems, fmt.Sprintf("%s: a rollback of %s to %s fails for another reason than the gate: %v", entry.Name, owner.ID(), revision.GetName(), err))
+			case w.uses(t, entry, stored, owner.Resource) && entry.Returns == "":
+				problems = append(problems, fmt.Sprintf("%s: a rollback of %s to %s brings the field back with the gate off; make the server drop it, or say in Returns of its entry what it does then", entry.Name, owner.ID(), revision.GetName()))
+			}
+		}
+	}
+	return problems
+}
+
+var statefulSetResource = schema.GroupResource{Group: "apps", Resource: "statefulsets"}
+
+// revisionOf returns the StatefulSet that a ControllerRevision would make, nil for
+// anything else.
+func revisionOf(object lifecycletest.Object) *unstructured.Unstructured {
+	owner := metav1.GetControllerOf(object)
+	if object.Resource.Resource != "controllerrevisions" || owner == nil || owner.Kind != "StatefulSet" {
+		return nil
+	}
+	spec, _, _ := unstructured.NestedMap(object.Object, "data", "spec")
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": owner.APIVersion, "kind": owner.Kind,
+		"metadata": map[string]any{"name": object.GetName(), "namespace": object.GetNamespace()},
+		"spec":     spec,
+	}}
+}
+
+// release edits the template of a StatefulSet that holds a feature, as an
+// administrator does who keeps the set: so its revisions stay, too. Claim
+// templates cannot be edited.
+func (w *world) release(ctx context.Context, object lifecycletest.Object) (released bool, err error) {
+	_, claims, _ := unstructured.NestedSlice(object.Object, "spec", "volumeClaimTemplates")
+	if object.Resource != statefulSetResource || claims {
+		return false, nil
+	}
+	client, err := w.client(object.Unstructured)
+	if err != nil {
+		return false, err
+	}
+	plain := `[{"op": "replace", "path": "/spec/template/spec", "value": {"nodeSelector": {"example.invalid/none": "true"}, "containers": [{"name": "c", "image": "example.invalid/c"}]}}]`
+	_, err = client.Patch(ctx, object.GetName(), types.JSONPatchType, []byte(plain), metav1.PatchOptions{})
+	if err == nil {
+		w.edited[object.ID()] = true
+	}
+	return true, err
+}
+
+// ownerOfNothing names the manager that is said to own a field which the object
+// does not have.
+func ownerOfNothing(field task.Field, object lifecycletest.Object) string {
+	if field.Path == "" || field.Resource != object.Resource {
+		return ""
+	}
+	path, err := task.ParsePath(field.Path)
+	if err != nil || len(path.Pointers(object.Object)) > 0 {
+		return ""
+	}
+	for _, entry := range object.GetManagedFields() {
+		var tree map[string]any
+		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &tree) != nil {
+			continue
+		}
+		if owned(tree, segments(field.Path)) {
+			return entry.Manager
+		}
+	}
+	return ""
+}
+
+// segments are the parts of a path, divided at dots outside of brackets and braces.
+func segments(path string) []string {
+	depth := 0
+	return strings.FieldsFunc(path, func(c rune) bool {
+		switch c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		}
+		return c == '.' && depth == 0
+	})
+}
+
+// owned says whether a tree of managed fields (FieldsV1) has a path.
+func owned(tree map[string]any, path []string) bool {
+	if len(path) == 0 {
+		return true
+	}
+	key, selector := path[0], ""
+	if at := strings.IndexAny(key, "[{"); at >= 0 {
+		key, selector = key[:at], key[at:]
+	}
+	field, is := tree["f:"+key].(map[string]any)
+	if !is {
 		return false
 	}
-	text, ok := value.(string)
-	if !ok {
-		data, err := json.Marshal(value)
-		if err != nil {
-			return false
-		}
-		text = string(data)
+	if selector == "" {
+		return owned(field, path[1:])
 	}
-	for key := range keys {
-		if strings.Contains(text, fmt.Sprintf(format, key)) {
+	inner := selector[1 : len(selector)-1]
+	for child, below := range field {
+		kind, text, _ := strings.Cut(child, ":")
+		if kind == "" || !selects(selector[0], inner, kind, text) {
+			continue
+		}
+		if below, is := below.(map[string]any); is && owned(below, path[1:]) {
 			return true
 		}
 	}
 	return false
 }
 
-func TestLastKey(t *testing.T) {
-	for path, want := range map[string]string{
-		"spec.updateStrategy.rollingUpdate.maxUnavailable": "maxUnavailable",
-		"status.conditions[type=Unused]":                   "conditions",
-		"metadata.labels{topology.kubernetes.io/zone}":     "labels",
-		"spec.containers[*].restartPolicyRules":            "restartPolicyRules",
-		"":                                                 "",
+// selects says whether [inner] or {inner} is about a child of a tree: k:{"a":"b"}
+// is an element of a list with that key, f:a an entry of a map.
+func selects(bracket byte, inner, kind, text string) bool {
+	if bracket == '{' {
+		return kind == "f" && (inner == "*" || inner == text)
+	}
+	if kind == "f" || inner == "*" {
+		return kind != "f"
+	}
+	name, value, _ := strings.Cut(inner, "=")
+	var keys map[string]any
+	return kind == "k" && json.Unmarshal([]byte(text), &keys) == nil && fmt.Sprint(keys[name]) == value
+}
+
+func TestOwnedFields(t *testing.T) {
+	var tree map[string]any
+	err := json.Unmarshal([]byte(`{"f:metadata":{"f:labels":{".":{},"f:example.com/zone":{}}},
+		"f:spec":{"f:rolling":{"f:max":{}},"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:rules":{}}}},
+		"f:status":{"f:conditions":{"k:{\"type\":\"Unused\"}":{".":{},"f:status":{}}}}}`), &tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		"spec.rolling.max":                  true,
+		"spec.max":                          false,
+		"max":                               false,
+		"spec.rolling":                      true,
+		"spec.rolling.min":                  false,
+		"spec.containers[*].rules":          true,
+		"spec.containers[*].max":            false,
+		"status.conditions[type=Unused]":    true,
+		"status.conditions[type=Used]":      false,
+		"metadata.labels{example.com/zone}": true,
+		"metadata.labels{example.com/z}":    false,
+		"metadata.labels{*}":                true,
 	} {
-		if got := lastKey(path); got != want {
-			t.Errorf("%q: %q, want %q", path, got, want)
+		if got := owned(tree, segments(path)); got != want {
+			t.Errorf("%s: owned is %t, want %t", path, got, want)
 		}
 	}
 }

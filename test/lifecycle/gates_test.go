@@ -25,6 +25,7 @@ import (
 	"strings"
 	"testing"
 
+	genericfeatures "k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/lifecycletest"
@@ -80,6 +81,10 @@ func (g gates) arguments() map[string][]string {
 	// Nobody contradicts here; five seconds are enough for reports to arrive.
 	// Nodes of fixtures have no kubelets that could report.
 	server := []string{"--feature-settle-period=5s", "--feature-grace-period=10s", "--runtime-config=api/all=true"}
+	if g[genericfeatures.RemoteRequestHeaderUID] {
+		// Without its flag the gate stores nothing; with the gate off it is refused.
+		server = append(server, "--requestheader-uid-headers=X-Remote-Uid")
+	}
 	arguments[cluster.APIServer] = append(arguments[cluster.APIServer], server...)
 	return arguments
 }

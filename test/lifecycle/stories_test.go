@@ -32,10 +32,10 @@ import (
 )
 
 // The stories of KEP-3920. Two of them are told in test/integration/lifecycle:
-// MaxUnavailableStatefulSet, a field that is cleared, in TestOnUseOff, and
-// ClusterTrustBundleProjection, a volume source that holds the feature until an
-// administrator has removed the Pods, in TestPodsHoldAVolumeSource. The objects
-// of both are fixtures of TestEveryGate as well.
+// TestMaxUnavailableStatefulSet, a field that is cleared, and
+// TestClusterTrustBundleProjection, a volume source that holds the feature until
+// an administrator has removed the Pods. The objects of both are fixtures of
+// TestEveryGate as well.
 
 func entryOf(t *testing.T, name gate) catalog.Entry {
 	t.Helper()
@@ -104,28 +104,42 @@ func TestStatelessFeatureOfOneBinary(t *testing.T) {
 
 // TestFeatureWithFlagsOfItsOwn is story 3: what has flags of its own cannot be
 // set from elsewhere. The binary refuses the flags while the gate is off, so a
-// value that came from the API would keep it from starting.
+// value that came from the API would keep it from starting. With the gate on it
+// does not: then only the etcd is missing that this test does not give it.
 func TestFeatureWithFlagsOfItsOwn(t *testing.T) {
 	c := framework.Start(t, controlPlane(""))
+	const lacks = "--etcd-servers must be specified"
 	for name, story := range map[gate]struct{ flag, refusal string }{
-		"LoggingAlphaOptions":                 {"--log-text-split-stream", "LoggingAlphaOptions"},
-		"RemoteRequestHeaderUID":              {"--requestheader-uid-headers=X-Remote-Uid", "RemoteRequestHeaderUID"},
-		"UnknownVersionInteroperabilityProxy": {"--peer-ca-file=/dev/null", "UnknownVersionInteroperabilityProxy"},
+		"LoggingAlphaOptions":                 {"--log-text-split-stream", `options.text.splitStream: Forbidden: Feature LoggingAlphaOptions is disabled`},
+		"RemoteRequestHeaderUID":              {"--requestheader-uid-headers=X-Remote-Uid", `--requestheader-uid-headers requires the \"RemoteRequestHeaderUID\" feature to be enabled`},
+		"UnknownVersionInteroperabilityProxy": {"--peer-ca-file=/dev/null", `--peer-ca-file requires UnknownVersionInteroperabilityProxy feature to be turned on`},
 	} {
 		t.Run(string(name), func(t *testing.T) {
 			entry := entryOf(t, name)
-			if entry.Config == "" {
-				t.Error("the catalogue does not say which flags it has")
+			flag, _, _ := strings.Cut(story.flag, "=")
+			if !strings.Contains(entry.Config, flag) {
+				t.Errorf("the catalogue does not say that it has %s: %q", flag, entry.Config)
 			}
 			if entry.Control != "" && entry.Control != lifecycle.Local {
 				t.Errorf("it is declared %s; it has to be Local", entry.Control)
 			}
-			output, err := exec.CommandContext(t.Context(), filepath.Join(framework.BinDir(t), "kube-apiserver"),
-				"--feature-gates="+string(name)+"=false", "--etcd-servers="+c.EtcdEndpoint(), "--cert-dir="+t.TempDir(), "--bind-address=127.0.0.1", "--service-cluster-ip-range=10.96.0.0/16",
-				"--service-account-issuer=https://x.invalid", "--service-account-key-file="+filepath.Join(c.PKI(), pki.ServiceAccounts+".pub"),
-				"--service-account-signing-key-file="+pki.KeyFile(c.PKI(), pki.ServiceAccounts), story.flag).CombinedOutput()
-			if err == nil || !strings.Contains(string(output), story.refusal) {
-				t.Errorf("kube-apiserver took %s while the gate is off: %v\n%s", story.flag, err, output)
+			with := func(value string) string {
+				t.Helper()
+				output, err := exec.CommandContext(t.Context(), filepath.Join(framework.BinDir(t), "kube-apiserver"),
+					"--feature-gates="+string(name)+"="+value, "--cert-dir="+t.TempDir(), "--bind-address=127.0.0.1", "--advertise-address=192.0.2.1",
+					"--service-cluster-ip-range=10.96.0.0/16", "--service-account-issuer=https://x.invalid",
+					"--service-account-key-file="+filepath.Join(c.PKI(), pki.ServiceAccounts+".pub"),
+					"--service-account-signing-key-file="+pki.KeyFile(c.PKI(), pki.ServiceAccounts), story.flag).CombinedOutput()
+				if err == nil {
+					t.Fatalf("kube-apiserver ran without etcd: %s", output)
+				}
+				return string(output)
+			}
+			if output := with("false"); !strings.Contains(output, story.refusal) {
+				t.Errorf("kube-apiserver does not refuse %s while the gate is off; it says:\n%s", story.flag, output)
+			}
+			if output := with("true"); strings.Contains(output, story.refusal) || !strings.Contains(output, `"`+lacks+`"`) {
+				t.Errorf("kube-apiserver with %s and the gate on has to lack its etcd alone; it says:\n%s", story.flag, output)
 			}
 		})
 	}

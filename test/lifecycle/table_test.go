@@ -45,9 +45,9 @@ type row struct {
 	gate, verdict string
 	// used is how many stored objects used it, left how many still do.
 	used, left int64
-	// remains is true when the entry says that something stays, and why.
-	remains bool
-	// held says how often it was held by objects until they were removed.
+	// remains is how many have what the entry says stays, and why.
+	remains int64
+	// held says how often it was held by objects until they were released.
 	held   int
 	copies string
 	// problems are what is wrong, for the author.
@@ -92,17 +92,17 @@ func (r *table) table(took time.Duration) string {
 	var text strings.Builder
 	failed := 0
 	w := tabwriter.NewWriter(&text, 0, 0, 1, ' ', tabwriter.Debug)
-	fmt.Fprintln(w, "gate\t verdict\t objects used\t left over\t copies elsewhere\t result")
+	fmt.Fprintln(w, "gate\t verdict\t objects used\t held\t left over\t remain\t copies elsewhere\t result")
 	for _, row := range r.rows {
 		result := "pristine"
 		switch {
 		case row.failed:
 			result = "FAILED"
 			failed++
-		case row.remains:
-			result = "pristine, but for what the verdict says remains"
+		case row.remains > 0:
+			result = fmt.Sprintf("pristine, but for %d that remain as declared", row.remains)
 		}
-		fmt.Fprintf(w, "%s\t %s\t %d\t %d\t %s\t %s\n", row.gate, row.verdict, row.used, row.left, cmp.Or(row.copies, "-"), result)
+		fmt.Fprintf(w, "%s\t %s\t %d\t %d\t %d\t %d\t %s\t %s\n", row.gate, row.verdict, row.used, row.held, row.left, row.remains, cmp.Or(row.copies, "-"), result)
 	}
 	_ = w.Flush()
 	return fmt.Sprintf("\n%s\n%d gates, %d failed, %d problems that are not one gate's, in %s\n", text.String(), len(r.rows), failed, r.problems, took.Round(time.Second))

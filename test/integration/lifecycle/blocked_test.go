@@ -52,10 +52,10 @@ func progress(f *v1alpha1.Feature) string {
 	return ""
 }
 
-// TestPodsHoldAVolumeSource is story 4 of KEP-3920: nobody removes a volume from
+// TestClusterTrustBundleProjection is story 4 of KEP-3920: nobody removes a volume from
 // a live Pod, so turning off waits until an administrator has removed the Pods,
 // says for which, and goes on by itself.
-func TestPodsHoldAVolumeSource(t *testing.T) {
+func TestClusterTrustBundleProjection(t *testing.T) {
 	const bundles = "ClusterTrustBundle=true"
 	config := controlPlane(bundles + "," + projection + "=true")
 	config.Only = []string{cluster.Etcd, cluster.APIServer}

@@ -112,8 +112,8 @@ var (
 	onDelete = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 )
 
-// TestOnUseOff is the whole path: the story of KEP-3920.
-func TestOnUseOff(t *testing.T) {
+// TestMaxUnavailableStatefulSet is the whole path: the story of KEP-3920.
+func TestMaxUnavailableStatefulSet(t *testing.T) {
 	config := controlPlane(gate + "=true")
 	// Without the StatefulSet controller nobody but this test and the server
 	// flow writes StatefulSets, so that resourceVersions tell.

@@ -17,15 +17,10 @@ limitations under the License.
 // Package lifecycletest takes features through on, used, off and pristine on a
 // running cluster: the proof that what a feature declares is complete. The
 // fork's test/lifecycle does that for the gates of Kubernetes; an operator's
-// suite does it for its own features with the same steps:
-//
-//	objects, err := lifecycletest.Parse(fixture)        // objects that use the feature
-//	c := &lifecycletest.Case{Feature: declared, Objects: objects}
-//	err = kit.Use(ctx, c)                               // gate on: creates them
-//	problems := c.Used(ctx, view)                       // each finder finds them
-//	// ... restart with the gate off ...
-//	outcomes, err := kit.WaitUntilOff(ctx, c)           // removes what holds it
-//	problems = c.Left(ctx, view)                        // nothing is left
+// suite does it for its own features with the same steps, which the example
+// shows: Parse a fixture, Kit.Use it with the gate on, ask Case.Used what the
+// fixture lacks, restart with the gate off, Kit.WaitUntilOff, which releases what
+// holds the feature, and ask Case.Left what is left.
 //
 // Views show objects as they are in one moment, from the API (Kit.View) or from
 // where they are stored (NewView). Problems are sentences for the author of the

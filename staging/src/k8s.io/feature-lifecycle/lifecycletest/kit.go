@@ -53,6 +53,11 @@ type Kit struct {
 	Mapper   meta.ResettableRESTMapper
 	// Namespace is where the Features are.
 	Namespace string
+	// Release, if it is set, does something else than delete an object that a
+	// feature waits for, for example edit it so that it does not use the feature
+	// any more. It returns false for what is to be deleted. It may be asked about
+	// one object more than once.
+	Release func(ctx context.Context, object Object) (released bool, err error)
 }
 
 // Use creates the objects of a case. The server has to accept every field: a
@@ -174,15 +179,20 @@ func (k *Kit) View(ctx context.Context, resources ...schema.GroupVersionResource
 	return NewView(objects, k.Mapper, nil), nil
 }
 
-// remove deletes an object as an administrator does who has read that it holds a
-// feature. What is owned by it goes, too.
-func (k *Kit) remove(ctx context.Context, resource schema.GroupResource, namespace, name string) error {
-	mapped, err := k.Mapper.ResourceFor(resource.WithVersion(""))
+// release deletes an object as an administrator does who has read that it holds a
+// feature, unless Release has something better. What is owned by it goes, too.
+func (k *Kit) release(ctx context.Context, object Object) error {
+	if k.Release != nil {
+		if released, err := k.Release(ctx, object); released || err != nil {
+			return err
+		}
+	}
+	mapped, err := k.Mapper.ResourceFor(object.Resource.WithVersion(""))
 	if err != nil {
 		return err
 	}
 	background, now := metav1.DeletePropagationBackground, int64(0)
-	err = k.Dynamic.Resource(mapped).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background, GracePeriodSeconds: &now})
+	err = k.Dynamic.Resource(mapped).Namespace(object.GetNamespace()).Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: &background, GracePeriodSeconds: &now})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -83,8 +83,8 @@ func (r *release) seen(ctx context.Context, feature *v1alpha1.Feature) error {
 		outcome.Problems = append(outcome.Problems, fmt.Sprintf("%s is held by what no fixture made, or the message does not name it: %s", feature.Name, message))
 	}
 	for _, object := range named {
-		if err := r.kit.remove(ctx, object.Resource, object.GetNamespace(), object.GetName()); err != nil {
-			return fmt.Errorf("removing %s, which holds %s: %w", object.ID(), feature.Name, err)
+		if err := r.kit.release(ctx, object); err != nil {
+			return fmt.Errorf("releasing %s, which holds %s: %w", object.ID(), feature.Name, err)
 		}
 		r.removed[object.ID()] = true
 	}

@@ -47,7 +47,7 @@ func (k *Kit) WaitFor(ctx context.Context, state v1alpha1.FeatureState, seen fun
 			return client.Watch(ctx, options)
 		},
 	}
-	_, err := watchtools.UntilWithSync(ctx, source, &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
+	_, err := watchtools.UntilWithSync(ctx, cache.ToListWatcherWithWatchListSemantics(source, k.Features), &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
 		feature, ok := event.Object.(*v1alpha1.Feature)
 		if !ok || event.Type == watch.Deleted || !all.Has(feature.Name) {
 			return false, nil

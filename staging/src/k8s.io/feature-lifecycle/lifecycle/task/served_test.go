@@ -93,7 +93,7 @@ func TestWhatIsServedNoMoreEndsWithWhatIsStored(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- blocked.Until(t.Context()) }()
-		time.Sleep(10 * probePeriod)
+		<-time.After(10 * probePeriod)
 		select {
 		case err := <-ended:
 			t.Fatalf("it ends while something is stored: %v", err)
@@ -102,7 +102,7 @@ func TestWhatIsServedNoMoreEndsWithWhatIsStored(t *testing.T) {
 		if err := stored.Delete(t.Context(), widgets.GroupResource(), StoredObject{Key: "/a"}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * probePeriod)
+		<-time.After(2 * probePeriod)
 		select {
 		case err := <-ended:
 			if err != nil {
