@@ -94,7 +94,8 @@ type Config struct {
 	// File has the last known values, for processes that start without a server;
 	// "" means none. It exists only while there is a value.
 	File string
-	// Patience is how long Load waits for the server. 0 means one attempt.
+	// Patience is how long Load waits for the server; with the last attempt it may
+	// take a second more. 0 means one attempt.
 	Patience time.Duration
 	// Recheck is the longest pause between two looks at the list; 0 means 5
 	// minutes.
@@ -196,7 +197,8 @@ func (f *Follower) Load(ctx context.Context) Origin {
 	start := f.config.Clock.Now()
 	deadline := start.Add(f.config.Patience)
 	for failures := 1; ; failures++ {
-		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+		left := max(time.Second, deadline.Sub(f.config.Clock.Now()))
+		attempt, cancel := context.WithTimeout(ctx, min(attemptTimeout, left))
 		err := f.look(attempt)
 		cancel()
 		switch {
@@ -215,8 +217,8 @@ func (f *Follower) Load(ctx context.Context) Origin {
 			until = earlier(until, start.Add(refusalPatience))
 		}
 		now := f.config.Clock.Now()
-		pause := backoff(failures, maxStartBackoff)
-		if !now.Add(pause).Before(until) || ctx.Err() != nil {
+		pause := min(backoff(failures, maxStartBackoff), until.Sub(now))
+		if pause <= 0 || ctx.Err() != nil {
 			f.fallBack(ctx, err, now.Sub(start))
 			return f.origin
 		}
