@@ -78,6 +78,7 @@ var ErrNoServer = errors.New("no server is configured")
 // Gate takes the values; *featuregate.Gate is one.
 type Gate interface {
 	SetRemote(values map[componentfeaturegate.Feature]featuregate.Remote) []featuregate.Outcome
+	RemoteOutcomes() []featuregate.Outcome
 }
 
 // Config is what a Follower needs.
@@ -249,10 +250,10 @@ func (f *Follower) fallBack(ctx context.Context, cause error, waited time.Durati
 // noteTooLate remembers features whose static values come too late even at the
 // start, because the gate's values were final before Load: no restart helps.
 func (f *Follower) noteTooLate(ctx context.Context) {
-	for name, o := range f.outcomes {
+	for _, o := range f.config.Gate.RemoteOutcomes() {
 		if o.Reason == featuregate.Outdated {
-			klog.FromContext(ctx).Error(nil, "The value of a feature is set centrally, and this process asks for it too late: its gate was final before", "feature", name)
-			f.tooLate[name] = true
+			klog.FromContext(ctx).Error(nil, "The value of a feature is set centrally, and this process looks for it too late: its gate was final before", "feature", o.Feature)
+			f.tooLate[o.Feature] = true
 		}
 	}
 }
@@ -360,6 +361,9 @@ func (f *Follower) apply(ctx context.Context) {
 	f.setOrigin(FromServer)
 	if changed {
 		f.give(ctx)
+	} else {
+		// The process may have asked meanwhile for what is outdated.
+		f.announce(ctx, f.config.Gate.RemoteOutcomes())
 	}
 	f.file.write(ctx, chosen, f.config.Clock.Now())
 	f.planRestart(ctx)

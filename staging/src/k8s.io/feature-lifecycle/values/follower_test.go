@@ -426,6 +426,7 @@ func TestTheServerComesBack(t *testing.T) {
 		w.run()
 		after(time.Hour)
 		w.expect("without a server", true)
+		w.gate.Enabled("B")
 		w.answers(nil)
 		after(maxBackoff)
 		w.expect("with a server", false)
