@@ -75,8 +75,11 @@ func (f *Follower) look(ctx context.Context) error {
 	for {
 		list, err := f.client.FeaturesV1alpha1().Features(f.config.Namespace).List(ctx, options)
 		if err != nil {
-			// A server that was restored from a backup may never get there.
-			f.seen = ""
+			if f.seen != "" {
+				// A server that was restored from a backup may never get there.
+				f.seen = ""
+				return err
+			}
 			return f.explain(ctx, err)
 		}
 		for i := range list.Items {
