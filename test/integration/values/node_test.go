@@ -32,9 +32,9 @@ import (
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
-// kubelet is a hollow kubelet that this test runs itself: it has to start without
-// a server.
-type kubelet struct {
+// component is a process that this test runs itself: it has to start without a
+// server.
+type component struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	ended chan struct{}
@@ -44,7 +44,7 @@ type kubelet struct {
 }
 
 // runKubelet starts it; dir is its TMPDIR, in which it keeps values.
-func (w *world) runKubelet(dir string, args ...string) *kubelet {
+func (w *world) runKubelet(dir string, args ...string) *component {
 	w.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -54,11 +54,17 @@ func (w *world) runKubelet(dir string, args ...string) *kubelet {
 	if err := listener.Close(); err != nil {
 		w.t.Fatal(err)
 	}
-	k := &kubelet{t: w.t, ended: make(chan struct{})}
-	k.cmd = exec.Command(filepath.Join(framework.BinDir(w.t), "kubemark"), append([]string{
+	return w.run("kubemark", append([]string{
 		"--morph=kubelet", "--name=node-1", "--kubeconfig=" + w.Kubeconfig(cluster.Kubelet("node-1")), "--kubelet-port=" + strconv.Itoa(port),
-	}, args...)...)
-	k.cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	}, args...), "TMPDIR="+dir)
+}
+
+// run starts a binary.
+func (w *world) run(binary string, args []string, env ...string) *component {
+	w.t.Helper()
+	k := &component{t: w.t, ended: make(chan struct{})}
+	k.cmd = exec.Command(filepath.Join(framework.BinDir(w.t), binary), args...)
+	k.cmd.Env = append(os.Environ(), env...)
 	k.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output, err := k.cmd.StderrPipe()
 	if err != nil {
@@ -81,7 +87,7 @@ func (w *world) runKubelet(dir string, args ...string) *kubelet {
 }
 
 // says is true when one line of the log has all parts.
-func (k *kubelet) says(parts ...string) bool {
+func (k *component) says(parts ...string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, line := range k.log {
@@ -97,13 +103,13 @@ func (k *kubelet) says(parts ...string) bool {
 }
 
 // waitSays waits for a line of the log.
-func (k *kubelet) waitSays(parts ...string) {
+func (k *component) waitSays(parts ...string) {
 	k.t.Helper()
-	framework.WaitFor(k.t, "the kubelet to say "+strings.Join(parts, " … "), func() bool {
+	framework.WaitFor(k.t, "the component to say "+strings.Join(parts, " … "), func() bool {
 		select {
 		case <-k.ended:
 			if !k.says(parts...) {
-				k.t.Fatalf("the kubelet ended and never said %q:\n%s", parts, strings.Join(k.log, "\n"))
+				k.t.Fatalf("the component ended and never said %q:\n%s", parts, strings.Join(k.log, "\n"))
 			}
 		default:
 		}
@@ -111,12 +117,12 @@ func (k *kubelet) waitSays(parts ...string) {
 	})
 }
 
-func (k *kubelet) kill() {
+func (k *component) kill() {
 	_ = k.cmd.Process.Kill()
 	<-k.ended
 }
 
-// inEffect is what a kubelet says of a value.
+// inEffect is what a component says of a value.
 func inEffect(feature, enabled string) []string {
 	return []string{"The centrally set value of a feature is in effect", `feature="` + feature + `"`, "enabled=" + enabled}
 }
@@ -166,9 +172,15 @@ func TestANodeStartsWithoutAServer(t *testing.T) {
 		t.Errorf("the damaged file was not kept: %v", err)
 	}
 
-	// It started with its own default. The server is back and says otherwise: the
+	// A scheduler waits for the server.
+	scheduler := w.run("kube-scheduler", []string{"--kubeconfig=" + w.Kubeconfig(cluster.Scheduler), "--secure-port=0", "--leader-elect=false"})
+	scheduler.waitSays("Waiting for kube-apiserver", `component="kube-scheduler"`, "nextAttemptIn", "goes on with last known or its own values")
+
+	// The kubelet started with its own default. The server is back and says otherwise: the
 	// dynamic value is taken at once, and for the other one it ends itself.
 	w.start(cluster.APIServer)
+	scheduler.waitSays(inEffect(nodeFeature, "false")...)
+	scheduler.kill()
 	k.waitSays(inEffect(sharedFeature, "true")...)
 	k.waitSays("The centrally set value of a feature is not in effect", nodeFeature, `reason="Outdated"`)
 	k.waitSays("Ending, so that the process is started again")

@@ -299,7 +299,7 @@ func (g *Gate) outcomesLocked(local *localValues, startable map[featuregate.Feat
 		case !v.Dynamic && g.askedBeforeLocked(f):
 			o.Reason, o.Message = AskedBefore, fmt.Sprintf("the process asks for the feature before values from outside are there; set --feature-gates=%s=%t on it", f, o.Wanted)
 		default:
-			o.Reason, o.Message = DependencyViolated, local.violates(f, o.Wanted, r.refused[f])
+			o.Reason, o.Message = DependencyViolated, local.violates(o.Wanted, r.refused[f])
 		}
 		outcomes = append(outcomes, o)
 	}

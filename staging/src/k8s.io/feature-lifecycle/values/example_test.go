@@ -52,7 +52,11 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() {
+		if err := os.RemoveAll(dir); err != nil {
+			panic(err)
+		}
+	}()
 	follower, err := values.New(values.Config{
 		Namespace: "widgets",
 		Component: "widget-operator",

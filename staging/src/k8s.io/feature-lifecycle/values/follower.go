@@ -136,7 +136,8 @@ type Follower struct {
 
 	// origin is where the values in the gate come from.
 	origin Origin
-	// listed are the Features of the last list, seen is its resource version.
+	// listed are the Features of the last list, and what the watch said since;
+	// seen is the newest resource version of either.
 	listed map[string]*v1alpha1.Feature
 	seen   string
 	watch  *watch
@@ -195,6 +196,10 @@ func New(config Config) (*Follower, error) {
 // this API, or a process without a server, is not waited for.
 func (f *Follower) Load(ctx context.Context) Origin {
 	logger := klog.FromContext(ctx).WithValues("component", f.config.Component)
+	stored, savedAt := f.file.read(ctx)
+	if stored != nil {
+		f.chosen = stored
+	}
 	start := f.config.Clock.Now()
 	deadline := start.Add(f.config.Patience)
 	for failures := 1; ; failures++ {
@@ -220,7 +225,7 @@ func (f *Follower) Load(ctx context.Context) Origin {
 		now := f.config.Clock.Now()
 		pause := min(backoff(failures, maxStartBackoff), until.Sub(now))
 		if pause <= 0 || ctx.Err() != nil {
-			f.fallBack(ctx, err, now.Sub(start))
+			f.fallBack(ctx, savedAt, err, now.Sub(start))
 			return f.origin
 		}
 		logger.Info("Waiting for kube-apiserver to say which values of features are set centrally", "err", err,
@@ -231,17 +236,15 @@ func (f *Follower) Load(ctx context.Context) Origin {
 }
 
 // fallBack takes the last known values, because the server did not answer.
-func (f *Follower) fallBack(ctx context.Context, cause error, waited time.Duration) {
+func (f *Follower) fallBack(ctx context.Context, savedAt time.Time, cause error, waited time.Duration) {
 	logger := klog.FromContext(ctx).WithValues("component", f.config.Component)
 	logger = logger.WithValues("cause", cause, "waited", waited.Round(time.Millisecond), "changePolicy", f.config.Policy)
-	known, at := f.file.read(ctx)
-	if known == nil {
+	if len(f.chosen) == 0 {
 		logger.Info("Starting without knowing which values of features are set centrally; they are looked for again")
 		f.setOrigin(FromNowhere)
 		return
 	}
-	logger.Info("Starting with the last known values of features from disk; they are looked for again", "file", f.file.path, "savedAt", at)
-	f.chosen = known
+	logger.Info("Starting with the last known values of features from disk; they are looked for again", "file", f.file.path, "savedAt", savedAt)
 	f.setOrigin(FromFile)
 	f.give(ctx)
 	f.noteTooLate(ctx)
@@ -339,15 +342,20 @@ func (f *Follower) manageWatch(ctx context.Context) {
 // apply chooses a value for each Feature that is known and gives them to the gate.
 func (f *Follower) apply(ctx context.Context) {
 	instance := rollout.Instance{Component: f.config.Component, Name: f.config.Instance}
-	features := maps.Clone(f.listed)
-	if features == nil {
+	if f.listed == nil {
 		return
 	}
-	// The watch is never older than the list: what left it is looked for in a new
-	// list.
-	maps.Copy(features, f.watch.features())
+	// What left the watch stays as it was there until a new list has it, or not.
+	for name, watched := range f.watch.features() {
+		if listed, ok := f.listed[name]; !ok || !newer(listed.ResourceVersion, watched.ResourceVersion) {
+			f.listed[name] = watched
+		}
+		if newer(watched.ResourceVersion, f.seen) {
+			f.seen = watched.ResourceVersion
+		}
+	}
 	chosen := map[string]choice{}
-	for name, feature := range features {
+	for name, feature := range f.listed {
 		var held *bool
 		if before, ok := f.chosen[name]; ok {
 			held = &before.Value

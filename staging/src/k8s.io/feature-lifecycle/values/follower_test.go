@@ -297,13 +297,17 @@ func TestDynamicValuesAreFollowed(t *testing.T) {
 // not there.
 func TestAFeatureThatIsMadeAnewKeepsItsValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, feature("A", v1alpha1.ControlDynamic, true))
+		w := newWorld(t, feature("A", v1alpha1.ControlDynamic, false))
 		w.config.AlwaysWatch = true
 		var changes atomic.Int32
 		w.load()
-		w.gate.OnChange(func(featuregate.Snapshot) { changes.Add(1) })
 		w.run()
 		after(time.Hour)
+		// The last list still has another value.
+		w.put(feature("A", v1alpha1.ControlDynamic, true))
+		after(time.Second)
+		w.expect("turned on", true)
+		w.gate.OnChange(func(featuregate.Snapshot) { changes.Add(1) })
 		w.remove("A")
 		synctest.Wait()
 		w.expect("removed", true)
