@@ -28,5 +28,5 @@ import (
 )
 
 func main() {
-	os.Exit(reporting.Main(reporting.Component{Name: "kube-controller-manager"}, app.NewControllerManagerCommand))
+	os.Exit(reporting.Main(reporting.Component{Name: "kube-controller-manager", AsksBeforeFinal: true}, app.NewControllerManagerCommand))
 }

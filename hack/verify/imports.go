@@ -66,6 +66,7 @@ var pure = map[string]bool{
 	library + "/lifecycle/transition": true,
 	library + "/lifecycle/uses":       true,
 	library + "/lifecycle/leader":     true,
+	library + "/values/rollout":       true,
 }
 
 // imports finds dependencies that the design forbids.

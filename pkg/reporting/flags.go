@@ -78,7 +78,8 @@ func (f *valueFlags) addTo(command *cobra.Command, args []string) error {
 		if err := f.Parse(own); err != nil {
 			return err
 		}
-		command.SetArgs(rest)
+		// Without any, cobra would take the process's.
+		command.SetArgs(append([]string{}, rest...))
 	} else {
 		command.Flags().AddFlagSet(f.FlagSet)
 	}

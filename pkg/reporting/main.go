@@ -68,10 +68,11 @@ func Main(component Component, build func() *cobra.Command) int {
 }
 
 // finalizeFirst makes the gate's values final when the command begins to run, and
-// not only when it calls AddMetrics: kube-scheduler builds its plugins, which ask
-// for some forty features, before that (cmd/kube-scheduler/app/server.go,
-// runCommand). What is logged meanwhile does not have the command's log format
-// yet.
+// not only when it calls AddMetrics. Before that kube-scheduler builds its
+// plugins, which ask for some forty features (cmd/kube-scheduler/app/server.go,
+// runCommand), and kube-controller-manager validates its versions, which asks for
+// every alpha feature (component-base/compatibility/registry.go, Validate). What
+// is logged meanwhile does not have the command's log format yet.
 func finalizeFirst(command *cobra.Command, gate *featuregate.Gate) {
 	run := command.RunE
 	command.RunE = func(command *cobra.Command, args []string) error {

@@ -26,6 +26,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	pkgfields "k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/kubernetes-features/pkg/apis/features"
 	"k8s.io/utils/ptr"
 )
@@ -148,5 +150,31 @@ func TestTheRequesterIsKept(t *testing.T) {
 	expect(unset, "")
 	if unset.Annotations["other"] != "x" {
 		t.Error("another annotation is gone")
+// TestSelectingByControl: components that follow dynamic features watch with this
+// selector, and only watchers of a control are told of its features.
+func TestSelectingByControl(t *testing.T) {
+	for control, selected := range map[features.FeatureControl]bool{
+		features.ControlDynamic: true, features.ControlCentral: false, features.ControlLocal: false, "": false,
+	} {
+		f := &features.Feature{Status: features.FeatureStatus{Control: control}}
+		predicate := Match(labels.Everything(), pkgfields.OneTermEqualSelector("status.control", "Dynamic"))
+		if got, err := predicate.Matches(f); err != nil || got != selected {
+			t.Errorf("%q: selected %t, %v", control, got, err)
+		}
+		// The watch cache keeps watchers by fields that are in both places and
+		// that a selector pins (k8s.io/apiserver/pkg/storage/cacher).
+		for _, field := range predicate.IndexFields {
+			value, pinned := predicate.Field.RequiresExactMatch(field)
+			if got := TriggerFuncs()[field](f) == value; !pinned || got != selected {
+				t.Errorf("%q: %s is pinned: %t, told: %t", control, field, pinned, got)
+			}
+		}
+		told := Match(labels.Everything(), pkgfields.ParseSelectorOrDie("status.control!=,status.control!=Local"))
+		if got, err := told.Matches(f); err != nil || got != (control == features.ControlDynamic || control == features.ControlCentral) {
+			t.Errorf("%q says something: %t, %v", control, got, err)
+		}
+	}
+	if len(TriggerFuncs()) != 1 || len(Match(labels.Everything(), pkgfields.Everything()).IndexFields) != 1 {
+		t.Error("the watch cache keeps watchers by one field")
 	}
 }

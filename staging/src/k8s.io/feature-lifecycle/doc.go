@@ -17,7 +17,8 @@ limitations under the License.
 // Package featurelifecycle finishes feature gates: a gate that is turned off
 // leaves nothing behind, and everybody can see who has it on (KEP-3920).
 //
-// A process wraps its gate (featuregate) and reports what it found (report). A
+// A process wraps its gate (featuregate), takes the values that are set centrally
+// (values), and reports what it found (report). A
 // server, kube-apiserver or an operator, runs the server flow
 // (lifecycle/controller): it publishes a Feature for each gate and drives every
 // change of its value through waiting for uses and the tasks that the feature's
@@ -27,6 +28,8 @@ limitations under the License.
 //	client                  generated clients, informers, listers
 //	featuregate             the layer that notices what is asked
 //	report                  one FeatureReport for each process
+//	values                  values that are set in one place: taken, kept, followed
+//	values/rollout          which value a canary gives to an instance; pure
 //	lifecycle               what authors write: one literal for each feature
 //	lifecycle/transition    decides, purely, what happens to a feature next
 //	lifecycle/uses          who uses a feature, and whether that holds it; pure

@@ -68,7 +68,7 @@ func (l *localValues) refuses(f featuregate.Feature, value bool) (Reason, string
 }
 
 // violates says which dependency forbids a value.
-func (l *localValues) violates(f featuregate.Feature, wanted bool, other featuregate.Feature) string {
+func (l *localValues) violates(wanted bool, other featuregate.Feature) string {
 	switch {
 	case other == "":
 		return "the values that the process itself was told contradict each other"

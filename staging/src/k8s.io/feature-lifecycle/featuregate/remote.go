@@ -73,6 +73,9 @@ type Outcome struct {
 	Enabled bool
 	// Dynamic is true for a value that may change while the process runs.
 	Dynamic bool
+	// Asked is true once the process asked for the feature. One that is Outdated
+	// and was never asked for makes no difference yet.
+	Asked bool
 	// Reason is why Wanted is in use or not.
 	Reason Reason
 	// Message names cause and next step; it is empty for InEffect.
@@ -128,7 +131,7 @@ func (g *Gate) SetRemote(values map[featuregate.Feature]Remote) []Outcome {
 			featuremetrics.RecordFeatureInfo(context.Background(), string(f), string(specs[f].PreRelease), g.values.Load().find(f).enabled)
 		}
 	}
-	return slices.Clone(g.remote.outcomes)
+	return g.currentLocked()
 }
 
 // RemoteOutcomes returns what became of the values that were given last, as the
@@ -136,7 +139,17 @@ func (g *Gate) SetRemote(values map[featuregate.Feature]Remote) []Outcome {
 func (g *Gate) RemoteOutcomes() []Outcome {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Clone(g.remote.outcomes)
+	return g.currentLocked()
+}
+
+func (g *Gate) currentLocked() []Outcome {
+	outcomes := slices.Clone(g.remote.outcomes)
+	values := g.values.Load()
+	for i := range outcomes {
+		v := values.find(outcomes[i].Feature)
+		outcomes[i].Asked = v != nil && v.asked.Load()
+	}
+	return outcomes
 }
 
 // finalLocked makes the values final.
@@ -286,7 +299,7 @@ func (g *Gate) outcomesLocked(local *localValues, startable map[featuregate.Feat
 		case !v.Dynamic && g.askedBeforeLocked(f):
 			o.Reason, o.Message = AskedBefore, fmt.Sprintf("the process asks for the feature before values from outside are there; set --feature-gates=%s=%t on it", f, o.Wanted)
 		default:
-			o.Reason, o.Message = DependencyViolated, local.violates(f, o.Wanted, r.refused[f])
+			o.Reason, o.Message = DependencyViolated, local.violates(o.Wanted, r.refused[f])
 		}
 		outcomes = append(outcomes, o)
 	}

@@ -73,7 +73,7 @@ func TestASubscriberMayUseTheGate(t *testing.T) {
 		g := Wrap(upstream(t))
 		var unsubscribe func()
 		var calls atomic.Int32
-		unsubscribe = g.OnChange(func(s Snapshot) {
+		unsubscribe = g.OnChange(func(Snapshot) {
 			if !g.Enabled("Alpha") {
 				t.Error("the snapshot was not replaced yet")
 			}

@@ -18,6 +18,8 @@ package values
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	componentfeaturegate "k8s.io/component-base/featuregate"
@@ -55,13 +57,25 @@ func (f *Follower) setOrigin(origin Origin) {
 }
 
 // announce shows what became of the values: as metrics, and in the log when it
-// changed.
+// changed. What is outdated and was never asked for makes no difference to the
+// process: all binaries of Kubernetes know all gates.
 func (f *Follower) announce(ctx context.Context, outcomes []featuregate.Outcome) {
 	logger := klog.FromContext(ctx).WithValues("component", f.config.Component)
 	now := make(map[componentfeaturegate.Feature]featuregate.Outcome, len(outcomes))
-	remoteValues.Reset()
 	for _, o := range outcomes {
+		if o.Reason != featuregate.Outdated {
+			o.Asked = false
+		} else if !o.Asked {
+			continue
+		}
 		now[o.Feature] = o
+	}
+	if f.outcomes != nil && maps.Equal(now, f.outcomes) {
+		return
+	}
+	remoteValues.Reset()
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		o := now[name]
 		remoteValues.WithLabelValues(string(o.Feature), string(o.Reason)).Set(1)
 		if before, ok := f.outcomes[o.Feature]; ok && before == o {
 			continue
@@ -73,7 +87,7 @@ func (f *Follower) announce(ctx context.Context, outcomes []featuregate.Outcome)
 		logger.Info("The centrally set value of a feature is not in effect", "feature", o.Feature, "wanted", o.Wanted, "enabled", o.Enabled, "reason", o.Reason, "message", o.Message, "changePolicy", f.config.Policy)
 	}
 	for name, before := range f.outcomes {
-		if _, ok := now[name]; !ok {
+		if _, ok := f.chosen[string(name)]; !ok && now[name].Feature == "" {
 			logger.Info("A feature is not set centrally any more", "feature", name, "wasEnabled", before.Enabled)
 		}
 	}

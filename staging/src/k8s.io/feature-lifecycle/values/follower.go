@@ -78,6 +78,7 @@ var ErrNoServer = errors.New("no server is configured")
 // Gate takes the values; *featuregate.Gate is one.
 type Gate interface {
 	SetRemote(values map[componentfeaturegate.Feature]featuregate.Remote) []featuregate.Outcome
+	RemoteOutcomes() []featuregate.Outcome
 }
 
 // Config is what a Follower needs.
@@ -94,7 +95,8 @@ type Config struct {
 	// File has the last known values, for processes that start without a server;
 	// "" means none. It exists only while there is a value.
 	File string
-	// Patience is how long Load waits for the server. 0 means one attempt.
+	// Patience is how long Load waits for the server; with the last attempt it may
+	// take a second more. 0 means one attempt.
 	Patience time.Duration
 	// Recheck is the longest pause between two looks at the list; 0 means 5
 	// minutes.
@@ -134,7 +136,8 @@ type Follower struct {
 
 	// origin is where the values in the gate come from.
 	origin Origin
-	// listed are the Features of the last list, seen is its resource version.
+	// listed are the Features of the last list, and what the watch said since;
+	// seen is the newest resource version of either.
 	listed map[string]*v1alpha1.Feature
 	seen   string
 	watch  *watch
@@ -193,10 +196,15 @@ func New(config Config) (*Follower, error) {
 // this API, or a process without a server, is not waited for.
 func (f *Follower) Load(ctx context.Context) Origin {
 	logger := klog.FromContext(ctx).WithValues("component", f.config.Component)
+	stored, savedAt := f.file.read(ctx)
+	if stored != nil {
+		f.chosen = stored
+	}
 	start := f.config.Clock.Now()
 	deadline := start.Add(f.config.Patience)
 	for failures := 1; ; failures++ {
-		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+		left := max(time.Second, deadline.Sub(f.config.Clock.Now()))
+		attempt, cancel := context.WithTimeout(ctx, min(attemptTimeout, left))
 		err := f.look(attempt)
 		cancel()
 		switch {
@@ -215,9 +223,9 @@ func (f *Follower) Load(ctx context.Context) Origin {
 			until = earlier(until, start.Add(refusalPatience))
 		}
 		now := f.config.Clock.Now()
-		pause := backoff(failures, maxStartBackoff)
-		if !now.Add(pause).Before(until) || ctx.Err() != nil {
-			f.fallBack(ctx, err, now.Sub(start))
+		pause := min(backoff(failures, maxStartBackoff), until.Sub(now))
+		if pause <= 0 || ctx.Err() != nil {
+			f.fallBack(ctx, savedAt, err, now.Sub(start))
 			return f.origin
 		}
 		logger.Info("Waiting for kube-apiserver to say which values of features are set centrally", "err", err,
@@ -228,17 +236,15 @@ func (f *Follower) Load(ctx context.Context) Origin {
 }
 
 // fallBack takes the last known values, because the server did not answer.
-func (f *Follower) fallBack(ctx context.Context, cause error, waited time.Duration) {
+func (f *Follower) fallBack(ctx context.Context, savedAt time.Time, cause error, waited time.Duration) {
 	logger := klog.FromContext(ctx).WithValues("component", f.config.Component)
 	logger = logger.WithValues("cause", cause, "waited", waited.Round(time.Millisecond), "changePolicy", f.config.Policy)
-	known, at := f.file.read(ctx)
-	if known == nil {
+	if len(f.chosen) == 0 {
 		logger.Info("Starting without knowing which values of features are set centrally; they are looked for again")
 		f.setOrigin(FromNowhere)
 		return
 	}
-	logger.Info("Starting with the last known values of features from disk; they are looked for again", "file", f.file.path, "savedAt", at)
-	f.chosen = known
+	logger.Info("Starting with the last known values of features from disk; they are looked for again", "file", f.file.path, "savedAt", savedAt)
 	f.setOrigin(FromFile)
 	f.give(ctx)
 	f.noteTooLate(ctx)
@@ -247,10 +253,10 @@ func (f *Follower) fallBack(ctx context.Context, cause error, waited time.Durati
 // noteTooLate remembers features whose static values come too late even at the
 // start, because the gate's values were final before Load: no restart helps.
 func (f *Follower) noteTooLate(ctx context.Context) {
-	for name, o := range f.outcomes {
+	for _, o := range f.config.Gate.RemoteOutcomes() {
 		if o.Reason == featuregate.Outdated {
-			klog.FromContext(ctx).Error(nil, "The value of a feature is set centrally, and this process asks for it too late: its gate was final before", "feature", name)
-			f.tooLate[name] = true
+			klog.FromContext(ctx).Error(nil, "The value of a feature is set centrally, and this process looks for it too late: its gate was final before", "feature", o.Feature)
+			f.tooLate[o.Feature] = true
 		}
 	}
 }
@@ -336,15 +342,20 @@ func (f *Follower) manageWatch(ctx context.Context) {
 // apply chooses a value for each Feature that is known and gives them to the gate.
 func (f *Follower) apply(ctx context.Context) {
 	instance := rollout.Instance{Component: f.config.Component, Name: f.config.Instance}
-	features := maps.Clone(f.listed)
-	if features == nil {
+	if f.listed == nil {
 		return
 	}
-	// The watch is never older than the list: what left it is looked for in a new
-	// list.
-	maps.Copy(features, f.watch.features())
+	// What left the watch stays as it was there until a new list has it, or not.
+	for name, watched := range f.watch.features() {
+		if listed, ok := f.listed[name]; !ok || !newer(listed.ResourceVersion, watched.ResourceVersion) {
+			f.listed[name] = watched
+		}
+		if newer(watched.ResourceVersion, f.seen) {
+			f.seen = watched.ResourceVersion
+		}
+	}
 	chosen := map[string]choice{}
-	for name, feature := range features {
+	for name, feature := range f.listed {
 		var held *bool
 		if before, ok := f.chosen[name]; ok {
 			held = &before.Value
@@ -358,6 +369,9 @@ func (f *Follower) apply(ctx context.Context) {
 	f.setOrigin(FromServer)
 	if changed {
 		f.give(ctx)
+	} else {
+		// The process may have asked meanwhile for what is outdated.
+		f.announce(ctx, f.config.Gate.RemoteOutcomes())
 	}
 	f.file.write(ctx, chosen, f.config.Clock.Now())
 	f.planRestart(ctx)

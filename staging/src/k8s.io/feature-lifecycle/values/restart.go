@@ -59,7 +59,8 @@ func (p *ChangePolicy) Type() string { return "changePolicy" }
 
 // outdated are the features whose values a restart would bring, sorted. The gate
 // says Outdated only for a value that it would take at the start: not for one
-// that is set explicitly on the process, or that it refuses.
+// that is set explicitly on the process, or that it refuses. Features that the
+// process never asked for are not among them.
 func (f *Follower) outdated() []componentfeaturegate.Feature {
 	var names []componentfeaturegate.Feature
 	for _, name := range slices.Sorted(maps.Keys(f.outcomes)) {

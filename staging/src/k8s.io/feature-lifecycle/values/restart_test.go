@@ -39,7 +39,9 @@ func TestWhoEndsItself(t *testing.T) {
 		then func(w *world)
 		// late loads after the gate is final.
 		late bool
-		want int32
+		// unasked leaves A alone.
+		unasked bool
+		want    int32
 	}{
 		"with another value":             {policy: Restart, feature: feature("A", central, false), change: feature("A", central, true), want: 1},
 		"that is set for the first time": {policy: Restart, feature: feature("B", central, false), change: feature("A", central, true), want: 1},
@@ -60,7 +62,9 @@ func TestWhoEndsItself(t *testing.T) {
 				w.t.Error(err)
 			}
 		}},
-		"not if every start is too late": {policy: Restart, late: true, feature: feature("A", central, true), change: feature("A", central, true)},
+		"not for what it never asked for": {policy: Restart, unasked: true, feature: feature("A", central, false), change: feature("A", central, true)},
+		"for what it asks for later":      {policy: Restart, unasked: true, feature: feature("A", central, false), change: feature("A", central, true), then: func(w *world) { w.gate.Enabled("A") }, want: 1},
+		"not if every start is too late":  {policy: Restart, late: true, feature: feature("A", central, true), change: feature("A", central, true)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "d")
@@ -81,6 +85,9 @@ func TestWhoEndsItself(t *testing.T) {
 					w.f.Load(t.Context())
 				} else {
 					w.load()
+				}
+				if !tc.unasked {
+					w.gate.Enabled("A")
 				}
 				w.run()
 				after(time.Second)
@@ -110,8 +117,8 @@ func TestRestartsAreSpread(t *testing.T) {
 			w := newWorld(t, feature("A", v1alpha1.ControlCentral, false))
 			w.config.Policy, w.config.RestartWindow = Restart, window
 			w.load()
+			w.gate.Enabled("A")
 			start := time.Now()
-			w.config.Restart = nil
 			w.f.config.Restart = func() { ended = append(ended, time.Since(start)) }
 			w.put(feature("A", v1alpha1.ControlCentral, true))
 			w.run()

@@ -27,6 +27,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
@@ -75,8 +76,11 @@ func (f *Follower) look(ctx context.Context) error {
 	for {
 		list, err := f.client.FeaturesV1alpha1().Features(f.config.Namespace).List(ctx, options)
 		if err != nil {
-			// A server that was restored from a backup may never get there.
-			f.seen = ""
+			if f.seen != "" {
+				// A server that was restored from a backup may never get there.
+				f.seen = ""
+				return err
+			}
 			return f.explain(ctx, err)
 		}
 		for i := range list.Items {
@@ -213,6 +217,13 @@ func (w *watch) features() map[string]*v1alpha1.Feature {
 		}
 	}
 	return result
+}
+
+// newer is true when a resource version is newer than another. What cannot be
+// compared is not.
+func newer(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order > 0
 }
 
 // pause waits.
