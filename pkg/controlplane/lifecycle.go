@@ -48,6 +48,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/report"
+	"k8s.io/feature-lifecycle/values"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
@@ -84,6 +85,9 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 	if hooks.reporter, err = newReporter(own, serverID, hooks.control); err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
+	if hooks.follower, err = newFollower(own, serverID, hooks.control); err != nil {
+		return fmt.Errorf("feature lifecycle: %w", err)
+	}
 	hooks.leases = leaseInformers(hooks.clients.kube)
 	hooks.broadcaster = record.NewBroadcaster()
 	hooks.controller, err = controller.New(controller.Config{
@@ -113,8 +117,10 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 // lifecycleHooks start and end what runs while the server serves.
 type lifecycleHooks struct {
 	// clients are those of the server flow.
-	clients     *lifecycleClients
-	reporter    *report.Reporter
+	clients  *lifecycleClients
+	reporter *report.Reporter
+	// follower is nil without dynamic features.
+	follower    *values.Follower
 	controller  *controller.Controller
 	leases      []cache.SharedIndexInformer
 	broadcaster record.EventBroadcaster
@@ -129,6 +135,11 @@ type lifecycleHooks struct {
 // start reports this server's gates, then runs the server flow.
 func (h *lifecycleHooks) start(hook genericapiserver.PostStartHookContext) error {
 	h.started.Store(true)
+	if h.follower != nil {
+		// The server is ready only once it has the values that people asked for.
+		h.follower.Load(hook)
+		go h.follower.Run(hook)
+	}
 	// The hook's context ends when no new requests are accepted.
 	go h.reporter.Run(hook)
 	go func() {

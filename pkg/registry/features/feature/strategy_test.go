@@ -23,11 +23,11 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	pkgfields "k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	pkgfields "k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/kubernetes-features/pkg/apis/features"
 	"k8s.io/utils/ptr"
 )
@@ -150,6 +150,9 @@ func TestTheRequesterIsKept(t *testing.T) {
 	expect(unset, "")
 	if unset.Annotations["other"] != "x" {
 		t.Error("another annotation is gone")
+	}
+}
+
 // TestSelectingByControl: components that follow dynamic features watch with this
 // selector, and only watchers of a control are told of its features.
 func TestSelectingByControl(t *testing.T) {

@@ -111,6 +111,8 @@ type Config struct {
 	RestartWindow time.Duration
 	// Restart ends the process in order. It is called once, from Run.
 	Restart func()
+	// Only says which Features count, by their spec and status; nil means all.
+	Only func(*v1alpha1.Feature) bool
 	// Clock is the time; nil means the real one.
 	Clock clock.WithTicker
 }
@@ -356,6 +358,9 @@ func (f *Follower) apply(ctx context.Context) {
 	}
 	chosen := map[string]choice{}
 	for name, feature := range f.listed {
+		if f.config.Only != nil && !f.config.Only(feature) {
+			continue
+		}
 		var held *bool
 		if before, ok := f.chosen[name]; ok {
 			held = &before.Value
