@@ -95,6 +95,18 @@ const (
 // named is a feature without tasks.
 func named(name featuregate.Feature) lifecycle.Feature { return lifecycle.Feature{Name: name} }
 
+// central is a feature without tasks whose value may come from kube-apiserver:
+// binaries ask for it once their gates are final, and refuse nothing by it.
+func central(name featuregate.Feature) lifecycle.Feature {
+	return lifecycle.Feature{Name: name, Control: lifecycle.Central}
+}
+
+// dynamic is a feature without tasks whose value may change at any time: code asks
+// each time and keeps nothing of the answer.
+func dynamic(name featuregate.Feature) lifecycle.Feature {
+	return lifecycle.Feature{Name: name, Control: lifecycle.Dynamic}
+}
+
 // Stores are the fields and collections that the feature leaves in etcd.
 func (e Entry) Stores() []task.Field {
 	var stored []task.Field

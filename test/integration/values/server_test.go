@@ -1,0 +1,96 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package values
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/integration/framework"
+)
+
+// patch asks for a value through the API, or for none with nil.
+func patch(t *testing.T, c *framework.Cluster, feature, spec string) error {
+	t.Helper()
+	_, err := c.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Patch(t.Context(), feature, types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":%s}`, spec), metav1.PatchOptions{})
+	return err
+}
+
+// TestTheServerDecides: flags of kube-apiserver alone give values to the other
+// components, at their start and while they run.
+func TestTheServerDecides(t *testing.T) {
+	const (
+		fixed   = "StaleControllerConsistencyJob" // on by default; asked by the controller manager when it starts
+		flipped = "MaxUnavailableStatefulSet"     // off by default here; asked whenever a StatefulSet is looked at
+	)
+	c := framework.Start(t, cluster.Config{
+		Only: []string{cluster.Etcd, cluster.APIServer},
+		ExtraArgs: map[string][]string{cluster.APIServer: {
+			"--feature-gates=" + fixed + "=false", "--central-features=" + fixed, "--dynamic-features=" + flipped + ",PodDeletionCost", "--feature-settle-period=1s",
+		}},
+	})
+	if err := c.Start(t.Context(), cluster.ControllerManager); err != nil {
+		t.Fatal(err)
+	}
+	c.WaitForFeature(fixed, "central", func(f *v1alpha1.Feature) bool { return f.Status.Control == v1alpha1.ControlCentral })
+	c.WaitForReports("in which the controller manager has the value of kube-apiserver", func(reports []v1alpha1.FeatureReport) bool {
+		f := found(reports, cluster.ControllerManager, fixed)
+		return f != nil && !f.Enabled && f.Asked && !f.Explicit
+	})
+
+	// Nobody may set what is not dynamic; the message names the flag.
+	if err := patch(t, c, "HPAScaleToZero", `{"enabled":true}`); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "--dynamic-features") {
+		t.Errorf("a feature that is not dynamic: %v", err)
+	}
+	for _, on := range []bool{true, false} {
+		begun := time.Now()
+		if err := patch(t, c, flipped, fmt.Sprintf(`{"enabled":%t}`, on)); err != nil {
+			t.Fatal(err)
+		}
+		c.WaitForReports(fmt.Sprintf("in which kube-apiserver has %s %t", flipped, on), func(reports []v1alpha1.FeatureReport) bool {
+			f := found(reports, cluster.APIServer, flipped)
+			return f != nil && f.Enabled == on
+		})
+		t.Logf("%s=%t is in the reports after %s", flipped, on, time.Since(begun).Round(time.Millisecond))
+		want := v1alpha1.StateOff
+		if on {
+			want = v1alpha1.StateOn
+		}
+		c.WaitForFeature(flipped, string(want), func(f *v1alpha1.Feature) bool {
+			return f.Status.State == want && f.Status.Configured.Source == v1alpha1.SourceAPI && f.Annotations[v1alpha1.AnnotationRequestedBy] != ""
+		})
+	}
+	// Without a request the command line counts again.
+	if err := patch(t, c, flipped, `{"enabled":true}`); err != nil {
+		t.Fatal(err)
+	}
+	c.WaitForFeature(flipped, "On", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOn })
+	if err := patch(t, c, flipped, `{"enabled":null}`); err != nil {
+		t.Fatal(err)
+	}
+	c.WaitForFeature(flipped, "Off by default", func(f *v1alpha1.Feature) bool {
+		return f.Status.State == v1alpha1.StateOff && f.Status.Configured.Source == v1alpha1.SourceDefault
+	})
+}
