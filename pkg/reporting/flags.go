@@ -17,6 +17,7 @@ limitations under the License.
 package reporting
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,8 +86,16 @@ func (f *valueFlags) addTo(command *cobra.Command, args []string) error {
 	}
 	help := command.HelpFunc()
 	command.SetHelpFunc(func(command *cobra.Command, args []string) {
+		// Most commands list sets of flags that they know, kube-proxy all.
+		out := command.OutOrStdout()
+		var text bytes.Buffer
+		command.SetOut(&text)
 		help(command, args)
-		fmt.Fprintf(command.OutOrStdout(), "\nFeature values flags:\n\n%s", f.FlagUsages())
+		command.SetOut(out)
+		if !strings.Contains(text.String(), "--"+fileFlag) {
+			fmt.Fprintf(&text, "\nFeature values flags:\n\n%s", f.FlagUsages())
+		}
+		fmt.Fprint(out, text.String())
 	})
 	return nil
 }

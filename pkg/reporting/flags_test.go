@@ -18,6 +18,7 @@ package reporting
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,18 +115,25 @@ func TestWrongFlagsOfValues(t *testing.T) {
 }
 
 func TestHelpShowsTheFlags(t *testing.T) {
-	var left []string
-	c := command(false, &left)
-	var out bytes.Buffer
-	c.SetOut(&out)
-	c.SetHelpFunc(func(c *cobra.Command, _ []string) { c.Print("the command's own help\n") })
-	if err := newValueFlags(Component{Name: "kubelet", Node: true}).addTo(c, nil); err != nil {
-		t.Fatal(err)
-	}
-	c.HelpFunc()(c, nil)
-	for _, part := range []string{"the command's own help", "--feature-change-policy", "--feature-restart-window", "--feature-values-timeout", "--feature-values-file", "feature-values.json in --root-dir"} {
-		if !strings.Contains(out.String(), part) {
-			t.Errorf("no %q in\n%s", part, out.String())
-		}
+	for name, custom := range map[string]bool{"of a command that lists what it knows": true, "of a command that lists all": false} {
+		t.Run(name, func(t *testing.T) {
+			var left []string
+			c := command(false, &left)
+			c.Long = "the command's own help"
+			if custom {
+				c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), c.Long) })
+			}
+			var out bytes.Buffer
+			c.SetOut(&out)
+			if err := newValueFlags(Component{Name: "kubelet", Node: true}).addTo(c, nil); err != nil {
+				t.Fatal(err)
+			}
+			c.HelpFunc()(c, nil)
+			for _, part := range []string{c.Long, "--feature-change-policy ", "--feature-restart-window ", "--feature-values-timeout ", "--feature-values-file ", "feature-values.json in --root-dir"} {
+				if n := strings.Count(out.String(), part); n != 1 {
+					t.Errorf("%q is there %d times in\n%s", part, n, out.String())
+				}
+			}
+		})
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
@@ -45,11 +46,8 @@ func TestValuesAreTakenAndFollowed(t *testing.T) {
 	w.set(sharedFeature, dynamic, false)
 	w.start(cluster.ControllerManager, cluster.Scheduler, cluster.Kubelet("node-1"), cluster.Proxy("node-1"))
 
-	// Each component has its value before its code asks.
-	w.waitFound("kube-controller-manager", managerFeature, false)
-	w.waitFound("kube-scheduler", schedulerFeature, false)
-	w.waitFound("kubelet", nodeFeature, false)
-	// What was set on the process itself wins, and shows.
+	// What was set on the process itself wins, and shows. All ask for the shared
+	// feature at once.
 	reports := w.WaitForReports("in which all asked for "+sharedFeature, func(reports []v1alpha1.FeatureReport) bool {
 		for _, component := range everyComponent {
 			if f := found(reports, component, sharedFeature); f == nil || f.Enabled {
@@ -61,14 +59,25 @@ func TestValuesAreTakenAndFollowed(t *testing.T) {
 	if f := found(reports, "kube-controller-manager", explicitFeature); f == nil || !f.Enabled || !f.Explicit {
 		t.Errorf("%s is set to true on the controller manager, which reports %+v", explicitFeature, f)
 	}
-	if f := found(reports, "kube-scheduler", schedulerFeature); f.Explicit {
+
+	// Controllers ask when they start. First questions are reported together, at
+	// most once a minute; a changed value is reported at once, with all of them.
+	framework.WaitFor(t, "the controllers to run", func() bool {
+		_, err := w.Kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(t.Context(), "default", metav1.GetOptions{})
+		return err == nil
+	})
+	w.flipTogether()
+
+	// Each component had its value before its code asked.
+	w.waitFound("kube-controller-manager", managerFeature, false)
+	w.waitFound("kube-scheduler", schedulerFeature, false)
+	w.waitFound("kubelet", nodeFeature, false)
+	if f := found(w.Reports(), "kube-scheduler", schedulerFeature); f == nil || f.Explicit {
 		t.Errorf("a central value is reported as explicit: %+v", f)
 	}
 	w.waitMetric("kube-controller-manager", `feature_lifecycle_remote_values{feature="`+explicitFeature+`",reason="ExplicitlySet"} 1`)
 	w.waitMetric("kube-controller-manager", `feature_lifecycle_remote_values_origin{origin="Server"} 1`)
 	w.waitMetric("kube-controller-manager", `kubernetes_feature_enabled{name="`+managerFeature+`",stage="BETA"} 0`)
-
-	w.flipTogether()
 	w.waitMetric("kube-controller-manager", `kubernetes_feature_enabled{name="`+sharedFeature+`",stage="ALPHA"} 1`)
 
 	// A static value changes: the scheduler ends itself, and its supervisor, which

@@ -168,6 +168,45 @@ func TestEverythingAgreesOnAValueFromOutside(t *testing.T) {
 	}
 }
 
+// TestWhatTheProcessIsToldLaterWins, and what depends on the other value goes with
+// it.
+func TestWhatTheProcessIsToldLaterWins(t *testing.T) {
+	g := Wrap(upstream(t))
+	if err := g.Set("AllBeta=false"); err != nil {
+		t.Fatal(err)
+	}
+	g.SetRemote(remotes(map[string]bool{"Beta": true, "Dependent": true}))
+	g.Finalize()
+	if !g.Enabled("Beta") || !g.Enabled("Dependent") {
+		t.Fatalf("%+v", g.RemoteOutcomes())
+	}
+	if err := g.Set("Beta=false"); err != nil {
+		t.Fatal(err)
+	}
+	if g.Enabled("Beta") || g.Enabled("Dependent") || len(g.Validate()) > 0 {
+		t.Errorf("Beta %t, Dependent %t, %v", g.Enabled("Beta"), g.Enabled("Dependent"), g.Validate())
+	}
+	if diff := cmp.Diff([]string{"Beta=false ExplicitlySet", "Dependent=false DependencyViolated"}, summary(g.RemoteOutcomes())); diff != "" {
+		t.Errorf("unexpected outcomes (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnInvalidGateStaysAsItIs: upstream keeps what a failed Set was given, and
+// refuses everything from then on; nothing is put on top of that.
+func TestAnInvalidGateStaysAsItIs(t *testing.T) {
+	g, plain := Wrap(upstream(t)), upstream(t)
+	if g.Set("Beta=false") == nil || plain.Set("Beta=false") == nil {
+		t.Fatal("upstream accepts a violated dependency")
+	}
+	outcomes := g.SetRemote(remotes(map[string]bool{"Alpha": true}))
+	if diff := cmp.Diff([]string{"Alpha=false DependencyViolated"}, summary(outcomes)); diff != "" {
+		t.Errorf("unexpected outcomes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(picture(plain), picture(g)); diff != "" {
+		t.Errorf("unexpected gate (-upstream +layer):\n%s", diff)
+	}
+}
+
 func metric(t *testing.T, name string) bool {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()

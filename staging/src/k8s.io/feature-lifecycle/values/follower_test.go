@@ -323,6 +323,28 @@ func TestAFeatureThatIsMadeAnewKeepsItsValue(t *testing.T) {
 	})
 }
 
+// TestListsAreNotOlderThanTheWatch: they come from the cache of any server.
+func TestListsAreNotOlderThanTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, feature("A", v1alpha1.ControlDynamic, false))
+		w.load()
+		w.run()
+		after(time.Second)
+		changed := feature("A", v1alpha1.ControlDynamic, true)
+		changed.ResourceVersion = "1000000"
+		w.put(changed)
+		after(time.Second)
+		w.client.ClearActions()
+		after(time.Hour)
+		for _, action := range w.client.Actions() {
+			if list, ok := action.(clienttesting.ListActionImpl); ok && list.ListOptions.ResourceVersion == "1000000" && list.ListOptions.ResourceVersionMatch == metav1.ResourceVersionMatchNotOlderThan {
+				return
+			}
+		}
+		t.Error("no list asked for what the watch has shown")
+	})
+}
+
 // TestWhatFollowingCosts: where nothing is dynamic there is no watch; lists are
 // rare.
 func TestWhatFollowingCosts(t *testing.T) {
