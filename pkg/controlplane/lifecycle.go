@@ -74,6 +74,7 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
+	hooks.own = own
 	hooks.clients, err = newLifecycleClients(generic.LoopbackClientConfig, featurestorage.FlowUser)
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
@@ -116,7 +117,8 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 
 // lifecycleHooks start and end what runs while the server serves.
 type lifecycleHooks struct {
-	// clients are those of the server flow.
+	// own are clients of the server itself, clients those of the server flow.
+	own      *lifecycleClients
 	clients  *lifecycleClients
 	reporter *report.Reporter
 	// follower is nil without dynamic features.
@@ -162,6 +164,7 @@ func (h *lifecycleHooks) start(hook genericapiserver.PostStartHookContext) error
 		// A plan made before the caches are complete would be wrong.
 		h.controller.Run(hook, lifecycleWorkers, func() { h.flow.Set(h.controller) })
 	}()
+	h.waitForControl(hook)
 	return nil
 }
 

@@ -24,6 +24,7 @@ import (
 	"syscall"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -95,12 +96,23 @@ func (p *process) valuesConfig() (values.Config, error) {
 		Recheck:       nodeRecheck,
 		Policy:        p.flags.policy,
 		RestartWindow: p.flags.window,
+		Ready:         serverReady,
 		Restart:       terminate,
 	}
 	if !p.component.Node {
 		config.Recheck, config.AlwaysWatch = controlPlaneRecheck, true
 	}
 	return config, nil
+}
+
+// serverReady says why the server is not ready. It is only once its Features say
+// what is set centrally. Who may not ask takes the answer there is.
+func serverReady(ctx context.Context, client versioned.Interface) error {
+	err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	if err == nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("kube-apiserver is not ready: %w", err)
 }
 
 // terminate ends the process as its supervisor would, so that it ends in order.

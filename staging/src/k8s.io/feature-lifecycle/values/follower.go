@@ -111,6 +111,10 @@ type Config struct {
 	RestartWindow time.Duration
 	// Restart ends the process in order. It is called once, from Run.
 	Restart func()
+	// Ready says why the server that answered may not know yet what is set
+	// centrally; Load waits for it as it does for an answer. nil means that it is
+	// not asked.
+	Ready func(context.Context, versioned.Interface) error
 	// Only says which Features count, by their spec and status; nil means all.
 	Only func(*v1alpha1.Feature) bool
 	// Clock is the time; nil means the real one.
@@ -208,6 +212,9 @@ func (f *Follower) Load(ctx context.Context) Origin {
 		left := max(time.Second, deadline.Sub(f.config.Clock.Now()))
 		attempt, cancel := context.WithTimeout(ctx, min(attemptTimeout, left))
 		err := f.look(attempt)
+		if err == nil && f.config.Ready != nil {
+			err = f.config.Ready(attempt, f.client)
+		}
 		cancel()
 		switch {
 		case err == nil:
