@@ -264,9 +264,32 @@ func (c *Controller) leads(name string, servers []transition.Server) bool {
 
 func (c *Controller) declared(name string) transition.Declared {
 	feature := c.features[name]
-	return transition.Declared{
+	declared := transition.Declared{
 		OnEnable:  feature.OnEnable.Names(),
 		OnDisable: feature.OnDisable.Names(),
 		Removes:   slices.ContainsFunc(feature.OnDisable, func(t task.Task) bool { return !t.Waits }),
 	}
+	for _, v := range feature.Versions {
+		declared.Versions = append(declared.Versions, transition.VersionTasks{
+			At: v.At, OnUpgrade: v.Upgrading().Names(), OnDowngrade: v.Downgrading().Names(),
+		})
+	}
+	return declared
+}
+
+// taskOf finds a task that is declared for the transition under way.
+func (c *Controller) taskOf(feature *v1alpha1.Feature, name string) (task.Task, bool) {
+	declared := c.features[feature.Name]
+	if transition.OfVersion(feature.Status.State) {
+		return declared.Versions.Task(name)
+	}
+	tasks := declared.OnDisable
+	if goal, _ := transition.Goal(feature.Status.State); goal {
+		tasks = declared.OnEnable
+	}
+	i := slices.IndexFunc(tasks, func(t task.Task) bool { return t.Name == name })
+	if i < 0 {
+		return task.Task{}, false
+	}
+	return tasks[i], true
 }

@@ -78,6 +78,8 @@ type Declared struct {
 	// OnEnable and OnDisable name the tasks of a transition in their order,
 	// without TaskWaitForUses.
 	OnEnable, OnDisable []string
+	// Versions are the tasks of version transitions, in no order.
+	Versions []VersionTasks
 	// Removes is true when a task of OnDisable removes something; others wait
 	// for people to do that.
 	Removes bool
@@ -91,8 +93,17 @@ func (d Declared) tasks(goal bool) []string {
 	return d.OnDisable
 }
 
-// knows is true when the declaration has the task for the direction.
-func (d Declared) knows(goal bool, task string) bool { return slices.Contains(d.tasks(goal), task) }
+// knows is true when the declaration has the task for the transition that the
+// state is of. Names of version tasks say boundary and direction.
+func (d Declared) knows(state v1alpha1.FeatureState, task string) bool {
+	if OfVersion(state) {
+		return slices.ContainsFunc(d.Versions, func(v VersionTasks) bool {
+			return slices.Contains(v.OnUpgrade, task) || slices.Contains(v.OnDowngrade, task)
+		})
+	}
+	goal, _ := Goal(state)
+	return slices.Contains(d.tasks(goal), task)
+}
 
 // Leftovers are what the finders found.
 type Leftovers struct {
@@ -221,7 +232,8 @@ type Event struct {
 
 // Reasons of events.
 const (
-	// EventTransitionStarted: configured value and state differ.
+	// EventTransitionStarted: configured value and state, or the cluster's version
+	// and the stored one, differ.
 	EventTransitionStarted = "TransitionStarted"
 	// EventTransitionCompleted: the last task is done.
 	EventTransitionCompleted = "TransitionCompleted"

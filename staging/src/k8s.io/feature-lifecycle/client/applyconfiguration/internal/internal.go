@@ -333,6 +333,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: stateSince
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: storedVersions
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: tasks
       type:
         list:
@@ -381,6 +387,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureTransition
   map:
     fields:
+    - name: fromState
+      type:
+        scalar: string
     - name: fromVersion
       type:
         scalar: string
@@ -388,6 +397,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+    - name: interrupted
+      type:
+        scalar: boolean
     - name: reason
       type:
         scalar: string
