@@ -253,6 +253,19 @@ func TestAnInterruptedVersionTransitionBeginsAnew(t *testing.T) {
 	}
 }
 
+// TestAVersionTransitionThatLearnsOfAnotherForm begins anew: its list of tasks
+// does not deal with it.
+func TestAVersionTransitionThatLearnsOfAnotherForm(t *testing.T) {
+	f := newFlow(t, v1alpha1.StateOff, "1.37")
+	f.look(at(false, "1.36", "1.36"))
+	if got := taskNames(f.feature.Status); len(got) != 2 || got[1] != down37 {
+		t.Fatalf("tasks %v", got)
+	}
+	f.look(at(false, "1.36", "1.35"))
+	f.rest(at(false, "1.36", "1.36"))
+	f.want([]string{"Downgrading@1.37", "Off@1.36"}, []string{down37, up36})
+}
+
 // TestOtherUsersVersionsDoNotHold: kubelets may be three minor versions older, and
 // may even have another value.
 func TestOtherUsersVersionsDoNotHold(t *testing.T) {
@@ -347,7 +360,7 @@ func TestWhatIsSaidOfAVersionTransition(t *testing.T) {
 	upgrading := func() *v1alpha1.Feature {
 		f := feature(v1alpha1.StateUpgrading, up36)
 		f.Status.Version, f.Status.Transition.FromVersion, f.Status.Transition.ToVersion = "1.35", "1.35", "1.36"
-		f.Status.Transition.FromState = v1alpha1.StateOff
+		f.Status.Transition.FromState, f.Status.StoredVersions = v1alpha1.StateOff, []string{"1.36"}
 		return f
 	}
 	atRest := feature(v1alpha1.StateOff)
