@@ -25,7 +25,9 @@ import (
 	"fmt"
 
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
 
@@ -34,12 +36,14 @@ type Options struct {
 	*options.ServerRunOptions
 	// Lifecycle are the periods of the server flow.
 	Lifecycle transition.Settings
+	// Features are the declarations that the server flow looks after.
+	Features []lifecycle.Feature
 }
 
-// NewOptions returns options with defaults. The process's feature gates have to
-// be in place.
+// NewOptions returns options with defaults, and the declarations of Kubernetes'
+// own features. The process's feature gates have to be in place.
 func NewOptions() *Options {
-	return &Options{ServerRunOptions: options.NewServerRunOptions(), Lifecycle: transition.DefaultSettings()}
+	return &Options{ServerRunOptions: options.NewServerRunOptions(), Lifecycle: transition.DefaultSettings(), Features: catalog.Features()}
 }
 
 // Flags returns all flags by section.
@@ -59,6 +63,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 type CompletedOptions struct {
 	options.CompletedOptions
 	Lifecycle transition.Settings
+	Features  []lifecycle.Feature
 }
 
 // Complete fills in defaults. Call it once the flags have been parsed.
@@ -67,7 +72,7 @@ func (o *Options) Complete(ctx context.Context) (CompletedOptions, error) {
 	if err != nil {
 		return CompletedOptions{}, err
 	}
-	return CompletedOptions{CompletedOptions: completed, Lifecycle: o.Lifecycle}, nil
+	return CompletedOptions{CompletedOptions: completed, Lifecycle: o.Lifecycle, Features: o.Features}, nil
 }
 
 // Validate returns what is wrong with the options.

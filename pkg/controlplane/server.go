@@ -37,7 +37,6 @@ import (
 	aggregatorapiserver "k8s.io/kube-aggregator/pkg/apiserver"
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	_ "k8s.io/kubernetes-features/pkg/apis/features/install" // the group's types
-	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes-features/pkg/generated/openapi"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
@@ -57,6 +56,7 @@ type Config struct {
 
 	lifecycleEnabled bool
 	settings         transition.Settings
+	features         []lifecycle.Feature
 }
 
 // CompletedConfig is a Config whose defaults are filled in.
@@ -67,6 +67,7 @@ type CompletedConfig struct {
 
 	lifecycleEnabled bool
 	settings         transition.Settings
+	features         []lifecycle.Feature
 }
 
 // NewConfig makes the configuration of the chain and starts nothing.
@@ -74,6 +75,7 @@ func NewConfig(opts CompletedOptions) (*Config, error) {
 	c := &Config{
 		lifecycleEnabled: utilfeature.DefaultFeatureGate.Enabled(features.FeatureLifecycle),
 		settings:         opts.Lifecycle,
+		features:         opts.Features,
 	}
 	resources := controlplane.DefaultAPIResourceConfigSource()
 	definitions := upstreamopenapi.GetOpenAPIDefinitions
@@ -111,6 +113,7 @@ func (c *Config) Complete() CompletedConfig {
 		apiExtensions:    c.apiExtensions.Complete(),
 		lifecycleEnabled: c.lifecycleEnabled,
 		settings:         c.settings,
+		features:         c.features,
 	}
 }
 
@@ -145,7 +148,7 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 		Authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
 		Dynamic:    func(string) bool { return false },
 		RBAC:       server.APIResourceConfigSource.ResourceEnabled(rbacv1.SchemeGroupVersion.WithResource("clusterroles")),
-		TaskRules:  lifecycle.Rules(catalog.Features()),
+		TaskRules:  lifecycle.Rules(c.features),
 		Flow:       flow,
 	})
 	if err != nil {
@@ -160,7 +163,7 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 		flow:       flow,
 		stored:     NewStored(c.kubeAPIs.ControlPlane.Generic.RESTOptionsGetter, c.apiExtensions.ExtraConfig.CRDRESTOptionsGetter, serves(server.GenericAPIServer)),
 		authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
-	}, c.settings)
+	}, c.features, c.settings)
 }
 
 // serves says whether a server has a resource installed, in any version. Unlike

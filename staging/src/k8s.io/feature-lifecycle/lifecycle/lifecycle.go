@@ -76,8 +76,10 @@ var (
 	WaitForNone       = task.WaitForNone
 	WaitForNoneWhere  = task.WaitForNoneWhere
 	ClearCollection   = task.ClearCollection
+	ClearUnreadable   = task.ClearUnreadable
 	MigrateStorage    = task.MigrateStorage
 	Apply             = task.Apply
+	Remove            = task.Remove
 	Func              = task.Func
 	ClearPodTemplates = task.ClearPodTemplates
 	WaitForNoneInPods = task.WaitForNoneInPods
