@@ -16,6 +16,7 @@ limitations under the License.
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,6 +71,9 @@ type world struct {
 	settings transition.Settings
 	tracker  clienttesting.ObjectTracker
 	kube     *kubefake.Clientset
+
+	// emulated is the version in the reports of servers that follow, "" for 1.36.
+	emulated string
 
 	// mu guards what follows and orders writes.
 	mu      sync.Mutex
@@ -346,6 +350,7 @@ func (w *world) report(component, instance string, found ...v1alpha1.ReportedFea
 	w.drain()
 	r := report(component, instance, found...)
 	if component == "server" {
+		r.Spec.EmulationVersion = cmp.Or(w.emulated, r.Spec.EmulationVersion)
 		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: r.Name}
 	}
 	if component == kubelet {

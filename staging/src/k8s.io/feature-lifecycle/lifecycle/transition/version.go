@@ -63,6 +63,13 @@ func (d Declared) path(lowest, highest, to string) []string {
 	return tasks
 }
 
+// PathTo names the tasks that a version transition to a version would have, for
+// plans, without waiting for uses.
+func PathTo(status *v1alpha1.FeatureStatus, declared Declared, to string) []string {
+	versions := append([]string{status.Version}, status.StoredVersions...)
+	return declared.path(slices.MinFunc(versions, compareMinors), slices.MaxFunc(versions, compareMinors), to)
+}
+
 // compareMinors is negative when a is below b. What does not parse is equal to
 // everything; validation keeps it from being stored.
 func compareMinors(a, b string) int {
