@@ -157,6 +157,11 @@ func (w *world) downgraded(t *testing.T, mark map[string]int) {
 	w.keys(t, "at 1.35", definitionsKey, "keeps.versions.example.com")
 	w.keys(t, "at 1.35", leavesKey)
 	w.keys(t, "at 1.35", keepsKey, "one")
+	for name, s := range w.history.last() {
+		if s.Stage == v1alpha1.StagePreAlpha && (s.State != v1alpha1.StateOff || s.Version != "1.35") {
+			t.Errorf("%s is newer than 1.35 and %s in the form of %s", name, s.State, s.Version)
+		}
+	}
 	for i := range 3 {
 		object, err := w.kube().CoreV1().ConfigMaps("inuse").Get(t.Context(), fmt.Sprintf("uses-%d", i), metav1.GetOptions{})
 		if err != nil {
