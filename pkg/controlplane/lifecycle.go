@@ -91,6 +91,7 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 		Component: controlplaneapiserver.KubeAPIServer,
 		ServerID:  serverID,
 		Features:  features,
+		Specs:     reporting.Install().GetAllVersioned(),
 		Settings:  settings,
 		Client:    hooks.clients.features,
 		Tasks:     task.Clients{Dynamic: hooks.clients.dynamic, Mapper: hooks.clients.mapper, Storage: hooks.stored},

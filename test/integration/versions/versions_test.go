@@ -71,7 +71,7 @@ func TestUpDownUp(t *testing.T) {
 	w.useNew(t)
 	keeping := w.stored(t, keepsKey)
 	mark = w.history.mark()
-	w.move(t, "1.35", []string{removed, workload})
+	w.move(t, "1.35", []string{workload, removed})
 	w.same(t, "after the downgrade", stay)
 	w.same(t, "after the downgrade", keeping)
 	w.downgraded(t, mark)

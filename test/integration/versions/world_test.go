@@ -183,9 +183,7 @@ func (w *world) move(t *testing.T, version string, crash []string) {
 		}
 		w.restart(t, server, version)
 	}
-	for _, feature := range crash {
-		w.crash(t, mark, feature, version)
-	}
+	w.crash(t, crash, version)
 	w.history.wait(t, "everything is at rest at "+version, func(last map[string]v1alpha1.FeatureStatus) bool {
 		for _, s := range last {
 			if (s.State != v1alpha1.StateOn && s.State != v1alpha1.StateOff) || s.Version != version || s.Configured == nil || s.Configured.Value != (s.State == v1alpha1.StateOn) {
@@ -220,27 +218,35 @@ func (w *world) nothingBegan(t *testing.T, mark map[string]int) {
 	}
 }
 
-// crash kills the leader of a feature as soon as each stage of its transitions is
-// stored: at the beginning and after each task. The short form does so once.
-func (w *world) crash(t *testing.T, mark map[string]int, feature, version string) {
+// crash kills the leader of a feature as soon as each stage of the features'
+// transitions is stored: at the beginning and after each task. The short form
+// stops after two.
+func (w *world) crash(t *testing.T, features []string, version string) {
 	t.Helper()
 	seen := map[string]bool{}
-	for {
-		stage := ""
-		w.history.wait(t, feature+" goes on", func(last map[string]v1alpha1.FeatureStatus) bool {
-			s := last[feature]
-			stage = ""
-			if s.Transition != nil {
-				stage = fmt.Sprintf("%s, %d tasks left", s.State, len(s.Tasks))
+	for !short || len(seen) < 2 {
+		feature, stage := "", ""
+		w.history.wait(t, "features go on", func(last map[string]v1alpha1.FeatureStatus) bool {
+			done := true
+			for _, name := range features {
+				s := last[name]
+				if s.Transition != nil {
+					feature, stage = name, fmt.Sprintf("%s is %s, %d tasks left", name, s.State, len(s.Tasks))
+					if !seen[stage] {
+						return true
+					}
+				}
+				done = done && s.Transition == nil && s.Version == version && s.Configured.Value == (s.State == v1alpha1.StateOn)
 			}
-			return stage != "" && !seen[stage] || stage == "" && s.Version == version && s.Configured.Value == (s.State == v1alpha1.StateOn)
+			stage = ""
+			return done
 		})
-		if stage == "" || short && len(seen) > 0 {
+		if stage == "" {
 			return
 		}
 		seen[stage] = true
 		w.kill(t, w.leader(feature))
-		fmt.Fprintf(t.Output(), "%s killed: %s is %s\n", w.leader(feature), feature, stage)
+		fmt.Fprintf(t.Output(), "%s killed: %s\n", w.leader(feature), stage)
 	}
 }
 

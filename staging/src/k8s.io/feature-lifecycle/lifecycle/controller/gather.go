@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
+	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
@@ -55,6 +56,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 	}
 	entries := c.reports.of(name)
 	view.Servers = c.liveServers(entries, now)
+	var explicit []safety.Setting
 	for _, e := range entries {
 		alive, since, exists := c.alive(e.report, now)
 		if !exists {
@@ -63,6 +65,9 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 		spec := &e.report.Spec
 		if alive && spec.Component != c.config.Component && announces(e.report) {
 			view.Reporters = append(view.Reporters, reported(e))
+		}
+		if e.gate.Explicit && alive {
+			explicit = append(explicit, safety.Setting{Component: spec.Component, Instance: spec.Instance, Enabled: e.gate.Enabled})
 		}
 		if e.gate.Asked || e.gate.Explicit {
 			potential := !e.gate.Asked
@@ -84,6 +89,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 	}
 	view.Instances = append(view.Instances, c.silentKubelets(now)...)
 	view.Instances = append(view.Instances, c.silentProcesses(now)...)
+	view.Downgrade = c.downgrade(name, explicit, view.Declared)
 	slices.SortFunc(view.Reporters, func(a, b transition.Server) int { return cmp.Compare(a.ID, b.ID) })
 	return view
 }

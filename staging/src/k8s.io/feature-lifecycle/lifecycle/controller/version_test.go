@@ -25,6 +25,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 )
@@ -186,6 +188,51 @@ func (w *world) taskOfFeature(name string) string {
 		return tasks[0]
 	}
 	return ""
+}
+
+// TestDowngradeSafe says what stands in the way, by name, and follows at once.
+func TestDowngradeSafe(t *testing.T) {
+	newIn136 := featuregate.VersionedSpecs{{Version: utilversion.MustParse("1.36"), PreRelease: featuregate.Beta, Default: true}}
+	old := featuregate.VersionedSpecs{{Version: utilversion.MustParse("1.30"), PreRelease: featuregate.Beta, Default: true}}
+	l := newLeftovers()
+	inWorld(t, func(w *world) {
+		w.specs = map[featuregate.Feature]featuregate.VersionedSpecs{"A": newIn136, "B": old, "C": newIn136}
+		is := func(name string) string {
+			if w.state(name) == "" {
+				return ""
+			}
+			c := w.condition(name, v1alpha1.ConditionDowngradeSafe)
+			return fmt.Sprintf("%s %s", c.Status, c.Reason)
+		}
+		on := func(name string, explicit bool) v1alpha1.ReportedFeature {
+			return v1alpha1.ReportedFeature{Name: name, Enabled: true, Default: true, Explicit: explicit, Asked: true}
+		}
+		w.report("server", "s1", on("A", false), on("B", false), on("C", false), gate("D", false))
+		w.serve("s1")
+		w.until(time.Minute, "judged", func() bool {
+			return is("A") == "False NotInNeighbour" && is("B") == "True Safe" && is("C") == "Unknown NotExamined" && is("D") == " "
+		})
+		// Somebody sets what 1.35 does not have.
+		w.report("scheduler", "host-1", on("C", true))
+		stop := w.lease("scheduler", "host-1")
+		defer stop()
+		w.until(time.Minute, "named", func() bool {
+			c := w.condition("C", v1alpha1.ConditionDowngradeSafe)
+			return c.Reason == v1alpha1.ReasonRefusesToStart && strings.Contains(c.Message, "scheduler/host-1 sets C=true")
+		})
+		w.report("scheduler", "host-1", on("C", false))
+		w.until(time.Minute, "taken back", func() bool { return is("C") == "Unknown NotExamined" })
+		// Turned off, nothing is left, and with the write that says Off.
+		w.report("server", "s1", gate("A", false), on("B", false), on("C", false), gate("D", false))
+		l.mu.Lock()
+		clear(l.left)
+		l.mu.Unlock()
+		w.until(time.Minute, "turning off", func() bool { return is("A") == "False InTransition" })
+		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+		if got := is("A"); got != "True Safe" {
+			t.Errorf("A is off, and DowngradeSafe is %s", got)
+		}
+	}, l.declare("A"))
 }
 
 func TestAPlanForAVersion(t *testing.T) {

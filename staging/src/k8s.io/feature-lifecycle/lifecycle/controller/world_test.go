@@ -47,6 +47,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/lifecycle"
@@ -68,6 +69,7 @@ var (
 type world struct {
 	t        *testing.T
 	features []lifecycle.Feature
+	specs    map[featuregate.Feature]featuregate.VersionedSpecs
 	settings transition.Settings
 	tracker  clienttesting.ObjectTracker
 	kube     *kubefake.Clientset
@@ -379,7 +381,7 @@ func (w *world) serve(id string) *serverProcess {
 	informer := leases.Coordination().V1().Leases().Informer()
 	var err error
 	s.controller, err = New(Config{
-		Namespace: "ns", Component: "server", ServerID: id, Features: w.features, Client: w.api(s),
+		Namespace: "ns", Component: "server", ServerID: id, Features: w.features, Specs: w.specs, Client: w.api(s),
 		Leases:     []cache.SharedIndexInformer{informer},
 		IsIdentity: func(lease *coordinationv1.Lease) bool { return lease.Namespace == "identities" },
 		Nodes:      leases.Core().V1().Nodes(),

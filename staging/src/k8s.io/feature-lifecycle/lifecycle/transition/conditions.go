@@ -47,6 +47,12 @@ func (s *step) describeConditions() {
 	s.describeUsesMatch()
 	s.describeClean()
 	s.describeProgress()
+	// While versions are mixed there is no neighbour to speak of.
+	if s.view.Downgrade != nil && s.version != "" && !s.mixed {
+		if v := s.view.Downgrade(&s.Status, s.version); v != nil {
+			s.condition(v1alpha1.ConditionDowngradeSafe, v.Status, v.Reason, v.Message)
+		}
+	}
 }
 
 func (s *step) describeKnown() {

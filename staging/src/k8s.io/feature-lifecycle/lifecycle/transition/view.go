@@ -20,6 +20,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
@@ -50,6 +51,10 @@ type View struct {
 	// Attempt is what this server knows of its attempt at a task, nil when it
 	// made none.
 	Attempt *Attempt
+	// Downgrade judges whether the cluster may move to the lower minor version
+	// with a status (package safety); nil when nobody can tell. Like everything
+	// here it answers from what was gathered.
+	Downgrade func(status *v1alpha1.FeatureStatus, clusterVersion string) *Verdict
 	// NewTransitionID is the id that a transition begun now gets.
 	NewTransitionID string
 }
@@ -134,6 +139,12 @@ type Attempt struct {
 	Retry bool
 	// Message says what the attempt is doing, or why it did not finish.
 	Message string
+}
+
+// Verdict is what a condition says.
+type Verdict struct {
+	Status          metav1.ConditionStatus
+	Reason, Message string
 }
 
 // Outcome is how an attempt at a task ended.
