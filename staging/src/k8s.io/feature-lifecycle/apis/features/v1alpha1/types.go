@@ -259,9 +259,10 @@ type FeatureTransition struct {
 	// +optional
 	FromState FeatureState `json:"fromState,omitempty" protobuf:"bytes,6,opt,name=fromState,casttype=FeatureState"`
 	// interrupted is true when a live apiserver had another version than
-	// toVersion after tasks of a version transition had begun: it may have stored
-	// what they are there to change. The transition begins anew once all
-	// apiservers have the same version again.
+	// toVersion after tasks of a version transition had begun, or one whose form
+	// its tasks do not deal with: it may have stored what they are there to
+	// change. The transition begins anew once all apiservers have the same
+	// version again.
 	// +optional
 	Interrupted bool `json:"interrupted,omitempty" protobuf:"varint,7,opt,name=interrupted"`
 }
