@@ -3513,7 +3513,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureTransition(ref commo
 					},
 					"interrupted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "interrupted is true when a live apiserver had another version than toVersion after tasks of a version transition had begun: it may have stored what they are there to change. The transition begins anew once all apiservers have the same version again.",
+							Description: "interrupted is true when a live apiserver had another version than toVersion after tasks of a version transition had begun, or one whose form its tasks do not deal with: it may have stored what they are there to change. The transition begins anew once all apiservers have the same version again.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

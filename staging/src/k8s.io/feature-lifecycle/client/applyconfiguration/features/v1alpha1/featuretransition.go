@@ -44,9 +44,10 @@ type FeatureTransitionApplyConfiguration struct {
 	// ends in the same: a version transition leaves the value alone.
 	FromState *featuresv1alpha1.FeatureState `json:"fromState,omitempty"`
 	// interrupted is true when a live apiserver had another version than
-	// toVersion after tasks of a version transition had begun: it may have stored
-	// what they are there to change. The transition begins anew once all
-	// apiservers have the same version again.
+	// toVersion after tasks of a version transition had begun, or one whose form
+	// its tasks do not deal with: it may have stored what they are there to
+	// change. The transition begins anew once all apiservers have the same
+	// version again.
 	Interrupted *bool `json:"interrupted,omitempty"`
 }
 
