@@ -19,6 +19,8 @@ package transition
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,8 +45,11 @@ type VersionTasks struct {
 // the lowest first. With lowest equal to highest one of the two is empty; they
 // differ when a version transition is replaced that has touched some objects.
 func (d Declared) path(lowest, highest, to string) []string {
+	if len(d.Versions) == 0 {
+		return nil
+	}
 	for _, v := range []string{lowest, highest, to} {
-		if _, err := utilversion.ParseMajorMinor(v); err != nil {
+		if _, ok := parseMinor(v); !ok {
 			return nil
 		}
 	}
@@ -73,18 +78,23 @@ func PathTo(status *v1alpha1.FeatureStatus, declared Declared, to string) []stri
 // compareMinors is negative when a is below b. What does not parse is equal to
 // everything; validation keeps it from being stored.
 func compareMinors(a, b string) int {
-	va, errA := utilversion.ParseMajorMinor(a)
-	vb, errB := utilversion.ParseMajorMinor(b)
-	switch {
-	case errA != nil || errB != nil:
-		return 0
-	case va.LessThan(vb):
-		return -1
-	case vb.LessThan(va):
-		return 1
-	default:
+	va, okA := parseMinor(a)
+	vb, okB := parseMinor(b)
+	if !okA || !okB {
 		return 0
 	}
+	return slices.Compare(va[:], vb[:])
+}
+
+// parseMinor reads a version as Features and declarations have it: 1.36. It is
+// called for each boundary whenever a feature is looked at, so without the
+// regular expression of apimachinery's util/version.
+func parseMinor(version string) (parsed [2]int, ok bool) {
+	major, minor, _ := strings.Cut(version, ".")
+	var errs [2]error
+	parsed[0], errs[0] = strconv.Atoi(major)
+	parsed[1], errs[1] = strconv.Atoi(minor)
+	return parsed, errs == [2]error{}
 }
 
 // OfVersion is true for the states of a version transition.
@@ -161,7 +171,8 @@ func (s *step) stored() (lowest, highest string) {
 // of its own. Where authors declare nothing between them forms are the same, and
 // nothing is noted.
 func (s *step) recordVersions() {
-	if s.Status.State == "" || s.Status.Version == "" {
+	nothing := len(s.view.Declared.Versions) == 0 && !OfVersion(s.Status.State)
+	if s.Status.State == "" || s.Status.Version == "" || nothing {
 		return
 	}
 	lowest, highest := s.stored()
