@@ -73,7 +73,7 @@ test-integration: tools all upstream ## Run real processes with real etcd, the f
 	@echo "The fault suite test/faults runs in its $(if $(filter true,$(FAULTS_SHORT)),short form; \"make test-faults\" runs the whole,whole form)"
 	@echo "The lifecycle test test/lifecycle runs whole; \"make test-lifecycle\" runs it alone and prints its table"
 	@if [[ $$(id -u) != 0 ]] || ! command -v nft >/dev/null; then echo "Left out: tests with real kubelets and kube-proxies need root and nft (Debian's nftables)"; fi
-	FAULTS_SHORT=$(FAULTS_SHORT) $(GOTESTSUM) -timeout 40m -p 1 ./test/...
+	FAULTS_SHORT=$(FAULTS_SHORT) VERSIONS_SHORT=$(FAULTS_SHORT) $(GOTESTSUM) -timeout 40m -p 1 ./test/...
 
 .PHONY: test-lifecycle
 test-lifecycle: all upstream ## Take every open gate through on, used, off and pristine and print the table; FEATURE=X does one.
@@ -85,6 +85,10 @@ FAULTS_SHORT ?= true
 .PHONY: test-faults
 test-faults: all ## Do all faults to real clusters and print what they did; needs root, about 14 minutes.
 	FAULTS_SHORT=false go test -count=1 -timeout 40m -parallel 4 -v ./test/faults | tee $(OUT)/faults.txt
+
+.PHONY: test-versions
+test-versions: all ## Move a real control plane 1.35, 1.36, 1.35, 1.36 with a crash at every stage; needs root, about 4 minutes.
+	VERSIONS_SHORT=false go test -count=1 -timeout 20m -v -run TestUpDownUp ./test/integration/versions | tee $(OUT)/versions.txt
 
 .PHONY: bench-featuregate
 bench-featuregate: tools ## Compare the layer's Enabled with upstream's, side by side.

@@ -40,7 +40,7 @@ func All() []Entry {
 func Features() []lifecycle.Feature {
 	var features []lifecycle.Feature
 	for _, e := range All() {
-		if len(e.OnEnable) > 0 || len(e.OnDisable) > 0 || e.Control != "" {
+		if len(e.OnEnable) > 0 || len(e.OnDisable) > 0 || len(e.Versions) > 0 || e.Control != "" {
 			features = append(features, e.Feature)
 		}
 	}

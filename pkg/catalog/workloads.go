@@ -60,14 +60,16 @@ func workloadAware() []Entry {
 			// A Pod's group cannot be changed, and removing it from a template
 			// would roll pods. Once no pod has one, nothing is lost with the
 			// groups. The controller that takes their finalizer goes with the gate.
-			Name: features.GenericWorkload,
-			OnDisable: slices.Concat(
-				lifecycle.WaitForNoneInPods("a scheduling group", "spec.schedulingGroup"),
-				lifecycle.Tasks{
-					lifecycle.ClearCollection(workloads.GroupResource()),
-					lifecycle.ClearCollection(podGroups.GroupResource(), scheduling.PodGroupProtectionFinalizer),
-				},
-			),
+			Name:      features.GenericWorkload,
+			OnDisable: clearWorkloads(),
+			// 1.35 stores Workloads as scheduling.k8s.io/v1alpha1, which 1.36 does
+			// not have: it cannot decode them, and one makes every LIST fail. 1.36
+			// stores v1alpha2, which is in no release before it.
+			Versions: lifecycle.Versions{{
+				At:          "1.36",
+				OnUpgrade:   lifecycle.Tasks{lifecycle.ClearUnreadable(workloads.GroupResource())},
+				OnDowngrade: clearWorkloads(),
+			}},
 		}, Copies: templateCopies, BootstrapRBAC: true, Controller: "podgroup-protection-controller"},
 		{Feature: lifecycle.Feature{
 			// With the gate off a PodGroup may lose the field, and the scheduler
@@ -117,4 +119,16 @@ func mayBind(t task.Task) task.Task {
 		APIGroups: []string{resourcev1.GroupName}, Resources: []string{"resourceclaims/" + resourcev1.SubresourceBinding}, Verbs: []string{"patch"},
 	})
 	return t
+}
+
+// clearWorkloads ends the collections workloads and podgroups, once no pod needs
+// them.
+func clearWorkloads() lifecycle.Tasks {
+	return slices.Concat(
+		lifecycle.WaitForNoneInPods("a scheduling group", "spec.schedulingGroup"),
+		lifecycle.Tasks{
+			lifecycle.ClearCollection(workloads.GroupResource()),
+			lifecycle.ClearCollection(podGroups.GroupResource(), scheduling.PodGroupProtectionFinalizer),
+		},
+	)
 }

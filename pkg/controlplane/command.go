@@ -42,8 +42,11 @@ import (
 
 // NewCommand returns the command kube-apiserver. It takes every flag of
 // upstream's and those of the feature lifecycle.
-func NewCommand() *cobra.Command {
-	opts := NewOptions()
+func NewCommand() *cobra.Command { return NewCommandFor(NewOptions()) }
+
+// NewCommandFor is NewCommand with options of the caller's: a distribution, or a
+// test, may look after features of its own (Options.Features).
+func NewCommandFor(opts *Options) *cobra.Command {
 	ctx := genericapiserver.SetupSignalContext()
 	registry := opts.GenericServerRunOptions.ComponentGlobalsRegistry
 	gate := registry.FeatureGateFor(basecompatibility.DefaultKubeComponent)

@@ -44,13 +44,13 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
+	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/controller"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/report"
 	"k8s.io/feature-lifecycle/values"
 	"k8s.io/klog/v2"
-	"k8s.io/kubernetes-features/pkg/catalog"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
 	"k8s.io/kubernetes-features/pkg/reporting"
@@ -68,7 +68,7 @@ const (
 
 // addLifecycleHooks makes the server report its gates and run the server flow
 // while it serves. The hooks that are given lack what is made here.
-func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHooks, settings transition.Settings) error {
+func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHooks, features []lifecycle.Feature, settings transition.Settings) error {
 	generic := server.GenericAPIServer
 	own, err := newLifecycleClients(generic.LoopbackClientConfig, "")
 	if err != nil {
@@ -95,7 +95,8 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 		Namespace: metav1.NamespaceSystem,
 		Component: controlplaneapiserver.KubeAPIServer,
 		ServerID:  serverID,
-		Features:  catalog.Features(),
+		Features:  features,
+		Specs:     reporting.Install().GetAllVersioned(),
 		Settings:  settings,
 		Client:    hooks.clients.features,
 		Tasks:     task.Clients{Dynamic: hooks.clients.dynamic, Mapper: hooks.clients.mapper, Storage: hooks.stored},

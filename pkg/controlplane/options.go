@@ -26,6 +26,7 @@ import (
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes-features/pkg/features"
@@ -40,12 +41,14 @@ type Options struct {
 	// Control names the features whose value does not come from each binary's
 	// own command line.
 	Control Control
+	// Features are the declarations that the server flow looks after.
+	Features []lifecycle.Feature
 }
 
-// NewOptions returns options with defaults. The process's feature gates have to
-// be in place.
+// NewOptions returns options with defaults, and the declarations of Kubernetes'
+// own features. The process's feature gates have to be in place.
 func NewOptions() *Options {
-	return &Options{ServerRunOptions: options.NewServerRunOptions(), Lifecycle: transition.DefaultSettings()}
+	return &Options{ServerRunOptions: options.NewServerRunOptions(), Lifecycle: transition.DefaultSettings(), Features: catalog.Features()}
 }
 
 // Flags returns all flags by section.
@@ -70,6 +73,7 @@ type CompletedOptions struct {
 	options.CompletedOptions
 	Lifecycle transition.Settings
 	Control   Control
+	Features  []lifecycle.Feature
 }
 
 // Complete fills in defaults. Call it once the flags have been parsed.
@@ -78,7 +82,7 @@ func (o *Options) Complete(ctx context.Context) (CompletedOptions, error) {
 	if err != nil {
 		return CompletedOptions{}, err
 	}
-	return CompletedOptions{CompletedOptions: completed, Lifecycle: o.Lifecycle, Control: o.Control}, nil
+	return CompletedOptions{CompletedOptions: completed, Lifecycle: o.Lifecycle, Control: o.Control, Features: o.Features}, nil
 }
 
 // Validate returns what is wrong with the options.

@@ -37,7 +37,6 @@ import (
 	aggregatorapiserver "k8s.io/kube-aggregator/pkg/apiserver"
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	_ "k8s.io/kubernetes-features/pkg/apis/features/install" // the group's types
-	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes-features/pkg/generated/openapi"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
@@ -58,6 +57,7 @@ type Config struct {
 	lifecycleEnabled bool
 	settings         transition.Settings
 	control          Control
+	features         []lifecycle.Feature
 }
 
 // CompletedConfig is a Config whose defaults are filled in.
@@ -69,6 +69,7 @@ type CompletedConfig struct {
 	lifecycleEnabled bool
 	settings         transition.Settings
 	control          Control
+	features         []lifecycle.Feature
 }
 
 // NewConfig makes the configuration of the chain and starts nothing.
@@ -77,6 +78,7 @@ func NewConfig(opts CompletedOptions) (*Config, error) {
 		lifecycleEnabled: utilfeature.DefaultFeatureGate.Enabled(features.FeatureLifecycle),
 		settings:         opts.Lifecycle,
 		control:          opts.Control,
+		features:         opts.Features,
 	}
 	resources := controlplane.DefaultAPIResourceConfigSource()
 	definitions := upstreamopenapi.GetOpenAPIDefinitions
@@ -115,6 +117,7 @@ func (c *Config) Complete() CompletedConfig {
 		lifecycleEnabled: c.lifecycleEnabled,
 		settings:         c.settings,
 		control:          c.control,
+		features:         c.features,
 	}
 }
 
@@ -149,7 +152,7 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 		Authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
 		Dynamic:    func(feature string) bool { return c.control.of(feature) == v1alpha1.ControlDynamic },
 		RBAC:       server.APIResourceConfigSource.ResourceEnabled(rbacv1.SchemeGroupVersion.WithResource("clusterroles")),
-		TaskRules:  lifecycle.Rules(catalog.Features()),
+		TaskRules:  lifecycle.Rules(c.features),
 		Flow:       flow,
 	})
 	if err != nil {
@@ -165,7 +168,7 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 		stored:     NewStored(c.kubeAPIs.ControlPlane.Generic.RESTOptionsGetter, c.apiExtensions.ExtraConfig.CRDRESTOptionsGetter, serves(server.GenericAPIServer)),
 		authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
 		control:    c.control,
-	}, c.settings)
+	}, c.features, c.settings)
 }
 
 // serves says whether a server has a resource installed, in any version. Unlike

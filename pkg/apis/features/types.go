@@ -177,6 +177,12 @@ type FeatureStatus struct {
 	// DowngradeSafe and Known. Each reason names a cause, each message names
 	// the next step.
 	Conditions []metav1.Condition
+	// storedVersions are the lowest and the highest minor version, apart from
+	// version, that live apiservers have had since everything that is stored was
+	// of version: their representations may be stored, too. It is kept for
+	// features that declare tasks between these versions, and is empty once a
+	// version transition has ended.
+	StoredVersions []string
 }
 
 // FeatureConfiguration is a desired value and where it comes from.
@@ -201,10 +207,20 @@ type FeatureTransition struct {
 	// reason is why the transition began: Configuration, Clean or Version.
 	Reason FeatureTransitionReason
 	// fromVersion is the minor version whose representation was stored when a
-	// version transition began.
+	// version transition began, or the furthest from toVersion if there may be
+	// several (storedVersions).
 	FromVersion string
 	// toVersion is the minor version that a version transition leads to.
 	ToVersion string
+	// fromState is the state that a version transition began in, On or Off. It
+	// ends in the same: a version transition leaves the value alone.
+	FromState FeatureState
+	// interrupted is true when a live apiserver had another version than
+	// toVersion after tasks of a version transition had begun, or one whose form
+	// its tasks do not deal with: it may have stored what they are there to
+	// change. The transition begins anew once all apiservers have the same
+	// version again.
+	Interrupted bool
 }
 
 // FeatureTransitionReason is why a transition began.

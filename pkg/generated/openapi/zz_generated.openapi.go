@@ -3373,6 +3373,26 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureStatus(ref common.Re
 							},
 						},
 					},
+					"storedVersions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "storedVersions are the lowest and the highest minor version, apart from version, that live apiservers have had since everything that is stored was of version: their representations may be stored, too. It is kept for features that declare tasks between these versions, and is empty once a version transition has ended.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: "",
+										Type:    []string{"string"},
+										Format:  "",
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
@@ -3478,7 +3498,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureTransition(ref commo
 					},
 					"fromVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fromVersion is the minor version whose representation was stored when a version transition began.",
+							Description: "fromVersion is the minor version whose representation was stored when a version transition began, or the furthest from toVersion if there may be several (storedVersions).",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3487,6 +3507,21 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureTransition(ref commo
 						SchemaProps: spec.SchemaProps{
 							Description: "toVersion is the minor version that a version transition leads to.",
 							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"fromState": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fromState is the state that a version transition began in, On or Off. It ends in the same: a version transition leaves the value alone.\n\nPossible enum values:\n - `\"Downgrading\"` means that what is stored for the feature is being moved to the form of a lower minor version.\n - `\"Off\"` means that every user has the feature off and every task of turning it off is done.\n - `\"On\"` means that every user has the feature on and every task of turning it on is done.\n - `\"TurningOff\"` means that tasks are left before the feature is Off.\n - `\"TurningOn\"` means that tasks are left before the feature is On.\n - `\"Upgrading\"` means that what is stored for the feature is being moved to the form of a higher minor version.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Downgrading", "Off", "On", "TurningOff", "TurningOn", "Upgrading"},
+						},
+					},
+					"interrupted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "interrupted is true when a live apiserver had another version than toVersion after tasks of a version transition had begun, or one whose form its tasks do not deal with: it may have stored what they are there to change. The transition begins anew once all apiservers have the same version again.",
+							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},

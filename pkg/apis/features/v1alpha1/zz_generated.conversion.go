@@ -612,6 +612,7 @@ func autoConvert_v1alpha1_FeatureStatus_To_features_FeatureStatus(in *featuresv1
 	out.Tasks = *(*[]features.FeatureTask)(unsafe.Pointer(&in.Tasks))
 	out.Uses = *(*[]features.FeatureUse)(unsafe.Pointer(&in.Uses))
 	out.Conditions = *(*[]v1.Condition)(unsafe.Pointer(&in.Conditions))
+	out.StoredVersions = *(*[]string)(unsafe.Pointer(&in.StoredVersions))
 	return nil
 }
 
@@ -633,6 +634,7 @@ func autoConvert_features_FeatureStatus_To_v1alpha1_FeatureStatus(in *features.F
 	out.Tasks = *(*[]featuresv1alpha1.FeatureTask)(unsafe.Pointer(&in.Tasks))
 	out.Uses = *(*[]featuresv1alpha1.FeatureUse)(unsafe.Pointer(&in.Uses))
 	out.Conditions = *(*[]v1.Condition)(unsafe.Pointer(&in.Conditions))
+	out.StoredVersions = *(*[]string)(unsafe.Pointer(&in.StoredVersions))
 	return nil
 }
 
@@ -679,6 +681,8 @@ func autoConvert_v1alpha1_FeatureTransition_To_features_FeatureTransition(in *fe
 	out.Reason = features.FeatureTransitionReason(in.Reason)
 	out.FromVersion = in.FromVersion
 	out.ToVersion = in.ToVersion
+	out.FromState = features.FeatureState(in.FromState)
+	out.Interrupted = in.Interrupted
 	return nil
 }
 
@@ -693,6 +697,8 @@ func autoConvert_features_FeatureTransition_To_v1alpha1_FeatureTransition(in *fe
 	out.Reason = featuresv1alpha1.FeatureTransitionReason(in.Reason)
 	out.FromVersion = in.FromVersion
 	out.ToVersion = in.ToVersion
+	out.FromState = featuresv1alpha1.FeatureState(in.FromState)
+	out.Interrupted = in.Interrupted
 	return nil
 }
 

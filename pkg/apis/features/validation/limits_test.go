@@ -137,10 +137,19 @@ func TestWhatATransitionMayNotSay(t *testing.T) {
 		change func(*features.FeatureStatus)
 		want   []problem
 	}{
-		"nothing wrong":      {change: func(*features.FeatureStatus) {}},
-		"an unknown reason":  {func(s *features.FeatureStatus) { s.Transition.Reason = "Whim" }, []problem{{"status.transition.reason", "Unsupported"}}},
-		"patch versions":     {func(s *features.FeatureStatus) { s.Transition.FromVersion, s.Transition.ToVersion = "1.35.1", "v1.36" }, []problem{{"status.transition.fromVersion", "1.36"}, {"status.transition.toVersion", "1.36"}}},
-		"no state beside it": {func(s *features.FeatureStatus) { s.State, s.Tasks = "", nil }, []problem{{"status.transition", "must be unset"}}},
+		"nothing wrong":     {change: func(*features.FeatureStatus) {}},
+		"an unknown reason": {func(s *features.FeatureStatus) { s.Transition.Reason = "Whim" }, []problem{{"status.transition.reason", "Unsupported"}}},
+		"patch versions":    {func(s *features.FeatureStatus) { s.Transition.FromVersion, s.Transition.ToVersion = "1.35.1", "v1.36" }, []problem{{"status.transition.fromVersion", "1.36"}, {"status.transition.toVersion", "1.36"}}},
+		"a state to return to that is none of rest": {func(s *features.FeatureStatus) { s.Transition.FromState = features.StateTurningOn }, []problem{{"status.transition.fromState", "Unsupported"}}},
+		"a state of rest to return to":              {change: func(s *features.FeatureStatus) { s.Transition.FromState = features.StateOff }},
+		"stored versions that are none": {func(s *features.FeatureStatus) { s.StoredVersions = []string{"", "1.34.1"} },
+			[]problem{{"status.storedVersions[0]", "minor version"}, {"status.storedVersions[1]", "1.36"}}},
+		"the version among the stored versions": {func(s *features.FeatureStatus) { s.Version, s.StoredVersions = "1.35", []string{"1.35"} }, []problem{{"status.storedVersions[0]", "Duplicate"}}},
+		"stored versions between the ends": {func(s *features.FeatureStatus) {
+			s.Version, s.StoredVersions = "1.30", []string{"1.34", "1.35", "1.36"}
+		}, []problem{{"status.storedVersions", "at most 2"}}},
+		"two stored versions": {change: func(s *features.FeatureStatus) { s.Version, s.StoredVersions = "1.35", []string{"1.34", "1.36"} }},
+		"no state beside it":  {func(s *features.FeatureStatus) { s.State, s.Tasks = "", nil }, []problem{{"status.transition", "must be unset"}}},
 		"negative counts of users": {func(s *features.FeatureStatus) { s.Uses[0].Count, s.Uses[0].Expected, s.Uses[0].Stale = -1, -1, -1 },
 			[]problem{{"status.uses[0].count", "greater than"}, {"status.uses[0].expected", "greater than"}, {"status.uses[0].stale", "greater than"}}},
 		"a user that is no component": {func(s *features.FeatureStatus) { s.Uses[0].Component = "Kube Let" }, []problem{{"status.uses[0].component", "RFC 1123"}}},

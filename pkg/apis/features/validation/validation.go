@@ -142,6 +142,7 @@ func validateFeatureStatus(status *features.FeatureStatus, fldPath *field.Path) 
 	errs = append(errs, validateEnum(status.State, states, fldPath.Child("state"))...)
 	errs = append(errs, validateEnum(status.Control, controls, fldPath.Child("control"))...)
 	errs = append(errs, validateMinorVersion(status.Version, fldPath.Child("version"))...)
+	errs = append(errs, validateStoredVersions(status, fldPath.Child("storedVersions"))...)
 	if c := status.Configured; c != nil {
 		source := fldPath.Child("configured", "source")
 		if c.Source == "" {
@@ -158,6 +159,29 @@ func validateFeatureStatus(status *features.FeatureStatus, fldPath *field.Path) 
 		errs = append(errs, validateUse(&status.Uses[i], fldPath.Child("uses").Index(i))...)
 	}
 	return append(errs, metav1validation.ValidateConditions(status.Conditions, fldPath.Child("conditions"))...)
+}
+
+// maxStoredVersions is a lowest and a highest one.
+const maxStoredVersions = 2
+
+func validateStoredVersions(status *features.FeatureStatus, fldPath *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if n := len(status.StoredVersions); n > maxStoredVersions {
+		errs = append(errs, field.TooMany(fldPath, n, maxStoredVersions))
+	}
+	seen := sets.New(status.Version)
+	for i, version := range status.StoredVersions {
+		if version == "" {
+			errs = append(errs, field.Required(fldPath.Index(i), "names a minor version"))
+			continue
+		}
+		errs = append(errs, validateMinorVersion(version, fldPath.Index(i))...)
+		if seen.Has(version) {
+			errs = append(errs, field.Duplicate(fldPath.Index(i), version))
+		}
+		seen.Insert(version)
+	}
+	return errs
 }
 
 // validateTransition holds S1: no task is left in a state of rest.
@@ -187,6 +211,7 @@ func validateTransition(status *features.FeatureStatus, fldPath *field.Path) fie
 	}
 	errs = append(errs, validateEnum(t.Reason, reasons, fldPath.Child("reason"))...)
 	errs = append(errs, validateMinorVersion(t.FromVersion, fldPath.Child("fromVersion"))...)
+	errs = append(errs, validateEnum(t.FromState, atRest, fldPath.Child("fromState"))...)
 	return append(errs, validateMinorVersion(t.ToVersion, fldPath.Child("toVersion"))...)
 }
 

@@ -34,6 +34,7 @@ limitations under the License.
 //	lifecycle/transition    decides, purely, what happens to a feature next
 //	lifecycle/uses          who uses a feature, and whether that holds it; pure
 //	lifecycle/leader        which server looks after a feature; pure
+//	lifecycle/safety        whether a cluster may move up or down; pure
 //	lifecycle/task          what transitions do; finds and removes leftovers
 //	lifecycle/controller    gathers, lets transition decide, commits
 //

@@ -70,18 +70,16 @@ func TestOnlyWhatIsAskedIsAsked(t *testing.T) {
 	}
 }
 
-// TestWhatIsTooNewIsObservedWhenAsked: a binary that emulates an older version
-// finds newer features off, and that is a use.
-func TestWhatIsTooNewIsObservedWhenAsked(t *testing.T) {
+// TestWhatIsTooNewIsObserved: a binary that emulates an older version finds newer
+// features off. Whether anybody asked or not, they have to be turned off where
+// they are on.
+func TestWhatIsTooNewIsObserved(t *testing.T) {
 	g := Wrap(upstream(t))
-	for _, o := range g.Observations() {
-		if o.Name == "New" {
-			t.Errorf("%+v although nobody asked", o)
+	for _, asked := range []bool{false, true} {
+		if diff := cmp.Diff(Observation{Name: "New", Asked: asked, Stage: v1alpha1.StagePreAlpha}, observation(t, g, "New")); diff != "" {
+			t.Errorf("unexpected observation (-want +got):\n%s", diff)
 		}
-	}
-	g.Enabled("New")
-	if diff := cmp.Diff(Observation{Name: "New", Asked: true, Stage: v1alpha1.StagePreAlpha}, observation(t, g, "New")); diff != "" {
-		t.Errorf("unexpected observation (-want +got):\n%s", diff)
+		g.Enabled("New")
 	}
 }
 
@@ -120,6 +118,7 @@ func TestObservationsSayWhatTheGateIs(t *testing.T) {
 		{Name: "Dependent", Enabled: true, Stage: "Beta", Default: true},
 		{Name: "Deprecated", Stage: "Deprecated"},
 		{Name: "Locked", Enabled: true, Stage: "GA", Default: true, LockedToDefault: true},
+		{Name: "New", Stage: v1alpha1.StagePreAlpha},
 	}
 	if diff := cmp.Diff(want, g.Observations()); diff != "" {
 		t.Errorf("unexpected observations (-want +got):\n%s", diff)

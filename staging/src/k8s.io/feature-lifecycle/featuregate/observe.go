@@ -53,9 +53,11 @@ var stages = map[string]v1alpha1.FeatureStage{
 	string(featuregate.Deprecated): v1alpha1.StageDeprecated,
 }
 
-// Observations returns what is known of every feature that exists at the
-// emulation version, and of others that were asked for, sorted by name. AllAlpha and AllBeta are switches for
-// features and none themselves, and are left out.
+// Observations returns what is known of every feature of the binary, sorted by
+// name. Those that are newer than the emulation version are among them, off and
+// pre-alpha: a cluster that goes down to that version has to turn them off, and
+// this binary is the last that knows what they stored. AllAlpha and AllBeta are
+// switches for features and none themselves, and are left out.
 func (g *Gate) Observations() []Observation {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,9 +72,6 @@ func (g *Gate) Observations() []Observation {
 		if !exists {
 			// Upstream leaves out what is newer than the emulation version. Who
 			// asks for it finds it off.
-			if !v.asked.Load() {
-				continue
-			}
 			spec.PreRelease = featuregate.PreAlpha
 		}
 		result = append(result, Observation{

@@ -49,6 +49,9 @@ type Feature struct {
 	// feature on, in order. Its finders also count the leftovers of a feature
 	// that is off.
 	OnDisable Tasks
+	// Versions is what happens when the cluster's version passes a boundary, on
+	// the way up and down. Without an entry the version just moves.
+	Versions Versions
 	// Control permits the cluster's administrator to let others than a
 	// binary's own command line decide the value. Features with configuration
 	// of their own stay Local, which is the zero value's meaning.
@@ -73,8 +76,10 @@ var (
 	WaitForNone       = task.WaitForNone
 	WaitForNoneWhere  = task.WaitForNoneWhere
 	ClearCollection   = task.ClearCollection
+	ClearUnreadable   = task.ClearUnreadable
 	MigrateStorage    = task.MigrateStorage
 	Apply             = task.Apply
+	Remove            = task.Remove
 	Func              = task.Func
 	ClearPodTemplates = task.ClearPodTemplates
 	WaitForNoneInPods = task.WaitForNoneInPods
@@ -85,7 +90,7 @@ var (
 func Rules(features []Feature) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, f := range features {
-		for _, tasks := range []Tasks{f.OnEnable, f.OnDisable} {
+		for _, tasks := range []Tasks{f.OnEnable, f.OnDisable, f.Versions.tasks()} {
 			for _, t := range tasks {
 				rules = append(rules, t.Rules...)
 			}
@@ -105,7 +110,8 @@ const (
 const maxTasks = v1alpha1.MaxTasks - 1
 
 // Validate returns everything that is wrong with a set of declarations: names
-// twice or missing, tasks that are not valid, task names twice in one list.
+// twice or missing, tasks that are not valid, task names twice in one list,
+// boundaries that are no minor versions.
 func Validate(features []Feature) error {
 	var problems []error
 	seen := map[featuregate.Feature]bool{}
@@ -125,21 +131,31 @@ func Validate(features []Feature) error {
 		default:
 			problem("unknown control %q; use Local, Central or Dynamic", f.Control)
 		}
-		for _, tasks := range []Tasks{f.OnEnable, f.OnDisable} {
-			if len(tasks) > maxTasks {
-				problem("%d tasks are declared for one direction, %d are allowed", len(tasks), maxTasks)
-			}
-			names := map[string]bool{}
-			for _, t := range tasks {
-				if err := t.Validate(); err != nil {
-					problem("%w", err)
-				}
-				if names[t.Name] {
-					problem("task %s is declared twice in one list", t.Name)
-				}
-				names[t.Name] = true
-			}
+		f.Versions.validate(problem)
+		lists := []Tasks{f.OnEnable, f.OnDisable}
+		for _, v := range f.Versions {
+			lists = append(lists, v.Upgrading(), v.Downgrading())
+		}
+		for _, tasks := range lists {
+			tasks.validate(problem)
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// validate tells what is wrong with one list.
+func (t Tasks) validate(problem func(format string, args ...any)) {
+	if len(t) > maxTasks {
+		problem("%d tasks are declared for one direction, %d are allowed", len(t), maxTasks)
+	}
+	names := map[string]bool{}
+	for _, task := range t {
+		if err := task.Validate(); err != nil {
+			problem("%w", err)
+		}
+		if names[task.Name] {
+			problem("task %s is declared twice in one list", task.Name)
+		}
+		names[task.Name] = true
+	}
 }

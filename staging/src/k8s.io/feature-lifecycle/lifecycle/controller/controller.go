@@ -41,6 +41,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/client/informers/externalversions"
 	listers "k8s.io/feature-lifecycle/client/listers/features/v1alpha1"
@@ -68,6 +69,9 @@ type Config struct {
 	ServerID string
 	// Features are the declarations of the authors.
 	Features []lifecycle.Feature
+	// Specs are the gates' specs by version, as of GetAllVersioned, for the
+	// condition DowngradeSafe; features that are not in it have none.
+	Specs map[featuregate.Feature]featuregate.VersionedSpecs
 	// Settings are the periods; the zero value means DefaultSettings.
 	Settings transition.Settings
 	// Client reads and writes Features and reads FeatureReports.

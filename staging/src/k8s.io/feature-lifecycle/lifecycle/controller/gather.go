@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
+	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
@@ -54,6 +55,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 	}
 	entries := c.reports.of(name)
 	view.Servers = c.liveServers(entries, now)
+	var explicit []safety.Setting
 	for _, e := range entries {
 		alive, since, exists := c.alive(e.report, now)
 		if !exists {
@@ -62,6 +64,9 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 		spec := &e.report.Spec
 		if alive && spec.Component != c.config.Component && announces(e.report) {
 			view.Reporters = append(view.Reporters, reported(e))
+		}
+		if e.gate.Explicit && alive {
+			explicit = append(explicit, safety.Setting{Component: spec.Component, Instance: spec.Instance, Enabled: e.gate.Enabled})
 		}
 		if e.gate.Asked || e.gate.Explicit {
 			potential := !e.gate.Asked
@@ -83,6 +88,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 	}
 	view.Instances = append(view.Instances, c.silentKubelets(now)...)
 	view.Instances = append(view.Instances, c.silentProcesses(now)...)
+	view.Downgrade = c.downgrade(name, explicit, view.Declared)
 	slices.SortFunc(view.Reporters, func(a, b transition.Server) int { return cmp.Compare(a.ID, b.ID) })
 	return view
 }
@@ -263,9 +269,32 @@ func (c *Controller) leads(name string, servers []transition.Server) bool {
 
 func (c *Controller) declared(name string) transition.Declared {
 	feature := c.features[name]
-	return transition.Declared{
+	declared := transition.Declared{
 		OnEnable:  feature.OnEnable.Names(),
 		OnDisable: feature.OnDisable.Names(),
 		Removes:   slices.ContainsFunc(feature.OnDisable, func(t task.Task) bool { return !t.Waits }),
 	}
+	for _, v := range feature.Versions {
+		declared.Versions = append(declared.Versions, transition.VersionTasks{
+			At: v.At, OnUpgrade: v.Upgrading().Names(), OnDowngrade: v.Downgrading().Names(),
+		})
+	}
+	return declared
+}
+
+// taskOf finds a task that is declared for the transition under way.
+func (c *Controller) taskOf(feature *v1alpha1.Feature, name string) (task.Task, bool) {
+	declared := c.features[feature.Name]
+	if transition.OfVersion(feature.Status.State) {
+		return declared.Versions.Task(name)
+	}
+	tasks := declared.OnDisable
+	if goal, _ := transition.Goal(feature.Status.State); goal {
+		tasks = declared.OnEnable
+	}
+	i := slices.IndexFunc(tasks, func(t task.Task) bool { return t.Name == name })
+	if i < 0 {
+		return task.Task{}, false
+	}
+	return tasks[i], true
 }

@@ -87,7 +87,7 @@ func (c *cluster) finish(j *job) {
 
 func TestTheFinalStateIsNotWrittenBeforeTheLastStepIsDone(t *testing.T) {
 	inCluster(t, 2, func(c *cluster) {
-		c.rollOut(values{}, time.Second, 0)
+		c.rollOut(values{}, "", time.Second, 0)
 		for _, name := range clearing {
 			if j := c.untilRuns(name); j != nil {
 				c.pass(10 * time.Minute)
@@ -105,7 +105,7 @@ func TestARetrySkipsNoStep(t *testing.T) {
 	for name, err := range map[string]error{"it failed": errors.New("no"), "its server is gone": nil} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, 2, func(c *cluster) {
-				c.rollOut(values{}, time.Second, 0)
+				c.rollOut(values{}, "", time.Second, 0)
 				for range 3 {
 					j := c.untilRuns("ClearA")
 					if j == nil {

@@ -257,18 +257,18 @@ func (c *cluster) state(name string) v1alpha1.FeatureState {
 }
 
 // heal ends all faults: every server and every user that there is runs with the
-// values wanted, and everything is prompt.
-func (c *cluster) heal(wanted values) {
-	c.tracef("heal: %v", wanted)
+// values wanted, servers with the version, and everything is prompt.
+func (c *cluster) heal(wanted values, version string) {
+	c.tracef("heal: %v at %s", wanted, version)
 	c.lag, c.patience, c.healthy = 50*time.Millisecond, 0, true
 	for _, name := range featureNames {
 		c.pause(name, false)
 	}
 	for _, r := range c.servers {
 		r.fateIn = 0
-		if !r.up || r.ending || r.values != wanted || r.version != "1.36" || !r.reported {
+		if !r.up || r.ending || r.values != wanted || r.version != version || !r.reported {
 			c.crash(r)
-			r.version = "1.36"
+			r.version = version
 			c.serve(r, wanted, time.Second, 0)
 		}
 	}
@@ -283,15 +283,18 @@ func (c *cluster) heal(wanted values) {
 	}
 }
 
-// finished says whether every feature is in the state wanted with nothing left to
-// do.
-func (c *cluster) finished(wanted values) bool {
+// finished says whether every feature is in the state wanted, stored in the form
+// of the version, with nothing left to do.
+func (c *cluster) finished(wanted values, version string) bool {
 	for f, name := range featureNames {
 		state := v1alpha1.StateOff
 		if wanted[f] {
 			state = v1alpha1.StateOn
 		}
-		if c.state(name) != state || len(c.etcd.feature(name).Status.Tasks) > 0 {
+		if c.state(name) != state {
+			return false
+		}
+		if status := c.etcd.feature(name).Status; len(status.Tasks) > 0 || status.Version != version || len(status.StoredVersions) > 0 {
 			return false
 		}
 	}
@@ -300,10 +303,10 @@ func (c *cluster) finished(wanted values) bool {
 
 // recover checks L1 and L2: once faults have ended everything comes to rest soon,
 // and then nothing is written.
-func (c *cluster) recover(wanted values) {
-	c.heal(wanted)
+func (c *cluster) recover(wanted values, version string) {
+	c.heal(wanted, version)
 	healed := c.now
-	for c.violation == "" && !c.finished(wanted) {
+	for c.violation == "" && !c.finished(wanted, version) {
 		c.pass(time.Second)
 		if took := c.now - healed; took > time.Minute+4*time.Second {
 			c.violate("L2: not at rest %s after faults ended: %s, %s, wanted %v", took, c.describe("A"), c.describe("B"), wanted)
@@ -316,7 +319,7 @@ func (c *cluster) recover(wanted values) {
 	if n := c.statusWrites - writes; n != 0 && c.violation == "" {
 		c.violate("%d writes at rest", n)
 	}
-	if !c.finished(wanted) {
+	if !c.finished(wanted, version) {
 		c.violate("L1: it did not last: %s, %s, wanted %v", c.describe("A"), c.describe("B"), wanted)
 	}
 }

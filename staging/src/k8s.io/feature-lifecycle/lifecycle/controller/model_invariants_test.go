@@ -80,9 +80,13 @@ func (c *cluster) checkBegins(r *replica, name string, b, a v1alpha1.FeatureStat
 	c.counts["transitions begun"]++
 	c.checkAgreement(r, name)
 	c.checkTrueAgreement(name, c.now-c.seen())
+	if transition.OfVersion(a.State) {
+		c.checkMoves(name, b, a)
+		return
+	}
 	was, _ := transition.Goal(b.State)
 	goal, _ := transition.Goal(a.State)
-	if was == goal {
+	if was == goal || transition.OfVersion(b.State) {
 		c.violate("S3: the transition of %s to %s is forgotten", name, b.State)
 	}
 	want := []string{v1alpha1.TaskWaitForUses}
@@ -95,6 +99,32 @@ func (c *cluster) checkBegins(r *replica, name string, b, a v1alpha1.FeatureStat
 		c.violate("S3: %s begins with tasks %v", name, taskNames(a))
 	}
 	*c.truths[name] = truth{begun: c.now, goalSince: c.now, pausedSince: never}
+}
+
+// checkMoves holds S3 and S4 for the beginning of a version transition: it leads
+// to the version of the servers, replaces nothing but another of its kind, and
+// keeps the value.
+func (c *cluster) checkMoves(name string, b, a v1alpha1.FeatureStatus) {
+	c.counts["version transitions begun"]++
+	to := a.Transition.ToVersion
+	if want := []string{v1alpha1.TaskWaitForUses, converting[to]}; name != "A" || !slices.Equal(want, taskNames(a)) {
+		c.violate("S3: %s is %s to %s with tasks %v", name, a.State, to, taskNames(a))
+	}
+	was, ok := transition.Value(&b)
+	if is, _ := transition.Value(&a); !ok || is != was {
+		c.violate("S1: %s is %s and will be %s", name, b.State, a.Transition.FromState)
+	}
+	switch {
+	case transition.OfVersion(b.State):
+		c.counts["version transitions replaced"]++
+		if b.Transition.ToVersion == to && !b.Transition.Interrupted {
+			c.violate("S3: the transition of %s to %s is forgotten", name, to)
+		}
+	case b.Transition != nil:
+		c.violate("S3: the transition of %s to %s is forgotten", name, b.State)
+	}
+	truth := c.truths[name]
+	truth.begun, truth.waited = c.now, 0
 }
 
 // checkAgreement holds S4 in what the writer itself knows.
@@ -123,6 +153,8 @@ func (c *cluster) checkTrueAgreement(name string, old time.Duration) {
 			first = r
 		case r.stored[f].value != first.stored[f].value:
 			c.violate("S4: %s goes on while %s and %s disagree", name, first.id, r.id)
+		case r.storedVersion != first.storedVersion && max(r.storedVersionFrom, first.storedVersionFrom) <= old:
+			c.violate("S4: %s goes on while %s has %s and %s has %s", name, first.id, first.storedVersion, r.id, r.storedVersion)
 		}
 	}
 }
@@ -141,9 +173,12 @@ func (c *cluster) checkGoesOn(r *replica, name string, b, a v1alpha1.FeatureStat
 		c.violate("S3: tasks of %s were %v and are %v", name, was, is)
 		return
 	}
-	goal, _ := transition.Goal(b.State)
+	goal, _ := transition.Value(&b)
 	truth := c.truths[name]
-	if was[0] == v1alpha1.TaskWaitForUses {
+	if was[0] == v1alpha1.TaskWaitForUses && transition.OfVersion(b.State) {
+		c.checkWaitedForServers(r, name)
+		truth.waited = c.now
+	} else if was[0] == v1alpha1.TaskWaitForUses {
 		c.checkWaited(r, name, goal, b.Transition.StartTime.Time)
 		truth.waited = c.now
 	} else if !c.succeeded[success{r.id, r.life, b.Transition.ID, was[0]}] {
@@ -156,6 +191,13 @@ func (c *cluster) checkGoesOn(r *replica, name string, b, a v1alpha1.FeatureStat
 	if state := map[bool]v1alpha1.FeatureState{true: v1alpha1.StateOn, false: v1alpha1.StateOff}[goal]; a.State != state {
 		c.violate("S1: %s was %s and is %s", name, b.State, a.State)
 	}
+	if transition.OfVersion(b.State) {
+		c.counts["version transitions done"]++
+		if a.Version != b.Transition.ToVersion || len(a.StoredVersions) > 0 {
+			c.violate("S1: %s was %s to %s and is stored in the form of %s and %v", name, b.State, b.Transition.ToVersion, a.Version, a.StoredVersions)
+		}
+		return
+	}
 	if name == "A" && !goal && !truth.dirtied {
 		for _, task := range clearing {
 			if c.left[task] > 0 {
@@ -163,6 +205,19 @@ func (c *cluster) checkGoesOn(r *replica, name string, b, a v1alpha1.FeatureStat
 			}
 		}
 	}
+}
+
+// checkWaitedForServers holds S2 when waiting for uses ends in a version
+// transition: every server has had its version for the settle period.
+func (c *cluster) checkWaitedForServers(r *replica, name string) {
+	if c.now < c.truths[name].begun+modelSettings.Settle-slack {
+		c.violate("S2: waiting for servers ends for %s after %s", name, c.now-c.truths[name].begun)
+	}
+	if c.now < r.upSince+modelSettings.Settle-slack {
+		c.violate("S2: waiting for servers ends for %s %s after %s came up", name, c.now-r.upSince, r.id)
+	}
+	c.checkAgreement(r, name)
+	c.checkTrueAgreement(name, c.now-c.seen())
 }
 
 // checkWaited holds S2 when waiting for uses ends.
@@ -236,7 +291,7 @@ func (c *cluster) checkStopped(r *replica, name string) {
 func (c *cluster) checkClearing(j *job) {
 	// A server hears of the state, looks, and what is on its way still arrives.
 	heard := c.seen() + c.patience + c.lag + slack
-	goal, _ := transition.Goal(c.state(j.feature))
+	goal, _ := transition.Value(&c.etcd.feature(j.feature).Status)
 	if since := c.truths[j.feature].goalSince; goal && c.now > since+heard {
 		c.violate("%s runs in %s although %s is %s since %s", j.task, j.server.id, j.feature, c.state(j.feature), since)
 	}

@@ -68,8 +68,10 @@ type process struct {
 	// it said before.
 	stored  *[2]said
 	history [2][]said
-	// storedVersion is the version in the stored report.
-	storedVersion string
+	// storedVersion is the version in the stored report, storedVersionFrom since
+	// when.
+	storedVersion     string
+	storedVersionFrom time.Duration
 	// ending is true while a server serves that was told to end; stopAt is when
 	// it has ended.
 	ending bool
@@ -142,7 +144,10 @@ func (c *cluster) storeReport(p *process) {
 			p.history[f] = p.history[f][:len(p.history[f])-1]
 		}
 	}
-	p.stored, p.storedVersion = &now, p.version
+	if p.storedVersion != p.version {
+		p.storedVersion, p.storedVersionFrom = p.version, c.now
+	}
+	p.stored = &now
 	c.etcd.put(reportKind, r, c.now)
 }
 

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -66,9 +67,10 @@ func (j *job) order(o order, told bool) {
 	}
 }
 
-// declared are the tasks of the model: A has three, B none.
+// declared are the tasks of the model: A has three, and one for each direction of
+// a version, B none.
 func (c *cluster) declared(r *replica) []lifecycle.Feature {
-	tasks := func(names ...string) (list lifecycle.Tasks) {
+	tasks := func(prefix string, names ...string) (list lifecycle.Tasks) {
 		for _, name := range names {
 			list = append(list, task.Task{
 				Name: name,
@@ -79,14 +81,20 @@ func (c *cluster) declared(r *replica) []lifecycle.Feature {
 					return nil, nil
 				},
 				Run: func(ctx context.Context, _ task.Clients, attempt task.Attempt) error {
-					return c.runJob(ctx, r, name, attempt)
+					return c.runJob(ctx, r, prefix+name, attempt)
 				},
 			})
 		}
 		return list
 	}
-	return []lifecycle.Feature{{Name: "A", OnEnable: tasks(install), OnDisable: tasks(clearing...)}, {Name: "B"}}
+	return []lifecycle.Feature{{
+		Name: "A", OnEnable: tasks("", install), OnDisable: tasks("", clearing...),
+		Versions: lifecycle.Versions{{At: "1.36", OnUpgrade: tasks("Upgrade/1.36/", "Convert"), OnDowngrade: tasks("Downgrade/1.36/", "Convert")}},
+	}, {Name: "B"}}
 }
+
+// converting are the tasks of A's version transitions by where they lead.
+var converting = map[string]string{"1.35": "Downgrade/1.36/Convert", "1.36": "Upgrade/1.36/Convert"}
 
 const install = "Install"
 
@@ -135,7 +143,7 @@ func (j *job) result(err error, killed <-chan struct{}) error {
 }
 
 // clears is true for a task that removes leftovers.
-func (j *job) clears() bool { return j.task != install }
+func (j *job) clears() bool { return slices.Contains(clearing, j.task) }
 
 // advance does one step of the work. It returns true when nothing is left.
 func (c *cluster) advance(j *job) bool {

@@ -17,6 +17,7 @@ limitations under the License.
 package controller
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -27,7 +28,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -42,7 +43,9 @@ type schedule struct {
 	// Begin are the values that all begin with, End those that all have once
 	// faults have ended.
 	Begin, End values
-	Steps      []step
+	// Version is what all servers have once faults have ended.
+	Version string
+	Steps   []step
 }
 
 // step is one thing that happens, after a while. What Who and What mean depends on
@@ -75,16 +78,17 @@ const (
 	toAttempt
 	toDirty
 	toDeleteReport
+	toMove
 )
 
 func (o op) String() string {
 	return [...]string{"wait", "deliver", "work", "look", "crash", "fail", "restart", "shut down", "relist", "roll out",
-		"restart user", "lose user", "pause", "attempt", "dirty", "delete report"}[o]
+		"restart user", "lose user", "pause", "attempt", "dirty", "delete report", "move"}[o]
 }
 
 // ops has what happens often more than once.
 var ops = []op{toWait, toWait, toDeliver, toDeliver, toDeliver, toWork, toWork, toLook, toCrash, toFail, toFail, toRestart, toRestart, toShutDown, toRelist,
-	toRollout, toRollout, toRestartUser, toRestartUser, toLoseUser, toPause, toAttempt, toAttempt, toAttempt, toAttempt, toDirty, toDirty, toDeleteReport}
+	toRollout, toRollout, toRestartUser, toRestartUser, toLoseUser, toPause, toAttempt, toAttempt, toAttempt, toAttempt, toDirty, toDirty, toDeleteReport, toMove}
 
 var (
 	pauses = []time.Duration{0, 0, 50 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 12 * time.Second, 45 * time.Second}
@@ -106,11 +110,12 @@ func drawSchedule(t *rapid.T) schedule {
 		return values{n&1 != 0, n&2 != 0}
 	}
 	return schedule{
-		Skews: skewsOfServers.Draw(t, "skews"),
-		Users: rapid.IntRange(0, 3).Draw(t, "users"),
-		Begin: both("begin"),
-		End:   both("end"),
-		Steps: steps.Draw(t, "steps"),
+		Skews:   skewsOfServers.Draw(t, "skews"),
+		Users:   rapid.IntRange(0, 3).Draw(t, "users"),
+		Begin:   both("begin"),
+		End:     both("end"),
+		Version: rapid.SampledFrom([]string{"1.36", "1.36", "1.35"}).Draw(t, "version"),
+		Steps:   steps.Draw(t, "steps"),
 	}
 }
 
@@ -129,7 +134,7 @@ func runSchedule(ctx context.Context, s schedule, tracing bool) *cluster {
 		c.do(step)
 		c.settleJobs()
 	}
-	c.recover(s.End)
+	c.recover(s.End, s.Version)
 	return c
 }
 
@@ -190,7 +195,9 @@ func (c *cluster) do(s step) {
 			c.take(r, k, 0, s.What/16%2 == 0)
 		}
 	case toRollout:
-		c.rollOut(v, time.Duration(s.What/4%4)*400*time.Millisecond, s.What/16)
+		c.rollOut(v, "", time.Duration(s.What/4%4)*400*time.Millisecond, s.What/16)
+	case toMove:
+		c.rollOut(v, []string{"1.35", "1.36"}[s.What/16%2], seconds, 3)
 	case toPause:
 		name := featureNames[s.What%2]
 		if f := c.etcd.feature(name); f != nil {
@@ -239,14 +246,15 @@ func (c *cluster) doUser(s step, v values, seconds time.Duration) {
 	}
 }
 
-// rollOut restarts all servers with other values, one after the other, and then
-// users.
-func (c *cluster) rollOut(v values, gap time.Duration, users int) {
+// rollOut restarts all servers with other values, and another version if one is
+// given, one after the other, and then users.
+func (c *cluster) rollOut(v values, version string, gap time.Duration, users int) {
 	for _, r := range c.servers {
 		if !r.up {
 			continue
 		}
 		c.crash(r)
+		r.version = cmp.Or(version, r.version)
 		c.serve(r, v, gap, 0)
 		c.pass(gap)
 	}
@@ -273,7 +281,7 @@ func (c *cluster) dirty(p *process, task string) {
 // checkRepeats runs a schedule twice and compares all that happens.
 func checkRepeats(t *rapid.T, s schedule) {
 	one, other := runSchedule(t.Context(), s, true), runSchedule(t.Context(), s, true)
-	if diff := cmp.Diff(one.trace, other.trace); diff != "" {
+	if diff := gocmp.Diff(one.trace, other.trace); diff != "" {
 		t.Errorf("the schedule does not repeat (-one +other):\n%s", diff)
 	}
 }
@@ -282,7 +290,7 @@ func checkRepeats(t *rapid.T, s schedule) {
 const schedulesFlag = "MODEL_SCHEDULES"
 
 // TestModel runs random schedules of several servers: crashes before and after any
-// write, watches that lag, reorder and lose, restarts with other values, clocks
+// write, watches that lag, reorder and lose, restarts with other values and versions, clocks
 // that differ, users that come and go, attempts that fail and block. S1 to S5
 // hold at every write, and L1 and L2 once faults have ended. A failure names its
 // seed: with -rapid.seed it comes again. MODEL_SCHEDULES says how many there are.

@@ -19,6 +19,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +33,7 @@ import (
 // can answer.
 func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, plan *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error) {
 	if plan.Spec.Enabled == nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("feature %s declares nothing for a change of version; plan a value with spec.enabled", feature.Name))
+		return c.planVersion(ctx, feature, plan.Spec.TargetVersion)
 	}
 	wanted := *plan.Spec.Enabled
 	view := c.gather(feature.Name, c.config.Clock.Now())
@@ -63,6 +64,46 @@ func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, plan *
 	}
 	if feature.Status.LockedToDefault && feature.Status.Default != nil && *feature.Status.Default != wanted {
 		result.Blockers = append(result.Blockers, fmt.Sprintf("the gate is locked to %t", *feature.Status.Default))
+	}
+	if feature.Spec.Paused {
+		result.Blockers = append(result.Blockers, "spec.paused holds the feature")
+	}
+	return result, nil
+}
+
+// planVersion answers what a move of the cluster to a minor version would do to
+// what the feature stores.
+func (c *Controller) planVersion(ctx context.Context, feature *v1alpha1.Feature, to string) (*v1alpha1.FeaturePlanStatus, error) {
+	view := c.gather(feature.Name, c.config.Clock.Now())
+	result := &v1alpha1.FeaturePlanStatus{}
+	var others []string
+	for _, server := range view.Servers {
+		if server.Version != to {
+			others = append(others, server.ID)
+		}
+	}
+	names := transition.PathTo(&feature.Status, view.Declared, to)
+	if len(names) == 0 {
+		return result, nil
+	}
+	result.Tasks = []v1alpha1.PlannedTask{{Name: v1alpha1.TaskWaitForUses, Message: "wait until every live server has the version " + to}}
+	for _, name := range names {
+		t, ok := c.features[feature.Name].Versions.Task(name)
+		if !ok {
+			// PathTo names what is declared.
+			continue
+		}
+		p, err := planned(ctx, c.config.Tasks, t)
+		if err != nil {
+			return nil, apierrors.NewInternalError(fmt.Errorf("planning task %s of feature %s: %w", t.Name, feature.Name, err))
+		}
+		result.Tasks = append(result.Tasks, p)
+	}
+	if len(others) > 0 {
+		result.Blockers = append(result.Blockers, fmt.Sprintf("%d live servers have another version and have to be restarted with --emulated-version=%s, or to be upgraded: %s", len(others), to, strings.Join(others, ", ")))
+	}
+	if feature.Status.Transition != nil && !transition.OfVersion(feature.Status.State) {
+		result.Blockers = append(result.Blockers, fmt.Sprintf("the feature is %s; that is brought to its end first", feature.Status.State))
 	}
 	if feature.Spec.Paused {
 		result.Blockers = append(result.Blockers, "spec.paused holds the feature")

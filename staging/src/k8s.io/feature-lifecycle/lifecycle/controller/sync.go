@@ -163,27 +163,21 @@ func orphaned(feature *v1alpha1.Feature, attempt *transition.Attempt) bool {
 
 // start begins an attempt at a task. The status that says so has been stored.
 func (c *Controller) start(ctx context.Context, feature *v1alpha1.Feature, name string) {
-	tasks := c.features[feature.Name].OnDisable
-	if goal, _ := transition.Goal(feature.Status.State); goal {
-		tasks = c.features[feature.Name].OnEnable
-	}
-	for _, t := range tasks {
-		if t.Name != name {
-			continue
-		}
-		first, id := feature.Status.Tasks[0], feature.Status.Transition.ID
-		var previous transition.Outcome
-		if transition.SaysBlocked(feature) {
-			previous = transition.Blocked
-		}
-		c.runner.start(ctx, t, task.Attempt{
-			Feature:      feature.Name,
-			TransitionID: id,
-			Last:         task.Progress{Done: first.Done, Total: first.Total, Checkpoint: first.Checkpoint},
-			Check:        func(ctx context.Context) error { return c.stillWanted(ctx, feature.Name, id) },
-		}, previous)
+	t, ok := c.taskOf(feature, name)
+	if !ok {
 		return
 	}
+	first, id := feature.Status.Tasks[0], feature.Status.Transition.ID
+	var previous transition.Outcome
+	if transition.SaysBlocked(feature) {
+		previous = transition.Blocked
+	}
+	c.runner.start(ctx, t, task.Attempt{
+		Feature:      feature.Name,
+		TransitionID: id,
+		Last:         task.Progress{Done: first.Done, Total: first.Total, Checkpoint: first.Checkpoint},
+		Check:        func(ctx context.Context) error { return c.stillWanted(ctx, feature.Name, id) },
+	}, previous)
 }
 
 // stillWanted asks the API whether a transition is under way. What this process

@@ -16,6 +16,7 @@ limitations under the License.
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/lifecycle"
@@ -67,9 +69,13 @@ var (
 type world struct {
 	t        *testing.T
 	features []lifecycle.Feature
+	specs    map[featuregate.Feature]featuregate.VersionedSpecs
 	settings transition.Settings
 	tracker  clienttesting.ObjectTracker
 	kube     *kubefake.Clientset
+
+	// emulated is the version in the reports of servers that follow, "" for 1.36.
+	emulated string
 
 	// mu guards what follows and orders writes.
 	mu      sync.Mutex
@@ -346,6 +352,7 @@ func (w *world) report(component, instance string, found ...v1alpha1.ReportedFea
 	w.drain()
 	r := report(component, instance, found...)
 	if component == "server" {
+		r.Spec.EmulationVersion = cmp.Or(w.emulated, r.Spec.EmulationVersion)
 		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: r.Name}
 	}
 	if component == kubelet {
@@ -374,7 +381,7 @@ func (w *world) serve(id string) *serverProcess {
 	informer := leases.Coordination().V1().Leases().Informer()
 	var err error
 	s.controller, err = New(Config{
-		Namespace: "ns", Component: "server", ServerID: id, Features: w.features, Client: w.api(s),
+		Namespace: "ns", Component: "server", ServerID: id, Features: w.features, Specs: w.specs, Client: w.api(s),
 		Leases:     []cache.SharedIndexInformer{informer},
 		IsIdentity: func(lease *coordinationv1.Lease) bool { return lease.Namespace == "identities" },
 		Nodes:      leases.Core().V1().Nodes(),

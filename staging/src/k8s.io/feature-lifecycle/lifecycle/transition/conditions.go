@@ -47,6 +47,12 @@ func (s *step) describeConditions() {
 	s.describeUsesMatch()
 	s.describeClean()
 	s.describeProgress()
+	// While versions are mixed there is no neighbour to speak of.
+	if s.view.Downgrade != nil && s.version != "" && !s.mixed {
+		if v := s.view.Downgrade(&s.Status, s.version); v != nil {
+			s.condition(v1alpha1.ConditionDowngradeSafe, v.Status, v.Reason, v.Message)
+		}
+	}
 }
 
 func (s *step) describeKnown() {
@@ -64,7 +70,7 @@ func (s *step) describeKnown() {
 }
 
 func (s *step) describeUsesMatch() {
-	goal, ok := Goal(s.Status.State)
+	goal, ok := Value(&s.Status)
 	if !ok {
 		return
 	}
@@ -87,8 +93,11 @@ func (s *step) describeUsesMatch() {
 // about dangling references only: what a feature that is on stores is in use.
 func (s *step) describeClean() {
 	found := s.view.Leftovers
+	value, _ := Value(&s.Status)
 	switch {
 	case s.Status.State == "":
+	case OfVersion(s.Status.State) && !value:
+		// What was found before stays; nobody looks meanwhile.
 	case s.Status.State != v1alpha1.StateOff:
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonInUse, "the feature is not off, so what is stored for it is in use")
 	case len(s.view.Declared.OnDisable) == 0:

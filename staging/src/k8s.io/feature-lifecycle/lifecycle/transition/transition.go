@@ -31,9 +31,18 @@ limitations under the License.
 //	 └─────────────────────────── TurningOff ◀──────────────────────┘
 //	          last task done                   servers agree on off
 //
+//	            servers agree on            servers agree on
+//	           a higher version             a lower version
+//	On or Off ─────────────────▶ Upgrading ─────────────────▶ Downgrading ◀──── On or Off
+//	     ▲                        │     ▲    a higher version  │     │   a lower version
+//	     │     last task done     │     └──────────────────────┘     │   and the value is
+//	     └────────────────────────┴──────────────────────────────────┘   the configured one
+//
 // Every transition begins with TaskWaitForUses, followed by the tasks that the
 // author declared. A Feature without a state is adopted: it takes the
-// configured value as its state and no task runs.
+// configured value as its state, the cluster's version as its version, and no task
+// runs. A version for which nothing is declared is taken over in any state, without
+// a transition.
 package transition
 
 import (
@@ -60,6 +69,8 @@ func Next(feature *v1alpha1.Feature, view View, settings Settings, now time.Time
 	}
 	step.Status = *feature.Status.DeepCopy()
 	step.describeGate()
+	step.recordVersions()
+	step.move = step.dueMove()
 	step.advance()
 	step.describeUses()
 	step.describeConditions()
@@ -79,6 +90,8 @@ type step struct {
 	config   configuration
 	version  string
 	mixed    bool
+	// move is the change of the stored version that is due, nil for none.
+	move *move
 	// began is true once this step has begun a transition.
 	began bool
 	// wait is what the condition Progressing says of a transition that does
@@ -130,19 +143,18 @@ func (s *step) previous() *bool {
 
 // advance moves the state machine by at most one step.
 func (s *step) advance() {
-	switch {
-	case s.Status.State == "":
+	if s.Status.State == "" {
 		s.adopt()
+		return
+	}
+	s.follow()
+	switch {
+	case s.shouldMove():
+		s.beginMove()
 	case s.shouldBegin():
 		s.begin(s.config.value.Value)
 	case s.Status.Transition != nil || len(s.Status.Tasks) > 0:
 		s.work()
-	default:
-		// At rest the stored form is that of the cluster's version; declared
-		// upgrades would have made a transition of it.
-		if s.config.agreed && !s.mixed && s.version != "" {
-			s.Status.Version = s.version
-		}
 	}
 }
 
@@ -155,7 +167,7 @@ func (s *step) adopt() {
 	}
 	s.Status.State = finalState(s.config.value.Value)
 	s.Status.StateSince = s.timestamp()
-	s.Status.Version = s.version
+	s.Status.Version, s.Status.StoredVersions = s.version, nil
 }
 
 // shouldBegin is true when the configured value leads elsewhere than the state
@@ -230,17 +242,15 @@ func (s *step) complete() {
 
 // finish writes the state that a transition leads to.
 func (s *step) finish() {
-	goal, ok := Goal(s.Status.State)
+	goal, ok := Value(&s.Status)
 	if !ok {
-		// A version transition leads back to what is configured.
 		goal = s.Status.Configured != nil && s.Status.Configured.Value
 	}
-	start := s.now
-	if s.Status.Transition != nil {
-		start = s.Status.Transition.StartTime.Time
-		if s.Status.Transition.ToVersion != "" {
-			s.Status.Version = s.Status.Transition.ToVersion
-		}
+	took := s.took()
+	message := ""
+	if t := s.Status.Transition; t != nil && t.ToVersion != "" {
+		s.Status.Version, s.Status.StoredVersions = t.ToVersion, nil
+		message = " in the form of " + t.ToVersion
 	}
 	s.Status.State = finalState(goal)
 	s.Status.StateSince = s.timestamp()
@@ -249,7 +259,7 @@ func (s *step) finish() {
 	if s.Status.Configured != nil {
 		s.Status.Configured.Previous = nil
 	}
-	s.event(false, EventTransitionCompleted, "%s after %s", s.Status.State, s.now.Sub(start).Round(time.Millisecond))
+	s.event(false, EventTransitionCompleted, "%s%s after %s", s.Status.State, message, took)
 }
 
 func (s *step) event(warning bool, reason, format string, args ...any) {

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
@@ -47,6 +48,10 @@ type View struct {
 	// Attempt is what this server knows of its attempt at a task, nil when it
 	// made none.
 	Attempt *Attempt
+	// Downgrade judges whether the cluster may move to the lower minor version
+	// with a status (package safety); nil when nobody can tell. Like everything
+	// here it answers from what was gathered.
+	Downgrade func(status *v1alpha1.FeatureStatus, clusterVersion string) *Verdict
 	// NewTransitionID is the id that a transition begun now gets.
 	NewTransitionID string
 }
@@ -75,6 +80,8 @@ type Declared struct {
 	// OnEnable and OnDisable name the tasks of a transition in their order,
 	// without TaskWaitForUses.
 	OnEnable, OnDisable []string
+	// Versions are the tasks of version transitions, in no order.
+	Versions []VersionTasks
 	// Removes is true when a task of OnDisable removes something; others wait
 	// for people to do that.
 	Removes bool
@@ -88,8 +95,17 @@ func (d Declared) tasks(goal bool) []string {
 	return d.OnDisable
 }
 
-// knows is true when the declaration has the task for the direction.
-func (d Declared) knows(goal bool, task string) bool { return slices.Contains(d.tasks(goal), task) }
+// knows is true when the declaration has the task for the transition that the
+// state is of. Names of version tasks say boundary and direction.
+func (d Declared) knows(state v1alpha1.FeatureState, task string) bool {
+	if OfVersion(state) {
+		return slices.ContainsFunc(d.Versions, func(v VersionTasks) bool {
+			return slices.Contains(v.OnUpgrade, task) || slices.Contains(v.OnDowngrade, task)
+		})
+	}
+	goal, _ := Goal(state)
+	return slices.Contains(d.tasks(goal), task)
+}
 
 // Leftovers are what the finders found.
 type Leftovers struct {
@@ -120,6 +136,12 @@ type Attempt struct {
 	Retry bool
 	// Message says what the attempt is doing, or why it did not finish.
 	Message string
+}
+
+// Verdict is what a condition says.
+type Verdict struct {
+	Status          metav1.ConditionStatus
+	Reason, Message string
 }
 
 // Outcome is how an attempt at a task ended.
@@ -218,7 +240,8 @@ type Event struct {
 
 // Reasons of events.
 const (
-	// EventTransitionStarted: configured value and state differ.
+	// EventTransitionStarted: configured value and state, or the cluster's version
+	// and the stored one, differ.
 	EventTransitionStarted = "TransitionStarted"
 	// EventTransitionCompleted: the last task is done.
 	EventTransitionCompleted = "TransitionCompleted"

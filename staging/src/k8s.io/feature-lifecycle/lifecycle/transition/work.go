@@ -41,11 +41,12 @@ func (s *step) work() {
 		return
 	}
 	task := &s.Status.Tasks[0]
-	goal, _ := Goal(s.Status.State)
 	switch {
+	case task.Name == v1alpha1.TaskWaitForUses && OfVersion(s.Status.State):
+		s.waitForServers(task)
 	case task.Name == v1alpha1.TaskWaitForUses:
 		s.waitForUses(task)
-	case !s.view.Declared.knows(goal, task.Name):
+	case !s.view.Declared.knows(s.Status.State, task.Name):
 		s.Hold = true
 		s.wait = &holdup{v1alpha1.ReasonUnknownTask, fmt.Sprintf("this server does not know the task %s and leaves it alone; a server that knows it goes on", task.Name)}
 	default:
@@ -60,9 +61,9 @@ func (s *step) heldUp() *holdup {
 	switch {
 	case s.feature.Spec.Paused:
 		return &holdup{v1alpha1.ReasonPaused, "spec.paused holds the transition; set it to false to let it go on"}
-	case !s.config.agreed:
+	case !s.config.agreed && !(OfVersion(s.Status.State) && s.removed()):
 		return &holdup{v1alpha1.ReasonWaitingForAgreement, orElse(s.config.message, reportAwaited)}
-	case s.mixed:
+	case s.mixed, OfVersion(s.Status.State) && (s.Status.Transition == nil || s.Status.Transition.ToVersion != s.version):
 		return s.mixedVersions()
 	default:
 		return nil
@@ -70,15 +71,9 @@ func (s *step) heldUp() *holdup {
 }
 
 // waitForUses ends once no live user reports the other value and the settle
-// period has passed without a contradiction (KEP-3920, "Waiting for uses"). The
-// start of the settle period is stored as the time of the task's last attempt;
-// time in which this server did not watch does not count.
+// period has passed without a contradiction (KEP-3920, "Waiting for uses").
 func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
-	goal, ok := Goal(s.Status.State)
-	if !ok {
-		s.complete()
-		return
-	}
+	goal, _ := Goal(s.Status.State)
 	var start time.Time
 	if s.Status.Transition != nil {
 		start = s.Status.Transition.StartTime.Time
@@ -103,22 +98,7 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 		}
 		return
 	}
-	// A time in the future comes from a server whose clock was ahead.
-	if task.LastAttemptTime == nil || task.LastAttemptTime.After(s.now) {
-		since := metav1.NewMicroTime(s.now)
-		task.LastAttemptTime = &since
-		task.Attempts++
-		task.Message = fmt.Sprintf("all users have the feature %s; waiting %s for a contradiction", onOff(goal), s.settings.Settle)
-	}
-	quiet := task.LastAttemptTime.Time
-	if quiet.Before(s.view.WatchingSince) {
-		quiet = s.view.WatchingSince
-	}
-	if end := quiet.Add(s.settings.Settle); s.now.Before(end) {
-		s.lookAgainAt(end)
-		return
-	}
-	s.complete()
+	s.settle(task, fmt.Sprintf("all users have the feature %s; waiting %s for a contradiction", onOff(goal), s.settings.Settle))
 }
 
 // limitedRollout says what people have to do for a transition to go on whose

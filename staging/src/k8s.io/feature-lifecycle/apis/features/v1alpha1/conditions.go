@@ -120,6 +120,11 @@ const (
 	// ReasonNotInNeighbour: the gate is on and the neighbouring version does
 	// not have it.
 	ReasonNotInNeighbour = "NotInNeighbour"
+	// ReasonRefusesToStart: the gate is set explicitly, and the neighbouring
+	// version does not have it or has it locked to the other value.
+	ReasonRefusesToStart = "RefusesToStart"
+	// ReasonNeedsTasks: what is stored has to be changed first.
+	ReasonNeedsTasks = "NeedsTasks"
 	// ReasonInTransition: a transition is under way.
 	ReasonInTransition = "InTransition"
 )

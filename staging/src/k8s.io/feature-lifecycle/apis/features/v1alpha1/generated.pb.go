@@ -743,6 +743,15 @@ func (m *FeatureStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.StoredVersions) > 0 {
+		for iNdEx := len(m.StoredVersions) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.StoredVersions[iNdEx])
+			copy(dAtA[i:], m.StoredVersions[iNdEx])
+			i = encodeVarintGenerated(dAtA, i, uint64(len(m.StoredVersions[iNdEx])))
+			i--
+			dAtA[i] = 0x6a
+		}
+	}
 	if len(m.Conditions) > 0 {
 		for iNdEx := len(m.Conditions) - 1; iNdEx >= 0; iNdEx-- {
 			{
@@ -941,6 +950,19 @@ func (m *FeatureTransition) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i--
+	if m.Interrupted {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x38
+	i -= len(m.FromState)
+	copy(dAtA[i:], m.FromState)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.FromState)))
+	i--
+	dAtA[i] = 0x32
 	i -= len(m.ToVersion)
 	copy(dAtA[i:], m.ToVersion)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.ToVersion)))
@@ -1570,6 +1592,12 @@ func (m *FeatureStatus) Size() (n int) {
 			n += 1 + l + sovGenerated(uint64(l))
 		}
 	}
+	if len(m.StoredVersions) > 0 {
+		for _, s := range m.StoredVersions {
+			l = len(s)
+			n += 1 + l + sovGenerated(uint64(l))
+		}
+	}
 	return n
 }
 
@@ -1611,6 +1639,9 @@ func (m *FeatureTransition) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	l = len(m.ToVersion)
 	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.FromState)
+	n += 1 + l + sovGenerated(uint64(l))
+	n += 2
 	return n
 }
 
@@ -1949,6 +1980,7 @@ func (this *FeatureStatus) String() string {
 		`Tasks:` + repeatedStringForTasks + `,`,
 		`Uses:` + repeatedStringForUses + `,`,
 		`Conditions:` + repeatedStringForConditions + `,`,
+		`StoredVersions:` + fmt.Sprintf("%v", this.StoredVersions) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -1979,6 +2011,8 @@ func (this *FeatureTransition) String() string {
 		`Reason:` + fmt.Sprintf("%v", this.Reason) + `,`,
 		`FromVersion:` + fmt.Sprintf("%v", this.FromVersion) + `,`,
 		`ToVersion:` + fmt.Sprintf("%v", this.ToVersion) + `,`,
+		`FromState:` + fmt.Sprintf("%v", this.FromState) + `,`,
+		`Interrupted:` + fmt.Sprintf("%v", this.Interrupted) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -4310,6 +4344,38 @@ func (m *FeatureStatus) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 13:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StoredVersions", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.StoredVersions = append(m.StoredVersions, string(dAtA[iNdEx:postIndex]))
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])
@@ -4760,6 +4826,58 @@ func (m *FeatureTransition) Unmarshal(dAtA []byte) error {
 			}
 			m.ToVersion = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field FromState", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.FromState = FeatureState(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Interrupted", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Interrupted = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

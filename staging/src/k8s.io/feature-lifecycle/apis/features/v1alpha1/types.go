@@ -214,6 +214,15 @@ type FeatureStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" protobuf:"bytes,12,rep,name=conditions"`
+
+	// storedVersions are the lowest and the highest minor version, apart from
+	// version, that live apiservers have had since everything that is stored was
+	// of version: their representations may be stored, too. It is kept for
+	// features that declare tasks between these versions, and is empty once a
+	// version transition has ended.
+	// +optional
+	// +listType=set
+	StoredVersions []string `json:"storedVersions,omitempty" protobuf:"bytes,13,rep,name=storedVersions"`
 }
 
 // FeatureConfiguration is a desired value and where it comes from.
@@ -244,12 +253,24 @@ type FeatureTransition struct {
 	// +required
 	Reason FeatureTransitionReason `json:"reason" protobuf:"bytes,3,opt,name=reason,casttype=FeatureTransitionReason"`
 	// fromVersion is the minor version whose representation was stored when a
-	// version transition began.
+	// version transition began, or the furthest from toVersion if there may be
+	// several (storedVersions).
 	// +optional
 	FromVersion string `json:"fromVersion,omitempty" protobuf:"bytes,4,opt,name=fromVersion"`
 	// toVersion is the minor version that a version transition leads to.
 	// +optional
 	ToVersion string `json:"toVersion,omitempty" protobuf:"bytes,5,opt,name=toVersion"`
+	// fromState is the state that a version transition began in, On or Off. It
+	// ends in the same: a version transition leaves the value alone.
+	// +optional
+	FromState FeatureState `json:"fromState,omitempty" protobuf:"bytes,6,opt,name=fromState,casttype=FeatureState"`
+	// interrupted is true when a live apiserver had another version than
+	// toVersion after tasks of a version transition had begun, or one whose form
+	// its tasks do not deal with: it may have stored what they are there to
+	// change. The transition begins anew once all apiservers have the same
+	// version again.
+	// +optional
+	Interrupted bool `json:"interrupted,omitempty" protobuf:"varint,7,opt,name=interrupted"`
 }
 
 // FeatureTransitionReason is why a transition began.

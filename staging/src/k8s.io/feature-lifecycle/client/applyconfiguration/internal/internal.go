@@ -336,6 +336,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: stateSince
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: storedVersions
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: tasks
       type:
         list:
@@ -384,6 +390,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureTransition
   map:
     fields:
+    - name: fromState
+      type:
+        scalar: string
     - name: fromVersion
       type:
         scalar: string
@@ -391,6 +400,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+    - name: interrupted
+      type:
+        scalar: boolean
     - name: reason
       type:
         scalar: string

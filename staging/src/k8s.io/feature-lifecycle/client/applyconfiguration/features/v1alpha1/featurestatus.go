@@ -60,6 +60,12 @@ type FeatureStatusApplyConfiguration struct {
 	// DowngradeSafe and Known. Each reason names a cause, each message names
 	// the next step.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// storedVersions are the lowest and the highest minor version, apart from
+	// version, that live apiservers have had since everything that is stored was
+	// of version: their representations may be stored, too. It is kept for
+	// features that declare tasks between these versions, and is empty once a
+	// version transition has ended.
+	StoredVersions []string `json:"storedVersions,omitempty"`
 }
 
 // FeatureStatusApplyConfiguration constructs a declarative configuration of the FeatureStatus type for use with
@@ -175,6 +181,16 @@ func (b *FeatureStatusApplyConfiguration) WithConditions(values ...*metav1.Condi
 			panic("nil value passed to WithConditions")
 		}
 		b.Conditions = append(b.Conditions, *values[i])
+	}
+	return b
+}
+
+// WithStoredVersions adds the given value to the StoredVersions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the StoredVersions field.
+func (b *FeatureStatusApplyConfiguration) WithStoredVersions(values ...string) *FeatureStatusApplyConfiguration {
+	for i := range values {
+		b.StoredVersions = append(b.StoredVersions, values[i])
 	}
 	return b
 }

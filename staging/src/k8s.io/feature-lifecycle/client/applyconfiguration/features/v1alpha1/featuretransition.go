@@ -35,10 +35,20 @@ type FeatureTransitionApplyConfiguration struct {
 	// reason is why the transition began: Configuration, Clean or Version.
 	Reason *featuresv1alpha1.FeatureTransitionReason `json:"reason,omitempty"`
 	// fromVersion is the minor version whose representation was stored when a
-	// version transition began.
+	// version transition began, or the furthest from toVersion if there may be
+	// several (storedVersions).
 	FromVersion *string `json:"fromVersion,omitempty"`
 	// toVersion is the minor version that a version transition leads to.
 	ToVersion *string `json:"toVersion,omitempty"`
+	// fromState is the state that a version transition began in, On or Off. It
+	// ends in the same: a version transition leaves the value alone.
+	FromState *featuresv1alpha1.FeatureState `json:"fromState,omitempty"`
+	// interrupted is true when a live apiserver had another version than
+	// toVersion after tasks of a version transition had begun, or one whose form
+	// its tasks do not deal with: it may have stored what they are there to
+	// change. The transition begins anew once all apiservers have the same
+	// version again.
+	Interrupted *bool `json:"interrupted,omitempty"`
 }
 
 // FeatureTransitionApplyConfiguration constructs a declarative configuration of the FeatureTransition type for use with
@@ -84,5 +94,21 @@ func (b *FeatureTransitionApplyConfiguration) WithFromVersion(value string) *Fea
 // If called multiple times, the ToVersion field is set to the value of the last call.
 func (b *FeatureTransitionApplyConfiguration) WithToVersion(value string) *FeatureTransitionApplyConfiguration {
 	b.ToVersion = &value
+	return b
+}
+
+// WithFromState sets the FromState field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FromState field is set to the value of the last call.
+func (b *FeatureTransitionApplyConfiguration) WithFromState(value featuresv1alpha1.FeatureState) *FeatureTransitionApplyConfiguration {
+	b.FromState = &value
+	return b
+}
+
+// WithInterrupted sets the Interrupted field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Interrupted field is set to the value of the last call.
+func (b *FeatureTransitionApplyConfiguration) WithInterrupted(value bool) *FeatureTransitionApplyConfiguration {
+	b.Interrupted = &value
 	return b
 }

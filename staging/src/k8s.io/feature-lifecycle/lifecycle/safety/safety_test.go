@@ -1,0 +1,136 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package safety
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+func feature(state v1alpha1.FeatureState) *v1alpha1.Feature {
+	return &v1alpha1.Feature{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "F"},
+		Status:     v1alpha1.FeatureStatus{State: state, Version: "1.36"},
+	}
+}
+
+var (
+	absent  = Spec{}
+	alpha   = Spec{Known: true}
+	beta    = Spec{Known: true, Default: true}
+	ga      = Spec{Known: true, Default: true, Locked: true, GA: true}
+	retired = Spec{Known: true, Locked: true}
+	set     = func(value bool) []Setting { return []Setting{{"kube-scheduler", "host-1", value}} }
+)
+
+func TestJudge(t *testing.T) {
+	on, off := feature(v1alpha1.StateOn), feature(v1alpha1.StateOff)
+	for name, tc := range map[string]struct {
+		q      Question
+		status metav1.ConditionStatus
+		reason string
+		says   string
+	}{
+		"down: a gate that is set and the lower version does not have": {
+			Question{Feature: off, Down: true, Here: beta, There: absent, Explicit: set(false)},
+			metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart, "1.35 does not have the gate and its binaries would refuse to start: kube-scheduler/host-1 sets F=false; take F out of --feature-gates"},
+		"up: a gate that is set to what the next version locks the other way": {
+			Question{Feature: off, Here: beta, There: ga, Explicit: set(false)},
+			metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart, "locked to true"},
+		"up: a gate that is set and removed": {
+			Question{Feature: on, Here: ga, There: absent, Explicit: set(true)},
+			metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart, "refuse to start"},
+		"up: set to the value that the next version locks": {
+			Question{Feature: on, Here: beta, There: ga, Explicit: set(true)}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"a refusal is told first, even in a transition": {
+			Question{Feature: feature(v1alpha1.StateTurningOff), Down: true, Here: beta, There: absent, Explicit: set(false)},
+			metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart, ""},
+		"in transition": {
+			Question{Feature: feature(v1alpha1.StateUpgrading), Here: beta, There: beta}, metav1.ConditionFalse, v1alpha1.ReasonInTransition, "kubectl get features -n kube-system F"},
+		"no state": {
+			Question{Feature: feature(""), Here: beta, There: beta}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, ""},
+		"down: tasks are declared and have not run": {
+			Question{Feature: on, Down: true, Here: beta, There: beta, Tasks: []string{"Downgrade/1.36/X"}},
+			metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "Downgrade/1.36/X; restart all kube-apiservers of this version with --emulated-version=1.35"},
+		"up: tasks run afterwards": {
+			Question{Feature: on, Here: beta, There: ga, Tasks: []string{"Upgrade/1.37/X"}}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"down: on, stores something, off by default there": {
+			Question{Feature: on, Down: true, Here: beta, There: alpha, Clears: true},
+			metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "is off by default in 1.35"},
+		"down: on, stores something, not there": {
+			Question{Feature: on, Down: true, Here: beta, There: absent, Clears: true},
+			metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "is not in 1.35"},
+		"down: on, off there, and nothing is declared": {
+			Question{Feature: on, Down: true, Here: beta, There: alpha}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "does not declare"},
+		"down: on by the command line on both sides": {
+			Question{Feature: on, Down: true, Here: alpha, There: alpha, Explicit: set(true), Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"down: off, with leftovers that validation may stand in the way of": {
+			Question{Feature: off, Down: true, Here: alpha, There: alpha, Clears: true, Leftovers: "2 pods"},
+			metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "2 pods"},
+		"down: off and clean": {
+			Question{Feature: off, Down: true, Here: alpha, There: absent, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"up: GA, and the gate is removed": {
+			Question{Feature: on, Here: ga, There: absent, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"up: a feature that is given up": {
+			Question{Feature: on, Here: beta, There: retired, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "--feature-gates=F=false"},
+		"up: a feature that is removed before it was GA": {
+			Question{Feature: on, Here: beta, There: absent, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "is not in"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.q.To = "1.37"
+			if tc.q.Down {
+				tc.q.To = "1.35"
+			}
+			got := Judge(tc.q)
+			if got.Status != tc.status || got.Reason != tc.reason || !strings.Contains(got.Message, tc.says) {
+				t.Errorf("got %+v, want %s %s saying %q", got, tc.status, tc.reason, tc.says)
+			}
+		})
+	}
+}
+
+func TestMessagesStayShort(t *testing.T) {
+	q := Question{Feature: feature(v1alpha1.StateOn), To: "1.37", Here: beta}
+	for i := range 5000 {
+		q.Explicit = append(q.Explicit, Setting{"kubelet", fmt.Sprint("node-", i), true})
+	}
+	if message := Judge(q).Message; len(message) > 600 || !strings.Contains(message, "4995 more") {
+		t.Errorf("%d characters: %.300s", len(message), message)
+	}
+	if q.Explicit[5].Instance != "node-5" {
+		t.Error("the question was changed")
+	}
+}
+
+func TestSpecAt(t *testing.T) {
+	specs := featuregate.VersionedSpecs{
+		{Version: utilversion.MustParse("1.34"), PreRelease: featuregate.Alpha},
+		{Version: utilversion.MustParse("1.35"), PreRelease: featuregate.Beta, Default: true},
+		{Version: utilversion.MustParse("1.37"), PreRelease: featuregate.GA, Default: true, LockToDefault: true},
+	}
+	for version, want := range map[string]Spec{"1.33": absent, "1.34": alpha, "1.35": beta, "1.36": beta, "1.37": ga, "1.40": ga} {
+		if got := SpecAt(specs, utilversion.MustParse(version)); got != want {
+			t.Errorf("at %s: got %+v, want %+v", version, got, want)
+		}
+	}
+}

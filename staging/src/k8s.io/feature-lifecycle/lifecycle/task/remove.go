@@ -1,0 +1,150 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/utils/ptr"
+)
+
+// Remove deletes the objects that manifests name, whoever made them, in the
+// reverse of the order in which Apply installs them: what Apply did, on downgrade
+// say. Deleting a CustomResourceDefinition deletes all objects of its kind; leave
+// it out of the manifests, or declare no Remove, where they are to stay. It waits
+// until they are gone, and is blocked while somebody's finalizer holds one.
+func Remove(name string, manifests []byte) Task {
+	objects, err := parseManifests(manifests)
+	if err != nil {
+		err = fmt.Errorf("manifests of Remove/%s: %w", name, err)
+	}
+	slices.Reverse(objects)
+	r := remove{objects: objects}
+	var described []string
+	for _, o := range objects {
+		described = append(described, describe(o))
+	}
+	return Task{
+		Name:        "Remove/" + name,
+		Description: "delete " + strings.Join(described, ", "),
+		Find:        r.find,
+		Run:         r.run,
+		Rules:       r.rules(),
+		invalid:     err,
+	}
+}
+
+type remove struct {
+	objects []*unstructured.Unstructured
+}
+
+// rules guesses resources from kinds, as those of Apply.
+func (r remove) rules() []rbacv1.PolicyRule {
+	rules := apply(r).rules()
+	for i := range rules {
+		rules[i].Verbs = []string{"get", "list", "watch", "delete"}
+	}
+	return rules
+}
+
+// find counts the objects that are there.
+func (r remove) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
+	var found []v1alpha1.ResourceLeftovers
+	for _, unwanted := range r.objects {
+		client, resource, err := clientFor(clients, unwanted)
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, err = client.Get(ctx, unwanted.GetName(), metav1.GetOptions{}); err == nil {
+			found = add(found, resource, unwanted)
+		} else if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("looking for %s: %w", describe(unwanted), err)
+		}
+	}
+	return found, nil
+}
+
+// removing is how long an object that is being deleted is waited for before the
+// task says that it is blocked: a definition takes its objects with it.
+const removing = 10 * time.Second
+
+func (r remove) run(ctx context.Context, clients Clients, attempt Attempt) error {
+	total := int64(len(r.objects))
+	for i, unwanted := range r.objects {
+		attempt.Report(Progress{Done: int64(i), Total: total, Message: "deleting " + describe(unwanted)})
+		client, _, err := clientFor(clients, unwanted)
+		if meta.IsNoMatchError(err) {
+			// Its definition is gone, and it went with that.
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("deleting %s: %w", describe(unwanted), err)
+		}
+		if err := r.remove(ctx, clients, client, unwanted); err != nil {
+			return err
+		}
+	}
+	attempt.Report(Progress{Done: total, Total: total})
+	return nil
+}
+
+// remove deletes one object and waits until it is gone.
+func (r remove) remove(ctx context.Context, clients Clients, client dynamic.ResourceInterface, unwanted *unstructured.Unstructured) error {
+	found, err := client.Get(ctx, unwanted.GetName(), metav1.GetOptions{})
+	if err == nil && found.GetDeletionTimestamp() == nil {
+		err = client.Delete(ctx, unwanted.GetName(), metav1.DeleteOptions{
+			Preconditions:     &metav1.Preconditions{UID: ptr.To(found.GetUID())},
+			PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+		})
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil && refuses(err):
+		return &BlockedError{Message: "deleting " + describe(unwanted) + ": " + cut(err)}
+	case err != nil:
+		return fmt.Errorf("deleting %s: %w", describe(unwanted), err)
+	}
+	gone := func(ctx context.Context) error {
+		return watchOne(ctx, clients, client, unwanted.GetName(), func(o *unstructured.Unstructured) (bool, error) {
+			return o == nil || o.GetUID() != found.GetUID(), nil
+		})
+	}
+	wait, cancel := context.WithTimeout(ctx, removing)
+	defer cancel()
+	if err := gone(wait); err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return &BlockedError{
+		Message: fmt.Sprintf("%s is being deleted; finalizers hold it: %s", describe(unwanted), strings.Join(found.GetFinalizers(), ", ")),
+		Until:   gone,
+	}
+}

@@ -1,0 +1,154 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+func names(found []request) []string {
+	var names []string
+	for _, r := range found {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+func TestRemoveDeletesInReverseOrderWhatIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := finalizing(t, "", held("a"), held("b"), held("c"))
+		removing := Remove("widgets", []byte(twoWidgets))
+		if err := removing.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		found, err := removing.Find(t.Context(), w.clients())
+		if err != nil || len(found) != 1 || found[0].Count != 2 {
+			t.Errorf("found %v (%v), want 2", found, err)
+		}
+		if n := len(w.requests("delete")); n > 0 {
+			t.Errorf("finding deletes %d", n)
+		}
+		if err := removing.Run(t.Context(), w.clients(), ignored); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"a", "b"}, names(w.requests("delete"))); diff != "" {
+			t.Errorf("not deleted in the reverse of b, a (-want +got):\n%s", diff)
+		}
+		if found, err := removing.Find(t.Context(), w.clients()); err != nil || len(found) != 0 {
+			t.Errorf("found %v (%v) afterwards", found, err)
+		}
+		// Again there is nothing to do.
+		if err := removing.Run(t.Context(), w.clients(), ignored); err != nil || len(w.requests("delete")) != 2 {
+			t.Errorf("again: %v, %d requests", err, len(w.requests("delete")))
+		}
+		w.permitted(t, removing)
+	})
+}
+
+func TestRemoveIsBlockedByFinalizersUntilTheObjectIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := finalizing(t, "", held("a", foreign))
+		removing := Remove("widgets", []byte(twoWidgets))
+		blocked := blockedBy(t, removing, w.clients(), ignored)
+		if !strings.Contains(blocked.Message, "Widget ns/a") || !strings.Contains(blocked.Message, foreign) {
+			t.Errorf("it does not say what holds which object: %s", blocked.Message)
+		}
+		done := make(chan error, 1)
+		go func() { done <- blocked.Until(t.Context()) }()
+		synctest.Wait()
+		if err := w.Tracker().Delete(widgets, "ns", "a"); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("it is gone: %v", err)
+		}
+		if err := removing.Run(t.Context(), w.clients(), ignored); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRemoveWhatIsNotServedOrRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := finalizing(t, "", held("a"))
+		removing := Remove("widgets", []byte(twoWidgets))
+		clients := w.clients()
+		clients.Mapper = mapperOf()
+		if err := removing.Run(t.Context(), clients, ignored); err != nil || len(w.requests()) > 0 {
+			t.Errorf("a kind that nobody serves: %v, %d requests", err, len(w.requests()))
+		}
+		var refusal error
+		w.before = func(_ context.Context, r request) error {
+			if r.verb == "delete" {
+				return refusal
+			}
+			return nil
+		}
+		refusal = apierrors.NewForbidden(widgets.GroupResource(), "a", errors.New("no"))
+		if blocked := blockedBy(t, removing, w.clients(), ignored); !strings.Contains(blocked.Message, "Widget ns/a") {
+			t.Errorf("it does not say what is refused: %s", blocked.Message)
+		}
+		refusal = apierrors.NewServiceUnavailable("later")
+		var blocked *BlockedError
+		if err := removing.Run(t.Context(), w.clients(), ignored); err == nil || errors.As(err, &blocked) {
+			t.Errorf("a server that is busy: %v", err)
+		}
+	})
+}
+
+func TestRemoveOfNothingIsNotValid(t *testing.T) {
+	if err := Remove("nothing", nil).Validate(); err == nil || !strings.Contains(err.Error(), "Remove/nothing") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestClearUnreadableLeavesWhatDecodes(t *testing.T) {
+	clearing := ClearUnreadable(widgets.GroupResource())
+	s := store(StoredObject{Namespace: "ns", Name: "bad", Unreadable: errors.New("no kind")}, StoredObject{Namespace: "ns", Name: "good"},
+		StoredObject{Namespace: "ns", Name: "worse", Unreadable: errors.New("no kind")})
+	clients := Clients{Storage: s}
+	found, err := clearing.Find(t.Context(), clients)
+	if err != nil || len(found) != 1 || found[0].Count != 2 {
+		t.Errorf("found %v (%v), want 2", found, err)
+	}
+	s.refuse = func(StoredObject) error { return errors.New("no etcd") }
+	if err := clearing.Run(t.Context(), clients, ignored); err == nil || len(s.keys()) != 3 {
+		t.Errorf("a failure is not told: %v, left %v", err, s.keys())
+	}
+	s.refuse = nil
+	if err := clearing.Run(t.Context(), clients, ignored); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"ns/good"}, s.keys()); diff != "" {
+		t.Errorf("unexpected objects are left (-want +got):\n%s", diff)
+	}
+	if found, err := clearing.Find(t.Context(), clients); err != nil || len(found) != 0 {
+		t.Errorf("found %v (%v) afterwards", found, err)
+	}
+	// Without storage nothing can be done, and nothing is in the way.
+	if err := clearing.Run(t.Context(), Clients{}, ignored); err != nil {
+		t.Error(err)
+	}
+}
