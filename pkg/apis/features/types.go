@@ -66,6 +66,11 @@ type FeatureRollout struct {
 	// components limits the rollout to these components, for example
 	// kube-scheduler. Empty means all.
 	Components []string
+
+	// attempt counts tries of the same rollout. A rollout that has been halted
+	// (status.rollout.halted) is resumed by any change of spec.rollout; another
+	// attempt is a change that changes nothing else.
+	Attempt int32
 }
 
 // FeatureStage is the maturity of a feature gate at the effective version.
@@ -183,6 +188,38 @@ type FeatureStatus struct {
 	// features that declare tasks between these versions, and is empty once a
 	// version transition has ended.
 	StoredVersions []string
+
+	// rollout is the canary under way: there is one while spec.rollout gives a
+	// value to a part of the instances and the others have another one.
+	Rollout *FeatureRolloutStatus
+}
+
+// FeatureRolloutStatus is what became of a canary.
+type FeatureRolloutStatus struct {
+	// value is the value that the canary gives to its instances; all others have
+	// the opposite.
+	Value bool
+	// observed is the spec.rollout that this is about. Once it is another one the
+	// canary begins anew, and one that was halted is resumed.
+	Observed FeatureRollout
+	// startTime is when the canary began, was changed or was resumed. Instances
+	// that were gone before do not count against it.
+	StartTime metav1.MicroTime
+	// suspectTime is since when more of the canary's instances are gone than may
+	// be, unset while that is not so. The canary is halted if it stays so for a
+	// moment: after an outage of everything, processes come back one by one.
+	SuspectTime *metav1.MicroTime
+	// halted is true when the canary was halted: nobody takes its value, and who
+	// had taken it goes back. It stays so until spec.rollout is changed or value
+	// is no longer requested.
+	Halted bool
+	// haltTime is when the canary was halted.
+	HaltTime *metav1.Time
+	// message says why the canary was halted or is suspected.
+	Message string
+	// gone names the instances that the canary was halted for, as
+	// <component>/<name>, at most 20.
+	Gone []string
 }
 
 // FeatureConfiguration is a desired value and where it comes from.

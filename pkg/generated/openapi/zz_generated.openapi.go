@@ -92,6 +92,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.FeatureReportList{}.OpenAPIModelName():    schema_feature_lifecycle_apis_features_v1alpha1_FeatureReportList(ref),
 		v1alpha1.FeatureReportSpec{}.OpenAPIModelName():    schema_feature_lifecycle_apis_features_v1alpha1_FeatureReportSpec(ref),
 		v1alpha1.FeatureRollout{}.OpenAPIModelName():       schema_feature_lifecycle_apis_features_v1alpha1_FeatureRollout(ref),
+		v1alpha1.FeatureRolloutStatus{}.OpenAPIModelName(): schema_feature_lifecycle_apis_features_v1alpha1_FeatureRolloutStatus(ref),
 		v1alpha1.FeatureSpec{}.OpenAPIModelName():          schema_feature_lifecycle_apis_features_v1alpha1_FeatureSpec(ref),
 		v1alpha1.FeatureStatus{}.OpenAPIModelName():        schema_feature_lifecycle_apis_features_v1alpha1_FeatureStatus(ref),
 		v1alpha1.FeatureTask{}.OpenAPIModelName():          schema_feature_lifecycle_apis_features_v1alpha1_FeatureTask(ref),
@@ -3195,9 +3196,99 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureRollout(ref common.R
 							},
 						},
 					},
+					"attempt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "attempt counts tries of the same rollout. A rollout that has been halted (status.rollout.halted) is resumed by any change of spec.rollout; another attempt is a change that changes nothing else.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 				},
 			},
 		},
+	}
+}
+
+func schema_feature_lifecycle_apis_features_v1alpha1_FeatureRolloutStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FeatureRolloutStatus is what became of a canary.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "value is the value that the canary gives to its instances; all others have the opposite.",
+							Default:     false,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"observed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observed is the spec.rollout that this is about. Once it is another one the canary begins anew, and one that was halted is resumed.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.FeatureRollout{}.OpenAPIModelName()),
+						},
+					},
+					"startTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "startTime is when the canary began, was changed or was resumed. Instances that were gone before do not count against it.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"suspectTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "suspectTime is since when more of the canary's instances are gone than may be, unset while that is not so. The canary is halted if it stays so for a moment: after an outage of everything, processes come back one by one.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"halted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "halted is true when the canary was halted: nobody takes its value, and who had taken it goes back. It stays so until spec.rollout is changed or value is no longer requested.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"haltTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "haltTime is when the canary was halted.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says why the canary was halted or is suspected.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"gone": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "gone names the instances that the canary was halted for, as <component>/<name>, at most 20.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: "",
+										Type:    []string{"string"},
+										Format:  "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"value", "observed", "startTime"},
+			},
+		},
+		Dependencies: []string{
+			v1.MicroTime{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName(), v1alpha1.FeatureRollout{}.OpenAPIModelName()},
 	}
 }
 
@@ -3393,11 +3484,17 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureStatus(ref common.Re
 							},
 						},
 					},
+					"rollout": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rollout is the canary under way: there is one while spec.rollout gives a value to a part of the instances and the others have another one.",
+							Ref:         ref(v1alpha1.FeatureRolloutStatus{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName(), v1alpha1.FeatureConfiguration{}.OpenAPIModelName(), v1alpha1.FeatureTask{}.OpenAPIModelName(), v1alpha1.FeatureTransition{}.OpenAPIModelName(), v1alpha1.FeatureUse{}.OpenAPIModelName()},
+			v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName(), v1alpha1.FeatureConfiguration{}.OpenAPIModelName(), v1alpha1.FeatureRolloutStatus{}.OpenAPIModelName(), v1alpha1.FeatureTask{}.OpenAPIModelName(), v1alpha1.FeatureTransition{}.OpenAPIModelName(), v1alpha1.FeatureUse{}.OpenAPIModelName()},
 	}
 }
 

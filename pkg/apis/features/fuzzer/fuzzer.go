@@ -35,6 +35,15 @@ var Funcs = func(_ runtimeserializer.CodecFactory) []any {
 			// MicroTime keeps microseconds only.
 			t.StartTime = metav1.NewMicroTime(time.Unix(c.Int63n(1<<32), c.Int63n(1e6)*1e3))
 		},
+		func(r *features.FeatureRolloutStatus, c randfill.Continue) {
+			c.FillNoCustom(r)
+			r.StartTime = metav1.NewMicroTime(time.Unix(c.Int63n(1<<32), c.Int63n(1e6)*1e3))
+			r.SuspectTime = nil
+			if c.Bool() {
+				suspect := metav1.NewMicroTime(time.Unix(c.Int63n(1<<32), c.Int63n(1e6)*1e3))
+				r.SuspectTime = &suspect
+			}
+		},
 		func(t *features.FeatureTask, c randfill.Continue) {
 			c.FillNoCustom(t)
 			t.LastAttemptTime = nil

@@ -99,17 +99,23 @@ func validateFeatureSpec(spec *features.FeatureSpec, fldPath *field.Path) field.
 	if spec.Rollout == nil {
 		return nil
 	}
+	return validateRollout(spec.Rollout, fldPath.Child("rollout"))
+}
+
+func validateRollout(rollout *features.FeatureRollout, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	fldPath = fldPath.Child("rollout")
-	if percent := spec.Rollout.Percent; percent != nil && (*percent < 0 || *percent > 100) {
+	if rollout.Attempt < 0 {
+		errs = append(errs, field.Invalid(fldPath.Child("attempt"), rollout.Attempt, "must not be negative"))
+	}
+	if percent := rollout.Percent; percent != nil && (*percent < 0 || *percent > 100) {
 		errs = append(errs, field.Invalid(fldPath.Child("percent"), *percent, "must be between 0 and 100"))
 	}
 	components := fldPath.Child("components")
-	if n := len(spec.Rollout.Components); n > MaxRolloutComponents {
+	if n := len(rollout.Components); n > MaxRolloutComponents {
 		errs = append(errs, field.TooMany(components, n, MaxRolloutComponents))
 	}
 	seen := sets.New[string]()
-	for i, component := range spec.Rollout.Components {
+	for i, component := range rollout.Components {
 		errs = append(errs, validateComponent(component, components.Index(i))...)
 		if seen.Has(component) {
 			errs = append(errs, field.Duplicate(components.Index(i), component))
@@ -151,6 +157,7 @@ func validateFeatureStatus(status *features.FeatureStatus, fldPath *field.Path) 
 		errs = append(errs, validateEnum(c.Source, sources, source)...)
 	}
 	errs = append(errs, validateTransition(status, fldPath)...)
+	errs = append(errs, validateRolloutStatus(status.Rollout, fldPath.Child("rollout"))...)
 	errs = append(errs, validateTasks(status.Tasks, fldPath.Child("tasks"))...)
 	if n := len(status.Uses); n > MaxUses {
 		errs = append(errs, field.TooMany(fldPath.Child("uses"), n, MaxUses))
@@ -159,6 +166,23 @@ func validateFeatureStatus(status *features.FeatureStatus, fldPath *field.Path) 
 		errs = append(errs, validateUse(&status.Uses[i], fldPath.Child("uses").Index(i))...)
 	}
 	return append(errs, metav1validation.ValidateConditions(status.Conditions, fldPath.Child("conditions"))...)
+}
+
+func validateRolloutStatus(rollout *features.FeatureRolloutStatus, fldPath *field.Path) field.ErrorList {
+	if rollout == nil {
+		return nil
+	}
+	errs := validateRollout(&rollout.Observed, fldPath.Child("observed"))
+	if rollout.StartTime.IsZero() {
+		errs = append(errs, field.Required(fldPath.Child("startTime"), "says since when instances count"))
+	}
+	if rollout.Halted != (rollout.HaltTime != nil) {
+		errs = append(errs, field.Invalid(fldPath.Child("haltTime"), rollout.HaltTime, "must be set if and only if halted is true"))
+	}
+	if n := len(rollout.Gone); n > v1alpha1.MaxGone {
+		errs = append(errs, field.TooMany(fldPath.Child("gone"), n, v1alpha1.MaxGone))
+	}
+	return errs
 }
 
 // maxStoredVersions is a lowest and a highest one.

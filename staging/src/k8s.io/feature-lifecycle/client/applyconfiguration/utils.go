@@ -42,6 +42,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &featuresv1alpha1.FeatureReportSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FeatureRollout"):
 		return &featuresv1alpha1.FeatureRolloutApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FeatureRolloutStatus"):
+		return &featuresv1alpha1.FeatureRolloutStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FeatureSpec"):
 		return &featuresv1alpha1.FeatureSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FeatureStatus"):

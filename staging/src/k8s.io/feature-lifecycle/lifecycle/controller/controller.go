@@ -109,6 +109,7 @@ type Controller struct {
 	runner   *runner
 	finder   *finder
 	led      *ledFeatures
+	vanished *vanished
 
 	mu sync.Mutex
 	// servers is the set of live servers when it was last looked at; a change
@@ -175,6 +176,7 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 		reports:   newIndex(),
 		liveness:  newLiveness(),
 		led:       newLedFeatures(),
+		vanished:  newVanished(),
 
 		nodes:     newLastSeen(),
 		processes: newLastSeen(),

@@ -25,6 +25,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 // index answers which reports list a feature without walking all reports: with
@@ -34,6 +35,9 @@ type index struct {
 	mu       sync.RWMutex
 	reports  map[string]*v1alpha1.FeatureReport
 	features map[string]map[string]entry
+	// crashes are the last times at which another process took over a report
+	// without an orderly end of the one before, by report.
+	crashes map[string][]time.Time
 }
 
 // entry is what one report says of one feature.
@@ -42,10 +46,12 @@ type entry struct {
 	gate   *v1alpha1.ReportedFeature
 	// since is when the report was first seen to say this.
 	since time.Time
+	// crashes are those of the process, oldest first.
+	crashes []time.Time
 }
 
 func newIndex() *index {
-	return &index{reports: map[string]*v1alpha1.FeatureReport{}, features: map[string]map[string]entry{}}
+	return &index{crashes: map[string][]time.Time{}, reports: map[string]*v1alpha1.FeatureReport{}, features: map[string]map[string]entry{}}
 }
 
 // set puts a report in the place of the one of the same name and returns the
@@ -64,7 +70,8 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 	defer x.mu.Unlock()
 	old := x.reports[name]
 	// What counts for every feature of the process changes all of them.
-	all := old == nil || report == nil || !sameProcess(&old.Spec, &report.Spec)
+	all := old == nil || report == nil || !sameProcess(&old.Spec, &report.Spec) || crashed(old, report)
+	x.countCrash(name, old, report, now)
 	changed := map[string]bool{}
 	before := map[string]entry{}
 	if old != nil {
@@ -93,7 +100,7 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 			if x.features[gate.Name] == nil {
 				x.features[gate.Name] = map[string]entry{}
 			}
-			x.features[gate.Name][name] = entry{report, gate, since}
+			x.features[gate.Name][name] = entry{report, gate, since, x.crashes[name]}
 		}
 	}
 	for feature := range changed {
@@ -102,6 +109,27 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 		}
 	}
 	return slices.Sorted(maps.Keys(changed))
+}
+
+// countCrash needs the lock.
+func (x *index) countCrash(name string, old, report *v1alpha1.FeatureReport, now time.Time) {
+	switch {
+	case report == nil, old != nil && old.UID != report.UID:
+		// The one before took its report away.
+		delete(x.crashes, name)
+	case old != nil && crashed(old, report):
+		// A new slice: entries hold the old one.
+		all := append(slices.Clone(x.crashes[name]), now)
+		x.crashes[name] = all[max(0, len(all)-transition.CrashLoop):]
+	}
+}
+
+// crashed is true when a report has passed to another process and the one before
+// has not ended in order: it would have deleted the report, or said so. A process
+// that is replaced while it still runs counts, too.
+func crashed(old, report *v1alpha1.FeatureReport) bool {
+	before, after := old.Annotations[v1alpha1.AnnotationProcess], report.Annotations[v1alpha1.AnnotationProcess]
+	return old.UID == report.UID && before != "" && after != "" && before != after && !ending(old)
 }
 
 func sameProcess(a, b *v1alpha1.FeatureReportSpec) bool {

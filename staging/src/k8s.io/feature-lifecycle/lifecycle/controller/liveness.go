@@ -40,16 +40,22 @@ type liveness struct {
 	// lost is when a process or node was noticed to be gone; the keys are
 	// those of lostLease and lostNode.
 	lost map[string]time.Time
+	// ready are the nodes that were seen to be Ready.
+	ready map[string]bool
 }
 
 type observedLease struct {
 	renewed time.Time
 	seen    time.Time
 	timeout time.Duration
+	// fresh is true when the process was alive at some time since the Lease is
+	// watched: it was seen to change, or was young, by its own clock, when first
+	// seen.
+	fresh bool
 }
 
 func newLiveness() *liveness {
-	return &liveness{leases: map[types.NamespacedName]*observedLease{}, lost: map[string]time.Time{}}
+	return &liveness{leases: map[types.NamespacedName]*observedLease{}, lost: map[string]time.Time{}, ready: map[string]bool{}}
 }
 
 // observe records that a Lease was read at now.
@@ -68,9 +74,9 @@ func (l *liveness) observe(lease *coordinationv1.Lease, now time.Time) {
 	old := l.leases[key]
 	switch {
 	case old == nil:
-		l.leases[key] = &observedLease{renewed: renewed, seen: now, timeout: timeout}
+		l.leases[key] = &observedLease{renewed: renewed, seen: now, timeout: timeout, fresh: now.Sub(renewed).Abs() < timeout}
 	case !old.renewed.Equal(renewed):
-		old.renewed, old.seen, old.timeout = renewed, now, timeout
+		old.renewed, old.seen, old.timeout, old.fresh = renewed, now, timeout, true
 	default:
 		old.timeout = timeout
 		return
@@ -105,6 +111,22 @@ func (l *liveness) lease(key types.NamespacedName, now time.Time) (alive bool, s
 	return false, l.noticed(lostLease(key), now)
 }
 
+// leaseDied is true when a process was seen alive and its Lease has expired. One
+// that ends in order deletes its Lease.
+func (l *liveness) leaseDied(key types.NamespacedName, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen := l.leases[key]
+	return seen != nil && seen.fresh && !now.Before(seen.seen.Add(seen.timeout))
+}
+
+// nodeDied is true when a node was seen to be Ready and is not any more.
+func (l *liveness) nodeDied(node *corev1.Node) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !ready(node) && l.ready[node.Name]
+}
+
 // node says whether the processes of a node are alive, and if not, since when
 // this process knows.
 func (l *liveness) node(node *corev1.Node, now time.Time) (alive bool, since time.Time) {
@@ -112,6 +134,7 @@ func (l *liveness) node(node *corev1.Node, now time.Time) (alive bool, since tim
 	defer l.mu.Unlock()
 	if ready(node) {
 		delete(l.lost, lostNode(node.Name))
+		l.ready[node.Name] = true
 		return true, time.Time{}
 	}
 	return false, l.noticed(lostNode(node.Name), now)
@@ -136,6 +159,7 @@ func (l *liveness) forgetNode(name, kubeletReport string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.lost, lostNode(name))
+	delete(l.ready, name)
 	delete(l.lost, missingReport(kubeletReport))
 }
 

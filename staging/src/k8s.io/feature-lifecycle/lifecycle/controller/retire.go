@@ -66,7 +66,7 @@ func (c *Controller) retires(report *v1alpha1.FeatureReport, now time.Time) bool
 	if alive || report.Spec.Liveness.Lease == nil {
 		return false
 	}
-	return report.Annotations[v1alpha1.AnnotationEnding] == "true" || !now.Before(since.Add(reportRetention))
+	return ending(report) || !now.Before(since.Add(reportRetention))
 }
 
 // retire deletes the Lease first: nobody looks after one that no report names.

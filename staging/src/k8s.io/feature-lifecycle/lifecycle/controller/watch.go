@@ -75,14 +75,18 @@ func (c *Controller) reportChanged(object any, gone bool) {
 	if !ok {
 		return
 	}
-	known := c.reports.has(report.Name)
+	known, now := c.reports.has(report.Name), c.config.Clock.Now()
 	if gone {
+		if alive, since, exists := c.alive(report, now); exists && !alive && c.died(report, now) {
+			c.vanished.add(report, since, now)
+		}
 		c.enqueue(c.reports.remove(report.Name))
 		if lease := report.Spec.Liveness.Lease; lease != nil {
 			c.liveness.forgetLease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name})
 		}
 	} else {
-		c.enqueue(c.reports.set(report, c.config.Clock.Now()))
+		c.vanished.forget(report.Name)
+		c.enqueue(c.reports.set(report, now))
 	}
 	if known == gone {
 		// It may be what a transition waits for, whatever it lists.
@@ -100,8 +104,12 @@ func (c *Controller) leaseChanged(object any, gone bool) {
 	}
 	now := c.config.Clock.Now()
 	key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
-	wasAlive, _ := c.liveness.lease(key, now)
+	wasAlive, since := c.liveness.lease(key, now)
 	if gone {
+		if c.liveness.leaseDied(key, now) {
+			// Whoever retires a report deletes its Lease first.
+			c.noteVanished(names(key), since, now)
+		}
 		c.liveness.forget(key, now)
 		if !c.reports.named(key) {
 			c.liveness.forgetLease(key)
@@ -130,7 +138,13 @@ func (c *Controller) nodeChanged(object any, gone bool) {
 	if node == nil {
 		return
 	}
+	// What lives on it counts for canaries from when it was seen to be Ready.
+	now := c.config.Clock.Now()
+	_, since := c.liveness.node(node, now)
 	if gone {
+		if c.liveness.nodeDied(node) {
+			c.noteVanished(onNode(node.Name), since, now)
+		}
 		c.liveness.forgetNode(node.Name, kubelet+"."+node.Name)
 		c.nodes.forget(node.Name)
 	} else if !c.nodes.changed(node.Name, ready(node)) {
@@ -156,9 +170,7 @@ func (c *Controller) enqueueTransitions() {
 }
 
 func (c *Controller) enqueueNode(name string) {
-	c.enqueue(c.reports.where(func(report *v1alpha1.FeatureReport) bool {
-		return report.Spec.Liveness.Lease == nil && report.Spec.NodeName == name
-	}))
+	c.enqueue(c.reports.where(onNode(name)))
 }
 
 // noticeServers looks at every feature when the set of live servers changed:

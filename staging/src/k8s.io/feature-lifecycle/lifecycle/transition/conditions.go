@@ -143,7 +143,7 @@ func (s *step) describeProgress() {
 	switch {
 	case s.wait != nil:
 		status := metav1.ConditionTrue
-		if s.wait.reason == v1alpha1.ReasonPaused {
+		if s.wait.reason == v1alpha1.ReasonPaused || s.wait.reason == v1alpha1.ReasonRolloutHalted {
 			status = metav1.ConditionFalse
 		}
 		s.condition(v1alpha1.ConditionProgressing, status, s.wait.reason, s.wait.message)

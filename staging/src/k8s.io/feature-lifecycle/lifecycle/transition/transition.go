@@ -69,6 +69,7 @@ func Next(feature *v1alpha1.Feature, view View, settings Settings, now time.Time
 	}
 	step.Status = *feature.Status.DeepCopy()
 	step.describeGate()
+	step.watchRollout()
 	step.recordVersions()
 	step.move = step.dueMove()
 	step.advance()

@@ -39,6 +39,10 @@ type View struct {
 	// Instances are the users of the feature and those that should exist and
 	// never reported.
 	Instances []uses.Instance
+	// Vanished are users of the feature that went without an orderly end and
+	// whose reports have gone since, as with their Node. They hold nothing; they
+	// count for canaries.
+	Vanished []uses.Instance
 	// WatchingSince is since when this server has looked after the feature with
 	// a complete picture. What happened before it did not see.
 	WatchingSince time.Time
@@ -249,4 +253,8 @@ const (
 	EventTaskCompleted = "TaskCompleted"
 	// EventTaskBlocked: a task waits for somebody to act, or failed.
 	EventTaskBlocked = "TaskBlocked"
+	// EventRolloutHalted: too many instances of a canary died or vanished.
+	EventRolloutHalted = "RolloutHalted"
+	// EventRolloutResumed: a halted canary goes on because spec.rollout changed.
+	EventRolloutResumed = "RolloutResumed"
 )

@@ -18,13 +18,13 @@ package transition
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/values/rollout"
 )
 
 // work moves the first task of the transition under way.
@@ -61,6 +61,8 @@ func (s *step) heldUp() *holdup {
 	switch {
 	case s.feature.Spec.Paused:
 		return &holdup{v1alpha1.ReasonPaused, "spec.paused holds the transition; set it to false to let it go on"}
+	case !OfVersion(s.Status.State) && rollout.Halted(&s.Status):
+		return s.rolloutHalted()
 	case !s.config.agreed && !(OfVersion(s.Status.State) && s.removed()):
 		return &holdup{v1alpha1.ReasonWaitingForAgreement, orElse(s.config.message, reportAwaited)}
 	case s.mixed, OfVersion(s.Status.State) && (s.Status.Transition == nil || s.Status.Transition.ToVersion != s.version):
@@ -99,26 +101,6 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 		return
 	}
 	s.settle(task, fmt.Sprintf("all users have the feature %s; waiting %s for a contradiction", onOff(goal), s.settings.Settle))
-}
-
-// limitedRollout says what people have to do for a transition to go on whose
-// value goes to a part of the instances only, "" when it goes to all.
-func (s *step) limitedRollout() string {
-	rollout := s.feature.Spec.Rollout
-	if rollout == nil || s.Status.Control == v1alpha1.ControlLocal {
-		return ""
-	}
-	var limits []string
-	if rollout.Percent != nil && *rollout.Percent < 100 {
-		limits = append(limits, fmt.Sprintf("%d percent of the instances", *rollout.Percent))
-	}
-	if len(rollout.Components) > 0 {
-		limits = append(limits, "the components "+list("", rollout.Components))
-	}
-	if len(limits) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("spec.rollout limits the value to %s; widen or remove it to go on", strings.Join(limits, " and "))
 }
 
 func waitMessage(wait uses.Wait, goal bool) string {

@@ -60,6 +60,15 @@ type Instance struct {
 	// Expected is true for components of which the cluster knows how many
 	// there should be.
 	Expected bool
+	// Explicit is true for a process that has the value set explicitly: it takes
+	// no other one from a rollout.
+	Explicit bool
+	// Lost is true for a process that the observer saw alive and that went
+	// without an orderly end; Since says when.
+	Lost bool
+	// Crashes are the last times at which another process took this one's place
+	// without an orderly end, oldest first.
+	Crashes []time.Time
 }
 
 // Settings are the periods that decide how long an instance holds a transition.

@@ -71,7 +71,9 @@ func Choose(feature *v1alpha1.Feature, instance Instance, held *bool) Choice {
 	if (!dynamic && status.Control != v1alpha1.ControlCentral) || status.Configured == nil {
 		return Choice{}
 	}
-	switch before := previous(status); {
+	switch before := Previous(status); {
+	case Halted(status):
+		return kept(before, dynamic)
 	case dynamic && unanswered(feature):
 		if held == nil {
 			held = before
@@ -101,9 +103,26 @@ func unanswered(feature *v1alpha1.Feature) bool {
 	return configured.Value != *requested
 }
 
-// previous is the value that a feature had in its last state of rest, nil when
-// that is not known.
-func previous(status *v1alpha1.FeatureStatus) *bool {
+// Halted is true when the requested value is that of a canary that was halted.
+func Halted(status *v1alpha1.FeatureStatus) bool {
+	return status.Rollout != nil && status.Rollout.Halted &&
+		status.Configured != nil && status.Configured.Value == status.Rollout.Value
+}
+
+// Limits is true when a rollout may leave somebody out; nil leaves out nobody.
+func Limits(rollout *v1alpha1.FeatureRollout) bool {
+	return rollout != nil && (len(rollout.Components) > 0 || rollout.Percent != nil && *rollout.Percent < 100)
+}
+
+// Previous is the value of instances that do not take the requested one: that of
+// the feature's last state of rest, nil when that is not known. Configured must
+// not be nil.
+func Previous(status *v1alpha1.FeatureStatus) *bool {
+	if status.Rollout != nil && status.Rollout.Value == status.Configured.Value {
+		// A canary knows it also while a version transition hides it.
+		before := !status.Rollout.Value
+		return &before
+	}
 	if status.Configured.Previous != nil {
 		return status.Configured.Previous
 	}

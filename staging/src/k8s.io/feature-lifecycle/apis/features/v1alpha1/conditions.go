@@ -77,8 +77,8 @@ const (
 	ReasonNotExamined = "NotExamined"
 )
 
-// Reasons of ConditionProgressing. Complete and Paused have status False, all
-// others True.
+// Reasons of ConditionProgressing. Complete, Paused and RolloutHalted have
+// status False, all others True.
 const (
 	// ReasonComplete: state and configured value agree and no task is left.
 	ReasonComplete = "Complete"
@@ -97,6 +97,9 @@ const (
 	ReasonWaitingForAgreement = "WaitingForAgreement"
 	// ReasonUnknownTask: the server does not know the first task.
 	ReasonUnknownTask = "UnknownTask"
+	// ReasonRolloutHalted: too many instances of a canary died or vanished; it
+	// goes on when spec.rollout is changed.
+	ReasonRolloutHalted = "RolloutHalted"
 )
 
 // Reasons of ConditionKnown.

@@ -27,4 +27,6 @@ const (
 	// MaxCheckpointLength is the longest checkpoint of a task. A continue token
 	// has some hundred characters.
 	MaxCheckpointLength = 4096
+	// MaxGone is how many instances status.rollout.gone names.
+	MaxGone = 20
 )

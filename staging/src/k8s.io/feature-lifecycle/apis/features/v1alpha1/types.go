@@ -78,6 +78,12 @@ type FeatureRollout struct {
 	// +optional
 	// +listType=set
 	Components []string `json:"components,omitempty" protobuf:"bytes,2,rep,name=components"`
+
+	// attempt counts tries of the same rollout. A rollout that has been halted
+	// (status.rollout.halted) is resumed by any change of spec.rollout; another
+	// attempt is a change that changes nothing else.
+	// +optional
+	Attempt int32 `json:"attempt,omitempty" protobuf:"varint,3,opt,name=attempt"`
 }
 
 // FeatureStage is the maturity of a feature gate at the effective version.
@@ -223,6 +229,48 @@ type FeatureStatus struct {
 	// +optional
 	// +listType=set
 	StoredVersions []string `json:"storedVersions,omitempty" protobuf:"bytes,13,rep,name=storedVersions"`
+
+	// rollout is the canary under way: there is one while spec.rollout gives a
+	// value to a part of the instances and the others have another one.
+	// +optional
+	Rollout *FeatureRolloutStatus `json:"rollout,omitempty" protobuf:"bytes,14,opt,name=rollout"`
+}
+
+// FeatureRolloutStatus is what became of a canary.
+type FeatureRolloutStatus struct {
+	// value is the value that the canary gives to its instances; all others have
+	// the opposite.
+	// +required
+	Value bool `json:"value" protobuf:"varint,1,opt,name=value"`
+	// observed is the spec.rollout that this is about. Once it is another one the
+	// canary begins anew, and one that was halted is resumed.
+	// +required
+	Observed FeatureRollout `json:"observed" protobuf:"bytes,2,opt,name=observed"`
+	// startTime is when the canary began, was changed or was resumed. Instances
+	// that were gone before do not count against it.
+	// +required
+	StartTime metav1.MicroTime `json:"startTime" protobuf:"bytes,3,opt,name=startTime"`
+	// suspectTime is since when more of the canary's instances are gone than may
+	// be, unset while that is not so. The canary is halted if it stays so for a
+	// moment: after an outage of everything, processes come back one by one.
+	// +optional
+	SuspectTime *metav1.MicroTime `json:"suspectTime,omitempty" protobuf:"bytes,4,opt,name=suspectTime"`
+	// halted is true when the canary was halted: nobody takes its value, and who
+	// had taken it goes back. It stays so until spec.rollout is changed or value
+	// is no longer requested.
+	// +optional
+	Halted bool `json:"halted,omitempty" protobuf:"varint,5,opt,name=halted"`
+	// haltTime is when the canary was halted.
+	// +optional
+	HaltTime *metav1.Time `json:"haltTime,omitempty" protobuf:"bytes,6,opt,name=haltTime"`
+	// message says why the canary was halted or is suspected.
+	// +optional
+	Message string `json:"message,omitempty" protobuf:"bytes,7,opt,name=message"`
+	// gone names the instances that the canary was halted for, as
+	// <component>/<name>, at most 20.
+	// +optional
+	// +listType=atomic
+	Gone []string `json:"gone,omitempty" protobuf:"bytes,8,rep,name=gone"`
 }
 
 // FeatureConfiguration is a desired value and where it comes from.

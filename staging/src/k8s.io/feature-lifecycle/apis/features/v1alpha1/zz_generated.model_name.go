@@ -82,6 +82,11 @@ func (in FeatureRollout) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FeatureRolloutStatus) OpenAPIModelName() string {
+	return "io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureRolloutStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in FeatureSpec) OpenAPIModelName() string {
 	return "io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureSpec"
 }

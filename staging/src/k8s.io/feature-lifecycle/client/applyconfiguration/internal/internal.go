@@ -283,6 +283,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureRollout
   map:
     fields:
+    - name: attempt
+      type:
+        scalar: numeric
     - name: components
       type:
         list:
@@ -292,6 +295,38 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: percent
       type:
         scalar: numeric
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureRolloutStatus
+  map:
+    fields:
+    - name: gone
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: haltTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: halted
+      type:
+        scalar: boolean
+    - name: message
+      type:
+        scalar: string
+    - name: observed
+      type:
+        namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureRollout
+      default: {}
+    - name: startTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: suspectTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: value
+      type:
+        scalar: boolean
+      default: false
 - name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureSpec
   map:
     fields:
@@ -327,6 +362,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: lockedToDefault
       type:
         scalar: boolean
+    - name: rollout
+      type:
+        namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureRolloutStatus
     - name: stage
       type:
         scalar: string

@@ -31,6 +31,10 @@ type FeatureRolloutApplyConfiguration struct {
 	// components limits the rollout to these components, for example
 	// kube-scheduler. Empty means all.
 	Components []string `json:"components,omitempty"`
+	// attempt counts tries of the same rollout. A rollout that has been halted
+	// (status.rollout.halted) is resumed by any change of spec.rollout; another
+	// attempt is a change that changes nothing else.
+	Attempt *int32 `json:"attempt,omitempty"`
 }
 
 // FeatureRolloutApplyConfiguration constructs a declarative configuration of the FeatureRollout type for use with
@@ -54,5 +58,13 @@ func (b *FeatureRolloutApplyConfiguration) WithComponents(values ...string) *Fea
 	for i := range values {
 		b.Components = append(b.Components, values[i])
 	}
+	return b
+}
+
+// WithAttempt sets the Attempt field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Attempt field is set to the value of the last call.
+func (b *FeatureRolloutApplyConfiguration) WithAttempt(value int32) *FeatureRolloutApplyConfiguration {
+	b.Attempt = &value
 	return b
 }

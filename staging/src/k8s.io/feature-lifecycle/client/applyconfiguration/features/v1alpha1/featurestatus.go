@@ -66,6 +66,9 @@ type FeatureStatusApplyConfiguration struct {
 	// features that declare tasks between these versions, and is empty once a
 	// version transition has ended.
 	StoredVersions []string `json:"storedVersions,omitempty"`
+	// rollout is the canary under way: there is one while spec.rollout gives a
+	// value to a part of the instances and the others have another one.
+	Rollout *FeatureRolloutStatusApplyConfiguration `json:"rollout,omitempty"`
 }
 
 // FeatureStatusApplyConfiguration constructs a declarative configuration of the FeatureStatus type for use with
@@ -192,5 +195,13 @@ func (b *FeatureStatusApplyConfiguration) WithStoredVersions(values ...string) *
 	for i := range values {
 		b.StoredVersions = append(b.StoredVersions, values[i])
 	}
+	return b
+}
+
+// WithRollout sets the Rollout field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Rollout field is set to the value of the last call.
+func (b *FeatureStatusApplyConfiguration) WithRollout(value *FeatureRolloutStatusApplyConfiguration) *FeatureStatusApplyConfiguration {
+	b.Rollout = value
 	return b
 }

@@ -1,0 +1,139 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
+)
+
+const (
+	// vanishedRetention is how long a process that died is remembered after its
+	// report has gone. Machines that are replaced one by one when they fail would
+	// otherwise never add up.
+	vanishedRetention = 24 * time.Hour
+	// maxVanished bounds how many are remembered.
+	maxVanished = 1000
+)
+
+// vanished remembers processes that died, and whose reports have gone since: with
+// their Node, say, or because they were gone for long. Each server remembers what
+// it saw itself. It is safe for concurrent use.
+type vanished struct {
+	mu    sync.Mutex
+	known map[string]vanishedProcess
+}
+
+type vanishedProcess struct {
+	report *v1alpha1.FeatureReport
+	since  time.Time
+}
+
+func newVanished() *vanished { return &vanished{known: map[string]vanishedProcess{}} }
+
+// add remembers a process that died at since, and forgets what is too old.
+func (v *vanished) add(report *v1alpha1.FeatureReport, since, now time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for name, process := range v.known {
+		if !now.Before(process.since.Add(vanishedRetention)) {
+			delete(v.known, name)
+		}
+	}
+	if len(v.known) < maxVanished {
+		v.known[report.Name] = vanishedProcess{report, since}
+	}
+}
+
+// forget drops a process: it has come back.
+func (v *vanished) forget(report string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.known, report)
+}
+
+// of returns the users of a feature that have vanished, sorted.
+func (v *vanished) of(feature string) []uses.Instance {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var instances []uses.Instance
+	for _, process := range v.known {
+		spec := &process.report.Spec
+		for i := range spec.Features {
+			if gate := &spec.Features[i]; gate.Name == feature && gate.Asked {
+				instances = append(instances, uses.Instance{
+					Component: spec.Component,
+					Name:      spec.Instance,
+					Version:   spec.BinaryVersion,
+					Reported:  true,
+					Enabled:   gate.Enabled,
+					Explicit:  gate.Explicit,
+					Since:     process.since,
+					Lost:      true,
+				})
+			}
+		}
+	}
+	slices.SortFunc(instances, func(a, b uses.Instance) int {
+		return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Name, b.Name))
+	})
+	return instances
+}
+
+// noteVanished remembers the processes of reports, which died at since, before
+// what shows that goes.
+func (c *Controller) noteVanished(match func(*v1alpha1.FeatureReport) bool, since, now time.Time) {
+	for _, report := range c.reports.matching(match) {
+		if !ending(report) {
+			c.vanished.add(report, since, now)
+		}
+	}
+}
+
+// ending is true for a report of a process that ends, or has ended, in order.
+func ending(report *v1alpha1.FeatureReport) bool {
+	return report.Annotations[v1alpha1.AnnotationEnding] == "true"
+}
+
+// died is true when a process was seen alive by this server and went without an
+// orderly end.
+func (c *Controller) died(report *v1alpha1.FeatureReport, now time.Time) bool {
+	if ending(report) {
+		return false
+	}
+	if lease := report.Spec.Liveness.Lease; lease != nil {
+		return c.liveness.leaseDied(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}, now)
+	}
+	if report.Spec.NodeName == "" || c.config.Nodes == nil {
+		return false
+	}
+	node, err := c.config.Nodes.Lister().Get(report.Spec.NodeName)
+	return err == nil && c.liveness.nodeDied(node)
+}
+
+// onNode matches the reports of processes that are alive while a Node is Ready.
+func onNode(name string) func(*v1alpha1.FeatureReport) bool {
+	return func(report *v1alpha1.FeatureReport) bool {
+		return report.Spec.Liveness.Lease == nil && report.Spec.NodeName == name
+	}
+}
