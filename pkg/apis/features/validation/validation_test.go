@@ -74,6 +74,8 @@ func TestValidateFeature(t *testing.T) {
 			[]problem{{"spec.rollout.percent", "between 0 and 100"}}},
 		"less than none": {func(f *features.Feature) { f.Spec.Rollout = &features.FeatureRollout{Percent: ptr.To[int32](-1)} },
 			[]problem{{"spec.rollout.percent", "between 0 and 100"}}},
+		"an attempt below none": {func(f *features.Feature) { f.Spec.Rollout = &features.FeatureRollout{Attempt: -1} },
+			[]problem{{"spec.rollout.attempt", "negative"}}},
 		"a component twice": {func(f *features.Feature) { f.Spec.Rollout = &features.FeatureRollout{Components: []string{"a", "a"}} },
 			[]problem{{"spec.rollout.components[1]", "Duplicate"}}},
 		"a component that is no label": {func(f *features.Feature) { f.Spec.Rollout = &features.FeatureRollout{Components: []string{"A b"}} },

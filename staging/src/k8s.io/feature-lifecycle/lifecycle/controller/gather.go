@@ -91,9 +91,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 	}
 	view.Instances = append(view.Instances, c.silentKubelets(now)...)
 	view.Instances = append(view.Instances, c.silentProcesses(now)...)
-	view.Vanished = slices.DeleteFunc(c.vanished.of(name), func(v uses.Instance) bool {
-		return slices.ContainsFunc(view.Instances, func(i uses.Instance) bool { return i.Component == v.Component && i.Name == v.Name })
-	})
+	view.Vanished = c.vanished.of(name, view.Instances)
 	view.Downgrade = c.downgrade(name, explicit, view.Declared)
 	slices.SortFunc(view.Reporters, func(a, b transition.Server) int { return cmp.Compare(a.ID, b.ID) })
 	return view

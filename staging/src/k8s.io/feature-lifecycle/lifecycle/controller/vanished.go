@@ -72,12 +72,23 @@ func (v *vanished) forget(report string) {
 	delete(v.known, report)
 }
 
-// of returns the users of a feature that have vanished, sorted.
-func (v *vanished) of(feature string) []uses.Instance {
+// of returns the users of a feature that have vanished and are not among those
+// present, sorted.
+func (v *vanished) of(feature string, present []uses.Instance) []uses.Instance {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if len(v.known) == 0 {
+		return nil
+	}
+	here := map[string]bool{}
+	for _, i := range present {
+		here[i.Component+"."+i.Name] = true
+	}
 	var instances []uses.Instance
-	for _, process := range v.known {
+	for name, process := range v.known {
+		if here[name] {
+			continue
+		}
 		spec := &process.report.Spec
 		for i := range spec.Features {
 			if gate := &spec.Features[i]; gate.Name == feature && gate.Asked {

@@ -34,6 +34,7 @@ func TestChoose(t *testing.T) {
 	onByAPI := &v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceAPI}
 	off := &v1alpha1.FeatureConfiguration{Source: v1alpha1.SourceDefault}
 	none := &v1alpha1.FeatureRollout{Percent: ptr.To[int32](0)}
+	stopped := &v1alpha1.FeatureRolloutStatus{Value: true, Halted: true}
 	value := func(v, dynamic, held bool) Choice { return Choice{Told: true, Value: v, Dynamic: dynamic, Held: held} }
 	for name, tc := range map[string]struct {
 		control    v1alpha1.FeatureControl
@@ -42,8 +43,16 @@ func TestChoose(t *testing.T) {
 		enabled    *bool
 		rollout    *v1alpha1.FeatureRollout
 		held       *bool
+		canary     *v1alpha1.FeatureRolloutStatus
 		want       Choice
 	}{
+		"in a canary":                                     {control: dynamic, configured: onByAPI, enabled: ptr.To(true), state: v1alpha1.StateTurningOn, canary: &v1alpha1.FeatureRolloutStatus{Value: true}, want: value(true, true, false)},
+		"halted, and had taken it":                        {control: dynamic, configured: onByAPI, enabled: ptr.To(true), state: v1alpha1.StateTurningOn, held: ptr.To(true), canary: stopped, want: value(false, true, true)},
+		"halted, and upgrading":                           {control: central, configured: on, state: v1alpha1.StateUpgrading, canary: stopped, want: value(false, false, true)},
+		"outside of one, and upgrading":                   {control: central, configured: on, state: v1alpha1.StateUpgrading, rollout: none, canary: &v1alpha1.FeatureRolloutStatus{Value: true}, want: value(false, false, true)},
+		"halted and called off, not answered":             {control: dynamic, configured: onByAPI, enabled: ptr.To(false), state: v1alpha1.StateTurningOn, held: ptr.To(false), canary: stopped, want: value(false, true, true)},
+		"halted and withdrawn, not answered":              {control: dynamic, configured: onByAPI, state: v1alpha1.StateTurningOn, held: ptr.To(true), canary: stopped, want: value(false, true, true)},
+		"a halt of the other value says nothing":          {control: central, configured: off, state: v1alpha1.StateTurningOff, canary: stopped, want: value(false, false, false)},
 		"nothing is known":                                {},
 		"local says nothing":                              {control: v1alpha1.ControlLocal, configured: on},
 		"a control from the future says nothing":          {control: "Other", configured: on},
@@ -75,7 +84,7 @@ func TestChoose(t *testing.T) {
 			feature := &v1alpha1.Feature{
 				ObjectMeta: metav1.ObjectMeta{Name: "A"},
 				Spec:       v1alpha1.FeatureSpec{Enabled: tc.enabled, Rollout: tc.rollout},
-				Status:     v1alpha1.FeatureStatus{Control: tc.control, Configured: tc.configured, State: tc.state},
+				Status:     v1alpha1.FeatureStatus{Control: tc.control, Configured: tc.configured, State: tc.state, Rollout: tc.canary},
 			}
 			before := feature.DeepCopy()
 			if diff := cmp.Diff(tc.want, Choose(feature, Instance{"kubelet", "node-1"}, tc.held)); diff != "" {
@@ -125,6 +134,31 @@ func TestARolloutOnlyGrows(t *testing.T) {
 		all, nobody := &v1alpha1.FeatureRollout{Percent: ptr.To[int32](100)}, &v1alpha1.FeatureRollout{Percent: ptr.To[int32](0)}
 		if !Includes(all, feature, instance) || Includes(nobody, feature, instance) {
 			t.Fatal("0 or 100 percent are not none or all")
+		}
+	})
+}
+
+// TestNobodyTakesAHaltedValue, whatever the rollout, the state and what was held.
+func TestNobodyTakesAHaltedValue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		requested := rapid.Bool().Draw(t, "requested")
+		feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: rapid.String().Draw(t, "feature")}}
+		if rapid.Bool().Draw(t, "limited") {
+			feature.Spec.Rollout = &v1alpha1.FeatureRollout{Percent: ptr.To(rapid.Int32Range(0, 100).Draw(t, "percent"))}
+		}
+		optional := func(label string) *bool {
+			return rapid.SampledFrom([]*bool{nil, ptr.To(true), ptr.To(false)}).Draw(t, label)
+		}
+		feature.Spec.Enabled = optional("enabled")
+		feature.Status = v1alpha1.FeatureStatus{
+			Control:    rapid.SampledFrom([]v1alpha1.FeatureControl{v1alpha1.ControlCentral, v1alpha1.ControlDynamic}).Draw(t, "control"),
+			State:      rapid.SampledFrom([]v1alpha1.FeatureState{"", v1alpha1.StateOn, v1alpha1.StateOff, v1alpha1.StateTurningOn, v1alpha1.StateTurningOff, v1alpha1.StateUpgrading}).Draw(t, "state"),
+			Configured: &v1alpha1.FeatureConfiguration{Value: requested, Previous: optional("previous"), Source: v1alpha1.SourceAPI},
+			Rollout:    &v1alpha1.FeatureRolloutStatus{Value: requested, Halted: true},
+		}
+		got := Choose(feature, Instance{"kubelet", rapid.String().Draw(t, "instance")}, optional("held"))
+		if want := (Choice{Told: true, Value: !requested, Dynamic: feature.Status.Control == v1alpha1.ControlDynamic, Held: true}); got != want {
+			t.Fatalf("got %+v, want %+v", got, want)
 		}
 	})
 }

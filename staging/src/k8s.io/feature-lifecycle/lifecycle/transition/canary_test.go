@@ -1,0 +1,351 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"pgregory.net/rapid"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/values/rollout"
+)
+
+// half is a canary of half of the instances.
+func half() *v1alpha1.FeatureRollout {
+	percent := int32(50)
+	return &v1alpha1.FeatureRollout{Percent: &percent}
+}
+
+// nodes are names of so many nodes that half includes, or leaves out.
+func nodes(n int, included bool) []string {
+	var names []string
+	for i := 0; len(names) < n; i++ {
+		name := fmt.Sprintf("n%d", i)
+		if rollout.Includes(half(), "F", rollout.Instance{Component: "kubelet", Name: name}) == included {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// group are instances of which so many have died at a time.
+func group(component string, n, dead int, included bool, at time.Time) []uses.Instance {
+	var instances []uses.Instance
+	for i, name := range nodes(n, included) {
+		instance := uses.Instance{Component: component, Name: name, Reported: true, Enabled: included, Alive: i >= dead}
+		if !instance.Alive {
+			instance.Since, instance.Lost = at, true
+		}
+		instances = append(instances, instance)
+	}
+	return instances
+}
+
+// trial is F, which is turned on in half of the instances from start on.
+func trial() *v1alpha1.Feature {
+	f := enabled(feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses))
+	f.Spec.Rollout = half()
+	return look(f, start, nil).feature
+}
+
+type looked struct {
+	feature  *v1alpha1.Feature
+	decision Decision
+}
+
+// look lets the flow look once and stores what it decides.
+func look(f *v1alpha1.Feature, at time.Time, instances []uses.Instance, vanished ...uses.Instance) looked {
+	view := View{Servers: controlled([]Server{server("a", true)}, v1alpha1.ControlDynamic), Instances: instances, Vanished: vanished, Declared: declared, NewTransitionID: "t2"}
+	d := Next(f, view, settings, at)
+	f = f.DeepCopy()
+	f.Status = d.Status
+	return looked{f, d}
+}
+
+// lookTwice looks when news come and again once patience has ended.
+func lookTwice(f *v1alpha1.Feature, at time.Time, instances []uses.Instance, vanished ...uses.Instance) looked {
+	first := look(f, at, instances, vanished...)
+	if rollout := first.feature.Status.Rollout; rollout != nil && rollout.SuspectTime != nil && first.decision.RequeueAfter > haltPatience {
+		panic("the flow does not look again when patience ends")
+	}
+	return look(first.feature, at.Add(haltPatience), instances, vanished...)
+}
+
+func progress(f *v1alpha1.Feature) (reason, message string) {
+	c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionProgressing)
+	return c.Reason, c.Message
+}
+
+func TestACanaryIsHalted(t *testing.T) {
+	later := start.Add(time.Minute)
+	both := func(in, out []uses.Instance) []uses.Instance { return slices.Concat(in, out) }
+	change := func(instances []uses.Instance, f func(*uses.Instance)) []uses.Instance {
+		for i := range instances {
+			f(&instances[i])
+		}
+		return instances
+	}
+	crashing := func(instances []uses.Instance, times ...time.Duration) []uses.Instance {
+		for _, after := range times {
+			instances[0].Crashes = append(instances[0].Crashes, start.Add(after))
+			instances[1].Crashes = append(instances[1].Crashes, start.Add(after))
+		}
+		return instances
+	}
+	for name, tc := range map[string]struct {
+		instances, vanished []uses.Instance
+		want                string
+	}{
+		"nobody is gone":                         {both(group("kubelet", 10, 0, true, later), group("kubelet", 10, 0, false, later)), nil, ""},
+		"one of ten is not enough":               {both(group("kubelet", 10, 1, true, later), group("kubelet", 10, 0, false, later)), nil, ""},
+		"two of ten":                             {both(group("kubelet", 10, 2, true, later), group("kubelet", 10, 0, false, later)), nil, "2 of 10 kubelet"},
+		"two of twenty are ten percent":          {both(group("kubelet", 20, 2, true, later), group("kubelet", 20, 0, false, later)), nil, ""},
+		"three of twenty are more":               {both(group("kubelet", 20, 3, true, later), group("kubelet", 20, 0, false, later)), nil, "3 of 20 kubelet"},
+		"the only one":                           {both(group("kubelet", 1, 1, true, later), group("kubelet", 10, 0, false, later)), nil, "1 of 1 kubelet"},
+		"a general outage":                       {both(group("kubelet", 10, 10, true, later), group("kubelet", 10, 10, false, later)), nil, ""},
+		"others are as often gone":               {both(group("kubelet", 10, 4, true, later), group("kubelet", 20, 8, false, later)), nil, ""},
+		"exactly twice as often is not more":     {both(group("kubelet", 10, 4, true, later), group("kubelet", 10, 2, false, later)), nil, ""},
+		"more than twice as often":               {both(group("kubelet", 10, 5, true, later), group("kubelet", 10, 2, false, later)), nil, "5 of 10 kubelet"},
+		"only instances without the value":       {both(group("kubelet", 10, 0, true, later), group("kubelet", 10, 9, false, later)), nil, ""},
+		"nobody to compare with":                 {group("kubelet", 2, 2, true, later), nil, "2 of 2 kubelet"},
+		"gone before the canary began":           {both(group("kubelet", 10, 5, true, start.Add(-time.Second)), group("kubelet", 10, 0, false, later)), nil, ""},
+		"ended in order, and not yet taken away": {both(change(group("kubelet", 10, 5, true, later), func(i *uses.Instance) { i.Lost = false }), group("kubelet", 10, 0, false, later)), nil, ""},
+		"never reported":                         {both(change(group("kubelet", 10, 5, true, later), func(i *uses.Instance) { i.Reported = false }), group("kubelet", 10, 0, false, later)), nil, ""},
+		"set explicitly, so not on trial":        {both(change(group("kubelet", 10, 5, true, later), func(i *uses.Instance) { i.Explicit = true }), group("kubelet", 10, 0, false, later)), nil, ""},
+		"one scheduler beside many kubelets":     {slices.Concat(group("kubelet", 30, 0, true, later), group("kubelet", 30, 0, false, later), group("kube-scheduler", 1, 1, true, later), group("kube-scheduler", 2, 0, false, later)), nil, "1 of 1 kube-scheduler"},
+		"compared with their own component":      {slices.Concat(group("kubelet", 10, 5, true, later), group("kubelet", 10, 5, false, later), group("kube-proxy", 30, 0, false, later)), nil, ""},
+		"vanished with their reports":            {both(group("kubelet", 10, 0, true, later)[3:], group("kubelet", 10, 0, false, later)), group("kubelet", 3, 3, true, later), "3 of 10 kubelet"},
+		"a crash loop":                           {both(crashing(group("kubelet", 10, 0, true, later), 30*time.Second, 40*time.Second, 50*time.Second), group("kubelet", 10, 0, false, later)), nil, "2 of 10 kubelet"},
+		"crashes are no loop if they are few":    {both(crashing(group("kubelet", 10, 0, true, later), 30*time.Second, 40*time.Second), group("kubelet", 10, 0, false, later)), nil, ""},
+		"nor if they began before":               {both(crashing(group("kubelet", 10, 0, true, later), -time.Second, 40*time.Second, 50*time.Second), group("kubelet", 10, 0, false, later)), nil, ""},
+		"everybody crashes":                      {both(crashing(group("kubelet", 2, 0, true, later), 1, 2, 3), crashing(group("kubelet", 2, 0, false, later), 1, 2, 3)), nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := lookTwice(trial(), later.Add(time.Second), tc.instances, tc.vanished...)
+			current := got.feature.Status.Rollout
+			if current.Halted != (tc.want != "") || !strings.HasPrefix(current.Message, tc.want) || current.Halted && current.HaltTime == nil {
+				t.Fatalf("halted is %t with %q, want %q", current.Halted, current.Message, tc.want)
+			}
+			if reason, _ := progress(got.feature); (reason == v1alpha1.ReasonRolloutHalted) != current.Halted {
+				t.Errorf("Progressing has reason %s", reason)
+			}
+			halting := slices.ContainsFunc(got.decision.Events, func(e Event) bool { return e.Warning && e.Reason == EventRolloutHalted })
+			if halting != current.Halted {
+				t.Errorf("events: %+v", got.decision.Events)
+			}
+		})
+	}
+}
+
+// TestCrashesOfLongAgoAreForgotten: three in weeks are no loop.
+func TestCrashesOfLongAgoAreForgotten(t *testing.T) {
+	one := group("kubelet", 1, 0, true, start)
+	one[0].Crashes = []time.Time{start.Add(time.Hour), start.Add(2 * time.Hour), start.Add(3 * time.Hour)}
+	if got := lookTwice(trial(), start.Add(3*time.Hour), slices.Concat(one, group("kubelet", 2, 0, false, start))); got.feature.Status.Rollout.Halted {
+		t.Errorf("halted: %s", got.feature.Status.Rollout.Message)
+	}
+}
+
+// TestAfterAnOutageACanaryIsGivenTime: processes come back one by one, and those
+// of the canary may be last.
+func TestAfterAnOutageACanaryIsGivenTime(t *testing.T) {
+	at := start.Add(time.Minute)
+	late := slices.Concat(group("kubelet", 4, 4, true, at), group("kubelet", 4, 0, false, at))
+	got := look(trial(), at, late)
+	if got.feature.Status.Rollout.SuspectTime == nil || got.decision.RequeueAfter != haltPatience {
+		t.Fatalf("it looks again after %s", got.decision.RequeueAfter)
+	}
+	got = look(got.feature, at.Add(haltPatience-time.Millisecond), late)
+	got = look(got.feature, at.Add(haltPatience), slices.Concat(group("kubelet", 4, 0, true, at), group("kubelet", 4, 0, false, at)))
+	if current := got.feature.Status.Rollout; current.Halted || current.SuspectTime != nil || current.Message != "" {
+		t.Errorf("after all came back: %+v", current)
+	}
+}
+
+// halted is trial, halted.
+func halted(t testing.TB) *v1alpha1.Feature {
+	t.Helper()
+	at := start.Add(time.Minute)
+	got := lookTwice(trial(), at, slices.Concat(group("kubelet", 4, 3, true, at), group("kubelet", 4, 0, false, at)))
+	if !got.feature.Status.Rollout.Halted {
+		t.Fatal("not halted")
+	}
+	return got.feature
+}
+
+// TestWhatResumesAHaltedCanary, and what does not.
+func TestWhatResumesAHaltedCanary(t *testing.T) {
+	off := false
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.Feature)
+		// halted is whether it stays so, ended whether there is no canary left.
+		halted, ended bool
+	}{
+		"nothing":             {func(*v1alpha1.Feature) {}, true, false},
+		"a pause":             {func(f *v1alpha1.Feature) { f.Spec.Paused = true }, true, false},
+		"an annotation":       {func(f *v1alpha1.Feature) { f.Annotations = map[string]string{"a": "b"} }, true, false},
+		"another attempt":     {func(f *v1alpha1.Feature) { f.Spec.Rollout.Attempt++ }, false, false},
+		"a greater share":     {func(f *v1alpha1.Feature) { *f.Spec.Rollout.Percent = 60 }, false, false},
+		"a smaller share":     {func(f *v1alpha1.Feature) { *f.Spec.Rollout.Percent = 1 }, false, false},
+		"other components":    {func(f *v1alpha1.Feature) { f.Spec.Rollout.Components = []string{"kubelet"} }, false, false},
+		"everybody":           {func(f *v1alpha1.Feature) { f.Spec.Rollout = nil }, false, true},
+		"it is called off":    {func(f *v1alpha1.Feature) { f.Spec.Enabled = &off }, false, true},
+		"it is not asked for": {func(f *v1alpha1.Feature) { f.Spec.Enabled = nil }, true, false}, // The server's own value is on.
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := halted(t)
+			tc.change(f)
+			at := start.Add(time.Hour)
+			got := look(f, at, slices.Concat(group("kubelet", 4, 3, true, start.Add(time.Minute)), group("kubelet", 4, 0, false, at)))
+			current := got.feature.Status.Rollout
+			if (current == nil) != tc.ended || current != nil && current.Halted != tc.halted {
+				t.Fatalf("unexpected: %+v", current)
+			}
+			if current == nil || current.Halted {
+				return
+			}
+			if !slices.ContainsFunc(got.decision.Events, func(e Event) bool { return e.Reason == EventRolloutResumed }) {
+				t.Error("no event says that it was resumed")
+			}
+			// Those it was halted for are gone still: people know.
+			got = lookTwice(got.feature, at.Add(time.Minute), slices.Concat(group("kubelet", 4, 3, true, start.Add(time.Minute)), group("kubelet", 4, 0, false, at)))
+			if got.feature.Status.Rollout.Halted {
+				t.Errorf("halted again for what was known: %s", got.feature.Status.Rollout.Message)
+			}
+			got = lookTwice(got.feature, at.Add(time.Hour), slices.Concat(group("kubelet", 4, 3, true, at.Add(time.Minute)), group("kubelet", 4, 0, false, at)))
+			// One percent includes none of these.
+			if want := name != "a smaller share"; got.feature.Status.Rollout.Halted != want {
+				t.Errorf("halted again for new losses: %t, want %t", !want, want)
+			}
+		})
+	}
+}
+
+// TestAHaltedCanaryHoldsTheTransition also when nobody is left to wait for, and
+// says what to do.
+func TestAHaltedCanaryHoldsTheTransition(t *testing.T) {
+	f := halted(t)
+	for _, after := range []time.Duration{time.Hour, time.Hour + time.Minute, 2 * time.Hour} {
+		got := look(f, start.Add(after), nil)
+		f = got.feature
+		if f.Status.State != v1alpha1.StateTurningOn || !got.decision.Hold || got.decision.Start != "" {
+			t.Fatalf("it goes on: %s, starts %q", f.Status.State, got.decision.Start)
+		}
+	}
+	reason, message := progress(f)
+	want := "the rollout was halted at 2026-01-02T03:05:25Z: 3 of 4 kubelet that have the feature on died or vanished (" + strings.Join(prefixed(nodes(3, true)), ", ") +
+		"), of kubelet without it 0 of 4; all instances have the feature off. Change spec.rollout (percent, components, or attempt to change nothing else) to resume it, or call it off by asking for false"
+	if diff := cmp.Diff(want, message); reason != v1alpha1.ReasonRolloutHalted || diff != "" {
+		t.Errorf("it says %s (-want +got):\n%s", reason, diff)
+	}
+}
+
+func prefixed(names []string) []string {
+	var result []string
+	for _, name := range names {
+		result = append(result, "kubelet/"+name)
+	}
+	slices.Sort(result)
+	return result
+}
+
+// TestThereIsACanaryOnlyWhileValuesDiffer.
+func TestThereIsACanaryOnlyWhileValuesDiffer(t *testing.T) {
+	all := int32(100)
+	for name, tc := range map[string]struct {
+		feature *v1alpha1.Feature
+		control v1alpha1.FeatureControl
+		rollout *v1alpha1.FeatureRollout
+		want    bool
+	}{
+		"turning on":                     {feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses), v1alpha1.ControlDynamic, half(), true},
+		"a central value":                {feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses), v1alpha1.ControlCentral, half(), true},
+		"held before it began":           {paused(feature(v1alpha1.StateOff)), v1alpha1.ControlCentral, half(), true},
+		"it is on":                       {feature(v1alpha1.StateOn), v1alpha1.ControlDynamic, half(), false},
+		"all users have agreed":          {feature(v1alpha1.StateTurningOn, "Install"), v1alpha1.ControlDynamic, half(), false},
+		"for all":                        {feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses), v1alpha1.ControlDynamic, &v1alpha1.FeatureRollout{Percent: &all}, false},
+		"no rollout":                     {feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses), v1alpha1.ControlDynamic, nil, false},
+		"nobody follows":                 {feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses), v1alpha1.ControlLocal, half(), false},
+		"a new feature starts as it is":  {feature(""), v1alpha1.ControlDynamic, half(), false},
+		"back to the value of last rest": {enabledBefore(feature(v1alpha1.StateTurningOff, v1alpha1.TaskWaitForUses), true), v1alpha1.ControlDynamic, half(), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.feature.Spec.Rollout = tc.rollout
+			d := Next(tc.feature, View{Servers: controlled([]Server{server("a", true)}, tc.control), Instances: group("kubelet", 2, 0, false, start), Declared: declared}, settings, start)
+			if got := d.Status.Rollout != nil; got != tc.want {
+				t.Errorf("there is a canary: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+// enabledBefore is a feature with a value of its last rest.
+func enabledBefore(f *v1alpha1.Feature, previous bool) *v1alpha1.Feature {
+	f.Status.Control = v1alpha1.ControlDynamic
+	f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: !previous, Previous: &previous, Source: v1alpha1.SourceAPI}
+	return f
+}
+
+// TestHaltingHoldsItsRules over random populations and times.
+func TestHaltingHoldsItsRules(tb *testing.T) {
+	rapid.Check(tb, func(t *rapid.T) {
+		at := start.Add(time.Minute)
+		size, others := rapid.IntRange(1, 30).Draw(t, "canary"), rapid.IntRange(1, 30).Draw(t, "others")
+		gone, otherGone := rapid.IntRange(0, size).Draw(t, "gone"), rapid.IntRange(0, others).Draw(t, "others gone")
+		population := func(gone, otherGone int) []uses.Instance {
+			return slices.Concat(group("kubelet", size, gone, true, at), group("kubelet", others, otherGone, false, at))
+		}
+		isHalted := func(gone, otherGone int) bool {
+			return lookTwice(trial(), at, population(gone, otherGone)).feature.Status.Rollout.Halted
+		}
+		share, otherShare := float64(gone)/float64(size), float64(otherGone)/float64(others)
+		// A naive twin, away from the edges of floating point.
+		want := gone >= min(2, size) && share > 0.1+1e-9 && share > 2*otherShare+1e-9
+		got := isHalted(gone, otherGone)
+		if got != want {
+			t.Fatalf("%d of %d gone, of others %d of %d: halted %t, want %t", gone, size, otherGone, others, got, want)
+		}
+		// More losses in the canary never make it less suspect, more among others
+		// never more.
+		if got && gone < size && !isHalted(gone+1, otherGone) {
+			t.Fatal("another loss made it safe")
+		}
+		if !got && otherGone < others && isHalted(gone, otherGone+1) {
+			t.Fatal("a loss among others made it suspect")
+		}
+		// A halt is stable whatever becomes of the instances and however often
+		// the flow looks.
+		f := halted(tb)
+		before := f.Status.Rollout.DeepCopy()
+		for range rapid.IntRange(1, 4).Draw(t, "looks") {
+			at = at.Add(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "pause")))
+			f.Spec.Paused = rapid.Bool().Draw(t, "paused")
+			f = look(f, at, population(rapid.IntRange(0, size).Draw(t, "then"), rapid.IntRange(0, others).Draw(t, "others then"))).feature
+		}
+		if diff := cmp.Diff(before, f.Status.Rollout); diff != "" {
+			t.Fatalf("the halt changed (-before +after):\n%s", diff)
+		}
+	})
+}
