@@ -88,6 +88,10 @@ type world struct {
 	// watched are the channels that fake watches of Features and reports fill;
 	// one that is full panics.
 	watched []<-chan watch.Event
+	// annotations are on the reports that are stored; leased is true when they
+	// name a Lease of their process.
+	annotations map[string]string
+	leased      bool
 }
 
 // serverProcess is one server. A crashed one neither reads nor writes.
@@ -351,6 +355,10 @@ func (w *world) report(component, instance string, found ...v1alpha1.ReportedFea
 	defer w.mu.Unlock()
 	w.drain()
 	r := report(component, instance, found...)
+	r.Annotations = w.annotations
+	if w.leased && component != kubelet {
+		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: r.Name}
+	}
 	if component == "server" {
 		r.Spec.EmulationVersion = cmp.Or(w.emulated, r.Spec.EmulationVersion)
 		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: r.Name}

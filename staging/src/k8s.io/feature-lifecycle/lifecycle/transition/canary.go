@@ -174,7 +174,7 @@ func (s *step) tooManyGone(current *v1alpha1.FeatureRolloutStatus) (gone []strin
 		}
 		parts = append(parts, part)
 	}
-	return gone, strings.Join(parts, "; ")
+	return gone, strings.Join(parts[:min(len(parts), maxNamed)], "; ")
 }
 
 // exceeds compares shares without dividing. With nobody to compare with, the
@@ -210,6 +210,30 @@ func recent(crashes []time.Time, began, now time.Time) []time.Time {
 		}
 	}
 	return result
+}
+
+// canaryHolds says why a transition may not go on although nobody who can be
+// reached holds it: the value would then go to all.
+func (s *step) canaryHolds(goal bool) string {
+	current := s.Status.Rollout
+	if current == nil {
+		return ""
+	}
+	if current.SuspectTime != nil {
+		return "waiting for instances of the canary to come back: " + current.Message
+	}
+	var left []string
+	for _, i := range s.view.Instances {
+		if i.Reported && !i.Potential && i.Enabled != goal &&
+			!rollout.Includes(&current.Observed, s.feature.Name, rollout.Instance{Component: i.Component, Name: i.Name}) {
+			left = append(left, i.Component+"/"+i.Name)
+		}
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	slices.Sort(left)
+	return fmt.Sprintf("waiting for %d users that the rollout leaves out and that cannot be reached: %s; %s", len(left), list("", left), s.limitedRollout())
 }
 
 // rolloutHalted says why the transition holds and what to do.

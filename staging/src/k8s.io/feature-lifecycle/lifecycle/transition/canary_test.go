@@ -271,6 +271,20 @@ func prefixed(names []string) []string {
 	return result
 }
 
+// TestACanaryStaysOneWhileOthersAreAway: were the transition to end without them,
+// they would come back and take the value.
+func TestACanaryStaysOneWhileOthersAreAway(t *testing.T) {
+	f := trial()
+	for _, after := range []time.Duration{time.Minute, time.Hour, 2 * time.Hour} {
+		got := look(f, start.Add(after), slices.Concat(group("kubelet", 2, 0, true, start), group("kubelet", 2, 2, false, start)))
+		f = got.feature
+	}
+	task := f.Status.Tasks[0]
+	if want := "waiting for 2 users that the rollout leaves out and that cannot be reached"; task.Name != v1alpha1.TaskWaitForUses || !strings.HasPrefix(task.Message, want) {
+		t.Errorf("%s says %q, want %q", task.Name, task.Message, want)
+	}
+}
+
 // TestThereIsACanaryOnlyWhileValuesDiffer.
 func TestThereIsACanaryOnlyWhileValuesDiffer(t *testing.T) {
 	all := int32(100)

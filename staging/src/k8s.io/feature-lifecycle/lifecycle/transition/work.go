@@ -100,10 +100,9 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 		}
 		return
 	}
-	if current := s.Status.Rollout; current != nil && current.SuspectTime != nil {
-		// The canary's end is not to be missed because those that are left agree.
+	if why := s.canaryHolds(goal); why != "" {
 		task.LastAttemptTime = nil
-		task.Message = "waiting for instances of the canary to come back: " + current.Message
+		task.Message = why
 		return
 	}
 	s.settle(task, fmt.Sprintf("all users have the feature %s; waiting %s for a contradiction", onOff(goal), s.settings.Settle))

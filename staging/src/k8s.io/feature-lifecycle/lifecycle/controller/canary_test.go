@@ -1,0 +1,265 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/values/rollout"
+)
+
+// trial is a world in which A is turned on in half of the nodes.
+type trial struct {
+	*world
+	// in and out are nodes with the value and without.
+	in, out []string
+	count   int
+}
+
+// inTrial runs a test in which A has gone to 4 of 8 nodes.
+func inTrial(t *testing.T, test func(w *trial)) {
+	t.Helper()
+	inWorld(t, func(w *world) {
+		tr := &trial{world: w}
+		for i := 0; len(tr.in) < 4 || len(tr.out) < 4; i++ {
+			name := fmt.Sprintf("n%d", i)
+			group := &tr.out
+			if rollout.Bucket("A", name) < 50 {
+				group = &tr.in
+			}
+			if len(*group) < 4 {
+				*group = append(*group, name)
+			}
+		}
+		for _, name := range slices.Concat(tr.in, tr.out) {
+			tr.node(name, corev1.ConditionTrue)
+			tr.process(kubelet, name, false)
+		}
+		for _, id := range []string{"a", "b"} {
+			tr.serve(id)
+			tr.report("server", id, v1alpha1.ReportedFeature{Name: "A", Control: v1alpha1.ControlDynamic})
+		}
+		tr.until(time.Minute, "A is off", func() bool { return tr.state("A") == v1alpha1.StateOff })
+		tr.change(func(spec *v1alpha1.FeatureSpec) {
+			spec.Enabled, spec.Rollout = ptr.To(true), &v1alpha1.FeatureRollout{Percent: ptr.To[int32](50)}
+		})
+		tr.until(time.Minute, "a canary is under way", func() bool { return tr.canary() != nil && tr.state("A") == v1alpha1.StateTurningOn })
+		for _, name := range tr.in {
+			tr.process(kubelet, name, true)
+		}
+		tr.pass(time.Minute)
+		if tr.canary().SuspectTime != nil || tr.canary().Halted {
+			t.Fatalf("a sound canary: %+v", tr.canary())
+		}
+		test(tr)
+	})
+}
+
+// process reports for a new process, which takes the place of the one before.
+func (w *trial) process(component, instance string, on bool) {
+	w.count++
+	w.annotations = map[string]string{v1alpha1.AnnotationProcess: strconv.Itoa(w.count)}
+	w.report(component, instance, v1alpha1.ReportedFeature{Name: "A", Enabled: on, Asked: true})
+	w.annotations = nil
+}
+
+// change changes the spec of A, as people do.
+func (w *trial) change(f func(*v1alpha1.FeatureSpec)) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drain()
+	feature := w.stored("A").DeepCopy()
+	f(&feature.Spec)
+	w.version++
+	feature.ResourceVersion = strconv.Itoa(w.version)
+	if err := w.tracker.Update(featuresResource, feature, "ns"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *trial) canary() *v1alpha1.FeatureRolloutStatus {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stored("A").Status.Rollout.DeepCopy()
+}
+
+// halts waits until the canary is halted, and checks for whom.
+func (w *trial) halts(gone ...string) {
+	w.t.Helper()
+	w.until(2*time.Minute, "the canary is halted", func() bool { return w.canary().Halted })
+	slices.Sort(gone)
+	if got := w.canary().Gone; !slices.Equal(got, gone) {
+		w.t.Errorf("halted for %v, want %v", got, gone)
+	}
+	if c := w.condition("A", v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonRolloutHalted || !strings.Contains(c.Message, gone[0]) {
+		w.t.Errorf("Progressing is %s: %s", c.Reason, c.Message)
+	}
+}
+
+// goesOn lets time go by, in which the canary is not halted.
+func (w *trial) goesOn(d time.Duration) {
+	w.t.Helper()
+	w.pass(d)
+	if current := w.canary(); current.Halted {
+		w.t.Errorf("halted: %s", current.Message)
+	}
+}
+
+// TestNodesOfACanaryThatDieHaltIt, for whatever server looks after it, until
+// people resume it.
+func TestNodesOfACanaryThatDieHaltIt(t *testing.T) {
+	inTrial(t, func(w *trial) {
+		w.node(w.in[0], corev1.ConditionFalse)
+		w.goesOn(2 * time.Minute)
+		w.node(w.in[1], corev1.ConditionUnknown)
+		w.halts("kubelet/"+w.in[0], "kubelet/"+w.in[1])
+		since := *w.canary().HaltTime
+		for _, id := range []string{"a", "b"} {
+			w.stop(w.servers[id])
+			w.pass(2 * time.Minute)
+			w.serve(id)
+			w.pass(2 * time.Minute)
+		}
+		if current := w.canary(); !current.Halted || !current.HaltTime.Equal(&since) {
+			t.Fatalf("after other servers took over: %+v", current)
+		}
+		w.change(func(spec *v1alpha1.FeatureSpec) { spec.Rollout.Attempt++ })
+		w.until(time.Minute, "the canary is resumed", func() bool { return !w.canary().Halted })
+		w.goesOn(10 * time.Minute)
+		w.node(w.in[2], corev1.ConditionFalse)
+		w.node(w.in[3], corev1.ConditionFalse)
+		w.halts("kubelet/"+w.in[2], "kubelet/"+w.in[3])
+	})
+}
+
+// TestMachinesThatAreReplacedAddUp: one after the other fails, and its Node goes.
+func TestMachinesThatAreReplacedAddUp(t *testing.T) {
+	inTrial(t, func(w *trial) {
+		for i, name := range w.in[:2] {
+			w.node(name, corev1.ConditionUnknown)
+			w.pass(5 * time.Second)
+			w.removeNode(name)
+			w.pass(time.Second)
+			w.removeReport("kubelet." + name)
+			if i == 0 {
+				w.goesOn(time.Hour)
+			}
+		}
+		w.halts("kubelet/"+w.in[0], "kubelet/"+w.in[1])
+	})
+}
+
+// TestNodesThatAreTakenAwayInOrderDoNotCount.
+func TestNodesThatAreTakenAwayInOrderDoNotCount(t *testing.T) {
+	inTrial(t, func(w *trial) {
+		for _, name := range w.in {
+			w.removeNode(name)
+			w.pass(time.Second)
+			w.removeReport("kubelet." + name)
+		}
+		w.goesOn(10 * time.Minute)
+	})
+}
+
+// TestAGeneralOutageIsNotTheCanarysFault, nor that some come back late.
+func TestAGeneralOutageIsNotTheCanarysFault(t *testing.T) {
+	inTrial(t, func(w *trial) {
+		all := slices.Concat(w.in, w.out)
+		for _, name := range all {
+			w.node(name, corev1.ConditionUnknown)
+			w.pass(time.Second)
+		}
+		w.goesOn(10 * time.Minute)
+		slices.Reverse(all)
+		for _, name := range all {
+			w.node(name, corev1.ConditionTrue)
+			w.pass(time.Second)
+		}
+		w.goesOn(10 * time.Minute)
+	})
+}
+
+// TestWhoWasGoneWhenAServerStartedDoesNotCount: it saw nobody die.
+func TestWhoWasGoneWhenAServerStartedDoesNotCount(t *testing.T) {
+	inTrial(t, func(w *trial) {
+		for _, id := range []string{"a", "b"} {
+			w.stop(w.servers[id])
+		}
+		w.node(w.in[0], corev1.ConditionUnknown)
+		w.node(w.in[1], corev1.ConditionUnknown)
+		w.serve("a")
+		w.goesOn(10 * time.Minute)
+	})
+}
+
+// TestACrashLoopHaltsACanary, and restarts in order do not.
+func TestACrashLoopHaltsACanary(t *testing.T) {
+	inTrial(t, func(w *trial) {
+		for range 5 {
+			for _, name := range w.in {
+				w.removeReport("kubelet." + name)
+				w.pass(time.Second)
+				w.process(kubelet, name, true)
+			}
+			w.pass(time.Minute)
+		}
+		w.goesOn(time.Minute)
+		for i := range 3 {
+			if i > 0 {
+				w.goesOn(time.Minute)
+			}
+			w.process(kubelet, w.in[0], true)
+			w.process(kubelet, w.in[1], true)
+		}
+		w.halts("kubelet/"+w.in[0], "kubelet/"+w.in[1])
+	})
+}
+
+// TestAProcessWithALeaseHaltsACanary when it dies, and not when it ends in order.
+func TestAProcessWithALeaseHaltsACanary(t *testing.T) {
+	for name, orderly := range map[string]bool{"it is killed": false, "it ends": true} {
+		t.Run(name, func(t *testing.T) {
+			inTrial(t, func(w *trial) {
+				stop := w.lease("scheduler", w.in[0])
+				w.leased = true
+				w.process("scheduler", w.in[0], true)
+				w.pass(time.Minute)
+				stop()
+				if !orderly {
+					w.halts("scheduler/" + w.in[0])
+					return
+				}
+				if err := w.kube.Tracker().Delete(leasesResource, "leases", "scheduler."+w.in[0]); err != nil {
+					t.Fatal(err)
+				}
+				w.pass(time.Second)
+				w.removeReport("scheduler." + w.in[0])
+				w.goesOn(10 * time.Minute)
+			})
+		})
+	}
+}
