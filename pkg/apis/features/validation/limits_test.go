@@ -24,6 +24,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/pkg/apis/features"
 	"k8s.io/utils/ptr"
 )
@@ -75,6 +76,16 @@ func TestLimits(t *testing.T) {
 		"the length of a task's message": {MaxMessageLength, func(n int) field.ErrorList {
 			return turningOn(func(s *features.FeatureStatus) { s.Tasks[0].Message = strings.Repeat("a", n) })
 		}, problem{"status.tasks[0].message", "32768"}},
+		"instances that a canary was halted for": {v1alpha1.MaxGone, func(n int) field.ErrorList {
+			return turningOn(func(s *features.FeatureStatus) {
+				s.Rollout = &features.FeatureRolloutStatus{StartTime: s.Transition.StartTime, Gone: make([]string, n)}
+			})
+		}, problem{"status.rollout.gone", "20"}},
+		"the length of a canary's message": {MaxMessageLength, func(n int) field.ErrorList {
+			return turningOn(func(s *features.FeatureStatus) {
+				s.Rollout = &features.FeatureRolloutStatus{StartTime: s.Transition.StartTime, Message: strings.Repeat("a", n)}
+			})
+		}, problem{"status.rollout.message", "32768"}},
 		"rows of uses": {MaxUses, func(n int) field.ErrorList {
 			return turningOn(func(s *features.FeatureStatus) {
 				s.Uses = nil

@@ -182,6 +182,9 @@ func validateRolloutStatus(rollout *features.FeatureRolloutStatus, fldPath *fiel
 	if n := len(rollout.Gone); n > v1alpha1.MaxGone {
 		errs = append(errs, field.TooMany(fldPath.Child("gone"), n, v1alpha1.MaxGone))
 	}
+	if len(rollout.Message) > MaxMessageLength {
+		errs = append(errs, field.TooLong(fldPath.Child("message"), "", MaxMessageLength))
+	}
 	return errs
 }
 

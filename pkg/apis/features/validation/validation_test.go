@@ -129,6 +129,12 @@ func TestValidateFeatureStatus(t *testing.T) {
 			[]problem{{"status.uses[0].examples", "5"}}},
 		"a use of nobody": {features.FeatureStatus{Uses: []features.FeatureUse{{Count: -1}}},
 			[]problem{{"status.uses[0].component", "Required"}, {"status.uses[0].count", "greater than"}}},
+		"a canary":        {status: features.FeatureStatus{State: features.StateTurningOn, Rollout: &features.FeatureRolloutStatus{Value: true, StartTime: now}}},
+		"a halted canary": {status: features.FeatureStatus{State: features.StateTurningOn, Rollout: &features.FeatureRolloutStatus{StartTime: now, Halted: true, HaltTime: &metav1.Time{Time: now.Time}}}},
+		"a canary of no rollout, halted at no time": {features.FeatureStatus{Rollout: &features.FeatureRolloutStatus{Halted: true, Observed: features.FeatureRollout{Percent: ptr.To[int32](101)}}},
+			[]problem{{"status.rollout.observed.percent", "between 0 and 100"}, {"status.rollout.startTime", "Required"}, {"status.rollout.haltTime", "if and only if"}}},
+		"a canary that goes on and was halted": {features.FeatureStatus{Rollout: &features.FeatureRolloutStatus{StartTime: now, HaltTime: &metav1.Time{Time: now.Time}}},
+			[]problem{{"status.rollout.haltTime", "if and only if"}}},
 		"a condition without a reason": {features.FeatureStatus{Conditions: []metav1.Condition{{Type: "Clean", Status: "True", LastTransitionTime: metav1.Now()}}},
 			[]problem{{"status.conditions[0].reason", "Required"}}},
 	} {
