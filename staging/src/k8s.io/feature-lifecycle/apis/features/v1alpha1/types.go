@@ -64,28 +64,6 @@ type FeatureSpec struct {
 	Paused bool `json:"paused,omitempty" protobuf:"varint,3,opt,name=paused"`
 }
 
-// FeatureRollout is a canary: which instances take the requested value.
-type FeatureRollout struct {
-	// percent of the instances that take the requested value, 0 to 100. An
-	// instance is chosen by a stable hash of instance and feature, so that
-	// growing the percentage never takes the value away from an instance.
-	// Unset means 100.
-	// +optional
-	Percent *int32 `json:"percent,omitempty" protobuf:"varint,1,opt,name=percent"`
-
-	// components limits the rollout to these components, for example
-	// kube-scheduler. Empty means all.
-	// +optional
-	// +listType=set
-	Components []string `json:"components,omitempty" protobuf:"bytes,2,rep,name=components"`
-
-	// attempt counts tries of the same rollout. A rollout that has been halted
-	// (status.rollout.halted) is resumed by any change of spec.rollout; another
-	// attempt is a change that changes nothing else.
-	// +optional
-	Attempt int32 `json:"attempt,omitempty" protobuf:"varint,3,opt,name=attempt"`
-}
-
 // FeatureStage is the maturity of a feature gate at the effective version.
 // +enum
 type FeatureStage string
@@ -234,43 +212,6 @@ type FeatureStatus struct {
 	// value to a part of the instances and the others have another one.
 	// +optional
 	Rollout *FeatureRolloutStatus `json:"rollout,omitempty" protobuf:"bytes,14,opt,name=rollout"`
-}
-
-// FeatureRolloutStatus is what became of a canary.
-type FeatureRolloutStatus struct {
-	// value is the value that the canary gives to its instances; all others have
-	// the opposite.
-	// +required
-	Value bool `json:"value" protobuf:"varint,1,opt,name=value"`
-	// observed is the spec.rollout that this is about. Once it is another one the
-	// canary begins anew, and one that was halted is resumed.
-	// +required
-	Observed FeatureRollout `json:"observed" protobuf:"bytes,2,opt,name=observed"`
-	// startTime is when the canary began, was changed or was resumed. Instances
-	// that were gone before do not count against it.
-	// +required
-	StartTime metav1.MicroTime `json:"startTime" protobuf:"bytes,3,opt,name=startTime"`
-	// suspectTime is since when more of the canary's instances are gone than may
-	// be, unset while that is not so. The canary is halted if it stays so for a
-	// moment: after an outage of everything, processes come back one by one.
-	// +optional
-	SuspectTime *metav1.MicroTime `json:"suspectTime,omitempty" protobuf:"bytes,4,opt,name=suspectTime"`
-	// halted is true when the canary was halted: nobody takes its value, and who
-	// had taken it goes back. It stays so until spec.rollout is changed or value
-	// is no longer requested.
-	// +optional
-	Halted bool `json:"halted,omitempty" protobuf:"varint,5,opt,name=halted"`
-	// haltTime is when the canary was halted.
-	// +optional
-	HaltTime *metav1.Time `json:"haltTime,omitempty" protobuf:"bytes,6,opt,name=haltTime"`
-	// message says why the canary was halted or is suspected.
-	// +optional
-	Message string `json:"message,omitempty" protobuf:"bytes,7,opt,name=message"`
-	// gone names the instances that the canary was halted for, as
-	// <component>/<name>, at most 20.
-	// +optional
-	// +listType=atomic
-	Gone []string `json:"gone,omitempty" protobuf:"bytes,8,rep,name=gone"`
 }
 
 // FeatureConfiguration is a desired value and where it comes from.

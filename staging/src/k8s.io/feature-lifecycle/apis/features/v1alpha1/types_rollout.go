@@ -1,0 +1,80 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// FeatureRollout is a canary: which instances take the requested value.
+type FeatureRollout struct {
+	// percent of the instances that take the requested value, 0 to 100. An
+	// instance is chosen by a stable hash of instance and feature, so that
+	// growing the percentage never takes the value away from an instance.
+	// Unset means 100.
+	// +optional
+	Percent *int32 `json:"percent,omitempty" protobuf:"varint,1,opt,name=percent"`
+
+	// components limits the rollout to these components, for example
+	// kube-scheduler. Empty means all.
+	// +optional
+	// +listType=set
+	Components []string `json:"components,omitempty" protobuf:"bytes,2,rep,name=components"`
+
+	// attempt counts tries of the same rollout. A rollout that has been halted
+	// (status.rollout.halted) is resumed by any change of spec.rollout; another
+	// attempt is a change that changes nothing else.
+	// +optional
+	Attempt int32 `json:"attempt,omitempty" protobuf:"varint,3,opt,name=attempt"`
+}
+
+// FeatureRolloutStatus is what became of a canary.
+type FeatureRolloutStatus struct {
+	// value is the value that the canary gives to its instances; all others have
+	// the opposite.
+	// +required
+	Value bool `json:"value" protobuf:"varint,1,opt,name=value"`
+	// observed is the spec.rollout that this is about. Once it is another one the
+	// canary begins anew, and one that was halted is resumed.
+	// +required
+	Observed FeatureRollout `json:"observed" protobuf:"bytes,2,opt,name=observed"`
+	// startTime is when the canary began, was changed or was resumed. Instances
+	// that were gone before do not count against it.
+	// +required
+	StartTime metav1.MicroTime `json:"startTime" protobuf:"bytes,3,opt,name=startTime"`
+	// suspectTime is since when more of the canary's instances are gone than may
+	// be, unset while that is not so. The canary is halted if it stays so for a
+	// moment: after an outage of everything, processes come back one by one.
+	// +optional
+	SuspectTime *metav1.MicroTime `json:"suspectTime,omitempty" protobuf:"bytes,4,opt,name=suspectTime"`
+	// halted is true when the canary was halted: nobody takes its value, and who
+	// had taken it goes back. It stays so until spec.rollout is changed or value
+	// is no longer requested.
+	// +optional
+	Halted bool `json:"halted,omitempty" protobuf:"varint,5,opt,name=halted"`
+	// haltTime is when the canary was halted.
+	// +optional
+	HaltTime *metav1.Time `json:"haltTime,omitempty" protobuf:"bytes,6,opt,name=haltTime"`
+	// message says why the canary was halted or is suspected.
+	// +optional
+	Message string `json:"message,omitempty" protobuf:"bytes,7,opt,name=message"`
+	// gone names the instances that the canary was halted for, as
+	// <component>/<name>, at most 20.
+	// +optional
+	// +listType=atomic
+	Gone []string `json:"gone,omitempty" protobuf:"bytes,8,rep,name=gone"`
+}
