@@ -244,6 +244,7 @@ func TestUpgradeSafe(t *testing.T) {
 		{Version: v("1.36"), PreRelease: featuregate.GA, Default: true, LockToDefault: true},
 	}
 	l := newLeftovers()
+	clear(l.left)
 	inWorld(t, func(w *world) {
 		w.specs = map[featuregate.Feature]featuregate.VersionedSpecs{"A": {{Version: v("1.34"), Default: true, PreRelease: featuregate.Beta}}, "B": growing}
 		w.specsUpTo = v("1.36")

@@ -251,7 +251,7 @@ func (q Question) onThere() bool {
 // left is the answer for a feature that is off and left something.
 func (q Question) left() Verdict {
 	return Verdict{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNeedsTasks,
-		Why: fmt.Sprintf("the feature is off and left something behind that %s may refuse or not understand: %s", q.To, q.Leftovers)}
+		Why: fmt.Sprintf("the feature is off and left something behind that may not be updated or deleted any more, here or in %s: %s", q.To, q.Leftovers)}
 }
 
 // loses is the answer for a feature that is on here and off there.
