@@ -164,6 +164,11 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 			return nil, err
 		}
 	}
+	if v.Status == metav1.ConditionUnknown && len(entry.Remains) > 0 {
+		for _, r := range entry.Remains {
+			v.Why += fmt.Sprintf("; %s %s stays: %s", r.Resource, r.Path, r.Why)
+		}
+	}
 	return &answer{Name: feature.Name, State: feature.Status.State, Safe: v.Status, Reason: v.Reason, Why: v.Why, Next: v.Next}, nil
 }
 

@@ -91,6 +91,9 @@ func newUpgradeCheck(flags *genericclioptions.ConfigFlags, streams genericioopti
 
 // complete makes the client from the flags.
 func (o *upgradeCheckOptions) complete(flags *genericclioptions.ConfigFlags) error {
+	if ns := flags.Namespace; ns != nil && *ns != "" && *ns != metav1.NamespaceSystem {
+		return fmt.Errorf("this plugin knows the gates of Kubernetes, whose Features are in %s; those in %s are of a third party, whose versions are its own", metav1.NamespaceSystem, *ns)
+	}
 	config, err := flags.ToRESTConfig()
 	if err != nil {
 		return err
