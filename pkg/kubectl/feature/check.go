@@ -141,7 +141,7 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 		Feature: feature, To: m.to.String(), Down: m.down,
 		Here: safety.SpecAt(specs, m.from), There: safety.SpecAt(specs, m.to),
 		Explicit: explicit,
-		Clears:   len(entry.OnDisable) > 0, StoresNothing: entry.Nothing != "",
+		Clears:   len(entry.OnDisable) > 0, Harmless: harmless(entry),
 	}
 	if !known {
 		// The servers have it and this build does not: it is removed.
@@ -155,18 +155,26 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 		q.Leftovers = clean.Message
 	}
 	v := safety.Judge(q)
+	if v.Reason == v1alpha1.ReasonNeedsTasks && len(q.Tasks) > 0 {
+		// Nobody has to run tasks that would find nothing.
+		plan, err := c.plan(ctx, feature.Name, v1alpha1.FeaturePlanSpec{TargetVersion: q.To})
+		switch {
+		case ctx.Err() != nil:
+			return nil, errors.Join(ctx.Err(), err)
+		case err != nil:
+			v.Why += fmt.Sprintf(" (asking the servers for what is stored failed: %v)", err)
+		case !slices.ContainsFunc(plan.Status.Tasks, func(t v1alpha1.PlannedTask) bool { return len(t.Leftovers) > 0 }):
+			q.Tasks = nil
+			v = safety.Judge(q)
+		}
+	}
 	switch {
 	case v.Reason == v1alpha1.ReasonNotInNeighbour,
-		v.Reason == v1alpha1.ReasonNeedsTasks && q.Leftovers != "",
+		v.Reason == v1alpha1.ReasonNeedsTasks && len(q.Tasks) == 0,
 		v.Status == metav1.ConditionTrue && clean != nil && clean.Reason == v1alpha1.ReasonNotExamined:
 		var err error
 		if v, err = c.examine(ctx, q, entry); err != nil {
 			return nil, err
-		}
-	}
-	if v.Status == metav1.ConditionUnknown && len(entry.Remains) > 0 {
-		for _, r := range entry.Remains {
-			v.Why += fmt.Sprintf("; %s %s stays: %s", r.Resource, r.Path, r.Why)
 		}
 	}
 	return &answer{Name: feature.Name, State: feature.Status.State, Safe: v.Status, Reason: v.Reason, Why: v.Why, Next: v.Next}, nil
@@ -177,7 +185,7 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 // off as it was.
 func (c *checker) examine(ctx context.Context, q safety.Question, entry catalog.Entry) (safety.Verdict, error) {
 	off := false
-	plan, err := c.client.Features(c.namespace).CreatePlan(ctx, q.Feature.Name, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: &off}}, metav1.CreateOptions{})
+	plan, err := c.plan(ctx, q.Feature.Name, v1alpha1.FeaturePlanSpec{Enabled: &off})
 	if err != nil {
 		if ctx.Err() != nil {
 			return safety.Verdict{}, errors.Join(ctx.Err(), err)
@@ -223,6 +231,27 @@ func (c *checker) examine(ctx context.Context, q safety.Question, entry catalog.
 	}
 	v.Next = strings.Join(next, "; ")
 	return v, nil
+}
+
+// plan asks the servers what a change would do. They only read.
+func (c *checker) plan(ctx context.Context, name string, spec v1alpha1.FeaturePlanSpec) (*v1alpha1.FeaturePlan, error) {
+	return c.client.Features(c.namespace).CreatePlan(ctx, name, &v1alpha1.FeaturePlan{Spec: spec}, metav1.CreateOptions{})
+}
+
+// harmless says why what a feature stores does no harm where it is off, if the
+// catalogue says so.
+func harmless(entry catalog.Entry) string {
+	if entry.Nothing != "" {
+		return "it stores nothing"
+	}
+	if len(entry.OnDisable) > 0 {
+		return ""
+	}
+	var stays []string
+	for _, r := range entry.Remains {
+		stays = append(stays, fmt.Sprintf("%s %s stays: %s", r.Resource, r.Path, r.Why))
+	}
+	return strings.Join(stays, "; ")
 }
 
 // describe says what one task found.

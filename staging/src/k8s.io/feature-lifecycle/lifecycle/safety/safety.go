@@ -96,9 +96,11 @@ type Question struct {
 	// Tasks are the declared tasks of the way to To.
 	Tasks []string
 	// Clears is true when the author declared tasks for turning the feature
-	// off: it stores something. StoresNothing is true when it is known that it
-	// stores nothing. Both are false when that is not known.
-	Clears, StoresNothing bool
+	// off: it stores something that they look after.
+	Clears bool
+	// Harmless says why nothing that the feature stores does harm where it is off,
+	// for example because it stores nothing; "" when that is not known.
+	Harmless string
 	// Leftovers is what the condition Clean says of objects that hold something
 	// of a feature that is off, "" when there are none.
 	Leftovers string
@@ -261,10 +263,10 @@ func (q Question) loses() Verdict {
 		how = "is not in " + q.To
 	}
 	switch {
-	case q.StoresNothing:
-		return Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("the feature is on and %s; it stores nothing", how)}
+	case q.Harmless != "":
+		return Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("the feature is on and %s; %s", how, q.Harmless)}
 	case !q.Clears:
-		return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, fmt.Sprintf("the feature is on and %s; it does not declare what it stores", how), q.turnOff()}
+		return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, fmt.Sprintf("the feature is on and %s; it does not declare what it stores", how), q.off()}
 	case q.Examined && q.Used == "":
 		return Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("the feature is on and %s; no stored object uses it now", how)}
 	}
@@ -272,11 +274,20 @@ func (q Question) loses() Verdict {
 	if q.Used != "" {
 		used = "what uses it (" + q.Used + ")"
 	}
-	next := q.turnOff()
+	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, fmt.Sprintf("the feature is on and %s, where %s may not be updated or deleted any more", how, used), q.off()}
+}
+
+// off says how the feature gets off before binaries are replaced, while there is
+// somebody who knows what it stored.
+func (q Question) off() string {
+	var ways []string
 	if q.Down {
-		next = fmt.Sprintf("restart all kube-apiservers of this version with --emulated-version=%s and wait until the feature is Off, or %s", q.To, next)
+		ways = append(ways, fmt.Sprintf("restart all kube-apiservers of this version with --emulated-version=%s and wait until the feature is Off", q.To))
 	}
-	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, fmt.Sprintf("the feature is on and %s, where %s may not be updated or deleted any more", how, used), next}
+	if !q.Here.Locked {
+		ways = append(ways, q.turnOff())
+	}
+	return strings.Join(ways, ", or ")
 }
 
 // turnOff says how the feature is turned off.
