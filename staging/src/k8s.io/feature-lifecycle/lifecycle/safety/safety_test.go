@@ -117,7 +117,7 @@ func TestJudge(t *testing.T) {
 			Question{Feature: on, Down: true, Here: beta, There: alpha, Clears: true, Examined: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "no stored object uses it now"},
 		"down: a gate that is locked here can only be turned off by emulation": {
 			Question{Feature: on, Down: true, Here: ga, There: alpha, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour,
-			"any more; restart all kube-apiservers of this version with --emulated-version=1.35 and wait until the feature is Off"},
+			"deletions; restart all kube-apiservers of this version with --emulated-version=1.35 and wait until the feature is Off"},
 		"down: on, off there, and it stores nothing": {
 			Question{Feature: on, Down: true, Here: beta, There: absent, Harmless: "it stores nothing"}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "stores nothing"},
 		"down: off, with leftovers that validation may stand in the way of": {
