@@ -36,6 +36,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/util/wait"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -70,8 +71,13 @@ type Config struct {
 	// Features are the declarations of the authors.
 	Features []lifecycle.Feature
 	// Specs are the gates' specs by version, as of GetAllVersioned, for the
-	// condition DowngradeSafe; features that are not in it have none.
+	// conditions UpgradeSafe and DowngradeSafe; features that are not in it have
+	// none.
 	Specs map[featuregate.Feature]featuregate.VersionedSpecs
+	// SpecsUpTo is the minor version of the binary, up to which Specs are
+	// complete: a binary that emulates a lower version knows the next one. Nil
+	// means that they say nothing of versions above the cluster's.
+	SpecsUpTo *utilversion.Version
 	// Settings are the periods; the zero value means DefaultSettings.
 	Settings transition.Settings
 	// Client reads and writes Features and reads FeatureReports.

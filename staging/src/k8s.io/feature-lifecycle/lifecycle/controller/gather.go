@@ -66,7 +66,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 			view.Reporters = append(view.Reporters, reported(e))
 		}
 		if e.gate.Explicit && alive {
-			explicit = append(explicit, safety.Setting{Component: spec.Component, Instance: spec.Instance, Enabled: e.gate.Enabled})
+			explicit = append(explicit, safety.Setting{Component: spec.Component, Instance: spec.Instance, Enabled: e.gate.Enabled, Server: spec.Component == c.config.Component})
 		}
 		if e.gate.Asked || e.gate.Explicit {
 			potential := !e.gate.Asked
@@ -92,7 +92,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 	view.Instances = append(view.Instances, c.silentKubelets(now)...)
 	view.Instances = append(view.Instances, c.silentProcesses(now)...)
 	view.Vanished = c.vanished.of(name, view.Instances)
-	view.Downgrade = c.downgrade(name, explicit, view.Declared)
+	view.Upgrade, view.Downgrade = c.safety(name, explicit, view.Declared)
 	slices.SortFunc(view.Reporters, func(a, b transition.Server) int { return cmp.Compare(a.ID, b.ID) })
 	return view
 }

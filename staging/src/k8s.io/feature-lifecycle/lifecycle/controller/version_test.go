@@ -235,6 +235,44 @@ func TestDowngradeSafe(t *testing.T) {
 	}, l.declare("A"))
 }
 
+// TestUpgradeSafe: of the version after the binary's own a server says what it
+// can, and one that emulates a lower version knows the next.
+func TestUpgradeSafe(t *testing.T) {
+	v := utilversion.MustParse
+	growing := featuregate.VersionedSpecs{
+		{Version: v("1.34"), PreRelease: featuregate.Beta},
+		{Version: v("1.36"), PreRelease: featuregate.GA, Default: true, LockToDefault: true},
+	}
+	l := newLeftovers()
+	clear(l.left)
+	inWorld(t, func(w *world) {
+		w.specs = map[featuregate.Feature]featuregate.VersionedSpecs{"A": {{Version: v("1.34"), Default: true, PreRelease: featuregate.Beta}}, "B": growing}
+		w.specsUpTo = v("1.36")
+		is := func(name string) string {
+			if w.state(name) == "" {
+				return ""
+			}
+			c := w.condition(name, v1alpha1.ConditionUpgradeSafe)
+			return fmt.Sprintf("%s %s", c.Status, c.Reason)
+		}
+		w.emulate("1.35", []v1alpha1.ReportedFeature{gate("A", true), {Name: "B", Explicit: true}}, "s1")
+		w.serve("s1")
+		w.until(time.Minute, "judged", func() bool { return is("A") == "True Safe" && is("B") == "False RefusesToStart" })
+		w.until(time.Minute, "settled", func() bool { return w.rests("A", "1.35") })
+		w.emulate("1.36", []v1alpha1.ReportedFeature{gate("A", true), {Name: "B"}}, "s1")
+		w.until(time.Minute, "judged at its own version", func() bool { return is("A") == "Unknown NotExamined" && is("B") == "True Safe" })
+		if c := w.condition("A", v1alpha1.ConditionUpgradeSafe); !strings.Contains(c.Message, "kubectl feature upgrade-check --to 1.37") {
+			t.Errorf("it does not say who knows: %s", c.Message)
+		}
+		w.pass(2 * time.Minute)
+		w.written()
+		w.pass(10 * time.Minute)
+		if n := w.written(); n != 0 {
+			t.Errorf("%d writes while nothing changes", n)
+		}
+	}, l.declare("B"))
+}
+
 func TestAPlanForAVersion(t *testing.T) {
 	gates := []v1alpha1.ReportedFeature{gate("A", false), gate("B", false)}
 	l := newLeftovers()

@@ -40,6 +40,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/watch"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
@@ -70,9 +71,11 @@ type world struct {
 	t        *testing.T
 	features []lifecycle.Feature
 	specs    map[featuregate.Feature]featuregate.VersionedSpecs
-	settings transition.Settings
-	tracker  clienttesting.ObjectTracker
-	kube     *kubefake.Clientset
+	// specsUpTo is what they reach to, nil for the version of the cluster.
+	specsUpTo *utilversion.Version
+	settings  transition.Settings
+	tracker   clienttesting.ObjectTracker
+	kube      *kubefake.Clientset
 
 	// emulated is the version in the reports of servers that follow, "" for 1.36.
 	emulated string
@@ -389,7 +392,7 @@ func (w *world) serve(id string) *serverProcess {
 	informer := leases.Coordination().V1().Leases().Informer()
 	var err error
 	s.controller, err = New(Config{
-		Namespace: "ns", Component: "server", ServerID: id, Features: w.features, Specs: w.specs, Client: w.api(s),
+		Namespace: "ns", Component: "server", ServerID: id, Features: w.features, Specs: w.specs, SpecsUpTo: w.specsUpTo, Client: w.api(s),
 		Leases:     []cache.SharedIndexInformer{informer},
 		IsIdentity: func(lease *coordinationv1.Lease) bool { return lease.Namespace == "identities" },
 		Nodes:      leases.Core().V1().Nodes(),

@@ -18,7 +18,8 @@ limitations under the License.
 // version as far as one feature is concerned: whether every binary would start
 // there, and whether it could read what is stored. It is pure. Whoever asks brings
 // the specs of the other version: for a downgrade this binary's own, for an upgrade
-// those of the newer one (KEP-3920, "Upgrade and downgrade").
+// those of the newer one (KEP-3920, "Upgrade and downgrade"). The server flow asks
+// for its conditions, the kubectl plugin for upgrade-check.
 package safety
 
 import (
@@ -39,9 +40,9 @@ type Spec struct {
 	Known bool
 	// Default and Locked are as in component-base's FeatureSpec.
 	Default, Locked bool
-	// GA is true for a gate that is generally available. When such a one is
-	// removed its feature stays.
-	GA bool
+	// Stage is the gate's maturity. When a gate that is generally available is
+	// removed its feature stays; AllAlpha and AllBeta set those of their stage.
+	Stage v1alpha1.FeatureStage
 }
 
 // SpecAt is a gate's spec at a version, from its specs by version.
@@ -51,7 +52,21 @@ func SpecAt(specs featuregate.VersionedSpecs, version *utilversion.Version) Spec
 		if s.Version.GreaterThan(version) {
 			break
 		}
-		at = Spec{Known: s.PreRelease != featuregate.PreAlpha, Default: s.Default, Locked: s.LockToDefault, GA: s.PreRelease == featuregate.GA}
+		if s.PreRelease == featuregate.PreAlpha {
+			at = Spec{}
+			continue
+		}
+		at = Spec{Known: true, Default: s.Default, Locked: s.LockToDefault}
+		switch s.PreRelease {
+		case featuregate.Alpha:
+			at.Stage = v1alpha1.StageAlpha
+		case featuregate.Beta:
+			at.Stage = v1alpha1.StageBeta
+		case featuregate.GA:
+			at.Stage = v1alpha1.StageGA
+		case featuregate.Deprecated:
+			at.Stage = v1alpha1.StageDeprecated
+		}
 	}
 	return at
 }
@@ -61,6 +76,9 @@ type Setting struct {
 	// Component and Instance name the process.
 	Component, Instance string
 	Enabled             bool
+	// Server is true for processes that store objects, and whose value is the
+	// configured one.
+	Server bool
 }
 
 // Question is what has to be known of one feature.
@@ -78,18 +96,36 @@ type Question struct {
 	// Tasks are the declared tasks of the way to To.
 	Tasks []string
 	// Clears is true when the author declared tasks for turning the feature
-	// off: it stores something.
+	// off: it stores something that they look after.
 	Clears bool
+	// Harmless says why nothing that the feature stores does harm where it is off,
+	// for example because it stores nothing; "" when that is not known.
+	Harmless string
 	// Leftovers is what the condition Clean says of objects that hold something
 	// of a feature that is off, "" when there are none.
 	Leftovers string
+	// Examined is true when somebody looked which stored objects use the
+	// feature; Used is what was found, "" for none.
+	Examined bool
+	Used     string
 }
 
-// Verdict is the answer. Its message says why, and the command that makes it
-// safe.
+// Verdict is the answer.
 type Verdict struct {
-	Status          metav1.ConditionStatus
-	Reason, Message string
+	Status metav1.ConditionStatus
+	// Reason is one of those of ConditionUpgradeSafe.
+	Reason string
+	// Why says what is wrong, Next what makes it safe; Next is empty where
+	// nothing is to be done.
+	Why, Next string
+}
+
+// Message is what a condition says.
+func (v Verdict) Message() string {
+	if v.Next == "" {
+		return v.Why
+	}
+	return v.Why + "; " + v.Next
 }
 
 // Judge answers a question. What makes a binary refuse to start goes first.
@@ -97,21 +133,65 @@ func Judge(q Question) Verdict {
 	if v, refuses := q.refuses(); refuses {
 		return v
 	}
+	if v, found := q.atRest(); !found {
+		return v
+	}
 	state := q.Feature.Status.State
 	switch {
-	case state == "":
-		return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "the feature has no state yet"}
-	case state != v1alpha1.StateOn && state != v1alpha1.StateOff:
-		return Verdict{metav1.ConditionFalse, v1alpha1.ReasonInTransition, fmt.Sprintf("the feature is %s; wait until it is On or Off (kubectl get features -n %s %s)", state, q.Feature.Namespace, q.Feature.Name)}
 	case q.Down && len(q.Tasks) > 0:
-		return q.unsafe(fmt.Sprintf("what is stored is in the form of %s, and the tasks that bring it to that of %s have not run: %s; restart all kube-apiservers of this version with --emulated-version=%s and wait until status.version is %s, before any binary is replaced",
-			q.Feature.Status.Version, q.To, strings.Join(q.Tasks, ", "), q.To, q.To))
+		return Verdict{metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks,
+			fmt.Sprintf("what is stored is in the form of %s, and the tasks that bring it to that of %s have not run: %s", q.Feature.Status.Version, q.To, strings.Join(q.Tasks, ", ")),
+			fmt.Sprintf("restart all kube-apiservers of this version with --emulated-version=%s and wait until status.version is %s, before any binary is replaced", q.To, q.To)}
 	case state == v1alpha1.StateOff && q.Leftovers != "":
-		return q.unsafe(fmt.Sprintf("the feature is off and left something behind that %s may refuse or not understand: %s", q.To, q.Leftovers))
+		return q.left()
 	case state == v1alpha1.StateOn && !q.onThere():
 		return q.loses()
 	default:
-		return Verdict{metav1.ConditionTrue, v1alpha1.ReasonSafe, fmt.Sprintf("%s can read what is stored", q.To)}
+		return Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("%s can read what is stored", q.To)}
+	}
+}
+
+// JudgeAhead answers for a higher version whose specs nobody here knows, such as
+// the one after a running server's own. It is safe where no version could object:
+// the feature is off, stores nothing and nobody sets the gate, or it is generally
+// available and locked. What is wrong in any case is said, all else is unknown,
+// with who can tell. There, Tasks and Used are not looked at.
+func JudgeAhead(q Question) Verdict {
+	if v, found := q.atRest(); !found {
+		return v
+	}
+	state := q.Feature.Status.State
+	switch {
+	case state == v1alpha1.StateOff && q.Leftovers != "":
+		return q.left()
+	case len(q.Explicit) > 0:
+		// No names: they change with every process.
+		return q.ask(fmt.Sprintf("processes set the gate, and their binaries would refuse to start if %s removed it or locked it to the other value", q.To))
+	case state == v1alpha1.StateOff:
+		return Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is off, nothing is known to be left of it, and nobody sets the gate"}
+	case q.Here.Stage == v1alpha1.StageGA && q.Here.Locked && q.Here.Default:
+		return Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is generally available, and nobody sets the gate"}
+	default:
+		return q.ask(fmt.Sprintf("the feature is on, and what %s makes of it is not known here", q.To))
+	}
+}
+
+// ask sends people to who knows the next version.
+func (q Question) ask(why string) Verdict {
+	return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, why,
+		fmt.Sprintf("kubectl feature upgrade-check --to %s, with the plugin of %s, can tell", q.To, q.To)}
+}
+
+// atRest is false, with the answer, for a feature that is neither on nor off.
+func (q Question) atRest() (Verdict, bool) {
+	switch state := q.Feature.Status.State; state {
+	case v1alpha1.StateOn, v1alpha1.StateOff:
+		return Verdict{}, true
+	case "":
+		return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "the feature has no state yet", "wait until a kube-apiserver has looked at it"}, false
+	default:
+		return Verdict{metav1.ConditionFalse, v1alpha1.ReasonInTransition, fmt.Sprintf("the feature is %s", state),
+			fmt.Sprintf("wait until it is On or Off (kubectl get features -n %s %s)", q.Feature.Namespace, q.Feature.Name)}, false
 	}
 }
 
@@ -136,40 +216,84 @@ func (q Question) refuses() (Verdict, bool) {
 		refused = append(refused[:most:most], fmt.Sprintf("%d more", n-most))
 	}
 	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart,
-		fmt.Sprintf("%s %s and its binaries would refuse to start: %s; take %s out of --feature-gates, or of featureGates in the configuration file, before the binary is replaced",
-			q.To, why, strings.Join(refused, ", "), q.Feature.Name)}, true
+		fmt.Sprintf("%s %s and its binaries would refuse to start: %s", q.To, why, strings.Join(refused, ", ")),
+		fmt.Sprintf("take %s out of --feature-gates, or of featureGates in the configuration file, before the binary is replaced", q.Feature.Name)}, true
 }
 
 // onThere is the value that the feature has there if nobody changes anything.
 func (q Question) onThere() bool {
-	switch {
-	case !q.There.Known:
+	if !q.There.Known {
 		// A GA gate is removed when its feature can no longer be turned off.
-		return !q.Down && q.Here.GA && q.Here.Default
-	case q.There.Locked || len(q.Explicit) == 0:
-		return q.There.Default
-	default:
-		return q.Explicit[0].Enabled
+		return !q.Down && q.Here.Stage == v1alpha1.StageGA && q.Here.Default
 	}
+	if q.There.Locked {
+		return q.There.Default
+	}
+	for _, s := range q.Explicit {
+		if s.Server {
+			return s.Enabled
+		}
+	}
+	configured := q.Feature.Status.Configured
+	switch {
+	case configured == nil:
+		return q.There.Default
+	case configured.Source == v1alpha1.SourceAPI && !q.Down:
+		// A lower version may have nobody who reads spec.enabled.
+		return configured.Value
+	case configured.Source == v1alpha1.SourceCommandLine && q.Here.Stage == q.There.Stage:
+		// AllAlpha or AllBeta set it, since nobody sets it explicitly, and do so
+		// there: they are for a stage.
+		return configured.Value
+	default:
+		return q.There.Default
+	}
+}
+
+// left is the answer for a feature that is off and left something.
+func (q Question) left() Verdict {
+	return Verdict{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNeedsTasks,
+		Why: fmt.Sprintf("the feature is off and left something behind that may not be updated or deleted any more, here or in %s: %s", q.To, q.Leftovers)}
 }
 
 // loses is the answer for a feature that is on here and off there.
 func (q Question) loses() Verdict {
-	how := "is off by default in " + q.To
+	how := "is off in " + q.To
 	if !q.There.Known {
 		how = "is not in " + q.To
 	}
-	if !q.Clears {
-		return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, fmt.Sprintf("the feature is on and %s; it does not declare what it stores", how)}
+	switch {
+	case q.Harmless != "":
+		return Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("the feature is on and %s; %s", how, q.Harmless)}
+	case !q.Clears:
+		return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, fmt.Sprintf("the feature is on and %s; it does not declare what it stores", how), q.off()}
+	case q.Examined && q.Used == "":
+		return Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("the feature is on and %s; no stored object uses it now", how)}
 	}
-	command := fmt.Sprintf("set --feature-gates=%s=false in all components and wait until the feature is Off", q.Feature.Name)
-	if q.Down {
-		command = fmt.Sprintf("restart all kube-apiservers of this version with --emulated-version=%s and wait until the feature is Off, or %s", q.To, command)
+	used := "stored objects that use it"
+	if q.Used != "" {
+		used = "what uses it (" + q.Used + ")"
 	}
-	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour,
-		fmt.Sprintf("the feature is on and %s, where stored objects that use it may not be updated or deleted any more; %s", how, command)}
+	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, fmt.Sprintf("the feature is on and %s, where %s may be lost, or stand in the way of updates and deletions", how, used), q.off()}
 }
 
-func (q Question) unsafe(message string) Verdict {
-	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, message}
+// off says how the feature gets off before binaries are replaced, while there is
+// somebody who knows what it stored.
+func (q Question) off() string {
+	var ways []string
+	if q.Down {
+		ways = append(ways, fmt.Sprintf("restart all kube-apiservers of this version with --emulated-version=%s and wait until the feature is Off", q.To))
+	}
+	if !q.Here.Locked {
+		ways = append(ways, q.turnOff())
+	}
+	return strings.Join(ways, ", or ")
+}
+
+// turnOff says how the feature is turned off.
+func (q Question) turnOff() string {
+	if q.Feature.Status.Control == v1alpha1.ControlDynamic {
+		return fmt.Sprintf(`kubectl patch features -n %s %s --type=merge -p '{"spec":{"enabled":false}}', and wait until the feature is Off`, q.Feature.Namespace, q.Feature.Name)
+	}
+	return fmt.Sprintf("set --feature-gates=%s=false in all components and wait until the feature is Off", q.Feature.Name)
 }

@@ -34,13 +34,29 @@ func feature(state v1alpha1.FeatureState) *v1alpha1.Feature {
 	}
 }
 
+// configured is a feature that is on because of a source.
+func configured(source v1alpha1.FeatureValueSource) *v1alpha1.Feature {
+	f := feature(v1alpha1.StateOn)
+	f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: true, Source: source}
+	if source == v1alpha1.SourceAPI {
+		f.Status.Control = v1alpha1.ControlDynamic
+	}
+	return f
+}
+
 var (
 	absent  = Spec{}
-	alpha   = Spec{Known: true}
-	beta    = Spec{Known: true, Default: true}
-	ga      = Spec{Known: true, Default: true, Locked: true, GA: true}
-	retired = Spec{Known: true, Locked: true}
-	set     = func(value bool) []Setting { return []Setting{{"kube-scheduler", "host-1", value}} }
+	alpha   = Spec{Known: true, Stage: v1alpha1.StageAlpha}
+	betaOff = Spec{Known: true, Stage: v1alpha1.StageBeta}
+	beta    = Spec{Known: true, Default: true, Stage: v1alpha1.StageBeta}
+	ga      = Spec{Known: true, Default: true, Locked: true, Stage: v1alpha1.StageGA}
+	retired = Spec{Known: true, Locked: true, Stage: v1alpha1.StageDeprecated}
+	set     = func(value bool) []Setting {
+		return []Setting{{Component: "kube-scheduler", Instance: "host-1", Enabled: value}}
+	}
+	served = func(value bool) []Setting {
+		return append(set(!value), Setting{Component: "kube-apiserver", Instance: "a", Enabled: value, Server: true})
+	}
 )
 
 func TestJudge(t *testing.T) {
@@ -76,14 +92,34 @@ func TestJudge(t *testing.T) {
 			Question{Feature: on, Here: beta, There: ga, Tasks: []string{"Upgrade/1.37/X"}}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"down: on, stores something, off by default there": {
 			Question{Feature: on, Down: true, Here: beta, There: alpha, Clears: true},
-			metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "is off by default in 1.35"},
+			metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "is off in 1.35"},
 		"down: on, stores something, not there": {
 			Question{Feature: on, Down: true, Here: beta, There: absent, Clears: true},
 			metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "is not in 1.35"},
 		"down: on, off there, and nothing is declared": {
 			Question{Feature: on, Down: true, Here: beta, There: alpha}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "does not declare"},
 		"down: on by the command line on both sides": {
-			Question{Feature: on, Down: true, Here: alpha, There: alpha, Explicit: set(true), Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+			Question{Feature: on, Down: true, Here: alpha, There: alpha, Explicit: served(true), Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"down: on by default, and only a client sets it": {
+			Question{Feature: on, Down: true, Here: beta, There: alpha, Explicit: set(true), Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, ""},
+		"up: AllAlpha turned it on, and it is beta and off there": {
+			Question{Feature: configured(v1alpha1.SourceCommandLine), Here: alpha, There: betaOff, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "is off in 1.37"},
+		"up: AllAlpha turned it on, and does so there": {
+			Question{Feature: configured(v1alpha1.SourceCommandLine), Here: alpha, There: alpha, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"up: spec.enabled stays": {
+			Question{Feature: configured(v1alpha1.SourceAPI), Here: alpha, There: betaOff, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"down: spec.enabled may be read by nobody, and is to be false before": {
+			Question{Feature: configured(v1alpha1.SourceAPI), Down: true, Here: betaOff, There: alpha, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour,
+			`kubectl patch features -n kube-system F --type=merge -p '{"spec":{"enabled":false}}'`},
+		"down: on, off there, and objects use it": {
+			Question{Feature: on, Down: true, Here: beta, There: alpha, Clears: true, Examined: true, Used: "1 pods"}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "what uses it (1 pods)"},
+		"down: on, off there, and no object uses it": {
+			Question{Feature: on, Down: true, Here: beta, There: alpha, Clears: true, Examined: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "no stored object uses it now"},
+		"down: a gate that is locked here can only be turned off by emulation": {
+			Question{Feature: on, Down: true, Here: ga, There: alpha, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour,
+			"deletions; restart all kube-apiservers of this version with --emulated-version=1.35 and wait until the feature is Off"},
+		"down: on, off there, and it stores nothing": {
+			Question{Feature: on, Down: true, Here: beta, There: absent, Harmless: "it stores nothing"}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "stores nothing"},
 		"down: off, with leftovers that validation may stand in the way of": {
 			Question{Feature: off, Down: true, Here: alpha, There: alpha, Clears: true, Leftovers: "2 pods"},
 			metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "2 pods"},
@@ -102,7 +138,37 @@ func TestJudge(t *testing.T) {
 				tc.q.To = "1.35"
 			}
 			got := Judge(tc.q)
-			if got.Status != tc.status || got.Reason != tc.reason || !strings.Contains(got.Message, tc.says) {
+			if got.Status != tc.status || got.Reason != tc.reason || !strings.Contains(got.Message(), tc.says) {
+				t.Errorf("got %+v, want %s %s saying %q", got, tc.status, tc.reason, tc.says)
+			}
+		})
+	}
+}
+
+// TestJudgeAhead: a server says of the next version what it can, and who knows
+// the rest.
+func TestJudgeAhead(t *testing.T) {
+	on, off := feature(v1alpha1.StateOn), feature(v1alpha1.StateOff)
+	for name, tc := range map[string]struct {
+		q      Question
+		status metav1.ConditionStatus
+		reason string
+		says   string
+	}{
+		"off and clean, and nobody sets it":   {Question{Feature: off, Here: alpha}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"off and set":                         {Question{Feature: off, Here: alpha, Explicit: set(false)}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "kubectl feature upgrade-check --to 1.37"},
+		"off and not clean":                   {Question{Feature: off, Here: alpha, Leftovers: "2 pods", Explicit: set(false)}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "2 pods"},
+		"on and GA":                           {Question{Feature: on, Here: ga}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"on and GA, and set to the very same": {Question{Feature: on, Here: ga, Explicit: set(true)}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "removed it"},
+		"on and alpha":                        {Question{Feature: configured(v1alpha1.SourceCommandLine), Here: alpha, Clears: true}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "with the plugin of 1.37"},
+		"on and beta":                         {Question{Feature: on, Here: beta}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, ""},
+		"in transition":                       {Question{Feature: feature(v1alpha1.StateTurningOn), Here: alpha}, metav1.ConditionFalse, v1alpha1.ReasonInTransition, ""},
+		"no state":                            {Question{Feature: feature(""), Here: alpha}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "no state"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.q.To = "1.37"
+			got := JudgeAhead(tc.q)
+			if got.Status != tc.status || got.Reason != tc.reason || !strings.Contains(got.Message(), tc.says) {
 				t.Errorf("got %+v, want %s %s saying %q", got, tc.status, tc.reason, tc.says)
 			}
 		})
@@ -112,9 +178,9 @@ func TestJudge(t *testing.T) {
 func TestMessagesStayShort(t *testing.T) {
 	q := Question{Feature: feature(v1alpha1.StateOn), To: "1.37", Here: beta}
 	for i := range 5000 {
-		q.Explicit = append(q.Explicit, Setting{"kubelet", fmt.Sprint("node-", i), true})
+		q.Explicit = append(q.Explicit, Setting{Component: "kubelet", Instance: fmt.Sprint("node-", i), Enabled: true})
 	}
-	if message := Judge(q).Message; len(message) > 600 || !strings.Contains(message, "4995 more") {
+	if message := Judge(q).Message(); len(message) > 600 || !strings.Contains(message, "4995 more") {
 		t.Errorf("%d characters: %.300s", len(message), message)
 	}
 	if q.Explicit[5].Instance != "node-5" {

@@ -48,10 +48,18 @@ func (s *step) describeConditions() {
 	s.describeClean()
 	s.describeProgress()
 	// While versions are mixed there is no neighbour to speak of.
-	if s.view.Downgrade != nil && s.version != "" && !s.mixed {
-		if v := s.view.Downgrade(&s.Status, s.version); v != nil {
-			s.condition(v1alpha1.ConditionDowngradeSafe, v.Status, v.Reason, v.Message)
-		}
+	if s.version != "" && !s.mixed {
+		s.describeSafety(v1alpha1.ConditionUpgradeSafe, s.view.Upgrade)
+		s.describeSafety(v1alpha1.ConditionDowngradeSafe, s.view.Downgrade)
+	}
+}
+
+func (s *step) describeSafety(kind string, judge Judge) {
+	if judge == nil {
+		return
+	}
+	if v := judge(&s.Status, s.version); v != nil {
+		s.condition(kind, v.Status, v.Reason, v.Message)
 	}
 }
 

@@ -52,10 +52,9 @@ type View struct {
 	// Attempt is what this server knows of its attempt at a task, nil when it
 	// made none.
 	Attempt *Attempt
-	// Downgrade judges whether the cluster may move to the lower minor version
-	// with a status (package safety); nil when nobody can tell. Like everything
-	// here it answers from what was gathered.
-	Downgrade func(status *v1alpha1.FeatureStatus, clusterVersion string) *Verdict
+	// Upgrade and Downgrade judge whether the cluster may move to the next and to
+	// the previous minor version; nil when nobody can tell.
+	Upgrade, Downgrade Judge
 	// NewTransitionID is the id that a transition begun now gets.
 	NewTransitionID string
 }
@@ -141,6 +140,11 @@ type Attempt struct {
 	// Message says what the attempt is doing, or why it did not finish.
 	Message string
 }
+
+// Judge says whether the cluster may move away from its version with a status
+// (package safety). Like everything in a View it answers from what was gathered.
+// It returns nil when there is no such move.
+type Judge func(status *v1alpha1.FeatureStatus, clusterVersion string) *Verdict
 
 // Verdict is what a condition says.
 type Verdict struct {

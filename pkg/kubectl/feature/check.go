@@ -1,0 +1,310 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/safety"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/kubernetes-features/pkg/catalog"
+)
+
+// result is the answer for a cluster, and what -o json prints.
+type result struct {
+	metav1.TypeMeta `json:",inline"`
+	// From is the cluster's version, To the one it is to get.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Safe is False when one feature is not safe, and Unknown when none is, but
+	// it cannot be told of all.
+	Safe metav1.ConditionStatus `json:"safe"`
+	// Message is the answer in one line.
+	Message string `json:"message"`
+	// Unknown says what nobody knows of the cluster as a whole.
+	Unknown []string `json:"unknown,omitempty"`
+	// Features are all features, by name.
+	Features []answer `json:"features"`
+}
+
+// answer is the one for a feature.
+type answer struct {
+	Name   string                 `json:"name"`
+	State  v1alpha1.FeatureState  `json:"state,omitempty"`
+	Safe   metav1.ConditionStatus `json:"safe"`
+	Reason string                 `json:"reason"`
+	Why    string                 `json:"why"`
+	Next   string                 `json:"next,omitempty"`
+}
+
+// checker answers for a cluster.
+type checker struct {
+	client      featuresclient.FeaturesV1alpha1Interface
+	gates       gates
+	namespace   string
+	allowSilent bool
+}
+
+// check answers whether the cluster may move to a minor version. It fails when
+// the question makes no sense, or the cluster does not answer.
+func (c *checker) check(ctx context.Context, to string) (*result, error) {
+	target, err := utilversion.ParseMajorMinor(to)
+	if err != nil {
+		return nil, fmt.Errorf("--to is no minor version; write it like %s: %w", c.gates.highest, err)
+	}
+	if err := c.gates.covers(target); err != nil {
+		return nil, err
+	}
+	cluster, err := c.gather(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, err := cluster.moveTo(target)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.gates.covers(m.from); err != nil {
+		return nil, fmt.Errorf("the cluster has %s: %w", m.from, err)
+	}
+	r := &result{TypeMeta: metav1.TypeMeta{APIVersion: "upgradecheck.features.k8s.io/v1alpha1", Kind: "UpgradeCheck"}, From: m.from.String(), To: target.String()}
+	if !c.allowSilent {
+		r.Unknown = cluster.silent()
+	}
+	settings := cluster.settings(m)
+	for i := range cluster.features {
+		feature := &cluster.features[i]
+		a, err := c.judge(ctx, m, feature, settings[feature.Name])
+		if err != nil {
+			return nil, err
+		}
+		if a != nil {
+			r.Features = append(r.Features, *a)
+		}
+		delete(settings, feature.Name)
+	}
+	// What is set and has no Feature: gates of node components that no server
+	// has.
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}
+		a, err := c.judge(ctx, m, feature, settings[name])
+		if err != nil {
+			return nil, err
+		}
+		if a != nil && a.Reason == v1alpha1.ReasonRefusesToStart {
+			r.Features = append(r.Features, *a)
+		}
+	}
+	r.conclude()
+	return r, nil
+}
+
+// judge answers for one feature; nil when it is none of those that this build's
+// versions are about.
+func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, explicit []safety.Setting) (*answer, error) {
+	specs, known := c.gates.specs[featuregate.Feature(feature.Name)]
+	if !known {
+		if explicit = ofThisBuild(explicit); len(explicit) == 0 && !meta.IsStatusConditionTrue(feature.Status.Conditions, v1alpha1.ConditionKnown) {
+			return nil, nil
+		}
+		if condition := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionKnown); len(explicit) == 0 && condition.Reason == v1alpha1.ReasonKnownToReporters {
+			return nil, nil
+		}
+	}
+	entry := c.gates.catalog[featuregate.Feature(feature.Name)]
+	q := safety.Question{
+		Feature: feature, To: m.to.String(), Down: m.down,
+		Here: safety.SpecAt(specs, m.from), There: safety.SpecAt(specs, m.to),
+		Explicit: explicit,
+		Clears:   len(entry.OnDisable) > 0, Harmless: harmless(entry),
+	}
+	if !known {
+		// The servers have it and this build does not: it is removed.
+		q.Here = statusSpec(&feature.Status)
+	}
+	if feature.Status.Version != "" {
+		q.Tasks = transition.PathTo(&feature.Status, declared(entry), q.To)
+	}
+	clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean)
+	if clean != nil && clean.Reason == v1alpha1.ReasonLeftovers {
+		q.Leftovers = clean.Message
+	}
+	v := safety.Judge(q)
+	if v.Reason == v1alpha1.ReasonNeedsTasks && len(q.Tasks) > 0 {
+		// Nobody has to run tasks that would find nothing.
+		plan, err := c.plan(ctx, feature.Name, v1alpha1.FeaturePlanSpec{TargetVersion: q.To})
+		switch {
+		case ctx.Err() != nil:
+			return nil, errors.Join(ctx.Err(), err)
+		case err != nil:
+			v.Why += fmt.Sprintf(" (asking the servers for what is stored failed: %v)", err)
+		case !slices.ContainsFunc(plan.Status.Tasks, func(t v1alpha1.PlannedTask) bool { return len(t.Leftovers) > 0 }):
+			q.Tasks = nil
+			v = safety.Judge(q)
+		}
+	}
+	switch {
+	case v.Reason == v1alpha1.ReasonNotInNeighbour,
+		v.Reason == v1alpha1.ReasonNeedsTasks && len(q.Tasks) == 0,
+		v.Status == metav1.ConditionTrue && clean != nil && clean.Reason == v1alpha1.ReasonNotExamined:
+		var err error
+		if v, err = c.examine(ctx, q, entry); err != nil {
+			return nil, err
+		}
+	}
+	return &answer{Name: feature.Name, State: feature.Status.State, Safe: v.Status, Reason: v.Reason, Why: v.Why, Next: v.Next}, nil
+}
+
+// examine asks the servers which stored objects use a feature, and judges with
+// that. What they cannot say leaves a feature that is on unsafe, and one that is
+// off as it was.
+func (c *checker) examine(ctx context.Context, q safety.Question, entry catalog.Entry) (safety.Verdict, error) {
+	off := false
+	plan, err := c.plan(ctx, q.Feature.Name, v1alpha1.FeaturePlanSpec{Enabled: &off})
+	if err != nil {
+		if ctx.Err() != nil {
+			return safety.Verdict{}, errors.Join(ctx.Err(), err)
+		}
+		v := safety.Judge(q)
+		if v.Status == metav1.ConditionTrue {
+			v = safety.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion, Why: "the feature is off, and nobody has looked for what it left"}
+		}
+		v.Why += fmt.Sprintf(" (asking the servers for what is stored failed: %v)", err)
+		return v, nil
+	}
+	var used, held []string
+	removable := false
+	for _, t := range plan.Status.Tasks {
+		for _, l := range t.Leftovers {
+			used = append(used, describe(l))
+			if slices.ContainsFunc(entry.OnDisable, func(d task.Task) bool { return d.Name == t.Name && d.Waits }) {
+				held = append(held, l.Resource)
+			} else {
+				removable = true
+			}
+		}
+	}
+	q.Examined, q.Used = true, strings.Join(used, "; ")
+	if q.Feature.Status.State == v1alpha1.StateOff {
+		q.Leftovers = q.Used
+	}
+	v := safety.Judge(q)
+	if v.Status != metav1.ConditionFalse {
+		return v, nil
+	}
+	var next []string
+	if v.Next != "" {
+		next = append(next, v.Next)
+	}
+	if removable && v.Reason == v1alpha1.ReasonNeedsTasks {
+		next = append(next, fmt.Sprintf(`kubectl create --raw /apis/%s/namespaces/%s/features/%s/clean -f - <<<'{"apiVersion":%q,"kind":"FeatureCleanup"}'`,
+			v1alpha1.SchemeGroupVersion, c.namespace, q.Feature.Name, v1alpha1.SchemeGroupVersion.String()))
+	}
+	if len(held) > 0 {
+		slices.Sort(held)
+		next = append(next, fmt.Sprintf("nothing may remove that from live %s: change or delete them", strings.Join(slices.Compact(held), ", ")))
+	}
+	v.Next = strings.Join(next, "; ")
+	return v, nil
+}
+
+// plan asks the servers what a change would do. They only read.
+func (c *checker) plan(ctx context.Context, name string, spec v1alpha1.FeaturePlanSpec) (*v1alpha1.FeaturePlan, error) {
+	return c.client.Features(c.namespace).CreatePlan(ctx, name, &v1alpha1.FeaturePlan{Spec: spec}, metav1.CreateOptions{})
+}
+
+// harmless says why what a feature stores does no harm where it is off, if the
+// catalogue says so.
+func harmless(entry catalog.Entry) string {
+	if entry.Nothing != "" {
+		return "it stores nothing"
+	}
+	if len(entry.OnDisable) > 0 {
+		return ""
+	}
+	var stays []string
+	for _, r := range entry.Remains {
+		stays = append(stays, fmt.Sprintf("%s %s stays: %s", r.Resource, r.Path, r.Why))
+	}
+	return strings.Join(stays, "; ")
+}
+
+// describe says what one task found.
+func describe(l v1alpha1.ResourceLeftovers) string {
+	name := l.Resource
+	if l.Group != "" {
+		name += "." + l.Group
+	}
+	text := fmt.Sprintf("%d %s", l.Count, name)
+	if l.Field != "" {
+		text += " have " + l.Field
+	}
+	if len(l.Examples) > 0 {
+		text += ": " + strings.Join(l.Examples, ", ")
+	}
+	return text
+}
+
+// conclude gives the answer for the cluster.
+func (r *result) conclude() {
+	counts := map[metav1.ConditionStatus]int{}
+	for _, a := range r.Features {
+		counts[a.Safe]++
+	}
+	how := fmt.Sprintf("%d of %d features are not safe, of %d it cannot be told", counts[metav1.ConditionFalse], len(r.Features), counts[metav1.ConditionUnknown])
+	switch {
+	case counts[metav1.ConditionFalse] > 0:
+		r.Safe, r.Message = metav1.ConditionFalse, fmt.Sprintf("Not safe to move from %s to %s: %s.", r.From, r.To, how)
+	case counts[metav1.ConditionUnknown] > 0 || len(r.Unknown) > 0:
+		r.Safe, r.Message = metav1.ConditionUnknown, fmt.Sprintf("Cannot tell whether it is safe to move from %s to %s: %s.", r.From, r.To, how)
+	default:
+		r.Safe, r.Message = metav1.ConditionTrue, fmt.Sprintf("Safe to move from %s to %s: all %d features are.", r.From, r.To, len(r.Features))
+	}
+}
+
+// ofThisBuild are the settings of components whose gates this build knows.
+func ofThisBuild(settings []safety.Setting) []safety.Setting {
+	return slices.DeleteFunc(slices.Clone(settings), func(s safety.Setting) bool { return !slices.Contains(builtTogether, s.Component) })
+}
+
+// statusSpec is a gate as the servers have it.
+func statusSpec(status *v1alpha1.FeatureStatus) safety.Spec {
+	return safety.Spec{
+		Known: status.Stage != "" && status.Stage != v1alpha1.StagePreAlpha, Stage: status.Stage,
+		Default: status.Default != nil && *status.Default, Locked: status.LockedToDefault,
+	}
+}
+
+// declared has the tasks of an entry for version boundaries.
+func declared(entry catalog.Entry) transition.Declared {
+	var d transition.Declared
+	for _, v := range entry.Versions {
+		d.Versions = append(d.Versions, transition.VersionTasks{At: v.At, OnUpgrade: v.Upgrading().Names(), OnDowngrade: v.Downgrading().Names()})
+	}
+	return d
+}

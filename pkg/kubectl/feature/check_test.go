@@ -1,0 +1,510 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/component-base/featuregate"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
+	"k8s.io/feature-lifecycle/lifecycle/safety"
+	"k8s.io/utils/ptr"
+)
+
+// world is a cluster as its Features and FeatureReports describe it.
+type world struct {
+	t        *testing.T
+	gates    gates
+	version  string
+	features map[string]*v1alpha1.Feature
+	reports  []*v1alpha1.FeatureReport
+	// plans are what the servers find for each feature; planErr is what they
+	// answer instead.
+	plans   map[string][]v1alpha1.PlannedTask
+	planErr error
+	planned []string
+}
+
+// newWorld has one kube-apiserver, of a version, and no features.
+func newWorld(t *testing.T, version string) *world {
+	t.Helper()
+	known, err := buildGates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, gates: known, version: version, features: map[string]*v1alpha1.Feature{}, plans: map[string][]v1alpha1.PlannedTask{}}
+	w.process("kube-apiserver", "a", version)
+	return w
+}
+
+// next adds versions of gates to what this build has, as the build of 1.37 has
+// them.
+func (w *world) next(specs map[featuregate.Feature]featuregate.VersionedSpecs) {
+	w.gates.highest = utilversion.MustParse("1.37")
+	w.gates.specs = maps.Clone(w.gates.specs)
+	maps.Copy(w.gates.specs, specs)
+}
+
+// process adds a process that has the binary of a version, with gates that it
+// sets explicitly, as in Gate=true.
+func (w *world) process(component, instance, version string, settings ...string) *v1alpha1.FeatureReport {
+	r := &v1alpha1.FeatureReport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: component + "." + instance},
+		Spec:       v1alpha1.FeatureReportSpec{Component: component, Instance: instance, BinaryVersion: "v" + version + ".3", EmulationVersion: version},
+	}
+	for _, s := range settings {
+		name, value, _ := strings.Cut(s, "=")
+		r.Spec.Features = append(r.Spec.Features, v1alpha1.ReportedFeature{Name: name, Enabled: value == "true", Explicit: true})
+	}
+	w.reports = append(w.reports, r)
+	return r
+}
+
+// feature adds a feature at rest.
+func (w *world) feature(name string, state v1alpha1.FeatureState) *v1alpha1.Feature {
+	spec := safety.SpecAt(w.gates.specs[featuregate.Feature(name)], utilversion.MustParse(w.version))
+	f := &v1alpha1.Feature{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name},
+		Status: v1alpha1.FeatureStatus{
+			State: state, Version: w.version, Stage: spec.Stage, Default: ptr.To(spec.Default), LockedToDefault: spec.Locked,
+			Configured: &v1alpha1.FeatureConfiguration{Value: state == v1alpha1.StateOn, Source: v1alpha1.SourceDefault},
+		},
+	}
+	if f.Status.Configured.Value != spec.Default {
+		f.Status.Configured.Source = v1alpha1.SourceCommandLine
+	}
+	meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionKnown, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonKnownToServers})
+	w.features[name] = f
+	return f
+}
+
+// left says that the condition Clean found something.
+func left(f *v1alpha1.Feature, reason, message string) {
+	meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionClean, Status: metav1.ConditionFalse, Reason: reason, Message: message})
+}
+
+// objects lets the first task of a feature with a name that contains some text
+// find objects.
+func (w *world) objects(name, task, resource, group string, examples ...string) {
+	w.t.Helper()
+	for _, d := range w.gates.catalog[featuregate.Feature(name)].OnDisable {
+		if strings.Contains(d.Name, task) {
+			w.plans[name] = append(w.plans[name], v1alpha1.PlannedTask{Name: d.Name, Leftovers: []v1alpha1.ResourceLeftovers{{
+				Group: group, Resource: resource, Count: int64(len(examples)), Examples: examples,
+			}}})
+			return
+		}
+	}
+	w.t.Fatalf("the catalogue has no task %s for %s", task, name)
+}
+
+// run runs the command and returns its output and exit code.
+func (w *world) run(to, output string, change ...func(*upgradeCheckOptions)) (string, int) {
+	w.t.Helper()
+	client := fake.NewClientset()
+	for _, f := range w.features {
+		if err := client.Tracker().Add(f); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	for _, r := range w.reports {
+		if err := client.Tracker().Add(r); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.planned = nil
+	client.PrependReactor("create", "features/plan", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		create := action.(clienttesting.CreateActionImpl)
+		plan := create.GetObject().(*v1alpha1.FeaturePlan).DeepCopy()
+		if plan.Spec.TargetVersion == to && plan.Spec.Enabled == nil {
+			plan.Status.Tasks = w.plans[create.Name+" to "+to]
+			return true, plan, w.planErr
+		}
+		if plan.Spec.Enabled == nil || *plan.Spec.Enabled {
+			w.t.Errorf("a plan for %+v", plan.Spec)
+		}
+		w.planned = append(w.planned, create.Name)
+		plan.Status.Tasks = w.plans[create.Name]
+		return true, plan, w.planErr
+	})
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	o := &upgradeCheckOptions{to: to, output: output, client: client, gates: w.gates, IOStreams: streams}
+	for _, c := range change {
+		c(o)
+	}
+	err := o.run(w.t.Context())
+	for _, action := range client.Actions() {
+		if action.GetVerb() != "list" && action.GetSubresource() != "plan" {
+			w.t.Errorf("the check does %s %s", action.GetVerb(), action.GetResource())
+		}
+	}
+	var code exitError
+	switch {
+	case err == nil:
+		return out.String(), ExitSafe
+	case errors.As(err, &code):
+		return out.String(), int(code)
+	default:
+		return out.String() + "error: " + err.Error() + "\n", ExitUnknown
+	}
+}
+
+// want compares the whole output.
+func (w *world) want(to string, code int, output string) {
+	w.t.Helper()
+	got, exit := w.run(to, "")
+	if diff := cmp.Diff(strings.TrimPrefix(output, "\n"), got); diff != "" {
+		w.t.Errorf("unexpected output (-want +got):\n%s", diff)
+	}
+	if exit != code {
+		w.t.Errorf("exit code %d, want %d", exit, code)
+	}
+}
+
+// specs are a gate's at the versions from 1.36 on.
+func specs(later ...featuregate.FeatureSpec) featuregate.VersionedSpecs {
+	all := featuregate.VersionedSpecs{{Version: utilversion.MustParse("1.36"), Default: true, PreRelease: featuregate.Beta}}
+	for _, s := range later {
+		s.Version = utilversion.MustParse("1.37")
+		all = append(all, s)
+	}
+	return all
+}
+
+// What bites people in the field, 1: a gate that is set explicitly anywhere and
+// that the next version removed or locked to the other value.
+func TestABinaryWouldRefuseToStart(t *testing.T) {
+	w := newWorld(t, "1.36")
+	w.next(map[featuregate.Feature]featuregate.VersionedSpecs{
+		"LockedOn":  specs(featuregate.FeatureSpec{Default: true, LockToDefault: true, PreRelease: featuregate.GA}),
+		"LockedOff": specs(featuregate.FeatureSpec{LockToDefault: true, PreRelease: featuregate.Deprecated}),
+		"SetRight":  specs(featuregate.FeatureSpec{Default: true, LockToDefault: true, PreRelease: featuregate.GA}),
+		"NodeOnly":  specs(featuregate.FeatureSpec{Default: true, LockToDefault: true, PreRelease: featuregate.GA}),
+	})
+	for _, name := range []string{"LockedOn", "SetRight"} {
+		w.feature(name, v1alpha1.StateOn)
+	}
+	w.feature("LockedOff", v1alpha1.StateOff)
+	// The build of 1.37 does not have it any more.
+	removed := w.feature("Removed", v1alpha1.StateOn)
+	removed.Status.Stage, removed.Status.Default, removed.Status.LockedToDefault = v1alpha1.StageGA, ptr.To(true), true
+	w.process("kubelet", "node-1", "1.36", "LockedOn=false", "NodeOnly=false")
+	w.process("kubelet", "node-2", "1.35", "LockedOn=false")
+	// This one was replaced already, so it does start.
+	w.process("kubelet", "node-3", "1.37", "SetRight=true", "LockedOff=false")
+	w.process("kube-controller-manager", "m", "1.36", "SetRight=true", "Removed=true")
+	w.process("kube-scheduler", "s", "1.36", "LockedOff=true")
+	// One that ended in order is no more, and what others than Kubernetes' own
+	// components have is not known.
+	w.process("kube-scheduler", "gone", "1.36", "LockedOn=false").Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+	w.process("csi-driver", "d", "2.1", "SomethingElse=true")
+	w.want("1.37", ExitNotSafe, `
+LockedOff: not safe (RefusesToStart)
+  Why:  1.37 has the gate locked to false and its binaries would refuse to start: kube-scheduler/s sets LockedOff=true
+  Next: take LockedOff out of --feature-gates, or of featureGates in the configuration file, before the binary is replaced
+LockedOn: not safe (RefusesToStart)
+  Why:  1.37 has the gate locked to true and its binaries would refuse to start: kubelet/node-1 sets LockedOn=false, kubelet/node-2 sets LockedOn=false
+  Next: take LockedOn out of --feature-gates, or of featureGates in the configuration file, before the binary is replaced
+Removed: not safe (RefusesToStart)
+  Why:  1.37 does not have the gate and its binaries would refuse to start: kube-controller-manager/m sets Removed=true
+  Next: take Removed out of --feature-gates, or of featureGates in the configuration file, before the binary is replaced
+NodeOnly: not safe (RefusesToStart)
+  Why:  1.37 has the gate locked to true and its binaries would refuse to start: kubelet/node-1 sets NodeOnly=false
+  Next: take NodeOnly out of --feature-gates, or of featureGates in the configuration file, before the binary is replaced
+Not safe to move from 1.36 to 1.37: 4 of 5 features are not safe, of 0 it cannot be told.
+`)
+}
+
+// The same on the way down: what is new in 1.36 is unknown to 1.35, whatever the
+// value, also while kube-apiservers emulate 1.35 already.
+func TestABinaryWouldRefuseToStartAfterADowngrade(t *testing.T) {
+	for _, version := range []string{"1.36", "1.35"} {
+		w := newWorld(t, version)
+		w.reports[0].Spec.BinaryVersion = "v1.36.3"
+		w.feature("StaleControllerConsistencyJob", v1alpha1.StateOff)
+		w.process("kube-controller-manager", "m", "1.36", "StaleControllerConsistencyJob=false")
+		w.want("1.35", ExitNotSafe, fmt.Sprintf(`
+StaleControllerConsistencyJob: not safe (RefusesToStart)
+  Why:  1.35 does not have the gate and its binaries would refuse to start: kube-controller-manager/m sets StaleControllerConsistencyJob=false
+  Next: take StaleControllerConsistencyJob out of --feature-gates, or of featureGates in the configuration file, before the binary is replaced
+Not safe to move from %s to 1.35: 1 of 1 features are not safe, of 0 it cannot be told.
+`, version))
+	}
+}
+
+// What bites people in the field, 2: stored objects that use a field whose gate is
+// off in the neighbour. Names that begin with a digit are allowed by default from
+// 1.36 on.
+func TestStoredObjectsUseWhatIsOffThere(t *testing.T) {
+	w := newWorld(t, "1.36")
+	w.feature("RelaxedServiceNameValidation", v1alpha1.StateOn).Status.Control = v1alpha1.ControlDynamic
+	w.feature("ResourceHealthStatus", v1alpha1.StateOn)
+	w.feature("HPAConfigurableTolerance", v1alpha1.StateOn)
+	w.feature("MaxUnavailableStatefulSet", v1alpha1.StateOff)
+	w.feature("StaleControllerConsistencyJob", v1alpha1.StateOn)
+	w.objects("RelaxedServiceNameValidation", "services", "services", "", "shop/1st", "shop/2nd")
+	w.want("1.35", ExitNotSafe, `
+RelaxedServiceNameValidation: not safe (NotInNeighbour)
+  Why:  the feature is on and is off in 1.35, where what uses it (2 services: shop/1st, shop/2nd) may be lost, or stand in the way of updates and deletions
+  Next: restart all kube-apiservers of this version with --emulated-version=1.35 and wait until the feature is Off, or kubectl patch features -n kube-system RelaxedServiceNameValidation --type=merge -p '{"spec":{"enabled":false}}', and wait until the feature is Off; nothing may remove that from live services: change or delete them
+Not safe to move from 1.36 to 1.35: 1 of 5 features are not safe, of 0 it cannot be told.
+`)
+	if diff := cmp.Diff([]string{"RelaxedServiceNameValidation", "ResourceHealthStatus"}, w.planned); diff != "" {
+		t.Errorf("the servers were asked for other features than those that are off in 1.35 (-want +got):\n%s", diff)
+	}
+	// Nobody may look: what is on and off there stays unsafe.
+	w.planErr = apierrors.NewForbidden(v1alpha1.Resource("features/plan"), "", errors.New("no"))
+	out, code := w.run("1.35", "name")
+	if want := "feature.features.k8s.io/RelaxedServiceNameValidation\nfeature.features.k8s.io/ResourceHealthStatus\n"; out != want || code != ExitNotSafe {
+		t.Errorf("exit code %d and\n%swant\n%s", code, out, want)
+	}
+	// 1.36 has it on, so nothing is wrong with the way up.
+	w.planErr = nil
+	w.version, w.reports = "1.35", nil
+	w.process("kube-apiserver", "a", "1.35")
+	w.features = map[string]*v1alpha1.Feature{}
+	w.feature("RelaxedServiceNameValidation", v1alpha1.StateOn)
+	w.want("1.36", ExitSafe, "Safe to move from 1.35 to 1.36: all 1 features are.\n")
+}
+
+// What bites people in the field, 3: an object that can no longer be updated or
+// deleted because validation of a disabled feature stands in the way.
+func TestAnObjectThatCanNoLongerBeChanged(t *testing.T) {
+	w := newWorld(t, "1.36")
+	left(w.feature("HPAScaleToZero", v1alpha1.StateOff), v1alpha1.ReasonLeftovers, "1 horizontalpodautoscalers.autoscaling")
+	left(w.feature("MaxUnavailableStatefulSet", v1alpha1.StateOff), v1alpha1.ReasonLeftovers, "1 statefulsets.apps")
+	w.feature("RelaxedServiceNameValidation", v1alpha1.StateOff)
+	w.process("kube-scheduler", "s", "1.36")
+	w.objects("HPAScaleToZero", "WaitForNone", "horizontalpodautoscalers", "autoscaling", "shop/web")
+	w.objects("MaxUnavailableStatefulSet", "ClearField", "statefulsets", "apps", "shop/db")
+	unsafe := `
+HPAScaleToZero: not safe (NeedsTasks)
+  Why:  the feature is off and left something behind that may not be updated or deleted any more, here or in 1.35: 1 horizontalpodautoscalers.autoscaling: shop/web
+  Next: nothing may remove that from live horizontalpodautoscalers: change or delete them
+MaxUnavailableStatefulSet: not safe (NeedsTasks)
+  Why:  the feature is off and left something behind that may not be updated or deleted any more, here or in 1.35: 1 statefulsets.apps: shop/db
+  Next: kubectl create --raw /apis/features.k8s.io/v1alpha1/namespaces/kube-system/features/MaxUnavailableStatefulSet/clean -f - <<<'{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup"}'
+Not safe to move from 1.36 to 1.35: 2 of 3 features are not safe, of 0 it cannot be told.
+`
+	w.want("1.35", ExitNotSafe, unsafe)
+	// Nobody has looked yet: the servers are asked.
+	for _, name := range []string{"HPAScaleToZero", "MaxUnavailableStatefulSet"} {
+		left(w.features[name], v1alpha1.ReasonNotExamined, "")
+	}
+	w.want("1.35", ExitNotSafe, unsafe)
+	w.planErr = errors.New("boom")
+	if out, code := w.run("1.35", ""); code != ExitUnknown || !strings.Contains(out, "MaxUnavailableStatefulSet: cannot tell (NotExamined)") || !strings.Contains(out, "boom") {
+		t.Errorf("exit code %d and\n%s", code, out)
+	}
+	// Somebody removed them: then all is well.
+	w.planErr, w.plans = nil, nil
+	w.want("1.35", ExitSafe, "Safe to move from 1.36 to 1.35: all 3 features are.\n")
+}
+
+// TestAllAlphaTurnsOffWhatBecameBeta: reports say only what is set by name.
+func TestAllAlphaTurnsOffWhatBecameBeta(t *testing.T) {
+	w := newWorld(t, "1.36")
+	alpha := featuregate.FeatureSpec{Version: utilversion.MustParse("1.36"), PreRelease: featuregate.Alpha}
+	beta := featuregate.FeatureSpec{Version: utilversion.MustParse("1.37"), PreRelease: featuregate.Beta}
+	// HPAScaleToZero declares what it stores.
+	w.next(map[featuregate.Feature]featuregate.VersionedSpecs{"HPAScaleToZero": {alpha, beta}, "GenericWorkload": {alpha}})
+	w.objects("HPAScaleToZero", "WaitForNone", "horizontalpodautoscalers", "autoscaling", "shop/web")
+	w.feature("HPAScaleToZero", v1alpha1.StateOn)
+	w.feature("GenericWorkload", v1alpha1.StateOn)
+	if out, code := w.run("1.37", "name"); code != ExitNotSafe || out != "feature.features.k8s.io/HPAScaleToZero\n" {
+		t.Errorf("exit code %d and %q", code, out)
+	}
+	// Set by name on the servers it stays on.
+	w.reports[0].Spec.Features = []v1alpha1.ReportedFeature{{Name: "HPAScaleToZero", Enabled: true, Explicit: true}}
+	w.want("1.37", ExitSafe, "Safe to move from 1.36 to 1.37: all 2 features are.\n")
+}
+
+// TestDeclaredTasksComeFirst: Workloads of 1.36 mean nothing to 1.35.
+func TestDeclaredTasksComeFirst(t *testing.T) {
+	w := newWorld(t, "1.36")
+	w.feature("GenericWorkload", v1alpha1.StateOff)
+	// They would find nothing.
+	w.want("1.35", ExitSafe, "Safe to move from 1.36 to 1.35: all 1 features are.\n")
+	w.plans["GenericWorkload to 1.35"] = []v1alpha1.PlannedTask{{Name: v1alpha1.TaskWaitForUses}, {Name: "ClearCollection", Leftovers: []v1alpha1.ResourceLeftovers{{Resource: "workloads", Count: 1}}}}
+	out, code := w.run("1.35", "")
+	if code != ExitNotSafe || !strings.Contains(out, "GenericWorkload: not safe (NeedsTasks)") || !strings.Contains(out, "Downgrade/1.36/") || !strings.Contains(out, "--emulated-version=1.35") {
+		t.Errorf("exit code %d and\n%s", code, out)
+	}
+	// They have run while the servers emulate 1.35: the binaries may be replaced.
+	w.reports[0].Spec.EmulationVersion = "1.35"
+	w.features["GenericWorkload"].Status.Version = "1.35"
+	w.want("1.35", ExitSafe, "Safe to move from 1.35 to 1.35: all 1 features are.\n")
+	w.features["GenericWorkload"].Status.State = v1alpha1.StateDowngrading
+	if out, code := w.run("1.35", "wide"); code != ExitNotSafe || !strings.Contains(out, "InTransition") {
+		t.Errorf("exit code %d and\n%s", code, out)
+	}
+}
+
+// TestAClusterWithDefaults moves all gates of this build with their defaults, in
+// use by nothing. Gates that are generally available in 1.36 and were off in 1.35
+// are not in the catalogue; the way by emulation turns them off first.
+func TestAClusterWithDefaults(t *testing.T) {
+	for name, tc := range map[string]struct {
+		from, to string
+		code     int
+		unknown  []string
+	}{
+		"up":   {"1.35", "1.36", ExitSafe, nil},
+		"down": {"1.36", "1.35", ExitUnknown, []string{"CustomCPUCFSQuotaPeriod", "MutatingAdmissionPolicy", "NodeLogQuery", "ServiceCIDRStatusFieldWiping"}},
+		"down, with servers of 1.36 that emulate 1.35": {"1.35", "1.35", ExitSafe, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tc.from)
+			w.reports[0].Spec.BinaryVersion = "v1.36.3"
+			at := utilversion.MustParse(tc.from)
+			for name, versions := range w.gates.specs {
+				state := v1alpha1.StateOff
+				if safety.SpecAt(versions, at).Default {
+					state = v1alpha1.StateOn
+				}
+				w.feature(string(name), state)
+			}
+			out, code := w.run(tc.to, "")
+			var unknown []string
+			for line := range strings.Lines(out) {
+				if name, ok := strings.CutSuffix(line, ": cannot tell (NotExamined)\n"); ok {
+					unknown = append(unknown, name)
+				}
+			}
+			if diff := cmp.Diff(tc.unknown, unknown); diff != "" || code != tc.code {
+				t.Errorf("exit code %d, want %d; unknown (-want +got):\n%s\n%s", code, tc.code, diff, out)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeAnswered(t *testing.T) {
+	for name, tc := range map[string]struct {
+		to     string
+		change func(*world)
+		says   string
+	}{
+		"no version":           {"next", nil, "write it like 1.36"},
+		"newer than the build": {"1.37", nil, "this plugin knows versions up to 1.36; use kubectl-feature of 1.37"},
+		"older than it knows":  {"1.32", nil, "this plugin knows versions from 1.33 on"},
+		"two versions":         {"1.34", nil, "one minor version at a time; check --to 1.35 first"},
+		"no server":            {"1.35", func(w *world) { w.reports = nil }, "no kube-apiserver reports its version"},
+		"servers that differ":  {"1.35", func(w *world) { w.process("kube-apiserver", "b", "1.35") }, "have different versions (a 1.36, b 1.35); finish that move first"},
+		"a newer cluster":      {"1.36", func(w *world) { w.reports[0].Spec.EmulationVersion = "1.37" }, "the cluster has 1.37: this plugin knows versions up to 1.36"},
+		"kubelets that are silent": {"1.35", func(w *world) {
+			w.feature("HPAScaleToZero", v1alpha1.StateOff).Status.Uses = []v1alpha1.FeatureUse{{Component: "kubelet", Count: 3, Examples: []string{"n1", "n2", "n3"}}}
+		}, "Not known: 3 kubelet did not report, and what they set is not known: n1, n2, n3\nCannot tell whether it is safe to move from 1.36 to 1.35"},
+		"a format": {"1.35", nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, output := newWorld(t, "1.36"), ""
+			if tc.change != nil {
+				tc.change(w)
+			}
+			if name == "a format" {
+				output, tc.says = "xml", `unknown output format "xml"`
+			}
+			if out, code := w.run(tc.to, output); code != ExitUnknown || !strings.Contains(out, tc.says) {
+				t.Errorf("exit code %d, want %d, and %q does not say %q", code, ExitUnknown, out, tc.says)
+			}
+		})
+	}
+	// They may be left out of account.
+	w := newWorld(t, "1.36")
+	w.feature("HPAScaleToZero", v1alpha1.StateOff).Status.Uses = []v1alpha1.FeatureUse{{Component: "kubelet", Count: 3}}
+	if out, code := w.run("1.35", "", func(o *upgradeCheckOptions) { o.allowSilent = true }); code != ExitSafe {
+		t.Errorf("exit code %d and %s", code, out)
+	}
+}
+
+func TestFormats(t *testing.T) {
+	w := newWorld(t, "1.36")
+	w.feature("HPAConfigurableTolerance", v1alpha1.StateOn)
+	w.feature("HPAScaleToZero", v1alpha1.StateTurningOff)
+	for output, want := range map[string]string{
+		"wide": `NAME                       STATE        SAFE    REASON         WHY
+HPAConfigurableTolerance   On           True    Safe           1.35 can read what is stored
+HPAScaleToZero             TurningOff   False   InTransition   the feature is TurningOff
+Not safe to move from 1.36 to 1.35: 1 of 2 features are not safe, of 0 it cannot be told.
+`,
+		"yaml": `apiVersion: upgradecheck.features.k8s.io/v1alpha1
+features:
+- name: HPAConfigurableTolerance
+  reason: Safe
+  safe: "True"
+  state: "On"
+  why: 1.35 can read what is stored
+- name: HPAScaleToZero
+  next: wait until it is On or Off (kubectl get features -n kube-system HPAScaleToZero)
+  reason: InTransition
+  safe: "False"
+  state: TurningOff
+  why: the feature is TurningOff
+from: "1.36"
+kind: UpgradeCheck
+message: 'Not safe to move from 1.36 to 1.35: 1 of 2 features are not safe, of 0 it
+  cannot be told.'
+safe: "False"
+to: "1.35"
+`,
+	} {
+		out, _ := w.run("1.35", output)
+		if diff := cmp.Diff(want, out); diff != "" {
+			t.Errorf("-o %s (-want +got):\n%s", output, diff)
+		}
+	}
+	if out, _ := w.run("1.35", "json"); !strings.Contains(out, `"safe": "False"`) {
+		t.Errorf("-o json: %s", out)
+	}
+}
+
+// TestExitCodes of the command itself.
+func TestExitCodes(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"upgrade-check", "--help"}, ExitSafe, "Exit codes: 0"},
+		{[]string{"upgrade-check"}, ExitUnknown, `required flag(s) "to" not set`},
+		{[]string{"upgrade-check", "--to=1.35", "-n", "other"}, ExitUnknown, "third party"},
+		{[]string{"upgrade-check", "--to=1.35", "extra"}, ExitUnknown, "unknown command"},
+		{[]string{"upgrade-check", "--to=1.35", "--kubeconfig", "testdata/none"}, ExitUnknown, "testdata/none"},
+	} {
+		var out bytes.Buffer
+		code := Run(tc.args, genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out})
+		if code != tc.code || !strings.Contains(out.String(), tc.says) {
+			t.Errorf("%s: exit code %d, want %d, and %q does not say %q", slices.Concat(tc.args), code, tc.code, out.String(), tc.says)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/tools/pager"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/safety"
+)
+
+const kubeAPIServer = "kube-apiserver"
+
+// builtTogether are the components whose gates this build has. What others have
+// is not known here.
+var builtTogether = []string{kubeAPIServer, "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"}
+
+// found is what the cluster says.
+type found struct {
+	features []v1alpha1.Feature
+	reports  []v1alpha1.FeatureReport
+}
+
+// gather lists everything, in chunks: there is a report for each node.
+func (c *checker) gather(ctx context.Context) (*found, error) {
+	f := &found{}
+	err := each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		return c.client.Features(c.namespace).List(ctx, opts)
+	}, &f.features)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("the cluster does not serve %s; it needs kube-apiservers with the gate FeatureLifecycle on", v1alpha1.SchemeGroupVersion)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing Features in %s: %w", c.namespace, err)
+	}
+	var reports []v1alpha1.FeatureReport
+	err = each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		return c.client.FeatureReports(c.namespace).List(ctx, opts)
+	}, &reports)
+	if err != nil {
+		return nil, fmt.Errorf("listing FeatureReports in %s: %w", c.namespace, err)
+	}
+	// One that is down and did not end in order counts: it comes back with the
+	// settings that it had.
+	f.reports = slices.DeleteFunc(reports, func(r v1alpha1.FeatureReport) bool { return r.Annotations[v1alpha1.AnnotationEnding] == "true" })
+	slices.SortFunc(f.features, func(a, b v1alpha1.Feature) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(f.reports, func(a, b v1alpha1.FeatureReport) int {
+		return cmp.Or(cmp.Compare(a.Spec.Component, b.Spec.Component), cmp.Compare(a.Spec.Instance, b.Spec.Instance))
+	})
+	return f, nil
+}
+
+// each appends all items of a list to a slice.
+func each[T any](ctx context.Context, list pager.ListPageFunc, to *[]T) error {
+	return pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		item, ok := any(object).(*T)
+		if !ok {
+			return fmt.Errorf("the server sent a %T", object)
+		}
+		*to = append(*to, *item)
+		return nil
+	})
+}
+
+// move is where the cluster is and where it is to go.
+type move struct {
+	from, to *utilversion.Version
+	// down is true when the binaries have to be replaced by older ones, be it that
+	// they emulate the lower version already.
+	down bool
+}
+
+// moveTo finds out what the move is from what the servers report.
+func (f *found) moveTo(to *utilversion.Version) (move, error) {
+	m := move{to: to}
+	var versions []string
+	for _, r := range f.reports {
+		if r.Spec.Component != kubeAPIServer {
+			continue
+		}
+		emulated, err := utilversion.ParseMajorMinor(r.Spec.EmulationVersion)
+		if err != nil {
+			return m, fmt.Errorf("FeatureReport %s: emulationVersion: %w", r.Name, err)
+		}
+		versions = append(versions, fmt.Sprintf("%s %s", r.Spec.Instance, emulated))
+		if m.from != nil && !m.from.EqualTo(emulated) {
+			return m, fmt.Errorf("kube-apiservers have different versions (%s); finish that move first (the report of one that is gone goes after an hour)", strings.Join(versions, ", "))
+		}
+		m.from = emulated
+		if binary, ok := minorOf(r.Spec.BinaryVersion); ok && binary.GreaterThan(to) {
+			m.down = true
+		}
+	}
+	if m.from == nil {
+		return m, fmt.Errorf("no kube-apiserver reports its version; see kubectl get featurereports -n kube-system")
+	}
+	m.down = m.down && !m.from.LessThan(to) || to.LessThan(m.from)
+	if apart := int(m.from.Minor()) - int(to.Minor()); m.from.Major() != to.Major() || apart > 1 || apart < -1 {
+		return m, fmt.Errorf("the cluster has %s, and kube-apiservers move one minor version at a time; check --to %s first", m.from, m.next())
+	}
+	return m, nil
+}
+
+// next is the neighbour on the way.
+func (m move) next() *utilversion.Version {
+	if m.to.LessThan(m.from) {
+		return m.from.SubtractMinor(1)
+	}
+	return m.from.AddMinor(1)
+}
+
+// minorOf reads the minor version of a binary, such as 1.36 of v1.36.3+x.
+func minorOf(version string) (*utilversion.Version, bool) {
+	v, err := utilversion.ParseGeneric(version)
+	if err != nil {
+		return nil, false
+	}
+	return utilversion.MajorMinor(v.Major(), v.Minor()), true
+}
+
+// starts says whether a process is still to be started in the version, rather
+// than running in it, or in one that needs not be left.
+func (m move) starts(r *v1alpha1.FeatureReport) bool {
+	binary, ok := minorOf(r.Spec.BinaryVersion)
+	if !ok {
+		return true
+	}
+	if m.down {
+		return binary.GreaterThan(m.to)
+	}
+	emulates, err := utilversion.ParseMajorMinor(r.Spec.EmulationVersion)
+	return err != nil || binary.LessThan(m.to) || emulates.LessThan(m.to)
+}
+
+// settings are the explicit ones of processes that are to be started in the
+// version, by gate.
+func (f *found) settings(m move) map[string][]safety.Setting {
+	settings := map[string][]safety.Setting{}
+	for i := range f.reports {
+		spec := &f.reports[i].Spec
+		if !m.starts(&f.reports[i]) {
+			continue
+		}
+		for _, g := range spec.Features {
+			if g.Explicit {
+				settings[g.Name] = append(settings[g.Name], safety.Setting{
+					Component: spec.Component, Instance: spec.Instance, Enabled: g.Enabled, Server: spec.Component == kubeAPIServer,
+				})
+			}
+		}
+	}
+	return settings
+}
+
+// silent describes the instances that should exist and never reported: nobody
+// knows what they set. Every feature counts the same ones.
+func (f *found) silent() []string {
+	counts := map[string]v1alpha1.FeatureUse{}
+	for _, feature := range f.features {
+		for _, use := range feature.Status.Uses {
+			key := strings.TrimSpace(use.Component + " " + use.Version)
+			if use.Enabled == nil && counts[key].Count+counts[key].Stale < use.Count+use.Stale {
+				counts[key] = use
+			}
+		}
+	}
+	var silent []string
+	for key, use := range counts {
+		silent = append(silent, fmt.Sprintf("%d %s did not report, and what they set is not known: %s", use.Count+use.Stale, key, strings.Join(use.Examples, ", ")))
+	}
+	slices.Sort(silent)
+	return silent
+}

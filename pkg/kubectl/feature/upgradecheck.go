@@ -1,0 +1,135 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+)
+
+const (
+	upgradeCheckLong = `Say whether the cluster may move to a neighbouring minor version.
+
+The answer is computed from the gates' specifications in this build of the plugin, so use the plugin of the newer of the two
+versions. It lists every feature that is not safe, why, and what makes it safe:
+
+  RefusesToStart   a process sets the gate explicitly, and the target version does not have it or has it locked to the other
+                   value: its binary would not start
+  NotInNeighbour   the feature is on, stored objects use it, and the target version has it off or not at all
+  NeedsTasks       tasks for the version boundary have not run, or the feature is off and left objects behind that may not be
+                   updated or deleted any more
+  InTransition     the feature is being turned on or off, or moved to another version
+
+Nothing is changed. Which objects use a feature is what the servers find at this moment.
+
+Exit codes: 0 all features are safe, 1 some are not, 2 it cannot be told of some, or the command failed.`
+
+	upgradeCheckExample = `  # May the servers of a 1.35 cluster be replaced by those of 1.36?
+  kubectl feature upgrade-check --to 1.36
+
+  # May a 1.36 cluster go back?
+  kubectl feature upgrade-check --to 1.35
+
+  # The names of the features that are not safe
+  kubectl feature upgrade-check --to 1.35 -o name`
+)
+
+// upgradeCheckOptions is what upgrade-check runs with.
+type upgradeCheckOptions struct {
+	to          string
+	output      string
+	allowSilent bool
+
+	client versioned.Interface
+	gates  gates
+	genericiooptions.IOStreams
+}
+
+func newUpgradeCheck(flags *genericclioptions.ConfigFlags, streams genericiooptions.IOStreams) *cobra.Command {
+	o := &upgradeCheckOptions{IOStreams: streams}
+	cmd := &cobra.Command{
+		Use:     "upgrade-check --to MINOR",
+		Short:   "Say whether the cluster may move to another minor version",
+		Long:    upgradeCheckLong,
+		Example: upgradeCheckExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(flags); err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&o.to, "to", "", "The minor version to move to, for example 1.37. It may be one above or below the cluster's, and is known to this build of the plugin.")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "Output format: json, yaml, name (of what is not safe), or wide (all features, one a line).")
+	cmd.Flags().BoolVar(&o.allowSilent, "allow-silent", false, "Do not count instances that never reported, such as kubelets without feature reports. What they set is not known.")
+	_ = cmd.MarkFlagRequired("to")
+	return cmd
+}
+
+// complete makes the client from the flags.
+func (o *upgradeCheckOptions) complete(flags *genericclioptions.ConfigFlags) error {
+	if ns := flags.Namespace; ns != nil && *ns != "" && *ns != metav1.NamespaceSystem {
+		return fmt.Errorf("this plugin knows the gates of Kubernetes, whose Features are in %s; those in %s are of a third party, whose versions are its own", metav1.NamespaceSystem, *ns)
+	}
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	// One plan is asked for each feature that the other version has off.
+	config.QPS, config.Burst = 50, 100
+	if o.client, err = versioned.NewForConfig(config); err != nil {
+		return err
+	}
+	o.gates, err = buildGates()
+	return err
+}
+
+// run checks, prints, and fails with the exit code.
+func (o *upgradeCheckOptions) run(ctx context.Context) error {
+	printer, err := printerFor(o.output)
+	if err != nil {
+		return err
+	}
+	c := &checker{client: o.client.FeaturesV1alpha1(), gates: o.gates, namespace: metav1.NamespaceSystem, allowSilent: o.allowSilent}
+	result, err := c.check(ctx, o.to)
+	if err != nil {
+		return fmt.Errorf("checking a move to %s: %w", o.to, err)
+	}
+	if err := printer(o.Out, result); err != nil {
+		return err
+	}
+	switch result.Safe {
+	case metav1.ConditionTrue:
+		return nil
+	case metav1.ConditionFalse:
+		return exitError(ExitNotSafe)
+	default:
+		return exitError(ExitUnknown)
+	}
+}
+
+// printer writes a result in one format.
+type printer func(io.Writer, *result) error
