@@ -243,7 +243,7 @@ func ownerOfNothing(field task.Field, object lifecycletest.Object) string {
 	}
 	for _, entry := range object.GetManagedFields() {
 		var tree map[string]any
-		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &tree) != nil {
+		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &tree) != nil {
 			continue
 		}
 		if owned(tree, segments(field.Path)) {

@@ -63,7 +63,11 @@ type cluster struct {
 	// lag is how old what a server has taken of etcd's log may be, patience how
 	// long it may leave a feature in its queue.
 	lag, patience time.Duration
-	healthy       bool
+	// ailing is what both were before healing, at healedAt: what happened before
+	// may have been heard of as late as that.
+	ailing   struct{ lag, patience time.Duration }
+	healedAt time.Duration
+	healthy  bool
 
 	truths map[string]*truth
 	// succeeded are the attempts that did their task.
@@ -260,6 +264,7 @@ func (c *cluster) state(name string) v1alpha1.FeatureState {
 // values wanted, servers with the version, and everything is prompt.
 func (c *cluster) heal(wanted values, version string) {
 	c.tracef("heal: %v at %s", wanted, version)
+	c.ailing.lag, c.ailing.patience, c.healedAt = c.lag, c.patience, c.now
 	c.lag, c.patience, c.healthy = 50*time.Millisecond, 0, true
 	for _, name := range featureNames {
 		c.pause(name, false)

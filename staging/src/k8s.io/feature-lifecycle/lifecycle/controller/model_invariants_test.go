@@ -41,6 +41,15 @@ type truth struct {
 // seen is how long after it was stored every server has heard of something.
 func (c *cluster) seen() time.Duration { return c.lag + handlerLag + slack }
 
+// lateness is how late servers hear of what happened at a time, and how much
+// later they act.
+func (c *cluster) lateness(at time.Duration) (lag, patience time.Duration) {
+	if c.healthy && at < c.healedAt {
+		return c.ailing.lag, c.ailing.patience
+	}
+	return c.lag, c.patience
+}
+
 // admit checks a write of a status that is about to be stored.
 func (c *cluster) admit(r *replica, before, after *v1alpha1.Feature) {
 	b, a, name := before.Status, after.Status, after.Name
@@ -235,9 +244,6 @@ func (c *cluster) checkWaited(r *replica, name string, goal bool, started time.T
 	if wait := uses.Waiting(view.Instances, goal, started, modelSettings.Settings, now); len(wait.Opposing) > 0 {
 		c.violate("S2: waiting for users of %s ends while %s knows of %v", name, r.id, wait.Opposing)
 	}
-	// A contradiction is noticed when its report was taken, and written when in
-	// addition what was last written to the feature was.
-	noticed := 2*c.seen() + reportBatch + 2*c.patience
 	for _, u := range c.processes() {
 		if u.stored != nil && u.up {
 			if s := u.stored[f]; s.asked && s.value != goal && s.from < c.now-c.seen() {
@@ -246,7 +252,11 @@ func (c *cluster) checkWaited(r *replica, name string, goal bool, started time.T
 		}
 		for _, s := range u.history[f] {
 			from := max(s.from, begun)
-			if s.asked && s.value != goal && s.to-from > noticed && c.failedWrite < s.from-c.lag && c.now < s.to+modelSettings.Settle-c.seen() {
+			// A contradiction is noticed when its report was taken, and written
+			// when in addition what was last written to the feature was.
+			lag, patience := c.lateness(s.from)
+			noticed := 2*(lag+handlerLag+slack) + reportBatch + 2*patience
+			if s.asked && s.value != goal && s.to-from > noticed && c.failedWrite < s.from-lag && c.now < s.to+modelSettings.Settle-c.seen() {
 				c.violate("S2: waiting for users of %s ends %s after %s changed its mind", name, c.now-s.to, u.reportName())
 			}
 		}
