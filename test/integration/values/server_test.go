@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -64,15 +66,23 @@ func TestTheServerDecides(t *testing.T) {
 	if err := patch(t, c, "HPAScaleToZero", `{"enabled":true}`); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "--dynamic-features") {
 		t.Errorf("a feature that is not dynamic: %v", err)
 	}
+	// A StatefulSet makes both of them ask.
+	if _, err := c.Kube.AppsV1().StatefulSets(metav1.NamespaceDefault).Create(t.Context(), statefulSet(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	both := func(on bool) func([]v1alpha1.FeatureReport) bool {
+		return func(reports []v1alpha1.FeatureReport) bool {
+			server, manager := found(reports, cluster.APIServer, flipped), found(reports, cluster.ControllerManager, flipped)
+			return server != nil && server.Enabled == on && manager != nil && manager.Enabled == on
+		}
+	}
+	c.WaitForReports("in which kube-apiserver and the controller manager have asked for "+flipped, both(false))
 	for _, on := range []bool{true, false} {
 		begun := time.Now()
 		if err := patch(t, c, flipped, fmt.Sprintf(`{"enabled":%t}`, on)); err != nil {
 			t.Fatal(err)
 		}
-		c.WaitForReports(fmt.Sprintf("in which kube-apiserver has %s %t", flipped, on), func(reports []v1alpha1.FeatureReport) bool {
-			f := found(reports, cluster.APIServer, flipped)
-			return f != nil && f.Enabled == on
-		})
+		c.WaitForReports(fmt.Sprintf("in which kube-apiserver and the controller manager have %s %t", flipped, on), both(on))
 		t.Logf("%s=%t is in the reports after %s", flipped, on, time.Since(begun).Round(time.Millisecond))
 		want := v1alpha1.StateOff
 		if on {
@@ -93,4 +103,20 @@ func TestTheServerDecides(t *testing.T) {
 	c.WaitForFeature(flipped, "Off by default", func(f *v1alpha1.Feature) bool {
 		return f.Status.State == v1alpha1.StateOff && f.Status.Configured.Source == v1alpha1.SourceDefault
 	})
+}
+
+// statefulSet has no replicas: nothing else of a cluster is needed.
+func statefulSet() *appsv1.StatefulSet {
+	labels := map[string]string{"app": "asks"}
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "asks"},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.com/none"}}},
+			},
+		},
+	}
 }
