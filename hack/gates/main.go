@@ -23,14 +23,10 @@ import (
 	"os"
 	"strings"
 
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
-	logsapi "k8s.io/component-base/logs/api/v1"
-	metricsfeatures "k8s.io/component-base/metrics/features"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/kubernetes-features/pkg/catalog"
-	_ "k8s.io/kubernetes/pkg/features" // most gates
 )
 
 func main() {
@@ -41,13 +37,11 @@ func main() {
 }
 
 func run() error {
-	gates := utilfeature.DefaultMutableFeatureGate.DeepCopy()
-	for _, add := range []func(featuregate.MutableVersionedFeatureGate) error{logsapi.AddFeatureGates, metricsfeatures.AddFeatureGates} {
-		if err := add(gates); err != nil {
-			return err
-		}
+	gates, err := catalog.Gates()
+	if err != nil {
+		return err
 	}
-	_, err := os.Stdout.WriteString(document(catalog.All(), gates.GetAll()))
+	_, err = os.Stdout.WriteString(document(catalog.All(), gates.GetAll()))
 	return err
 }
 
@@ -58,6 +52,12 @@ const head = `# What each gate leaves behind, and what becomes of it
 All alpha and beta gates of Kubernetes 1.36 that are not locked. A gate that is turned off is ` + "`Off`" + ` once no process has it on any
 more and the steps below are done, in this order. A step that waits changes nothing: it names the objects, and somebody has to decide
 about them. Gates without steps are ` + "`Off`" + ` once no process has them on. [tasks.md](tasks.md) says what each kind of step does.
+
+Rules that were added to bootstrap roles, and ServiceAccounts of controllers that only run with a gate, stay, as upstream leaves them.
+Whoever had permissions by them keeps those, also on APIs that are served whether the gate is on or off: the role of
+` + "`storage-version-migrator-controller`" + ` permits to list, create and patch everything. Who may create tokens of ServiceAccounts in
+kube-system has the rights of every controller anyway. While the gate is off, you may remove such rules, roles and ServiceAccounts by
+hand; nobody adds them again before it is on.
 
 `
 
@@ -144,10 +144,10 @@ func more(e catalog.Entry) []string {
 	add("On nodes: ", e.Node)
 	add("Has configuration of its own, so each binary's command line decides: ", e.Config)
 	if e.Controller != "" {
-		add("Stays: ", fmt.Sprintf("ServiceAccount `kube-system/%s` of its controller, without permissions that matter while nobody runs it", e.Controller))
+		add("Stays: ", fmt.Sprintf("ServiceAccount `kube-system/%s` of its controller, with its permissions", e.Controller))
 	}
 	if e.BootstrapRBAC {
-		add("Stays: ", "what kube-apiserver added to its bootstrap roles")
+		add("Stays: ", "what kube-apiserver added to its bootstrap roles, with what it permits")
 	}
 	return lines
 }

@@ -51,15 +51,18 @@ type Entry struct {
 	// the gate is off. Such a gate cannot be set centrally.
 	Config string
 	// BootstrapRBAC is true when kube-apiserver adds rules to its bootstrap roles
-	// while the gate is on. Reconciliation does not take rules away, so they
-	// stay; they permit what nobody serves any more (KEP-3920; upstream's
-	// pkg/registry/rbac/rest/storage_rbac.go).
+	// while the gate is on. Reconciliation does not take rules away, since nobody
+	// can tell them from an administrator's (upstream's
+	// pkg/registry/rbac/rest/storage_rbac.go), so they stay and go on permitting
+	// what they say. Not all of that is about APIs that go with the gate.
 	BootstrapRBAC bool
 	// Controller names the controller that kube-controller-manager runs only while
 	// the gate is on. Its ServiceAccount in kube-system, which the manager makes
 	// (--use-service-account-credentials), stays, as do those of all controllers
-	// that were ever run: nobody has a token of it that is valid for long, and it
-	// may do what its role permits with APIs that nobody serves any more.
+	// that were ever run. Its role stays, too, and may permit much: that of
+	// storage-version-migrator-controller permits to list, create and patch
+	// everything. The manager's tokens of it expire; who may make new ones of
+	// ServiceAccounts in kube-system has the rights of every controller anyway.
 	Controller string
 }
 

@@ -31,10 +31,11 @@ import (
 )
 
 // deleteIdentityLeases deletes the Leases by which kube-apiservers say that they
-// live; other servers may have Leases of that kind and a gate of their own. A server that ends in order deletes its own; the Lease of one that
-// crashed stays, since the collector of expired ones goes with the gate. Servers
-// that renew theirs have the gate on, and that is over when tasks run. The server
-// flow may delete Leases in kube-system in any case (pkg/registry/features/rest,
+// live; other servers may have Leases of that kind and a gate of their own. A
+// server that ends in order deletes its own; the Lease of one that crashed stays,
+// since the collector of expired ones goes with the gate. Servers that renew
+// theirs have the gate on, and that is over when tasks run. The server flow may
+// delete Leases in kube-system in any case (pkg/registry/features/rest,
 // FlowRules), so the task needs no rule for those of all namespaces.
 func deleteIdentityLeases() task.Task {
 	t := lifecycle.Func("IdentityLeases", "delete the identity Leases of API servers that crashed", findIdentityLeases, runIdentityLeases)
@@ -54,14 +55,7 @@ func identityLeases(ctx context.Context, clients task.Clients) ([]unstructured.U
 
 func findIdentityLeases(ctx context.Context, clients task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
 	found, err := identityLeases(ctx, clients)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	leftovers := v1alpha1.ResourceLeftovers{Group: leases.Group, Resource: leases.Resource}
-	for _, lease := range found {
-		countLeftover(&leftovers, lease.GetNamespace(), lease.GetName())
-	}
-	return []v1alpha1.ResourceLeftovers{leftovers}, nil
+	return task.Leftovers(leases.GroupResource(), "", found), err
 }
 
 func runIdentityLeases(ctx context.Context, clients task.Clients, attempt task.Attempt) error {
@@ -79,18 +73,4 @@ func runIdentityLeases(ctx context.Context, clients task.Clients, attempt task.A
 		attempt.Report(task.Progress{Done: int64(i + 1), Total: int64(len(found))})
 	}
 	return nil
-}
-
-// maxExamples is how many objects a finder names.
-const maxExamples = 5
-
-// countLeftover counts one object.
-func countLeftover(leftovers *v1alpha1.ResourceLeftovers, namespace, name string) {
-	leftovers.Count++
-	if namespace != "" {
-		name = namespace + "/" + name
-	}
-	if len(leftovers.Examples) < maxExamples {
-		leftovers.Examples = append(leftovers.Examples, name)
-	}
 }

@@ -47,8 +47,10 @@ func waitForNoneInSelectors(using string, without dracel.Features) lifecycle.Tas
 	}
 }
 
-// What the server compiles with while a gate is off.
+// What the server compiles stored expressions with, and new ones while a gate is
+// off.
 var (
+	allWords                  = dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}
 	withoutConsumableCapacity = dracel.Features{EnableListTypeAttributes: true}
 	withoutListTypeAttributes = dracel.Features{EnableConsumableCapacity: true}
 )
@@ -62,11 +64,8 @@ const rememberedSelectors = 1000
 func needsWords(without dracel.Features) func(value any) bool {
 	// Upstream's package keeps one compiler and makes a new one when somebody
 	// asks for other features, so each is asked for once.
-	compilers := sync.OnceValue(func() []compile {
-		return []compile{
-			dracel.GetCompiler(without).CompileCELExpression,
-			dracel.GetCompiler(dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}).CompileCELExpression,
-		}
+	compilers := sync.OnceValues(func() (off, all compile) {
+		return dracel.GetCompiler(without).CompileCELExpression, dracel.GetCompiler(allWords).CompileCELExpression
 	})
 	remembered := lru.New(rememberedSelectors)
 	return func(value any) bool {
@@ -75,8 +74,8 @@ func needsWords(without dracel.Features) func(value any) bool {
 			return known.(bool)
 		}
 		options := dracel.Options{EnvType: ptr.To(environment.NewExpressions), DisableCostEstimation: true}
-		c := compilers()
-		needs := c[0](expression, options).Error != nil && c[1](expression, options).Error == nil
+		off, all := compilers()
+		needs := off(expression, options).Error != nil && all(expression, options).Error == nil
 		remembered.Add(expression, needs)
 		return needs
 	}

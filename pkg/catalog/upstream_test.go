@@ -36,33 +36,24 @@ import (
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	_ "k8s.io/apiextensions-apiserver/pkg/features" // the gates
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/component-base/featuregate"
-	logsapi "k8s.io/component-base/logs/api/v1"
-	metricsfeatures "k8s.io/component-base/metrics/features"
-	_ "k8s.io/controller-manager/pkg/features/register" // the gates
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
-	_ "k8s.io/kubernetes/pkg/features" // the gates
 )
 
 // What the tests know of upstream: its gates, the resources it serves with their
 // Go types, and its source. Everything is read where the build reads it, in the
 // module cache.
 
-// knownGates are the gates of all binaries, those too that a main registers.
 func knownGates(t *testing.T) featuregate.MutableVersionedFeatureGate {
 	t.Helper()
-	gates := utilfeature.DefaultMutableFeatureGate.DeepCopy()
-	for _, add := range []func(featuregate.MutableVersionedFeatureGate) error{logsapi.AddFeatureGates, metricsfeatures.AddFeatureGates} {
-		if err := add(gates); err != nil {
-			t.Fatal(err)
-		}
+	gates, err := Gates()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return gates
 }

@@ -24,6 +24,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,8 +38,6 @@ import (
 )
 
 type gate = featuregate.Feature
-
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // copies are what became of a feature's fields where the API takes them for text.
 type copies struct {
@@ -103,7 +102,7 @@ func (w *world) copied(t *testing.T, entry catalog.Entry, c *lifecycletest.Case,
 		problem("no ControllerRevision of its StatefulSet has the field although its template was edited; is the entry's Copies right?")
 	}
 	for _, was := range c.Own(before).Objects {
-		text := was.GetAnnotations()[lastApplied]
+		text := was.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
 		applied := &unstructured.Unstructured{}
 		if text == "" || applied.UnmarshalJSON([]byte(text)) != nil {
 			continue
@@ -114,7 +113,7 @@ func (w *world) copied(t *testing.T, entry catalog.Entry, c *lifecycletest.Case,
 		is, exists := now[was.ID()]
 		if exists {
 			found.applied++
-			if is.GetAnnotations()[lastApplied] != text {
+			if is.GetAnnotations()[corev1.LastAppliedConfigAnnotation] != text {
 				problem("the last-applied annotation of %s was changed", was.ID())
 			}
 		}

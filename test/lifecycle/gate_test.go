@@ -60,12 +60,6 @@ func start(t *testing.T, config cluster.Config) *world {
 	return w
 }
 
-// stored is everything that is in etcd now.
-func (w *world) stored(t *testing.T) *lifecycletest.View {
-	t.Helper()
-	return stored(t, w.Cluster, w.Mapper)
-}
-
 // stop ends everything but etcd and returns what that was.
 func (w *world) stop(t *testing.T) []string {
 	t.Helper()

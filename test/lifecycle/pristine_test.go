@@ -23,10 +23,7 @@ import (
 	"strings"
 	"testing"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,27 +32,6 @@ import (
 	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
-
-// moment is everything in etcd at one time: what decodes to an object, and the
-// keys of all.
-type moment struct {
-	*lifecycletest.View
-	keys []string
-}
-
-// moment reads etcd. Nothing but etcd should run.
-func (w *world) moment(t *testing.T) moment {
-	t.Helper()
-	response, err := w.Etcd().Get(t.Context(), registry, clientv3.WithPrefix(), clientv3.WithKeysOnly())
-	if err != nil {
-		t.Fatalf("reading etcd: %v", err)
-	}
-	m := moment{View: w.stored(t)}
-	for _, kv := range response.Kvs {
-		m.keys = append(m.keys, string(kv.Key))
-	}
-	return m
-}
 
 // volatile begins the keys of what changes while nothing happens: what is about
 // processes that were started again, or expires by itself.
@@ -92,10 +68,7 @@ func (w *world) begin(t *testing.T) (control *lifecycletest.Case) {
 // waitForAccounts waits until Pods can be created.
 func (w *world) waitForAccounts(t *testing.T) {
 	t.Helper()
-	framework.WaitFor(t, "the service account of Pods", func() bool {
-		_, err := w.Kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(t.Context(), "default", metav1.GetOptions{})
-		return !apierrors.IsNotFound(err)
-	})
+	w.waitForAccount(t, metav1.NamespaceDefault, "default")
 }
 
 // waitForControllers waits until the controllers run that entries name: after a
@@ -103,14 +76,20 @@ func (w *world) waitForAccounts(t *testing.T) {
 func (w *world) waitForControllers(t *testing.T, entries []catalog.Entry) {
 	t.Helper()
 	for _, entry := range entries {
-		if entry.Controller == "" {
-			continue
+		if entry.Controller != "" {
+			w.waitForAccount(t, metav1.NamespaceSystem, entry.Controller)
 		}
-		framework.WaitFor(t, "controller "+entry.Controller, func() bool {
-			_, err := w.Kube.CoreV1().ServiceAccounts(metav1.NamespaceSystem).Get(t.Context(), entry.Controller, metav1.GetOptions{})
-			return err == nil
-		})
 	}
+}
+
+// waitForAccount waits until a ServiceAccount is there. Any error is waited out:
+// the server may have trouble while it starts.
+func (w *world) waitForAccount(t *testing.T, namespace, name string) {
+	t.Helper()
+	framework.WaitFor(t, "ServiceAccount "+namespace+"/"+name, func() bool {
+		_, err := w.Kube.CoreV1().ServiceAccounts(namespace).Get(t.Context(), name, metav1.GetOptions{})
+		return err == nil
+	})
 }
 
 // quietPeriods is for how many looks in a row nothing is written.

@@ -33,7 +33,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	"k8s.io/feature-lifecycle/lifecycletest"
-	"k8s.io/kubernetes-features/test/integration/framework"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/controlplane" // all kinds of Kubernetes
 )
@@ -44,16 +43,25 @@ const registry = "/registry/"
 // cborPrefix is what apimachinery's CBOR begins with (RFC 8949, 3.4.6).
 var cborPrefix = []byte{0xd9, 0xd9, 0xf7}
 
-// stored reads everything from etcd that decodes: no server is asked, no default
-// is filled in, no gate drops a field.
-func stored(t *testing.T, c *framework.Cluster, mapper meta.ResettableRESTMapper) *lifecycletest.View {
+// moment is everything in etcd at one time: what decodes to an object, and the
+// keys of all.
+type moment struct {
+	*lifecycletest.View
+	keys []string
+}
+
+// moment reads everything from etcd, at one revision: no server is asked, no
+// default is filled in, no gate drops a field.
+func (w *world) moment(t *testing.T) moment {
 	t.Helper()
-	response, err := c.Etcd().Get(t.Context(), registry, clientv3.WithPrefix())
+	response, err := w.Etcd().Get(t.Context(), registry, clientv3.WithPrefix())
 	if err != nil {
 		t.Fatalf("reading etcd: %v", err)
 	}
 	var objects []lifecycletest.Object
+	var keys []string
 	for _, kv := range response.Kvs {
+		keys = append(keys, string(kv.Key))
 		object, encoding, err := decode(kv.Value)
 		if errors.Is(err, errNotOurs) {
 			continue
@@ -66,7 +74,13 @@ func stored(t *testing.T, c *framework.Cluster, mapper meta.ResettableRESTMapper
 			Unstructured: object, Resource: plural.GroupResource(), Key: string(kv.Key), Revision: kv.ModRevision, MediaType: encoding,
 		})
 	}
-	return lifecycletest.NewView(objects, mapper, convert)
+	return moment{View: lifecycletest.NewView(objects, w.Mapper, convert), keys: keys}
+}
+
+// stored is what decodes of all that is in etcd now.
+func (w *world) stored(t *testing.T) *lifecycletest.View {
+	t.Helper()
+	return w.moment(t).View
 }
 
 // errNotOurs is for what is not an object, or of a kind that no gate of

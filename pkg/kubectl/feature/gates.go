@@ -20,15 +20,10 @@ import (
 	"fmt"
 
 	utilversion "k8s.io/apimachinery/pkg/util/version"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
-	logsapi "k8s.io/component-base/logs/api/v1"
-	metricsfeatures "k8s.io/component-base/metrics/features"
 	"k8s.io/component-base/version"
-	_ "k8s.io/controller-manager/pkg/features/register" // the gates
 	"k8s.io/kubernetes-features/pkg/catalog"
 	_ "k8s.io/kubernetes-features/pkg/features" // the gates
-	_ "k8s.io/kubernetes/pkg/features"          // the gates
 )
 
 // emulated is how many minor versions below its own a binary knows completely
@@ -47,13 +42,9 @@ type gates struct {
 
 // buildGates are the gates of all binaries of this build's version.
 func buildGates() (gates, error) {
-	all := utilfeature.DefaultMutableFeatureGate.DeepCopy()
-	// Mains add these to the gate; packages add all others when they are
-	// initialised.
-	for _, add := range []func(featuregate.MutableVersionedFeatureGate) error{logsapi.AddFeatureGates, metricsfeatures.AddFeatureGates} {
-		if err := add(all); err != nil {
-			return gates{}, fmt.Errorf("collecting this build's feature gates: %w", err)
-		}
+	all, err := catalog.Gates()
+	if err != nil {
+		return gates{}, err
 	}
 	highest, err := utilversion.ParseMajorMinor(version.DefaultKubeBinaryVersion)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,9 +37,6 @@ import (
 const (
 	// manager names the kit in managed fields.
 	manager = "lifecycletest"
-	// lastApplied is where kubectl apply keeps what was applied. Fixtures have
-	// it, since the objects of most people do.
-	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 	// servedPatience is how long a resource may take to be served whose
 	// definition the fixture made itself.
 	servedPatience = 30 * time.Second
@@ -121,7 +119,8 @@ func (k *Kit) create(ctx context.Context, object *unstructured.Unstructured) (ty
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[lastApplied] = string(applied)
+	// Fixtures have it, since the objects of most people do.
+	annotations[corev1.LastAppliedConfigAnnotation] = string(applied)
 	object.SetAnnotations(annotations)
 	created, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"context"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
@@ -35,6 +36,18 @@ func Func(
 	rules ...rbacv1.PolicyRule,
 ) Task {
 	return Task{Name: "Func/" + name, Description: description, Find: find, Run: run, Rules: rules}
+}
+
+// Leftovers is what a finder of an author's own (Func) returns about the objects
+// of a resource that it has found: how many they are and the names of the first
+// five. Field is what they have, as for ClearField; "" means the objects
+// themselves. No objects are no leftovers: nil.
+func Leftovers(resource schema.GroupResource, field string, objects []unstructured.Unstructured) []v1alpha1.ResourceLeftovers {
+	found := v1alpha1.ResourceLeftovers{Group: resource.Group, Resource: resource.Resource, Field: field}
+	for i := range objects {
+		count(&found, objectName(objects[i].GetNamespace(), objects[i].GetName()))
+	}
+	return nonEmpty(found)
 }
 
 // rule permits verbs on a resource.

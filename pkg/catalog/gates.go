@@ -1,0 +1,43 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	"fmt"
+
+	_ "k8s.io/apiextensions-apiserver/pkg/features" // the gates
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	metricsfeatures "k8s.io/component-base/metrics/features"
+	_ "k8s.io/controller-manager/pkg/features/register" // the gates
+	_ "k8s.io/kubernetes/pkg/features"                  // the gates
+)
+
+// Gates are the gates of all binaries of Kubernetes, with their values in this
+// process. It returns a copy, which the caller may change.
+func Gates() (featuregate.MutableVersionedFeatureGate, error) {
+	gates := utilfeature.DefaultMutableFeatureGate.DeepCopy()
+	// Mains add these to their gate; packages add all others when they are
+	// initialised.
+	for _, add := range []func(featuregate.MutableVersionedFeatureGate) error{logsapi.AddFeatureGates, metricsfeatures.AddFeatureGates} {
+		if err := add(gates); err != nil {
+			return nil, fmt.Errorf("collecting this build's feature gates: %w", err)
+		}
+	}
+	return gates, nil
+}
