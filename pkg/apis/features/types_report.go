@@ -83,6 +83,9 @@ type ReportedFeature struct {
 	// control is who the server lets decide the value. Only servers say it, and
 	// they must agree. Empty means Local.
 	Control FeatureControl
+	// overridden is true when the value was taken from the API and the process
+	// would use the other one by itself.
+	Overridden bool
 }
 
 // ReportLiveness says how others can tell that a process is alive. A process

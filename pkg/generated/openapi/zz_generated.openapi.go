@@ -3876,6 +3876,13 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ReportedFeature(ref common.
 							Enum:        []interface{}{"Central", "Dynamic", "Local"},
 						},
 					},
+					"overridden": {
+						SchemaProps: spec.SchemaProps{
+							Description: "overridden is true when the value was taken from the API and the process would use the other one by itself.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"name", "enabled"},
 			},

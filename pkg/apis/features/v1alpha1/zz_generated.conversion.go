@@ -866,6 +866,7 @@ func autoConvert_v1alpha1_ReportedFeature_To_features_ReportedFeature(in *featur
 	out.Default = in.Default
 	out.LockedToDefault = in.LockedToDefault
 	out.Control = features.FeatureControl(in.Control)
+	out.Overridden = in.Overridden
 	return nil
 }
 
@@ -883,6 +884,7 @@ func autoConvert_features_ReportedFeature_To_v1alpha1_ReportedFeature(in *featur
 	out.Default = in.Default
 	out.LockedToDefault = in.LockedToDefault
 	out.Control = featuresv1alpha1.FeatureControl(in.Control)
+	out.Overridden = in.Overridden
 	return nil
 }
 

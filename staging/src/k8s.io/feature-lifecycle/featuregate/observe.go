@@ -40,6 +40,9 @@ type Observation struct {
 	Stage           v1alpha1.FeatureStage
 	Default         bool
 	LockedToDefault bool
+	// Overridden is true when Enabled came from outside (SetRemote), and is not
+	// what the process would use by itself.
+	Overridden bool
 	// Control is who a server lets decide the value; the gate leaves it empty.
 	Control v1alpha1.FeatureControl
 }
@@ -82,10 +85,17 @@ func (g *Gate) Observations() []Observation {
 			Stage:           stages[string(spec.PreRelease)],
 			Default:         spec.Default,
 			LockedToDefault: spec.LockToDefault,
+			Overridden:      g.overriddenLocked(v.key, v.enabled),
 		})
 	}
 	slices.SortFunc(result, func(a, b Observation) int { return cmp.Compare(a.Name, b.Name) })
 	return result
+}
+
+// overriddenLocked is true when a value from outside has changed a feature.
+func (g *Gate) overriddenLocked(f featuregate.Feature, enabled bool) bool {
+	_, remote := g.remote.overlay[f]
+	return remote && g.inner.Enabled(f) != enabled
 }
 
 // News receives a signal when a feature was asked for the first time or a value

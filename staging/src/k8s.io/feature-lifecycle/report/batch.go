@@ -41,6 +41,7 @@ func features(observations []featuregate.Observation, all bool) []v1alpha1.Repor
 			Default:         o.Default,
 			LockedToDefault: o.LockedToDefault,
 			Control:         o.Control,
+			Overridden:      o.Overridden,
 		})
 	}
 	return result

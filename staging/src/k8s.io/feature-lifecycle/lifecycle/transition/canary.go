@@ -63,7 +63,7 @@ func (s *step) watchRollout() {
 		s.Status.Rollout = nil
 		return
 	}
-	wanted := s.feature.Spec.Rollout
+	wanted := s.wantedRollout()
 	current := s.Status.Rollout
 	if current == nil || current.Value != value || !equality.Semantic.DeepEqual(current.Observed, *wanted) {
 		if current != nil && current.Halted && current.Value == value {
@@ -77,11 +77,20 @@ func (s *step) watchRollout() {
 	}
 }
 
+// wantedRollout is who shall take the requested value. A canary neither grows nor
+// shrinks while the feature is paused; it is judged all the same.
+func (s *step) wantedRollout() *v1alpha1.FeatureRollout {
+	if current := s.Status.Rollout; s.feature.Spec.Paused && current != nil {
+		return &current.Observed
+	}
+	return s.feature.Spec.Rollout
+}
+
 // canary says which value a part of the instances takes. There is no canary once
 // all users have agreed: what is left of the transition is no trial.
 func (s *step) canary() (value, active bool) {
 	status := &s.Status
-	if !rollout.Limits(s.feature.Spec.Rollout) || status.Configured == nil ||
+	if !rollout.Limits(s.wantedRollout()) || status.Configured == nil ||
 		status.Control != v1alpha1.ControlCentral && status.Control != v1alpha1.ControlDynamic {
 		return false, false
 	}

@@ -72,7 +72,11 @@ func configurationOf(feature *v1alpha1.Feature, view View) configuration {
 		c.message = "no live process knows the feature gate, so nobody configures it"
 		return c
 	}
-	if c.control, c.message = controlOf(deciding); c.message != "" {
+	// Only servers say who decides: others follow.
+	if !byReporters {
+		c.control, c.message = controlOf(deciding)
+	}
+	if c.message != "" {
 		c.reason = v1alpha1.ReasonServersDisagree
 		return c
 	}
@@ -86,14 +90,14 @@ func configurationOf(feature *v1alpha1.Feature, view View) configuration {
 	c.reason = v1alpha1.ReasonServersAgree
 	// No count: it would change with every restart, in every feature.
 	c.message = "all live servers configure the same value"
-	c.value = v1alpha1.FeatureConfiguration{Value: c.gate.Enabled, Source: v1alpha1.SourceDefault}
+	own := deciding[0].own()
+	c.value = v1alpha1.FeatureConfiguration{Value: own, Source: v1alpha1.SourceDefault}
 	// AllAlpha and AllBeta set values without setting them explicitly.
 	explicit := slices.ContainsFunc(deciding, func(s Server) bool { return s.Gate.Explicit })
-	if explicit || c.gate.Enabled != c.gate.Default {
+	if explicit || own != c.gate.Default {
 		c.value.Source = v1alpha1.SourceCommandLine
 	}
 	if byAPI {
-		// What servers use themselves follows the API, too, each a moment later.
 		c.value = v1alpha1.FeatureConfiguration{Value: *feature.Spec.Enabled, Source: v1alpha1.SourceAPI}
 	}
 	return c
@@ -102,7 +106,7 @@ func configurationOf(feature *v1alpha1.Feature, view View) configuration {
 // split names the servers that have a gate on, and those that have it off.
 func split(servers []Server) (on, off []string) {
 	for _, s := range servers {
-		if s.Gate.Enabled {
+		if s.own() {
 			on = append(on, s.ID)
 		} else {
 			off = append(off, s.ID)

@@ -69,9 +69,10 @@ func Next(feature *v1alpha1.Feature, view View, settings Settings, now time.Time
 	}
 	step.Status = *feature.Status.DeepCopy()
 	step.describeGate()
-	step.watchRollout()
 	step.recordVersions()
 	step.move = step.dueMove()
+	step.configure()
+	step.watchRollout()
 	step.advance()
 	step.describeUses()
 	step.describeConditions()
@@ -116,11 +117,35 @@ func (s *step) describeGate() {
 	if s.config.agreed || s.Status.Control == "" {
 		s.Status.Control = s.config.control
 	}
-	if s.config.agreed {
-		value := s.config.value
-		value.Previous = s.previous()
-		s.Status.Configured = &value
+}
+
+// configure answers what is requested. Other processes take a value that is
+// central or dynamic from the answer, at once if it is dynamic: so it is given
+// when its transition may begin, and not before.
+func (s *step) configure() {
+	if !s.config.agreed || s.postponed() {
+		return
 	}
+	value := s.config.value
+	value.Previous = s.previous()
+	s.Status.Configured = &value
+}
+
+// postponed is true while nobody may take a requested value yet: the feature is
+// paused, servers have different versions (S4), or what is stored is brought to
+// another version first.
+func (s *step) postponed() bool {
+	if s.Status.Control == v1alpha1.ControlLocal || s.Status.Configured == nil || s.Status.State == "" {
+		return false
+	}
+	return s.feature.Spec.Paused || s.mixed || OfVersion(s.Status.State) ||
+		s.move != nil && len(s.move.tasks) > 0 && !s.move.down() && s.atRest()
+}
+
+// atRest is true when no transition is under way.
+func (s *step) atRest() bool {
+	_, ok := Goal(s.Status.State)
+	return ok && s.Status.Transition == nil && len(s.Status.Tasks) == 0
 }
 
 // previous is the value of the last state of rest, for instances that a rollout

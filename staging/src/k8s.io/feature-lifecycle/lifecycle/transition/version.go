@@ -178,6 +178,11 @@ func (s *step) recordVersions() {
 	lowest, highest := s.stored()
 	var wrote []string
 	for _, server := range s.view.Servers {
+		begun := OfVersion(s.Status.State) && s.Status.Transition != nil && !s.waiting()
+		if !server.Reported && !server.Starting && begun {
+			// It may be of any version, upstream's own included.
+			s.Status.Transition.Interrupted = true
+		}
 		v, err := utilversion.ParseMajorMinor(server.Version)
 		if !server.Reported || err != nil {
 			continue
@@ -186,8 +191,8 @@ func (s *step) recordVersions() {
 		if s.view.Declared.differ(version, lowest) || s.view.Declared.differ(version, highest) {
 			wrote = append(wrote, version)
 		}
-		if t := s.Status.Transition; OfVersion(s.Status.State) && t != nil && version != t.ToVersion && !s.waiting() {
-			t.Interrupted = true
+		if begun && version != s.Status.Transition.ToVersion {
+			s.Status.Transition.Interrupted = true
 		}
 	}
 	if len(wrote) == 0 {
@@ -245,8 +250,8 @@ func (s *step) shouldMove() bool {
 		s.awaitOneVersion()
 		return false
 	}
-	goal, atRest := Goal(s.Status.State)
-	atRest = atRest && s.Status.Transition == nil && len(s.Status.Tasks) == 0
+	goal, _ := Goal(s.Status.State)
+	atRest := s.atRest()
 	switch {
 	case !atRest && !OfVersion(s.Status.State):
 		return false

@@ -78,6 +78,10 @@ type Server struct {
 	Version string
 }
 
+// own is the value that a server is set to by itself. What it uses follows the
+// API, too, if the feature is dynamic.
+func (s Server) own() bool { return s.Gate.Enabled != s.Gate.Overridden }
+
 // Declared is what the feature's author declared.
 type Declared struct {
 	// OnEnable and OnDisable name the tasks of a transition in their order,

@@ -79,10 +79,20 @@ func Choose(feature *v1alpha1.Feature, instance Instance, held *bool) Choice {
 			held = before
 		}
 		return kept(held, dynamic)
-	case !Includes(feature.Spec.Rollout, feature.Name, instance):
+	case !Includes(limits(feature), feature.Name, instance):
 		return kept(before, dynamic)
 	}
 	return Choice{Told: true, Value: status.Configured.Value, Dynamic: dynamic}
+}
+
+// limits is who takes the requested value. While there is a canary it is the one
+// that the server has observed, so that it does not grow while the feature is
+// paused.
+func limits(feature *v1alpha1.Feature) *v1alpha1.FeatureRollout {
+	if r := feature.Status.Rollout; r != nil && r.Value == feature.Status.Configured.Value {
+		return &r.Observed
+	}
+	return feature.Spec.Rollout
 }
 
 // kept is the choice of an instance that does not take the requested value. If
@@ -126,8 +136,13 @@ func Previous(status *v1alpha1.FeatureStatus) *bool {
 	if status.Configured.Previous != nil {
 		return status.Configured.Previous
 	}
+	state := status.State
+	if t := status.Transition; t != nil && t.FromState != "" {
+		// A version transition leaves the value alone.
+		state = t.FromState
+	}
 	on, off := true, false
-	switch status.State {
+	switch state {
 	case v1alpha1.StateOn, v1alpha1.StateTurningOff:
 		return &on
 	case v1alpha1.StateOff, v1alpha1.StateTurningOn:

@@ -40,6 +40,7 @@ func TestChoose(t *testing.T) {
 		control    v1alpha1.FeatureControl
 		configured *v1alpha1.FeatureConfiguration
 		state      v1alpha1.FeatureState
+		from       v1alpha1.FeatureState
 		enabled    *bool
 		rollout    *v1alpha1.FeatureRollout
 		held       *bool
@@ -49,7 +50,10 @@ func TestChoose(t *testing.T) {
 		"in a canary":                                     {control: dynamic, configured: onByAPI, enabled: ptr.To(true), state: v1alpha1.StateTurningOn, canary: &v1alpha1.FeatureRolloutStatus{Value: true}, want: value(true, true, false)},
 		"halted, and had taken it":                        {control: dynamic, configured: onByAPI, enabled: ptr.To(true), state: v1alpha1.StateTurningOn, held: ptr.To(true), canary: stopped, want: value(false, true, true)},
 		"halted, and upgrading":                           {control: central, configured: on, state: v1alpha1.StateUpgrading, canary: stopped, want: value(false, false, true)},
-		"outside of one, and upgrading":                   {control: central, configured: on, state: v1alpha1.StateUpgrading, rollout: none, canary: &v1alpha1.FeatureRolloutStatus{Value: true}, want: value(false, false, true)},
+		"outside of one, and upgrading":                   {control: central, configured: on, state: v1alpha1.StateUpgrading, rollout: none, canary: &v1alpha1.FeatureRolloutStatus{Value: true, Observed: *none}, want: value(false, false, true)},
+		"a canary that grows while the feature is paused": {control: dynamic, configured: onByAPI, enabled: ptr.To(true), state: v1alpha1.StateTurningOn, canary: &v1alpha1.FeatureRolloutStatus{Value: true, Observed: *none}, want: value(false, true, true)},
+		"not answered while upgrading":                    {control: dynamic, configured: off, enabled: ptr.To(true), state: v1alpha1.StateUpgrading, from: v1alpha1.StateOff, want: value(false, true, true)},
+		"not answered while downgrading, and it is on":    {control: dynamic, configured: onByAPI, enabled: ptr.To(false), state: v1alpha1.StateDowngrading, from: v1alpha1.StateOn, want: value(true, true, true)},
 		"halted and called off, not answered":             {control: dynamic, configured: onByAPI, enabled: ptr.To(false), state: v1alpha1.StateTurningOn, held: ptr.To(false), canary: stopped, want: value(false, true, true)},
 		"halted and withdrawn, not answered":              {control: dynamic, configured: onByAPI, state: v1alpha1.StateTurningOn, held: ptr.To(true), canary: stopped, want: value(false, true, true)},
 		"a halt of the other value says nothing":          {control: central, configured: off, state: v1alpha1.StateTurningOff, canary: stopped, want: value(false, false, false)},
@@ -85,6 +89,9 @@ func TestChoose(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "A"},
 				Spec:       v1alpha1.FeatureSpec{Enabled: tc.enabled, Rollout: tc.rollout},
 				Status:     v1alpha1.FeatureStatus{Control: tc.control, Configured: tc.configured, State: tc.state, Rollout: tc.canary},
+			}
+			if tc.from != "" {
+				feature.Status.Transition = &v1alpha1.FeatureTransition{FromState: tc.from}
 			}
 			before := feature.DeepCopy()
 			if diff := cmp.Diff(tc.want, Choose(feature, Instance{"kubelet", "node-1"}, tc.held)); diff != "" {

@@ -1306,6 +1306,14 @@ func (m *ReportedFeature) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i--
+	if m.Overridden {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x48
 	i -= len(m.Control)
 	copy(dAtA[i:], m.Control)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Control)))
@@ -1882,6 +1890,7 @@ func (m *ReportedFeature) Size() (n int) {
 	n += 2
 	l = len(m.Control)
 	n += 1 + l + sovGenerated(uint64(l))
+	n += 2
 	return n
 }
 
@@ -2253,6 +2262,7 @@ func (this *ReportedFeature) String() string {
 		`Default:` + fmt.Sprintf("%v", this.Default) + `,`,
 		`LockedToDefault:` + fmt.Sprintf("%v", this.LockedToDefault) + `,`,
 		`Control:` + fmt.Sprintf("%v", this.Control) + `,`,
+		`Overridden:` + fmt.Sprintf("%v", this.Overridden) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -6212,6 +6222,26 @@ func (m *ReportedFeature) Unmarshal(dAtA []byte) error {
 			}
 			m.Control = FeatureControl(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Overridden", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Overridden = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

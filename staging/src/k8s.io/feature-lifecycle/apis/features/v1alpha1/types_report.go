@@ -107,6 +107,10 @@ type ReportedFeature struct {
 	// they must agree. Empty means Local.
 	// +optional
 	Control FeatureControl `json:"control,omitempty" protobuf:"bytes,8,opt,name=control,casttype=FeatureControl"`
+	// overridden is true when the value was taken from the API and the process
+	// would use the other one by itself.
+	// +optional
+	Overridden bool `json:"overridden,omitempty" protobuf:"varint,9,opt,name=overridden"`
 }
 
 // ReportLiveness says how others can tell that a process is alive. A process

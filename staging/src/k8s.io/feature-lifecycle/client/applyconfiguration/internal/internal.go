@@ -522,6 +522,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+    - name: overridden
+      type:
+        scalar: boolean
     - name: stage
       type:
         scalar: string

@@ -47,6 +47,9 @@ type ReportedFeatureApplyConfiguration struct {
 	// control is who the server lets decide the value. Only servers say it, and
 	// they must agree. Empty means Local.
 	Control *featuresv1alpha1.FeatureControl `json:"control,omitempty"`
+	// overridden is true when the value was taken from the API and the process
+	// would use the other one by itself.
+	Overridden *bool `json:"overridden,omitempty"`
 }
 
 // ReportedFeatureApplyConfiguration constructs a declarative configuration of the ReportedFeature type for use with
@@ -116,5 +119,13 @@ func (b *ReportedFeatureApplyConfiguration) WithLockedToDefault(value bool) *Rep
 // If called multiple times, the Control field is set to the value of the last call.
 func (b *ReportedFeatureApplyConfiguration) WithControl(value featuresv1alpha1.FeatureControl) *ReportedFeatureApplyConfiguration {
 	b.Control = &value
+	return b
+}
+
+// WithOverridden sets the Overridden field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Overridden field is set to the value of the last call.
+func (b *ReportedFeatureApplyConfiguration) WithOverridden(value bool) *ReportedFeatureApplyConfiguration {
+	b.Overridden = &value
 	return b
 }
