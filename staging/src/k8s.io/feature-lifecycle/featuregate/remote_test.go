@@ -19,6 +19,7 @@ package featuregate
 import (
 	"fmt"
 	"strings"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -165,6 +166,35 @@ func TestEverythingAgreesOnAValueFromOutside(t *testing.T) {
 	}
 	if !g.Enabled("Alpha") || g.RemoteOutcomes()[0].Reason != ExplicitlySet {
 		t.Errorf("what the process was told last does not win: %+v", g.RemoteOutcomes())
+	}
+}
+
+// TestObservationsSayWhatIsOverridden: only what came from outside and changed
+// something is.
+func TestObservationsSayWhatIsOverridden(t *testing.T) {
+	gate := Wrap(upstream(t))
+	overridden := func() []string {
+		var names []string
+		for _, o := range gate.Observations() {
+			if o.Overridden {
+				names = append(names, o.Name)
+			}
+		}
+		return names
+	}
+	for _, step := range []struct {
+		set  map[string]bool
+		want []string
+	}{
+		{nil, nil},
+		{map[string]bool{"Alpha*": true, "Beta*": true}, []string{"Alpha"}},
+		{map[string]bool{"Alpha*": false, "Beta*": false}, []string{"Beta"}},
+		{nil, nil},
+	} {
+		gate.SetRemote(remotes(step.set))
+		if got := overridden(); !slices.Equal(got, step.want) {
+			t.Errorf("with %v from outside, overridden are %v, want %v", step.set, got, step.want)
+		}
 	}
 }
 

@@ -253,6 +253,22 @@ func TestAnInterruptedVersionTransitionBeginsAnew(t *testing.T) {
 	}
 }
 
+// TestASilentServerInterruptsAVersionTransition: it may be of any version. One that
+// is only starting has not written anything yet.
+func TestASilentServerInterruptsAVersionTransition(t *testing.T) {
+	for _, starting := range []bool{true, false} {
+		f := newFlow(t, v1alpha1.StateOff, "1.35")
+		upgraded := at(false, "1.37", "1.37")
+		for len(f.did) < 2 {
+			f.look(upgraded)
+		}
+		f.look(append(upgraded, Server{ID: "silent", Starting: starting}))
+		if tr := f.feature.Status.Transition; tr == nil || tr.Interrupted == starting {
+			t.Errorf("starting: %t, the transition is %+v", starting, tr)
+		}
+	}
+}
+
 // TestAVersionTransitionThatLearnsOfAnotherForm begins anew: its list of tasks
 // does not deal with it.
 func TestAVersionTransitionThatLearnsOfAnotherForm(t *testing.T) {
