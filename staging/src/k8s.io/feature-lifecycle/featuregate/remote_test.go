@@ -18,8 +18,8 @@ package featuregate
 
 import (
 	"fmt"
-	"strings"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -187,8 +187,8 @@ func TestObservationsSayWhatIsOverridden(t *testing.T) {
 		want []string
 	}{
 		{nil, nil},
-		{map[string]bool{"Alpha*": true, "Beta*": true}, []string{"Alpha"}},
-		{map[string]bool{"Alpha*": false, "Beta*": false}, []string{"Beta"}},
+		{map[string]bool{"Alpha*": true, "Dependent*": true}, []string{"Alpha"}},
+		{map[string]bool{"Alpha*": false, "Dependent*": false}, []string{"Dependent"}},
 		{nil, nil},
 	} {
 		gate.SetRemote(remotes(step.set))
