@@ -164,8 +164,9 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 		case err != nil:
 			v.Why += fmt.Sprintf(" (asking the servers for what is stored failed: %v)", err)
 		case !slices.ContainsFunc(plan.Status.Tasks, func(t v1alpha1.PlannedTask) bool {
-			// The plan has the tasks of a change of the value, too.
-			return slices.Contains(q.Tasks, t.Name) && len(t.Leftovers) > 0
+			// The plan has the tasks of a change of the value, too; they are judged
+			// by examine.
+			return t.State != v1alpha1.StateTurningOn && t.State != v1alpha1.StateTurningOff && len(t.Leftovers) > 0
 		}):
 			q.Tasks = nil
 			v = safety.Judge(q)
