@@ -18,6 +18,7 @@ package versions
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/integration/framework"
 	"k8s.io/kubernetes/pkg/features"
+	"sigs.k8s.io/yaml"
 )
 
 // relaxed is one of Kubernetes' own that is on by default at 1.36 and off at 1.35.
@@ -89,6 +91,12 @@ func TestPlans(t *testing.T) {
 // planned compares plans of a downgrade with what is in etcd, and holds that
 // nothing is written for them.
 func (w *world) planned(t *testing.T) {
+	// Making the Service let the server ask; it says so within a minute.
+	w.WaitForReports("the server's use of "+relaxed, func(reports []v1alpha1.FeatureReport) bool {
+		return slices.ContainsFunc(reports, func(r v1alpha1.FeatureReport) bool {
+			return slices.ContainsFunc(r.Spec.Features, func(f v1alpha1.ReportedFeature) bool { return f.Name == relaxed && f.Asked })
+		})
+	})
 	var p, service *v1alpha1.FeaturePlanStatus
 	// The server flow may write a Feature by itself meanwhile, and does not go on
 	// doing so.
@@ -121,6 +129,11 @@ func (w *world) planned(t *testing.T) {
 	if p.Configured == nil || p.Configured.Value || p.Configured.Source != v1alpha1.SourceDefault {
 		t.Errorf("the value at 1.35 is %+v, want off by default", p.Configured)
 	}
+	shown, err := yaml.Marshal(service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(t.Output(), "%s at 1.35:\n%s", relaxed, shown)
 	if n := counted(service, "services"); n != 1 {
 		t.Errorf("%d Services are planned for, want 1: %+v", n, service)
 	}

@@ -95,7 +95,8 @@ func newWorld(t *testing.T, version string, count int) *world {
 	}
 	for _, lease := range leases.Items {
 		for i, name := range w.servers {
-			if lease.Labels["kubernetes.io/hostname"] == cluster.Hostname(i+1) {
+			// A single one has the host's name.
+			if count == 1 || lease.Labels["kubernetes.io/hostname"] == cluster.Hostname(i+1) {
 				w.byID[lease.Name] = name
 			}
 		}

@@ -205,14 +205,14 @@ func TestAPlanNamesWhatDependsOnTheFeature(t *testing.T) {
 		}
 		off, wanted := v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}, v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}
 		down := v1alpha1.FeaturePlanSpec{TargetVersion: "1.35"}
-		check("A off", w.plan(s1, "A", off), []string{"B", "C"}, nil, "turn B, C off in the same restart (--feature-gates=A=false,B=false,C=false)")
+		check("A off", w.plan(s1, "A", off), []string{"B", "C"}, nil, "turn B, C off first, or in the same restart (--feature-gates=A=false,B=false,C=false)")
 		check("C off", w.plan(s1, "C", off), nil, nil)
 		check("A at 1.35", w.plan(s1, "A", down), []string{"B"}, nil, "B is on in 1.35 and depends on A", "--emulated-version=1.35")
 		check("B at 1.35", w.plan(s1, "B", down), nil, []string{"A"}, "B depends on A, which is off in 1.35", "--emulated-version=1.35")
 
 		w.emulate("1.36", []v1alpha1.ReportedFeature{{Name: "A", Default: true}, {Name: "B", Default: true}, {Name: "C", Default: true}}, "s1")
 		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff && w.state("C") == v1alpha1.StateOff })
-		check("C on", w.plan(s1, "C", wanted), nil, []string{"A", "B"}, "turn A, B on in the same restart")
+		check("C on", w.plan(s1, "C", wanted), nil, []string{"A", "B"}, "turn A, B on first, or in the same restart")
 		check("A on", w.plan(s1, "A", wanted), nil, nil)
 	})
 }

@@ -72,10 +72,10 @@ func Conflict(name string, value bool, others []string, place string) string {
 		settings = append(settings, fmt.Sprintf("%s=%t", other, value))
 	}
 	if value {
-		return fmt.Sprintf("%s depends on %s, which %s off%s: binaries refuse to start with one on and the other off; turn %s on in the same restart (--feature-gates=%s)",
+		return fmt.Sprintf("%s depends on %s, which %s off%s: binaries refuse to start so, and take no such value from the API; turn %s on first, or in the same restart (--feature-gates=%s)",
 			name, list, verb, place, list, strings.Join(settings, ","))
 	}
 	depends := map[bool]string{true: "depend", false: "depends"}[len(others) > 1]
-	return fmt.Sprintf("%s %s on%s and %s on %s: binaries refuse to start with one on and the other off; turn %s off in the same restart (--feature-gates=%s)",
+	return fmt.Sprintf("%s %s on%s and %s on %s: binaries refuse to start so, and take no such value from the API; turn %s off first, or in the same restart (--feature-gates=%s)",
 		list, verb, place, depends, name, list, strings.Join(settings, ","))
 }

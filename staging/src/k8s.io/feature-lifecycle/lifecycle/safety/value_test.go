@@ -119,10 +119,10 @@ func TestDependencies(t *testing.T) {
 
 func TestConflict(t *testing.T) {
 	for name, tc := range map[string]struct{ got, want string }{
-		"off":              {Conflict("A", false, []string{"B"}, ""), "B is on and depends on A: binaries refuse to start with one on and the other off; turn B off in the same restart (--feature-gates=A=false,B=false)"},
-		"off, of several":  {Conflict("A", false, []string{"B", "C"}, " in 1.35"), "B, C are on in 1.35 and depend on A: binaries refuse to start with one on and the other off; turn B, C off in the same restart (--feature-gates=A=false,B=false,C=false)"},
-		"on":               {Conflict("B", true, []string{"A"}, ""), "B depends on A, which is off: binaries refuse to start with one on and the other off; turn A on in the same restart (--feature-gates=B=true,A=true)"},
-		"on, several, far": {Conflict("C", true, []string{"A", "B"}, " in 1.35"), "C depends on A, B, which are off in 1.35: binaries refuse to start with one on and the other off; turn A, B on in the same restart (--feature-gates=C=true,A=true,B=true)"},
+		"off":              {Conflict("A", false, []string{"B"}, ""), "B is on and depends on A: binaries refuse to start so, and take no such value from the API; turn B off first, or in the same restart (--feature-gates=A=false,B=false)"},
+		"off, of several":  {Conflict("A", false, []string{"B", "C"}, " in 1.35"), "B, C are on in 1.35 and depend on A: binaries refuse to start so, and take no such value from the API; turn B, C off first, or in the same restart (--feature-gates=A=false,B=false,C=false)"},
+		"on":               {Conflict("B", true, []string{"A"}, ""), "B depends on A, which is off: binaries refuse to start so, and take no such value from the API; turn A on first, or in the same restart (--feature-gates=B=true,A=true)"},
+		"on, several, far": {Conflict("C", true, []string{"A", "B"}, " in 1.35"), "C depends on A, B, which are off in 1.35: binaries refuse to start so, and take no such value from the API; turn A, B on first, or in the same restart (--feature-gates=C=true,A=true,B=true)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
