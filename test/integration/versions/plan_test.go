@@ -17,6 +17,7 @@ limitations under the License.
 package versions
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,6 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/integration/framework"
 	"k8s.io/kubernetes/pkg/features"
-	"sigs.k8s.io/yaml"
 )
 
 // relaxed is one of Kubernetes' own that is on by default at 1.36 and off at 1.35.
@@ -129,11 +129,16 @@ func (w *world) planned(t *testing.T) {
 	if p.Configured == nil || p.Configured.Value || p.Configured.Source != v1alpha1.SourceDefault {
 		t.Errorf("the value at 1.35 is %+v, want off by default", p.Configured)
 	}
-	shown, err := yaml.Marshal(service)
+	shown, err := json.MarshalIndent(service, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(t.Output(), "%s at 1.35:\n%s", relaxed, shown)
+	fmt.Fprintf(t.Output(), "%s at 1.35:\n%s\n", relaxed, shown)
+	if !slices.ContainsFunc(service.Blockers, func(b string) bool {
+		return strings.Contains(b, "1 objects of services are changed or deleted") && strings.Contains(b, "inuse/1st")
+	}) {
+		t.Errorf("the Service would hold it, and the blockers are %q", service.Blockers)
+	}
 	if n := counted(service, "services"); n != 1 {
 		t.Errorf("%d Services are planned for, want 1: %+v", n, service)
 	}

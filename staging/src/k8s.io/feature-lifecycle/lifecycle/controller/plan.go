@@ -20,10 +20,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
@@ -60,22 +62,23 @@ func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, reques
 		result.Uses = uses.Aggregate(opposing, c.config.Settings.Settings, now)
 	}
 	for _, step := range steps {
-		tasks, err := c.planStep(ctx, feature.Name, plan, step)
+		tasks, held, err := c.planStep(ctx, feature.Name, plan, step)
 		if err != nil {
 			return nil, err
 		}
 		result.Tasks = append(result.Tasks, tasks...)
+		result.Blockers = append(result.Blockers, held...)
 	}
 	return result, nil
 }
 
-// planStep is what the tasks of one transition would look after.
-func (c *Controller) planStep(ctx context.Context, feature string, plan transition.Plan, step transition.Step) ([]v1alpha1.PlannedTask, error) {
+// planStep is what the tasks of one transition would look after, and which of them
+// would wait for people.
+func (c *Controller) planStep(ctx context.Context, feature string, plan transition.Plan, step transition.Step) (result []v1alpha1.PlannedTask, held []string, err error) {
 	state := step.State
 	if state == "" {
 		state = transition.Turning(*plan.Value)
 	}
-	var result []v1alpha1.PlannedTask
 	for _, name := range step.Tasks {
 		p := v1alpha1.PlannedTask{Name: name}
 		declared, ok := c.declaredTask(feature, state, name)
@@ -87,15 +90,27 @@ func (c *Controller) planStep(ctx context.Context, feature string, plan transiti
 		case !ok:
 			p.Message = "this server does not know the task and cannot tell what it looks after"
 		default:
-			var err error
 			if p, err = planned(ctx, c.config.Tasks, declared); err != nil {
-				return nil, apierrors.NewInternalError(fmt.Errorf("planning task %s of feature %s: %w", name, feature, err))
+				return nil, nil, apierrors.NewInternalError(fmt.Errorf("planning task %s of feature %s: %w", name, feature, err))
 			}
 		}
 		p.State = step.State
 		result = append(result, p)
+		if declared.Waits && step.State != "" {
+			held = append(held, waitsFor(p)...)
+		}
 	}
-	return result, nil
+	return result, held, nil
+}
+
+// waitsFor says which objects hold a task that removes nothing.
+func waitsFor(p v1alpha1.PlannedTask) []string {
+	var held []string
+	for _, l := range p.Leftovers {
+		resource := schema.GroupResource{Group: l.Group, Resource: l.Resource}
+		held = append(held, fmt.Sprintf("task %s waits until %d objects of %s are changed or deleted, which nothing does by itself: %s", p.Name, l.Count, resource, strings.Join(l.Examples, ", ")))
+	}
+	return held
 }
 
 // planVersion finds out which value the feature would have at a version, and why

@@ -233,3 +233,24 @@ func TestAPlanOfTheValueThatThereIsCountsWhatIsLeft(t *testing.T) {
 		}
 	}, l.declare("A"))
 }
+
+// TestAPlanNamesWhatPeopleHaveToRemove: a task that waits holds the transition, and
+// what it finds of a feature that is off already holds nothing.
+func TestAPlanNamesWhatPeopleHaveToRemove(t *testing.T) {
+	l := newLeftovers()
+	waiting := l.declare("A")
+	waiting.OnDisable[1].Waits = true
+	inWorld(t, func(w *world) {
+		w.emulate("1.36", []v1alpha1.ReportedFeature{gate("A", true)}, "s1")
+		s1 := w.serve("s1")
+		w.until(time.Minute, "adopted", func() bool { return w.rests("A", "1.36") })
+		off := v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}
+		blocked(t, w.plan(s1, "A", off), "task ClearB waits until 1 objects of widgets are changed or deleted")
+		w.emulate("1.36", []v1alpha1.ReportedFeature{gate("A", false)}, "s1")
+		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+		l.mu.Lock()
+		l.left["ClearB"] = 1
+		l.mu.Unlock()
+		blocked(t, w.plan(s1, "A", off))
+	}, waiting)
+}
