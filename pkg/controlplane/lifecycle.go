@@ -27,6 +27,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -66,6 +67,8 @@ const (
 	// lifecycleWorkers is how many features are looked at concurrently. One
 	// look is short; tasks run beside it.
 	lifecycleWorkers = 4
+	// emulated is how many minor versions below its own a binary can emulate.
+	emulated = 3
 )
 
 // addLifecycleHooks makes the server report its gates and run the server flow
@@ -93,17 +96,21 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 	}
 	hooks.leases = leaseInformers(hooks.clients.kube)
 	hooks.broadcaster = record.NewBroadcaster()
+	gates, binary := reporting.Install(), compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent).BinaryVersion()
 	hooks.controller, err = controller.New(controller.Config{
 		Namespace: metav1.NamespaceSystem,
 		Component: controlplaneapiserver.KubeAPIServer,
 		ServerID:  serverID,
 		Features:  features,
-		Specs:     reporting.Install().GetAllVersioned(),
-		SpecsUpTo: compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent).BinaryVersion(),
-		Settings:  settings,
-		Client:    hooks.clients.features,
-		Tasks:     task.Clients{Dynamic: hooks.clients.dynamic, Mapper: hooks.clients.mapper, Storage: hooks.stored},
-		Leases:    hooks.leases,
+		Specs:     gates.GetAllVersioned(),
+		SpecsUpTo: utilversion.MajorMinor(binary.Major(), binary.Minor()),
+		// As apiserver's pkg/util/compatibility has it (KEP-4330).
+		SpecsFrom:    utilversion.MajorMinor(binary.Major(), binary.Minor()).SubtractMinor(emulated),
+		Dependencies: gates.Dependencies(),
+		Settings:     settings,
+		Client:       hooks.clients.features,
+		Tasks:        task.Clients{Dynamic: hooks.clients.dynamic, Mapper: hooks.clients.mapper, Storage: hooks.stored},
+		Leases:       hooks.leases,
 		IsIdentity: func(lease *coordinationv1.Lease) bool {
 			return lease.Labels[controlplaneapiserver.IdentityLeaseComponentLabelKey] == controlplaneapiserver.KubeAPIServer
 		},

@@ -46,14 +46,26 @@ type FeaturePlanSpec struct {
 
 // FeaturePlanStatus is what the change would do.
 type FeaturePlanStatus struct {
-	// tasks are what the transition would do, in order.
+	// tasks are what would be done, in order: those of a change of the value and
+	// those of a change of the stored version, if both come about. Each transition
+	// has its own WaitForUses, so names are not unique.
 	Tasks []PlannedTask
-	// uses are those who use another value than the wanted one.
+	// uses are those who use another value than the feature would have. It is empty
+	// when a move to another version leaves the value alone.
 	Uses []FeatureUse
-	// dependents are the gates that are on and depend on this one.
+	// dependents are the gates that would be on, and depend on this one, which
+	// would be off, directly or through others.
 	Dependents []string
 	// blockers say what would hold the transition until somebody acts.
 	Blockers []string
+	// configured is the value that the feature would have and what would decide it.
+	// It is unset when that cannot be told (unknown).
+	Configured *FeatureConfiguration
+	// dependencies are the gates that would be off, and that this one, which would
+	// be on, depends on, directly or through others.
+	Dependencies []string
+	// unknown says what the server that answers cannot know, and who can.
+	Unknown []string
 }
 
 // PlannedTask is what one task of the transition would do.
@@ -64,6 +76,10 @@ type PlannedTask struct {
 	Message string
 	// leftovers are the objects that the task would look after, per resource.
 	Leftovers []ResourceLeftovers
+	// state is the state in which the task would run: TurningOn, TurningOff,
+	// Upgrading or Downgrading. It is unset for tasks that would not run because
+	// the feature has the wanted value: what they find is left over.
+	State FeatureState
 }
 
 // ResourceLeftovers counts the objects of one resource that hold something of

@@ -234,6 +234,21 @@ func (in *FeaturePlanStatus) DeepCopyInto(out *FeaturePlanStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Configured != nil {
+		in, out := &in.Configured, &out.Configured
+		*out = new(FeatureConfiguration)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.Dependencies != nil {
+		in, out := &in.Dependencies, &out.Dependencies
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.Unknown != nil {
+		in, out := &in.Unknown, &out.Unknown
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

@@ -2890,14 +2890,11 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanStatus(ref commo
 					"tasks": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
-								"x-kubernetes-list-map-keys": []interface{}{
-									"name",
-								},
-								"x-kubernetes-list-type": "map",
+								"x-kubernetes-list-type": "atomic",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "tasks are what the transition would do, in order.",
+							Description: "tasks are what would be done, in order: those of a change of the value and those of a change of the stored version, if both come about. Each transition has its own WaitForUses, so names are not unique.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2916,7 +2913,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanStatus(ref commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "uses are those who use another value than the wanted one.",
+							Description: "uses are those who use another value than the feature would have. It is empty when a move to another version leaves the value alone.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2935,7 +2932,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanStatus(ref commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "dependents are the gates that are on and depend on this one.",
+							Description: "dependents are the gates that would be on, and depend on this one, which would be off, directly or through others.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2968,11 +2965,57 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanStatus(ref commo
 							},
 						},
 					},
+					"configured": {
+						SchemaProps: spec.SchemaProps{
+							Description: "configured is the value that the feature would have and what would decide it. It is unset when that cannot be told (unknown).",
+							Ref:         ref(v1alpha1.FeatureConfiguration{}.OpenAPIModelName()),
+						},
+					},
+					"dependencies": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "dependencies are the gates that would be off, and that this one, which would be on, depends on, directly or through others.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: "",
+										Type:    []string{"string"},
+										Format:  "",
+									},
+								},
+							},
+						},
+					},
+					"unknown": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "unknown says what the server that answers cannot know, and who can.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: "",
+										Type:    []string{"string"},
+										Format:  "",
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.FeatureUse{}.OpenAPIModelName(), v1alpha1.PlannedTask{}.OpenAPIModelName()},
+			v1alpha1.FeatureConfiguration{}.OpenAPIModelName(), v1alpha1.FeatureUse{}.OpenAPIModelName(), v1alpha1.PlannedTask{}.OpenAPIModelName()},
 	}
 }
 
@@ -3777,6 +3820,14 @@ func schema_feature_lifecycle_apis_features_v1alpha1_PlannedTask(ref common.Refe
 									},
 								},
 							},
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is the state in which the task would run: TurningOn, TurningOff, Upgrading or Downgrading. It is unset for tasks that would not run because the feature has the wanted value: what they find is left over.\n\nPossible enum values:\n - `\"Downgrading\"` means that what is stored for the feature is being moved to the form of a lower minor version.\n - `\"Off\"` means that every user has the feature off and every task of turning it off is done.\n - `\"On\"` means that every user has the feature on and every task of turning it on is done.\n - `\"TurningOff\"` means that tasks are left before the feature is Off.\n - `\"TurningOn\"` means that tasks are left before the feature is On.\n - `\"Upgrading\"` means that what is stored for the feature is being moved to the form of a higher minor version.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Downgrading", "Off", "On", "TurningOff", "TurningOn", "Upgrading"},
 						},
 					},
 				},

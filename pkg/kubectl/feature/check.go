@@ -163,7 +163,11 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 			return nil, errors.Join(ctx.Err(), err)
 		case err != nil:
 			v.Why += fmt.Sprintf(" (asking the servers for what is stored failed: %v)", err)
-		case !slices.ContainsFunc(plan.Status.Tasks, func(t v1alpha1.PlannedTask) bool { return len(t.Leftovers) > 0 }):
+		case !slices.ContainsFunc(plan.Status.Tasks, func(t v1alpha1.PlannedTask) bool {
+			// The plan has the tasks of a change of the value, too; they are judged
+			// by examine.
+			return t.State != v1alpha1.StateTurningOn && t.State != v1alpha1.StateTurningOff && len(t.Leftovers) > 0
+		}):
 			q.Tasks = nil
 			v = safety.Judge(q)
 		}

@@ -355,6 +355,9 @@ func TestDeclaredTasksComeFirst(t *testing.T) {
 	w.feature("GenericWorkload", v1alpha1.StateOff)
 	// They would find nothing.
 	w.want("1.35", ExitSafe, "Safe to move from 1.36 to 1.35: all 1 features are.\n")
+	// Nor would they because those of a change of the value do.
+	w.plans["GenericWorkload to 1.35"] = []v1alpha1.PlannedTask{{Name: "WaitForNone", State: v1alpha1.StateTurningOff, Leftovers: []v1alpha1.ResourceLeftovers{{Resource: "pods", Count: 1}}}}
+	w.want("1.35", ExitSafe, "Safe to move from 1.36 to 1.35: all 1 features are.\n")
 	w.plans["GenericWorkload to 1.35"] = []v1alpha1.PlannedTask{{Name: v1alpha1.TaskWaitForUses}, {Name: "ClearCollection", Leftovers: []v1alpha1.ResourceLeftovers{{Resource: "workloads", Count: 1}}}}
 	out, code := w.run("1.35", "")
 	if code != ExitNotSafe || !strings.Contains(out, "GenericWorkload: not safe (NeedsTasks)") || !strings.Contains(out, "Downgrade/1.36/") || !strings.Contains(out, "--emulated-version=1.35") {

@@ -456,6 +456,9 @@ func autoConvert_v1alpha1_FeaturePlanStatus_To_features_FeaturePlanStatus(in *fe
 	out.Uses = *(*[]features.FeatureUse)(unsafe.Pointer(&in.Uses))
 	out.Dependents = *(*[]string)(unsafe.Pointer(&in.Dependents))
 	out.Blockers = *(*[]string)(unsafe.Pointer(&in.Blockers))
+	out.Configured = (*features.FeatureConfiguration)(unsafe.Pointer(in.Configured))
+	out.Dependencies = *(*[]string)(unsafe.Pointer(&in.Dependencies))
+	out.Unknown = *(*[]string)(unsafe.Pointer(&in.Unknown))
 	return nil
 }
 
@@ -469,6 +472,9 @@ func autoConvert_features_FeaturePlanStatus_To_v1alpha1_FeaturePlanStatus(in *fe
 	out.Uses = *(*[]featuresv1alpha1.FeatureUse)(unsafe.Pointer(&in.Uses))
 	out.Dependents = *(*[]string)(unsafe.Pointer(&in.Dependents))
 	out.Blockers = *(*[]string)(unsafe.Pointer(&in.Blockers))
+	out.Configured = (*featuresv1alpha1.FeatureConfiguration)(unsafe.Pointer(in.Configured))
+	out.Dependencies = *(*[]string)(unsafe.Pointer(&in.Dependencies))
+	out.Unknown = *(*[]string)(unsafe.Pointer(&in.Unknown))
 	return nil
 }
 
@@ -817,6 +823,7 @@ func autoConvert_v1alpha1_PlannedTask_To_features_PlannedTask(in *featuresv1alph
 	out.Name = in.Name
 	out.Message = in.Message
 	out.Leftovers = *(*[]features.ResourceLeftovers)(unsafe.Pointer(&in.Leftovers))
+	out.State = features.FeatureState(in.State)
 	return nil
 }
 
@@ -829,6 +836,7 @@ func autoConvert_features_PlannedTask_To_v1alpha1_PlannedTask(in *features.Plann
 	out.Name = in.Name
 	out.Message = in.Message
 	out.Leftovers = *(*[]featuresv1alpha1.ResourceLeftovers)(unsafe.Pointer(&in.Leftovers))
+	out.State = featuresv1alpha1.FeatureState(in.State)
 	return nil
 }
 

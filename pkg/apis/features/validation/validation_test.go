@@ -307,6 +307,9 @@ func TestValidateFeaturePlan(t *testing.T) {
 		"a version":  {features.FeaturePlanSpec{TargetVersion: "1.37"}, nil},
 		"neither":    {features.FeaturePlanSpec{}, []problem{{"spec", "either"}}},
 		"both":       {features.FeaturePlanSpec{Enabled: ptr.To(true), TargetVersion: "1.37"}, []problem{{"spec", "not both"}}},
+		"letters":    {features.FeaturePlanSpec{TargetVersion: "1.3x"}, []problem{{"spec.targetVersion", "such as 1.36"}}},
+		"a v":        {features.FeaturePlanSpec{TargetVersion: "v1.35"}, []problem{{"spec.targetVersion", "such as 1.36"}}},
+		"a patch":    {features.FeaturePlanSpec{TargetVersion: "1.35.2"}, []problem{{"spec.targetVersion", "such as 1.36"}}},
 		"no version": {features.FeaturePlanSpec{TargetVersion: "next"}, []problem{{"spec.targetVersion", "1.36"}}},
 	} {
 		t.Run(name, func(t *testing.T) { check(t, ValidateFeaturePlan(&features.FeaturePlan{Spec: tc.spec}), tc.want...) })

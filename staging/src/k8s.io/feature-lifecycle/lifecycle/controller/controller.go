@@ -78,6 +78,12 @@ type Config struct {
 	// complete: a binary that emulates a lower version knows the next one. Nil
 	// means that they say nothing of versions above the cluster's.
 	SpecsUpTo *utilversion.Version
+	// SpecsFrom is the lowest minor version that Specs are complete for, which is
+	// the lowest that the binary can emulate. Nil means that it is not known.
+	SpecsFrom *utilversion.Version
+	// Dependencies are those between the gates, as of the gate's method of this
+	// name, for plans.
+	Dependencies map[featuregate.Feature][]featuregate.Feature
 	// Settings are the periods; the zero value means DefaultSettings.
 	Settings transition.Settings
 	// Client reads and writes Features and reads FeatureReports.

@@ -66,7 +66,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 			view.Reporters = append(view.Reporters, reported(e))
 		}
 		if e.gate.Explicit && alive {
-			explicit = append(explicit, safety.Setting{Component: spec.Component, Instance: spec.Instance, Enabled: e.gate.Enabled, Server: spec.Component == c.config.Component})
+			explicit = append(explicit, c.setting(e))
 		}
 		if e.gate.Asked || e.gate.Explicit {
 			potential := !e.gate.Asked
@@ -113,7 +113,7 @@ func (c *Controller) liveServers(entries map[string]entry, now time.Time) []tran
 		if alive, _, exists := c.alive(report, now); !alive || !exists {
 			continue
 		}
-		server := transition.Server{ID: report.Spec.Instance, Reported: true, Version: report.Spec.EmulationVersion}
+		server := transition.Server{ID: report.Spec.Instance, Reported: true, Version: report.Spec.EmulationVersion, Binary: report.Spec.BinaryVersion}
 		if e, ok := entries[report.Name]; ok {
 			server = reported(e)
 		}
@@ -162,6 +162,7 @@ func reported(e entry) transition.Server {
 		Knows:    true,
 		Gate:     *e.gate,
 		Version:  e.report.Spec.EmulationVersion,
+		Binary:   e.report.Spec.BinaryVersion,
 	}
 }
 
@@ -288,12 +289,17 @@ func (c *Controller) declared(name string) transition.Declared {
 
 // taskOf finds a task that is declared for the transition under way.
 func (c *Controller) taskOf(feature *v1alpha1.Feature, name string) (task.Task, bool) {
-	declared := c.features[feature.Name]
-	if transition.OfVersion(feature.Status.State) {
+	return c.declaredTask(feature.Name, feature.Status.State, name)
+}
+
+// declaredTask finds a task that is declared for the transition that a state is of.
+func (c *Controller) declaredTask(feature string, state v1alpha1.FeatureState, name string) (task.Task, bool) {
+	declared := c.features[feature]
+	if transition.OfVersion(state) {
 		return declared.Versions.Task(name)
 	}
 	tasks := declared.OnDisable
-	if goal, _ := transition.Goal(feature.Status.State); goal {
+	if goal, _ := transition.Goal(state); goal {
 		tasks = declared.OnEnable
 	}
 	i := slices.IndexFunc(tasks, func(t task.Task) bool { return t.Name == name })

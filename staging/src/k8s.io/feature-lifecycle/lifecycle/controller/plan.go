@@ -19,96 +19,210 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
-// Plan answers what a change of a feature would do. It reads only; any server
-// can answer.
-func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, plan *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error) {
-	if plan.Spec.Enabled == nil {
-		return c.planVersion(ctx, feature, plan.Spec.TargetVersion)
-	}
-	wanted := *plan.Spec.Enabled
-	view := c.gather(feature.Name, c.config.Clock.Now())
-	result := &v1alpha1.FeaturePlanStatus{
-		Tasks: []v1alpha1.PlannedTask{{Name: v1alpha1.TaskWaitForUses, Message: "wait until every live user has the value"}},
-	}
-	var opposing []uses.Instance
-	for _, i := range view.Instances {
-		if !i.Reported || i.Enabled != wanted {
-			opposing = append(opposing, i)
+// Plan answers what a change of a feature would do: one of its value, or one of the
+// cluster's version, which may change the value, too. It reads only; any server can
+// answer.
+func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, request *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error) {
+	now := c.config.Clock.Now()
+	view := c.gather(feature.Name, now)
+	plan := transition.Plan{To: request.Spec.TargetVersion, Component: c.config.Component}
+	result := &v1alpha1.FeaturePlanStatus{}
+	if request.Spec.Enabled != nil {
+		result.Configured = &v1alpha1.FeatureConfiguration{Value: *request.Spec.Enabled, Source: v1alpha1.SourceCommandLine}
+		if feature.Status.Control == v1alpha1.ControlDynamic {
+			result.Configured.Source = v1alpha1.SourceAPI
 		}
+		c.planDependencies(result, feature.Name, "", func(name string) (on, off bool) { return c.valuesNow(name, now) })
+	} else if err := c.planVersion(feature, view, plan.To, result, now); err != nil {
+		return nil, err
 	}
-	result.Uses = uses.Aggregate(opposing, c.config.Settings.Settings, c.config.Clock.Now())
-	declared := c.features[feature.Name]
-	tasks := declared.OnDisable
-	if wanted {
-		tasks = declared.OnEnable
+	if result.Configured != nil {
+		plan.Value = &result.Configured.Value
 	}
-	for _, t := range tasks {
-		p, err := planned(ctx, c.config.Tasks, t)
+	steps := transition.Foresee(&feature.Status, view.Declared, plan)
+	result.Blockers = append(result.Blockers, transition.Blockers(feature, view, plan, steps)...)
+	if plan.ChangesValue(steps) {
+		opposing := slices.DeleteFunc(slices.Clone(view.Instances), func(i uses.Instance) bool { return i.Reported && i.Enabled == *plan.Value })
+		result.Uses = uses.Aggregate(opposing, c.config.Settings.Settings, now)
+	}
+	for _, step := range steps {
+		tasks, held, err := c.planStep(ctx, feature.Name, plan, step)
 		if err != nil {
-			return nil, apierrors.NewInternalError(fmt.Errorf("planning task %s of feature %s: %w", t.Name, feature.Name, err))
+			return nil, err
 		}
-		result.Tasks = append(result.Tasks, p)
-	}
-	if names := uses.Differing(view.Instances, wanted); len(names) > 0 {
-		result.Blockers = append(result.Blockers, fmt.Sprintf("%d live users have the other value and have to be restarted with --feature-gates=%s=%t", len(names), feature.Name, wanted))
-	}
-	if feature.Status.LockedToDefault && feature.Status.Default != nil && *feature.Status.Default != wanted {
-		result.Blockers = append(result.Blockers, fmt.Sprintf("the gate is locked to %t", *feature.Status.Default))
-	}
-	if feature.Spec.Paused {
-		result.Blockers = append(result.Blockers, "spec.paused holds the feature")
+		result.Tasks = append(result.Tasks, tasks...)
+		result.Blockers = append(result.Blockers, held...)
 	}
 	return result, nil
 }
 
-// planVersion answers what a move of the cluster to a minor version would do to
-// what the feature stores.
-func (c *Controller) planVersion(ctx context.Context, feature *v1alpha1.Feature, to string) (*v1alpha1.FeaturePlanStatus, error) {
-	view := c.gather(feature.Name, c.config.Clock.Now())
-	result := &v1alpha1.FeaturePlanStatus{}
-	var others []string
-	for _, server := range view.Servers {
-		if server.Version != to {
-			others = append(others, server.ID)
+// planStep is what the tasks of one transition would look after, and which of them
+// would wait for people.
+func (c *Controller) planStep(ctx context.Context, feature string, plan transition.Plan, step transition.Step) (result []v1alpha1.PlannedTask, held []string, err error) {
+	state := step.State
+	if state == "" {
+		state = transition.Turning(*plan.Value)
+	}
+	for _, name := range step.Tasks {
+		p := v1alpha1.PlannedTask{Name: name}
+		declared, ok := c.declaredTask(feature, state, name)
+		switch {
+		case name == v1alpha1.TaskWaitForUses && transition.OfVersion(state):
+			p.Message = "wait until every live server has the version"
+		case name == v1alpha1.TaskWaitForUses:
+			p.Message = "wait until every live user has the value"
+		case !ok:
+			p.Message = "this server does not know the task and cannot tell what it looks after"
+		default:
+			if p, err = planned(ctx, c.config.Tasks, declared); err != nil {
+				return nil, nil, apierrors.NewInternalError(fmt.Errorf("planning task %s of feature %s: %w", name, feature, err))
+			}
+		}
+		p.State = step.State
+		result = append(result, p)
+		if declared.Waits && step.State != "" {
+			held = append(held, waitsFor(p)...)
 		}
 	}
-	names := transition.PathTo(&feature.Status, view.Declared, to)
-	if len(names) == 0 {
-		return result, nil
+	return result, held, nil
+}
+
+// waitsFor says which objects hold a task that removes nothing.
+func waitsFor(p v1alpha1.PlannedTask) []string {
+	var held []string
+	for _, l := range p.Leftovers {
+		resource := schema.GroupResource{Group: l.Group, Resource: l.Resource}
+		held = append(held, fmt.Sprintf("task %s waits until %d objects of %s are changed or deleted, which nothing does by itself: %s", p.Name, l.Count, resource, strings.Join(l.Examples, ", ")))
 	}
-	result.Tasks = []v1alpha1.PlannedTask{{Name: v1alpha1.TaskWaitForUses, Message: "wait until every live server has the version " + to}}
-	for _, name := range names {
-		t, ok := c.features[feature.Name].Versions.Task(name)
-		if !ok {
-			// PathTo names what is declared.
-			continue
+	return held
+}
+
+// planVersion finds out which value the feature would have at a version, and why
+// binaries would refuse to start there. It judges by the specs of this binary: what
+// others report is about the version that they have.
+func (c *Controller) planVersion(feature *v1alpha1.Feature, view transition.View, to string, result *v1alpha1.FeaturePlanStatus, now time.Time) error {
+	there, err := utilversion.ParseMajorMinor(to)
+	if err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("spec.targetVersion is %q; write a minor version such as 1.36: %v", to, err))
+	}
+	cluster, mixed := transition.ClusterVersion(view.Servers)
+	here, err := utilversion.ParseMajorMinor(cluster)
+	if err != nil {
+		result.Unknown = append(result.Unknown, fmt.Sprintf("the cluster's version, and so what a move to %s would change: no live server reports it", to))
+		return nil
+	}
+	if there.Major() != here.Major() {
+		return apierrors.NewBadRequest(fmt.Sprintf("spec.targetVersion is %s, and the cluster has %s; a plan is for a version %d.x", to, cluster, here.Major()))
+	}
+	if there.EqualTo(here) && !mixed {
+		result.Configured = feature.Status.Configured.DeepCopy()
+		return nil
+	}
+	q, known := c.questionAt(feature, here, there, now)
+	result.Blockers, result.Unknown = c.outOfReach(q, known, here, there)
+	if len(result.Unknown) > 0 {
+		return nil
+	}
+	if v, refuses := q.Refuses(); refuses {
+		result.Blockers = append(result.Blockers, v.Message())
+	}
+	if why := q.RefusesControl(); why != "" {
+		result.Blockers = append(result.Blockers, why)
+	}
+	value := q.Value()
+	result.Configured = &value
+	c.planDependencies(result, feature.Name, " in "+to, func(name string) (on, off bool) { return c.valueAt(name, here, there, now) })
+	return nil
+}
+
+// questionAt is what is known of a feature for a move of these servers; known is
+// false when this server does not have the gate.
+func (c *Controller) questionAt(feature *v1alpha1.Feature, here, there *utilversion.Version, now time.Time) (q safety.Question, known bool) {
+	specs, known := c.config.Specs[featuregate.Feature(feature.Name)]
+	q = question(feature, specs, c.explicit(feature.Name, now), c.declared(feature.Name), here, there)
+	q.Emulated = true
+	return q, known
+}
+
+// outOfReach says what this server cannot know of a version, and what no server can
+// do about it.
+func (c *Controller) outOfReach(q safety.Question, known bool, here, there *utilversion.Version) (blockers, unknown []string) {
+	highest := here
+	if c.config.SpecsUpTo != nil {
+		highest = c.config.SpecsUpTo
+	}
+	switch lowest := c.config.SpecsFrom; {
+	case there.GreaterThan(highest):
+		if next := highest.AddMinor(1); there.GreaterThan(next) {
+			blockers = append(blockers, fmt.Sprintf("servers may not skip a minor version (Kubernetes' version skew policy); move to %s first", next))
 		}
-		p, err := planned(ctx, c.config.Tasks, t)
-		if err != nil {
-			return nil, apierrors.NewInternalError(fmt.Errorf("planning task %s of feature %s: %w", t.Name, feature.Name, err))
+		return blockers, q.Ahead(highest)
+	case lowest != nil && there.LessThan(lowest):
+		blockers = append(blockers, fmt.Sprintf("servers of %d.%d can emulate no version below %s, so nothing would bring what is stored to the form of %s; move to %s first, and on with binaries of it", highest.Major(), highest.Minor(), lowest, there, lowest))
+		return blockers, []string{fmt.Sprintf("what %s makes of the gate: this binary knows versions from %s on", there, lowest)}
+	case !known:
+		return nil, []string{fmt.Sprintf("what %s makes of the gate: this server does not have it", there)}
+	default:
+		return nil, nil
+	}
+}
+
+// planDependencies says which gates would stand against the value of this one,
+// because one depends on the other.
+func (c *Controller) planDependencies(result *v1alpha1.FeaturePlanStatus, name, place string, values func(name string) (on, off bool)) {
+	value := result.Configured.Value
+	dependencies := safety.Dependencies(c.config.Dependencies)
+	if value {
+		result.Dependencies = slices.DeleteFunc(dependencies.Of(name), func(other string) bool { _, off := values(other); return !off })
+	} else {
+		result.Dependents = slices.DeleteFunc(dependencies.On(name), func(other string) bool { on, _ := values(other); return !on })
+	}
+	if others := slices.Concat(result.Dependencies, result.Dependents); len(others) > 0 {
+		result.Blockers = append(result.Blockers, safety.Conflict(name, value, others, place))
+	}
+}
+
+// valuesNow says whether live processes have a gate on, and whether some have it
+// off.
+func (c *Controller) valuesNow(name string, now time.Time) (on, off bool) {
+	for _, e := range c.reports.of(name) {
+		if alive, _, exists := c.alive(e.report, now); alive && exists {
+			on, off = on || e.gate.Enabled, off || !e.gate.Enabled
 		}
-		result.Tasks = append(result.Tasks, p)
 	}
-	if len(others) > 0 {
-		result.Blockers = append(result.Blockers, fmt.Sprintf("%d live servers have another version and have to be restarted with --emulated-version=%s, or to be upgraded: %s", len(others), to, strings.Join(others, ", ")))
+	return on, off
+}
+
+// valueAt says whether a gate would be on or off at a version; neither when that
+// is not known.
+func (c *Controller) valueAt(name string, here, there *utilversion.Version, now time.Time) (on, off bool) {
+	feature, err := c.lister.Get(name)
+	if err != nil {
+		// Not announced yet: nothing but the gate's specs decides.
+		feature = &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: name}}
 	}
-	if feature.Status.Transition != nil && !transition.OfVersion(feature.Status.State) {
-		result.Blockers = append(result.Blockers, fmt.Sprintf("the feature is %s; that is brought to its end first", feature.Status.State))
+	q, known := c.questionAt(feature, here, there, now)
+	if !known {
+		return false, false
 	}
-	if feature.Spec.Paused {
-		result.Blockers = append(result.Blockers, "spec.paused holds the feature")
-	}
-	return result, nil
+	value := q.Value().Value
+	return value, !value
 }
 
 // Clean starts the removal of what a feature that is off left behind, as a

@@ -19,6 +19,7 @@ package controller
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,23 +39,10 @@ func (c *Controller) safety(name string, explicit []safety.Setting, declared tra
 	if !ok {
 		return nil, nil
 	}
-	slices.SortFunc(explicit, func(a, b safety.Setting) int {
-		return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Instance, b.Instance))
-	})
+	sortSettings(explicit)
 	judge := func(status *v1alpha1.FeatureStatus, here, there *utilversion.Version) *transition.Verdict {
-		q := safety.Question{
-			Feature:  &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: name}, Status: *status},
-			To:       there.String(),
-			Down:     there.LessThan(here),
-			Here:     safety.SpecAt(specs, here),
-			There:    safety.SpecAt(specs, there),
-			Explicit: explicit,
-			Tasks:    transition.PathTo(status, declared, there.String()),
-			Clears:   len(declared.OnDisable) > 0,
-		}
-		if clean := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionClean); clean != nil && clean.Reason == v1alpha1.ReasonLeftovers {
-			q.Leftovers = clean.Message
-		}
+		feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: name}, Status: *status}
+		q := question(feature, specs, explicit, declared, here, there)
 		v := safety.Judge(q)
 		if known := c.config.SpecsUpTo; !q.Down && (known == nil || known.LessThan(there)) {
 			v = safety.JudgeAhead(q)
@@ -76,4 +64,47 @@ func (c *Controller) safety(name string, explicit []safety.Setting, declared tra
 		return judge(status, here, here.SubtractMinor(1))
 	}
 	return upgrade, downgrade
+}
+
+// question is what is known of a feature for a move between two versions, from the
+// specs of its gate.
+func question(feature *v1alpha1.Feature, specs featuregate.VersionedSpecs, explicit []safety.Setting, declared transition.Declared, here, there *utilversion.Version) safety.Question {
+	q := safety.Question{
+		Feature:  feature,
+		To:       there.String(),
+		Down:     there.LessThan(here),
+		Here:     safety.SpecAt(specs, here),
+		There:    safety.SpecAt(specs, there),
+		Explicit: explicit,
+		Tasks:    transition.PathTo(&feature.Status, declared, there.String()),
+		Clears:   len(declared.OnDisable) > 0,
+	}
+	if clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean); clean != nil && clean.Reason == v1alpha1.ReasonLeftovers {
+		q.Leftovers = clean.Message
+	}
+	return q
+}
+
+// setting is an explicit setting, as a report has it.
+func (c *Controller) setting(e entry) safety.Setting {
+	spec := &e.report.Spec
+	return safety.Setting{Component: spec.Component, Instance: spec.Instance, Enabled: e.gate.Enabled, Server: spec.Component == c.config.Component}
+}
+
+// explicit are the explicit settings of a gate in live processes, sorted.
+func (c *Controller) explicit(name string, now time.Time) []safety.Setting {
+	var settings []safety.Setting
+	for _, e := range c.reports.of(name) {
+		if alive, _, exists := c.alive(e.report, now); alive && exists && e.gate.Explicit {
+			settings = append(settings, c.setting(e))
+		}
+	}
+	sortSettings(settings)
+	return settings
+}
+
+func sortSettings(settings []safety.Setting) {
+	slices.SortFunc(settings, func(a, b safety.Setting) int {
+		return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Instance, b.Instance))
+	})
 }

@@ -73,9 +73,12 @@ type world struct {
 	specs    map[featuregate.Feature]featuregate.VersionedSpecs
 	// specsUpTo is what they reach to, nil for the version of the cluster.
 	specsUpTo *utilversion.Version
-	settings  transition.Settings
-	tracker   clienttesting.ObjectTracker
-	kube      *kubefake.Clientset
+	// specsFrom is what they begin at, nil for no end.
+	specsFrom    *utilversion.Version
+	dependencies map[featuregate.Feature][]featuregate.Feature
+	settings     transition.Settings
+	tracker      clienttesting.ObjectTracker
+	kube         *kubefake.Clientset
 
 	// emulated is the version in the reports of servers that follow, "" for 1.36.
 	emulated string
@@ -392,7 +395,7 @@ func (w *world) serve(id string) *serverProcess {
 	informer := leases.Coordination().V1().Leases().Informer()
 	var err error
 	s.controller, err = New(Config{
-		Namespace: "ns", Component: "server", ServerID: id, Features: w.features, Specs: w.specs, SpecsUpTo: w.specsUpTo, Client: w.api(s),
+		Namespace: "ns", Component: "server", ServerID: id, Features: w.features, Specs: w.specs, SpecsUpTo: w.specsUpTo, SpecsFrom: w.specsFrom, Dependencies: w.dependencies, Client: w.api(s),
 		Leases:     []cache.SharedIndexInformer{informer},
 		IsIdentity: func(lease *coordinationv1.Lease) bool { return lease.Namespace == "identities" },
 		Nodes:      leases.Core().V1().Nodes(),

@@ -89,6 +89,9 @@ type Question struct {
 	// the lower one.
 	To   string
 	Down bool
+	// Emulated is true when servers of now emulate To, and not binaries of To take
+	// their place: they still honour spec.enabled.
+	Emulated bool
 	// Here and There are the gate's specs at the cluster's version and at To.
 	Here, There Spec
 	// Explicit are the explicit settings in all processes' reports.
@@ -130,7 +133,7 @@ func (v Verdict) Message() string {
 
 // Judge answers a question. What makes a binary refuse to start goes first.
 func Judge(q Question) Verdict {
-	if v, refuses := q.refuses(); refuses {
+	if v, refuses := q.Refuses(); refuses {
 		return v
 	}
 	if v, found := q.atRest(); !found {
@@ -176,6 +179,16 @@ func JudgeAhead(q Question) Verdict {
 	}
 }
 
+// Ahead says for a plan what is not known of a higher version whose specs nobody
+// here has; known is the highest version that somebody has.
+func (q Question) Ahead(known *utilversion.Version) []string {
+	unknown := []string{q.ask(fmt.Sprintf("what %s makes of the gate, and which tasks it declares, is not known to binaries of %d.%d", q.To, known.Major(), known.Minor())).Message()}
+	if v := JudgeAhead(q); len(q.Explicit) > 0 && v.Status == metav1.ConditionUnknown {
+		unknown = append(unknown, v.Why)
+	}
+	return unknown
+}
+
 // ask sends people to who knows the next version.
 func (q Question) ask(why string) Verdict {
 	return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, why,
@@ -195,9 +208,9 @@ func (q Question) atRest() (Verdict, bool) {
 	}
 }
 
-// refuses says whether a binary of the other version would refuse its command
+// Refuses says whether a binary of the other version would refuse its command
 // line (component-base/featuregate, SetFromMap).
-func (q Question) refuses() (Verdict, bool) {
+func (q Question) Refuses() (Verdict, bool) {
 	var refused []string
 	for _, s := range q.Explicit {
 		if !q.There.Known || q.There.Locked && s.Enabled != q.There.Default {
@@ -221,34 +234,7 @@ func (q Question) refuses() (Verdict, bool) {
 }
 
 // onThere is the value that the feature has there if nobody changes anything.
-func (q Question) onThere() bool {
-	if !q.There.Known {
-		// A GA gate is removed when its feature can no longer be turned off.
-		return !q.Down && q.Here.Stage == v1alpha1.StageGA && q.Here.Default
-	}
-	if q.There.Locked {
-		return q.There.Default
-	}
-	for _, s := range q.Explicit {
-		if s.Server {
-			return s.Enabled
-		}
-	}
-	configured := q.Feature.Status.Configured
-	switch {
-	case configured == nil:
-		return q.There.Default
-	case configured.Source == v1alpha1.SourceAPI && !q.Down:
-		// A lower version may have nobody who reads spec.enabled.
-		return configured.Value
-	case configured.Source == v1alpha1.SourceCommandLine && q.Here.Stage == q.There.Stage:
-		// AllAlpha or AllBeta set it, since nobody sets it explicitly, and do so
-		// there: they are for a stage.
-		return configured.Value
-	default:
-		return q.There.Default
-	}
-}
+func (q Question) onThere() bool { return q.Value().Value }
 
 // left is the answer for a feature that is off and left something.
 func (q Question) left() Verdict {

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/utils/ptr"
@@ -69,10 +70,33 @@ func (r remove) rules() []rbacv1.PolicyRule {
 	for i := range rules {
 		rules[i].Verbs = []string{"get", "list", "watch", "delete"}
 	}
+	for _, o := range r.objects {
+		if resource, ok := defined(o); ok {
+			rules = append(rules, rule(resource.GroupResource(), "list"))
+		}
+	}
 	return rules
 }
 
-// find counts the objects that are there.
+// defined is the resource of a CustomResourceDefinition, whose objects go with it;
+// false for what is none.
+func defined(o *unstructured.Unstructured) (schema.GroupVersionResource, bool) {
+	if o.GroupVersionKind().GroupKind() != definitionKind {
+		return schema.GroupVersionResource{}, false
+	}
+	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+	plural, _, _ := unstructured.NestedString(o.Object, "spec", "names", "plural")
+	versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		if name, _ := version["name"].(string); version["served"] == true && name != "" {
+			return schema.GroupVersionResource{Group: group, Version: name, Resource: plural}, true
+		}
+	}
+	return schema.GroupVersionResource{}, false
+}
+
+// find counts the objects that are there, and for definitions what goes with them.
 func (r remove) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
 	var found []v1alpha1.ResourceLeftovers
 	for _, unwanted := range r.objects {
@@ -83,10 +107,21 @@ func (r remove) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceL
 		if err != nil {
 			return nil, err
 		}
-		if _, err = client.Get(ctx, unwanted.GetName(), metav1.GetOptions{}); err == nil {
-			found = add(found, resource, unwanted)
-		} else if !apierrors.IsNotFound(err) {
+		stored, err := client.Get(ctx, unwanted.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
 			return nil, fmt.Errorf("looking for %s: %w", describe(unwanted), err)
+		}
+		found = add(found, resource, unwanted)
+		// What is stored says which version is served now.
+		if objects, ok := defined(stored); ok && stored.GetDeletionTimestamp() == nil {
+			along, err := find(ctx, clients, objects, "", func(*unstructured.Unstructured) bool { return true })
+			if err != nil {
+				return nil, fmt.Errorf("looking for what goes with %s: %w", describe(unwanted), err)
+			}
+			found = append(found, along...)
 		}
 	}
 	return found, nil

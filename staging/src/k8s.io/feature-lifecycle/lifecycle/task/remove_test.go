@@ -26,6 +26,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/utils/ptr"
 )
 
 func names(found []request) []string {
@@ -150,5 +155,48 @@ func TestClearUnreadableLeavesWhatDecodes(t *testing.T) {
 	// Without storage nothing can be done, and nothing is in the way.
 	if err := clearing.Run(t.Context(), Clients{}, ignored); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRemoveCountsWhatGoesWithADefinition, since deleting one deletes all objects of
+// its kind. Nothing is counted any more once it is being deleted.
+func TestRemoveCountsWhatGoesWithADefinition(t *testing.T) {
+	const manifest = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {plural: widgets}
+  versions:
+  - {name: v0, served: false}
+  - {name: v1, served: true}
+`
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(manifest), &definition.Object); err != nil {
+		t.Fatal(err)
+	}
+	kinds := mapperOf(widgetKind)
+	kinds.add(crds.GroupVersion().WithKind("CustomResourceDefinition"))
+	removing := Remove("widgets", []byte(manifest))
+	found := func(definition *unstructured.Unstructured) []v1alpha1.ResourceLeftovers {
+		w := finalizing(t, "", definition, held("a"), held("b"))
+		found, err := removing.Find(t.Context(), Clients{Dynamic: w, Mapper: kinds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.permitted(t, removing)
+		return found
+	}
+	itself := v1alpha1.ResourceLeftovers{Group: crds.Group, Resource: crds.Resource, Count: 1, Examples: []string{"widgets.example.com"}}
+	along := v1alpha1.ResourceLeftovers{Group: widgets.Group, Resource: widgets.Resource, Count: 2, Examples: []string{"ns/a", "ns/b"}}
+	if diff := cmp.Diff([]v1alpha1.ResourceLeftovers{itself, along}, found(definition)); diff != "" {
+		t.Errorf("unexpected leftovers (-want +got):\n%s", diff)
+	}
+	going := definition.DeepCopy()
+	going.SetDeletionTimestamp(ptr.To(metav1.Now()))
+	going.SetFinalizers([]string{"customresourcecleanup.apiextensions.k8s.io"})
+	if diff := cmp.Diff([]v1alpha1.ResourceLeftovers{itself}, found(going)); diff != "" {
+		t.Errorf("unexpected leftovers of one that is being deleted (-want +got):\n%s", diff)
 	}
 }

@@ -240,10 +240,7 @@ func (s *step) source() string {
 // Begin writes the start of a transition into a status: transitional state,
 // complete task list, no uses.
 func Begin(status *v1alpha1.FeatureStatus, goal bool, reason v1alpha1.FeatureTransitionReason, declared Declared, id string, now time.Time) {
-	status.State = v1alpha1.StateTurningOff
-	if goal {
-		status.State = v1alpha1.StateTurningOn
-	}
+	status.State = Turning(goal)
 	since := metav1.NewTime(now)
 	status.StateSince = &since
 	status.Transition = &v1alpha1.FeatureTransition{ID: id, StartTime: metav1.NewMicroTime(now), Reason: reason}
@@ -334,6 +331,14 @@ func Goal(state v1alpha1.FeatureState) (value, ok bool) {
 	default:
 		return false, false
 	}
+}
+
+// Turning is the state that leads to a value.
+func Turning(goal bool) v1alpha1.FeatureState {
+	if goal {
+		return v1alpha1.StateTurningOn
+	}
+	return v1alpha1.StateTurningOff
 }
 
 func finalState(value bool) v1alpha1.FeatureState {

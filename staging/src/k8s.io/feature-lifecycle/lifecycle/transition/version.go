@@ -146,14 +146,14 @@ func (s *step) dueMove() *move {
 // nodes run may be three minor versions older, and they never touch what is
 // stored otherwise than through a server.
 func (s *step) versionAgreed() bool {
-	return s.version != "" && !s.mixed && (s.config.agreed || s.removed())
+	return s.version != "" && !s.mixed && (s.config.agreed || removed(s.config, s.view))
 }
 
 // removed is true for a gate that no live process knows any more, while authors
 // still declare what becomes of its stored form. Nobody can disagree about its
 // value.
-func (s *step) removed() bool {
-	return s.config.gate == nil && len(unreported(s.view.Servers)) == 0 && len(s.view.Declared.Versions) > 0
+func removed(config configuration, view View) bool {
+	return config.gate == nil && len(unreported(view.Servers)) == 0 && len(view.Declared.Versions) > 0
 }
 
 // stored bounds the versions whose forms may be stored.

@@ -76,6 +76,8 @@ type Server struct {
 	Gate v1alpha1.ReportedFeature
 	// Version is the effective (emulation) version, for example 1.36.
 	Version string
+	// Binary is the version of the binary, for example v1.36.3, "" when not known.
+	Binary string
 }
 
 // own is the value that a server is set to by itself. What it uses follows the

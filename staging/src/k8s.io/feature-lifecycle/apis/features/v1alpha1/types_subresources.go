@@ -51,16 +51,19 @@ type FeaturePlanSpec struct {
 
 // FeaturePlanStatus is what the change would do.
 type FeaturePlanStatus struct {
-	// tasks are what the transition would do, in order.
+	// tasks are what would be done, in order: those of a change of the value and
+	// those of a change of the stored version, if both come about. Each transition
+	// has its own WaitForUses, so names are not unique.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	Tasks []PlannedTask `json:"tasks,omitempty" protobuf:"bytes,1,rep,name=tasks"`
-	// uses are those who use another value than the wanted one.
+	// uses are those who use another value than the feature would have. It is empty
+	// when a move to another version leaves the value alone.
 	// +optional
 	// +listType=atomic
 	Uses []FeatureUse `json:"uses,omitempty" protobuf:"bytes,2,rep,name=uses"`
-	// dependents are the gates that are on and depend on this one.
+	// dependents are the gates that would be on, and depend on this one, which
+	// would be off, directly or through others.
 	// +optional
 	// +listType=set
 	Dependents []string `json:"dependents,omitempty" protobuf:"bytes,3,rep,name=dependents"`
@@ -68,6 +71,19 @@ type FeaturePlanStatus struct {
 	// +optional
 	// +listType=atomic
 	Blockers []string `json:"blockers,omitempty" protobuf:"bytes,4,rep,name=blockers"`
+	// configured is the value that the feature would have and what would decide it.
+	// It is unset when that cannot be told (unknown).
+	// +optional
+	Configured *FeatureConfiguration `json:"configured,omitempty" protobuf:"bytes,5,opt,name=configured"`
+	// dependencies are the gates that would be off, and that this one, which would
+	// be on, depends on, directly or through others.
+	// +optional
+	// +listType=set
+	Dependencies []string `json:"dependencies,omitempty" protobuf:"bytes,6,rep,name=dependencies"`
+	// unknown says what the server that answers cannot know, and who can.
+	// +optional
+	// +listType=atomic
+	Unknown []string `json:"unknown,omitempty" protobuf:"bytes,7,rep,name=unknown"`
 }
 
 // PlannedTask is what one task of the transition would do.
@@ -82,6 +98,11 @@ type PlannedTask struct {
 	// +optional
 	// +listType=atomic
 	Leftovers []ResourceLeftovers `json:"leftovers,omitempty" protobuf:"bytes,3,rep,name=leftovers"`
+	// state is the state in which the task would run: TurningOn, TurningOff,
+	// Upgrading or Downgrading. It is unset for tasks that would not run because
+	// the feature has the wanted value: what they find is left over.
+	// +optional
+	State FeatureState `json:"state,omitempty" protobuf:"bytes,4,opt,name=state,casttype=FeatureState"`
 }
 
 // ResourceLeftovers counts the objects of one resource that hold something of

@@ -1,0 +1,72 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package safety
+
+import (
+	"fmt"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// Value is the value that the feature has in the other version if nobody changes
+// anything, and what decides it there: what servers set explicitly stays where the
+// gate exists, what the API asked for stays where somebody reads it, and
+// otherwise it is the default of that version.
+func (q Question) Value() v1alpha1.FeatureConfiguration {
+	byDefault := v1alpha1.FeatureConfiguration{Value: q.There.Default, Source: v1alpha1.SourceDefault}
+	if !q.There.Known {
+		// A GA gate is removed when its feature can no longer be turned off.
+		byDefault.Value = !q.Down && q.Here.Stage == v1alpha1.StageGA && q.Here.Default
+	}
+	if !q.There.Known || q.There.Locked {
+		return byDefault
+	}
+	for _, s := range q.Explicit {
+		if s.Server {
+			return v1alpha1.FeatureConfiguration{Value: s.Enabled, Source: v1alpha1.SourceCommandLine}
+		}
+	}
+	configured := q.Feature.Status.Configured
+	switch {
+	case configured == nil:
+		return byDefault
+	case configured.Source == v1alpha1.SourceAPI && (!q.Down || q.Emulated):
+		// A binary of a lower version may have nobody who reads spec.enabled.
+		return v1alpha1.FeatureConfiguration{Value: configured.Value, Source: v1alpha1.SourceAPI}
+	case configured.Source == v1alpha1.SourceCommandLine && q.Here.Stage == q.There.Stage:
+		// AllAlpha or AllBeta set it, since nobody sets it explicitly, and do so
+		// there: they are for a stage.
+		return v1alpha1.FeatureConfiguration{Value: configured.Value, Source: v1alpha1.SourceCommandLine}
+	default:
+		return byDefault
+	}
+}
+
+// RefusesControl says why a server would refuse to start at the other version with
+// the flag that lets others than its own command line decide the value, "" when
+// it would not.
+func (q Question) RefusesControl() string {
+	control := q.Feature.Status.Control
+	if control != v1alpha1.ControlCentral && control != v1alpha1.ControlDynamic || q.There.Known && !q.There.Locked {
+		return ""
+	}
+	why := "does not have the gate"
+	if q.There.Known {
+		why = "has the gate locked"
+	}
+	return fmt.Sprintf("%s %s, and its servers refuse to start while --central-features or --dynamic-features names it; take %s out of both before they move", q.To, why, q.Feature.Name)
+}

@@ -1,0 +1,133 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package safety
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+func TestValue(t *testing.T) {
+	value := func(value bool, source v1alpha1.FeatureValueSource) v1alpha1.FeatureConfiguration {
+		return v1alpha1.FeatureConfiguration{Value: value, Source: source}
+	}
+	onByDefault, offByDefault := value(true, v1alpha1.SourceDefault), value(false, v1alpha1.SourceDefault)
+	bySpec := configured(v1alpha1.SourceDefault)
+	for name, tc := range map[string]struct {
+		q    Question
+		want v1alpha1.FeatureConfiguration
+	}{
+		"another default there":                                {Question{Feature: bySpec, Down: true, Here: beta, There: alpha}, offByDefault},
+		"the gate is newer than there":                         {Question{Feature: bySpec, Down: true, Here: beta, There: absent}, offByDefault},
+		"on by default there":                                  {Question{Feature: feature(v1alpha1.StateOff), Here: alpha, There: beta}, onByDefault},
+		"a gate that is generally available is removed":        {Question{Feature: bySpec, Here: ga, There: absent}, onByDefault},
+		"servers set it and it exists there":                   {Question{Feature: bySpec, Down: true, Here: beta, There: alpha, Explicit: served(true)}, value(true, v1alpha1.SourceCommandLine)},
+		"servers set it and it does not exist there":           {Question{Feature: bySpec, Down: true, Here: beta, There: absent, Explicit: served(true)}, offByDefault},
+		"servers set it and it is locked there":                {Question{Feature: bySpec, Here: beta, There: ga, Explicit: served(false)}, onByDefault},
+		"what others set does not decide":                      {Question{Feature: bySpec, Down: true, Here: beta, There: alpha, Explicit: set(true)}, offByDefault},
+		"the API asked for it, and older binaries do not read": {Question{Feature: configured(v1alpha1.SourceAPI), Down: true, Here: beta, There: alpha}, offByDefault},
+		"the API asked for it, and these servers do":           {Question{Feature: configured(v1alpha1.SourceAPI), Down: true, Emulated: true, Here: beta, There: alpha}, value(true, v1alpha1.SourceAPI)},
+		"the API asked for a gate that is newer than there":    {Question{Feature: configured(v1alpha1.SourceAPI), Down: true, Emulated: true, Here: beta, There: absent}, offByDefault},
+		"AllAlpha set it, and it is alpha there":               {Question{Feature: configured(v1alpha1.SourceCommandLine), Down: true, Here: alpha, There: alpha}, value(true, v1alpha1.SourceCommandLine)},
+		"AllBeta set it, and it is alpha there":                {Question{Feature: configured(v1alpha1.SourceCommandLine), Down: true, Here: beta, There: alpha}, offByDefault},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.q.Value()); diff != "" {
+				t.Errorf("unexpected value (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRefusesControl(t *testing.T) {
+	dynamic, local := configured(v1alpha1.SourceAPI), configured(v1alpha1.SourceDefault)
+	for name, tc := range map[string]struct {
+		q    Question
+		want string
+	}{
+		"dynamic and not there":    {Question{Feature: dynamic, To: "1.35"}, "1.35 does not have the gate"},
+		"dynamic and locked there": {Question{Feature: dynamic, To: "1.37", There: ga}, "1.37 has the gate locked"},
+		"dynamic and there":        {Question{Feature: dynamic, To: "1.35", There: alpha}, ""},
+		"nobody names it":          {Question{Feature: local, To: "1.35"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := tc.q.RefusesControl()
+			if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("it says %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAhead(t *testing.T) {
+	known := utilversion.MajorMinor(1, 36)
+	q := Question{Feature: feature(v1alpha1.StateOn), To: "1.37", Here: beta}
+	if got := q.Ahead(known); len(got) != 1 || !strings.Contains(got[0], "is not known to binaries of 1.36; kubectl feature upgrade-check --to 1.37") {
+		t.Errorf("of a version that nobody here has it says %q", got)
+	}
+	q.Explicit = set(true)
+	if got := q.Ahead(known); len(got) != 2 || !strings.Contains(got[1], "would refuse to start if 1.37 removed it") {
+		t.Errorf("of a gate that somebody sets it says %q", got)
+	}
+}
+
+func TestDependencies(t *testing.T) {
+	// D and C depend on B, which depends on A; E stands alone.
+	d := Dependencies{"B": {"A"}, "C": {"B"}, "D": {"B", "A"}, "F": {"E"}}
+	for name, tc := range map[string]struct{ got, want []string }{
+		"what the last depends on":     {d.Of("C"), []string{"A", "B"}},
+		"what the first depends on":    {d.Of("A"), nil},
+		"what depends on the first":    {d.On("A"), []string{"B", "C", "D"}},
+		"what depends on the last":     {d.On("C"), nil},
+		"a circle ends":                {Dependencies{"A": {"B"}, "B": {"A"}}.Of("A"), []string{"B"}},
+		"a gate that nobody knows":     {d.On("X"), nil},
+		"nothing depends on anything":  {Dependencies(nil).On("A"), nil},
+		"the one that stands alone":    {d.On("E"), []string{"F"}},
+		"several ways lead to the one": {d.Of("D"), []string{"A", "B"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("unexpected gates (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if want := featuregate.Feature("B"); d["C"][0] != want {
+		t.Errorf("the argument changed: %v", d)
+	}
+}
+
+func TestConflict(t *testing.T) {
+	for name, tc := range map[string]struct{ got, want string }{
+		"off":              {Conflict("A", false, []string{"B"}, ""), "B is on and depends on A: binaries refuse to start so, and take no such value from the API; turn B off first, or in the same restart (--feature-gates=A=false,B=false)"},
+		"off, of several":  {Conflict("A", false, []string{"B", "C"}, " in 1.35"), "B, C are on in 1.35 and depend on A: binaries refuse to start so, and take no such value from the API; turn B, C off first, or in the same restart (--feature-gates=A=false,B=false,C=false)"},
+		"on":               {Conflict("B", true, []string{"A"}, ""), "B depends on A, which is off: binaries refuse to start so, and take no such value from the API; turn A on first, or in the same restart (--feature-gates=B=true,A=true)"},
+		"on, several, far": {Conflict("C", true, []string{"A", "B"}, " in 1.35"), "C depends on A, B, which are off in 1.35: binaries refuse to start so, and take no such value from the API; turn A, B on first, or in the same restart (--feature-gates=C=true,A=true,B=true)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+				t.Errorf("unexpected text (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,223 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transition
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
+)
+
+// Plan is a change that is thought of: of the value, or of the cluster's version,
+// which may change the value, too.
+type Plan struct {
+	// Value is the value that the feature would have, nil when it is not known.
+	Value *bool
+	// To is the version that the cluster would have, "" for the one that it has.
+	To string
+	// Component is that of the servers, for example kube-apiserver.
+	Component string
+}
+
+// Step is a transition that a plan foresees.
+type Step struct {
+	// State is the transitional state; "" for a transition that would not happen,
+	// since the feature has the wanted value.
+	State v1alpha1.FeatureState
+	// Tasks are the names of its tasks, in order. What is done already of a
+	// transition that is under way is left out.
+	Tasks []string
+}
+
+// changesValue is true for a step that is one of the value.
+func (s Step) changesValue() bool {
+	_, ok := Goal(s.State)
+	return ok
+}
+
+// ChangesValue is true when a plan is one of the value, or leads to a change of it.
+func (p Plan) ChangesValue(steps []Step) bool {
+	return p.Value != nil && (p.To == "" || slices.ContainsFunc(steps, Step.changesValue))
+}
+
+// Foresee says which transitions a plan would lead to, in the order in which Next
+// takes them: what is under way first; a value is changed while the form of the
+// higher version is stored (shouldMove).
+func Foresee(status *v1alpha1.FeatureStatus, declared Declared, plan Plan) []Step {
+	moving := foreseeMove(status, declared, plan.To)
+	underWay := status.Transition != nil
+	var turning []Step
+	if plan.Value != nil {
+		turning = foreseeTurn(status, declared, *plan.Value, plan.To == "")
+	} else if underWay && !OfVersion(status.State) {
+		turning = []Step{{State: status.State, Tasks: leftOf(status)}}
+	}
+	switch {
+	case underWay && OfVersion(status.State):
+		return append(moving, turning...)
+	case underWay, plan.To != "" && compareMinors(plan.To, highestStored(status)) < 0:
+		return append(turning, moving...)
+	default:
+		return append(moving, turning...)
+	}
+}
+
+func highestStored(status *v1alpha1.FeatureStatus) string {
+	return slices.MaxFunc(append([]string{status.Version}, status.StoredVersions...), compareMinors)
+}
+
+// foreseeTurn is the change of the value. One to the value that there is has no
+// step, or, when that was asked for, one that would not happen.
+func foreseeTurn(status *v1alpha1.FeatureStatus, declared Declared, wanted, asked bool) []Step {
+	step := Step{State: Turning(wanted), Tasks: append([]string{v1alpha1.TaskWaitForUses}, declared.tasks(wanted)...)}
+	if status.State == step.State {
+		step.Tasks = leftOf(status)
+		return []Step{step}
+	}
+	if value, ok := Value(status); !ok || value != wanted {
+		return []Step{step}
+	}
+	if !asked {
+		return nil
+	}
+	step.State = ""
+	return []Step{step}
+}
+
+// foreseeMove is the change of the stored version, none where nothing is declared
+// for it. Without a version it is what is left of the one under way.
+func foreseeMove(status *v1alpha1.FeatureStatus, declared Declared, to string) []Step {
+	if t := status.Transition; OfVersion(status.State) && t != nil {
+		if !t.Interrupted && (to == "" || to == t.ToVersion) {
+			return []Step{{State: status.State, Tasks: leftOf(status)}}
+		}
+		to = cmp.Or(to, t.ToVersion)
+	}
+	if to == "" {
+		return nil
+	}
+	names := PathTo(status, declared, to)
+	if len(names) == 0 {
+		return nil
+	}
+	step := Step{State: v1alpha1.StateUpgrading, Tasks: append([]string{v1alpha1.TaskWaitForUses}, names...)}
+	if compareMinors(to, highestStored(status)) < 0 {
+		step.State = v1alpha1.StateDowngrading
+	}
+	return []Step{step}
+}
+
+// leftOf names what is left of the transition under way.
+func leftOf(status *v1alpha1.FeatureStatus) []string {
+	var names []string
+	for _, t := range status.Tasks {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// ClusterVersion is the lowest effective version of the live servers, "" when none
+// has reported one; mixed is true when they have different ones.
+func ClusterVersion(servers []Server) (lowest string, mixed bool) { return clusterVersion(servers) }
+
+// Blockers say what would hold the steps of a plan until somebody acts, as far as
+// servers, users and people hold them. Package safety knows why binaries would not
+// start.
+func Blockers(feature *v1alpha1.Feature, view View, plan Plan, steps []Step) []string {
+	var blockers []string
+	config := configurationOf(feature, view)
+	if !config.agreed && (plan.To == "" || !removed(config, view)) {
+		blockers = append(blockers, orElse(config.message, reportAwaited))
+	}
+	if plan.To != "" {
+		blockers = append(blockers, serversElsewhere(view.Servers, plan)...)
+	}
+	if plan.ChangesValue(steps) {
+		blockers = append(blockers, usersElsewhere(feature.Name, view, plan, config)...)
+	}
+	if gate := config.gate; plan.To == "" && plan.Value != nil && gate != nil && gate.LockedToDefault && gate.Default != *plan.Value {
+		blockers = append(blockers, fmt.Sprintf("the gate is locked to %t and nobody can set it", gate.Default))
+	}
+	if len(steps) > 0 && feature.Spec.Paused {
+		blockers = append(blockers, "spec.paused holds the feature; set it to false to let the transition start")
+	}
+	return blockers
+}
+
+// serversElsewhere says what becomes of live servers that have another version.
+// Those whose binary is older cannot get the version without another binary.
+func serversElsewhere(servers []Server, plan Plan) []string {
+	var emulate, replace []string
+	for _, s := range servers {
+		if s.Reported && compareMinors(s.Version, plan.To) == 0 {
+			continue
+		}
+		binary, err := utilversion.ParseGeneric(s.Binary)
+		to, ok := parseMinor(plan.To)
+		// A binary that nobody released is of version 0: what it can is not known.
+		if err == nil && ok && int(binary.Major()) == to[0] && int(binary.Minor()) < to[1] {
+			replace = append(replace, s.ID)
+		} else {
+			emulate = append(emulate, s.ID)
+		}
+	}
+	var blockers []string
+	if len(emulate) > 0 {
+		blockers = append(blockers, fmt.Sprintf("%d live servers have another version and have to be restarted with --emulated-version=%s, or without the flag where the binary is of %s: %s", len(emulate), plan.To, plan.To, list("", emulate)))
+	}
+	if len(replace) > 0 {
+		blockers = append(blockers, fmt.Sprintf("%d live servers have binaries older than %s, and have to be replaced: %s", len(replace), plan.To, list("", replace)))
+	}
+	return blockers
+}
+
+// usersElsewhere says who would hold the change of the value, and what lets go.
+// Servers that are restarted for another version take its value with it.
+func usersElsewhere(name string, view View, plan Plan, config configuration) []string {
+	follows := config.control == v1alpha1.ControlDynamic && plan.To == ""
+	var differing, explicit []uses.Instance
+	for _, i := range view.Instances {
+		switch {
+		case plan.To != "" && i.Component == plan.Component:
+		case follows && i.Explicit:
+			explicit = append(explicit, i)
+		case !follows:
+			differing = append(differing, i)
+		}
+	}
+	var blockers []string
+	if names := uses.Differing(explicit, *plan.Value); len(names) > 0 {
+		blockers = append(blockers, fmt.Sprintf("%d live users set the other value themselves, which wins over the API, and have to be restarted without %s in --feature-gates: %s", len(names), name, list("", names)))
+	}
+	names := uses.Differing(differing, *plan.Value)
+	if len(names) == 0 {
+		return blockers
+	}
+	how := fmt.Sprintf("with --feature-gates=%s=%t", name, *plan.Value)
+	switch {
+	case plan.To != "":
+		how = fmt.Sprintf("with the value of %s, by --emulated-version=%s or %s", plan.To, plan.To, strings.TrimPrefix(how, "with "))
+	case config.control == v1alpha1.ControlCentral:
+		how = fmt.Sprintf("once all %s have --feature-gates=%s=%t", plan.Component, name, *plan.Value)
+	}
+	return append(blockers, fmt.Sprintf("%d live users have the other value and have to be restarted %s: %s", len(names), how, list("", names)))
+}

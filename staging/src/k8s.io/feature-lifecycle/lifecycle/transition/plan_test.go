@@ -1,0 +1,199 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/utils/ptr"
+)
+
+// TestWhatIsForeseenIsWhatHappens asks for a plan at each moment of every way that
+// a feature can go, and then lets it come about: the transitions and their tasks are
+// the foreseen ones, in the same order.
+func TestWhatIsForeseenIsWhatHappens(t *testing.T) {
+	plans := 0
+	for _, from := range []string{"1.35", "1.36"} {
+		for _, state := range []v1alpha1.FeatureState{v1alpha1.StateOn, v1alpha1.StateOff} {
+			for _, first := range changes() {
+				// looks is how far the first change has come when a second one is
+				// planned.
+				for looks := 0; ; looks++ {
+					more := false
+					for _, second := range changes() {
+						f := newFlow(t, state, from)
+						more = true
+						for range looks {
+							more = f.look(at(*first.Value, first.To, first.To)) && more
+						}
+						name := fmt.Sprintf("%s@%s, %d looks at %s, then to %s", state, from, looks, first, second)
+						f.foreseen(name, second)
+						plans++
+					}
+					if !more {
+						break
+					}
+				}
+			}
+		}
+	}
+	if plans < 200 {
+		t.Errorf("%d plans only were compared", plans)
+	}
+}
+
+// String is a plan for the name of a test.
+func (p Plan) String() string { return fmt.Sprintf("%t@%s", *p.Value, p.To) }
+
+func changes() []Plan {
+	var plans []Plan
+	for _, to := range []string{"1.35", "1.36"} {
+		for _, value := range []bool{true, false} {
+			plans = append(plans, Plan{Value: &value, To: to})
+		}
+	}
+	return plans
+}
+
+// foreseen compares a plan with what happens.
+func (f *flow) foreseen(name string, plan Plan) {
+	f.t.Helper()
+	var want []string
+	for _, step := range Foresee(&f.feature.Status, both, plan) {
+		for _, task := range step.Tasks {
+			if task != v1alpha1.TaskWaitForUses {
+				want = append(want, string(step.State)+" "+task)
+			}
+		}
+	}
+	// A task that has been tried and is listed counts: it is not done.
+	var got []string
+	servers := at(*plan.Value, plan.To, plan.To)
+	for range 100 {
+		before := f.feature.Status
+		more := f.look(servers)
+		after := f.feature.Status
+		replaced := before.Transition == nil || after.Transition != nil && after.Transition.ID != before.Transition.ID
+		if !replaced && len(before.Tasks) > len(after.Tasks) && before.Tasks[0].Name != v1alpha1.TaskWaitForUses {
+			got = append(got, string(before.State)+" "+before.Tasks[0].Name)
+		}
+		if !more {
+			break
+		}
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		f.t.Errorf("%s: what happens is not what was foreseen (-foreseen +happened):\n%s", name, diff)
+	}
+}
+
+func TestForesee(t *testing.T) {
+	under := func(state v1alpha1.FeatureState, to string, tasks ...string) *v1alpha1.FeatureStatus {
+		s := feature(state, tasks...).Status
+		s.Version = "1.36"
+		s.Transition = &v1alpha1.FeatureTransition{ID: "t", ToVersion: to, FromState: v1alpha1.StateOn}
+		return &s
+	}
+	rest := func(state v1alpha1.FeatureState) *v1alpha1.FeatureStatus {
+		return &v1alpha1.FeatureStatus{State: state, Version: "1.36"}
+	}
+	wait := v1alpha1.TaskWaitForUses
+	declared := Declared{OnEnable: []string{"on"}, OnDisable: []string{"off"}, Versions: []VersionTasks{{At: "1.36", OnUpgrade: []string{"up"}, OnDowngrade: []string{"down"}}}}
+	for name, tc := range map[string]struct {
+		status *v1alpha1.FeatureStatus
+		plan   Plan
+		want   []Step
+	}{
+		"off": {rest(v1alpha1.StateOn), Plan{Value: ptr.To(false)}, []Step{{v1alpha1.StateTurningOff, []string{wait, "off"}}}},
+		"the value that there is: what would be found is left over": {
+			rest(v1alpha1.StateOff), Plan{Value: ptr.To(false)}, []Step{{"", []string{wait, "off"}}}},
+		"down, the value stays":   {rest(v1alpha1.StateOn), Plan{Value: ptr.To(true), To: "1.35"}, []Step{{v1alpha1.StateDowngrading, []string{wait, "down"}}}},
+		"down, the value goes":    {rest(v1alpha1.StateOn), Plan{Value: ptr.To(false), To: "1.35"}, []Step{{v1alpha1.StateTurningOff, []string{wait, "off"}}, {v1alpha1.StateDowngrading, []string{wait, "down"}}}},
+		"the value is not known":  {rest(v1alpha1.StateOn), Plan{To: "1.35"}, []Step{{v1alpha1.StateDowngrading, []string{wait, "down"}}}},
+		"nothing declared for it": {rest(v1alpha1.StateOn), Plan{To: "1.37"}, nil},
+		"what is under way goes first, also when the value is not known": {
+			under(v1alpha1.StateTurningOff, "", "off"), Plan{To: "1.37"}, []Step{{v1alpha1.StateTurningOff, []string{"off"}}}},
+		"what is under way is turned back": {
+			under(v1alpha1.StateTurningOff, "", "off"), Plan{Value: ptr.To(true)}, []Step{{v1alpha1.StateTurningOn, []string{wait, "on"}}}},
+		"a value waits for the version": {
+			under(v1alpha1.StateDowngrading, "1.35", "down"), Plan{Value: ptr.To(false)}, []Step{{v1alpha1.StateDowngrading, []string{"down"}}, {v1alpha1.StateTurningOff, []string{wait, "off"}}}},
+		"no state yet: nobody knows what is stored": {&v1alpha1.FeatureStatus{}, Plan{Value: ptr.To(true)}, []Step{{v1alpha1.StateTurningOn, []string{wait, "on"}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Foresee(tc.status, declared, tc.plan), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("unexpected steps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBlockers(t *testing.T) {
+	on, off := feature(v1alpha1.StateOn), ptr.To(false)
+	binary := func(version string, servers []Server) []Server {
+		for i := range servers {
+			servers[i].Binary = version
+		}
+		return servers
+	}
+	node := func(mutate func(*uses.Instance)) []uses.Instance {
+		i := user("node", true)
+		mutate(&i)
+		return []uses.Instance{i}
+	}
+	asking := node(func(*uses.Instance) {})
+	for name, tc := range map[string]struct {
+		feature *v1alpha1.Feature
+		view    View
+		plan    Plan
+		// want has a part of each message.
+		want []string
+	}{
+		"nobody holds it":             {on, View{Servers: at(true, "1.36")}, Plan{Value: off}, nil},
+		"a user has the other value":  {on, View{Servers: at(true, "1.36"), Instances: asking}, Plan{Value: off}, []string{"restarted with --feature-gates=F=false: kubelet/node"}},
+		"servers disagree":            {on, View{Servers: append(at(true, "1.36"), server("other", false))}, Plan{Value: off}, []string{"on in s0, off in other; no transition starts"}},
+		"a server has not reported":   {on, View{Servers: append(at(true, "1.36"), Server{ID: "new", Starting: true})}, Plan{Value: off}, []string{reportAwaited}},
+		"paused":                      {paused(feature(v1alpha1.StateOn)), View{Servers: at(true, "1.36")}, Plan{Value: off}, []string{"spec.paused"}},
+		"dynamic: users follow":       {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: asking}, Plan{Value: off}, nil},
+		"central: restarts in order":  {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "apiserver"}, []string{"once all apiserver have --feature-gates=F=false"}},
+		"dynamic: explicit ones hold": {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: node(func(i *uses.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"without F in --feature-gates: kubelet/node"}},
+		"locked": {on, View{Servers: []Server{{ID: "s", Reported: true, Knows: true, Version: "1.36", Gate: v1alpha1.ReportedFeature{Name: "F", Enabled: true, Default: true, LockedToDefault: true}}}},
+			Plan{Value: off}, []string{"locked to true"}},
+		"down: servers are restarted":                 {on, View{Servers: binary("v1.36.3", at(true, "1.36", "1.35"))}, Plan{To: "1.35"}, []string{"1 live servers have another version and have to be restarted with --emulated-version=1.35, or without the flag where the binary is of 1.35: s0"}},
+		"up: binaries are replaced":                   {on, View{Servers: binary("v1.36.3+feature.1", at(true, "1.36"))}, Plan{To: "1.37"}, []string{"binaries older than 1.37, and have to be replaced: s0"}},
+		"up: binaries are there already":              {on, View{Servers: binary("v1.36.3", at(true, "1.35"))}, Plan{To: "1.36"}, []string{"--emulated-version=1.36"}},
+		"everybody is there":                          {on, View{Servers: at(true, "1.36")}, Plan{To: "1.36"}, nil},
+		"down: who else has to follow":                {on, View{Servers: at(true, "1.35"), Instances: asking}, Plan{Value: off, To: "1.35"}, []string{"by --emulated-version=1.35 or --feature-gates=F=false: kubelet/node"}},
+		"down: servers follow themselves":             {on, View{Servers: at(true, "1.35"), Instances: node(func(i *uses.Instance) { i.Component = "apiserver" })}, Plan{Value: off, To: "1.35", Component: "apiserver"}, nil},
+		"a move without tasks is not held by a pause": {paused(feature(v1alpha1.StateOn)), View{Servers: at(true, "1.36")}, Plan{Value: ptr.To(true), To: "1.36"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			steps := Foresee(&tc.feature.Status, both, tc.plan)
+			got := Blockers(tc.feature, tc.view, tc.plan, steps)
+			matches := slices.EqualFunc(got, tc.want, strings.Contains)
+			if !matches {
+				t.Errorf("the blockers are %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
