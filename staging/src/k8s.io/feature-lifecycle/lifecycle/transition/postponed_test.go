@@ -144,7 +144,7 @@ func TestARequestIsAnsweredWhenItMayBegin(t *testing.T) {
 					f.Spec.Paused = false
 					f.Status.State, f.Status.Transition, f.Status.Tasks, f.Status.Version = finalState(value), nil, nil, tc.released[0].Version
 					f = answer(f, View{Servers: turned(tc.released), Declared: tc.declared}, start)
-					if want := begun(requested); f.Status.State != want || f.Status.Configured.Value != requested {
+					if want := Turning(requested); f.Status.State != want || f.Status.Configured.Value != requested {
 						t.Errorf("the feature is %s, configured %+v, want %s", f.Status.State, f.Status.Configured, want)
 					}
 					if got := chooses(f, "n1", value); got != [2]bool{requested, requested} {
@@ -154,14 +154,6 @@ func TestARequestIsAnsweredWhenItMayBegin(t *testing.T) {
 			}
 		}
 	}
-}
-
-// begun is the state of a transition to a value.
-func begun(value bool) v1alpha1.FeatureState {
-	if value {
-		return v1alpha1.StateTurningOn
-	}
-	return v1alpha1.StateTurningOff
 }
 
 // TestADowngradeChangesTheValueFirst, so the request is answered before.
