@@ -1,0 +1,80 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package cluster
+
+import (
+	"slices"
+	"strings"
+)
+
+// ControlOptions are what all kube-apiservers of a cluster are told and nobody
+// else is. The zero value adds nothing to their command lines.
+type ControlOptions struct {
+	// FeatureGates are set on kube-apiservers alone: A=true,B=false. Central
+	// features have these values in all components.
+	FeatureGates string `json:"featureGates,omitempty"`
+	// CentralFeatures and DynamicFeatures are their flags of these names. A
+	// dynamic feature that is set by feature gates is left out, since
+	// kube-apiserver refuses to be told both.
+	CentralFeatures []string `json:"centralFeatures,omitempty"`
+	DynamicFeatures []string `json:"dynamicFeatures,omitempty"`
+	// EmulatedVersion is the minor version that they emulate, "" for their own.
+	EmulatedVersion string `json:"emulatedVersion,omitempty"`
+}
+
+// args are the flags of a kube-apiserver that all components are started with
+// the given feature gates beside.
+func (o ControlOptions) args(featureGates string) []string {
+	var args []string
+	if o.FeatureGates != "" {
+		args = append(args, "--feature-gates="+o.FeatureGates)
+	}
+	if len(o.CentralFeatures) > 0 {
+		args = append(args, "--central-features="+strings.Join(o.CentralFeatures, ","))
+	}
+	if dynamic, _ := o.split(featureGates); len(dynamic) > 0 {
+		args = append(args, "--dynamic-features="+strings.Join(dynamic, ","))
+	}
+	if o.EmulatedVersion != "" {
+		args = append(args, "--emulated-version="+o.EmulatedVersion)
+	}
+	return args
+}
+
+// split separates the dynamic features that may be dynamic from those that feature
+// gates set.
+func (o ControlOptions) split(featureGates string) (dynamic, set []string) {
+	var named []string
+	for gate := range strings.SplitSeq(featureGates+","+o.FeatureGates, ",") {
+		name, _, _ := strings.Cut(strings.TrimSpace(gate), "=")
+		named = append(named, name)
+	}
+	for _, feature := range o.DynamicFeatures {
+		if slices.Contains(named, feature) {
+			set = append(set, feature)
+		} else {
+			dynamic = append(dynamic, feature)
+		}
+	}
+	return dynamic, set
+}
+
+// Control returns how kube-apiservers were started last.
+func (c *Cluster) Control() ControlOptions { return c.state.Control }
+
+// SetControl says how kube-apiservers are started from now on.
+func (c *Cluster) SetControl(options ControlOptions) { c.state.Control = options }
