@@ -110,13 +110,13 @@ var (
 	dynamic = []string{"HPAScaleToZero", "MaxUnavailableStatefulSet", "PodDeletionCost"}
 )
 
-// addControlFlags adds the flags for kube-apiserver alone. What the options have
+// addControlFlags adds the flags for the control plane alone. What the options have
 // is the default.
 func addControlFlags(fs *pflag.FlagSet, o *cluster.ControlOptions) {
 	fs.StringVar(&o.FeatureGates, "server-feature-gates", o.FeatureGates, "Feature gates of kube-apiserver alone, for central features: A=true,B=false.")
 	fs.StringSliceVar(&o.CentralFeatures, "central-features", o.CentralFeatures, "Features that have kube-apiserver's value in all components.")
 	fs.StringSliceVar(&o.DynamicFeatures, "dynamic-features", o.DynamicFeatures, "Features that can be changed through the API; those that a feature gate sets are left out.")
-	fs.StringVar(&o.EmulatedVersion, "emulated-version", o.EmulatedVersion, "The minor version that kube-apiserver emulates, for example 1.35; empty for its own.")
+	fs.StringVar(&o.EmulatedVersion, "emulated-version", o.EmulatedVersion, "The minor version that the control plane emulates, for example 1.35; empty for its own.")
 }
 
 // greet says how to use the cluster.
@@ -161,7 +161,7 @@ func newRestartCommand(config *cluster.Config) *cobra.Command {
 		Use:   "restart",
 		Short: "Restart components, all but etcd by default, possibly with other feature gates",
 		Long: `Restart components, all but etcd by default. What a flag sets holds from now on; what none sets stays as it was.
-Flags for kube-apiserver alone take effect when kube-apiserver is among what is restarted.`,
+A component that is not restarted goes on as it was.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return with(config, func(c *cluster.Cluster) error {

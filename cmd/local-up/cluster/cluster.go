@@ -55,7 +55,7 @@ type Config struct {
 	Servers, Replicas int
 	// FeatureGates are given to all components: A=true,B=false.
 	FeatureGates string
-	// Control is how kube-apiservers are started beyond that.
+	// Control is what the control plane is told beyond that.
 	Control ControlOptions
 	// APIServerPort is kube-apiserver's port; 0 means the one it had, or a free
 	// one.

@@ -139,9 +139,7 @@ func (c *Cluster) components() []component {
 		if list[i].gates && c.state.FeatureGates != "" {
 			list[i].args = append(list[i].args, "--feature-gates="+c.state.FeatureGates)
 		}
-		if isServer(list[i].name) {
-			list[i].args = append(list[i].args, c.state.Control.args(c.state.FeatureGates)...)
-		}
+		list[i].args = append(list[i].args, c.state.Control.args(list[i], c.state.FeatureGates)...)
 		list[i].args = append(list[i].args, c.config.ExtraArgs[list[i].name]...)
 	}
 	return list

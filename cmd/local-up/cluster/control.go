@@ -21,8 +21,8 @@ import (
 	"strings"
 )
 
-// ControlOptions are what all kube-apiservers of a cluster are told and nobody
-// else is. The zero value adds nothing to their command lines.
+// ControlOptions are what the control plane of a cluster is told and nodes are
+// not. The zero value adds nothing to its command lines.
 type ControlOptions struct {
 	// FeatureGates are set on kube-apiservers alone: A=true,B=false. Central
 	// features have these values in all components.
@@ -32,14 +32,23 @@ type ControlOptions struct {
 	// kube-apiserver refuses to be told both.
 	CentralFeatures []string `json:"centralFeatures,omitempty"`
 	DynamicFeatures []string `json:"dynamicFeatures,omitempty"`
-	// EmulatedVersion is the minor version that they emulate, "" for their own.
+	// EmulatedVersion is the minor version that kube-apiservers, controller
+	// managers and schedulers emulate, "" for their own. Node components have no
+	// such flag: they are never newer than servers, so they move first on the way
+	// down.
 	EmulatedVersion string `json:"emulatedVersion,omitempty"`
 }
 
-// args are the flags of a kube-apiserver that all components are started with
-// the given feature gates beside.
-func (o ControlOptions) args(featureGates string) []string {
+// args are the flags of a component, in a cluster whose components have the given
+// feature gates besides.
+func (o ControlOptions) args(component component, featureGates string) []string {
 	var args []string
+	if o.EmulatedVersion != "" && slices.Contains([]string{APIServer, ControllerManager, Scheduler}, component.binary) {
+		args = append(args, "--emulated-version="+o.EmulatedVersion)
+	}
+	if component.binary != APIServer {
+		return args
+	}
 	if o.FeatureGates != "" {
 		args = append(args, "--feature-gates="+o.FeatureGates)
 	}
@@ -48,9 +57,6 @@ func (o ControlOptions) args(featureGates string) []string {
 	}
 	if dynamic, _ := o.split(featureGates); len(dynamic) > 0 {
 		args = append(args, "--dynamic-features="+strings.Join(dynamic, ","))
-	}
-	if o.EmulatedVersion != "" {
-		args = append(args, "--emulated-version="+o.EmulatedVersion)
 	}
 	return args
 }
@@ -73,8 +79,8 @@ func (o ControlOptions) split(featureGates string) (dynamic, set []string) {
 	return dynamic, set
 }
 
-// Control returns how kube-apiservers were started last.
+// Control returns what the control plane was told last.
 func (c *Cluster) Control() ControlOptions { return c.state.Control }
 
-// SetControl says how kube-apiservers are started from now on.
+// SetControl says what the control plane is told from its next start on.
 func (c *Cluster) SetControl(options ControlOptions) { c.state.Control = options }

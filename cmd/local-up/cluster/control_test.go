@@ -22,36 +22,48 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestArgumentsOfServersAlone(t *testing.T) {
+func TestArgumentsOfTheControlPlane(t *testing.T) {
 	for name, test := range map[string]struct {
 		options      ControlOptions
 		featureGates string
-		want         []string
+		server       []string
+		others       []string
 	}{
-		"nothing":     {},
-		"gates":       {options: ControlOptions{FeatureGates: "A=false"}, want: []string{"--feature-gates=A=false"}},
-		"all of them": {options: ControlOptions{CentralFeatures: []string{"A", "B"}, DynamicFeatures: []string{"C"}, EmulatedVersion: "1.35"}, want: []string{"--central-features=A,B", "--dynamic-features=C", "--emulated-version=1.35"}},
+		"nothing":             {},
+		"gates":               {options: ControlOptions{FeatureGates: "A=false"}, server: []string{"--feature-gates=A=false"}},
+		"features":            {options: ControlOptions{CentralFeatures: []string{"A", "B"}, DynamicFeatures: []string{"C"}}, server: []string{"--central-features=A,B", "--dynamic-features=C"}},
+		"an emulated version": {options: ControlOptions{EmulatedVersion: "1.35"}, server: []string{"--emulated-version=1.35"}, others: []string{"--emulated-version=1.35"}},
 		"a dynamic feature that gates of all components set is left out": {
-			options: ControlOptions{DynamicFeatures: []string{"A", "B"}}, featureGates: "C=false, A=true", want: []string{"--dynamic-features=B"},
+			options: ControlOptions{DynamicFeatures: []string{"A", "B"}}, featureGates: "C=false, A=true", server: []string{"--dynamic-features=B"},
 		},
 		"a dynamic feature that gates of the servers set is left out": {
-			options: ControlOptions{FeatureGates: "B=true", DynamicFeatures: []string{"B"}}, want: []string{"--feature-gates=B=true"},
+			options: ControlOptions{FeatureGates: "B=true", DynamicFeatures: []string{"B"}}, server: []string{"--feature-gates=B=true"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := open(t, nil)
-			c.SetControl(test.options)
-			c.state.FeatureGates = ""
-			plain := open(t, nil)
-			got := c.Control().args(test.featureGates)
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("unexpected arguments (-want +got):\n%s", diff)
-			}
-			for i, component := range c.components() {
-				if was := plain.components()[i]; !isServer(component.name) && len(was.args) != len(component.args) {
-					t.Errorf("%s is told what is for servers alone: %v", component.name, component.args)
+			want := map[string][]string{APIServer: test.server, ControllerManager: test.others, Scheduler: test.others}
+			for _, component := range open(t, nil).components() {
+				if diff := cmp.Diff(want[component.name], test.options.args(component, test.featureGates)); diff != "" {
+					t.Errorf("unexpected arguments of %s (-want +got):\n%s", component.name, diff)
 				}
 			}
 		})
+	}
+}
+
+// TestControlIsKept: a restart that says nothing of it changes nothing.
+func TestControlIsKept(t *testing.T) {
+	c := open(t, nil)
+	want := ControlOptions{FeatureGates: "A=true", CentralFeatures: []string{"A"}, DynamicFeatures: []string{"B"}, EmulatedVersion: "1.35"}
+	c.SetControl(want)
+	if err := c.state.save(c.config.DataDir); err != nil {
+		t.Fatal(err)
+	}
+	s, err := loadState(c.config.DataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, s.Control); diff != "" {
+		t.Errorf("unexpected options (-want +got):\n%s", diff)
 	}
 }
