@@ -169,7 +169,7 @@ func scan(source string) (found []raw, errs []error) {
 			open = &raw{line: i + 1, language: m[3], mark: pending, follows: follows}
 			indent, closing, pending = m[1], m[2], nil
 		case strings.TrimSpace(line) == "":
-		case strings.Contains(line, "docs-test:") && strings.Contains(line, "<!--"):
+		case strings.HasPrefix(strings.TrimSpace(line), "<!--") && strings.Contains(line, "docs-test:"):
 			orphan()
 			c := comment.FindStringSubmatch(line)
 			if c == nil {

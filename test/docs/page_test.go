@@ -65,6 +65,7 @@ func TestParse(t *testing.T) {
 		"a mark without a block":     {page: "<!-- docs-test: skip: why -->\nwords\n'''bash\nls\n'''\n", errors: []string{"line 1", "before no block"}, want: []Block{{Line: 3, Text: "ls\n"}}},
 		"a mark at the end":          {page: "<!-- docs-test: skip: why -->\n", errors: []string{"line 1", "before no block"}},
 		"a mark without a reason":    {page: "<!-- docs-test: skip -->\n", errors: []string{"line 1", "is not understood"}},
+		"words about marks":          {page: "such as `<!-- docs-test: skip: why -->`\n"},
 		"a mark that is unknown":     {page: "<!-- docs-test: later: why -->\n'''bash\nls\n'''\n", errors: []string{"line 2", `"later"`}},
 		"commands that are shown":    {page: "<!-- docs-test: shown: why -->\n'''bash\nls\n'''\n", errors: []string{"line 2", "shown is for text"}},
 		"output that is skipped":     {page: "<!-- docs-test: skip: why -->\n'''text\nls\n'''\n", errors: []string{"line 2"}},
