@@ -90,6 +90,13 @@ test-faults: all ## Do all faults to real clusters and print what they did; need
 test-versions: all ## Move a real control plane 1.35, 1.36, 1.35, 1.36 with a crash at every stage; needs root, about 4 minutes.
 	VERSIONS_SHORT=false go test -count=1 -timeout 20m -v -run TestUpDownUp ./test/integration/versions | tee $(OUT)/versions.txt
 
+# One page for docs-test, for example docs/upgrade.md; all without it.
+PAGE ?=
+
+.PHONY: docs-test
+docs-test: all ## Run the commands of README.md and docs on real clusters; PAGE=docs/upgrade.md does one. About 5 minutes.
+	go test -count=1 -timeout 40m -v -run 'TestPages$(if $(PAGE),/^$(PAGE)$$)' ./test/docs | tee $(OUT)/docs.txt
+
 .PHONY: bench-featuregate
 bench-featuregate: tools ## Compare the layer's Enabled with upstream's, side by side.
 	cd $(LIB) && go test -run '^$$' -bench Enabled -count 6 ./featuregate | tee $(CURDIR)/$(OUT)/bench-featuregate.txt
