@@ -116,13 +116,13 @@ func (a *announcement) own() map[string]bool {
 
 // says is true when a Feature says what components shall take, with this server's
 // own value of it. A value that is requested through the API is not the servers' to
-// say, nor is one that a pause keeps as it was.
+// say; who takes it follows it.
 func (a *announcement) says(feature *v1alpha1.Feature, own bool) bool {
 	status, control := &feature.Status, a.decides.Of(feature.Name)
 	if status.Control != control || status.Configured == nil {
 		return false
 	}
-	if control == v1alpha1.ControlDynamic && (feature.Spec.Enabled != nil || feature.Spec.Paused) {
+	if control == v1alpha1.ControlDynamic && feature.Spec.Enabled != nil {
 		return true
 	}
 	return status.Configured.Value == own

@@ -82,7 +82,6 @@ func TestReadyOnceFeaturesSayWhatIsSet(t *testing.T) {
 		"a dynamic feature had another value":         {both, dynamic(saying("Dynamic", v1alpha1.ControlDynamic, true)), 2 * time.Second, time.Second, 2 * time.Second},
 		"a dynamic feature has a requested value":     {both, dynamic(saying("Dynamic", v1alpha1.ControlDynamic, true, requested(true))), never, never, 0},
 		"one that has just been requested":            {both, dynamic(saying("Dynamic", v1alpha1.ControlDynamic, false, requested(true))), never, never, 0},
-		"a pause keeps the value of a dynamic one":    {both, dynamic(saying("Dynamic", v1alpha1.ControlDynamic, true, func(f *v1alpha1.Feature) { f.Spec.Paused = true })), never, never, 0},
 		"a request is left over in a central feature": {both, central(saying("Central", v1alpha1.ControlCentral, false, requested(false))), 2 * time.Second, time.Second, 2 * time.Second},
 		"nobody answers":                              {both, nil, never, time.Second, announcementPatience},
 		"servers differ, as they did before this one": {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed)), never, time.Second, time.Second + disagreementPatience},
