@@ -198,24 +198,26 @@ func TestANodeStartsWithoutAServer(t *testing.T) {
 func TestWithoutTheSystem(t *testing.T) {
 	w := start(t, nil)
 	w.set(nodeFeature, central, false)
-	for name, args := range map[string][]string{
-		"the gate is off here": {"--feature-gates=FeatureLifecycle=false"},
-	} {
-		k := w.runKubelet(framework.DataDir(t), args...)
-		k.waitSays("Starting kubelet main sync loop")
-		if k.says("centrally") {
-			t.Errorf("%s: it looks for values", name)
-		}
-		k.kill()
+	k := w.runKubelet(framework.DataDir(t))
+	k.waitSays(inEffect(nodeFeature, "false")...)
+	k.waitSays("Starting kubelet main sync loop")
+	k.kill()
+
+	k = w.runKubelet(framework.DataDir(t), "--feature-gates=FeatureLifecycle=false", "--v=1")
+	k.waitSays("Starting kubelet main sync loop")
+	if k.says("centrally") || k.says("The values of features come from this process alone") {
+		t.Error("with the gate off it looks for values")
 	}
+	k.kill()
+
 	gates := "FeatureLifecycle=false"
 	if err := w.Restart(t.Context(), &gates, cluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
-	k := w.runKubelet(framework.DataDir(t), "--v=1")
+	k = w.runKubelet(framework.DataDir(t), "--v=1")
 	k.waitSays("The values of features come from this process alone")
 	k.waitSays("Starting kubelet main sync loop")
-	if k.says("Waiting for kube-apiserver") {
-		t.Error("it waited")
+	if k.says("Waiting for kube-apiserver") || k.says("centrally set value") {
+		t.Error("on a server without the API it waited, or took a value")
 	}
 }

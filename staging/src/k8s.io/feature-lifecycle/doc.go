@@ -29,6 +29,7 @@ limitations under the License.
 //	featuregate             the layer that notices what is asked
 //	report                  one FeatureReport for each process
 //	values                  values that are set in one place: taken, kept, followed
+//	values/control          a server's side of them: which features, who permits it
 //	values/rollout          which value a canary gives to an instance; pure
 //	lifecycle               what authors write: one literal for each feature
 //	lifecycle/transition    decides, purely, what happens to a feature next
