@@ -179,7 +179,7 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 		features:  map[string]lifecycle.Feature{},
 		informers: informers,
 		queue:     queue,
-		reports:   newIndex(),
+		reports:   newIndex(config.Settings.Canary.OrDefault().CrashLoop),
 		liveness:  newLiveness(),
 		led:       newLedFeatures(),
 		vanished:  newVanished(),
@@ -247,6 +247,7 @@ func (c *Controller) tick(ctx context.Context) {
 			c.noticeServers()
 			c.noticeProcesses()
 			c.retireReports(ctx)
+			c.reports.forgetInherited(c.config.Clock.Now())
 		}
 	}
 }

@@ -47,7 +47,7 @@ func report(component, instance string, features ...v1alpha1.ReportedFeature) *v
 
 func TestIndexTellsWhatChanged(t *testing.T) {
 	a, aOn, b := v1alpha1.ReportedFeature{Name: "A"}, v1alpha1.ReportedFeature{Name: "A", Enabled: true}, v1alpha1.ReportedFeature{Name: "B"}
-	x := newIndex()
+	x := newIndex(3)
 	for _, step := range []struct {
 		what string
 		do   func() []string
@@ -63,8 +63,8 @@ func TestIndexTellsWhatChanged(t *testing.T) {
 			r.Spec.BinaryVersion = "v2"
 			return x.set(r, start)
 		}, []string{"A", "B"}},
-		{"the report goes", func() []string { return x.remove("c.1") }, []string{"A", "B"}},
-		{"it goes again", func() []string { return x.remove("c.1") }, nil},
+		{"the report goes", func() []string { return x.remove("c.1", start) }, []string{"A", "B"}},
+		{"it goes again", func() []string { return x.remove("c.1", start) }, nil},
 	} {
 		if diff := cmp.Diff(step.want, step.do()); diff != "" {
 			t.Errorf("%s: unexpected features (-want +got):\n%s", step.what, diff)
@@ -77,7 +77,7 @@ func TestIndexTellsWhatChanged(t *testing.T) {
 
 func TestIndexRemembersSinceWhen(t *testing.T) {
 	a, b := v1alpha1.ReportedFeature{Name: "A"}, v1alpha1.ReportedFeature{Name: "B"}
-	x := newIndex()
+	x := newIndex(3)
 	x.set(report("c", "1", a), start)
 	x.set(report("c", "1", a, b), start.Add(time.Minute))
 	if got := x.of("A")["c.1"].since; !got.Equal(start) {
@@ -254,7 +254,7 @@ func BenchmarkIndex(b *testing.B) {
 			for i := range 50 {
 				features = append(features, v1alpha1.ReportedFeature{Name: fmt.Sprintf("F%d", i)})
 			}
-			x := newIndex()
+			x := newIndex(3)
 			for i := range others {
 				x.set(report("c", fmt.Sprint(i), features...), start)
 			}
