@@ -456,14 +456,71 @@ func TestWhatIsInheritedIsForgotten(t *testing.T) {
 	check("it asks for another", []string{"B"}, x.set(asked("2", "A", "B"), start), "C")
 	check("a third asked for none", all, x.set(asked("3"), start), all...)
 	check("its report goes", all, x.remove("c.1", start))
-	x.forgetInherited(start.Add(inheritedRetention - 1))
+	x.forgetInherited(start)
 	check("a fourth comes in time", all, x.set(asked("4", "A"), start), "B", "C")
 	x.forgetInherited(start.Add(24 * time.Hour))
+	if gate, _ := x.departed("B", "c.1"); gate != nil {
+		t.Error("it has departed")
+	}
 	check("while it is there nothing is forgotten", nil, x.set(asked("4", "A"), start), "B", "C")
 	x.remove("c.1", start)
-	x.forgetInherited(start.Add(inheritedRetention))
+	if gate, at := x.departed("B", "c.1"); gate == nil || gate.Name != "B" || !at.Equal(start) {
+		t.Errorf("%v departed at %s", gate, at)
+	}
+	if got := x.forgetInherited(start.Add(1)); !slices.Equal(got, all) {
+		t.Errorf("%v changed as they were forgotten, want %v", got, all)
+	}
 	check("a fifth comes too late", []string{"A"}, x.set(asked("5", "A"), start))
 	if len(x.inherited)+len(x.heirs) > 0 {
 		t.Errorf("%v and %v are left", x.inherited, x.heirs)
+	}
+}
+
+// TestKubeletsThatDoNotComeBackHaltACanary: they ended in order, to start with the
+// value, and never reported again. Those that come back late do not, nor those
+// that are expected to be away.
+func TestKubeletsThatDoNotComeBackHaltACanary(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(w *trial)
+		// all is true when as many of the others end.
+		all, halts bool
+	}{
+		"they never come": {func(*trial) {}, false, true},
+		"they come after four minutes": {func(w *trial) {
+			w.pass(4 * time.Minute)
+			for _, name := range w.in[:2] {
+				w.node(name, corev1.ConditionTrue)
+				w.process(kubelet, name, true)
+			}
+		}, false, false},
+		"their Nodes go": {func(w *trial) {
+			w.removeNode(w.in[0])
+			w.removeNode(w.in[1])
+		}, false, false},
+		"others do not come either": {func(*trial) {}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTrial(t, func(w *trial) {
+				gone := w.in[:2]
+				if tc.all {
+					gone = slices.Concat(gone, w.out[:2])
+				}
+				for _, name := range gone {
+					w.removeReport("kubelet." + name)
+					w.pass(time.Second)
+				}
+				w.pass(45 * time.Second)
+				for _, name := range gone {
+					w.node(name, corev1.ConditionUnknown)
+				}
+				tc.change(w)
+				if !tc.halts {
+					w.goesOn(20 * time.Minute)
+					return
+				}
+				w.goesOn(4 * time.Minute)
+				w.halts("kubelet/"+w.in[0], "kubelet/"+w.in[1])
+			})
+		})
 	}
 }

@@ -247,7 +247,7 @@ func (c *Controller) tick(ctx context.Context) {
 			c.noticeServers()
 			c.noticeProcesses()
 			c.retireReports(ctx)
-			c.reports.forgetInherited(c.config.Clock.Now())
+			c.enqueue(c.reports.forgetInherited(c.config.Clock.Now().Add(-inheritedRetention - c.config.Settings.Grace)))
 		}
 	}
 }

@@ -72,9 +72,9 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 			view.Instances = append(view.Instances, c.instance(e, alive, since, now))
 		}
 	}
-	view.Instances = append(view.Instances, c.silentKubelets(now)...)
-	view.Instances = append(view.Instances, c.silentProcesses(now)...)
-	view.Replaced = c.replaced(name, now)
+	silent := c.silentKubelets(now)
+	view.Instances = slices.Concat(view.Instances, silent, c.silentProcesses(now))
+	view.Replaced = append(c.replaced(name, now), c.departed(name, silent)...)
 	view.Vanished = c.vanished.of(name, slices.Concat(view.Instances, view.Replaced))
 	view.Upgrade, view.Downgrade = c.safety(name, explicit, view.Declared)
 	slices.SortFunc(view.Reporters, func(a, b transition.Server) int { return cmp.Compare(a.ID, b.ID) })
@@ -121,6 +121,26 @@ func (c *Controller) replaced(feature string, now time.Time) []uses.Instance {
 			i.TakenOver = h.takenOver
 			instances = append(instances, i)
 		}
+	}
+	return instances
+}
+
+// departed are the kubelets among those that are silent that used a feature, ended
+// in order and did not come back, although their Nodes are there, and are not
+// Ready. A kubelet that restarts for a value and fails before it reports is gone
+// so. Of other components nobody knows whether they should come back.
+func (c *Controller) departed(feature string, silent []uses.Instance) []uses.Instance {
+	var instances []uses.Instance
+	for _, i := range silent {
+		gate, at := c.reports.departed(feature, kubelet+"."+i.Name)
+		if gate == nil || i.Recent {
+			continue
+		}
+		if node, err := c.config.Nodes.Lister().Get(i.Name); err != nil || ready(node) {
+			continue
+		}
+		i.Reported, i.Enabled, i.Lost, i.TakenOver = true, gate.Enabled, true, at
+		instances = append(instances, i)
 	}
 	return instances
 }

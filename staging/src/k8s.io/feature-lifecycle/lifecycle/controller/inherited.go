@@ -17,14 +17,17 @@ limitations under the License.
 package controller
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
 // inheritedRetention is how long what a process asked for is remembered after its
-// report has gone: until the next one of the same name starts.
-const inheritedRetention = 10 * time.Minute
+// report has gone and the grace period has passed: until the next one of the same
+// name starts. It is as long as the report of a process that died is kept.
+const inheritedRetention = reportRetention
 
 // inheritance is what the earlier processes of a report asked for and the present
 // one does not report. A process reports what it has asked for so far, and what
@@ -119,6 +122,19 @@ func (x *index) heirsOf(feature string) []heir {
 	return heirs
 }
 
+// departed returns what the last process of a report had found of a feature when
+// the report went, and when that was. It is nil for one that never asked, that is
+// long gone, or that is there.
+func (x *index) departed(feature, name string) (gate *v1alpha1.ReportedFeature, at time.Time) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	h := x.inherited[name]
+	if h == nil || h.present {
+		return nil, time.Time{}
+	}
+	return h.gates[feature], h.since
+}
+
 // inheritedBy returns what the process of a report has inherited.
 func (x *index) inheritedBy(name string) []heir {
 	x.mu.RLock()
@@ -142,17 +158,21 @@ func (x *index) heir(name, feature string, h *inheritance) heir {
 	return heir{entry{x.reports[name], &gate, h.since, x.crashes[name]}, h.since}
 }
 
-// forgetInherited drops what processes asked for that have been gone for long.
-func (x *index) forgetInherited(now time.Time) {
+// forgetInherited drops what processes asked for whose reports went before a time,
+// and returns the features whose picture changed by it, sorted.
+func (x *index) forgetInherited(before time.Time) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	changed := map[string]bool{}
 	for name, h := range x.inherited {
-		if h.present || now.Before(h.since.Add(inheritedRetention)) {
+		if h.present || !h.since.Before(before) {
 			continue
 		}
 		for feature := range h.gates {
+			changed[feature] = true
 			x.disinherit(h, name, feature)
 		}
 		delete(x.inherited, name)
 	}
+	return slices.Sorted(maps.Keys(changed))
 }

@@ -280,7 +280,7 @@ func (s *step) onTrial(i uses.Instance) bool {
 	case i.Enabled == current.Value:
 		return true
 	case !i.TakenOver.IsZero():
-		// It took the value when it started, before it reports what it asks.
+		// It takes the value when it starts, before it reports what it asks.
 		return dynamic || !i.TakenOver.Before(current.StartTime.Time)
 	default:
 		return dynamic && !i.Alive && death(i).Before(current.StartTime.Add(noticing))

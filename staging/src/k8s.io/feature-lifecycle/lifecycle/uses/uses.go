@@ -70,8 +70,9 @@ type Instance struct {
 	// far as the observer can tell: earlier than Since. Unset when it cannot.
 	LastSeen time.Time
 	// TakenOver is when another process took this one's place that has not said
-	// yet whether it uses the feature. Enabled is what the one before found, all
-	// else is of the present one. Unset for what a process says of itself.
+	// yet whether it uses the feature, or should have and did not come. Enabled is
+	// what the one before found, all else is of the present one. Unset for what a
+	// process says of itself.
 	TakenOver time.Time
 	// Crashes are the last times at which another process took this one's place
 	// without an orderly end, oldest first.
