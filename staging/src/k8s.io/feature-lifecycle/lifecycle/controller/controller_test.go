@@ -96,6 +96,33 @@ func lease(renewed time.Time, seconds int32) *coordinationv1.Lease {
 	}
 }
 
+// TestWhenAProcessWasLastSeen is when its Lease was seen to change, or when it was
+// renewed before that, if its clock may be believed.
+func TestWhenAProcessWasLastSeen(t *testing.T) {
+	key := types.NamespacedName{Namespace: "ns", Name: "l"}
+	for name, tc := range map[string]struct {
+		renewals []time.Duration
+		want     time.Duration
+	}{
+		"never":                         {nil, time.Hour},
+		"renewed before it was watched": {[]time.Duration{-30 * time.Second}, -30 * time.Second},
+		"long before, or another clock": {[]time.Duration{-time.Hour}, 0},
+		"by a clock that is fast":       {[]time.Duration{30 * time.Second}, 0},
+		"renewed since":                 {[]time.Duration{-30 * time.Second, -20 * time.Second}, 10 * time.Second},
+		"read again, not renewed":       {[]time.Duration{-30 * time.Second, -30 * time.Second}, -30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLiveness()
+			for i, renewed := range tc.renewals {
+				l.observe(lease(start.Add(renewed), 40), start.Add(time.Duration(i)*10*time.Second))
+			}
+			if got := l.leaseSeen(key, start.Add(time.Hour)).Sub(start); got != tc.want {
+				t.Errorf("last seen at %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestLeasesAreJudgedByWhenTheyWereSeenToChange(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "l"}
 	l := newLiveness()
