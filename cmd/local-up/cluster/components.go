@@ -258,6 +258,7 @@ func (c *Cluster) hollowNode(node string) []component {
 			"--morph=" + morph,
 			"--name=" + node,
 			"--kubeconfig=" + c.Kubeconfig(name),
+			"--feature-values-file=" + filepath.Join(c.nodeDir(node), morph+"-feature-values.json"),
 		}}
 	}
 	kubelet, proxy := hollow(Kubelet(node), "kubelet"), hollow(Proxy(node), "proxy")
