@@ -68,6 +68,15 @@ upstream: ## Build upstream's unchanged binaries into _output/upstream.
 	@mkdir -p $(OUT)/upstream
 	go build -ldflags '$(subst $(VERSION),v1.36.3,$(LDFLAGS))' -o $(OUT)/upstream/ $(addprefix k8s.io/kubernetes/cmd/,$(UPSTREAM))
 
+# The minor version before, which clusters come from and may go back to.
+PREVIOUS := v1.35.4
+PREVIOUS_LDFLAGS := $(subst $(VERSION),$(PREVIOUS),$(subst gitMinor=36,gitMinor=35,$(LDFLAGS)))
+
+.PHONY: upstream-previous
+upstream-previous: ## Build the unchanged kube-apiserver of the minor version before into _output/previous.
+	@mkdir -p $(OUT)/previous
+	cd hack/previous && GOWORK=off go build -ldflags '$(PREVIOUS_LDFLAGS)' -o $(CURDIR)/$(OUT)/previous/ tool
+
 .PHONY: test-integration
 test-integration: tools all upstream ## Run real processes with real etcd, the fault suite in its short form (FAULTS_SHORT=false: whole).
 	@echo "The fault suite test/faults runs in its $(if $(filter true,$(FAULTS_SHORT)),short form; \"make test-faults\" runs the whole,whole form)"
