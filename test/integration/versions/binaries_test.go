@@ -27,9 +27,10 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/discovery"
@@ -63,8 +64,9 @@ type binaries struct {
 func common(gates ...string) []string {
 	return []string{
 		"--feature-gates=" + strings.Join(append(gates, explicit), ","),
-		// Service accounts are made by the controller manager, which is not here.
-		"--disable-admission-plugins=ServiceAccount",
+		// Service accounts are made, and the finalizer of claims is removed, by the
+		// controller manager, which is not here.
+		"--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection",
 	}
 }
 
@@ -87,6 +89,7 @@ func startPrevious(t *testing.T) *binaries {
 		Features:  b.Features,
 		Mapper:    restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(b.Config))),
 		Namespace: metav1.NamespaceSystem,
+		Release:   b.release,
 	}
 	return b
 }
@@ -222,16 +225,20 @@ func TestBinaries(t *testing.T) {
 	// Everything that 1.36 has and 1.35 has not, or has off, is used.
 	view := b.useNew(t, news, files)
 	b.same(t, "while 1.36 is used", stay)
-	if out, code := b.UpgradeCheck("--to=1.35", "-o=name"); code != 1 || !strings.Contains(out, "/RelaxedServiceNameValidation\n") {
-		t.Errorf("exit code %d, want 1, and what is not safe: %s", code, out)
-	}
+	b.unsafe(t, workload)
 
-	// Down.
+	// Down: first what is on because somebody set it, while its APIs are served
+	// and those objects can be removed that hold it; then what 1.36 has on.
+	set := slices.DeleteFunc(slices.Clone(news), func(c *lifecycletest.Case) bool { return onAt(c.Feature.Name, "1.36") })
+	b.ours(t, "1.36", append(common(), allAPIs)...)
+	b.off(t, view, set)
+	b.history.wait(t, "what was set is off", atRest("1.36"))
+	b.unsafe(t, "RelaxedServiceNameValidation")
 	b.ours(t, "1.35", common()...)
 	b.off(t, view, news)
 	b.history.wait(t, "all features are at 1.35", atRest("1.35"))
-	if out, code := b.UpgradeCheck("--to=1.35"); code != 0 {
-		t.Errorf("exit code %d, want 0: %s", code, out)
+	if _, code := b.UpgradeCheck("--to=1.35"); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
 	}
 	b.same(t, "with our binary at 1.35", stay)
 	b.sound(t)
@@ -262,11 +269,7 @@ var own = []string{
 // useNew turns on, at 1.36, everything that is off at 1.35, and uses it.
 func (b *binaries) useNew(t *testing.T, news []*lifecycletest.Case, files map[*lifecycletest.Case]string) *lifecycletest.View {
 	t.Helper()
-	var gates []string
-	for _, c := range news {
-		gates = append(gates, string(c.Feature.Name)+"=true")
-	}
-	b.ours(t, "1.36", append(common(gates...), allAPIs, "--requestheader-uid-headers=X-Remote-Uid")...)
+	b.ours(t, "1.36", append(common(turnOn(news)...), allAPIs, "--requestheader-uid-headers=X-Remote-Uid")...)
 	b.history.wait(t, "everything is on", atRest("1.36"))
 	b.use(t, "new.yaml")
 	for _, c := range news {
@@ -287,6 +290,32 @@ func (b *binaries) useNew(t *testing.T, news []*lifecycletest.Case, files map[*l
 	return view
 }
 
+// turnOn are values that turn features on, and what they need.
+func turnOn(cases []*lifecycletest.Case) []string {
+	on := map[featuregate.Feature]bool{}
+	dependencies := utilfeature.DefaultMutableFeatureGate.Dependencies()
+	var turn func(featuregate.Feature)
+	turn = func(gate featuregate.Feature) {
+		if on[gate] || string(gate)+"=true" == explicit {
+			return
+		}
+		on[gate] = true
+		for _, needed := range dependencies[gate] {
+			if !onAt(needed, "1.36") {
+				turn(needed)
+			}
+		}
+	}
+	for _, c := range cases {
+		turn(c.Feature.Name)
+	}
+	var values []string
+	for _, gate := range slices.Sorted(maps.Keys(on)) {
+		values = append(values, string(gate)+"=true")
+	}
+	return values
+}
+
 // off waits until features are off, and removes what holds them, as they ask for.
 func (b *binaries) off(t *testing.T, view *lifecycletest.View, news []*lifecycletest.Case) {
 	t.Helper()
@@ -298,9 +327,44 @@ func (b *binaries) off(t *testing.T, view *lifecycletest.View, news []*lifecycle
 	}
 	for _, name := range slices.Sorted(maps.Keys(outcomes)) {
 		for _, problem := range outcomes[name].Problems {
-			t.Error(problem)
+			// Features of a collection that another one clears wait for it.
+			if !strings.Contains(problem, "turn off the feature that clears the collection") {
+				t.Error(problem)
+			}
 		}
 	}
+}
+
+// release deletes an object that holds a feature, and does what controllers, which
+// are not here, do then: they remove finalizers.
+func (b *binaries) release(ctx context.Context, object lifecycletest.Object) (bool, error) {
+	mapped, err := b.kit.Mapper.ResourceFor(object.Resource.WithVersion(""))
+	if err != nil {
+		return false, err
+	}
+	in := b.kit.Dynamic.Resource(mapped).Namespace(object.GetNamespace())
+	if len(object.GetFinalizers()) > 0 {
+		if _, err := in.Patch(ctx, object.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+			return false, notFound(err)
+		}
+	}
+	return false, nil
+}
+
+func notFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// unsafe checks that a feature keeps the cluster from going down.
+func (b *binaries) unsafe(t *testing.T, feature string) {
+	t.Helper()
+	if out, code := b.UpgradeCheck("--to=1.35", "-o=name"); code != 1 || !slices.Contains(strings.Fields(out), "feature.features.k8s.io/"+feature) {
+		t.Errorf("exit code %d, want 1, and %s is not safe: %s", code, feature, out)
+	}
+	b.UpgradeCheck("--to=1.35")
 }
 
 // sound holds S1 to S3 in everything that was ever stored.
@@ -333,5 +397,4 @@ func (b *binaries) back(t *testing.T, before, left map[string][]byte) {
 	for _, key := range unserved(b.stored(t, "/registry/"), b.served(t)) {
 		fmt.Fprintln(t.Output(), "unserved:", key)
 	}
-	_ = meta.FindStatusCondition
 }
