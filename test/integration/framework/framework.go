@@ -50,7 +50,7 @@ import (
 )
 
 // Patience bounds every wait of a test. It is generous: the machine may be busy.
-const Patience = 1 * time.Minute
+const Patience = 5 * time.Minute
 
 // logLines is how much of each log a failed test shows.
 const logLines = 40

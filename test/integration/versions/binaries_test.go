@@ -27,6 +27,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,12 +52,12 @@ import (
 // both versions, and stays.
 const explicit = string(features.MaxUnavailableStatefulSet) + "=true"
 
-// binaries is one kube-apiserver on one etcd, without controllers: now of 1.35.4,
+// binaries are kube-apiservers on one etcd, without controllers: now of 1.35.4,
 // now ours, as they ship.
 type binaries struct {
 	*world
 	kit *lifecycletest.Kit
-	// files are the executables of the cluster's components, read at each start.
+	// files are the executables of the servers, read at each start.
 	files    map[string]string
 	previous string
 }
@@ -72,16 +74,19 @@ func common(gates ...string) []string {
 
 const allAPIs = "--runtime-config=api/all=true"
 
-// startPrevious starts 1.35.4's own kube-apiserver, with the alpha gate on whose
+// startPrevious starts 1.35.4's own kube-apiservers, with the alpha gate on whose
 // collection is stored in a form that 1.36 cannot decode.
-func startPrevious(t *testing.T) *binaries {
+func startPrevious(t *testing.T, servers int) *binaries {
 	t.Helper()
-	previous := framework.Previous(t, "kube-apiserver")
-	b := &binaries{world: &world{}, files: map[string]string{cluster.APIServer: previous}, previous: previous}
-	b.Cluster = framework.Start(t, cluster.Config{
-		Only: []string{cluster.Etcd, cluster.APIServer}, Binaries: b.files,
-		ExtraArgs: map[string][]string{cluster.APIServer: append(common(workload+"=true"), allAPIs)},
-	})
+	b := &binaries{world: &world{}, files: map[string]string{}, previous: framework.Previous(t, "kube-apiserver")}
+	config := cluster.Config{Servers: servers, Only: []string{cluster.Etcd}, Binaries: b.files, ExtraArgs: map[string][]string{}}
+	for i := range servers {
+		name := cluster.Nth(cluster.APIServer, i+1)
+		b.servers = append(b.servers, name)
+		b.files[name], config.ExtraArgs[name] = b.previous, append(common(workload+"=true"), allAPIs)
+	}
+	config.Only = append(config.Only, b.servers...)
+	b.Cluster = framework.Start(t, config)
 	b.etcd = b.Etcd()
 	b.history = record(t, b.etcd)
 	b.kit = &lifecycletest.Kit{
@@ -94,18 +99,25 @@ func startPrevious(t *testing.T) *binaries {
 	return b
 }
 
-// replace ends the server, and starts 1.35.4's or ours in its place. It returns
-// what was stored in between.
-func (b *binaries) replace(t *testing.T, file string, args ...string) map[string][]byte {
+// replace ends the servers one after the other, and starts 1.35.4's or ours in
+// their places. Nothing may begin while one of the old ones lives (S4). It returns
+// what was stored before the last one started.
+func (b *binaries) replace(t *testing.T, file string, args ...string) (stored map[string][]byte) {
 	t.Helper()
-	if err := b.Stop(t.Context(), cluster.APIServer); err != nil {
-		t.Fatal(err)
-	}
-	stored := b.stored(t, "/registry/")
-	b.files[cluster.APIServer] = file
-	b.SetArgs(cluster.APIServer, args...)
-	if err := b.Cluster.Start(t.Context(), cluster.APIServer); err != nil {
-		t.Fatal(err)
+	mark := b.history.mark()
+	for i, server := range b.servers {
+		if i == len(b.servers)-1 && i > 0 {
+			b.nothingBegan(t, mark)
+		}
+		if err := b.Stop(t.Context(), server); err != nil {
+			t.Fatal(err)
+		}
+		stored = b.stored(t, "/registry/")
+		b.files[server] = file
+		b.SetArgs(server, args...)
+		if err := b.Cluster.Start(t.Context(), server); err != nil {
+			t.Fatal(err)
+		}
 	}
 	b.kit.Mapper.Reset()
 	if is := b.Version(); (file == b.previous) != (is == framework.PreviousVersion) {
@@ -114,12 +126,13 @@ func (b *binaries) replace(t *testing.T, file string, args ...string) map[string
 	return stored
 }
 
-// old replaces the server by 1.35.4's, ours by ours of a version.
+// old replaces the servers by 1.35.4's.
 func (b *binaries) old(t *testing.T, args ...string) map[string][]byte {
 	t.Helper()
 	return b.replace(t, b.previous, args...)
 }
 
+// ours replaces the servers by ours of a version.
 func (b *binaries) ours(t *testing.T, version string, args ...string) map[string][]byte {
 	t.Helper()
 	args = slices.Concat(args, flags)
@@ -198,9 +211,14 @@ func atRest(version string) func(map[string]v1alpha1.FeatureStatus) bool {
 // TestBinaries moves a cluster from the binary of 1.35.4 to ours and back, as
 // docs/upgrade.md says, and once more up. What was made before stays to the byte;
 // what only 1.36 knows is gone before 1.35.4 comes, which lists all it serves, and
-// lets everything be changed and deleted.
+// lets everything be changed and deleted. The short form has one server, the whole
+// one replaces three one after the other.
 func TestBinaries(t *testing.T) {
-	b := startPrevious(t)
+	servers := count
+	if short {
+		servers = 1
+	}
+	b := startPrevious(t, servers)
 	both, news, files := cases(t)
 	b.use(t, "inuse.yaml")
 	b.use(t, "workloads.yaml")
@@ -220,7 +238,7 @@ func TestBinaries(t *testing.T) {
 	b.history.wait(t, "all features are at 1.36", atRest("1.36"))
 	b.same(t, "at 1.36", stay)
 	b.keys(t, "at 1.36", workloadsKey)
-	b.world.stages(t, mark, workload, []string{"Off@1.35", "Upgrading@1.35", "Off@1.36"})
+	b.stages(t, mark, workload, []string{"Off@1.35", "Upgrading@1.35", "Off@1.36"})
 
 	// Everything that 1.36 has and 1.35 has not, or has off, is used.
 	view := b.useNew(t, news, files)
@@ -229,22 +247,35 @@ func TestBinaries(t *testing.T) {
 
 	// Down: first what is on because somebody set it, while its APIs are served
 	// and those objects can be removed that hold it; then what 1.36 has on.
-	set := slices.DeleteFunc(slices.Clone(news), func(c *lifecycletest.Case) bool { return onAt(c.Feature.Name, "1.36") })
+	set, byDefault := []*lifecycletest.Case{}, []*lifecycletest.Case{}
+	for _, c := range news {
+		if onAt(c.Feature.Name, "1.36") {
+			byDefault = append(byDefault, c)
+		} else {
+			set = append(set, c)
+		}
+	}
 	b.ours(t, "1.36", append(common(), allAPIs)...)
 	b.off(t, view, set)
 	b.history.wait(t, "what was set is off", atRest("1.36"))
 	b.unsafe(t, "RelaxedServiceNameValidation")
 	b.ours(t, "1.35", common()...)
-	b.off(t, view, news)
+	b.off(t, view, byDefault)
 	b.history.wait(t, "all features are at 1.35", atRest("1.35"))
 	if _, code := b.UpgradeCheck("--to=1.35"); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	b.same(t, "with our binary at 1.35", stay)
 	b.sound(t)
+	uids := b.uids(t)
+
 	left := b.old(t, common()...)
 	b.same(t, "with 1.35.4's binary", stay)
-	b.back(t, before, left)
+	b.compare(t, before, left)
+	changeable(t, b.served(t))
+	b.everythingServed(t)
+
+	b.again(t, stay, uids)
 }
 
 // lasting is what was stored before and is nobody's to rewrite: not what servers
@@ -253,24 +284,34 @@ func (b *binaries) lasting(t *testing.T, stored map[string][]byte) map[string][]
 	t.Helper()
 	stay := maps.Clone(stored)
 	maps.DeleteFunc(stay, func(key string, _ []byte) bool {
-		return strings.HasPrefix(key, workloadsKey) || slices.ContainsFunc(own, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+		return strings.HasPrefix(key, workloadsKey) || ofServers(key)
 	})
 	fmt.Fprintf(t.Output(), "%d of %d stored objects have to stay as they are, to the byte\n", len(stay), len(stored))
 	return stay
 }
 
+// ofServers says whether servers write a key by themselves.
+func ofServers(key string) bool {
+	return slices.ContainsFunc(own, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+}
+
 // own are the prefixes of keys that servers write by themselves.
 var own = []string{
 	"/registry/leases/kube-system/apiserver-", "/registry/masterleases/", "/registry/ranges/", "/registry/events/",
-	"/registry/clusterroles/", "/registry/apiregistration.k8s.io/", "/registry/flowschemas/", "/registry/prioritylevelconfigurations/",
+	"/registry/clusterroles/system:", "/registry/apiregistration.k8s.io/",
 	"/registry/configmaps/kube-system/extension-apiserver-authentication",
 }
 
 // useNew turns on, at 1.36, everything that is off at 1.35, and uses it.
 func (b *binaries) useNew(t *testing.T, news []*lifecycletest.Case, files map[*lifecycletest.Case]string) *lifecycletest.View {
 	t.Helper()
-	b.ours(t, "1.36", append(common(turnOn(news)...), allAPIs, "--requestheader-uid-headers=X-Remote-Uid")...)
-	b.history.wait(t, "everything is on", atRest("1.36"))
+	gates := turnOn(news)
+	b.ours(t, "1.36", append(common(gates...), allAPIs, "--requestheader-uid-headers=X-Remote-Uid")...)
+	b.history.wait(t, "everything is on", func(last map[string]v1alpha1.FeatureStatus) bool {
+		return atRest("1.36")(last) && !slices.ContainsFunc(gates, func(value string) bool {
+			return last[strings.TrimSuffix(value, "=true")].State != v1alpha1.StateOn
+		})
+	})
 	b.use(t, "new.yaml")
 	for _, c := range news {
 		b.useCase(t, c, files[c])
@@ -325,10 +366,10 @@ func (b *binaries) off(t *testing.T, view *lifecycletest.View, news []*lifecycle
 	if err != nil {
 		t.Error(err)
 	}
+	// What each says on the way is test/lifecycle's to judge.
 	for _, name := range slices.Sorted(maps.Keys(outcomes)) {
 		for _, problem := range outcomes[name].Problems {
-			// Features of a collection that another one clears wait for it.
-			if !strings.Contains(problem, "turn off the feature that clears the collection") {
+			if err != nil {
 				t.Error(problem)
 			}
 		}
@@ -377,24 +418,85 @@ func (b *binaries) sound(t *testing.T) {
 	}
 }
 
-// back checks what 1.35.4 makes of what is left for it.
-func (b *binaries) back(t *testing.T, before, left map[string][]byte) {
+// compare checks what became of what was stored before 1.36 came: Workloads of
+// 1.35 are gone, and servers rewrote nothing but what is theirs.
+func (b *binaries) compare(t *testing.T, before, left map[string][]byte) {
 	t.Helper()
-	changeable(t, b.served(t))
-	for _, key := range slices.Sorted(maps.Keys(left)) {
-		if was, ok := before[key]; !ok {
-			fmt.Fprintln(t.Output(), "new:", key)
-		} else if !bytes.Equal(was, left[key]) {
-			fmt.Fprintln(t.Output(), "changed:", key)
+	var gone, changed []string
+	for key, was := range before {
+		switch is, ok := left[key]; {
+		case !ok && !strings.HasPrefix(key, "/registry/events/"):
+			gone = append(gone, key)
+		case ok && !bytes.Equal(was, is) && !ofServers(key):
+			changed = append(changed, key)
 		}
 	}
-	for key := range before {
-		if _, ok := left[key]; !ok {
-			fmt.Fprintln(t.Output(), "gone:", key)
-		}
+	if diff := cmp.Diff([]string{workloadsKey + "inuse/old"}, gone); diff != "" {
+		t.Errorf("unexpectedly gone since 1.36 came (-want +got):\n%s", diff)
 	}
+	if len(changed) > 0 {
+		t.Errorf("changed since 1.36 came: %q", changed)
+	}
+}
+
+// everythingServed starts 1.35.4 with all gates and all APIs: it can decode all that is
+// stored, and nothing is stored that it does not serve, but what has to do with
+// Features, which stay as they were, and what is no object.
+func (b *binaries) everythingServed(t *testing.T) {
+	t.Helper()
+	features := b.stored(t, featuresKey)
 	b.old(t, append(common("AllAlpha=true", "AllBeta=true"), allAPIs)...)
-	for _, key := range unserved(b.stored(t, "/registry/"), b.served(t)) {
-		fmt.Fprintln(t.Output(), "unserved:", key)
+	objects := b.served(t)
+	for _, o := range objects {
+		if o.resource.GroupVersionResource.Group == v1alpha1.GroupName {
+			t.Errorf("%s serves %s", framework.PreviousVersion, o)
+		}
+	}
+	ours := 0
+	for _, key := range unserved(b.stored(t, "/registry/"), objects) {
+		switch {
+		case strings.HasPrefix(key, featuresKey), strings.HasPrefix(key, "/registry/featurereports/kube-system/kube-apiserver."):
+			ours++
+		case slices.ContainsFunc([]string{"/registry/ranges/", "/registry/masterleases/", "/registry/peerserverleases/"}, func(prefix string) bool { return strings.HasPrefix(key, prefix) }):
+		default:
+			t.Errorf("%s is stored and %s does not serve it", key, framework.PreviousVersion)
+		}
+	}
+	if len(features) < 200 || ours < len(features) {
+		t.Errorf("%d objects of Features are stored, want %d Features and the servers' reports", ours, len(features))
+	}
+	b.same(t, "while 1.35.4 runs with all gates on", features)
+}
+
+// uids are those of all Features.
+func (b *binaries) uids(t *testing.T) map[string]types.UID {
+	t.Helper()
+	list, err := b.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	uids := map[string]types.UID{}
+	for _, f := range list.Items {
+		uids[f.Name] = f.UID
+	}
+	return uids
+}
+
+// again stores something with 1.35.4 once more that 1.36 cannot decode, and moves
+// straight to 1.36: the Features that were left say what has to be done.
+func (b *binaries) again(t *testing.T, stay map[string][]byte, uids map[string]types.UID) {
+	t.Helper()
+	b.use(t, "again.yaml")
+	b.old(t, common()...)
+	b.keys(t, "with 1.35.4 again", workloadsKey, "inuse/again")
+	mark := b.history.mark()
+	b.ours(t, "1.36", common()...)
+	b.history.wait(t, "all features are at 1.36 again", atRest("1.36"))
+	b.keys(t, "at 1.36 again", workloadsKey)
+	b.stages(t, mark, workload, []string{"Off@1.35", "Upgrading@1.35", "Off@1.36"})
+	b.same(t, "at 1.36 again", stay)
+	b.sound(t)
+	if diff := cmp.Diff(uids, b.uids(t)); diff != "" {
+		t.Errorf("Features were not taken up again (-want +got):\n%s", diff)
 	}
 }

@@ -24,11 +24,13 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
 )
 
 // resource is a collection that a server serves.
@@ -117,13 +119,25 @@ func changeable(t *testing.T, objects []object) {
 		if slices.Contains(o.resource.Verbs, "update") {
 			tried++
 			changed := o.DeepCopy()
-			annotations := changed.GetAnnotations()
-			if annotations == nil {
-				annotations = map[string]string{}
-			}
-			annotations["versions.example.com/changed"] = "true"
-			changed.SetAnnotations(annotations)
-			if _, err := o.in().Update(t.Context(), changed, metav1.UpdateOptions{DryRun: dry}); err != nil {
+			err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+				annotations := changed.GetAnnotations()
+				if annotations == nil {
+					annotations = map[string]string{}
+				}
+				annotations["versions.example.com/changed"] = "true"
+				changed.SetAnnotations(annotations)
+				_, err := o.in().Update(t.Context(), changed, metav1.UpdateOptions{DryRun: dry})
+				if apierrors.IsConflict(err) {
+					// Servers renew Leases.
+					is, getErr := o.in().Get(t.Context(), o.GetName(), metav1.GetOptions{})
+					if getErr != nil {
+						return getErr
+					}
+					changed = is
+				}
+				return err
+			})
+			if err != nil {
 				t.Errorf("%s (%s) cannot be changed: %v", o, o.GroupVersionKind(), err)
 			}
 		}
