@@ -101,7 +101,7 @@ func startPrevious(t *testing.T, servers int) *binaries {
 
 // replace ends the servers one after the other, and starts 1.35.4's or ours in
 // their places. Nothing may begin while one of the old ones lives (S4). It returns
-// what was stored before the last one started.
+// what was stored before the first of the new ones started.
 func (b *binaries) replace(t *testing.T, file string, args ...string) (stored map[string][]byte) {
 	t.Helper()
 	mark := b.history.mark()
@@ -112,7 +112,9 @@ func (b *binaries) replace(t *testing.T, file string, args ...string) (stored ma
 		if err := b.Stop(t.Context(), server); err != nil {
 			t.Fatal(err)
 		}
-		stored = b.stored(t, "/registry/")
+		if i == 0 {
+			stored = b.stored(t, "/registry/")
+		}
 		b.files[server] = file
 		b.SetArgs(server, args...)
 		if err := b.Cluster.Start(t.Context(), server); err != nil {
