@@ -98,7 +98,7 @@ test-faults: all ## Do all faults to real clusters and print what they did; need
 
 .PHONY: test-versions
 test-versions: all upstream-previous ## Move a real control plane 1.35, 1.36, 1.35, 1.36 with a crash at every stage, and between binaries; needs root, about 10 minutes.
-	VERSIONS_SHORT=false go test -count=1 -timeout 40m -v -run 'TestUpDownUp|TestBinaries' ./test/integration/versions | tee $(OUT)/versions.txt
+	VERSIONS_SHORT=false go test -count=1 -timeout 40m -v -run 'TestUpDownUp|TestBinaries|TestWhatCannotBeDecodedIsSeen' ./test/integration/versions | tee $(OUT)/versions.txt
 
 .PHONY: bench-featuregate
 bench-featuregate: tools ## Compare the layer's Enabled with upstream's, side by side.

@@ -274,7 +274,7 @@ func TestBinaries(t *testing.T) {
 	b.old(t, common()...)
 	b.same(t, "with 1.35.4's binary", stay)
 	b.compare(t, before, b.stored(t, "/registry/"))
-	changeable(t, b.served(t))
+	changeable(t, b.allServed(t))
 	b.everythingServed(t)
 
 	b.again(t, stay, uids)
@@ -407,7 +407,6 @@ func (b *binaries) unsafe(t *testing.T, feature string) {
 	if out, code := b.UpgradeCheck("--to=1.35", "-o=name"); code != 1 || !slices.Contains(strings.Fields(out), "feature.features.k8s.io/"+feature) {
 		t.Errorf("exit code %d, want 1, and %s is not safe: %s", code, feature, out)
 	}
-	b.UpgradeCheck("--to=1.35")
 }
 
 // sound holds S1 to S3 in everything that was ever stored.
@@ -448,7 +447,7 @@ func (b *binaries) everythingServed(t *testing.T) {
 	t.Helper()
 	features := b.stored(t, featuresKey)
 	b.old(t, append(common("AllAlpha=true", "AllBeta=true"), allAPIs)...)
-	objects := b.served(t)
+	objects := b.allServed(t)
 	for _, o := range objects {
 		if o.resource.GroupVersionResource.Group == v1alpha1.GroupName {
 			t.Errorf("%s serves %s", framework.PreviousVersion, o)
@@ -500,5 +499,22 @@ func (b *binaries) again(t *testing.T, stay map[string][]byte, uids map[string]t
 	b.sound(t)
 	if diff := cmp.Diff(uids, b.uids(t)); diff != "" {
 		t.Errorf("Features were not taken up again (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatCannotBeDecodedIsSeen: the checks of TestBinaries find an object that
+// 1.35.4 cannot decode.
+func TestWhatCannotBeDecodedIsSeen(t *testing.T) {
+	b := startPrevious(t, 1)
+	if _, failed := b.served(t); len(failed) > 0 {
+		t.Fatalf("before there is one: %q", failed)
+	}
+	b.storeWorkload(t, "scheduling.k8s.io/v1alpha2", "new")
+	objects, failed := b.served(t)
+	if len(failed) != 1 || !strings.Contains(failed[0], "workloads") {
+		t.Errorf("LIST fails for %q, want workloads alone", failed)
+	}
+	if keys := unserved(b.stored(t, workloadsKey), objects); !slices.Equal(keys, []string{workloadsKey + "default/new"}) {
+		t.Errorf("not served are %q, want the Workload alone", keys)
 	}
 }

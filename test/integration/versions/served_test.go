@@ -83,16 +83,25 @@ func (b *binaries) resources(t *testing.T) []resource {
 	return found
 }
 
+// allServed is served, where every collection has to be listed.
+func (b *binaries) allServed(t *testing.T) []object {
+	t.Helper()
+	objects, failed := b.served(t)
+	for _, problem := range failed {
+		t.Error(problem)
+	}
+	return objects
+}
+
 // served lists every collection in every version. A collection that has something
 // which the server cannot decode fails as a whole.
-func (b *binaries) served(t *testing.T) []object {
+func (b *binaries) served(t *testing.T) (objects []object, failed []string) {
 	t.Helper()
-	var objects []object
 	resources := b.resources(t)
 	for _, r := range resources {
 		list, err := r.client.List(t.Context(), metav1.ListOptions{})
 		if err != nil {
-			t.Errorf("listing %s: %v", r.GroupVersionResource, err)
+			failed = append(failed, fmt.Sprintf("listing %s: %v", r.GroupVersionResource, err))
 			continue
 		}
 		for i := range list.Items {
@@ -100,7 +109,7 @@ func (b *binaries) served(t *testing.T) []object {
 		}
 	}
 	fmt.Fprintf(t.Output(), "%s lists %d objects of %d collections and versions\n", b.Version(), len(objects), len(resources))
-	return objects
+	return objects, failed
 }
 
 // undeletable are objects that admission keeps from everybody.
