@@ -19,6 +19,7 @@ package controlplane
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/server/resourceconfig"
@@ -66,11 +67,12 @@ func (o CompletedOptions) validateControl(gate control.Gate, lifecycleEnabled bo
 		// Upstream's own validation may be silent about it; its start is not.
 		return append(errs, fmt.Errorf("--runtime-config: %w", err))
 	}
-	for _, resource := range flowResources {
-		if !resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(resource)) {
-			errs = append(errs, fmt.Errorf("--%s and --%s need the API that components take values from, and --runtime-config switches off %s of %s; switch it on there, or leave the flags out",
-				control.CentralFlag, control.DynamicFlag, resource, v1alpha1.SchemeGroupVersion))
-		}
+	off := slices.DeleteFunc(slices.Clone(flowResources), func(resource string) bool {
+		return resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(resource))
+	})
+	if len(off) > 0 {
+		errs = append(errs, fmt.Errorf("--%s and --%s need the API that components take values from, and --runtime-config switches off %s of %s; switch it on there, or leave the flags out",
+			control.CentralFlag, control.DynamicFlag, strings.Join(off, " and "), v1alpha1.SchemeGroupVersion))
 	}
 	return errs
 }

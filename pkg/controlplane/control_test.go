@@ -101,11 +101,12 @@ func TestControlNeedsTheAPI(t *testing.T) {
 	}{
 		"nothing is said":         {},
 		"other groups are off":    {runtimeConfig: cliflag.ConfigurationMap{"apps/v1": "false"}},
-		"the group is off":        {cliflag.ConfigurationMap{"features.k8s.io/v1alpha1": "false"}, []string{"switches off features of features.k8s.io/v1alpha1", "switches off featurereports of"}},
-		"alpha versions are off":  {cliflag.ConfigurationMap{"api/alpha": "false"}, []string{"features", "featurereports"}},
+		"the group is off":        {cliflag.ConfigurationMap{"features.k8s.io/v1alpha1": "false"}, []string{"switches off features and featurereports of features.k8s.io/v1alpha1"}},
+		"one resource is off":     {cliflag.ConfigurationMap{"features.k8s.io/v1alpha1/featurereports": "false"}, []string{"switches off featurereports of"}},
+		"alpha versions are off":  {cliflag.ConfigurationMap{"api/alpha": "false"}, []string{"features and featurereports"}},
 		"but not this one":        {runtimeConfig: cliflag.ConfigurationMap{"api/alpha": "false", "features.k8s.io/v1alpha1": "true"}},
 		"a word that is no truth": {cliflag.ConfigurationMap{"features.k8s.io/v1alpha1": "perhaps"}, []string{"--runtime-config: "}},
-		"everything is off":       {cliflag.ConfigurationMap{"api/all": "false", "v1": "true"}, []string{"features", "featurereports"}},
+		"everything is off":       {cliflag.ConfigurationMap{"api/all": "false", "v1": "true"}, []string{"features and featurereports"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := CompletedOptions{Control: control.Options{Central: []string{"HostnameOverride"}}, Features: catalog.Features()}
@@ -148,7 +149,7 @@ func TestValidateLooksAtControl(t *testing.T) {
 	if err := completed.APIEnablement.RuntimeConfig.Set("features.k8s.io/v1alpha1=false"); err != nil {
 		t.Fatal(err)
 	}
-	says(t, validate(), "features", "featurereports")
+	says(t, validate(), "features and featurereports")
 	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.FeatureLifecycle, false)
 	says(t, validate(), "--central-features and --dynamic-features need --feature-gates=FeatureLifecycle=true")
 	completed.Control = control.Options{Central: []string{"Nonesuch"}}
