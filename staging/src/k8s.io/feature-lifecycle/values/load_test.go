@@ -208,7 +208,10 @@ func TestServersOfBothKinds(t *testing.T) {
 			t.Fatalf("values come from %s", got)
 		}
 		w.run()
-		after(time.Hour)
+		after(10 * time.Hour)
+		if got := w.count("list"); got < 120 {
+			t.Errorf("%d looks in 10 hours, although another server of the cluster has the API", got)
+		}
 		w.expect("of the disk", true)
 		if !fileOf(path).has(map[string]choice{"A": {Value: true, Dynamic: true}}) {
 			t.Error("the file was changed")
