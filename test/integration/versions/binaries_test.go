@@ -216,7 +216,7 @@ func atRest(version string) func(map[string]v1alpha1.FeatureStatus) bool {
 // lets everything be changed and deleted. The short form has one server, the whole
 // one replaces three one after the other.
 func TestBinaries(t *testing.T) {
-	servers := count
+	servers := 3
 	if short {
 		servers = 1
 	}
