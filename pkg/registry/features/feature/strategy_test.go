@@ -153,7 +153,7 @@ func TestTheRequesterIsKept(t *testing.T) {
 		{"the rollout written as it is", "mallory", "erin", func(f *features.Feature) { f.Spec.Rollout.Components = []string{} }},
 		{"the other value", "frank", "frank", func(f *features.Feature) { f.Spec.Enabled = ptr.To(false) }},
 		{"the request taken back", "grace", "grace", func(f *features.Feature) { f.Spec = features.FeatureSpec{} }},
-		{"an annotation, after that", "mallory", "grace", func(f *features.Feature) {}},
+		{"an annotation, after that", "mallory", "grace", func(*features.Feature) {}},
 		{"a change by nobody", "", "", func(f *features.Feature) { f.Spec.Paused = true }},
 	} {
 		changed := feature.DeepCopy()
