@@ -77,6 +77,7 @@ func read(t *testing.T, name string) []Block {
 func TestPages(t *testing.T) {
 	for _, name := range pages(t) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			blocks := read(t, name)
 			if !slices.ContainsFunc(blocks, func(b Block) bool { return b.Skip == "" && b.File == "" }) {
 				for _, b := range blocks {

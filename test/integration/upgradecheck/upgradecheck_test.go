@@ -54,6 +54,7 @@ func allAtRest(t *testing.T, c *framework.Cluster) {
 // TestDown: a server of 1.36 that was told what 1.35 does not know, and a Service
 // that only 1.36 allows.
 func TestDown(t *testing.T) {
+	t.Parallel()
 	// proxy stores an annotation in the Lease of each server.
 	const set, proxy = "StaleControllerConsistencyJob", "UnknownVersionInteroperabilityProxy"
 	c := start(t, set+"=true")
@@ -96,6 +97,7 @@ func TestDown(t *testing.T) {
 // TestByEmulation: what emulates 1.35 may go up, and its binaries may be replaced
 // by those of 1.35.
 func TestByEmulation(t *testing.T) {
+	t.Parallel()
 	c := start(t, "", "--emulated-version=1.35")
 	for _, to := range []string{"1.36", "1.35"} {
 		if _, code := c.UpgradeCheck("--to=" + to); code != 0 {

@@ -87,6 +87,7 @@ func (s *schedulers) waitCanary(value bool) {
 // TestACanaryThatDiesIsHalted: a scheduler that took a value and is killed stops
 // the rollout; started again it has the value from before, until people resume.
 func TestACanaryThatDiesIsHalted(t *testing.T) {
+	t.Parallel()
 	const central = "--central-features=" + schedulerFeature
 	s := &schedulers{t: t, Cluster: framework.Start(t, cluster.Config{
 		Replicas: 3, Only: []string{cluster.Etcd, cluster.APIServer}, ExtraArgs: map[string][]string{cluster.APIServer: {central}},

@@ -37,6 +37,7 @@ const kubeletFeature = "RestartAllContainersOnContainerExits"
 // of kube-apiserver say, and later spec.enabled, is used by the controller manager,
 // the scheduler, a kubelet and a kube-proxy. The server flow writes all of it.
 func TestFlagsOfTheServerReachEverybody(t *testing.T) {
+	t.Parallel()
 	// Only the controller manager asks for flipped, once there is a StatefulSet.
 	const flipped = "MaxUnavailableStatefulSet"
 	asks := map[string]string{"kube-controller-manager": managerFeature, "kube-scheduler": schedulerFeature, "kubelet": kubeletFeature}

@@ -134,6 +134,7 @@ func inEffect(feature, enabled string) []string {
 // TestANodeStartsWithoutAServer with the last known values, with a damaged file,
 // and with none; it corrects itself, and ends itself if it may.
 func TestANodeStartsWithoutAServer(t *testing.T) {
+	t.Parallel()
 	w := start(t, nil)
 	dir := framework.DataDir(t)
 	file := valuesFile(dir)
@@ -200,6 +201,7 @@ func TestANodeStartsWithoutAServer(t *testing.T) {
 // TestWithoutTheSystem is S6: with the gate off, and on a server without the API,
 // nothing is waited for and nothing is taken.
 func TestWithoutTheSystem(t *testing.T) {
+	t.Parallel()
 	w := start(t, nil)
 	w.set(nodeFeature, central, false)
 	k := w.runKubelet(framework.DataDir(t))

@@ -29,6 +29,7 @@ import (
 // are not held up by those that do not have it yet, and the last one is ready when
 // the Feature says what all have.
 func TestARollingRestartChangesWhatIsCentral(t *testing.T) {
+	t.Parallel()
 	const feature = "StaleControllerConsistencyJob"
 	servers := []string{cluster.Nth(cluster.APIServer, 1), cluster.Nth(cluster.APIServer, 2)}
 	config := cluster.Config{Servers: len(servers), Only: append([]string{cluster.Etcd}, servers...), ExtraArgs: map[string][]string{}}

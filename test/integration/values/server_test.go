@@ -51,6 +51,7 @@ func patchAs(t *testing.T, client versioned.Interface, feature, spec string) err
 // TestTheServerDecides: flags of kube-apiserver alone give values to the other
 // components, at their start and while they run.
 func TestTheServerDecides(t *testing.T) {
+	t.Parallel()
 	const (
 		fixed   = "StaleControllerConsistencyJob" // on by default; asked by the controller manager when it starts
 		admin   = "kubernetes-admin"

@@ -79,6 +79,7 @@ func (s *servers) wait(feature string, on bool, count int) {
 // TestThreeServersFollow: a value that is written through one kube-apiserver is
 // used by all, also by one that was not there, from its first request on.
 func TestThreeServersFollow(t *testing.T) {
+	t.Parallel()
 	const feature = "MaxUnavailableStatefulSet"
 	s := &servers{t: t}
 	config := cluster.Config{Servers: 3, Only: []string{cluster.Etcd}, ExtraArgs: map[string][]string{}}

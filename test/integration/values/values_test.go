@@ -37,6 +37,7 @@ var everyComponent = []string{"kube-controller-manager", "kube-scheduler", "kube
 
 // TestValuesAreTakenAndFollowed runs a control plane and a node.
 func TestValuesAreTakenAndFollowed(t *testing.T) {
+	t.Parallel()
 	w := start(t, map[string][]string{
 		cluster.ControllerManager: {"--feature-gates=" + explicitFeature + "=true", "--feature-change-policy=Restart", "--feature-restart-window=1ms"},
 		cluster.Scheduler:         {"--feature-change-policy=Restart", "--feature-restart-window=1ms"},

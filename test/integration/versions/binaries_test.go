@@ -216,6 +216,7 @@ func atRest(version string) func(map[string]v1alpha1.FeatureStatus) bool {
 // lets everything be changed and deleted. The short form has one server, the whole
 // one replaces three one after the other.
 func TestBinaries(t *testing.T) {
+	t.Parallel()
 	servers := 3
 	if short {
 		servers = 1
@@ -505,6 +506,7 @@ func (b *binaries) again(t *testing.T, stay map[string][]byte, uids map[string]t
 // TestWhatCannotBeDecodedIsSeen: the checks of TestBinaries find an object that
 // 1.35.4 cannot decode.
 func TestWhatCannotBeDecodedIsSeen(t *testing.T) {
+	t.Parallel()
 	b := startPrevious(t, 1)
 	if _, failed := b.served(t); len(failed) > 0 {
 		t.Fatalf("before there is one: %q", failed)

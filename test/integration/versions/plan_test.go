@@ -42,6 +42,7 @@ const relaxed = string(features.RelaxedServiceNameValidation)
 // objects in use, compares that with etcd, and then moves: every feature gets the
 // value that was planned. Plans write nothing.
 func TestPlans(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "1.35", 1)
 	w.history.wait(t, "all features are at rest", func(last map[string]v1alpha1.FeatureStatus) bool {
 		return last[workload].State == v1alpha1.StateOff && last[removed].State == v1alpha1.StateOff && last[removed].Version == "1.35"

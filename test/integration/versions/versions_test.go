@@ -44,6 +44,7 @@ const (
 // use, and kills leaders at every stage of their features' transitions. Etcd tells
 // that nothing is lost that should stay, and nothing stays that should go.
 func TestUpDownUp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "1.35", 3)
 	w.history.wait(t, "the features are adopted at 1.35", func(last map[string]v1alpha1.FeatureStatus) bool {
 		return last[workload].State == v1alpha1.StateOff && last[kept].State == v1alpha1.StateOff && last[removed].State == v1alpha1.StateOff && last[removed].Version == "1.35"
