@@ -99,6 +99,9 @@ func (c *Controller) planStep(ctx context.Context, feature string, plan transiti
 		if declared.Waits && step.State != "" {
 			held = append(held, waitsFor(p)...)
 		}
+		if declared.Obstructs && len(p.Leftovers) > 0 && transition.OfVersion(step.State) && plan.Value != nil && *plan.Value {
+			held = append(held, fmt.Sprintf("servers of %s that have the feature on never become ready while there is what task %s finds; turn the feature off before they move, and on again afterwards", plan.To, name))
+		}
 	}
 	return result, held, nil
 }
