@@ -132,10 +132,12 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, explicit []safety.Setting, controlled []safety.Controlled) (*answer, error) {
 	specs, known := c.gates.specs[featuregate.Feature(feature.Name)]
 	if !known {
-		if explicit = ofThisBuild(explicit); len(explicit) == 0 && !meta.IsStatusConditionTrue(feature.Status.Conditions, v1alpha1.ConditionKnown) {
+		explicit = ofThisBuild(explicit)
+		given := len(explicit)+len(controlled) > 0
+		if !given && !meta.IsStatusConditionTrue(feature.Status.Conditions, v1alpha1.ConditionKnown) {
 			return nil, nil
 		}
-		if condition := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionKnown); len(explicit) == 0 && condition.Reason == v1alpha1.ReasonKnownToReporters {
+		if condition := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionKnown); !given && condition.Reason == v1alpha1.ReasonKnownToReporters {
 			return nil, nil
 		}
 	}

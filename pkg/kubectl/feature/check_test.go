@@ -433,7 +433,14 @@ Not safe to move from 1.36 to 1.35: 1 of 1 features are not safe, of 0 it cannot
 	if out, code := w.run("1.35", "name"); code != ExitNotSafe || out != "feature.features.k8s.io/"+gate+"\n" {
 		t.Errorf("exit code %d and %q", code, out)
 	}
-	// Upwards for what becomes locked, and not for what stays.
+	// Upwards for what is removed: the build of 1.37 does not have it.
+	w.reports[0].Spec.Features[0].Name = "Removed"
+	w.next(nil)
+	if out, code := w.run("1.37", "name"); code != ExitNotSafe || out != "feature.features.k8s.io/Removed\n" {
+		t.Errorf("exit code %d and %q", code, out)
+	}
+	w.reports[0].Spec.Features[0].Name = gate
+	// For what becomes locked, and not for what stays.
 	w.next(map[featuregate.Feature]featuregate.VersionedSpecs{gate: specs(featuregate.FeatureSpec{Default: true, LockToDefault: true, PreRelease: featuregate.GA})})
 	w.feature(gate, v1alpha1.StateOn)
 	if out, code := w.run("1.37", ""); code != ExitNotSafe || !strings.Contains(out, "1.37 has the gate locked") {
@@ -441,13 +448,6 @@ Not safe to move from 1.36 to 1.35: 1 of 1 features are not safe, of 0 it cannot
 	}
 	w.next(map[featuregate.Feature]featuregate.VersionedSpecs{gate: specs()})
 	w.want("1.37", ExitSafe, "Safe to move from 1.36 to 1.37: all 1 features are.\n")
-	// Of a server that was replaced already, what it was given is no matter.
-	w.process("kube-apiserver", "a", "1.35").Spec.Features = []v1alpha1.ReportedFeature{{Name: gate, Control: v1alpha1.ControlDynamic}}
-	w.reports = w.reports[1:]
-	w.version = "1.35"
-	w.features = map[string]*v1alpha1.Feature{}
-	w.feature("HPAScaleToZero", v1alpha1.StateOff)
-	w.want("1.35", ExitSafe, "Safe to move from 1.35 to 1.35: all 1 features are.\n")
 }
 
 // TestWhatIsNotSettledIsNotSafe: a change that is due, servers that disagree, and
