@@ -68,10 +68,20 @@ upstream: ## Build upstream's unchanged binaries into _output/upstream.
 	@mkdir -p $(OUT)/upstream
 	go build -ldflags '$(subst $(VERSION),v1.36.3,$(LDFLAGS))' -o $(OUT)/upstream/ $(addprefix k8s.io/kubernetes/cmd/,$(UPSTREAM))
 
+# The minor version before, which clusters come from and may go back to.
+PREVIOUS = $(shell sed -n 's/^require k8s.io.kubernetes \(v[0-9.]*\).*/\1/p' hack/previous/go.mod)
+PREVIOUS_LDFLAGS = $(subst $(VERSION),$(PREVIOUS),$(subst gitMinor=36,gitMinor=$(word 2,$(subst ., ,$(PREVIOUS))),$(LDFLAGS)))
+
+.PHONY: upstream-previous
+upstream-previous: ## Build the unchanged kube-apiserver of the minor version before into _output/previous.
+	@mkdir -p $(OUT)/previous
+	cd hack/previous && GOWORK=off go build -ldflags '$(PREVIOUS_LDFLAGS)' -o $(CURDIR)/$(OUT)/previous/ tool
+
 .PHONY: test-integration
 test-integration: tools all upstream ## Run real processes with real etcd, the fault suite in its short form (FAULTS_SHORT=false: whole).
 	@echo "The fault suite test/faults runs in its $(if $(filter true,$(FAULTS_SHORT)),short form; \"make test-faults\" runs the whole,whole form)"
 	@echo "The lifecycle test test/lifecycle runs whole; \"make test-lifecycle\" runs it alone and prints its table"
+	@if [[ ! -x $(OUT)/previous/kube-apiserver ]]; then echo "Left out: the move between binaries of two versions (TestBinaries); \"make upstream-previous\" builds the other one"; fi
 	@if [[ $$(id -u) != 0 ]] || ! command -v nft >/dev/null; then echo "Left out: tests with real kubelets and kube-proxies need root and nft (Debian's nftables)"; fi
 	FAULTS_SHORT=$(FAULTS_SHORT) VERSIONS_SHORT=$(FAULTS_SHORT) $(GOTESTSUM) -timeout 40m -p 1 ./test/...
 
@@ -87,8 +97,15 @@ test-faults: all ## Do all faults to real clusters and print what they did; need
 	FAULTS_SHORT=false go test -count=1 -timeout 40m -parallel 4 -v ./test/faults | tee $(OUT)/faults.txt
 
 .PHONY: test-versions
-test-versions: all ## Move a real control plane 1.35, 1.36, 1.35, 1.36 with a crash at every stage; needs root, about 4 minutes.
-	VERSIONS_SHORT=false go test -count=1 -timeout 20m -v -run TestUpDownUp ./test/integration/versions | tee $(OUT)/versions.txt
+test-versions: all upstream-previous ## Move a real control plane 1.35, 1.36, 1.35, 1.36 with a crash at every stage, and between binaries; needs root, about 10 minutes.
+	VERSIONS_SHORT=false go test -count=1 -timeout 40m -v -run 'TestUpDownUp|TestBinaries|TestWhatCannotBeDecodedIsSeen' ./test/integration/versions | tee $(OUT)/versions.txt
+
+# One page for docs-test, for example docs/upgrade.md; all without it.
+PAGE ?=
+
+.PHONY: docs-test
+docs-test: all ## Run the commands of README.md and docs on real clusters; PAGE=docs/upgrade.md does one. About 5 minutes.
+	go test -count=1 -timeout 40m -v -run 'TestPages$(if $(PAGE),/^$(PAGE)$$)' ./test/docs | tee $(OUT)/docs.txt
 
 .PHONY: bench-featuregate
 bench-featuregate: tools ## Compare the layer's Enabled with upstream's, side by side.

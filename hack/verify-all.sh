@@ -35,6 +35,7 @@ check tree go run ./hack/verify
 check "modules: root" tidy .
 check "modules: library" tidy $lib
 check "modules: tools" tidy hack/tools
+check "modules: previous" tidy hack/previous
 check "generated code" hack/verify-codegen.sh
 check "docs/gates.md" gates
 check "vet: root" go vet ./...

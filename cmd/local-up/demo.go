@@ -55,6 +55,8 @@ func runDemo(ctx context.Context, config *cluster.Config) error {
 	}); err != nil {
 		return err
 	}
+	// The story is about command lines.
+	config.Control = cluster.ControlOptions{}
 	config.FeatureGates = "MaxUnavailableStatefulSet=true"
 	return with(config, func(c *cluster.Cluster) error {
 		fmt.Printf("Starting a cluster with %d nodes and --feature-gates=%s\n", config.Nodes, config.FeatureGates)

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 )
@@ -96,7 +97,26 @@ func addUpFlags(cmd *cobra.Command, config *cluster.Config) {
 	fs.IntVar(&config.APIServerPort, "apiserver-port", 0, "Port of kube-apiserver; 0 means the one it had, or a free one.")
 	if cmd.Name() == "up" {
 		fs.StringVar(&config.FeatureGates, "feature-gates", "", "Feature gates of all components: A=true,B=false.")
+		config.Control.CentralFeatures = central
+		config.Control.DynamicFeatures = dynamic
+		addControlFlags(fs, &config.Control)
 	}
+}
+
+// What people can try without any flag: features that several components ask for
+// soon after they start, that need nothing else, and that 1.35 has, too.
+var (
+	central = []string{"CrossNamespaceVolumeDataSource", "SchedulerAsyncPreemption"}
+	dynamic = []string{"HPAScaleToZero", "MaxUnavailableStatefulSet", "PodDeletionCost"}
+)
+
+// addControlFlags adds the flags for the control plane alone. What the options have
+// is the default.
+func addControlFlags(fs *pflag.FlagSet, o *cluster.ControlOptions) {
+	fs.StringVar(&o.FeatureGates, "server-feature-gates", o.FeatureGates, "Feature gates of kube-apiserver alone, for central features: A=true,B=false.")
+	fs.StringSliceVar(&o.CentralFeatures, "central-features", o.CentralFeatures, "Features that have kube-apiserver's value in all components.")
+	fs.StringSliceVar(&o.DynamicFeatures, "dynamic-features", o.DynamicFeatures, "Features that can be changed through the API; those that a feature gate sets are left out.")
+	fs.StringVar(&o.EmulatedVersion, "emulated-version", o.EmulatedVersion, "The minor version that the control plane emulates, for example 1.35; empty for its own.")
 }
 
 // greet says how to use the cluster.
@@ -136,16 +156,20 @@ func newDownCommand(config *cluster.Config) *cobra.Command {
 func newRestartCommand(config *cluster.Config) *cobra.Command {
 	var gates string
 	var components []string
+	var control cluster.ControlOptions
 	cmd := &cobra.Command{
 		Use:   "restart",
 		Short: "Restart components, all but etcd by default, possibly with other feature gates",
-		Args:  cobra.NoArgs,
+		Long: `Restart components, all but etcd by default. What a flag sets holds from now on; what none sets stays as it was.
+A component that is not restarted goes on as it was.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return with(config, func(c *cluster.Cluster) error {
 				var changed *string
 				if cmd.Flags().Changed("feature-gates") {
 					changed = &gates
 				}
+				c.SetControl(override(c.Control(), control, cmd.Flags().Changed))
 				if err := c.Restart(cmd.Context(), changed, components...); err != nil {
 					return err
 				}
@@ -156,7 +180,25 @@ func newRestartCommand(config *cluster.Config) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&gates, "feature-gates", "", "Feature gates from now on; without the flag they stay as they are.")
 	cmd.Flags().StringSliceVar(&components, "component", nil, "Restart only this component, for example kube-apiserver or kubelet/node-1.")
+	addControlFlags(cmd.Flags(), &control)
 	return cmd
+}
+
+// override replaces what flags set.
+func override(was, flags cluster.ControlOptions, changed func(flag string) bool) cluster.ControlOptions {
+	if changed("server-feature-gates") {
+		was.FeatureGates = flags.FeatureGates
+	}
+	if changed("central-features") {
+		was.CentralFeatures = flags.CentralFeatures
+	}
+	if changed("dynamic-features") {
+		was.DynamicFeatures = flags.DynamicFeatures
+	}
+	if changed("emulated-version") {
+		was.EmulatedVersion = flags.EmulatedVersion
+	}
+	return was
 }
 
 func newStatusCommand(config *cluster.Config) *cobra.Command {

@@ -91,7 +91,7 @@ func apiMachinery() []Entry {
 			// it would say in a year what was true today.
 			Name:      genericfeatures.StorageVersionAPI,
 			OnDisable: lifecycle.Tasks{lifecycle.ClearCollection(storageVersions)},
-		}, BootstrapRBAC: true, Controller: "storage-version-garbage-collector"},
+		}, Returns: "servers write their records themselves; while --runtime-config serves the API, one that somebody else applies is stored, and nobody reads it", BootstrapRBAC: true, Controller: "storage-version-garbage-collector"},
 		{Feature: lifecycle.Feature{
 			// The API goes away with the gate. A migration under way ends where
 			// it is; objects that it rewrote are what they were. Nobody else

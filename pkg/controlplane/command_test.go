@@ -28,6 +28,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"k8s.io/feature-lifecycle/values/control"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
 
@@ -89,7 +90,7 @@ func TestTheCommandTakesUpstreamsFlags(t *testing.T) {
 		t.Fatalf("upstream has %d flags only; the comparison is empty", count)
 	}
 	for line := range flags {
-		if !strings.HasPrefix(line, "feature-") && !strings.HasPrefix(line, centralFlag) && !strings.HasPrefix(line, dynamicFlag) {
+		if !strings.HasPrefix(line, "feature-") && !strings.HasPrefix(line, control.CentralFlag) && !strings.HasPrefix(line, control.DynamicFlag) {
 			t.Errorf("neither upstream's nor the feature lifecycle's: --%s", line)
 		}
 	}

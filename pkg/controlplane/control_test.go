@@ -21,49 +21,139 @@ import (
 	"testing"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	cliflag "k8s.io/component-base/cli/flag"
+	componentfeaturegate "k8s.io/component-base/featuregate"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/values/control"
 	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/pkg/features"
 )
 
-// TestWhatMayBeSetFromElsewhere, and why something else may not.
+// says compares errors with parts of them, in their order.
+func says(t *testing.T, errs []error, parts ...string) {
+	t.Helper()
+	if len(errs) != len(parts) {
+		t.Fatalf("%v, want %d", errs, len(parts))
+	}
+	for i, err := range errs {
+		if !strings.Contains(err.Error(), parts[i]) {
+			t.Errorf("%v, want %q", err, parts[i])
+		}
+	}
+}
+
+// TestWhatMayBeSetFromElsewhere, of Kubernetes' own features, and why something
+// else may not.
 func TestWhatMayBeSetFromElsewhere(t *testing.T) {
 	for name, tc := range map[string]struct {
-		control Control
-		// refusals are parts of the errors, in their order.
+		control  control.Options
 		refusals []string
 	}{
 		"nothing":                               {},
-		"a central feature":                     {control: Control{Central: []string{"HostnameOverride"}}},
-		"a dynamic feature, also as a central":  {control: Control{Central: []string{"MaxUnavailableStatefulSet"}, Dynamic: []string{"MaxUnavailableStatefulSet"}}},
-		"a name twice":                          {control: Control{Central: []string{"HostnameOverride", "HostnameOverride"}}},
-		"no such gate":                          {Control{Central: []string{"Nonesuch"}}, []string{`--central-features: no feature gate "Nonesuch" is known at the emulation version 1.36`}},
-		"a switch for many":                     {Control{Dynamic: []string{"AllAlpha"}}, []string{"--dynamic-features: feature AllAlpha is not declared"}},
-		"a locked gate":                         {Control{Central: []string{"JobPodReplacementPolicy"}}, []string{"JobPodReplacementPolicy is locked to true"}},
-		"a gate with flags of its own":          {Control{Central: []string{"UnknownVersionInteroperabilityProxy"}}, []string{"has configuration of its own (--peer-ca-file"}},
-		"a gate that nobody has called safe":    {Control{Central: []string{"APIServerIdentity"}}, []string{"is not declared as one whose value may come from elsewhere"}},
-		"one that is asked for only at a start": {Control{Dynamic: []string{"HostnameOverride"}}, []string{"name it in --central-features instead"}},
-		"two mistakes":                          {Control{Central: []string{"Nonesuch"}, Dynamic: []string{"HostnameOverride"}}, []string{"Nonesuch", "HostnameOverride"}},
+		"a central feature":                     {control: control.Options{Central: []string{"HostnameOverride"}}},
+		"a dynamic feature, also as a central":  {control: control.Options{Central: []string{"MaxUnavailableStatefulSet"}, Dynamic: []string{"MaxUnavailableStatefulSet"}}},
+		"a name twice":                          {control: control.Options{Central: []string{"HostnameOverride", "HostnameOverride"}}},
+		"no such gate":                          {control.Options{Central: []string{"Nonesuch"}}, []string{`--central-features: no feature gate "Nonesuch" is known at the emulation version 1.36; names are exact, kubectl get features -n kube-system`}},
+		"a switch for many":                     {control.Options{Dynamic: []string{"AllAlpha"}}, []string{"--dynamic-features: feature AllAlpha is not declared"}},
+		"a locked gate":                         {control.Options{Central: []string{"JobPodReplacementPolicy"}}, []string{"JobPodReplacementPolicy is locked to true"}},
+		"a gate with flags of its own":          {control.Options{Central: []string{"UnknownVersionInteroperabilityProxy"}}, []string{"has configuration of its own (--peer-ca-file"}},
+		"a gate that nobody has called safe":    {control.Options{Central: []string{"APIServerIdentity"}}, []string{"is not declared as one whose value may come from elsewhere"}},
+		"one that is asked for only at a start": {control.Options{Dynamic: []string{"HostnameOverride"}}, []string{"name it in --central-features instead"}},
+		"two mistakes":                          {control.Options{Central: []string{"Nonesuch"}, Dynamic: []string{"HostnameOverride"}}, []string{"Nonesuch", "HostnameOverride"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			errs := tc.control.validate(utilfeature.DefaultMutableFeatureGate, catalog.All())
-			if len(errs) != len(tc.refusals) {
-				t.Fatalf("%v, want %d", errs, len(tc.refusals))
-			}
-			for i, err := range errs {
-				if !strings.Contains(err.Error(), tc.refusals[i]) {
-					t.Errorf("%v, want %q", err, tc.refusals[i])
-				}
+			options := CompletedOptions{Control: tc.control, Features: catalog.Features()}
+			says(t, options.validateControl(utilfeature.DefaultMutableFeatureGate, true, nil), tc.refusals...)
+		})
+	}
+}
+
+// TestADistributionsFeaturesMayBeSetFromElsewhere: what it declares counts, for
+// Kubernetes' features, too; what the catalogue says against one cannot be
+// declared away.
+func TestADistributionsFeaturesMayBeSetFromElsewhere(t *testing.T) {
+	gate := componentfeaturegate.NewFeatureGate()
+	specs := map[componentfeaturegate.Feature]componentfeaturegate.FeatureSpec{}
+	for _, name := range []componentfeaturegate.Feature{"Acme", "AcmeAtStart", "HostnameOverride", "UnknownVersionInteroperabilityProxy"} {
+		specs[name] = componentfeaturegate.FeatureSpec{PreRelease: componentfeaturegate.Alpha}
+	}
+	if err := gate.Add(specs); err != nil {
+		t.Fatal(err)
+	}
+	options := CompletedOptions{
+		Control: control.Options{Central: []string{"AcmeAtStart"}, Dynamic: []string{"Acme", "AcmeAtStart", "HostnameOverride", "UnknownVersionInteroperabilityProxy"}},
+		Features: []lifecycle.Feature{
+			{Name: "Acme", Control: lifecycle.Dynamic}, {Name: "AcmeAtStart", Control: lifecycle.Central}, {Name: "UnknownVersionInteroperabilityProxy", Control: lifecycle.Dynamic},
+		},
+	}
+	says(t, options.validateControl(gate, true, nil),
+		"--dynamic-features: feature AcmeAtStart is declared as one that binaries ask for only when they start",
+		"--dynamic-features: feature HostnameOverride is not declared",
+		"--dynamic-features: feature UnknownVersionInteroperabilityProxy has configuration of its own")
+}
+
+// TestControlNeedsTheAPI: without it the flags would do nothing, in silence.
+func TestControlNeedsTheAPI(t *testing.T) {
+	for name, tc := range map[string]struct {
+		runtimeConfig cliflag.ConfigurationMap
+		refusals      []string
+	}{
+		"nothing is said":         {},
+		"other groups are off":    {runtimeConfig: cliflag.ConfigurationMap{"apps/v1": "false"}},
+		"the group is off":        {cliflag.ConfigurationMap{"features.k8s.io/v1alpha1": "false"}, []string{"switches off features and featurereports of features.k8s.io/v1alpha1"}},
+		"one resource is off":     {cliflag.ConfigurationMap{"features.k8s.io/v1alpha1/featurereports": "false"}, []string{"switches off featurereports of"}},
+		"alpha versions are off":  {cliflag.ConfigurationMap{"api/alpha": "false"}, []string{"features and featurereports"}},
+		"but not this one":        {runtimeConfig: cliflag.ConfigurationMap{"api/alpha": "false", "features.k8s.io/v1alpha1": "true"}},
+		"a word that is no truth": {cliflag.ConfigurationMap{"features.k8s.io/v1alpha1": "perhaps"}, []string{"--runtime-config: "}},
+		"everything is off":       {cliflag.ConfigurationMap{"api/all": "false", "v1": "true"}, []string{"features and featurereports"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := CompletedOptions{Control: control.Options{Central: []string{"HostnameOverride"}}, Features: catalog.Features()}
+			says(t, options.validateControl(utilfeature.DefaultMutableFeatureGate, true, tc.runtimeConfig), tc.refusals...)
+			options.Control = control.Options{}
+			if errs := options.validateControl(utilfeature.DefaultMutableFeatureGate, true, tc.runtimeConfig); len(errs) > 0 {
+				t.Errorf("nothing is named: %v", errs)
 			}
 		})
 	}
 }
 
-// TestControlIsReported: servers say in their reports who decides.
-func TestControlIsReported(t *testing.T) {
-	c := Control{Central: []string{"A", "B"}, Dynamic: []string{"B"}}
-	for feature, want := range map[string]v1alpha1.FeatureControl{"A": v1alpha1.ControlCentral, "B": v1alpha1.ControlDynamic, "C": v1alpha1.ControlLocal} {
-		if got := c.of(feature); got != want {
-			t.Errorf("%s is %s, want %s", feature, got, want)
-		}
+// TestValidateLooksAtControl: the errors of the server's own options are there with
+// and without the flags, and those of the flags besides.
+func TestValidateLooksAtControl(t *testing.T) {
+	opts := NewOptions()
+	opts.SecureServing.ServerCert.CertDirectory = t.TempDir()
+	completed, err := opts.Complete(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
+	others := map[string]bool{}
+	for _, err := range completed.Validate() {
+		others[err.Error()] = true
+	}
+	validate := func() []error {
+		var errs []error
+		for _, err := range completed.Validate() {
+			if !others[err.Error()] {
+				errs = append(errs, err)
+			}
+		}
+		return errs
+	}
+	completed.Control = control.Options{Dynamic: []string{"MaxUnavailableStatefulSet"}}
+	says(t, validate())
+	completed.Control.Dynamic = []string{"Nonesuch"}
+	says(t, validate(), "Nonesuch")
+	completed.Control.Dynamic = []string{"MaxUnavailableStatefulSet"}
+	if err := completed.APIEnablement.RuntimeConfig.Set("features.k8s.io/v1alpha1=false"); err != nil {
+		t.Fatal(err)
+	}
+	says(t, validate(), "features and featurereports")
+	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.FeatureLifecycle, false)
+	says(t, validate(), "--central-features and --dynamic-features need --feature-gates=FeatureLifecycle=true")
+	completed.Control = control.Options{Central: []string{"Nonesuch"}}
+	says(t, validate(), "--central-features and --dynamic-features need --feature-gates=FeatureLifecycle=true")
+	completed.Control = control.Options{}
+	says(t, validate())
 }

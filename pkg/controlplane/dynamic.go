@@ -17,16 +17,12 @@ limitations under the License.
 package controlplane
 
 import (
-	"context"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/values"
-	"k8s.io/klog/v2"
+	"k8s.io/feature-lifecycle/values/control"
 	"k8s.io/kubernetes-features/pkg/reporting"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 )
@@ -38,8 +34,8 @@ const ownAnswer = 30 * time.Second
 // newFollower makes this server follow the values of its dynamic features like
 // any other component, over its own loopback connection. It is nil if there are
 // none.
-func newFollower(clients *lifecycleClients, serverID string, control Control) (*values.Follower, error) {
-	if len(control.Dynamic) == 0 {
+func newFollower(clients *lifecycleClients, serverID string, decides control.Options) (*values.Follower, error) {
+	if len(decides.Dynamic) == 0 {
 		return nil, nil
 	}
 	return values.New(values.Config{
@@ -50,39 +46,6 @@ func newFollower(clients *lifecycleClients, serverID string, control Control) (*
 		Connect:     func() (versioned.Interface, error) { return clients.features, nil },
 		Patience:    ownAnswer,
 		AlwaysWatch: true,
-		Only:        func(feature *v1alpha1.Feature) bool { return control.follows(feature) },
+		Only:        decides.Follows,
 	})
-}
-
-// follows is true for what this server takes from the API: dynamic features whose
-// value somebody set there. All others are decided by the servers' own values; a
-// server that took those from the API, too, would go on for ever with what it had
-// said itself.
-func (c Control) follows(feature *v1alpha1.Feature) bool {
-	configured := feature.Status.Configured
-	return c.of(feature.Name) == v1alpha1.ControlDynamic && configured != nil && configured.Source == v1alpha1.SourceAPI
-}
-
-const (
-	// announcement is how long the server is not ready because its Features do
-	// not say yet what is set centrally. Only a cluster's first server, or one
-	// with other flags than the last, has to wait at all.
-	announcement       = 20 * time.Second
-	announcementPeriod = 100 * time.Millisecond
-)
-
-// waitForControl keeps the server from being ready until its Features say what
-// the other components take from here: they ask once, when they start.
-func (h *lifecycleHooks) waitForControl(ctx context.Context) {
-	waiting := slices.Concat(h.control.Central, h.control.Dynamic)
-	err := wait.PollUntilContextTimeout(ctx, announcementPeriod, announcement, true, func(ctx context.Context) (bool, error) {
-		waiting = slices.DeleteFunc(waiting, func(name string) bool {
-			feature, err := h.own.features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Get(ctx, name, metav1.GetOptions{})
-			return err == nil && feature.Status.Control == h.control.of(name) && feature.Status.Configured != nil
-		})
-		return len(waiting) == 0, nil
-	})
-	if err != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Error(err, "Features do not say yet that they are set centrally; components that start now use their own values. Servers with other --central-features or --dynamic-features hold this up", "features", waiting)
-	}
 }

@@ -53,6 +53,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/report"
 	"k8s.io/feature-lifecycle/values"
+	"k8s.io/feature-lifecycle/values/control"
 	"k8s.io/klog/v2"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
@@ -94,6 +95,7 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 	if hooks.follower, err = newFollower(own, serverID, hooks.control); err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
+	hooks.looking = make(chan struct{})
 	hooks.leases = leaseInformers(hooks.clients.kube)
 	hooks.broadcaster = record.NewBroadcaster()
 	gates, binary := reporting.Install(), compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent).BinaryVersion()
@@ -140,9 +142,11 @@ type lifecycleHooks struct {
 	flow        *featurestorage.Flow
 	stored      *Stored
 	authorizer  authorizer.Authorizer
-	control     Control
-	// started says that reporting began.
+	control     control.Options
+	// started says that reporting began; looking is closed when the server flow
+	// begins to look at features.
 	started atomic.Bool
+	looking chan struct{}
 }
 
 // start reports this server's gates, then runs the server flow.
@@ -173,9 +177,12 @@ func (h *lifecycleHooks) start(hook genericapiserver.PostStartHookContext) error
 		h.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: h.clients.kube.CoreV1().Events("")})
 		defer h.broadcaster.Shutdown()
 		// A plan made before the caches are complete would be wrong.
-		h.controller.Run(hook, lifecycleWorkers, func() { h.flow.Set(h.controller) })
+		h.controller.Run(hook, lifecycleWorkers, func() {
+			h.flow.Set(h.controller)
+			close(h.looking)
+		})
 	}()
-	h.waitForControl(hook)
+	h.announcement().wait(hook)
 	return nil
 }
 
@@ -242,7 +249,7 @@ func instance(server *genericapiserver.GenericAPIServer) (string, error) {
 }
 
 // newReporter makes the reporter of this server's own gates.
-func newReporter(clients *lifecycleClients, serverID string, control Control) (*report.Reporter, error) {
+func newReporter(clients *lifecycleClients, serverID string, decides control.Options) (*report.Reporter, error) {
 	return report.New(report.Config{
 		Namespace:      metav1.NamespaceSystem,
 		Component:      controlplaneapiserver.KubeAPIServer,
@@ -250,7 +257,7 @@ func newReporter(clients *lifecycleClients, serverID string, control Control) (*
 		BinaryVersion:  version.Get().GitVersion,
 		ListAll:        true,
 		LeaseNamespace: metav1.NamespaceSystem,
-		Source:         controlled{reporting.Install(), control},
+		Source:         decides.Source(reporting.Install()),
 		Features:       clients.features,
 		Kube:           clients.kube,
 	})

@@ -28,6 +28,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/values/control"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
@@ -40,8 +41,9 @@ type Options struct {
 	Lifecycle transition.Settings
 	// Control names the features whose value does not come from each binary's
 	// own command line.
-	Control Control
-	// Features are the declarations that the server flow looks after.
+	Control control.Options
+	// Features are the declarations that the server flow looks after. Those of a
+	// distribution may be central or dynamic, too, if their gates are there.
 	Features []lifecycle.Feature
 }
 
@@ -61,10 +63,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"How long a user of a feature that cannot be reached, or a process that should report and never did, holds a transition.")
 	fs.BoolVar(&o.Lifecycle.RequireFullCoverage, "feature-require-full-coverage", o.Lifecycle.RequireFullCoverage,
 		"Let processes that should report and never did hold transitions without end.")
-	fs.StringSliceVar(&o.Control.Central, centralFlag, o.Control.Central,
-		"Feature gates that all binaries take from this server when they start, unless their own command line sets them. Only those whose author permits it. The same list on all servers.")
-	fs.StringSliceVar(&o.Control.Dynamic, dynamicFlag, o.Control.Dynamic,
-		"Feature gates that may also be changed through the API (spec.enabled of the Feature in kube-system) while binaries run. Only those whose author permits it. The same list on all servers.")
+	o.Control.AddFlags(fs)
 	return sets
 }
 
@@ -72,7 +71,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 type CompletedOptions struct {
 	options.CompletedOptions
 	Lifecycle transition.Settings
-	Control   Control
+	Control   control.Options
 	Features  []lifecycle.Feature
 }
 
@@ -88,10 +87,7 @@ func (o *Options) Complete(ctx context.Context) (CompletedOptions, error) {
 // Validate returns what is wrong with the options.
 func (o CompletedOptions) Validate() []error {
 	errs := append(o.CompletedOptions.Validate(), validateSettings(o.Lifecycle)...)
-	if len(o.Control.Central)+len(o.Control.Dynamic) > 0 && !utilfeature.DefaultFeatureGate.Enabled(features.FeatureLifecycle) {
-		return append(errs, fmt.Errorf("--%s and --%s need --feature-gates=%s=true", centralFlag, dynamicFlag, features.FeatureLifecycle))
-	}
-	return append(errs, o.Control.validate(utilfeature.DefaultMutableFeatureGate, catalog.All())...)
+	return append(errs, o.validateControl(utilfeature.DefaultMutableFeatureGate, utilfeature.DefaultFeatureGate.Enabled(features.FeatureLifecycle), o.APIEnablement.RuntimeConfig)...)
 }
 
 func validateSettings(settings transition.Settings) []error {

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/values/control"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/kubernetes/pkg/controlplane"
 )
@@ -53,11 +54,11 @@ func TestAllOfUpstreamsFlagsAreThere(t *testing.T) {
 		t.Fatalf("upstream has %d flags only; the comparison is empty", count)
 	}
 	for name, f := range ours {
-		if !strings.HasPrefix(name, "feature-") && name != centralFlag && name != dynamicFlag {
+		if !strings.HasPrefix(name, "feature-") && name != control.CentralFlag && name != control.DynamicFlag {
 			t.Errorf("--%s is not upstream's and not the feature lifecycle's: %s", name, f.Usage)
 		}
 	}
-	for _, name := range []string{"feature-settle-period", "feature-grace-period", "feature-require-full-coverage", centralFlag, dynamicFlag} {
+	for _, name := range []string{"feature-settle-period", "feature-grace-period", "feature-require-full-coverage", control.CentralFlag, control.DynamicFlag} {
 		if ours[name] == nil {
 			t.Errorf("--%s is missing", name)
 		}

@@ -34,6 +34,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/values/control"
 	aggregatorapiserver "k8s.io/kube-aggregator/pkg/apiserver"
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	_ "k8s.io/kubernetes-features/pkg/apis/features/install" // the group's types
@@ -56,7 +57,7 @@ type Config struct {
 
 	lifecycleEnabled bool
 	settings         transition.Settings
-	control          Control
+	control          control.Options
 	features         []lifecycle.Feature
 }
 
@@ -68,7 +69,7 @@ type CompletedConfig struct {
 
 	lifecycleEnabled bool
 	settings         transition.Settings
-	control          Control
+	control          control.Options
 	features         []lifecycle.Feature
 }
 
@@ -80,10 +81,9 @@ func NewConfig(opts CompletedOptions) (*Config, error) {
 		control:          opts.Control,
 		features:         opts.Features,
 	}
-	resources := controlplane.DefaultAPIResourceConfigSource()
+	resources := resourceConfig(c.lifecycleEnabled)
 	definitions := upstreamopenapi.GetOpenAPIDefinitions
 	if c.lifecycleEnabled {
-		resources.EnableVersions(v1alpha1.SchemeGroupVersion)
 		definitions = openapi.GetAllOpenAPIDefinitions
 	}
 	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsapiserver.Scheme, aggregatorscheme.Scheme}
@@ -145,12 +145,13 @@ func (c CompletedConfig) NewServer() (*aggregatorapiserver.APIAggregator, error)
 }
 
 // installLifecycle adds the API group and the server flow. The group may be
-// switched off by --runtime-config like any other; there is no flow then.
+// switched off by --runtime-config like any other; there is no flow then, and
+// options that need one are refused (CompletedOptions.Validate).
 func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) error {
 	flow := &featurestorage.Flow{}
 	err := server.InstallAPIs(featuresrest.StorageProvider{
 		Authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
-		Dynamic:    func(feature string) bool { return c.control.of(feature) == v1alpha1.ControlDynamic },
+		Control:    c.control.Of,
 		RBAC:       server.APIResourceConfigSource.ResourceEnabled(rbacv1.SchemeGroupVersion.WithResource("clusterroles")),
 		TaskRules:  lifecycle.Rules(c.features),
 		Flow:       flow,
@@ -158,7 +159,7 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 	if err != nil {
 		return err
 	}
-	for _, resource := range []string{"features", "featurereports"} {
+	for _, resource := range flowResources {
 		if !server.APIResourceConfigSource.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(resource)) {
 			return nil
 		}

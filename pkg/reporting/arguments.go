@@ -17,8 +17,10 @@ limitations under the License.
 package reporting
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -35,6 +37,7 @@ import (
 // and kube-proxy's and kube-scheduler's kubeconfig may stand in a file.
 type arguments struct {
 	kubeconfig, master, config string
+	bootstrapKubeconfig        string
 	nodeName, hollowName       string
 	morph                      string
 	securePort                 string
@@ -50,6 +53,7 @@ func parseArguments(args []string) *arguments {
 	// What is not known here belongs to the binary, which complains itself.
 	fs.ParseErrorsAllowlist.UnknownFlags = true
 	fs.StringVar(&a.kubeconfig, "kubeconfig", "", "")
+	fs.StringVar(&a.bootstrapKubeconfig, "bootstrap-kubeconfig", "", "")
 	fs.StringVar(&a.master, "master", "", "")
 	fs.StringVar(&a.config, "config", "", "")
 	fs.StringVar(&a.nodeName, "hostname-override", "", "")
@@ -89,6 +93,27 @@ func (a *arguments) clientConfig(component string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags(a.master, kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %q, master %q: %w", kubeconfig, a.master, err)
+	}
+	return config, nil
+}
+
+// bootstraps is true as long as a kubelet has no kubeconfig and is going to get
+// one: its Run requests a certificate, after its feature gates were final
+// (cmd/kubelet/app/server.go, buildKubeletClientConfig).
+func (a *arguments) bootstraps(component string) bool {
+	if component != "kubelet" || a.bootstrapKubeconfig == "" || a.kubeconfig == "" {
+		return false
+	}
+	_, err := os.Stat(a.kubeconfig)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// bootstrapConfig returns how a kubelet that bootstraps reaches the server. Its
+// user may do little, but read Features as everybody who is authenticated.
+func (a *arguments) bootstrapConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", a.bootstrapKubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("bootstrap kubeconfig %q: %w", a.bootstrapKubeconfig, err)
 	}
 	return config, nil
 }

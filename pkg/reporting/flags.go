@@ -18,8 +18,8 @@ package reporting
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -48,25 +48,46 @@ type valueFlags struct {
 	window  time.Duration
 	timeout time.Duration
 	file    string
+	// takenOut is true when the command does not know of the flags.
+	takenOut bool
 }
+
+// notNegative is a duration of at least 0. It implements pflag.Value.
+type notNegative struct{ *time.Duration }
+
+// Set implements pflag.Value.
+func (d notNegative) Set(text string) error {
+	duration, err := time.ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	if duration < 0 {
+		return errors.New("must not be negative")
+	}
+	*d.Duration = duration
+	return nil
+}
+
+// Type implements pflag.Value.
+func (notNegative) Type() string { return "duration" }
 
 // newValueFlags makes the flags with a component's defaults.
 func newValueFlags(component Component) *valueFlags {
-	f := &valueFlags{FlagSet: pflag.NewFlagSet("feature values", pflag.ContinueOnError), policy: values.Report}
+	f := &valueFlags{FlagSet: pflag.NewFlagSet("feature values", pflag.ContinueOnError), policy: values.PolicyReport}
 	f.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
 	// A supervisor gives a control plane component minutes to become healthy
 	// (kubeadm: four). A node has to start without a server.
-	window, timeout, file := time.Minute, 2*time.Minute, "none"
+	f.window, f.timeout = time.Minute, 2*time.Minute
 	if component.Node {
-		window, timeout = 5*time.Minute, 5*time.Second
-		file = map[string]string{
-			"kubelet":    fileName + " in --root-dir",
-			"kube-proxy": proxyFile,
-		}[component.Name]
+		f.window, f.timeout = 5*time.Minute, 5*time.Second
+	}
+	file, ok := map[string]string{"kubelet": fileName + " in --root-dir", "kube-proxy": proxyFile}[component.Name]
+	if !ok {
+		file = "none"
 	}
 	f.Var(&f.policy, "feature-change-policy", "What to do when a feature that is set centrally has another value than the process started with: Report shows it in logs, metrics and reports; Restart also ends the process in order, so that its supervisor starts it again. A value that is set on the process itself never causes a restart.")
-	f.DurationVar(&f.window, "feature-restart-window", window, "With --feature-change-policy=Restart, the time over which the restarts of all instances are spread: each waits for a random part of it.")
-	f.DurationVar(&f.timeout, "feature-values-timeout", timeout, "How long the process waits at start for kube-apiserver to say which features are set centrally, before it goes on with the last known values or its own. Nothing is waited for where kube-apiserver does not have the API, or with --feature-gates=FeatureLifecycle=false.")
+	f.Var(notNegative{&f.window}, "feature-restart-window", "With --feature-change-policy=Restart, the time over which the restarts of all instances are spread: each waits for a random part of it.")
+	f.Var(notNegative{&f.timeout}, "feature-values-timeout", "How long the process waits at start for kube-apiserver to say which features are set centrally, before it goes on with the last known values or its own. Nothing is waited for where kube-apiserver does not have the API, or with --feature-gates=FeatureLifecycle=false.")
 	f.StringVar(&f.file, fileFlag, "", "File with the last known values of features that are set centrally, for a start without kube-apiserver; empty for none. It exists only while there are such values. (default: "+file+")")
 	return f
 }
@@ -75,6 +96,7 @@ func newValueFlags(component Component) *valueFlags {
 // itself and would refuse them, so they are taken out of it.
 func (f *valueFlags) addTo(command *cobra.Command, args []string) error {
 	if command.DisableFlagParsing {
+		f.takenOut = true
 		own, rest := f.split(args)
 		if err := f.Parse(own); err != nil {
 			return err
@@ -122,8 +144,9 @@ func (f *valueFlags) split(args []string) (own, rest []string) {
 	return own, rest
 }
 
-// path is the file of a component that reports under a name; "" means none.
-func (f *valueFlags) path(component Component, name, rootDir string) string {
+// path is the file of a component; "" means none. Several hollow nodes share a
+// machine and its TMPDIR: they have a file only if each is told of its own.
+func (f *valueFlags) path(component Component, rootDir string) string {
 	switch {
 	case f.Changed(fileFlag):
 		return f.file
@@ -134,9 +157,6 @@ func (f *valueFlags) path(component Component, name, rootDir string) string {
 		return filepath.Join(rootDir, fileName)
 	case component.Name == "kube-proxy":
 		return proxyFile
-	case component.Node:
-		// A hollow node has everything below TMPDIR.
-		return filepath.Join(os.TempDir(), name+"-"+fileName)
 	}
 	return ""
 }

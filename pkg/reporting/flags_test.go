@@ -19,8 +19,6 @@ package reporting
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -56,17 +54,19 @@ func TestFlagsOfValues(t *testing.T) {
 		left []string
 		want want
 	}{
-		"a kubelet's defaults":   {kubelet, []string{"--v=2"}, []string{"--v=2"}, want{values.Report, 5 * time.Minute, 5 * time.Second, "/var/lib/kubelet/feature-values.json"}},
-		"a scheduler's defaults": {scheduler, nil, nil, want{values.Report, time.Minute, 2 * time.Minute, ""}},
+		"a kubelet's defaults":   {kubelet, []string{"--v=2"}, []string{"--v=2"}, want{values.PolicyReport, 5 * time.Minute, 5 * time.Second, "/var/lib/kubelet/feature-values.json"}},
+		"a scheduler's defaults": {scheduler, nil, nil, want{values.PolicyReport, time.Minute, 2 * time.Minute, ""}},
 		"a kubelet's flags, in any form": {kubelet, []string{"--feature-change-policy=Restart", "--root-dir", "/r", "--feature-restart-window", "7s", "--feature_values_timeout=1s", "-v", "2"},
-			[]string{"--root-dir", "/r", "-v", "2"}, want{values.Restart, 7 * time.Second, time.Second, "/r/feature-values.json"}},
+			[]string{"--root-dir", "/r", "-v", "2"}, want{values.PolicyRestart, 7 * time.Second, time.Second, "/r/feature-values.json"}},
 		"after the end of flags": {kubelet, []string{"--feature-restart-window=1s", "--", "--feature-restart-window=2s"}, []string{"--", "--feature-restart-window=2s"},
-			want{values.Report, time.Second, 5 * time.Second, "/var/lib/kubelet/feature-values.json"}},
-		"no file, please": {kubelet, []string{"--feature-values-file="}, nil, want{values.Report, 5 * time.Minute, 5 * time.Second, ""}},
+			want{values.PolicyReport, time.Second, 5 * time.Second, "/var/lib/kubelet/feature-values.json"}},
+		"no file, please": {kubelet, []string{"--feature-values-file="}, nil, want{values.PolicyReport, 5 * time.Minute, 5 * time.Second, ""}},
 		"a scheduler's file": {scheduler, []string{"--feature-values-file=/f", "--feature-change-policy", "Restart"}, nil,
-			want{values.Restart, time.Minute, 2 * time.Minute, "/f"}},
-		"a proxy's file":        {Component{Name: "kube-proxy", Node: true}, nil, nil, want{values.Report, 5 * time.Minute, 5 * time.Second, proxyFile}},
-		"a hollow node's files": {Component{Name: "kubemark", Node: true}, nil, nil, want{values.Report, 5 * time.Minute, 5 * time.Second, filepath.Join(os.TempDir(), "kubelet-feature-values.json")}},
+			want{values.PolicyRestart, time.Minute, 2 * time.Minute, "/f"}},
+		"a proxy's file": {Component{Name: "kube-proxy", Node: true}, nil, nil, want{values.PolicyReport, 5 * time.Minute, 5 * time.Second, proxyFile}},
+		"hollow nodes, which share a machine, have no file": {Component{Name: "kubemark", Node: true}, nil, nil, want{values.PolicyReport, 5 * time.Minute, 5 * time.Second, ""}},
+		"but one each if told so":                           {Component{Name: "kubemark", Node: true}, []string{"--feature-values-file=/n1"}, nil, want{values.PolicyReport, 5 * time.Minute, 5 * time.Second, "/n1"}},
+		"nothing is waited for":                             {kubelet, []string{"--feature-values-timeout=0", "--feature-restart-window=0s"}, nil, want{values.PolicyReport, 0, 0, "/var/lib/kubelet/feature-values.json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var left []string
@@ -84,11 +84,10 @@ func TestFlagsOfValues(t *testing.T) {
 			if raw && !cmp.Equal(tc.left, left) && len(tc.left)+len(left) > 0 {
 				t.Errorf("the command gets %q, want %q", left, tc.left)
 			}
-			reportsAs := tc.component.Name
-			if reportsAs == "kubemark" {
-				reportsAs = "kubelet"
+			if f.takenOut != raw {
+				t.Errorf("the flags were taken out of the command line: %t", f.takenOut)
 			}
-			got := want{f.policy, f.window, f.timeout, f.path(tc.component, reportsAs, parseArguments(tc.args).rootDir)}
+			got := want{f.policy, f.window, f.timeout, f.path(tc.component, parseArguments(tc.args).rootDir)}
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("unexpected flags (-want +got):\n%s", diff)
 			}
@@ -97,7 +96,7 @@ func TestFlagsOfValues(t *testing.T) {
 }
 
 func TestWrongFlagsOfValues(t *testing.T) {
-	for _, args := range [][]string{{"--feature-change-policy=Perhaps"}, {"--feature-restart-window"}, {"--feature-values-timeout=soon"}} {
+	for _, args := range [][]string{{"--feature-change-policy=Perhaps"}, {"--feature-restart-window"}, {"--feature-values-timeout=soon"}, {"--feature-values-timeout=-1s"}, {"--feature-restart-window=-1ms"}} {
 		var left []string
 		err := newValueFlags(Component{Name: "kubelet", Node: true}).addTo(command(true, &left), args)
 		if err == nil || !strings.Contains(err.Error(), strings.Split(args[0], "=")[0]) {

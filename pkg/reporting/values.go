@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"syscall"
 	"time"
 
@@ -49,7 +50,10 @@ func (p *process) resolve(ctx context.Context) {
 		return
 	}
 	logger := klog.FromContext(ctx)
-	cliflag.PrintFlags(p.flags.FlagSet)
+	if p.flags.takenOut {
+		// The command shows its own flags, which these are not among.
+		cliflag.PrintFlags(p.flags.FlagSet)
+	}
 	if v := logger.V(4); v.Enabled() {
 		var asked []string
 		for _, o := range p.gate.Observations() {
@@ -67,31 +71,39 @@ func (p *process) resolve(ctx context.Context) {
 		logger.Info("Not taking values of features that are set centrally", "component", p.component.Name, "err", err)
 		return
 	}
+	if p.handlesSignals() {
+		// Nobody else hears a signal as long as this waits.
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+		defer stop()
+	}
 	p.follower.Load(ctx)
 }
+
+// handlesSignals is true for commands that handle signals before their values are
+// final, so that these do not end the process by themselves: kubelet
+// (cmd/kubelet/app/server.go, NewKubeletCommand), which ends once it runs.
+func (p *process) handlesSignals() bool { return p.component.Name == "kubelet" }
 
 func (p *process) valuesConfig() (values.Config, error) {
 	identity, err := p.identity()
 	if err != nil {
 		return values.Config{}, err
 	}
+	// Whether the client in use is that of a kubelet that bootstraps. Its token
+	// lasts for a day or so.
+	bootstraps := false
 	config := values.Config{
 		Namespace: metav1.NamespaceSystem,
 		Component: identity.Component,
 		Instance:  identity.Instance,
 		Gate:      p.gate,
 		Connect: func() (versioned.Interface, error) {
-			client, err := p.arguments.clientConfig(identity.Component)
-			if errors.Is(err, errNoServer) || errors.Is(err, rest.ErrNotInCluster) {
-				return nil, fmt.Errorf("%w: %w", values.ErrNoServer, err)
-			}
-			if err != nil {
-				return nil, err
-			}
-			client.UserAgent = identity.Component + "/feature-values"
-			return versioned.NewForConfig(client)
+			bootstraps = p.arguments.bootstraps(identity.Component)
+			return p.connectForValues(identity.Component, bootstraps)
 		},
-		File:          p.flags.path(p.component, identity.Component, p.arguments.rootDir),
+		Reconnect:     func() bool { return bootstraps && !p.arguments.bootstraps(identity.Component) },
+		File:          p.flags.path(p.component, p.arguments.rootDir),
 		Patience:      p.flags.timeout,
 		Recheck:       nodeRecheck,
 		Policy:        p.flags.policy,
@@ -103,6 +115,29 @@ func (p *process) valuesConfig() (values.Config, error) {
 		config.Recheck, config.AlwaysWatch = controlPlaneRecheck, true
 	}
 	return config, nil
+}
+
+// connectForValues returns a client that reads Features. Where upstream's command
+// ends at once for a kubeconfig or configuration file that is missing or wrong,
+// nothing is waited for; on a node these may come later.
+func (p *process) connectForValues(component string, bootstraps bool) (versioned.Interface, error) {
+	configOf := func() (*rest.Config, error) { return p.arguments.clientConfig(component) }
+	if bootstraps {
+		configOf = p.arguments.bootstrapConfig
+	}
+	config, err := configOf()
+	if errors.Is(err, errNoServer) || errors.Is(err, rest.ErrNotInCluster) {
+		return nil, fmt.Errorf("%w: %w", values.ErrNoServer, err)
+	}
+	var client versioned.Interface
+	if err == nil {
+		config.UserAgent = component + "/feature-values"
+		client, err = versioned.NewForConfig(config)
+	}
+	if err != nil && !p.component.Node {
+		return nil, fmt.Errorf("%w: %w", values.ErrConfiguration, err)
+	}
+	return client, err
 }
 
 // serverReady says why the server is not ready. It is only once its Features say

@@ -17,14 +17,26 @@ limitations under the License.
 package reporting
 
 import (
+	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	componentfeaturegate "k8s.io/component-base/featuregate"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/values"
 	"k8s.io/kubernetes-features/pkg/features"
@@ -38,13 +50,23 @@ func TestWhoTakesValuesFromWhere(t *testing.T) {
 		reportsAs, instance string
 		always              bool
 		noServer, later     bool
+		// mend: people have to, before a start makes sense.
+		mend bool
 	}{
-		"a scheduler":          {component: Component{Name: "kube-scheduler"}, args: []string{"--kubeconfig=" + server}, reportsAs: "kube-scheduler", always: true},
-		"a hollow kubelet":     {component: Component{Name: "kubemark", Node: true}, args: []string{"--kubeconfig=" + server, "--morph=kubelet", "--name=n1"}, reportsAs: "kubelet", instance: "n1"},
-		"a hollow proxy":       {component: Component{Name: "kubemark", Node: true}, args: []string{"--kubeconfig=" + server, "--morph=proxy", "--name=n1"}, reportsAs: "kube-proxy", instance: "n1"},
-		"a kubelet alone":      {component: Component{Name: "kubelet", Node: true}, args: []string{"--hostname-override=n1"}, reportsAs: "kubelet", instance: "n1", noServer: true},
-		"outside of a cluster": {component: Component{Name: "kube-scheduler"}, reportsAs: "kube-scheduler", always: true, noServer: true},
-		"a kubeconfig to come": {component: Component{Name: "kubelet", Node: true}, args: []string{"--hostname-override=n1", "--kubeconfig=" + server + ".not"}, reportsAs: "kubelet", instance: "n1", later: true},
+		"a scheduler":                           {component: Component{Name: "kube-scheduler"}, args: []string{"--kubeconfig=" + server}, reportsAs: "kube-scheduler", always: true},
+		"a hollow kubelet":                      {component: Component{Name: "kubemark", Node: true}, args: []string{"--kubeconfig=" + server, "--morph=kubelet", "--name=n1"}, reportsAs: "kubelet", instance: "n1"},
+		"a hollow proxy":                        {component: Component{Name: "kubemark", Node: true}, args: []string{"--kubeconfig=" + server, "--morph=proxy", "--name=n1"}, reportsAs: "kube-proxy", instance: "n1"},
+		"a kubelet alone":                       {component: Component{Name: "kubelet", Node: true}, args: []string{"--hostname-override=n1"}, reportsAs: "kubelet", instance: "n1", noServer: true},
+		"outside of a cluster":                  {component: Component{Name: "kube-scheduler"}, reportsAs: "kube-scheduler", always: true, noServer: true},
+		"a kubeconfig to come":                  {component: Component{Name: "kubelet", Node: true}, args: []string{"--hostname-override=n1", "--kubeconfig=" + server + ".not"}, reportsAs: "kubelet", instance: "n1", later: true},
+		"a bootstrap kubeconfig to come, too":   {component: Component{Name: "kubelet", Node: true}, args: []string{"--hostname-override=n1", "--kubeconfig=" + server + ".not", "--bootstrap-kubeconfig=" + server + ".not"}, reportsAs: "kubelet", instance: "n1", later: true},
+		"a kubelet that bootstraps":             {component: Component{Name: "kubelet", Node: true}, args: []string{"--hostname-override=n1", "--kubeconfig=" + server + ".not", "--bootstrap-kubeconfig=" + server}, reportsAs: "kubelet", instance: "n1"},
+		"a proxy's, as that of all nodes":       {component: Component{Name: "kube-proxy", Node: true}, args: []string{"--config=" + server + ".not"}, reportsAs: "kube-proxy", later: true},
+		"a mistaken --kubeconfig":               {component: Component{Name: "kube-scheduler"}, args: []string{"--kubeconfig=" + server + ".not"}, reportsAs: "kube-scheduler", always: true, mend: true},
+		"a kubeconfig that is no YAML":          {component: Component{Name: "kube-controller-manager"}, args: []string{"--kubeconfig=" + write(t, "kubeconfig", "{")}, reportsAs: "kube-controller-manager", always: true, mend: true},
+		"a mistaken --config":                   {component: Component{Name: "kube-scheduler"}, args: []string{"--config=/nonexistent"}, reportsAs: "kube-scheduler", always: true, mend: true},
+		"a --master that is no address":         {component: Component{Name: "kube-scheduler"}, args: []string{"--master=http://a b"}, reportsAs: "kube-scheduler", always: true, mend: true},
+		"a scheduler knows no such thing as it": {component: Component{Name: "kube-scheduler"}, args: []string{"--kubeconfig=" + server + ".not", "--bootstrap-kubeconfig=" + server}, reportsAs: "kube-scheduler", always: true, mend: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &process{component: tc.component, gate: gateWith(t, nil), arguments: parseArguments(tc.args), flags: newValueFlags(tc.component)}
@@ -56,7 +78,7 @@ func TestWhoTakesValuesFromWhere(t *testing.T) {
 				t.Errorf("unexpected configuration %+v", got)
 			}
 			_, err = got.Connect()
-			if errors.Is(err, values.ErrNoServer) != tc.noServer || (err != nil) != (tc.noServer || tc.later) {
+			if errors.Is(err, values.ErrNoServer) != tc.noServer || errors.Is(err, values.ErrConfiguration) != tc.mend || (err != nil) != (tc.noServer || tc.later || tc.mend) {
 				t.Errorf("connecting: %v", err)
 			}
 			if _, err := values.New(got); err != nil {
@@ -104,5 +126,130 @@ func TestACommandThatAsksEarly(t *testing.T) {
 	}
 	if found {
 		t.Error("the command found the default")
+	}
+}
+
+// server answers lists of Features with one central feature, and remembers which
+// credentials they came with.
+type server struct {
+	*httptest.Server
+	mu     sync.Mutex
+	tokens []string
+}
+
+func newServer(t *testing.T) *server {
+	s := &server{}
+	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" {
+			return
+		}
+		s.mu.Lock()
+		s.tokens = append(s.tokens, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		s.mu.Unlock()
+		list := v1alpha1.FeatureList{Items: []v1alpha1.Feature{{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "MaxUnavailableStatefulSet"}}}}
+		list.APIVersion, list.Kind, list.ResourceVersion = "features.k8s.io/v1alpha1", "FeatureList", "1"
+		list.Items[0].Status.Control, list.Items[0].Status.Configured = v1alpha1.ControlCentral, &v1alpha1.FeatureConfiguration{Value: false}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(list)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// kubeconfig writes one with a token.
+func (s *server) kubeconfig(t *testing.T, file, token string) {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: s.URL, InsecureSkipTLSVerify: true}
+	config.AuthInfos["c"] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "c"}
+	config.CurrentContext = "c"
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAKubeletThatBootstraps takes values at its first start, and asks as itself
+// once it can.
+func TestAKubeletThatBootstraps(t *testing.T) {
+	s := newServer(t)
+	dir := t.TempDir()
+	own, bootstrap := filepath.Join(dir, "kubelet"), filepath.Join(dir, "bootstrap")
+	s.kubeconfig(t, bootstrap, "bootstrap")
+	flags := newValueFlags(Component{Name: "kubelet", Node: true})
+	if err := flags.Parse([]string{"--feature-values-file=", "--feature-values-timeout=1h"}); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{component: Component{Name: "kubelet", Node: true}, gate: gateWith(t, nil), flags: flags,
+		arguments: parseArguments([]string{"--kubeconfig=" + own, "--bootstrap-kubeconfig=" + bootstrap, "--hostname-override=n1"})}
+	p.gate.BeforeFinal(func() { p.resolve(t.Context()) })
+	p.gate.Finalize()
+	if p.gate.Enabled("MaxUnavailableStatefulSet") {
+		t.Error("the kubelet started without the central value")
+	}
+	config, err := p.valuesConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func() {
+		t.Helper()
+		client, err := config.Connect()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.FeaturesV1alpha1().Features("kube-system").List(t.Context(), metav1.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list()
+	if config.Reconnect() {
+		t.Error("it connects again and again")
+	}
+	s.kubeconfig(t, own, "own")
+	if !config.Reconnect() {
+		t.Error("it goes on with the bootstrap token")
+	}
+	list()
+	if config.Reconnect() {
+		t.Error("it goes on connecting")
+	}
+	if diff := cmp.Diff([]string{"bootstrap", "bootstrap", "own"}, s.tokens); diff != "" {
+		t.Errorf("unexpected credentials (-want +got):\n%s", diff)
+	}
+}
+
+// TestASignalEndsTheWaiting of a kubelet, which has told the system by then that
+// it handles signals itself.
+func TestASignalEndsTheWaiting(t *testing.T) {
+	upstreams := make(chan os.Signal, 1)
+	signal.Notify(upstreams, syscall.SIGTERM)
+	defer signal.Stop(upstreams)
+	asked := make(chan struct{}, 100)
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer hanging.Close()
+	flags := newValueFlags(Component{Name: "kubelet", Node: true})
+	if err := flags.Parse([]string{"--feature-values-file=", "--feature-values-timeout=24h"}); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{component: Component{Name: "kubelet", Node: true}, gate: gateWith(t, nil), flags: flags,
+		arguments: parseArguments([]string{"--kubeconfig=" + kubeconfig(t, hanging.URL), "--hostname-override=n1"})}
+	resolved := make(chan struct{})
+	go func() {
+		defer close(resolved)
+		p.resolve(t.Context())
+	}()
+	<-asked
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-resolved
+	<-upstreams
+	for component, want := range map[string]bool{"kubelet": true, "kubemark": false, "kube-proxy": false, "kube-scheduler": false, "kube-controller-manager": false} {
+		if got := (&process{component: Component{Name: component}}).handlesSignals(); got != want {
+			t.Errorf("%s handles signals while it waits: %t, want %t", component, got, want)
+		}
 	}
 }

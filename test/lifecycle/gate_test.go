@@ -60,14 +60,23 @@ func start(t *testing.T, config cluster.Config) *world {
 	return w
 }
 
-// stop ends everything but etcd and returns what that was.
+// logLines is how much of its log is shown of a process that ended by itself.
+const logLines = 40
+
+// stop ends everything but etcd and returns what that was. What ended by itself
+// before is an error: a controller manager that lost its election, say, leaves
+// finalizers, and with them features that wait.
 func (w *world) stop(t *testing.T) []string {
 	t.Helper()
 	var names []string
 	for _, p := range w.Processes() {
-		if p.Name != cluster.Etcd {
-			names = append(names, p.Name)
+		if p.Name == cluster.Etcd {
+			continue
 		}
+		if !p.Alive() {
+			t.Errorf("%s ended by itself; the end of its log:\n%s", p.Name, p.Tail(logLines))
+		}
+		names = append(names, p.Name)
 	}
 	if err := w.Stop(t.Context(), names...); err != nil {
 		t.Fatal(err)

@@ -55,6 +55,8 @@ type Config struct {
 	Servers, Replicas int
 	// FeatureGates are given to all components: A=true,B=false.
 	FeatureGates string
+	// Control is what the control plane is told beyond that.
+	Control ControlOptions
 	// APIServerPort is kube-apiserver's port; 0 means the one it had, or a free
 	// one.
 	APIServerPort int
@@ -148,6 +150,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 	c.state.NodeIP = c.config.NodeIP
 	c.state.Servers, c.state.Replicas = c.config.Servers, c.config.Replicas
 	c.state.FeatureGates = c.config.FeatureGates
+	c.state.Control = c.config.Control
 	c.state.Processes = nil
 	if err := c.prepare(); err != nil {
 		return err
@@ -218,6 +221,9 @@ func (c *Cluster) logDir() string { return filepath.Join(c.config.DataDir, "logs
 // start starts components in their order and waits until they are ready. The
 // ones that need kube-apiserver start together once it is.
 func (c *Cluster) start(ctx context.Context, components []component) error {
+	if _, set := c.state.Control.split(c.state.FeatureGates); len(set) > 0 {
+		c.progress("not dynamic, since a feature gate sets them: %s", strings.Join(set, ", "))
+	}
 	var started []component
 	for _, component := range components {
 		if err := c.launch(component); err != nil {

@@ -139,6 +139,7 @@ func (c *Cluster) components() []component {
 		if list[i].gates && c.state.FeatureGates != "" {
 			list[i].args = append(list[i].args, "--feature-gates="+c.state.FeatureGates)
 		}
+		list[i].args = append(list[i].args, c.state.Control.args(list[i], c.state.FeatureGates)...)
 		list[i].args = append(list[i].args, c.config.ExtraArgs[list[i].name]...)
 	}
 	return list
@@ -204,6 +205,9 @@ func (c *Cluster) apiServer(number int) component {
 		// and no pod of a hollow node could reach them.
 		"--endpoint-reconciler-type=none",
 		"--allow-privileged=true",
+		// A server that ends in order waits for its requests and then closes its
+		// connections; without it for a minute for those of open watches.
+		"--shutdown-send-retry-after=true",
 	}}
 }
 
@@ -254,6 +258,7 @@ func (c *Cluster) hollowNode(node string) []component {
 			"--morph=" + morph,
 			"--name=" + node,
 			"--kubeconfig=" + c.Kubeconfig(name),
+			"--feature-values-file=" + filepath.Join(c.nodeDir(node), morph+"-feature-values.json"),
 		}}
 	}
 	kubelet, proxy := hollow(Kubelet(node), "kubelet"), hollow(Proxy(node), "proxy")

@@ -43,6 +43,8 @@ type state struct {
 	Replicas int `json:"replicas,omitempty"`
 	// FeatureGates is what all components were started with last.
 	FeatureGates string `json:"featureGates"`
+	// Control is what the control plane was told last.
+	Control ControlOptions `json:"control,omitzero"`
 	// Ports are the ports of the components, kept across restarts.
 	Ports map[string]int `json:"ports"`
 	// Processes are those that were started last and not stopped, in order of

@@ -43,6 +43,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
 	watchtools "k8s.io/client-go/tools/watch"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
@@ -83,14 +84,30 @@ func Start(t testing.TB, config cluster.Config) *Cluster {
 	if err := c.Up(t.Context()); err != nil {
 		t.Fatalf("starting the cluster: %v", err)
 	}
-	if c.Config, err = c.RESTConfig("admin"); err != nil {
-		t.Fatalf("kubeconfig of the administrator: %v", err)
+	c.connect(c.Kubeconfig("admin"))
+	return c
+}
+
+// Connect returns a cluster that somebody else runs: what asks its server works,
+// what deals with its processes does not.
+func Connect(t testing.TB, kubeconfig string) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t}
+	c.connect(kubeconfig)
+	return c
+}
+
+// connect makes the clients.
+func (c *Cluster) connect(kubeconfig string) {
+	c.t.Helper()
+	var err error
+	if c.Config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
+		c.t.Fatalf("kubeconfig of the administrator: %v", err)
 	}
 	// Tests ask often.
 	c.Config.QPS = -1
 	c.Kube = kubernetes.NewForConfigOrDie(c.Config)
 	c.Features = versioned.NewForConfigOrDie(c.Config)
-	return c
 }
 
 // end shows logs when the test failed and ends all processes.

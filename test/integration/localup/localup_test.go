@@ -51,16 +51,22 @@ func processes(t *testing.T, dir string) []string {
 	return found
 }
 
-func TestUpRestartDown(t *testing.T) {
-	dir := framework.DataDir(t)
-	flags := []string{"--data-dir=" + dir, "--bin-dir=" + framework.BinDir(t)}
+// downAtTheEnd leaves nothing behind, whatever fails.
+func downAtTheEnd(t *testing.T, flags []string) {
+	t.Helper()
 	t.Cleanup(func() {
-		// Whatever failed above, nothing stays. The test's context has ended.
+		// The test's context has ended.
 		output, err := exec.Command(filepath.Join(framework.BinDir(t), "local-up"), append([]string{"down"}, flags...)...).CombinedOutput()
 		if err != nil {
 			t.Errorf("down: %v\n%s", err, output)
 		}
 	})
+}
+
+func TestUpRestartDown(t *testing.T) {
+	dir := framework.DataDir(t)
+	flags := []string{"--data-dir=" + dir, "--bin-dir=" + framework.BinDir(t)}
+	downAtTheEnd(t, flags)
 	step := func(wantErr bool, want string, args ...string) {
 		t.Helper()
 		output, err := run(t, append(args, flags...)...)
@@ -76,6 +82,16 @@ func TestUpRestartDown(t *testing.T) {
 	step(true, "running already", "up", "--nodes=1")
 	step(false, "kube-scheduler", "status")
 	step(false, "Restarted", "restart", "--component=kube-scheduler", "--feature-gates=MaxUnavailableStatefulSet=true")
+	step(false, "not dynamic, since a feature gate sets them: MaxUnavailableStatefulSet", "restart", "--component=kube-apiserver")
+	step(false, "Restarted", "restart", "--emulated-version=1.35", "--central-features=", "--dynamic-features=HPAScaleToZero", "--server-feature-gates=PodDeletionCost=false")
+	server := strings.Join(processes(t, dir), "\n")
+	for flag, count := range map[string]int{
+		"--emulated-version=1.35": 3, "--central-features": 0, "--dynamic-features=HPAScaleToZero ": 1, "--feature-gates=PodDeletionCost=false": 1, "--feature-gates=MaxUnavailableStatefulSet=true": 5,
+	} {
+		if n := strings.Count(server, flag); n != count {
+			t.Errorf("%d processes have %s, want %d:\n%s", n, flag, count, server)
+		}
+	}
 	step(false, "Cluster ended", "down")
 	if left := processes(t, dir); len(left) > 0 {
 		t.Errorf("processes are left: %v", left)

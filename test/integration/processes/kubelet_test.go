@@ -19,6 +19,7 @@ package processes
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -78,12 +79,16 @@ func TestAKubeletWithoutAServer(t *testing.T) {
 }
 
 // TestAKubeletThatBootstraps has no kubeconfig of its own until its certificate
-// was signed; it reports with the one that it gets.
+// was signed; it reports with the one that it gets. It has the value that is set
+// centrally from its first start on.
 func TestAKubeletThatBootstraps(t *testing.T) {
+	// On by default; a kubelet asks for it when it starts.
+	const feature = "RestartAllContainersOnContainerExits"
 	runtime, kubelet := cluster.Runtime("node-1"), cluster.Kubelet("node-1")
 	c := framework.Start(t, cluster.Config{
 		Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(),
-		Only: []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager, runtime},
+		Only:      []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager, runtime},
+		ExtraArgs: map[string][]string{cluster.APIServer: {"--feature-gates=" + feature + "=false", "--central-features=" + feature}},
 	})
 	const user = "bootstrapper"
 	for _, role := range []string{"system:node-bootstrapper", "system:certificates.k8s.io:certificatesigningrequests:nodeclient"} {
@@ -105,7 +110,7 @@ func TestAKubeletThatBootstraps(t *testing.T) {
 	if err := ca.Kubeconfig(bootstrap, c.Config.Host, "bootstrap-client", user); err != nil {
 		t.Fatal(err)
 	}
-	c.SetArgs(kubelet, "--bootstrap-kubeconfig="+bootstrap, "--kubeconfig="+own)
+	c.SetArgs(kubelet, "--bootstrap-kubeconfig="+bootstrap, "--kubeconfig="+own, "--feature-values-timeout="+framework.Patience.String())
 	if err := c.Start(t.Context(), kubelet); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +120,8 @@ func TestAKubeletThatBootstraps(t *testing.T) {
 	c.WaitForReports("of the kubelet", func(reports []v1alpha1.FeatureReport) bool {
 		for _, r := range reports {
 			if r.Name == "kubelet.node-1" {
-				return r.Spec.Username == "system:node:node-1"
+				central := slices.ContainsFunc(r.Spec.Features, func(f v1alpha1.ReportedFeature) bool { return f.Name == feature && f.Asked && !f.Enabled })
+				return r.Spec.Username == "system:node:node-1" && central
 			}
 		}
 		return false

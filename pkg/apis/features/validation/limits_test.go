@@ -18,6 +18,7 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,9 +79,14 @@ func TestLimits(t *testing.T) {
 		}, problem{"status.tasks[0].message", "32768"}},
 		"instances that a canary was halted for": {v1alpha1.MaxGone, func(n int) field.ErrorList {
 			return turningOn(func(s *features.FeatureStatus) {
-				s.Rollout = &features.FeatureRolloutStatus{StartTime: s.Transition.StartTime, Gone: make([]string, n)}
+				s.Rollout = &features.FeatureRolloutStatus{StartTime: s.Transition.StartTime, Gone: slices.Repeat([]string{"kubelet/node-1"}, n)}
 			})
 		}, problem{"status.rollout.gone", "20"}},
+		"the length of an instance's name": {MaxNameLength, func(n int) field.ErrorList {
+			return turningOn(func(s *features.FeatureStatus) {
+				s.Rollout = &features.FeatureRolloutStatus{StartTime: s.Transition.StartTime, Gone: []string{"kubelet/" + strings.Repeat("a", n)}}
+			})
+		}, problem{"status.rollout.gone[0]", "253"}},
 		"the length of a canary's message": {MaxMessageLength, func(n int) field.ErrorList {
 			return turningOn(func(s *features.FeatureStatus) {
 				s.Rollout = &features.FeatureRolloutStatus{StartTime: s.Transition.StartTime, Message: strings.Repeat("a", n)}

@@ -21,6 +21,7 @@ package validation
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -179,13 +180,32 @@ func validateRolloutStatus(rollout *features.FeatureRolloutStatus, fldPath *fiel
 	if rollout.Halted != (rollout.HaltTime != nil) {
 		errs = append(errs, field.Invalid(fldPath.Child("haltTime"), rollout.HaltTime, "must be set if and only if halted is true"))
 	}
+	if rollout.Halted && rollout.SuspectTime != nil {
+		errs = append(errs, field.Forbidden(fldPath.Child("suspectTime"), "must be unset once halted is true"))
+	}
+	if rollout.Halted && rollout.Message == "" {
+		errs = append(errs, field.Required(fldPath.Child("message"), "says why the canary was halted"))
+	}
+	gone := fldPath.Child("gone")
 	if n := len(rollout.Gone); n > v1alpha1.MaxGone {
-		errs = append(errs, field.TooMany(fldPath.Child("gone"), n, v1alpha1.MaxGone))
+		errs = append(errs, field.TooMany(gone, n, v1alpha1.MaxGone))
+	}
+	for i, instance := range rollout.Gone {
+		errs = append(errs, validateGone(instance, gone.Index(i))...)
 	}
 	if len(rollout.Message) > MaxMessageLength {
 		errs = append(errs, field.TooLong(fldPath.Child("message"), "", MaxMessageLength))
 	}
 	return errs
+}
+
+// validateGone accepts <component>/<name>, as reports have them.
+func validateGone(instance string, fldPath *field.Path) field.ErrorList {
+	component, name, found := strings.Cut(instance, "/")
+	if !found {
+		return field.ErrorList{field.Invalid(fldPath, instance, "must be <component>/<name of the instance>")}
+	}
+	return append(validateComponent(component, fldPath), validateInstance(name, fldPath)...)
 }
 
 // maxStoredVersions is a lowest and a highest one.

@@ -45,15 +45,17 @@ import (
 type Strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
-	// dynamic says for which of Kubernetes' features spec.enabled is accepted.
-	dynamic func(feature string) bool
+	// control is who decides the values of Kubernetes' features, as this server
+	// was told.
+	control func(feature string) v1alpha1.FeatureControl
 }
 
-// NewStrategy makes the rules for spec and metadata. Dynamic names the features
-// of Kubernetes itself that may be set through the API; features in other
-// namespaces than kube-system are their operator's concern.
-func NewStrategy(dynamic func(feature string) bool) Strategy {
-	return Strategy{legacyscheme.Scheme, names.SimpleNameGenerator, dynamic}
+// NewStrategy makes the rules for spec and metadata. Control is who decides the
+// values of the features of Kubernetes itself: those that are Dynamic may be set
+// through the API. Features in other namespaces than kube-system are their
+// operator's concern.
+func NewStrategy(control func(feature string) v1alpha1.FeatureControl) Strategy {
+	return Strategy{legacyscheme.Scheme, names.SimpleNameGenerator, control}
 }
 
 var (
@@ -90,20 +92,22 @@ func (Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	noteRequester(ctx, feature, before)
 }
 
-// noteRequester keeps the name of whoever set spec.enabled, which a later event
-// tells. What requests say of it themselves does not count.
+// noteRequester keeps the name of whoever changed last what the spec asks for:
+// value, rollout or pause. A later event tells it; of a request that was taken back
+// it names who did that. What requests say of it themselves does not count.
 func noteRequester(ctx context.Context, feature, before *features.Feature) {
-	requester, was := "", (*bool)(nil)
+	var requester string
+	var was features.FeatureSpec
 	if before != nil {
-		requester, was = before.Annotations[v1alpha1.AnnotationRequestedBy], before.Spec.Enabled
+		requester, was = before.Annotations[v1alpha1.AnnotationRequestedBy], before.Spec
 	}
-	if !equality.Semantic.DeepEqual(feature.Spec.Enabled, was) {
+	if !equality.Semantic.DeepEqual(feature.Spec, was) {
 		requester = ""
 		if who, ok := request.UserFrom(ctx); ok {
 			requester = strings.ToValidUTF8(who.GetName(), "")
 		}
 	}
-	if requester == "" || feature.Spec.Enabled == nil {
+	if requester == "" {
 		delete(feature.Annotations, v1alpha1.AnnotationRequestedBy)
 		return
 	}
@@ -126,7 +130,7 @@ func (s Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) fie
 // dynamic. A value that is there already may stay, so that an object written
 // when the feature was dynamic can still be changed.
 func (s Strategy) validateEnabled(feature, before *features.Feature) field.ErrorList {
-	if feature.Spec.Enabled == nil || feature.Namespace != metav1.NamespaceSystem || s.dynamic(feature.Name) {
+	if feature.Spec.Enabled == nil || feature.Namespace != metav1.NamespaceSystem || s.control(feature.Name) == v1alpha1.ControlDynamic {
 		return nil
 	}
 	if before != nil && before.Spec.Enabled != nil && *before.Spec.Enabled == *feature.Spec.Enabled {
@@ -137,12 +141,36 @@ func (s Strategy) validateEnabled(feature, before *features.Feature) field.Error
 		feature.Name, feature.Name, *feature.Spec.Enabled))}
 }
 
-// WarningsOnCreate returns none.
-func (Strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+// WarningsOnCreate says what of the spec does nothing.
+func (s Strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	return s.warnings(obj.(*features.Feature))
+}
 
-// WarningsOnUpdate returns none.
-func (Strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
+// WarningsOnUpdate says what of the spec does nothing, also when it was there
+// before: servers may have been restarted with other flags since.
+func (s Strategy) WarningsOnUpdate(_ context.Context, obj, _ runtime.Object) []string {
+	return s.warnings(obj.(*features.Feature))
+}
+
+// warnings are for what is accepted and has no effect: a value left over from when
+// the feature was dynamic, and a rollout of a value that every process has from its
+// own command line. Of an operator's features only their status says who decides.
+func (s Strategy) warnings(feature *features.Feature) []string {
+	control := v1alpha1.FeatureControl(feature.Status.Control)
+	if feature.Namespace == metav1.NamespaceSystem {
+		control = s.control(feature.Name)
+	}
+	if control == "" {
+		return nil
+	}
+	var warnings []string
+	if feature.Spec.Enabled != nil && control != v1alpha1.ControlDynamic {
+		warnings = append(warnings, fmt.Sprintf("spec.enabled: has no effect: feature %s is %s, only those in --dynamic-features of the servers are set through the API; remove spec.enabled, or list the feature there", feature.Name, control))
+	}
+	if feature.Spec.Rollout != nil && control == v1alpha1.ControlLocal {
+		warnings = append(warnings, fmt.Sprintf("spec.rollout: has no effect: feature %s is Local, each process has the value of its own command line; remove spec.rollout, or list the feature in --central-features or --dynamic-features of the servers", feature.Name))
+	}
+	return warnings
 }
 
 // Canonicalize does nothing.
@@ -176,6 +204,11 @@ func (StatusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 // ValidateUpdate validates a change of status.
 func (StatusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	return validation.ValidateFeatureStatusUpdate(obj.(*features.Feature), old.(*features.Feature))
+}
+
+// WarningsOnUpdate returns none: who writes the status did not write the spec.
+func (StatusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
 }
 
 // GetAttrs returns what selectors may use.

@@ -17,7 +17,7 @@ limitations under the License.
 package feature
 
 import (
-	"context"
+	"cmp"
 	"maps"
 	"strings"
 	"testing"
@@ -40,8 +40,13 @@ func feature(namespace string, enabled *bool) *features.Feature {
 	}
 }
 
+// decided makes the rules of a server with this control for all features.
+func decided(control v1alpha1.FeatureControl) Strategy {
+	return NewStrategy(func(string) v1alpha1.FeatureControl { return control })
+}
+
 func TestSpecWritesLeaveTheStatusAlone(t *testing.T) {
-	s := NewStrategy(func(string) bool { return true })
+	s := decided(v1alpha1.ControlDynamic)
 	created := feature("ns", nil)
 	s.PrepareForCreate(t.Context(), created)
 	if created.Status.State != "" || created.Generation != 1 {
@@ -61,7 +66,7 @@ func TestSpecWritesLeaveTheStatusAlone(t *testing.T) {
 }
 
 func TestStatusWritesLeaveTheSpecAlone(t *testing.T) {
-	s := StatusStrategy{NewStrategy(func(string) bool { return true })}
+	s := StatusStrategy{decided(v1alpha1.ControlDynamic)}
 	old, changed := feature("ns", nil), feature("ns", ptr.To(true))
 	changed.Labels = map[string]string{"a": "b"}
 	changed.Status.State = features.StateOff
@@ -72,7 +77,12 @@ func TestStatusWritesLeaveTheSpecAlone(t *testing.T) {
 }
 
 func TestWhoseValueTheAPISets(t *testing.T) {
-	s := NewStrategy(func(name string) bool { return name == "Dynamic" })
+	s := NewStrategy(func(name string) v1alpha1.FeatureControl {
+		if name == "Dynamic" {
+			return v1alpha1.ControlDynamic
+		}
+		return v1alpha1.ControlCentral
+	})
 	dynamic := feature(metav1.NamespaceSystem, ptr.To(true))
 	dynamic.Name = "Dynamic"
 	for name, tc := range map[string]struct {
@@ -117,39 +127,102 @@ func TestSelectableFields(t *testing.T) {
 	}
 }
 
-// TestTheRequesterIsKept: whoever set spec.enabled, whatever else is written by
-// whom, and whatever requests say.
+// TestTheRequesterIsKept: whoever changed last what the spec asks for, whatever
+// else is written by whom, and whatever requests say.
 func TestTheRequesterIsKept(t *testing.T) {
-	s := NewStrategy(func(string) bool { return true })
-	by := func(name string) context.Context {
-		return request.WithUser(t.Context(), &user.DefaultInfo{Name: name})
-	}
+	s := decided(v1alpha1.ControlDynamic)
 	claimed := map[string]string{v1alpha1.AnnotationRequestedBy: "somebody else", "other": "x"}
-	created := &features.Feature{Spec: features.FeatureSpec{Enabled: ptr.To(true)}}
-	created.Annotations = maps.Clone(claimed)
-	s.PrepareForCreate(by("alice"), created)
-	expect := func(f *features.Feature, want string) {
-		t.Helper()
-		if got := f.Annotations[v1alpha1.AnnotationRequestedBy]; got != want {
-			t.Errorf("requested by %q, want %q", got, want)
-		}
+	feature := &features.Feature{}
+	feature.Annotations = maps.Clone(claimed)
+	s.PrepareForCreate(request.WithUser(t.Context(), &user.DefaultInfo{Name: "flow"}), feature)
+	if got, ok := feature.Annotations[v1alpha1.AnnotationRequestedBy]; ok {
+		t.Errorf("created without a request, requested by %q", got)
 	}
-	expect(created, "alice")
-	paused := created.DeepCopy()
-	paused.Spec.Paused = true
-	paused.Annotations = maps.Clone(claimed)
-	s.PrepareForUpdate(by("bob"), paused, created)
-	expect(paused, "alice")
-	off := paused.DeepCopy()
-	off.Spec.Enabled = ptr.To(false)
-	s.PrepareForUpdate(by("bob"), off, paused)
-	expect(off, "bob")
-	unset := off.DeepCopy()
-	unset.Spec.Enabled = nil
-	s.PrepareForUpdate(by("carol"), unset, off)
-	expect(unset, "")
-	if unset.Annotations["other"] != "x" {
+	for _, step := range []struct {
+		what, who, want string
+		change          func(*features.Feature)
+	}{
+		{"a label", "mallory", "", func(f *features.Feature) { f.Labels = map[string]string{"a": "b"} }},
+		{"a value", "alice", "alice", func(f *features.Feature) { f.Spec.Enabled = ptr.To(true) }},
+		{"the same", "bob", "alice", func(f *features.Feature) { f.Spec.Enabled = ptr.To(true) }},
+		{"the annotation taken away", "bob", "alice", func(f *features.Feature) { f.Annotations = nil }},
+		{"a pause", "bob", "bob", func(f *features.Feature) { f.Spec.Paused = true }},
+		{"its end", "carol", "carol", func(f *features.Feature) { f.Spec.Paused = false }},
+		{"a rollout", "dave", "dave", func(f *features.Feature) { f.Spec.Rollout = &features.FeatureRollout{Percent: ptr.To[int32](1)} }},
+		{"a percentage", "erin", "erin", func(f *features.Feature) { f.Spec.Rollout.Percent = ptr.To[int32](100) }},
+		{"the rollout written as it is", "mallory", "erin", func(f *features.Feature) { f.Spec.Rollout.Components = []string{} }},
+		{"the other value", "frank", "frank", func(f *features.Feature) { f.Spec.Enabled = ptr.To(false) }},
+		{"the request taken back", "grace", "grace", func(f *features.Feature) { f.Spec = features.FeatureSpec{} }},
+		{"an annotation, after that", "mallory", "grace", func(*features.Feature) {}},
+		{"a change by nobody", "", "", func(f *features.Feature) { f.Spec.Paused = true }},
+	} {
+		changed := feature.DeepCopy()
+		changed.Annotations = maps.Clone(claimed)
+		step.change(changed)
+		ctx := t.Context()
+		if step.who != "" {
+			ctx = request.WithUser(ctx, &user.DefaultInfo{Name: step.who})
+		}
+		s.PrepareForUpdate(ctx, changed, feature)
+		if got := changed.Annotations[v1alpha1.AnnotationRequestedBy]; got != step.want {
+			t.Errorf("%s: requested by %q, want %q", step.what, got, step.want)
+		}
+		feature = changed
+	}
+	if feature.Annotations["other"] != "x" {
 		t.Error("another annotation is gone")
+	}
+	created := &features.Feature{Spec: features.FeatureSpec{Enabled: ptr.To(true)}}
+	s.PrepareForCreate(request.WithUser(t.Context(), &user.DefaultInfo{Name: "alice"}), created)
+	if got := created.Annotations[v1alpha1.AnnotationRequestedBy]; got != "alice" {
+		t.Errorf("created with a request, requested by %q", got)
+	}
+}
+
+// TestWhatDoesNothingIsSaid: values and rollouts that have no effect are stored,
+// and whoever writes the spec is told.
+func TestWhatDoesNothingIsSaid(t *testing.T) {
+	value := features.FeatureSpec{Enabled: ptr.To(true)}
+	rollout := features.FeatureSpec{Rollout: &features.FeatureRollout{Percent: ptr.To[int32](10)}}
+	for name, tc := range map[string]struct {
+		namespace string
+		control   v1alpha1.FeatureControl
+		status    features.FeatureControl
+		spec      features.FeatureSpec
+		says      []string
+	}{
+		"a value that is taken":                        {control: v1alpha1.ControlDynamic, spec: value},
+		"one left over in a central feature":           {control: v1alpha1.ControlCentral, spec: value, says: []string{"spec.enabled: has no effect: feature Gate is Central"}},
+		"one left over in a local feature":             {control: v1alpha1.ControlLocal, spec: value, says: []string{"spec.enabled: has no effect: feature Gate is Local"}},
+		"before the status says so":                    {control: v1alpha1.ControlDynamic, status: features.ControlLocal, spec: value},
+		"a rollout of a local feature":                 {control: v1alpha1.ControlLocal, spec: rollout, says: []string{"spec.rollout: has no effect: feature Gate is Local"}},
+		"of a central feature":                         {control: v1alpha1.ControlCentral, spec: rollout},
+		"of a dynamic feature":                         {control: v1alpha1.ControlDynamic, spec: rollout},
+		"both in a local feature":                      {control: v1alpha1.ControlLocal, spec: features.FeatureSpec{Enabled: value.Enabled, Rollout: rollout.Rollout}, says: []string{"spec.enabled", "spec.rollout"}},
+		"a pause of a local feature":                   {control: v1alpha1.ControlLocal, spec: features.FeatureSpec{Paused: true}},
+		"a third party's, of which nothing is known":   {namespace: "ns", control: v1alpha1.ControlLocal, spec: value},
+		"a third party's local feature":                {namespace: "ns", control: v1alpha1.ControlDynamic, status: features.ControlLocal, spec: value, says: []string{"spec.enabled"}},
+		"a third party's dynamic feature":              {namespace: "ns", control: v1alpha1.ControlLocal, status: features.ControlDynamic, spec: value},
+		"a rollout of a third party's central feature": {namespace: "ns", control: v1alpha1.ControlLocal, status: features.ControlCentral, spec: rollout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := decided(tc.control)
+			f := feature(cmp.Or(tc.namespace, metav1.NamespaceSystem), nil)
+			f.Spec, f.Status.Control = tc.spec, tc.status
+			for verb, warnings := range map[string][]string{"create": s.WarningsOnCreate(t.Context(), f), "update": s.WarningsOnUpdate(t.Context(), f, f)} {
+				if len(warnings) != len(tc.says) {
+					t.Fatalf("%s: %q, want %d", verb, warnings, len(tc.says))
+				}
+				for i, warning := range warnings {
+					if !strings.HasPrefix(warning, tc.says[i]) {
+						t.Errorf("%s: %q, want %q", verb, warning, tc.says[i])
+					}
+				}
+			}
+			if warnings := (StatusStrategy{s}).WarningsOnUpdate(t.Context(), f, f); len(warnings) > 0 {
+				t.Errorf("who writes the status is told %q", warnings)
+			}
+		})
 	}
 }
 

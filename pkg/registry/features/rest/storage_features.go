@@ -36,8 +36,9 @@ import (
 type StorageProvider struct {
 	// Authorizer decides who may report for which component.
 	Authorizer authorizer.Authorizer
-	// Dynamic says which features of Kubernetes may be set through the API.
-	Dynamic func(feature string) bool
+	// Control is who decides the values of Kubernetes' features, as this server
+	// was told.
+	Control func(feature string) v1alpha1.FeatureControl
 	// RBAC is true when the server serves the RBAC API, which the policy needs.
 	RBAC bool
 	// TaskRules are the permissions that the declared tasks need.
@@ -53,7 +54,7 @@ func (p StorageProvider) NewRESTStorage(resources serverstorage.APIResourceConfi
 	group := genericapiserver.NewDefaultAPIGroupInfo(features.GroupName, legacyscheme.Scheme, legacyscheme.ParameterCodec, legacyscheme.Codecs)
 	storage := map[string]rest.Storage{}
 	if resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource("features")) {
-		s, err := featurestorage.NewStorage(optsGetter, p.Dynamic, p.Flow)
+		s, err := featurestorage.NewStorage(optsGetter, p.Control, p.Flow)
 		if err != nil {
 			return genericapiserver.APIGroupInfo{}, err
 		}

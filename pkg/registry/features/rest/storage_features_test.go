@@ -43,7 +43,7 @@ func nowhere(*storagebackend.ConfigForResource, string, func(runtime.Object) (st
 }
 
 func provider() StorageProvider {
-	return StorageProvider{Dynamic: func(string) bool { return false }, Flow: &featurestorage.Flow{}}
+	return StorageProvider{Control: func(string) v1alpha1.FeatureControl { return v1alpha1.ControlLocal }, Flow: &featurestorage.Flow{}}
 }
 
 func served(t *testing.T, resources *serverstorage.ResourceConfig) map[string]rest.Storage {

@@ -29,7 +29,9 @@ limitations under the License.
 //	featuregate             the layer that notices what is asked
 //	report                  one FeatureReport for each process
 //	values                  values that are set in one place: taken, kept, followed
+//	values/control          a server's side of them: which features, who permits it
 //	values/rollout          which value a canary gives to an instance; pure
+//	internal/retry          what failures mean, and how long to wait
 //	lifecycle               what authors write: one literal for each feature
 //	lifecycle/transition    decides, purely, what happens to a feature next
 //	lifecycle/uses          who uses a feature, and whether that holds it; pure

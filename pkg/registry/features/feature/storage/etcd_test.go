@@ -52,7 +52,12 @@ func newStorage(t *testing.T) (FeatureStorage, *Flow) {
 	holder := &Flow{}
 	s, err := NewStorage(generic.RESTOptions{
 		StorageConfig: config, Decorator: generic.UndecoratedStorage, DeleteCollectionWorkers: 1, ResourcePrefix: "features",
-	}, func(name string) bool { return name == "Dynamic" }, holder)
+	}, func(name string) v1alpha1.FeatureControl {
+		if name == "Dynamic" {
+			return v1alpha1.ControlDynamic
+		}
+		return v1alpha1.ControlLocal
+	}, holder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/pkg/apis/features"
 	"k8s.io/kubernetes-features/pkg/registry/features/feature"
 	"k8s.io/kubernetes/pkg/printers"
@@ -55,10 +56,10 @@ type REST struct {
 	*genericregistry.Store
 }
 
-// NewStorage makes the storage. Dynamic says which features of Kubernetes may be
-// set through the API; flow answers plan and clean.
-func NewStorage(optsGetter generic.RESTOptionsGetter, dynamic func(string) bool, flow *Flow) (FeatureStorage, error) {
-	strategy := feature.NewStrategy(dynamic)
+// NewStorage makes the storage. Control is who decides the values of Kubernetes'
+// features, as the server was told; flow answers plan and clean.
+func NewStorage(optsGetter generic.RESTOptionsGetter, control func(string) v1alpha1.FeatureControl, flow *Flow) (FeatureStorage, error) {
+	strategy := feature.NewStrategy(control)
 	statusStrategy := feature.StatusStrategy{Strategy: strategy}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &features.Feature{} },

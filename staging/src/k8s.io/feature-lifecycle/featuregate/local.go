@@ -56,13 +56,13 @@ func (l *localValues) refuses(f featuregate.Feature, value bool) (Reason, string
 	spec, known := l.specs[f]
 	switch {
 	case !known:
-		return Unknown, fmt.Sprintf("this binary has no such gate at version %s", l.gate.EmulationVersion())
+		return OutcomeUnknown, fmt.Sprintf("this binary has no such gate at version %s", l.gate.EmulationVersion())
 	case f == "AllAlpha" || f == "AllBeta" || l.keepLocal[f]:
-		return KeptLocal, fmt.Sprintf("this binary takes the value from its own command line only; set --feature-gates=%s=%t on it", f, value)
+		return OutcomeKeptLocal, fmt.Sprintf("this binary takes the value from its own command line only; set --feature-gates=%s=%t on it", f, value)
 	case l.gate.ExplicitlySet(f):
-		return ExplicitlySet, fmt.Sprintf("%t is set on the process itself, which decides; remove %s from its --feature-gates or configuration", l.values[f], f)
+		return OutcomeExplicitlySet, fmt.Sprintf("%t is set on the process itself, which decides; remove %s from its --feature-gates or configuration", l.values[f], f)
 	case spec.LockToDefault && spec.Default != value:
-		return Locked, fmt.Sprintf("the gate is locked to %t in this binary", spec.Default)
+		return OutcomeLocked, fmt.Sprintf("the gate is locked to %t in this binary", spec.Default)
 	}
 	return "", ""
 }

@@ -40,26 +40,26 @@ type Remote struct {
 type Reason string
 
 const (
-	// InEffect means that the process uses the value, whoever set it.
-	InEffect Reason = "InEffect"
-	// Unknown means that this binary does not have the gate at its emulation
+	// OutcomeInEffect means that the process uses the value, whoever set it.
+	OutcomeInEffect Reason = "InEffect"
+	// OutcomeUnknown means that this binary does not have the gate at its emulation
 	// version.
-	Unknown Reason = "Unknown"
-	// Locked means that the gate accepts no other value than its default.
-	Locked Reason = "Locked"
-	// ExplicitlySet means that the other value was set on this process itself.
-	ExplicitlySet Reason = "ExplicitlySet"
-	// KeptLocal means that the binary takes no value from outside for it.
-	KeptLocal Reason = "KeptLocal"
-	// DependencyViolated means that a feature would be on without one that it
+	OutcomeUnknown Reason = "Unknown"
+	// OutcomeLocked means that the gate accepts no other value than its default.
+	OutcomeLocked Reason = "Locked"
+	// OutcomeExplicitlySet means that the other value was set on this process itself.
+	OutcomeExplicitlySet Reason = "ExplicitlySet"
+	// OutcomeKeptLocal means that the binary takes no value from outside for it.
+	OutcomeKeptLocal Reason = "KeptLocal"
+	// OutcomeDependencyViolated means that a feature would be on without one that it
 	// depends on.
-	DependencyViolated Reason = "DependencyViolated"
-	// AskedBefore means that the process asked for the static feature before
+	OutcomeDependencyViolated Reason = "DependencyViolated"
+	// OutcomeAskedBefore means that the process asked for the static feature before
 	// values from outside were there, as it would after every restart.
-	AskedBefore Reason = "AskedBefore"
-	// Outdated means that the static value came or changed after the values were
+	OutcomeAskedBefore Reason = "AskedBefore"
+	// OutcomeOutdated means that the static value came or changed after the values were
 	// final. It is the only reason that a restart of the process ends.
-	Outdated Reason = "Outdated"
+	OutcomeOutdated Reason = "Outdated"
 )
 
 // Outcome is what became of one value from outside.
@@ -73,12 +73,12 @@ type Outcome struct {
 	Enabled bool
 	// Dynamic is true for a value that may change while the process runs.
 	Dynamic bool
-	// Asked is true once the process asked for the feature. One that is Outdated
+	// Asked is true once the process asked for the feature. One that is OutcomeOutdated
 	// and was never asked for makes no difference yet.
 	Asked bool
 	// Reason is why Wanted is in use or not.
 	Reason Reason
-	// Message names cause and next step; it is empty for InEffect.
+	// Message names cause and next step; it is empty for OutcomeInEffect.
 	Message string
 }
 
@@ -285,27 +285,27 @@ func (g *Gate) outcomesLocked(local *localValues, startable map[featuregate.Feat
 	}
 	var outcomes []Outcome
 	for f, v := range r.wanted {
-		o := Outcome{Feature: f, Wanted: v.Value, Enabled: value(f), Dynamic: v.Dynamic, Reason: InEffect}
+		o := Outcome{Feature: f, Wanted: v.Value, Enabled: value(f), Dynamic: v.Dynamic, Reason: OutcomeInEffect}
 		_, takenAtStart := startable[f]
 		reason, message := local.refuses(f, v.Value)
 		switch {
-		case reason == Unknown:
+		case reason == OutcomeUnknown:
 			o.Reason, o.Message = reason, message
 		case o.Enabled == o.Wanted:
 		case reason != "":
 			o.Reason, o.Message = reason, message
 		case g.final && !v.Dynamic && takenAtStart:
-			o.Reason, o.Message = Outdated, fmt.Sprintf("the process started with %t; restart it", o.Enabled)
+			o.Reason, o.Message = OutcomeOutdated, fmt.Sprintf("the process started with %t; restart it", o.Enabled)
 		case !v.Dynamic && g.askedBeforeLocked(f):
-			o.Reason, o.Message = AskedBefore, fmt.Sprintf("the process asks for the feature before values from outside are there; set --feature-gates=%s=%t on it", f, o.Wanted)
+			o.Reason, o.Message = OutcomeAskedBefore, fmt.Sprintf("the process asks for the feature before values from outside are there; set --feature-gates=%s=%t on it", f, o.Wanted)
 		default:
-			o.Reason, o.Message = DependencyViolated, local.violates(o.Wanted, r.refused[f])
+			o.Reason, o.Message = OutcomeDependencyViolated, local.violates(o.Wanted, r.refused[f])
 		}
 		outcomes = append(outcomes, o)
 	}
 	for f := range r.frozen {
 		if _, ok := r.wanted[f]; !ok && value(f) != local.values[f] {
-			outcomes = append(outcomes, Outcome{Feature: f, Wanted: local.values[f], Enabled: value(f), Reason: Outdated,
+			outcomes = append(outcomes, Outcome{Feature: f, Wanted: local.values[f], Enabled: value(f), Reason: OutcomeOutdated,
 				Message: fmt.Sprintf("the process started with %t, which was withdrawn since; restart it", value(f))})
 		}
 	}

@@ -125,7 +125,7 @@ func TestWhatBecomesOfValuesFromOutside(t *testing.T) {
 				if _, known := g.GetAllVersioned()[o.Feature]; known && g.Enabled(o.Feature) != o.Enabled {
 					t.Errorf("%s: the gate says %t, the outcome %t", o.Feature, g.Enabled(o.Feature), o.Enabled)
 				}
-				if (o.Message == "") != (o.Reason == InEffect) {
+				if (o.Message == "") != (o.Reason == OutcomeInEffect) {
 					t.Errorf("%s is %s and says %q", o.Feature, o.Reason, o.Message)
 				}
 			}
@@ -164,7 +164,7 @@ func TestEverythingAgreesOnAValueFromOutside(t *testing.T) {
 	if err := g.Set("Alpha=true"); err != nil {
 		t.Fatal(err)
 	}
-	if !g.Enabled("Alpha") || g.RemoteOutcomes()[0].Reason != ExplicitlySet {
+	if !g.Enabled("Alpha") || g.RemoteOutcomes()[0].Reason != OutcomeExplicitlySet {
 		t.Errorf("what the process was told last does not win: %+v", g.RemoteOutcomes())
 	}
 }
@@ -305,13 +305,13 @@ func TestUpstreamNeverRefusesTheGate(t *testing.T) {
 			}
 			for _, o := range outcomes {
 				f := string(o.Feature)
-				if o.Enabled != g.values.Load().find(o.Feature).enabled || (o.Reason == InEffect) != (o.Enabled == o.Wanted) {
+				if o.Enabled != g.values.Load().find(o.Feature).enabled || (o.Reason == OutcomeInEffect) != (o.Enabled == o.Wanted) {
 					t.Fatalf("%+v, and the gate says %t", o, g.values.Load().find(o.Feature).enabled)
 				}
 				if before, ok := static[f]; ok && !o.Dynamic && before != o.Enabled {
 					t.Fatalf("the static %s changed to %t", f, o.Enabled)
 				}
-				if o.Reason == Outdated && (o.Dynamic || step < 2) {
+				if o.Reason == OutcomeOutdated && (o.Dynamic || step < 2) {
 					t.Fatalf("outdated: %+v", o)
 				}
 			}

@@ -25,6 +25,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 )
@@ -45,10 +46,10 @@ func (r *Reporter) renewLease(ctx context.Context) {
 	for {
 		wait := renewPeriod
 		if err := r.renewOnce(ctx); err != nil && ctx.Err() == nil {
-			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			if retry.Refused(err) || retry.Missing(err) {
 				// A server without this system has neither the namespace nor the
 				// permission; one that is new has them soon.
-				wait = backoff(failures+1, time.Minute)
+				wait = retry.Backoff(failures+1, minBackoff, maxBackoff)
 			}
 			if failures == 0 {
 				logger.Info("Renewing the Lease of the feature report failed; trying again", "lease", klog.KRef(r.config.LeaseNamespace, r.name), "err", err)
@@ -58,7 +59,7 @@ func (r *Reporter) renewLease(ctx context.Context) {
 			failures = 0
 		}
 		once.Do(func() { close(r.started) })
-		timer := r.config.Clock.NewTimer(wait + jitter(wait/20))
+		timer := r.config.Clock.NewTimer(wait + retry.Jitter(wait/20))
 		select {
 		case <-ctx.Done():
 			timer.Stop()

@@ -24,7 +24,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +35,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
@@ -48,12 +48,11 @@ const (
 	startJitter = 2 * time.Second
 	// batchJitter spreads the second reports of those.
 	batchJitter = 5 * time.Second
-	// minBackoff and maxBackoff bound the pause after a failed write; it
-	// doubles, with jitter.
-	minBackoff, maxBackoff = time.Second, time.Minute
+	// minBackoff and maxBackoff bound the pause after a failed write.
+	minBackoff, maxBackoff = time.Second, 90 * time.Second
 	// patience is the longest pause while the server has no such API or does
 	// not allow reports: an older server, say.
-	patience = 10 * time.Minute
+	patience = 15 * time.Minute
 	// checkPeriod is how often a process on a node looks whether its report is
 	// still there; leasedCheckPeriod is the same for one that renews a Lease,
 	// which costs more anyhow.
@@ -169,7 +168,7 @@ func (r *Reporter) Started() <-chan struct{} { return r.started }
 func (r *Reporter) Run(ctx context.Context) {
 	defer r.renewing.Wait()
 	r.begun = r.config.Clock.Now()
-	wait := jitter(startJitter)
+	wait := retry.Jitter(startJitter)
 	if r.config.ListAll {
 		// Servers are few, and others wait for what they configure.
 		wait = 0
@@ -207,7 +206,7 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 	if urgency == unchanged {
 		next := r.lastCheck.Add(r.checkPeriod())
 		if now.Before(next) {
-			return next.Sub(now) + jitter(r.checkPeriod()/10)
+			return next.Sub(now) + retry.Jitter(r.checkPeriod()/10)
 		}
 		err := r.check(ctx)
 		if err == nil {
@@ -216,7 +215,7 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 		return r.outcome(ctx, err)
 	}
 	if at := due(urgency, r.lastWrite, Period); r.written != nil && now.Before(at) {
-		return at.Sub(now) + jitter(batchJitter)
+		return at.Sub(now) + retry.Jitter(batchJitter)
 	}
 	owner, err := r.owner(ctx)
 	if err != nil {
@@ -255,7 +254,7 @@ func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
 		}
 		r.failures, r.complained, r.retryAt = 0, "", time.Time{}
 		// News wakes the loop earlier.
-		return r.checkPeriod() + jitter(r.checkPeriod()/10)
+		return r.checkPeriod() + retry.Jitter(r.checkPeriod()/10)
 	}
 	pause := r.failure(ctx, err)
 	r.retryAt = r.config.Clock.Now().Add(pause)
@@ -267,14 +266,14 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 	logger := klog.FromContext(ctx).WithValues("featureReport", klog.KRef(r.config.Namespace, r.name))
 	if errors.Is(err, errNoNode) {
 		// Nobody failed; waiting has a bound of its own.
-		return 2*time.Second + jitter(time.Second)
+		return 2*time.Second + retry.Jitter(time.Second)
 	}
 	r.failures++
 	state, most := "failing", maxBackoff
 	switch {
-	case apierrors.IsNotFound(err):
+	case retry.Missing(err):
 		state, most = "missing", patience
-	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+	case retry.Refused(err):
 		state, most = "forbidden", patience
 	}
 	if state != r.complained && ctx.Err() == nil {
@@ -288,24 +287,12 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 			logger.Info("Reporting feature gates failed; trying again", "err", err)
 		}
 	}
-	pause := backoff(r.failures, most)
+	pause := retry.Backoff(r.failures, minBackoff, most)
 	if delay, ok := apierrors.SuggestsClientDelay(err); ok {
 		// A server in trouble suggests a second or two each time.
-		pause = max(pause, time.Duration(delay)*time.Second+jitter(time.Second))
+		pause = max(pause, time.Duration(delay)*time.Second+retry.Jitter(time.Second))
 	}
 	return pause
-}
-
-// backoff is the pause after so many failures.
-func backoff(failures int, most time.Duration) time.Duration {
-	pause := minBackoff
-	for range min(failures, 20) - 1 {
-		if pause *= 2; pause >= most {
-			pause = most
-			break
-		}
-	}
-	return pause + jitter(pause/2)
 }
 
 // observe builds the report as it should be now.
@@ -336,11 +323,4 @@ func (r *Reporter) lease() *v1alpha1.LeaseReference {
 		return &v1alpha1.LeaseReference{Namespace: r.config.LeaseNamespace, Name: r.name}
 	}
 	return nil
-}
-
-func jitter(most time.Duration) time.Duration {
-	if most <= 0 {
-		return 0
-	}
-	return rand.N(most)
 }

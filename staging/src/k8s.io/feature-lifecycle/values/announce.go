@@ -63,7 +63,7 @@ func (f *Follower) announce(ctx context.Context, outcomes []featuregate.Outcome)
 	logger := klog.FromContext(ctx).WithValues("component", f.config.Component)
 	now := make(map[componentfeaturegate.Feature]featuregate.Outcome, len(outcomes))
 	for _, o := range outcomes {
-		if o.Reason != featuregate.Outdated {
+		if o.Reason != featuregate.OutcomeOutdated {
 			o.Asked = false
 		} else if !o.Asked {
 			continue
@@ -80,7 +80,7 @@ func (f *Follower) announce(ctx context.Context, outcomes []featuregate.Outcome)
 		if before, ok := f.outcomes[o.Feature]; ok && before == o {
 			continue
 		}
-		if o.Reason == featuregate.InEffect {
+		if o.Reason == featuregate.OutcomeInEffect {
 			logger.Info("The centrally set value of a feature is in effect", "feature", o.Feature, "enabled", o.Enabled, "dynamic", o.Dynamic, "origin", f.origin)
 			continue
 		}

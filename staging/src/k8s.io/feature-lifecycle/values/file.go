@@ -30,6 +30,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -41,9 +42,16 @@ const (
 	formatVersion = 1
 	// maxFileSize is more than the longest list of values needs.
 	maxFileSize = 1 << 20
-	// badSuffix marks a file that could not be read.
+	// badSuffix marks a file whose content was damaged.
 	badSuffix = ".bad"
+	// newInfix marks a file that is not complete yet.
+	newInfix = ".new-"
+	// abandoned is how old an incomplete file is that nobody writes any more.
+	abandoned = time.Minute
 )
+
+// errDamaged means that the file's content is not what was written.
+var errDamaged = errors.New("the file is damaged")
 
 // envelope is the file's content. The checksum tells a file that was cut off or
 // changed from one that was written: a flipped bit would be a flipped value.
@@ -82,7 +90,9 @@ type file struct {
 }
 
 // read returns the last known values and when they were saved, nil when there are
-// none. A file that cannot be read is moved aside and treated as absent.
+// none. A damaged file is moved aside. One that cannot be read now, or is another
+// process's or version's, is left for who can use it, until other values are
+// saved.
 func (s *file) read(ctx context.Context) (map[string]choice, time.Time) {
 	if s.path == "" {
 		return nil, time.Time{}
@@ -92,10 +102,14 @@ func (s *file) read(ctx context.Context) (map[string]choice, time.Time) {
 		return nil, time.Time{}
 	}
 	if err != nil {
-		logger := klog.FromContext(ctx)
-		logger.Error(err, "The last known values of features cannot be used; they are treated as absent", "file", s.path, "movedTo", s.path+badSuffix)
+		logger := klog.FromContext(ctx).WithValues("file", s.path)
+		if !errors.Is(err, errDamaged) {
+			logger.Error(err, "The last known values of features cannot be used; they are treated as absent, and the file stays where it is until there are others")
+			return nil, time.Time{}
+		}
+		logger.Error(err, "The last known values of features cannot be used; they are treated as absent", "movedTo", s.path+badSuffix)
 		if err := os.Rename(s.path, s.path+badSuffix); err != nil {
-			logger.Error(err, "The file stays where it is, to be replaced", "file", s.path)
+			logger.Error(err, "The file stays where it is, to be replaced")
 		}
 		return nil, time.Time{}
 	}
@@ -110,29 +124,33 @@ func (s *file) load() (map[string]choice, time.Time, error) {
 		return nil, none, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, none, errors.Join(errors.New("it is not a regular file"), err)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, none, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, none, fmt.Errorf("%w: it is not a regular file", errDamaged)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
 	if err != nil {
 		return nil, none, err
 	}
 	if len(data) > maxFileSize {
-		return nil, none, fmt.Errorf("it is longer than %d bytes", maxFileSize)
+		return nil, none, fmt.Errorf("%w: it is longer than %d bytes", errDamaged, maxFileSize)
 	}
 	var e envelope
 	if err := json.Unmarshal(data, &e); err != nil {
-		return nil, none, fmt.Errorf("it is not valid JSON: %w", err)
+		return nil, none, fmt.Errorf("%w: it is not valid JSON: %w", errDamaged, err)
 	}
 	if e.FormatVersion != formatVersion {
 		return nil, none, fmt.Errorf("it has format version %d, and this binary reads %d", e.FormatVersion, formatVersion)
 	}
 	if sum, err := checksum(e.Payload); err != nil || sum != e.Checksum {
-		return nil, none, errors.Join(fmt.Errorf("its checksum is %q and should be %q", e.Checksum, sum), err)
+		return nil, none, errors.Join(fmt.Errorf("%w: its checksum is %q and should be %q", errDamaged, e.Checksum, sum), err)
 	}
 	var p payload
 	if err := json.Unmarshal(e.Payload, &p); err != nil {
-		return nil, none, fmt.Errorf("its payload is not valid: %w", err)
+		return nil, none, fmt.Errorf("%w: its payload is not valid: %w", errDamaged, err)
 	}
 	if p.Namespace != s.namespace || p.Component != s.component || p.Instance != s.instance {
 		return nil, none, fmt.Errorf("it has the values of %s.%s in %s, and this is %s.%s in %s",
@@ -184,6 +202,7 @@ func (s *file) has(values map[string]choice) bool {
 // save replaces the file as a whole: after a crash at any moment it has the old or
 // the new values.
 func (s *file) save(values map[string]choice, now time.Time) (err error) {
+	s.removeAbandoned(now)
 	if len(values) == 0 {
 		if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -198,7 +217,7 @@ func (s *file) save(values map[string]choice, now time.Time) (err error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
-	temporary, err := os.CreateTemp(dir, filepath.Base(s.path)+".new-")
+	temporary, err := os.CreateTemp(dir, filepath.Base(s.path)+newInfix)
 	if err != nil {
 		return err
 	}
@@ -215,6 +234,24 @@ func (s *file) save(values map[string]choice, now time.Time) (err error) {
 		return err
 	}
 	return syncDir(dir)
+}
+
+// removeAbandoned removes what crashes left behind between writing and renaming.
+// It is of no use to anybody, and in nobody's way if it stays.
+func (s *file) removeAbandoned(now time.Time) {
+	dir := filepath.Dir(s.path)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), filepath.Base(s.path)+newInfix) {
+			continue
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > abandoned {
+			_ = os.Remove(filepath.Join(dir, entry.Name()))
+		}
+	}
 }
 
 func (s *file) encode(values map[string]choice, now time.Time) ([]byte, error) {

@@ -18,6 +18,7 @@ package values
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,22 +103,15 @@ func TestADamagedFileIsNoFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := &file{namespace: "kube-system", component: "kubelet", instance: "node-2"}
-	foreign, err := other.encode(values, saved)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, content := range map[string][]byte{
 		"empty":                {},
 		"cut off":              good[:len(good)/2],
 		"a flipped value":      bytes.Replace(good, []byte("true"), []byte("false"), 1),
-		"another version":      bytes.Replace(good, []byte(`"formatVersion": 1`), []byte(`"formatVersion": 2`), 1),
 		"another file's sum":   bytes.Replace(good, []byte(`sha256:`), []byte(`sha256:0`), 1),
 		"no payload":           []byte(`{"formatVersion":1}`),
 		"a payload of text":    []byte(`{"formatVersion":1,"checksum":"sha256:","payload":"x"}`),
 		"zeros":                make([]byte, 4096),
 		"too long":             append(bytes.Repeat([]byte(" "), maxFileSize), good...),
-		"of another node":      foreign,
 		"no JSON":              []byte("values: {}"),
 		"two files in another": append(append([]byte{}, good...), good...),
 	} {
@@ -138,6 +132,100 @@ func TestADamagedFileIsNoFile(t *testing.T) {
 				t.Errorf("after the next write there is %v", got)
 			}
 		})
+	}
+}
+
+// TestAFileThatIsNotDamagedStays: another process's or version's is no use here, and
+// one that cannot be read now may be readable next time. Other values replace it.
+func TestAFileThatIsNotDamagedStays(t *testing.T) {
+	values := map[string]choice{"A": {Value: true}, "B": {Dynamic: true}}
+	good, err := fileOf("x").encode(values, saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := fileOf("x")
+	before.instance = "node-2"
+	foreign, err := before.encode(values, saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		content []byte
+		prepare func(t *testing.T, path string) (undo func() error)
+		// useful is true if the content is this process's.
+		useful bool
+	}{
+		"of another node":    {content: foreign},
+		"of another version": {content: bytes.Replace(good, []byte(`"formatVersion": 1`), []byte(`"formatVersion": 2`), 1)},
+		"not readable now": {content: good, useful: true, prepare: func(t *testing.T, path string) func() error {
+			// As an I/O error: also root cannot open what leads to itself.
+			if err := errors.Join(os.Rename(path, path+".real"), os.Symlink(path, path)); err != nil {
+				t.Fatal(err)
+			}
+			return func() error { return os.Rename(path+".real", path) }
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "values.json")
+			if err := os.WriteFile(path, tc.content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			undo := func() error { return nil }
+			if tc.prepare != nil {
+				undo = tc.prepare(t, path)
+			}
+			f := fileOf(path)
+			if got, _ := f.read(t.Context()); got != nil {
+				t.Errorf("read %v", got)
+			}
+			if _, err := os.Lstat(path + badSuffix); !os.IsNotExist(err) {
+				t.Errorf("the file was moved away: %v", err)
+			}
+			if err := undo(); err != nil {
+				t.Fatal(err)
+			}
+			if content, err := os.ReadFile(path); err != nil || !bytes.Equal(content, tc.content) {
+				t.Errorf("the file was changed: %v", err)
+			}
+			if got, _ := fileOf(path).read(t.Context()); cmp.Equal(values, got) != tc.useful {
+				t.Errorf("later it has %v", got)
+			}
+			f.write(t.Context(), values, saved)
+			if got, _ := fileOf(path).read(t.Context()); !cmp.Equal(values, got) {
+				t.Errorf("after the next write there is %v", got)
+			}
+		})
+	}
+}
+
+// TestCrashesLeaveNothingForEver: a write removes the incomplete files of crashes,
+// and of this file only.
+func TestCrashesLeaveNothingForEver(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "values.json")
+	now := time.Now()
+	for name, age := range map[string]time.Duration{
+		"values.json.new-1": time.Hour, "values.json.new-2": 2 * abandoned, "values.json.new-3": 0,
+		"values.json.bad": time.Hour, "other.json.new-1": time.Hour, "values.json.newer": time.Hour,
+	} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chtimes(file, now, now.Add(-age))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fileOf(path).write(t.Context(), map[string]choice{"A": {Value: true}}, now)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, entry := range entries {
+		left = append(left, entry.Name())
+	}
+	// One that is new may be another process's.
+	want := []string{"other.json.new-1", "values.json", "values.json.bad", "values.json.new-3", "values.json.newer"}
+	if diff := cmp.Diff(want, left); diff != "" {
+		t.Errorf("unexpected files (-want +got):\n%s", diff)
 	}
 }
 

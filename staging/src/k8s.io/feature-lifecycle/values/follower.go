@@ -43,6 +43,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/feature-lifecycle/values/rollout"
 	"k8s.io/utils/clock"
 
@@ -50,13 +51,12 @@ import (
 )
 
 const (
-	// minBackoff and maxBackoff bound the pause after a failed look; it doubles,
-	// with jitter.
+	// minBackoff and maxBackoff bound the pause after a failed look.
 	minBackoff, maxBackoff = 250 * time.Millisecond, 30 * time.Second
 	// firstRecheck is the pause after the first look. Pauses double from there:
 	// a server that has just started may not have announced its features yet.
 	firstRecheck = 10 * time.Second
-	// missingRecheck is the pause while the server has no such API.
+	// missingRecheck is the pause while the server has no such API, and never had.
 	missingRecheck = 10 * time.Minute
 	// vanishedJitter spreads the looks after a dynamic feature has vanished from
 	// thousands of watches at once.
@@ -66,6 +66,10 @@ const (
 // ErrNoServer is what Connect fails with when the process will never have a
 // server: a kubelet that runs alone, say.
 var ErrNoServer = errors.New("no server is configured")
+
+// ErrConfiguration is what Connect fails with when people have to mend a file or a
+// flag, and the process is about to end for it itself: Load does not wait then.
+var ErrConfiguration = errors.New("the configuration is not usable")
 
 // Gate takes the values; *featuregate.Gate is one.
 type Gate interface {
@@ -82,8 +86,12 @@ type Config struct {
 	// Gate takes the values.
 	Gate Gate
 	// Connect returns a client. It is called until it succeeds; an error that is
-	// ErrNoServer ends that.
+	// ErrNoServer ends that, one that is ErrConfiguration ends Load's waiting.
 	Connect func() (versioned.Interface, error)
+	// Reconnect is asked before each look whether the client that Connect
+	// returned is to be replaced by another one, as that of a node which has its
+	// own identity by now; nil means never.
+	Reconnect func() bool
 	// File has the last known values, for processes that start without a server;
 	// "" means none. It exists only while there is a value.
 	File string
@@ -97,15 +105,15 @@ type Config struct {
 	// so that the first one is followed at once: for components with few
 	// instances.
 	AlwaysWatch bool
-	// Policy is what happens when a static value is outdated; "" means Report.
+	// Policy is what happens when a static value is outdated; "" means PolicyReport.
 	Policy ChangePolicy
 	// RestartWindow spreads restarts: each process waits for a random part of it.
 	RestartWindow time.Duration
 	// Restart ends the process in order. It is called once, from Run.
 	Restart func()
 	// Ready says why the server that answered may not know yet what is set
-	// centrally; Load waits for it as it does for an answer. nil means that it is
-	// not asked.
+	// centrally; Load waits for it as it does for an answer, and nothing ends for
+	// the answer of a server that is not ready. nil means that it is not asked.
 	Ready func(context.Context, versioned.Interface) error
 	// Only says which Features count, by their spec and status; nil means all.
 	Only func(*v1alpha1.Feature) bool
@@ -137,8 +145,8 @@ type Follower struct {
 	state    string
 	// restartAt is when the process ends itself, zero while it does not.
 	restartAt time.Time
-	// complained is true once the log says why it does not end itself.
-	complained bool
+	// complained is why it does not end itself, as the log says already.
+	complained string
 }
 
 // choice is a value that this process takes.
@@ -156,10 +164,10 @@ func New(config Config) (*Follower, error) {
 		return nil, fmt.Errorf("following feature values for %s.%s needs Gate and Connect", config.Component, config.Instance)
 	}
 	if config.Policy == "" {
-		config.Policy = Report
+		config.Policy = PolicyReport
 	}
-	if config.Policy == Restart && config.Restart == nil {
-		return nil, fmt.Errorf("following feature values for %s.%s needs Restart for the policy %s", config.Component, config.Instance, Restart)
+	if config.Policy == PolicyRestart && config.Restart == nil {
+		return nil, fmt.Errorf("following feature values for %s.%s needs Restart for the policy %s", config.Component, config.Instance, PolicyRestart)
 	}
 	if config.Recheck <= 0 {
 		config.Recheck = 5 * time.Minute
@@ -182,7 +190,7 @@ func (f *Follower) Run(ctx context.Context) {
 	pause := firstRecheck
 	next := f.config.Clock.Now().Add(spread(pause))
 	if f.origin != FromServer {
-		next = f.config.Clock.Now().Add(spread(backoff(1, maxBackoff)))
+		next = f.config.Clock.Now().Add(spread(retry.Backoff(1, minBackoff, maxBackoff)))
 	}
 	for {
 		f.manageWatch(ctx)
@@ -194,7 +202,7 @@ func (f *Follower) Run(ctx context.Context) {
 		case <-f.watch.news():
 			timer.Stop()
 			if f.watch.vanished.Swap(false) {
-				next = earlier(next, f.config.Clock.Now().Add(jitter(vanishedJitter)))
+				next = earlier(next, f.config.Clock.Now().Add(retry.Jitter(vanishedJitter)))
 			}
 			f.apply(ctx)
 			continue
@@ -216,14 +224,19 @@ func (f *Follower) Run(ctx context.Context) {
 			}
 			next = f.config.Clock.Now().Add(spread(pause))
 			pause = min(2*pause, f.config.Recheck)
-		case permanent(err):
+		case errors.Is(err, errMissing):
 			pause = firstRecheck
-			next = f.config.Clock.Now().Add(spread(missingRecheck))
+			rare := missingRecheck
+			if len(f.chosen) > 0 {
+				// Another server of this cluster had it.
+				rare = f.config.Recheck
+			}
+			next = f.config.Clock.Now().Add(spread(rare))
 		default:
-			next = f.config.Clock.Now().Add(spread(backoff(f.failures, maxBackoff)))
+			next = f.config.Clock.Now().Add(spread(retry.Backoff(f.failures, minBackoff, maxBackoff)))
 		}
 		if due && !f.restartAt.IsZero() {
-			// The server does not answer, so that a start would not help.
+			// It would not help now; restart says why.
 			f.restartAt = next
 		}
 	}

@@ -168,16 +168,19 @@ func TestLoad(t *testing.T) {
 	const central = v1alpha1.ControlCentral
 	unavailable := apierrors.NewServiceUnavailable("starting")
 	forbidden := apierrors.NewForbidden(resource, "", errors.New("no"))
+	missing := apierrors.NewNotFound(resource, "")
 	for name, tc := range map[string]struct {
 		feature *v1alpha1.Feature
 		// answer is the server's until recovers, for ever if that is 0.
 		answer   error
 		recovers time.Duration
-		unknown  bool
-		stored   map[string]choice
-		connect  error
-		want     Origin
-		a        bool
+		// later are other answers that the server gives from a time on.
+		later   map[time.Duration]error
+		unknown bool
+		stored  map[string]choice
+		connect error
+		want    Origin
+		a       bool
 		// waits bounds how long it takes.
 		waits [2]time.Duration
 	}{
@@ -190,11 +193,26 @@ func TestLoad(t *testing.T) {
 		"it does not come, and the disk knows":  {answer: unavailable, stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true, waits: [2]time.Duration{time.Minute, time.Minute}},
 		"the policy is late":                    {feature: feature("A", central, true), answer: forbidden, recovers: 3 * time.Second, want: FromServer, a: true, waits: [2]time.Duration{3 * time.Second, 9 * time.Second}},
 		"the policy forbids it":                 {feature: feature("A", central, true), answer: forbidden, want: FromNowhere, waits: [2]time.Duration{10 * time.Second, 10 * time.Second}},
-		"an unpatched server forbids it":        {answer: forbidden, unknown: true, stored: map[string]choice{"A": {Value: true}}, want: FromNowhere},
-		"an unpatched server does not know it":  {answer: apierrors.NewNotFound(resource, ""), want: FromNowhere},
-		"an older one cannot select":            {answer: apierrors.NewBadRequest("field label not supported"), want: FromNowhere},
-		"a process without a server":            {connect: fmt.Errorf("%w: alone", ErrNoServer), stored: map[string]choice{"A": {Value: true}}, want: FromNowhere},
-		"a kubeconfig that does not come":       {connect: errors.New("no such file"), stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true, waits: [2]time.Duration{time.Minute, time.Minute}},
+		"down, then the policy is late": {feature: feature("A", central, true), answer: unavailable, later: map[time.Duration]error{20 * time.Second: forbidden, 28 * time.Second: nil},
+			want: FromServer, a: true, waits: [2]time.Duration{28 * time.Second, 33 * time.Second}},
+		"refused by one, then by the next": {feature: feature("A", central, true), answer: forbidden, later: map[time.Duration]error{8 * time.Second: unavailable, 14 * time.Second: forbidden, 20 * time.Second: nil},
+			want: FromServer, a: true, waits: [2]time.Duration{20 * time.Second, 25 * time.Second}},
+		"down, then the policy forbids it": {answer: unavailable, later: map[time.Duration]error{20 * time.Second: forbidden}, stored: map[string]choice{"A": {Value: true}},
+			want: FromFile, a: true, waits: [2]time.Duration{30 * time.Second, 35 * time.Second}},
+		"refused until the end of patience": {answer: unavailable, later: map[time.Duration]error{53 * time.Second: forbidden}, want: FromNowhere, waits: [2]time.Duration{time.Minute, time.Minute}},
+
+		"an unpatched server forbids it":                {answer: forbidden, unknown: true, want: FromNowhere},
+		"an unpatched server does not know it":          {answer: missing, want: FromNowhere},
+		"an unpatched one forbids it, the disk knows":   {answer: forbidden, unknown: true, stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true},
+		"an unpatched one is no word against the disk":  {answer: missing, stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true},
+		"an unpatched one answers later":                {answer: unavailable, later: map[time.Duration]error{20 * time.Second: missing}, stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true, waits: [2]time.Duration{20 * time.Second, 26 * time.Second}},
+		"who misunderstands does not say that it lacks": {feature: feature("A", central, true), answer: apierrors.NewBadRequest("HTTP to an HTTPS port"), recovers: 20 * time.Second, want: FromServer, a: true, waits: [2]time.Duration{20 * time.Second, 26 * time.Second}},
+		"who goes on misunderstanding is waited for":    {answer: apierrors.NewBadRequest("what?"), stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true, waits: [2]time.Duration{time.Minute, time.Minute}},
+
+		"a process without a server":          {connect: fmt.Errorf("%w: alone", ErrNoServer), stored: map[string]choice{"A": {Value: true}}, want: FromNowhere},
+		"a kubeconfig that does not come":     {connect: errors.New("no such file"), stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true, waits: [2]time.Duration{time.Minute, time.Minute}},
+		"a kubeconfig that people mend first": {connect: fmt.Errorf("%w: no such file", ErrConfiguration), want: FromNowhere},
+		"the same, and the disk knows":        {connect: fmt.Errorf("%w: no such file", ErrConfiguration), stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "values.json")
@@ -217,6 +235,9 @@ func TestLoad(t *testing.T) {
 				w.answers(tc.answer)
 				if tc.recovers > 0 {
 					time.AfterFunc(tc.recovers, func() { w.answers(nil) })
+				}
+				for at, answer := range tc.later {
+					time.AfterFunc(at, func() { w.answers(answer) })
 				}
 				start := time.Now()
 				if got := w.load(); got != tc.want {
@@ -459,7 +480,7 @@ func TestTheServerComesBack(t *testing.T) {
 		if !w.gate.Enabled("B") {
 			t.Error("a static value changed")
 		}
-		if o := w.f.outcomes["B"]; o.Reason != featuregate.Outdated {
+		if o := w.f.outcomes["B"]; o.Reason != featuregate.OutcomeOutdated {
 			t.Errorf("B: %+v", o)
 		}
 		if !fileOf(path).has(map[string]choice{"A": {Dynamic: true}, "B": {}}) {

@@ -18,10 +18,12 @@ package values
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/klog/v2"
 )
 
@@ -50,64 +52,97 @@ const (
 
 // Load gives the gate the server's values and returns where they come from. It
 // waits for the server for Config.Patience at most, says in the log what it waits
-// for, and then takes the last known values from disk, or none. A server without
-// this API, or a process without a server, is not waited for.
+// for, and then takes what a server said that is not ready, else the last known
+// values from disk, or none. It does not wait for a server without this API, which
+// takes nothing back that another one has said (in the middle of an upgrade there
+// are both kinds), nor for a configuration that people have to mend first.
 func (f *Follower) Load(ctx context.Context) Origin {
-	logger := klog.FromContext(ctx).WithValues("component", f.config.Component)
 	stored, savedAt := f.file.read(ctx)
 	if stored != nil {
 		f.chosen = stored
 	}
-	start := f.config.Clock.Now()
-	deadline := start.Add(f.config.Patience)
-	for failures := 1; ; failures++ {
-		left := max(time.Second, deadline.Sub(f.config.Clock.Now()))
-		attempt, cancel := context.WithTimeout(ctx, min(attemptTimeout, left))
-		err := f.look(attempt)
-		if err == nil && f.config.Ready != nil {
-			err = f.config.Ready(attempt, f.client)
-		}
-		cancel()
-		switch {
-		case err == nil:
-			f.setOrigin(FromServer)
+	w := &waiting{begun: f.config.Clock.Now()}
+	w.deadline = w.begun.Add(f.config.Patience)
+	for {
+		err := f.ask(ctx, w.deadline)
+		if err == nil {
 			f.apply(ctx)
 			f.noteTooLate(ctx)
 			return f.origin
-		case permanent(err):
-			logger.V(1).Info("The values of features come from this process alone", "cause", err)
-			f.setOrigin(FromNowhere)
-			return f.origin
-		}
-		until := deadline
-		if refused(err) {
-			until = earlier(until, start.Add(refusalPatience))
 		}
 		now := f.config.Clock.Now()
-		pause := min(backoff(failures, maxStartBackoff), until.Sub(now))
+		pause, until := w.next(now, err)
 		if pause <= 0 || ctx.Err() != nil {
-			f.fallBack(ctx, savedAt, err, now.Sub(start))
+			f.fallBack(ctx, savedAt, err, now.Sub(w.begun))
 			return f.origin
 		}
-		logger.Info("Waiting for kube-apiserver to say which values of features are set centrally", "err", err,
-			"waited", now.Sub(start).Round(time.Millisecond), "nextAttemptIn", pause.Round(time.Millisecond),
+		klog.FromContext(ctx).Info("Waiting for kube-apiserver to say which values of features are set centrally", "component", f.config.Component, "err", err,
+			"waited", now.Sub(w.begun).Round(time.Millisecond), "nextAttemptIn", pause.Round(time.Millisecond),
 			"next", fmt.Sprintf("without an answer within %s the process goes on with last known or its own values", until.Sub(now).Round(time.Second)))
 		f.pause(ctx, pause)
 	}
 }
 
-// fallBack takes the last known values, because the server did not answer.
-func (f *Follower) fallBack(ctx context.Context, savedAt time.Time, cause error, waited time.Duration) {
-	logger := klog.FromContext(ctx).WithValues("component", f.config.Component)
-	logger = logger.WithValues("cause", cause, "waited", waited.Round(time.Millisecond), "changePolicy", f.config.Policy)
-	if len(f.chosen) == 0 {
-		logger.Info("Starting without knowing which values of features are set centrally; they are looked for again")
-		f.setOrigin(FromNowhere)
-		return
+// ask looks once. It fails when the server answers but is not ready.
+func (f *Follower) ask(ctx context.Context, deadline time.Time) error {
+	left := max(time.Second, deadline.Sub(f.config.Clock.Now()))
+	attempt, cancel := context.WithTimeout(ctx, min(attemptTimeout, left))
+	defer cancel()
+	if err := f.look(attempt); err != nil {
+		return err
 	}
-	logger.Info("Starting with the last known values of features from disk; they are looked for again", "file", f.file.path, "savedAt", savedAt)
-	f.setOrigin(FromFile)
-	f.give(ctx)
+	return f.ready(attempt)
+}
+
+// waiting is how long Load waits.
+type waiting struct {
+	begun, deadline time.Time
+	failures        int
+	// refusedSince is the first of the refusals in a row, zero without any.
+	refusedSince time.Time
+}
+
+// next is the pause after a failure and how long Load goes on at most; without a
+// pause it goes on no more.
+func (w *waiting) next(now time.Time, err error) (pause time.Duration, until time.Time) {
+	w.failures++
+	if errors.Is(err, errMissing) || errors.Is(err, ErrNoServer) || errors.Is(err, ErrConfiguration) {
+		return 0, now
+	}
+	until = w.deadline
+	switch {
+	case !retry.Refused(err):
+		w.refusedSince = time.Time{}
+	case w.refusedSince.IsZero():
+		w.refusedSince = now
+		fallthrough
+	default:
+		until = earlier(until, w.refusedSince.Add(refusalPatience))
+	}
+	return min(retry.Backoff(w.failures, minBackoff, maxStartBackoff), until.Sub(now)), until
+}
+
+// fallBack takes the best values there are without the answer of a server that is
+// ready.
+func (f *Follower) fallBack(ctx context.Context, savedAt time.Time, cause error, waited time.Duration) {
+	logger := klog.FromContext(ctx).WithValues("component", f.config.Component, "cause", cause)
+	alone := errors.Is(cause, ErrNoServer)
+	switch {
+	case !alone && f.listed != nil:
+		logger.Info("Starting with the values of features of a server that is not ready; they are looked for again", "waited", waited.Round(time.Millisecond), "changePolicy", f.config.Policy)
+		f.apply(ctx)
+	case !alone && len(f.chosen) > 0:
+		logger.Info("Starting with the last known values of features from disk; they are looked for again. They stay as long as no server with the API features.k8s.io/v1alpha1 takes them back; without such servers, remove the file",
+			"file", f.file.path, "savedAt", savedAt, "waited", waited.Round(time.Millisecond), "changePolicy", f.config.Policy)
+		f.setOrigin(FromFile)
+		f.give(ctx)
+	case alone, errors.Is(cause, errMissing):
+		logger.V(1).Info("The values of features come from this process alone")
+		f.setOrigin(FromNowhere)
+	default:
+		logger.Info("Starting without knowing which values of features are set centrally; they are looked for again", "waited", waited.Round(time.Millisecond), "changePolicy", f.config.Policy)
+		f.setOrigin(FromNowhere)
+	}
 	f.noteTooLate(ctx)
 }
 
@@ -115,7 +150,7 @@ func (f *Follower) fallBack(ctx context.Context, savedAt time.Time, cause error,
 // start, because the gate's values were final before Load: no restart helps.
 func (f *Follower) noteTooLate(ctx context.Context) {
 	for _, o := range f.config.Gate.RemoteOutcomes() {
-		if o.Reason == featuregate.Outdated {
+		if o.Reason == featuregate.OutcomeOutdated {
 			klog.FromContext(ctx).Error(nil, "The value of a feature is set centrally, and this process looks for it too late: its gate was final before", "feature", o.Feature)
 			f.tooLate[o.Feature] = true
 		}

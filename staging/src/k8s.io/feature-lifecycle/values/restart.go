@@ -25,6 +25,7 @@ import (
 
 	componentfeaturegate "k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/klog/v2"
 )
 
@@ -33,22 +34,22 @@ import (
 type ChangePolicy string
 
 const (
-	// Report shows it, in the log, the metrics and the process's report, and
+	// PolicyReport shows it, in the log, the metrics and the process's report, and
 	// leaves the restart to people.
-	Report ChangePolicy = "Report"
-	// Restart also ends the process in order, so that its supervisor starts it
-	// again with the new value.
-	Restart ChangePolicy = "Restart"
+	PolicyReport ChangePolicy = "Report"
+	// PolicyRestart also ends the process in order, so that its supervisor starts
+	// it again with the new value.
+	PolicyRestart ChangePolicy = "Restart"
 )
 
 // Set implements pflag.Value.
 func (p *ChangePolicy) Set(text string) error {
 	switch policy := ChangePolicy(text); policy {
-	case Report, Restart:
+	case PolicyReport, PolicyRestart:
 		*p = policy
 		return nil
 	}
-	return fmt.Errorf("%q is not one of %s and %s", text, Report, Restart)
+	return fmt.Errorf("%q is not one of %s and %s", text, PolicyReport, PolicyRestart)
 }
 
 // String implements pflag.Value.
@@ -64,7 +65,7 @@ func (p *ChangePolicy) Type() string { return "changePolicy" }
 func (f *Follower) outdated() []componentfeaturegate.Feature {
 	var names []componentfeaturegate.Feature
 	for _, name := range slices.Sorted(maps.Keys(f.outcomes)) {
-		if f.outcomes[name].Reason == featuregate.Outdated && !f.tooLate[name] {
+		if f.outcomes[name].Reason == featuregate.OutcomeOutdated && !f.tooLate[name] {
 			names = append(names, name)
 		}
 	}
@@ -74,7 +75,7 @@ func (f *Follower) outdated() []componentfeaturegate.Feature {
 // planRestart decides whether and when the process ends itself.
 func (f *Follower) planRestart(ctx context.Context) {
 	names := f.outdated()
-	if f.config.Policy != Restart || len(names) == 0 {
+	if f.config.Policy != PolicyRestart || len(names) == 0 {
 		if !f.restartAt.IsZero() {
 			klog.FromContext(ctx).Info("Not ending after all: no value of a feature is outdated any more", "component", f.config.Component)
 		}
@@ -84,7 +85,7 @@ func (f *Follower) planRestart(ctx context.Context) {
 	if !f.restartAt.IsZero() {
 		return
 	}
-	delay := jitter(f.config.RestartWindow)
+	delay := retry.Jitter(f.config.RestartWindow)
 	f.restartAt = f.config.Clock.Now().Add(delay)
 	klog.FromContext(ctx).Info("Going to end, so that the process is started again with values of features that changed", "component", f.config.Component, "features", names, "in", delay, "window", f.config.RestartWindow)
 }
@@ -94,21 +95,30 @@ func (f *Follower) restartDue() bool {
 	return !f.restartAt.IsZero() && !f.config.Clock.Now().Before(f.restartAt)
 }
 
-// restart ends the process if that helps: the server has just answered, and what
-// has to be on disk for a start without a server is there. Otherwise the next
-// process would be where this one is, and end itself, too.
+// restart ends the process if that helps: the server has just answered and is
+// ready to answer the next process, too, and what has to be on disk for a start
+// without a server is there. Otherwise the next process would be where this one
+// is, and end itself, too.
 func (f *Follower) restart(ctx context.Context) bool {
 	names := f.outdated()
 	if len(names) == 0 {
 		return false
 	}
 	logger := klog.FromContext(ctx).WithValues("component", f.config.Component, "features", names)
+	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	if err := f.ready(attempt); err != nil {
+		if f.complained != "unready" {
+			logger.Info("Not ending yet although values of features are outdated: the server may not know yet what is set centrally; it is asked again", "cause", err)
+		}
+		f.complained = "unready"
+		return false
+	}
 	if !f.file.has(f.chosen) {
-		if !f.complained {
+		if f.complained != "unsaved" {
 			logger.Info("Not ending although values of features are outdated: they cannot be saved, and a start without kube-apiserver would not know them; make the file writable, or set --feature-values-file", "file", f.file.path)
 		}
-		f.complained = true
-		f.restartAt = f.config.Clock.Now().Add(f.config.Recheck)
+		f.complained = "unsaved"
 		return false
 	}
 	logger.Info("Ending, so that the process is started again with values of features that changed")

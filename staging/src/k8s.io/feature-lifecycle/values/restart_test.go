@@ -43,18 +43,18 @@ func TestWhoEndsItself(t *testing.T) {
 		unasked bool
 		want    int32
 	}{
-		"with another value":             {policy: Restart, feature: feature("A", central, false), change: feature("A", central, true), want: 1},
-		"that is set for the first time": {policy: Restart, feature: feature("B", central, false), change: feature("A", central, true), want: 1},
-		"that was withdrawn":             {policy: Restart, feature: feature("A", central, true), change: feature("A", v1alpha1.ControlLocal, true), want: 1},
-		"not with the policy Report":     {policy: Report, feature: feature("A", central, false), change: feature("A", central, true)},
-		"not without a change":           {policy: Restart, feature: feature("A", central, true), change: feature("A", central, true)},
-		"not for a dynamic value":        {policy: Restart, feature: feature("A", dynamic, false), change: feature("A", dynamic, true)},
-		"not when it is explicit here":   {policy: Restart, set: "A=false", feature: feature("B", central, false), change: feature("A", central, true)},
-		"not for a locked gate":          {policy: Restart, feature: feature("B", central, false), change: feature("L", central, false)},
-		"not for an unknown gate":        {policy: Restart, feature: feature("B", central, false), change: feature("Unknown", central, true)},
-		"not when the value comes back":  {policy: Restart, feature: feature("A", central, false), change: feature("A", central, true), then: func(w *world) { w.put(feature("A", central, false)) }},
-		"not while the server is away":   {policy: Restart, feature: feature("A", central, false), change: feature("A", central, true), then: func(w *world) { w.answers(unavailable) }},
-		"not if it cannot be saved": {policy: Restart, feature: feature("A", central, false), change: feature("A", central, true), then: func(w *world) {
+		"with another value":             {policy: PolicyRestart, feature: feature("A", central, false), change: feature("A", central, true), want: 1},
+		"that is set for the first time": {policy: PolicyRestart, feature: feature("B", central, false), change: feature("A", central, true), want: 1},
+		"that was withdrawn":             {policy: PolicyRestart, feature: feature("A", central, true), change: feature("A", v1alpha1.ControlLocal, true), want: 1},
+		"not with the policy Report":     {policy: PolicyReport, feature: feature("A", central, false), change: feature("A", central, true)},
+		"not without a change":           {policy: PolicyRestart, feature: feature("A", central, true), change: feature("A", central, true)},
+		"not for a dynamic value":        {policy: PolicyRestart, feature: feature("A", dynamic, false), change: feature("A", dynamic, true)},
+		"not when it is explicit here":   {policy: PolicyRestart, set: "A=false", feature: feature("B", central, false), change: feature("A", central, true)},
+		"not for a locked gate":          {policy: PolicyRestart, feature: feature("B", central, false), change: feature("L", central, false)},
+		"not for an unknown gate":        {policy: PolicyRestart, feature: feature("B", central, false), change: feature("Unknown", central, true)},
+		"not when the value comes back":  {policy: PolicyRestart, feature: feature("A", central, false), change: feature("A", central, true), then: func(w *world) { w.put(feature("A", central, false)) }},
+		"not while the server is away":   {policy: PolicyRestart, feature: feature("A", central, false), change: feature("A", central, true), then: func(w *world) { w.answers(unavailable) }},
+		"not if it cannot be saved": {policy: PolicyRestart, feature: feature("A", central, false), change: feature("A", central, true), then: func(w *world) {
 			if err := os.RemoveAll(filepath.Dir(w.config.File)); err != nil {
 				w.t.Error(err)
 			}
@@ -62,9 +62,9 @@ func TestWhoEndsItself(t *testing.T) {
 				w.t.Error(err)
 			}
 		}},
-		"not for what it never asked for": {policy: Restart, unasked: true, feature: feature("A", central, false), change: feature("A", central, true)},
-		"for what it asks for later":      {policy: Restart, unasked: true, feature: feature("A", central, false), change: feature("A", central, true), then: func(w *world) { w.gate.Enabled("A") }, want: 1},
-		"not if every start is too late":  {policy: Restart, late: true, feature: feature("A", central, true), change: feature("A", central, true)},
+		"not for what it never asked for": {policy: PolicyRestart, unasked: true, feature: feature("A", central, false), change: feature("A", central, true)},
+		"for what it asks for later":      {policy: PolicyRestart, unasked: true, feature: feature("A", central, false), change: feature("A", central, true), then: func(w *world) { w.gate.Enabled("A") }, want: 1},
+		"not if every start is too late":  {policy: PolicyRestart, late: true, feature: feature("A", central, true), change: feature("A", central, true)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "d")
@@ -115,7 +115,7 @@ func TestRestartsAreSpread(t *testing.T) {
 	for range 40 {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, feature("A", v1alpha1.ControlCentral, false))
-			w.config.Policy, w.config.RestartWindow = Restart, window
+			w.config.Policy, w.config.RestartWindow = PolicyRestart, window
 			w.load()
 			w.gate.Enabled("A")
 			start := time.Now()
@@ -150,7 +150,7 @@ func TestChangePolicy(t *testing.T) {
 	for name, config := range map[string]Config{
 		"no identity": {Gate: newWorld(t).gate, Connect: newWorld(t).config.Connect},
 		"no gate":     {Namespace: "n", Component: "c", Instance: "i", Connect: newWorld(t).config.Connect},
-		"no restart":  {Namespace: "n", Component: "c", Instance: "i", Gate: newWorld(t).gate, Connect: newWorld(t).config.Connect, Policy: Restart},
+		"no restart":  {Namespace: "n", Component: "c", Instance: "i", Gate: newWorld(t).gate, Connect: newWorld(t).config.Connect, Policy: PolicyRestart},
 	} {
 		if _, err := New(config); err == nil {
 			t.Errorf("%s: no error", name)

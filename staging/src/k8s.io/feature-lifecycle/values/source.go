@@ -20,11 +20,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -32,6 +30,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	informers "k8s.io/feature-lifecycle/client/informers/externalversions/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/klog/v2"
 )
 
@@ -51,16 +50,14 @@ const pageSize = 500
 // one, or one whose gate FeatureLifecycle is off.
 var errMissing = errors.New("the server does not have the API features.k8s.io/v1alpha1")
 
-// permanent is true for failures that no waiting ends.
-func permanent(err error) bool { return errors.Is(err, errMissing) || errors.Is(err, ErrNoServer) }
-
-// refused is true when the server does not allow to look.
-func refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
-
 // look lists the Features that say something. The first list is as new as the
 // server's storage; later ones come from its cache and are not older than the one
 // before.
 func (f *Follower) look(ctx context.Context) error {
+	if f.client != nil && f.config.Reconnect != nil && f.config.Reconnect() {
+		f.watch.stop()
+		f.watch, f.client = nil, nil
+	}
 	if f.client == nil {
 		client, err := f.config.Connect()
 		if err != nil {
@@ -99,10 +96,9 @@ func (f *Follower) look(ctx context.Context) error {
 // only in its discovery.
 func (f *Follower) explain(ctx context.Context, err error) error {
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsBadRequest(err):
-		// A server that cannot select by control has no such features either.
+	case retry.Missing(err):
 		return fmt.Errorf("%w: %w", errMissing, err)
-	case !refused(err):
+	case !retry.Refused(err):
 		return err
 	}
 	found := make(chan error, 1)
@@ -112,7 +108,7 @@ func (f *Follower) explain(ctx context.Context, err error) error {
 	}()
 	select {
 	case missing := <-found:
-		if apierrors.IsNotFound(missing) {
+		if retry.Missing(missing) {
 			return fmt.Errorf("%w: %w", errMissing, missing)
 		}
 	case <-ctx.Done():
@@ -134,7 +130,7 @@ func (f *Follower) lookAgain(ctx context.Context) error {
 		if f.state != "" {
 			logger.Info("The server says again which values of features are set centrally")
 		}
-	case permanent(err):
+	case errors.Is(err, errMissing), errors.Is(err, ErrNoServer):
 		f.failures++
 		state = "missing"
 		// What was told by a server with the API stays until one takes it back.
@@ -149,6 +145,15 @@ func (f *Follower) lookAgain(ctx context.Context) error {
 	}
 	f.state = state
 	return err
+}
+
+// ready asks whether the server that has just answered knows what is set
+// centrally.
+func (f *Follower) ready(ctx context.Context) error {
+	if f.config.Ready == nil {
+		return nil
+	}
+	return f.config.Ready(ctx, f.client)
 }
 
 // watch follows the dynamic features. A nil watch has none.
@@ -236,24 +241,5 @@ func (f *Follower) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// backoff is the pause after so many failures.
-func backoff(failures int, most time.Duration) time.Duration {
-	pause := minBackoff
-	for range min(failures, 20) - 1 {
-		if pause *= 2; pause >= most {
-			pause = most
-			break
-		}
-	}
-	return pause/2 + jitter(pause/2)
-}
-
 // spread makes a pause up to a quarter shorter.
-func spread(pause time.Duration) time.Duration { return pause - jitter(pause/4) }
-
-func jitter(most time.Duration) time.Duration {
-	if most <= 0 {
-		return 0
-	}
-	return rand.N(most)
-}
+func spread(pause time.Duration) time.Duration { return pause - retry.Jitter(pause/4) }

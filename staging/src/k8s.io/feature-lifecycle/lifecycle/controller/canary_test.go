@@ -28,6 +28,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 	"k8s.io/feature-lifecycle/values/rollout"
 )
 
@@ -83,6 +84,14 @@ func (w *trial) process(component, instance string, on bool) {
 	w.count++
 	w.annotations = map[string]string{v1alpha1.AnnotationProcess: strconv.Itoa(w.count)}
 	w.report(component, instance, v1alpha1.ReportedFeature{Name: "A", Enabled: on, Asked: true})
+	w.annotations = nil
+}
+
+// silent reports for a new process that has not asked for A yet.
+func (w *trial) silent(component, instance string) {
+	w.count++
+	w.annotations = map[string]string{v1alpha1.AnnotationProcess: strconv.Itoa(w.count)}
+	w.report(component, instance, v1alpha1.ReportedFeature{Name: "B", Asked: true})
 	w.annotations = nil
 }
 
@@ -259,6 +268,258 @@ func TestAProcessWithALeaseHaltsACanary(t *testing.T) {
 				w.pass(time.Second)
 				w.removeReport("scheduler." + w.in[0])
 				w.goesOn(10 * time.Minute)
+			})
+		})
+	}
+}
+
+// TestACanaryThatCrashesWhenItAsksIsHalted, although what it asks for never gets
+// into a report: restarts after a crash, and the first after one in order.
+func TestACanaryThatCrashesWhenItAsksIsHalted(t *testing.T) {
+	for name, orderly := range map[string]bool{"it runs as the value comes": false, "it restarts for the value": true} {
+		t.Run(name, func(t *testing.T) {
+			inTrial(t, func(w *trial) {
+				if orderly {
+					for _, name := range w.in {
+						w.removeReport("kubelet." + name)
+					}
+					w.pass(30 * time.Second)
+				}
+				for range 4 {
+					for _, name := range w.in {
+						w.silent(kubelet, name)
+					}
+					w.pass(20 * time.Second)
+				}
+				w.halts("kubelet/"+w.in[0], "kubelet/"+w.in[1], "kubelet/"+w.in[2], "kubelet/"+w.in[3])
+			})
+		})
+	}
+}
+
+// TestProcessesThatDoNotAskForTheFeatureAnyMoreAreNoCanary: they have lived long
+// enough to report it.
+func TestProcessesThatDoNotAskForTheFeatureAnyMoreAreNoCanary(t *testing.T) {
+	inTrial(t, func(w *trial) {
+		for _, name := range w.in {
+			w.silent(kubelet, name)
+		}
+		w.pass(2 * time.Minute)
+		for _, name := range w.in {
+			w.node(name, corev1.ConditionUnknown)
+		}
+		w.goesOn(10 * time.Minute)
+	})
+}
+
+// TestWhoDiesBeforeItReportsAgainHaltsACanary, also when its Node goes with it.
+func TestWhoDiesBeforeItReportsAgainHaltsACanary(t *testing.T) {
+	for name, goes := range map[string]bool{"its Node stays": false, "its Node goes": true} {
+		t.Run(name, func(t *testing.T) {
+			inTrial(t, func(w *trial) {
+				for _, name := range w.in[:2] {
+					w.silent(kubelet, name)
+				}
+				w.pass(90 * time.Second)
+				for _, name := range w.in[:2] {
+					w.node(name, corev1.ConditionUnknown)
+					w.pass(time.Second)
+					if goes {
+						w.removeNode(name)
+						w.pass(time.Second)
+						w.removeReport("kubelet." + name)
+					}
+				}
+				w.halts("kubelet/"+w.in[0], "kubelet/"+w.in[1])
+			})
+		})
+	}
+}
+
+// TestATransitionDoesNotEndWhileThoseLeftOutRestart: they report what they ask
+// for a minute later, and would then have the value.
+func TestATransitionDoesNotEndWhileThoseLeftOutRestart(t *testing.T) {
+	inTrial(t, func(w *trial) {
+		for _, name := range w.out {
+			w.removeReport("kubelet." + name)
+			w.silent(kubelet, name)
+		}
+		w.pass(time.Minute)
+		if w.state("A") != v1alpha1.StateTurningOn {
+			t.Fatalf("the state is %s", w.state("A"))
+		}
+		w.until(time.Minute, "nobody is left who may have the old value", func() bool { return w.state("A") == v1alpha1.StateOn })
+	})
+}
+
+// TestWhoDiedBeforeACanaryWasResumedDoesNotHaltIt, although that shows later.
+func TestWhoDiedBeforeACanaryWasResumedDoesNotHaltIt(t *testing.T) {
+	inTrial(t, func(w *trial) {
+		stop := w.lease("scheduler", w.in[0])
+		w.leased = true
+		w.process("scheduler", w.in[0], true)
+		w.pass(time.Minute)
+		stop()
+		w.pass(15 * time.Second)
+		w.change(func(spec *v1alpha1.FeatureSpec) { spec.Rollout.Attempt++ })
+		w.pass(30 * time.Second)
+		for _, name := range w.in {
+			w.node(name, corev1.ConditionUnknown)
+		}
+		w.pass(time.Second)
+		// Nodes are not heard of for 40 seconds before that, and these might have
+		// died since.
+		w.halts("kubelet/"+w.in[0], "kubelet/"+w.in[1], "kubelet/"+w.in[2], "kubelet/"+w.in[3])
+		w.change(func(spec *v1alpha1.FeatureSpec) { spec.Rollout.Attempt++ })
+		w.goesOn(10 * time.Minute)
+	})
+	inTrial(t, func(w *trial) {
+		w.change(func(spec *v1alpha1.FeatureSpec) { spec.Rollout.Attempt++ })
+		w.pass(25 * time.Second)
+		for _, name := range w.in {
+			w.node(name, corev1.ConditionUnknown)
+		}
+		w.goesOn(10 * time.Minute)
+	})
+}
+
+// TestWhoDiesOfAValueAsItTakesItHaltsACanary: it was last seen before the canary
+// began, and never reported the value.
+func TestWhoDiesOfAValueAsItTakesItHaltsACanary(t *testing.T) {
+	inTrial(t, func(w *trial) {
+		w.change(func(spec *v1alpha1.FeatureSpec) { spec.Enabled = ptr.To(false) })
+		for _, name := range w.in {
+			w.process(kubelet, name, false)
+		}
+		w.leased = true
+		stop := w.lease("scheduler", w.in[0])
+		w.process("scheduler", w.in[0], false)
+		w.until(time.Minute, "A is off", func() bool { return w.state("A") == v1alpha1.StateOff })
+		w.pass(9 * time.Second)
+		stop()
+		w.change(func(spec *v1alpha1.FeatureSpec) { spec.Enabled = ptr.To(true) })
+		w.until(time.Minute, "another canary is under way", func() bool { return w.canary() != nil })
+		w.halts("scheduler/" + w.in[0])
+	})
+}
+
+// TestTheOldestVanishedProcessIsForgottenFirst when there are too many.
+func TestTheOldestVanishedProcessIsForgottenFirst(t *testing.T) {
+	v := newVanished()
+	name := func(i int) string { return fmt.Sprintf("kubelet.n%d", i) }
+	for i := range maxVanished + 2 {
+		at := start.Add(time.Duration(i) * time.Second)
+		// The last is noted twice, which makes no difference.
+		for range 2 {
+			v.add(name(i), vanishedProcess{at, map[string]uses.Instance{"A": {Component: kubelet, Name: fmt.Sprintf("n%d", i)}}}, at)
+		}
+	}
+	found := v.of("A", nil)
+	has := func(i int) bool {
+		return slices.ContainsFunc(found, func(u uses.Instance) bool { return u.Component+"."+u.Name == name(i) })
+	}
+	if len(found) != maxVanished || has(0) || has(1) || !has(2) || !has(maxVanished+1) {
+		t.Errorf("%d are remembered, the first %t %t %t, the last %t", len(found), has(0), has(1), has(2), has(maxVanished+1))
+	}
+}
+
+// TestWhatIsInheritedIsForgotten once it is reported, or nobody comes.
+func TestWhatIsInheritedIsForgotten(t *testing.T) {
+	asked := func(process string, names ...string) *v1alpha1.FeatureReport {
+		var gates []v1alpha1.ReportedFeature
+		for _, name := range names {
+			gates = append(gates, v1alpha1.ReportedFeature{Name: name, Asked: true})
+		}
+		r := report("c", "1", gates...)
+		r.Annotations = map[string]string{v1alpha1.AnnotationProcess: process}
+		return r
+	}
+	x := newIndex(3)
+	check := func(what string, features, changed []string, want ...string) {
+		t.Helper()
+		var heirs []string
+		for _, feature := range []string{"A", "B", "C"} {
+			for _, h := range x.heirsOf(feature) {
+				if h.gate.Name != feature || h.report != x.reports["c.1"] {
+					t.Errorf("%s: %s has the gate %s", what, feature, h.gate.Name)
+				}
+				heirs = append(heirs, feature)
+			}
+		}
+		if !slices.Equal(heirs, want) || !slices.Equal(changed, features) {
+			t.Errorf("%s: %v are inherited, want %v; %v changed, want %v", what, heirs, want, changed, features)
+		}
+	}
+	all := []string{"A", "B", "C"}
+	check("one process", all, x.set(asked("1", all...), start))
+	check("another asked for one so far", all, x.set(asked("2", "A"), start), "B", "C")
+	check("it asks for another", []string{"B"}, x.set(asked("2", "A", "B"), start), "C")
+	check("a third asked for none", all, x.set(asked("3"), start), all...)
+	check("its report goes", all, x.remove("c.1", start))
+	x.forgetInherited(start)
+	check("a fourth comes in time", all, x.set(asked("4", "A"), start), "B", "C")
+	x.forgetInherited(start.Add(24 * time.Hour))
+	if gate, _ := x.departed("B", "c.1"); gate != nil {
+		t.Error("it has departed")
+	}
+	check("while it is there nothing is forgotten", nil, x.set(asked("4", "A"), start), "B", "C")
+	x.remove("c.1", start)
+	if gate, at := x.departed("B", "c.1"); gate == nil || gate.Name != "B" || !at.Equal(start) {
+		t.Errorf("%v departed at %s", gate, at)
+	}
+	if got := x.forgetInherited(start.Add(1)); !slices.Equal(got, all) {
+		t.Errorf("%v changed as they were forgotten, want %v", got, all)
+	}
+	check("a fifth comes too late", []string{"A"}, x.set(asked("5", "A"), start))
+	if len(x.inherited)+len(x.heirs) > 0 {
+		t.Errorf("%v and %v are left", x.inherited, x.heirs)
+	}
+}
+
+// TestKubeletsThatDoNotComeBackHaltACanary: they ended in order, to start with the
+// value, and never reported again. Those that come back late do not, nor those
+// that are expected to be away.
+func TestKubeletsThatDoNotComeBackHaltACanary(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(w *trial)
+		// all is true when as many of the others end.
+		all, halts bool
+	}{
+		"they never come": {func(*trial) {}, false, true},
+		"they come after four minutes": {func(w *trial) {
+			w.pass(4 * time.Minute)
+			for _, name := range w.in[:2] {
+				w.node(name, corev1.ConditionTrue)
+				w.process(kubelet, name, true)
+			}
+		}, false, false},
+		"their Nodes go": {func(w *trial) {
+			w.removeNode(w.in[0])
+			w.removeNode(w.in[1])
+		}, false, false},
+		"others do not come either": {func(*trial) {}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTrial(t, func(w *trial) {
+				gone := w.in[:2]
+				if tc.all {
+					gone = slices.Concat(gone, w.out[:2])
+				}
+				for _, name := range gone {
+					w.removeReport("kubelet." + name)
+					w.pass(time.Second)
+				}
+				w.pass(45 * time.Second)
+				for _, name := range gone {
+					w.node(name, corev1.ConditionUnknown)
+				}
+				tc.change(w)
+				if !tc.halts {
+					w.goesOn(20 * time.Minute)
+					return
+				}
+				w.goesOn(4 * time.Minute)
+				w.halts("kubelet/"+w.in[0], "kubelet/"+w.in[1])
 			})
 		})
 	}

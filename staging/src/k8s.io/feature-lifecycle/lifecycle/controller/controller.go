@@ -193,7 +193,7 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 		features:  map[string]lifecycle.Feature{},
 		informers: informers,
 		queue:     queue,
-		reports:   newIndex(),
+		reports:   newIndex(config.Settings.Canary.OrDefault().CrashLoop),
 		liveness:  newLiveness(),
 		led:       newLedFeatures(),
 		vanished:  newVanished(),
@@ -261,6 +261,7 @@ func (c *Controller) tick(ctx context.Context) {
 			c.noticeServers()
 			c.noticeProcesses()
 			c.retireReports(ctx)
+			c.enqueue(c.reports.forgetInherited(c.config.Clock.Now().Add(-inheritedRetention - c.config.Settings.Grace)))
 		}
 	}
 }

@@ -50,7 +50,7 @@ func report(component, instance string, features ...v1alpha1.ReportedFeature) *v
 
 func TestIndexTellsWhatChanged(t *testing.T) {
 	a, aOn, b := v1alpha1.ReportedFeature{Name: "A"}, v1alpha1.ReportedFeature{Name: "A", Enabled: true}, v1alpha1.ReportedFeature{Name: "B"}
-	x := newIndex()
+	x := newIndex(3)
 	for _, step := range []struct {
 		what string
 		do   func() []string
@@ -66,8 +66,8 @@ func TestIndexTellsWhatChanged(t *testing.T) {
 			r.Spec.BinaryVersion = "v2"
 			return x.set(r, start)
 		}, []string{"A", "B"}},
-		{"the report goes", func() []string { return x.remove("c.1") }, []string{"A", "B"}},
-		{"it goes again", func() []string { return x.remove("c.1") }, nil},
+		{"the report goes", func() []string { return x.remove("c.1", start) }, []string{"A", "B"}},
+		{"it goes again", func() []string { return x.remove("c.1", start) }, nil},
 	} {
 		if diff := cmp.Diff(step.want, step.do()); diff != "" {
 			t.Errorf("%s: unexpected features (-want +got):\n%s", step.what, diff)
@@ -80,7 +80,7 @@ func TestIndexTellsWhatChanged(t *testing.T) {
 
 func TestIndexRemembersSinceWhen(t *testing.T) {
 	a, b := v1alpha1.ReportedFeature{Name: "A"}, v1alpha1.ReportedFeature{Name: "B"}
-	x := newIndex()
+	x := newIndex(3)
 	x.set(report("c", "1", a), start)
 	x.set(report("c", "1", a, b), start.Add(time.Minute))
 	if got := x.of("A")["c.1"].since; !got.Equal(start) {
@@ -96,6 +96,33 @@ func lease(renewed time.Time, seconds int32) *coordinationv1.Lease {
 	return &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "l"},
 		Spec:       coordinationv1.LeaseSpec{RenewTime: &t, LeaseDurationSeconds: ptr.To(seconds)},
+	}
+}
+
+// TestWhenAProcessWasLastSeen is when its Lease was seen to change, or when it was
+// renewed before that, if its clock may be believed.
+func TestWhenAProcessWasLastSeen(t *testing.T) {
+	key := types.NamespacedName{Namespace: "ns", Name: "l"}
+	for name, tc := range map[string]struct {
+		renewals []time.Duration
+		want     time.Duration
+	}{
+		"never":                         {nil, time.Hour},
+		"renewed before it was watched": {[]time.Duration{-30 * time.Second}, -30 * time.Second},
+		"long before, or another clock": {[]time.Duration{-time.Hour}, 0},
+		"by a clock that is fast":       {[]time.Duration{30 * time.Second}, 0},
+		"renewed since":                 {[]time.Duration{-30 * time.Second, -20 * time.Second}, 10 * time.Second},
+		"read again, not renewed":       {[]time.Duration{-30 * time.Second, -30 * time.Second}, -30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLiveness()
+			for i, renewed := range tc.renewals {
+				l.observe(lease(start.Add(renewed), 40), start.Add(time.Duration(i)*10*time.Second))
+			}
+			if got := l.leaseSeen(key, start.Add(time.Hour)).Sub(start); got != tc.want {
+				t.Errorf("last seen at %s, want %s", got, tc.want)
+			}
+		})
 	}
 }
 
@@ -263,7 +290,7 @@ func BenchmarkIndex(b *testing.B) {
 			for i := range 50 {
 				features = append(features, v1alpha1.ReportedFeature{Name: fmt.Sprintf("F%d", i)})
 			}
-			x := newIndex()
+			x := newIndex(3)
 			for i := range others {
 				x.set(report("c", fmt.Sprint(i), features...), start)
 			}

@@ -73,32 +73,90 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 			controlled = append(controlled, by)
 		}
 		if e.gate.Asked || e.gate.Explicit {
-			potential := !e.gate.Asked
-			if potential && alive {
-				since = e.since
-			}
-			view.Instances = append(view.Instances, uses.Instance{
-				Component: spec.Component,
-				Name:      spec.Instance,
-				Version:   spec.BinaryVersion,
-				Reported:  true,
-				Enabled:   e.gate.Enabled,
-				Potential: potential,
-				Alive:     alive,
-				Since:     since,
-				Expected:  spec.Component == kubelet || spec.Component == c.config.Component,
-				Explicit:  e.gate.Explicit,
-				Lost:      !alive && c.died(e.report, now),
-				Crashes:   e.crashes,
-			})
+			view.Instances = append(view.Instances, c.instance(e, alive, since, now))
 		}
 	}
-	view.Instances = append(view.Instances, c.silentKubelets(now)...)
-	view.Instances = append(view.Instances, c.silentProcesses(now)...)
-	view.Vanished = c.vanished.of(name, view.Instances)
+	silent := c.silentKubelets(now)
+	view.Instances = slices.Concat(view.Instances, silent, c.silentProcesses(now))
+	view.Replaced = append(c.replaced(name, now), c.departed(name, silent)...)
+	view.Vanished = c.vanished.of(name, slices.Concat(view.Instances, view.Replaced))
 	view.Upgrade, view.Downgrade = c.safety(name, explicit, controlled, view.Declared)
 	slices.SortFunc(view.Reporters, func(a, b transition.Server) int { return cmp.Compare(a.ID, b.ID) })
 	return view
+}
+
+// instance is a process as a user of a feature.
+func (c *Controller) instance(e entry, alive bool, since, now time.Time) uses.Instance {
+	spec := &e.report.Spec
+	i := uses.Instance{
+		Component: spec.Component,
+		Name:      spec.Instance,
+		Version:   spec.BinaryVersion,
+		Reported:  true,
+		Enabled:   e.gate.Enabled,
+		Potential: !e.gate.Asked,
+		Alive:     alive,
+		Since:     since,
+		Expected:  spec.Component == kubelet || spec.Component == c.config.Component,
+		Explicit:  e.gate.Explicit,
+		Crashes:   e.crashes,
+	}
+	switch {
+	case !alive:
+		i.Lost, i.LastSeen = c.died(e.report, now), c.lastSeen(e.report, since)
+	case i.Potential:
+		i.Since = e.since
+	}
+	return i
+}
+
+// replaced are the processes that took the place of users of a feature and have
+// not lived long enough to say whether they use it. One that dies before that
+// never says it.
+func (c *Controller) replaced(feature string, now time.Time) []uses.Instance {
+	var instances []uses.Instance
+	for _, h := range c.reports.heirsOf(feature) {
+		alive, since, exists := c.alive(h.report, now)
+		if !exists {
+			continue
+		}
+		i := c.instance(h.entry, alive, since, now)
+		if c.undecided(h, i, now) {
+			i.TakenOver = h.takenOver
+			instances = append(instances, i)
+		}
+	}
+	return instances
+}
+
+// departed are the kubelets among those that are silent that used a feature, ended
+// in order and did not come back, although their Nodes are there, and are not
+// Ready. A kubelet that restarts for a value and fails before it reports is gone
+// so. Of other components nobody knows whether they should come back.
+func (c *Controller) departed(feature string, silent []uses.Instance) []uses.Instance {
+	var instances []uses.Instance
+	for _, i := range silent {
+		gate, at := c.reports.departed(feature, kubelet+"."+i.Name)
+		if gate == nil || i.Recent {
+			continue
+		}
+		if node, err := c.config.Nodes.Lister().Get(i.Name); err != nil || ready(node) {
+			continue
+		}
+		i.Reported, i.Enabled, i.Lost, i.TakenOver = true, gate.Enabled, true, at
+		instances = append(instances, i)
+	}
+	return instances
+}
+
+// undecided is true while a process may have asked for a feature without having
+// reported it, or until its end.
+func (c *Controller) undecided(h heir, i uses.Instance, now time.Time) bool {
+	end := now
+	if !i.Alive {
+		end = i.LastSeen
+	}
+	return end.Before(h.takenOver.Add(c.config.Settings.ReportPeriod))
 }
 
 // announces says whether a process that is no server may make a gate known that

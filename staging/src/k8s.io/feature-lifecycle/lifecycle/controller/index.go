@@ -25,7 +25,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 // index answers which reports list a feature without walking all reports: with
@@ -36,8 +35,13 @@ type index struct {
 	reports  map[string]*v1alpha1.FeatureReport
 	features map[string]map[string]entry
 	// crashes are the last times at which another process took over a report
-	// without an orderly end of the one before, by report.
-	crashes map[string][]time.Time
+	// without an orderly end of the one before, by report; no more than mostCrashes.
+	crashes     map[string][]time.Time
+	mostCrashes int
+	// inherited is what earlier processes of a report asked for, by report, and
+	// heirs are the reports with such of a feature, by feature.
+	inherited map[string]*inheritance
+	heirs     map[string]map[string]bool
 }
 
 // entry is what one report says of one feature.
@@ -50,8 +54,13 @@ type entry struct {
 	crashes []time.Time
 }
 
-func newIndex() *index {
-	return &index{crashes: map[string][]time.Time{}, reports: map[string]*v1alpha1.FeatureReport{}, features: map[string]map[string]entry{}}
+// newIndex makes an index that remembers so many crashes of a process.
+func newIndex(mostCrashes int) *index {
+	return &index{
+		reports: map[string]*v1alpha1.FeatureReport{}, features: map[string]map[string]entry{},
+		crashes: map[string][]time.Time{}, mostCrashes: mostCrashes,
+		inherited: map[string]*inheritance{}, heirs: map[string]map[string]bool{},
+	}
 }
 
 // set puts a report in the place of the one of the same name and returns the
@@ -61,8 +70,8 @@ func (x *index) set(report *v1alpha1.FeatureReport, now time.Time) []string {
 }
 
 // remove drops a report and returns the features whose picture changed by it.
-func (x *index) remove(name string) []string {
-	return x.replace(name, nil, time.Time{})
+func (x *index) remove(name string, now time.Time) []string {
+	return x.replace(name, nil, now)
 }
 
 func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Time) []string {
@@ -73,6 +82,9 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 	all := old == nil || report == nil || !sameProcess(&old.Spec, &report.Spec) || crashed(old, report)
 	x.countCrash(name, old, report, now)
 	changed := map[string]bool{}
+	for _, feature := range x.inherit(name, old, report, now) {
+		changed[feature] = true
+	}
 	before := map[string]entry{}
 	if old != nil {
 		for i := range old.Spec.Features {
@@ -88,7 +100,8 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 		for i := range report.Spec.Features {
 			gate := &report.Spec.Features[i]
 			since := now
-			same := changed[gate.Name] && *gate == *before[gate.Name].gate
+			was := before[gate.Name].gate
+			same := was != nil && *gate == *was
 			if same {
 				since = before[gate.Name].since
 			}
@@ -120,7 +133,7 @@ func (x *index) countCrash(name string, old, report *v1alpha1.FeatureReport, now
 	case old != nil && crashed(old, report):
 		// A new slice: entries hold the old one.
 		all := append(slices.Clone(x.crashes[name]), now)
-		x.crashes[name] = all[max(0, len(all)-transition.CrashLoop):]
+		x.crashes[name] = all[max(0, len(all)-x.mostCrashes):]
 	}
 }
 
@@ -128,8 +141,13 @@ func (x *index) countCrash(name string, old, report *v1alpha1.FeatureReport, now
 // has not ended in order: it would have deleted the report, or said so. A process
 // that is replaced while it still runs counts, too.
 func crashed(old, report *v1alpha1.FeatureReport) bool {
+	return old.UID == report.UID && otherProcess(old, report) && !ending(old)
+}
+
+// otherProcess is true when a report has passed to another process.
+func otherProcess(old, report *v1alpha1.FeatureReport) bool {
 	before, after := old.Annotations[v1alpha1.AnnotationProcess], report.Annotations[v1alpha1.AnnotationProcess]
-	return old.UID == report.UID && before != "" && after != "" && before != after && !ending(old)
+	return before != "" && after != "" && before != after
 }
 
 func sameProcess(a, b *v1alpha1.FeatureReportSpec) bool {
@@ -193,7 +211,8 @@ func (x *index) matching(match func(*v1alpha1.FeatureReport) bool) []*v1alpha1.F
 	return reports
 }
 
-// where returns the features listed by the reports that match, sorted.
+// where returns the features listed by the reports that match, or by earlier
+// processes of them, sorted.
 func (x *index) where(match func(*v1alpha1.FeatureReport) bool) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -202,6 +221,11 @@ func (x *index) where(match func(*v1alpha1.FeatureReport) bool) []string {
 		if match(report) {
 			for i := range report.Spec.Features {
 				found[report.Spec.Features[i].Name] = true
+			}
+			if h := x.inherited[report.Name]; h != nil {
+				for feature := range h.gates {
+					found[feature] = true
+				}
 			}
 		}
 	}

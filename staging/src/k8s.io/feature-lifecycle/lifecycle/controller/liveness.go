@@ -31,6 +31,12 @@ import (
 // little about a crash.
 const maxLeaseTimeout = 40 * time.Second
 
+// nodeMonitorGrace is how long a node is not heard of, at the least, before its
+// condition Ready becomes Unknown. --node-monitor-grace-period of
+// kube-controller-manager is 50 seconds by default and was 40 in earlier versions
+// (pkg/controller/nodelifecycle/config/v1alpha1/defaults.go).
+const nodeMonitorGrace = 40 * time.Second
+
 // liveness judges processes by when their Lease was last *seen to change*, on
 // this process's own clock, as client-go's leader election does, and nodes by
 // their Ready condition. It is safe for concurrent use.
@@ -47,6 +53,8 @@ type liveness struct {
 type observedLease struct {
 	renewed time.Time
 	seen    time.Time
+	// alive is seen, or earlier if the Lease was not new when first seen.
+	alive   time.Time
 	timeout time.Duration
 	// fresh is true when the process was alive at some time since the Lease is
 	// watched: it was seen to change, or was young, by its own clock, when first
@@ -74,9 +82,13 @@ func (l *liveness) observe(lease *coordinationv1.Lease, now time.Time) {
 	old := l.leases[key]
 	switch {
 	case old == nil:
-		l.leases[key] = &observedLease{renewed: renewed, seen: now, timeout: timeout, fresh: now.Sub(renewed).Abs() < timeout}
+		first := &observedLease{renewed: renewed, seen: now, alive: now, timeout: timeout, fresh: now.Sub(renewed).Abs() < timeout}
+		if first.fresh && renewed.Before(now) {
+			first.alive = renewed
+		}
+		l.leases[key] = first
 	case !old.renewed.Equal(renewed):
-		old.renewed, old.seen, old.timeout, old.fresh = renewed, now, timeout, true
+		old.renewed, old.seen, old.alive, old.timeout, old.fresh = renewed, now, now, timeout, true
 	default:
 		old.timeout = timeout
 		return
@@ -118,6 +130,31 @@ func (l *liveness) leaseDied(key types.NamespacedName, now time.Time) bool {
 	defer l.mu.Unlock()
 	seen := l.leases[key]
 	return seen != nil && seen.fresh && !now.Before(seen.seen.Add(seen.timeout))
+}
+
+// leaseSeen is when the process behind a Lease was last seen alive: when the Lease
+// was seen to change, or, if it has not been, when it was renewed. It is since for
+// a Lease that is not there any more.
+func (l *liveness) leaseSeen(key types.NamespacedName, since time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if seen := l.leases[key]; seen != nil {
+		return seen.alive
+	}
+	return since
+}
+
+// nodeSeen is when a node that is not Ready any more, as was noticed at since, was
+// last seen alive. It says itself that it is not; that nobody knows, the node
+// lifecycle controller says when it has not heard of it for so long. (The
+// condition's last heartbeat does not help: it is written every 5 minutes.)
+func nodeSeen(node *corev1.Node, since time.Time) time.Time {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown {
+			return since.Add(-nodeMonitorGrace)
+		}
+	}
+	return since
 }
 
 // nodeDied is true when a node was seen to be Ready and is not any more.

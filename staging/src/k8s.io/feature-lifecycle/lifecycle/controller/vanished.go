@@ -44,25 +44,34 @@ type vanished struct {
 	known map[string]vanishedProcess
 }
 
+// vanishedProcess is a process that died.
 type vanishedProcess struct {
-	report *v1alpha1.FeatureReport
-	since  time.Time
+	// since is when that was noticed.
+	since time.Time
+	// uses are the features that it used, or may have used, by name.
+	uses map[string]uses.Instance
 }
 
 func newVanished() *vanished { return &vanished{known: map[string]vanishedProcess{}} }
 
-// add remembers a process that died at since, and forgets what is too old.
-func (v *vanished) add(report *v1alpha1.FeatureReport, since, now time.Time) {
+// add remembers a process that died, and forgets what is too old or, when that is
+// too much, the oldest.
+func (v *vanished) add(report string, process vanishedProcess, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for name, process := range v.known {
-		if !now.Before(process.since.Add(vanishedRetention)) {
+	delete(v.known, report)
+	oldest := ""
+	for name, other := range v.known {
+		if !now.Before(other.since.Add(vanishedRetention)) {
 			delete(v.known, name)
+		} else if oldest == "" || other.since.Before(v.known[oldest].since) {
+			oldest = name
 		}
 	}
-	if len(v.known) < maxVanished {
-		v.known[report.Name] = vanishedProcess{report, since}
+	if len(v.known) >= maxVanished {
+		delete(v.known, oldest)
 	}
+	v.known[report] = process
 }
 
 // forget drops a process: it has come back.
@@ -86,23 +95,8 @@ func (v *vanished) of(feature string, present []uses.Instance) []uses.Instance {
 	}
 	var instances []uses.Instance
 	for name, process := range v.known {
-		if here[name] {
-			continue
-		}
-		spec := &process.report.Spec
-		for i := range spec.Features {
-			if gate := &spec.Features[i]; gate.Name == feature && gate.Asked {
-				instances = append(instances, uses.Instance{
-					Component: spec.Component,
-					Name:      spec.Instance,
-					Version:   spec.BinaryVersion,
-					Reported:  true,
-					Enabled:   gate.Enabled,
-					Explicit:  gate.Explicit,
-					Since:     process.since,
-					Lost:      true,
-				})
-			}
+		if i, ok := process.uses[feature]; ok && !here[name] {
+			instances = append(instances, i)
 		}
 	}
 	slices.SortFunc(instances, func(a, b uses.Instance) int {
@@ -111,14 +105,45 @@ func (v *vanished) of(feature string, present []uses.Instance) []uses.Instance {
 	return instances
 }
 
-// noteVanished remembers the processes of reports, which died at since, before
-// what shows that goes.
-func (c *Controller) noteVanished(match func(*v1alpha1.FeatureReport) bool, since, now time.Time) {
+// noteVanished remembers the processes of reports, which died as was noticed at
+// since and were last seen at seen, before what shows that goes.
+func (c *Controller) noteVanished(match func(*v1alpha1.FeatureReport) bool, since, seen, now time.Time) {
 	for _, report := range c.reports.matching(match) {
 		if !ending(report) {
-			c.vanished.add(report, since, now)
+			c.vanish(report, since, seen, now)
 		}
 	}
+}
+
+// vanish remembers a process that died.
+func (c *Controller) vanish(report *v1alpha1.FeatureReport, since, seen, now time.Time) {
+	spec := &report.Spec
+	process := vanishedProcess{since: since, uses: map[string]uses.Instance{}}
+	add := func(gate *v1alpha1.ReportedFeature, takenOver time.Time) {
+		process.uses[gate.Name] = uses.Instance{
+			Component: spec.Component,
+			Name:      spec.Instance,
+			Version:   spec.BinaryVersion,
+			Reported:  true,
+			Enabled:   gate.Enabled,
+			Explicit:  gate.Explicit,
+			Since:     since,
+			LastSeen:  seen,
+			TakenOver: takenOver,
+			Lost:      true,
+		}
+	}
+	for _, h := range c.reports.inheritedBy(report.Name) {
+		if c.undecided(h, uses.Instance{LastSeen: seen}, now) {
+			add(h.gate, h.takenOver)
+		}
+	}
+	for i := range spec.Features {
+		if gate := &spec.Features[i]; gate.Asked {
+			add(gate, time.Time{})
+		}
+	}
+	c.vanished.add(report.Name, process, now)
 }
 
 // ending is true for a report of a process that ends, or has ended, in order.
@@ -140,6 +165,22 @@ func (c *Controller) died(report *v1alpha1.FeatureReport, now time.Time) bool {
 	}
 	node, err := c.config.Nodes.Lister().Get(report.Spec.NodeName)
 	return err == nil && c.liveness.nodeDied(node)
+}
+
+// lastSeen is when the process of a report was last seen alive, of which was
+// noticed at since that it is not.
+func (c *Controller) lastSeen(report *v1alpha1.FeatureReport, since time.Time) time.Time {
+	if lease := report.Spec.Liveness.Lease; lease != nil {
+		return c.liveness.leaseSeen(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}, since)
+	}
+	if report.Spec.NodeName == "" || c.config.Nodes == nil {
+		return since
+	}
+	node, err := c.config.Nodes.Lister().Get(report.Spec.NodeName)
+	if err != nil {
+		return since
+	}
+	return nodeSeen(node, since)
 }
 
 // onNode matches the reports of processes that are alive while a Node is Ready.

@@ -78,9 +78,9 @@ func (c *Controller) reportChanged(object any, gone bool) {
 	known, now := c.reports.has(report.Name), c.config.Clock.Now()
 	if gone {
 		if alive, since, exists := c.alive(report, now); exists && !alive && c.died(report, now) {
-			c.vanished.add(report, since, now)
+			c.vanish(report, since, c.lastSeen(report, since), now)
 		}
-		c.enqueue(c.reports.remove(report.Name))
+		c.enqueue(c.reports.remove(report.Name, now))
 		if lease := report.Spec.Liveness.Lease; lease != nil {
 			c.liveness.forgetLease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name})
 		}
@@ -108,7 +108,7 @@ func (c *Controller) leaseChanged(object any, gone bool) {
 	if gone {
 		if c.liveness.leaseDied(key, now) {
 			// Whoever retires a report deletes its Lease first.
-			c.noteVanished(names(key), since, now)
+			c.noteVanished(names(key), since, c.liveness.leaseSeen(key, since), now)
 		}
 		c.liveness.forget(key, now)
 		if !c.reports.named(key) {
@@ -143,7 +143,7 @@ func (c *Controller) nodeChanged(object any, gone bool) {
 	_, since := c.liveness.node(node, now)
 	if gone {
 		if c.liveness.nodeDied(node) {
-			c.noteVanished(onNode(node.Name), since, now)
+			c.noteVanished(onNode(node.Name), since, nodeSeen(node, since), now)
 		}
 		c.liveness.forgetNode(node.Name, kubelet+"."+node.Name)
 		c.nodes.forget(node.Name)

@@ -88,7 +88,7 @@ func TestWhatIsServedNoMoreEndsWithWhatIsStored(t *testing.T) {
 		clients := Clients{Dynamic: s, Mapper: mapperOf(), Storage: stored}
 		err := WaitForNone(widgets, "a field", "spec.field").Run(t.Context(), clients, ignored)
 		var blocked *BlockedError
-		if !errors.As(err, &blocked) || blocked.Until == nil || !strings.Contains(blocked.Message, "widgets.example.com v1 is not served and objects of it may be stored") {
+		if !errors.As(err, &blocked) || blocked.Until == nil || !strings.Contains(blocked.Message, "widgets.example.com v1 is not served and objects of it may be stored") || !strings.Contains(blocked.Message, "emulates a version without it cannot") {
 			t.Fatalf("%v does not block with what has to happen", err)
 		}
 		ended := make(chan error, 1)

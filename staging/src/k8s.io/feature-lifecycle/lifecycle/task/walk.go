@@ -126,7 +126,7 @@ func listError(clients Clients, resource schema.GroupVersionResource, err error)
 	}
 	message := described.Error()
 	if apierrors.IsNotFound(err) {
-		message = fmt.Sprintf("%s %s is not served and objects of it may be stored, which nobody can look at: serve it again, or turn off the feature that clears the collection",
+		message = fmt.Sprintf("%s %s is not served and objects of it may be stored, which nobody can look at: serve it again (--runtime-config; a server that emulates a version without it cannot), or turn off the feature that clears the collection",
 			resource.GroupResource(), resource.Version)
 	}
 	return &BlockedError{Message: message, Until: func(ctx context.Context) error {

@@ -30,51 +30,66 @@ import (
 	"k8s.io/feature-lifecycle/values/rollout"
 )
 
-// CrashLoop is after how many crashes in a row an instance counts as gone.
-const CrashLoop = 3
-
-// A canary is a value that goes to a part of the instances only (spec.rollout).
-// It is halted by itself when too many of these are gone, for any of the
-// components: at least haltCount of them, or all if they are fewer, and more than
-// haltPercent percent, and more than haltFactor times the share that is gone of
-// the instances without the value; and that stays so for haltPatience (KEP-3920,
-// "Canaries"). An instance is gone when it died or vanished since the canary
-// began, or has crashed CrashLoop times within crashWindow.
-//
-// Halted, nobody takes the value, and who had taken it goes back (package
-// rollout); the transition holds. People resume it by changing spec.rollout, or
-// call it off by asking for the other value.
 const (
-	haltCount   = 2
-	haltPercent = 10
-	haltFactor  = 2
-	// haltPatience is twice the period at which processes renew their Leases:
-	// after an outage of everything they come back one by one.
-	haltPatience = 20 * time.Second
-	// crashWindow is three times the longest pause that kubelet makes before it
-	// starts a container again.
-	crashWindow = 15 * time.Minute
+	// renewal is how long a process may have lived after it was last seen: Leases
+	// are renewed every 10 seconds and a little. Without it a process that dies
+	// of a value as it takes it would seem to have died before.
+	renewal = 12 * time.Second
+	// noticing is how long after the beginning of a canary an instance may take a
+	// dynamic value and die of it unheard: a running node notices within 5 minutes
+	// that a feature has become dynamic.
+	noticing = 6 * time.Minute
 )
 
 // watchRollout begins, judges and ends the canary that the status tells of.
 func (s *step) watchRollout() {
 	value, active := s.canary()
+	current := s.Status.Rollout
 	if !active {
-		s.Status.Rollout = nil
+		s.endRollout(current)
 		return
 	}
 	wanted := s.wantedRollout()
-	current := s.Status.Rollout
-	if current == nil || current.Value != value || !equality.Semantic.DeepEqual(current.Observed, *wanted) {
-		if current != nil && current.Halted && current.Value == value {
-			s.event(false, EventRolloutResumed, "the rollout was changed: the feature is %s again for %s", onOff(value), limitsOf(wanted))
+	if current != nil && current.Value == value && equality.Semantic.DeepEqual(current.Observed, *wanted) {
+		if !current.Halted {
+			s.judgeRollout(current)
 		}
-		s.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Value: value, Observed: *wanted.DeepCopy(), StartTime: metav1.NewMicroTime(s.now)}
 		return
 	}
-	if !current.Halted {
-		s.judgeRollout(current)
+	switch limits := limitsOf(wanted); {
+	case current == nil || current.Value != value:
+		s.event(false, EventRolloutStarted, "the feature goes %s for %s%s", onOff(value), limits, s.requested())
+	case current.Halted:
+		s.event(false, EventRolloutResumed, "the rollout was changed: the feature is %s again for %s%s", onOff(value), limits, s.requested())
+	default:
+		s.event(false, EventRolloutChanged, "the rollout was changed: the feature is %s for %s%s", onOff(value), limits, s.requested())
 	}
+	s.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Value: value, Observed: *wanted.DeepCopy(), StartTime: metav1.NewMicroTime(s.now)}
+}
+
+// endRollout drops the canary, if there is one, and tells if people did that.
+func (s *step) endRollout(current *v1alpha1.FeatureRolloutStatus) {
+	s.Status.Rollout = nil
+	if current == nil {
+		return
+	}
+	requested := s.Status.Configured != nil && s.Status.Configured.Value == current.Value
+	switch {
+	case requested && !rollout.Limits(s.feature.Spec.Rollout) && current.Halted:
+		s.event(false, EventRolloutResumed, "the rollout was removed: the feature is %s for all instances, also for those that it was halted for%s", onOff(current.Value), s.requested())
+	case requested && !rollout.Limits(s.feature.Spec.Rollout):
+		s.event(false, EventRolloutChanged, "the rollout was removed: the feature is %s for all instances%s", onOff(current.Value), s.requested())
+	case current.Halted && !requested:
+		s.event(false, EventRolloutCalledOff, "the halted rollout of %s was called off%s", onOff(current.Value), s.requested())
+	}
+}
+
+// requested names who asked for what is in the spec, "" when nobody knows.
+func (s *step) requested() string {
+	if who := s.feature.Annotations[v1alpha1.AnnotationRequestedBy]; who != "" {
+		return fmt.Sprintf(" (requested by %s)", who)
+	}
+	return ""
 }
 
 // wantedRollout is who shall take the requested value. A canary neither grows nor
@@ -117,7 +132,7 @@ func (s *step) judgeRollout(current *v1alpha1.FeatureRolloutStatus) {
 		current.SuspectTime = &since
 	}
 	current.Message = message
-	if end := current.SuspectTime.Add(haltPatience); s.now.Before(end) {
+	if end := current.SuspectTime.Add(s.canarySettings().Patience); s.now.Before(end) {
 		s.lookAgainAt(end)
 		return
 	}
@@ -140,26 +155,35 @@ func (t *tally) add(instance uses.Instance, gone bool) {
 	}
 }
 
+// tallies are those of the components.
+type tallies map[string]*tally
+
+func (t tallies) of(component string) *tally {
+	if t[component] == nil {
+		t[component] = &tally{}
+	}
+	return t[component]
+}
+
 // tooManyGone judges each component of the canary by itself, so that one
 // scheduler counts beside a thousand kubelets. It compares with the instances of
-// the same component that are left out or, if there are none, with all others.
-// The message is empty when not too many are gone.
+// the same component that do not have the value or, if there are none, with all
+// others. The message is empty when not too many are gone.
 func (s *step) tooManyGone(current *v1alpha1.FeatureRolloutStatus) (gone []string, message string) {
-	in, out, others := map[string]*tally{}, map[string]*tally{}, &tally{}
-	for _, instance := range slices.Concat(s.view.Instances, s.view.Vanished) {
-		since := current.StartTime.Time
+	in, out, others, chosen := tallies{}, tallies{}, &tally{}, map[string]int{}
+	for _, instance := range slices.Concat(s.view.Instances, s.view.Replaced, s.view.Vanished) {
 		// Who has the value by itself is neither on trial nor without it.
-		if !counts(instance, since) || instance.Explicit && instance.Enabled == current.Value {
+		if !counts(instance, current.StartTime.Time) || instance.Explicit && instance.Enabled == current.Value {
 			continue
 		}
 		side := out
-		if !instance.Explicit && rollout.Includes(&current.Observed, s.feature.Name, rollout.Instance{Component: instance.Component, Name: instance.Name}) {
-			side = in
+		if !instance.Explicit && s.includes(instance) {
+			chosen[instance.Component]++
+			if s.onTrial(instance) {
+				side = in
+			}
 		}
-		if side[instance.Component] == nil {
-			side[instance.Component] = &tally{}
-		}
-		side[instance.Component].add(instance, isGone(instance, since, s.now))
+		side.of(instance.Component).add(instance, s.isGone(instance))
 	}
 	for _, t := range out {
 		others.total += t.total
@@ -171,7 +195,7 @@ func (s *step) tooManyGone(current *v1alpha1.FeatureRolloutStatus) (gone []strin
 		if compared == nil {
 			compared, named = others, "others"
 		}
-		if !exceeds(in[component], compared) {
+		if !s.canarySettings().exceeds(in[component], compared, chosen[component]) {
 			continue
 		}
 		names := slices.Sorted(slices.Values(in[component].gone))
@@ -186,35 +210,62 @@ func (s *step) tooManyGone(current *v1alpha1.FeatureRolloutStatus) (gone []strin
 	return gone, strings.Join(parts[:min(len(parts), maxNamed)], "; ")
 }
 
-// exceeds compares shares without dividing. With nobody to compare with, the
-// canary is to blame.
-func exceeds(in, compared *tally) bool {
+// exceeds compares shares without dividing. Chosen is how many the canary has,
+// whether they have taken the value or not: the first of many that takes it and
+// dies is no more than one. With nobody to compare with, the canary is to blame.
+func (c CanarySettings) exceeds(in, compared *tally, chosen int) bool {
 	gone := len(in.gone)
-	return gone > 0 && gone >= min(haltCount, in.total) &&
-		gone*100 > haltPercent*in.total &&
-		gone*max(compared.total, 1) > haltFactor*len(compared.gone)*in.total
+	return gone > 0 && gone >= min(c.Count, chosen) &&
+		gone*100 > c.Percent*in.total &&
+		gone*max(compared.total, 1) > c.Factor*len(compared.gone)*in.total
+}
+
+// includes is true for an instance that the canary has chosen.
+func (s *step) includes(i uses.Instance) bool {
+	return rollout.Includes(&s.Status.Rollout.Observed, s.feature.Name, rollout.Instance{Component: i.Component, Name: i.Name})
+}
+
+// onTrial is true for an instance that the canary has chosen and that has its
+// value, or has died of it, as far as anybody can tell. Those that wait for their
+// restart do not have a central value yet.
+func (s *step) onTrial(i uses.Instance) bool {
+	current, dynamic := s.Status.Rollout, s.Status.Control == v1alpha1.ControlDynamic
+	switch {
+	case i.Enabled == current.Value:
+		return true
+	case !i.TakenOver.IsZero():
+		// It takes the value when it starts, before it reports what it asks.
+		return dynamic || !i.TakenOver.Before(current.StartTime.Time)
+	default:
+		return dynamic && !i.Alive && death(i).Before(current.StartTime.Add(noticing))
+	}
 }
 
 // counts is false for what says nothing about a canary: processes that never
 // reported, and those that were gone already when it began.
 func counts(instance uses.Instance, began time.Time) bool {
-	return instance.Reported && (instance.Alive || !instance.Since.Before(began) && instance.Lost)
+	return instance.Reported && (instance.Alive || instance.Lost && !death(instance).Before(began))
+}
+
+// death is the latest time at which an instance that is gone may have died.
+func death(i uses.Instance) time.Time {
+	if end := i.LastSeen.Add(renewal); !i.LastSeen.IsZero() && end.Before(i.Since) {
+		return end
+	}
+	return i.Since
 }
 
 // isGone is true for an instance that died or vanished since a canary began, or
 // keeps crashing.
-func isGone(instance uses.Instance, began, now time.Time) bool {
-	if !instance.Alive {
-		return true
-	}
-	return len(recent(instance.Crashes, began, now)) >= CrashLoop
+func (s *step) isGone(i uses.Instance) bool {
+	return !i.Alive || len(s.recent(i.Crashes)) >= s.canarySettings().CrashLoop
 }
 
-// recent are the crashes since a canary began, within the window.
-func recent(crashes []time.Time, began, now time.Time) []time.Time {
+// recent are the crashes since the canary began, within the window.
+func (s *step) recent(crashes []time.Time) []time.Time {
 	var result []time.Time
 	for _, at := range crashes {
-		if !at.Before(began) && now.Sub(at) < crashWindow {
+		if !at.Before(s.Status.Rollout.StartTime.Time) && s.now.Sub(at) < s.canarySettings().CrashWindow {
 			result = append(result, at)
 		}
 	}
@@ -231,18 +282,35 @@ func (s *step) canaryHolds(goal bool) string {
 	if current.SuspectTime != nil {
 		return "waiting for instances of the canary to come back: " + current.Message
 	}
-	var left []string
+	leftOut := func(i uses.Instance) bool {
+		return i.Reported && !i.Potential && i.Enabled != goal && !s.includes(i)
+	}
+	var away, silent []string
 	for _, i := range s.view.Instances {
-		if i.Reported && !i.Potential && i.Enabled != goal &&
-			!rollout.Includes(&current.Observed, s.feature.Name, rollout.Instance{Component: i.Component, Name: i.Name}) {
-			left = append(left, i.Component+"/"+i.Name)
+		if leftOut(i) {
+			away = append(away, i.Component+"/"+i.Name)
 		}
 	}
-	if len(left) == 0 {
+	for _, i := range s.view.Replaced {
+		if leftOut(i) {
+			silent = append(silent, i.Component+"/"+i.Name)
+			if i.Alive {
+				s.lookAgainAt(i.TakenOver.Add(s.settings.ReportPeriod))
+			}
+		}
+	}
+	var waits []string
+	for what, names := range map[string][]string{"cannot be reached": away, "have not reported since they restarted": silent} {
+		if len(names) > 0 {
+			slices.Sort(names)
+			waits = append(waits, fmt.Sprintf("waiting for %d users that the rollout leaves out and that %s: %s", len(names), what, list("", names)))
+		}
+	}
+	if len(waits) == 0 {
 		return ""
 	}
-	slices.Sort(left)
-	return fmt.Sprintf("waiting for %d users that the rollout leaves out and that cannot be reached: %s; %s", len(left), list("", left), s.limitedRollout())
+	slices.Sort(waits)
+	return strings.Join(append(waits, s.limitedRollout()), "; ")
 }
 
 // rolloutHalted says why the transition holds and what to do.

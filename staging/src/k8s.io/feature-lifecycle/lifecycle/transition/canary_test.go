@@ -87,10 +87,10 @@ func look(f *v1alpha1.Feature, at time.Time, instances []uses.Instance, vanished
 // lookTwice looks when news come and again once patience has ended.
 func lookTwice(f *v1alpha1.Feature, at time.Time, instances []uses.Instance, vanished ...uses.Instance) looked {
 	first := look(f, at, instances, vanished...)
-	if rollout := first.feature.Status.Rollout; rollout != nil && rollout.SuspectTime != nil && first.decision.RequeueAfter > haltPatience {
+	if rollout := first.feature.Status.Rollout; rollout != nil && rollout.SuspectTime != nil && first.decision.RequeueAfter > settings.Canary.Patience {
 		panic("the flow does not look again when patience ends")
 	}
-	return look(first.feature, at.Add(haltPatience), instances, vanished...)
+	return look(first.feature, at.Add(settings.Canary.Patience), instances, vanished...)
 }
 
 func progress(f *v1alpha1.Feature) (reason, message string) {
@@ -174,11 +174,11 @@ func TestAfterAnOutageACanaryIsGivenTime(t *testing.T) {
 	at := start.Add(time.Minute)
 	late := slices.Concat(group("kubelet", 4, 4, true, at), group("kubelet", 4, 0, false, at))
 	got := look(trial(), at, late)
-	if got.feature.Status.Rollout.SuspectTime == nil || got.decision.RequeueAfter != haltPatience {
+	if got.feature.Status.Rollout.SuspectTime == nil || got.decision.RequeueAfter != settings.Canary.Patience {
 		t.Fatalf("it looks again after %s", got.decision.RequeueAfter)
 	}
-	got = look(got.feature, at.Add(haltPatience-time.Millisecond), late)
-	got = look(got.feature, at.Add(haltPatience), slices.Concat(group("kubelet", 4, 0, true, at), group("kubelet", 4, 0, false, at)))
+	got = look(got.feature, at.Add(settings.Canary.Patience-time.Millisecond), late)
+	got = look(got.feature, at.Add(settings.Canary.Patience), slices.Concat(group("kubelet", 4, 0, true, at), group("kubelet", 4, 0, false, at)))
 	if current := got.feature.Status.Rollout; current.Halted || current.SuspectTime != nil || current.Message != "" {
 		t.Errorf("after all came back: %+v", current)
 	}
@@ -362,4 +362,169 @@ func TestHaltingHoldsItsRules(tb *testing.T) {
 			t.Fatalf("the halt changed (-before +after):\n%s", diff)
 		}
 	})
+}
+
+// TestACentralCanaryIsJudgedByWhoTookTheValue: most wait for their restart, and
+// what becomes of them is not its doing.
+func TestACentralCanaryIsJudgedByWhoTookTheValue(t *testing.T) {
+	at := start.Add(time.Hour)
+	// canary are so many instances, of which so many have the value; of these, and
+	// of the others, so many are dead.
+	canary := func(component string, n, took, dead, othersDead int) []uses.Instance {
+		instances := group(component, n, 0, true, at)
+		for i := range instances {
+			instances[i].Enabled = i < took
+			if i < dead || i >= took && i < took+othersDead {
+				instances[i].Alive, instances[i].Lost, instances[i].Since = false, true, at
+			}
+		}
+		return instances
+	}
+	replaced := func(instances []uses.Instance, after time.Duration) []uses.Instance {
+		for i := range instances {
+			instances[i].TakenOver = start.Add(after)
+		}
+		return instances
+	}
+	for name, tc := range map[string]struct {
+		control             v1alpha1.FeatureControl
+		instances, replaced []uses.Instance
+		want                string
+	}{
+		"nine of a hundred took it and died": {v1alpha1.ControlCentral, canary("kubelet", 100, 9, 9, 0), nil,
+			"9 of 9 kubelet that have the feature on died or vanished"},
+		"the first of a hundred": {v1alpha1.ControlCentral, canary("kubelet", 100, 1, 1, 0), nil, ""},
+		"the only one":           {v1alpha1.ControlCentral, canary("kubelet", 1, 1, 1, 0), nil, "1 of 1 kubelet"},
+		"nobody took it":         {v1alpha1.ControlCentral, canary("kube-scheduler", 1, 0, 0, 1), nil, ""},
+		"those that did not die": {v1alpha1.ControlCentral, canary("kubelet", 20, 10, 0, 10), nil, ""},
+		"both alike":             {v1alpha1.ControlCentral, canary("kubelet", 20, 10, 5, 5), nil, ""},
+		"its successor has not reported yet and dies": {v1alpha1.ControlCentral, nil,
+			replaced(canary("kube-scheduler", 1, 0, 0, 1), time.Minute), "1 of 1 kube-scheduler"},
+		"nor one that took the value": {v1alpha1.ControlCentral, nil,
+			replaced(canary("kube-scheduler", 1, 1, 1, 0), -time.Minute), "1 of 1 kube-scheduler"},
+		"a successor from before the canary began does not have it": {v1alpha1.ControlCentral, nil,
+			replaced(canary("kube-scheduler", 1, 0, 0, 1), -time.Minute), ""},
+		"a dynamic value comes also to that one": {v1alpha1.ControlDynamic, nil,
+			replaced(canary("kube-scheduler", 1, 0, 0, 1), -time.Minute), "1 of 1 kube-scheduler"},
+		"a dynamic value that is not taken in an hour is refused": {v1alpha1.ControlDynamic, canary("kube-scheduler", 1, 0, 0, 1), nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := trial()
+			view := View{Servers: controlled([]Server{server("a", true)}, tc.control), Instances: slices.Concat(tc.instances, group("kube-proxy", 100, 0, false, at)), Replaced: tc.replaced, Declared: declared}
+			for _, after := range []time.Duration{time.Minute, time.Minute + settings.Canary.Patience} {
+				f.Status = Next(f, view, settings, at.Add(after)).Status
+			}
+			current := f.Status.Rollout
+			if current.Halted != (tc.want != "") || !strings.HasPrefix(current.Message, tc.want) {
+				t.Errorf("halted is %t with %q, want %q", current.Halted, current.Message, tc.want)
+			}
+		})
+	}
+}
+
+// TestWhoWasLastSeenBeforeACanaryBeganDoesNotCount, but for who may have died
+// since.
+func TestWhoWasLastSeenBeforeACanaryBeganDoesNotCount(t *testing.T) {
+	at := start.Add(time.Minute)
+	for seen, want := range map[time.Duration]bool{-15 * time.Second: false, -10 * time.Second: true, time.Second: true} {
+		dead := group("kubelet", 2, 2, true, start.Add(30*time.Second))
+		for i := range dead {
+			dead[i].LastSeen = start.Add(seen)
+		}
+		if got := lookTwice(trial(), at, slices.Concat(dead, group("kubelet", 2, 0, false, at))).feature.Status.Rollout.Halted; got != want {
+			t.Errorf("last seen %s after the canary began: halted %t, want %t", seen, got, want)
+		}
+	}
+}
+
+// TestChangesOfARolloutAreTold, with whoever made them.
+func TestChangesOfARolloutAreTold(t *testing.T) {
+	sixty, all, off := int32(60), int32(100), false
+	for name, tc := range map[string]struct {
+		halted bool
+		change func(*v1alpha1.Feature)
+		want   string
+	}{
+		"nothing":                  {false, func(*v1alpha1.Feature) {}, ""},
+		"nothing of a halted one":  {true, func(*v1alpha1.Feature) {}, ""},
+		"widened":                  {false, func(f *v1alpha1.Feature) { f.Spec.Rollout.Percent = &sixty }, "RolloutChanged: the rollout was changed: the feature is on for 60 percent of the instances (requested by jane)"},
+		"another attempt":          {false, func(f *v1alpha1.Feature) { f.Spec.Rollout.Attempt++ }, "RolloutChanged: the rollout was changed: the feature is on for 50 percent of the instances (requested by jane)"},
+		"removed":                  {false, func(f *v1alpha1.Feature) { f.Spec.Rollout = nil }, "RolloutChanged: the rollout was removed: the feature is on for all instances (requested by jane)"},
+		"for everybody":            {false, func(f *v1alpha1.Feature) { f.Spec.Rollout.Percent = &all }, "RolloutChanged: the rollout was removed: the feature is on for all instances (requested by jane)"},
+		"halted, resumed":          {true, func(f *v1alpha1.Feature) { f.Spec.Rollout.Attempt++ }, "RolloutResumed: the rollout was changed: the feature is on again for 50 percent of the instances (requested by jane)"},
+		"halted, removed":          {true, func(f *v1alpha1.Feature) { f.Spec.Rollout = nil }, "RolloutResumed: the rollout was removed: the feature is on for all instances, also for those that it was halted for (requested by jane)"},
+		"halted, called off":       {true, func(f *v1alpha1.Feature) { f.Spec.Enabled = &off }, "RolloutCalledOff: the halted rollout of on was called off (requested by jane)"},
+		"called off":               {false, func(f *v1alpha1.Feature) { f.Spec.Enabled = &off }, ""},
+		"halted, off and for all":  {true, func(f *v1alpha1.Feature) { f.Spec.Enabled, f.Spec.Rollout = &off, nil }, "RolloutCalledOff: the halted rollout of on was called off (requested by jane)"},
+		"called off and for all":   {false, func(f *v1alpha1.Feature) { f.Spec.Enabled, f.Spec.Rollout = &off, nil }, ""},
+		"nobody knows who it was":  {false, func(f *v1alpha1.Feature) { f.Spec.Rollout, f.Annotations = nil, nil }, "RolloutChanged: the rollout was removed: the feature is on for all instances"},
+		"there was none":           {false, func(f *v1alpha1.Feature) { f.Status.Rollout = nil }, "RolloutStarted: the feature goes on for 50 percent of the instances (requested by jane)"},
+		"it was one of the other":  {false, func(f *v1alpha1.Feature) { f.Status.Rollout.Value = false }, "RolloutStarted: the feature goes on for 50 percent of the instances (requested by jane)"},
+		"its transition goes on":   {false, func(f *v1alpha1.Feature) { f.Status.Tasks = feature("", "Install").Status.Tasks }, ""},
+		"and so does a halted one": {true, func(f *v1alpha1.Feature) { f.Spec.Paused = true }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := trial()
+			if tc.halted {
+				f = halted(t)
+			}
+			f.Annotations = map[string]string{v1alpha1.AnnotationRequestedBy: "jane"}
+			// As it is set when a transition begins at rest.
+			f.Status.Configured.Previous = new(bool)
+			tc.change(f)
+			at := start.Add(2 * time.Minute)
+			got := look(f, at, slices.Concat(group("kubelet", 4, 0, true, at), group("kubelet", 4, 0, false, at)))
+			if diff := cmp.Diff(tc.want, rolloutEvents(got.decision)); diff != "" {
+				t.Errorf("unexpected events (-want +got):\n%s", diff)
+			}
+			again := look(got.feature, at, slices.Concat(group("kubelet", 4, 0, true, at), group("kubelet", 4, 0, false, at)))
+			if told := rolloutEvents(again.decision); told != "" {
+				t.Errorf("told again: %s", told)
+			}
+		})
+	}
+}
+
+// rolloutEvents are those about canaries.
+func rolloutEvents(d Decision) string {
+	var told []string
+	for _, e := range d.Events {
+		if strings.HasPrefix(e.Reason, "Rollout") {
+			told = append(told, e.Reason+": "+e.Message)
+		}
+	}
+	return strings.Join(told, "\n")
+}
+
+// TestWhenACanaryIsHaltedIsASetting; without any the defaults hold.
+func TestWhenACanaryIsHaltedIsASetting(t *testing.T) {
+	at := start.Add(time.Minute)
+	instances := slices.Concat(group("kubelet", 10, 2, true, at), group("kubelet", 10, 0, false, at))
+	crashed := []time.Time{at}
+	for name, tc := range map[string]struct {
+		change func(*CanarySettings)
+		want   bool
+	}{
+		"the defaults":         {func(*CanarySettings) {}, true},
+		"none":                 {func(s *CanarySettings) { *s = CanarySettings{} }, true},
+		"a greater count":      {func(s *CanarySettings) { s.Count = 3 }, false},
+		"a greater share":      {func(s *CanarySettings) { s.Percent = 20 }, false},
+		"more patience":        {func(s *CanarySettings) { s.Patience = 21 * time.Second }, false},
+		"one crash is enough":  {func(s *CanarySettings) { s.Count, s.CrashLoop = 3, 1 }, true},
+		"in too long a window": {func(s *CanarySettings) { s.Count, s.CrashLoop, s.CrashWindow = 3, 1, 15*time.Second }, false},
+		"a greater factor":     {func(s *CanarySettings) { s.Factor = 20 }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			settings := DefaultSettings()
+			tc.change(&settings.Canary)
+			f, view := trial(), View{Servers: controlled([]Server{server("a", true)}, v1alpha1.ControlDynamic), Instances: slices.Clone(instances), Declared: declared}
+			view.Instances[5].Crashes = crashed
+			for _, after := range []time.Duration{0, 20 * time.Second} {
+				f.Status = Next(f, view, settings, at.Add(after)).Status
+			}
+			if got := f.Status.Rollout.Halted; got != tc.want {
+				t.Errorf("halted %t, want %t", got, tc.want)
+			}
+		})
+	}
 }

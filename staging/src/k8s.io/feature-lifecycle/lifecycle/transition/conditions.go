@@ -86,7 +86,7 @@ func (s *step) describeUsesMatch() {
 	switch {
 	case len(differing) > 0:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionFalse, v1alpha1.ReasonUsersDiffer,
-			fmt.Sprintf("%d live users have the feature %s: %s; restart them with --feature-gates=%s=%t", len(differing), onOff(!goal), list("", differing), s.feature.Name, goal))
+			fmt.Sprintf("%d live users have the feature %s: %s; %s", len(differing), onOff(!goal), list("", differing), s.howToFollow(goal)))
 	case len(missing) > 0:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionUnknown, v1alpha1.ReasonUsersUnknown,
 			fmt.Sprintf("%d processes should report and have not: %s; they may be older than this system, or not allowed to write FeatureReports", len(missing), list("", missing)))
@@ -94,6 +94,18 @@ func (s *step) describeUsesMatch() {
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonNoUsers, "no process has asked for the gate")
 	default:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonAllUsersMatch, fmt.Sprintf("all live users have the feature %s", onOff(goal)))
+	}
+}
+
+// howToFollow says what makes users take a value.
+func (s *step) howToFollow(goal bool) string {
+	switch s.Status.Control {
+	case v1alpha1.ControlCentral:
+		return fmt.Sprintf("restart them, those that have %s in their own --feature-gates without it", s.feature.Name)
+	case v1alpha1.ControlDynamic:
+		return fmt.Sprintf("they follow by themselves, but for those that have %s in their own --feature-gates: restart these without it", s.feature.Name)
+	default:
+		return fmt.Sprintf("restart them with --feature-gates=%s=%t", s.feature.Name, goal)
 	}
 }
 

@@ -89,7 +89,7 @@ func configurationOf(feature *v1alpha1.Feature, view View) configuration {
 	c.agreed = true
 	c.reason = v1alpha1.ReasonServersAgree
 	// No count: it would change with every restart, in every feature.
-	c.message = "all live servers configure the same value"
+	c.message = "all live servers configure the same value" + ignored(&feature.Spec, c.control)
 	own := deciding[0].own()
 	c.value = v1alpha1.FeatureConfiguration{Value: own, Source: v1alpha1.SourceDefault}
 	// AllAlpha and AllBeta set values without setting them explicitly.
@@ -101,6 +101,19 @@ func configurationOf(feature *v1alpha1.Feature, view View) configuration {
 		c.value = v1alpha1.FeatureConfiguration{Value: *feature.Spec.Enabled, Source: v1alpha1.SourceAPI}
 	}
 	return c
+}
+
+// ignored says what of a spec has no effect under a control, "" for nothing: it may
+// be left over from when servers had other flags.
+func ignored(spec *v1alpha1.FeatureSpec, control v1alpha1.FeatureControl) string {
+	var text string
+	if spec.Enabled != nil && control != v1alpha1.ControlDynamic {
+		text = "; spec.enabled has no effect, since --dynamic-features does not list the feature: remove it, or list the feature there"
+	}
+	if spec.Rollout != nil && control == v1alpha1.ControlLocal {
+		text += "; spec.rollout has no effect, since each process has its own command line's value: remove it, or list the feature in --central-features or --dynamic-features"
+	}
+	return text
 }
 
 // split names the servers that have a gate on, and those that have it off.

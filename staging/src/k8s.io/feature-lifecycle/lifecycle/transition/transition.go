@@ -50,6 +50,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
@@ -228,11 +229,23 @@ func (s *step) begin(goal bool) {
 }
 
 // source is where the configured value comes from, for people: who asked for it,
-// when it comes from the API.
+// or ended the pause that held it. When a request is taken back, servers go back to
+// their own value one by one, and it is no longer known then which of them a
+// transition is due to; the name is that of who wrote the spec last. The servers'
+// own value of a feature that nobody can ask for has no name in it.
 func (s *step) source() string {
 	source := string(s.config.value.Source)
-	if who := s.feature.Annotations[v1alpha1.AnnotationRequestedBy]; who != "" && s.config.value.Source == v1alpha1.SourceAPI {
-		source += fmt.Sprintf(" (requested by %s)", who)
+	who := s.feature.Annotations[v1alpha1.AnnotationRequestedBy]
+	progressing := meta.FindStatusCondition(s.feature.Status.Conditions, v1alpha1.ConditionProgressing)
+	switch {
+	case who == "":
+		return source
+	case progressing != nil && progressing.Reason == v1alpha1.ReasonPaused:
+		return fmt.Sprintf("%s (resumed by %s)", source, who)
+	case s.config.value.Source == v1alpha1.SourceAPI:
+		return fmt.Sprintf("%s (requested by %s)", source, who)
+	case s.config.control == v1alpha1.ControlDynamic:
+		return fmt.Sprintf("%s (nothing is requested; spec last changed by %s)", source, who)
 	}
 	return source
 }

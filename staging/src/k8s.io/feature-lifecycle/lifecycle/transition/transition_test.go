@@ -409,6 +409,71 @@ func TestConfiguredValueAndItsSource(t *testing.T) {
 	}
 }
 
+// TestEventsNameWhoWroteTheSpec, if that is why a transition begins.
+func TestEventsNameWhoWroteTheSpec(t *testing.T) {
+	dynamic := func(value bool) []Server { return controlled([]Server{server("a", value)}, v1alpha1.ControlDynamic) }
+	by := func(f *v1alpha1.Feature) *v1alpha1.Feature {
+		f.Annotations = map[string]string{v1alpha1.AnnotationRequestedBy: "alice"}
+		return f
+	}
+	resumed := by(paused(feature(v1alpha1.StateOn)))
+	resumed.Status = Next(resumed, View{Servers: []Server{server("a", false)}}, settings, start).Status
+	resumed.Spec.Paused = false
+	for name, tc := range map[string]struct {
+		feature *v1alpha1.Feature
+		servers []Server
+		says    string
+	}{
+		"a request":                            {by(enabled(feature(v1alpha1.StateOff))), dynamic(false), "on by API (requested by alice); 1 tasks"},
+		"a request by nobody knows whom":       {enabled(feature(v1alpha1.StateOff)), dynamic(false), "on by API; 1 tasks"},
+		"a request that was taken back":        {by(feature(v1alpha1.StateOn)), dynamic(false), "off by Default (nothing is requested; spec last changed by alice); 1 tasks"},
+		"a pause that ended":                   {resumed, []Server{server("a", false)}, "off by Default (resumed by alice); 1 tasks"},
+		"the servers' flags":                   {by(feature(v1alpha1.StateOff)), []Server{server("a", true)}, "on by CommandLine; 1 tasks"},
+		"their flags, of a central feature":    {by(feature(v1alpha1.StateOff)), controlled([]Server{server("a", true)}, v1alpha1.ControlCentral), "on by CommandLine; 1 tasks"},
+		"their flags, and a request left over": {by(enabled(feature(v1alpha1.StateOn))), []Server{server("a", false)}, "off by Default; 1 tasks"},
+	} {
+		events := Next(tc.feature, View{Servers: tc.servers, NewTransitionID: "t2"}, settings, start).Events
+		if len(events) != 1 || events[0].Reason != EventTransitionStarted || !strings.HasSuffix(events[0].Message, "configured value is "+tc.says) {
+			t.Errorf("%s: %+v, want %q", name, events, tc.says)
+		}
+	}
+}
+
+// TestWhatHasNoEffectIsSaid in the condition that is about who configures what.
+func TestWhatHasNoEffectIsSaid(t *testing.T) {
+	rolling := func(f *v1alpha1.Feature) *v1alpha1.Feature {
+		f.Spec.Rollout = half()
+		return f
+	}
+	const agree = "all live servers configure the same value"
+	for name, tc := range map[string]struct {
+		feature *v1alpha1.Feature
+		control v1alpha1.FeatureControl
+		says    []string
+	}{
+		"a request of a dynamic feature":     {rolling(enabled(feature(v1alpha1.StateOn))), v1alpha1.ControlDynamic, nil},
+		"one left over in a central feature": {rolling(enabled(feature(v1alpha1.StateOn))), v1alpha1.ControlCentral, []string{"spec.enabled"}},
+		"one left over in a local feature":   {enabled(feature(v1alpha1.StateOn)), v1alpha1.ControlLocal, []string{"spec.enabled"}},
+		"a rollout of a local feature":       {rolling(feature(v1alpha1.StateOn)), v1alpha1.ControlLocal, []string{"spec.rollout"}},
+		"both":                               {rolling(enabled(feature(v1alpha1.StateOn))), v1alpha1.ControlLocal, []string{"spec.enabled", "spec.rollout"}},
+		"a rollout of a central feature":     {rolling(feature(v1alpha1.StateOn)), v1alpha1.ControlCentral, nil},
+		"nothing is asked for":               {feature(v1alpha1.StateOn), v1alpha1.ControlLocal, nil},
+	} {
+		status := Next(tc.feature, View{Servers: controlled([]Server{server("a", true)}, tc.control)}, settings, start).Status
+		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionConsistent)
+		parts := strings.Split(c.Message, "; ")
+		if c.Status != metav1.ConditionTrue || parts[0] != agree || len(parts) != 1+len(tc.says) {
+			t.Errorf("%s: %s %q", name, c.Status, c.Message)
+			continue
+		}
+		for i, says := range tc.says {
+			if !strings.HasPrefix(parts[i+1], says+" has no effect") {
+				t.Errorf("%s: %q does not say that %s has no effect", name, c.Message, says)
+			}
+		}
+	}
+}
+
 func TestAFeatureThatNobodyKnowsIsKeptForThreeMinors(t *testing.T) {
 	for version, want := range map[string]bool{"1.36": false, "1.39": false, "1.40": true} {
 		f := feature(v1alpha1.StateOff)

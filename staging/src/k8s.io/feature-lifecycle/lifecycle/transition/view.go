@@ -43,6 +43,9 @@ type View struct {
 	// whose reports have gone since, as with their Node. They hold nothing; they
 	// count for canaries.
 	Vanished []uses.Instance
+	// Replaced are users of the feature whose place other processes have taken
+	// (uses.Instance.TakenOver). They count for canaries, and hold only those.
+	Replaced []uses.Instance
 	// WatchingSince is since when this server has looked after the feature with
 	// a complete picture. What happened before it did not see.
 	WatchingSince time.Time
@@ -202,6 +205,9 @@ type Settings struct {
 	// KeepUnknownMinors is for how many minor versions a Feature is kept that
 	// no live process knows.
 	KeepUnknownMinors int
+	// Canary says when a canary is halted; the zero value means
+	// DefaultCanarySettings.
+	Canary CanarySettings
 }
 
 // DefaultSettings are documented in the flags of kube-apiserver.
@@ -213,6 +219,7 @@ func DefaultSettings() Settings {
 		MaxBackoff:        30 * time.Second,
 		MaxBlockedBackoff: 10 * time.Minute,
 		KeepUnknownMinors: 3,
+		Canary:            DefaultCanarySettings(),
 	}
 }
 
@@ -280,6 +287,15 @@ const (
 	EventTaskBlocked = "TaskBlocked"
 	// EventRolloutHalted: too many instances of a canary died or vanished.
 	EventRolloutHalted = "RolloutHalted"
-	// EventRolloutResumed: a halted canary goes on because spec.rollout changed.
+	// EventRolloutResumed: a halted canary goes on because spec.rollout changed,
+	// or its value goes to all because spec.rollout was removed.
 	EventRolloutResumed = "RolloutResumed"
+	// EventRolloutStarted: a value begins to go to a part of the instances.
+	EventRolloutStarted = "RolloutStarted"
+	// EventRolloutChanged: spec.rollout of a canary that is not halted was changed
+	// or removed.
+	EventRolloutChanged = "RolloutChanged"
+	// EventRolloutCalledOff: the value of a halted canary is not asked for any
+	// more.
+	EventRolloutCalledOff = "RolloutCalledOff"
 )

@@ -63,7 +63,7 @@ func (s *step) heldUp() *holdup {
 		return &holdup{v1alpha1.ReasonPaused, "spec.paused holds the transition; set it to false to let it go on"}
 	case !OfVersion(s.Status.State) && rollout.Halted(&s.Status):
 		return s.rolloutHalted()
-	case !s.config.agreed && !(OfVersion(s.Status.State) && removed(s.config, s.view)):
+	case !s.config.agreed && (!OfVersion(s.Status.State) || !removed(s.config, s.view)):
 		return &holdup{v1alpha1.ReasonWaitingForAgreement, orElse(s.config.message, reportAwaited)}
 	case s.mixed, OfVersion(s.Status.State) && (s.Status.Transition == nil || s.Status.Transition.ToVersion != s.version):
 		return s.mixedVersions()

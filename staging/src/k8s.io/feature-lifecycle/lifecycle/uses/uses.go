@@ -64,8 +64,16 @@ type Instance struct {
 	// no other one from a rollout.
 	Explicit bool
 	// Lost is true for a process that the observer saw alive and that went
-	// without an orderly end; Since says when.
+	// without an orderly end; Since says when that was noticed.
 	Lost bool
+	// LastSeen is when a process that is not alive last showed a sign of life, as
+	// far as the observer can tell: earlier than Since. Unset when it cannot.
+	LastSeen time.Time
+	// TakenOver is when another process took this one's place that has not said
+	// yet whether it uses the feature, or should have and did not come. Enabled is
+	// what the one before found, all else is of the present one. Unset for what a
+	// process says of itself.
+	TakenOver time.Time
 	// Crashes are the last times at which another process took this one's place
 	// without an orderly end, oldest first.
 	Crashes []time.Time

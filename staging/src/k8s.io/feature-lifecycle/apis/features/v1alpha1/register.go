@@ -35,8 +35,9 @@ const AnnotationEnding = GroupName + "/ending"
 // replaced, and the one that ends must not take the other's report away.
 const AnnotationProcess = GroupName + "/process"
 
-// AnnotationRequestedBy is on a Feature with spec.enabled: the user who set it.
-// Only the server writes it.
+// AnnotationRequestedBy is on a Feature whose spec somebody has written: the user
+// who changed spec.enabled, spec.rollout or spec.paused last. It stays when a
+// request is taken back, and names who did that. Only the server writes it.
 const AnnotationRequestedBy = GroupName + "/requested-by"
 
 // LabelComponent is on the Lease that a reporting process renews; its value is

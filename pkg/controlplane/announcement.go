@@ -1,0 +1,153 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controlplane
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	typedv1alpha1 "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
+	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/values/control"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes-features/pkg/reporting"
+)
+
+const (
+	// announcementPatience is how long the server is not ready because its
+	// Features do not say yet what components take from here. Only a cluster's
+	// first server, or one with other flags than the last, has to wait at all.
+	announcementPatience = 20 * time.Second
+	announcementPeriod   = 100 * time.Millisecond
+	// disagreementPatience is how long a Feature has to say, once this server has
+	// reported and its server flow runs, that servers differ: what it said before
+	// is corrected earlier. The others are then not going to agree before this one
+	// is ready, in a rolling restart for example.
+	disagreementPatience = 3 * time.Second
+)
+
+// announcement keeps the server from being ready until its Features say what the
+// other components take from here: they ask once, when they start, and a server
+// that was restarted with another value would still give them the last one.
+type announcement struct {
+	decides  control.Options
+	features typedv1alpha1.FeatureInterface
+	// observe tells the server's own values; asking the gate for them would make
+	// it a user of the features.
+	observe func() []featuregate.Observation
+	// looking is closed once this server has reported and its server flow runs:
+	// whoever of the servers looks after a Feature can know what all configure.
+	looking <-chan struct{}
+
+	// differs is since when each Feature has said that servers differ.
+	differs map[string]time.Time
+}
+
+func (h *lifecycleHooks) announcement() *announcement {
+	return &announcement{
+		decides:  h.control,
+		features: h.own.features.FeaturesV1alpha1().Features(metav1.NamespaceSystem),
+		observe:  reporting.Install().Observations,
+		looking:  h.looking,
+	}
+}
+
+// wait returns once every Feature says what this server has, or cannot until
+// other servers have the same flags, and after announcementPatience in any case.
+func (a *announcement) wait(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	a.differs = map[string]time.Time{}
+	waiting, disputed := a.decides.Names(), map[string]string{}
+	err := wait.PollUntilContextTimeout(ctx, announcementPeriod, announcementPatience, true, func(ctx context.Context) (bool, error) {
+		own := a.own()
+		clear(disputed)
+		waiting = slices.DeleteFunc(waiting, func(name string) bool {
+			feature, err := a.features.Get(ctx, name, metav1.GetOptions{})
+			switch {
+			case err != nil:
+				return false
+			case a.says(feature, own[name]):
+				return true
+			}
+			if message := a.disagreement(feature); message != "" {
+				disputed[name] = message
+			}
+			return false
+		})
+		return len(waiting) == len(disputed), nil
+	})
+	if len(disputed) > 0 {
+		logger.Info("Ready although Features do not say yet what this server has: that needs the same --central-features, --dynamic-features and --feature-gates on all servers. Until then components that start take what the Features say now",
+			"features", slices.Sorted(maps.Keys(disputed)), "because", disputed)
+	}
+	if err != nil && ctx.Err() == nil {
+		logger.Error(err, "Features do not say yet what this server has; components that start now take what they say, or their own values. The server flow says why in their conditions", "features", waiting)
+	}
+}
+
+// own are the values that this server has.
+func (a *announcement) own() map[string]bool {
+	values := map[string]bool{}
+	for _, o := range a.observe() {
+		values[o.Name] = o.Enabled
+	}
+	return values
+}
+
+// says is true when a Feature says what components shall take, with this server's
+// own value of it. A value that is requested through the API is not the servers' to
+// say; who takes it follows it.
+func (a *announcement) says(feature *v1alpha1.Feature, own bool) bool {
+	status, control := &feature.Status, a.decides.Of(feature.Name)
+	if status.Control != control || status.Configured == nil {
+		return false
+	}
+	if control == v1alpha1.ControlDynamic && feature.Spec.Enabled != nil {
+		return true
+	}
+	return status.Configured.Value == own
+}
+
+// disagreement is why a Feature cannot say what this server has although servers
+// have had the time to agree, "" if that is not known.
+func (a *announcement) disagreement(feature *v1alpha1.Feature) string {
+	select {
+	case <-a.looking:
+	default:
+		return ""
+	}
+	consistent := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionConsistent)
+	if consistent == nil || consistent.Status != metav1.ConditionFalse {
+		delete(a.differs, feature.Name)
+		return ""
+	}
+	since, seen := a.differs[feature.Name]
+	switch {
+	case !seen:
+		a.differs[feature.Name] = time.Now()
+		return ""
+	case time.Since(since) < disagreementPatience:
+		return ""
+	}
+	return consistent.Message
+}

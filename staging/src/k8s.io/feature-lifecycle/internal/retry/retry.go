@@ -1,0 +1,58 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package retry has what everybody who asks kube-apiserver from beside a process's
+// own work needs: what its failures mean, and how long to wait before asking again.
+package retry
+
+import (
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Missing is true when the server said that it does not have the API, or not the
+// object. Nothing else means that: who is refused, or asks in a wrong way, has
+// learnt nothing about it.
+func Missing(err error) bool { return apierrors.IsNotFound(err) }
+
+// Refused is true when the server does not allow the request. A server that has
+// just started refuses for some seconds, until it has written its RBAC policy.
+func Refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+
+// Backoff is the pause after a number of failures in a row, at least 1. It begins
+// with least, doubles with each failure up to most, and is shortened by a random
+// part of its half, so that those who failed together do not ask together.
+func Backoff(failures int, least, most time.Duration) time.Duration {
+	pause := min(least, most)
+	for range failures - 1 {
+		if pause *= 2; pause >= most {
+			pause = most
+			break
+		}
+	}
+	return pause - Jitter(pause/2)
+}
+
+// Jitter is a random duration of at least 0 and less than most, 0 if most is not
+// positive.
+func Jitter(most time.Duration) time.Duration {
+	if most <= 0 {
+		return 0
+	}
+	return rand.N(most)
+}

@@ -1,0 +1,74 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transition
+
+import "time"
+
+// CanarySettings say when a canary is halted: a value that goes to a part of the
+// instances only (spec.rollout).
+//
+// It is halted by itself when too many of the instances that took the value are
+// gone, for any of the components: at least Count of them, or all if the canary
+// has fewer, and more than Percent percent, and more than Factor times the share
+// that is gone of the instances without the value; and that stays so for Patience
+// (KEP-3920, "Canaries"). An instance is gone when it died or vanished since the
+// canary began, or has crashed CrashLoop times within CrashWindow.
+//
+// Halted, nobody takes the value, and who had taken it goes back (package
+// rollout); the transition holds. People resume it by changing spec.rollout, or
+// call it off by asking for the other value.
+type CanarySettings struct {
+	// Count is how many instances of a component have to be gone.
+	Count int
+	// Percent is the share of them that may be gone.
+	Percent int
+	// Factor is how much greater than that of the instances without the value
+	// the share may be.
+	Factor int
+	// Patience is for how long all that has to be so.
+	Patience time.Duration
+	// CrashLoop is after how many crashes an instance counts as gone.
+	CrashLoop int
+	// CrashWindow is how long a crash counts.
+	CrashWindow time.Duration
+}
+
+// DefaultCanarySettings are documented in docs/central-and-dynamic.md.
+func DefaultCanarySettings() CanarySettings {
+	return CanarySettings{
+		Count:   2,
+		Percent: 10,
+		Factor:  2,
+		// Twice the period at which processes renew their Leases: after an outage
+		// of everything they come back one by one.
+		Patience:  20 * time.Second,
+		CrashLoop: 3,
+		// Three times the longest pause that kubelet makes before it starts a
+		// container again.
+		CrashWindow: 15 * time.Minute,
+	}
+}
+
+// OrDefault are the settings, or the defaults in place of the zero value.
+func (s CanarySettings) OrDefault() CanarySettings {
+	if s == (CanarySettings{}) {
+		return DefaultCanarySettings()
+	}
+	return s
+}
+
+func (s *step) canarySettings() CanarySettings { return s.settings.Canary.OrDefault() }

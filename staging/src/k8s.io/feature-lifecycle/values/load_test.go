@@ -1,0 +1,223 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package values
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/featuregate"
+)
+
+// notReady is a server that answers, and says that it is not ready as long as
+// this is true.
+type notReady struct{ atomic.Bool }
+
+func (n *notReady) ask(context.Context, versioned.Interface) error {
+	if n.Load() {
+		return errors.New("[-]poststarthook/feature-lifecycle failed")
+	}
+	return nil
+}
+
+// TestAServerThatIsNotReady is waited for. If it does not become ready, its answer
+// is better than none, and better than the disk.
+func TestAServerThatIsNotReady(t *testing.T) {
+	const central = v1alpha1.ControlCentral
+	for name, tc := range map[string]struct {
+		stored map[string]choice
+		// vanishes is when the server does not even answer any more, becomes what
+		// it answers then; ready is when it is ready. 0 means never.
+		vanishes, ready time.Duration
+		becomes         error
+		waits           [2]time.Duration
+	}{
+		"it becomes ready": {ready: 20 * time.Second, waits: [2]time.Duration{20 * time.Second, 26 * time.Second}},
+		"it does not":      {waits: [2]time.Duration{time.Minute, time.Minute}},
+		"it does not, and the disk has the other":      {stored: map[string]choice{"A": {}}, waits: [2]time.Duration{time.Minute, time.Minute}},
+		"it answers no more":                           {vanishes: 20 * time.Second, becomes: apierrors.NewServiceUnavailable("gone"), waits: [2]time.Duration{time.Minute, time.Minute}},
+		"it answers no more, and the disk has another": {stored: map[string]choice{"A": {}}, vanishes: 20 * time.Second, becomes: errors.New("connection refused"), waits: [2]time.Duration{time.Minute, time.Minute}},
+		"another one has no such API":                  {vanishes: 20 * time.Second, becomes: apierrors.NewNotFound(resource, ""), waits: [2]time.Duration{20 * time.Second, 36 * time.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "values.json")
+			if tc.stored != nil {
+				fileOf(path).write(t.Context(), tc.stored, saved)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, feature("A", central, true))
+				w.config.File = path
+				server := &notReady{}
+				server.Store(true)
+				w.config.Ready = server.ask
+				if tc.ready > 0 {
+					time.AfterFunc(tc.ready, func() { server.Store(false) })
+				}
+				if tc.vanishes > 0 {
+					time.AfterFunc(tc.vanishes, func() { w.answers(tc.becomes) })
+				}
+				start := time.Now()
+				if got := w.load(); got != FromServer {
+					t.Errorf("values come from %s", got)
+				}
+				if took := time.Since(start); took < tc.waits[0] || took > tc.waits[1] {
+					t.Errorf("it took %v, want %v", took, tc.waits)
+				}
+				w.expect("after Load", true)
+				if o := w.gate.RemoteOutcomes(); len(o) != 1 || o[0].Reason != featuregate.OutcomeInEffect {
+					t.Errorf("unexpected outcomes %+v", o)
+				}
+				if !fileOf(path).has(map[string]choice{"A": {Value: true}}) {
+					t.Error("the next start without a server does not know the value")
+				}
+			})
+		})
+	}
+}
+
+// TestAnUnreadyServerDoesNotEndProcesses: with the policy Restart, processes that
+// are started by a server that never becomes ready run on, start after start.
+func TestAnUnreadyServerDoesNotEndProcesses(t *testing.T) {
+	const central = v1alpha1.ControlCentral
+	path := filepath.Join(t.TempDir(), "values.json")
+	server := &notReady{}
+	server.Store(true)
+	for start := range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, feature("A", central, true))
+			w.config.Policy, w.config.File, w.config.Ready = PolicyRestart, path, server.ask
+			w.load()
+			w.expect(fmt.Sprintf("start %d", start), true)
+			w.run()
+			after(100 * time.Hour)
+			if w.restarts.Load() != 0 {
+				t.Errorf("start %d ended itself", start)
+			}
+			// Another value would make the process end itself, if that helped.
+			w.put(feature("A", central, false))
+			after(100 * time.Hour)
+			if w.restarts.Load() != 0 {
+				t.Error("it ended for the answer of a server that is not ready")
+			}
+			if w.f.complained == "" {
+				t.Error("it does not say why it does not end")
+			}
+			if start < 2 {
+				return
+			}
+			server.Store(false)
+			after(time.Hour)
+			if w.restarts.Load() != 1 {
+				t.Errorf("ended %d times once the server was ready", w.restarts.Load())
+			}
+		})
+	}
+}
+
+// TestTheConfigurationIsMended: Load has not waited, Run takes the values.
+func TestTheConfigurationIsMended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, feature("A", v1alpha1.ControlDynamic, true))
+		var mended atomic.Bool
+		w.config.Connect = func() (versioned.Interface, error) {
+			if !mended.Load() {
+				return nil, fmt.Errorf("%w: no such file", ErrConfiguration)
+			}
+			return w.client, nil
+		}
+		if got := w.load(); got != FromNowhere {
+			t.Fatalf("values come from %s", got)
+		}
+		w.run()
+		after(time.Hour)
+		w.expect("not mended", false)
+		mended.Store(true)
+		after(maxBackoff)
+		w.expect("mended", true)
+	})
+}
+
+// TestAClientForTheMeantime is replaced once there is another one, and so is its
+// watch.
+func TestAClientForTheMeantime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, feature("A", v1alpha1.ControlDynamic, true))
+		meantime, own := w.client, newWorld(t, feature("A", v1alpha1.ControlDynamic, true)).client
+		var joined, connected atomic.Bool
+		w.config.Connect = func() (versioned.Interface, error) {
+			connected.Store(joined.Load())
+			if joined.Load() {
+				return own, nil
+			}
+			return meantime, nil
+		}
+		w.config.Reconnect = func() bool { return joined.Load() && !connected.Load() }
+		if got := w.load(); got != FromServer {
+			t.Fatalf("values come from %s", got)
+		}
+		w.expect("before it joined", true)
+		w.run()
+		after(time.Hour)
+		joined.Store(true)
+		after(w.f.config.Recheck)
+		meantime.ClearActions()
+		w.client = own
+		w.put(feature("A", v1alpha1.ControlDynamic, false))
+		after(time.Second)
+		w.expect("a second after a change", false)
+		after(time.Hour)
+		if actions := meantime.Actions(); len(actions) > 0 {
+			t.Errorf("the first client is still used: %v", actions)
+		}
+	})
+}
+
+// TestServersOfBothKinds: behind one address some have the API and some do not.
+// Those do not take back what the others said, and are not believed for long.
+func TestServersOfBothKinds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "values.json")
+	fileOf(path).write(t.Context(), map[string]choice{"A": {Value: true, Dynamic: true}}, saved)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, feature("A", v1alpha1.ControlDynamic, false))
+		w.config.File = path
+		w.answers(apierrors.NewNotFound(resource, ""))
+		if got := w.load(); got != FromFile {
+			t.Fatalf("values come from %s", got)
+		}
+		w.run()
+		after(10 * time.Hour)
+		if got := w.count("list"); got < 120 {
+			t.Errorf("%d looks in 10 hours, although another server of the cluster has the API", got)
+		}
+		w.expect("of the disk", true)
+		if !fileOf(path).has(map[string]choice{"A": {Value: true, Dynamic: true}}) {
+			t.Error("the file was changed")
+		}
+		w.answers(nil)
+		after(w.f.config.Recheck)
+		w.expect("of a server that has the API", false)
+	})
+}

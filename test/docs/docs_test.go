@@ -1,0 +1,197 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package docs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/kubernetes-features/test/integration/framework"
+)
+
+// patience bounds the commands of one page. It is generous: the machine may be
+// busy.
+const patience = 15 * time.Minute
+
+// root is the repository.
+const root = "../.."
+
+// pages are README.md and everything in docs/.
+func pages(t *testing.T) []string {
+	t.Helper()
+	found := []string{"README.md"}
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".md" {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		found = append(found, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(found)
+	return found
+}
+
+// read returns the blocks of a page.
+func read(t *testing.T, name string) []Block {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, err := Parse(string(source))
+	if err != nil {
+		t.Fatalf("%s:\n%v", name, err)
+	}
+	return blocks
+}
+
+// TestPages runs the commands of every page, from the top to the end, in an empty
+// directory that has the binaries in _output/bin, as the repository does.
+func TestPages(t *testing.T) {
+	for _, name := range pages(t) {
+		t.Run(name, func(t *testing.T) {
+			blocks := read(t, name)
+			if !slices.ContainsFunc(blocks, func(b Block) bool { return b.Skip == "" && b.File == "" }) {
+				for _, b := range blocks {
+					t.Logf("%s:%d is skipped: %s\n%s", name, b.Line, b.Skip, b.Text)
+				}
+				return
+			}
+			newReader(t, name).run(blocks)
+		})
+	}
+}
+
+// reader follows one page.
+type reader struct {
+	t    *testing.T
+	page string
+	dir  string
+}
+
+func newReader(t *testing.T, page string) *reader {
+	t.Helper()
+	r := &reader{t: t, page: page, dir: framework.DataDir(t)}
+	if err := os.Mkdir(filepath.Join(r.dir, "_output"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(framework.BinDir(t), filepath.Join(r.dir, "_output", "bin")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.end)
+	return r
+}
+
+// end ends the cluster of a page that does not, or that failed.
+func (r *reader) end() {
+	// The test's context has ended by now.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.t.Context()), framework.Patience)
+	defer cancel()
+	if r.t.Failed() {
+		logs, err := filepath.Glob(filepath.Join(r.dir, "_output", "local", "logs", "kube-*.log"))
+		for _, log := range logs {
+			data, readErr := os.ReadFile(log)
+			err = errors.Join(err, readErr)
+			r.t.Logf("--- the end of %s:\n%s", filepath.Base(log), data[max(0, len(data)-2000):])
+		}
+		if err != nil {
+			r.t.Logf("reading logs: %v", err)
+		}
+	}
+	cmd := exec.CommandContext(ctx, "_output/bin/local-up", "down")
+	cmd.Dir = r.dir
+	if output, err := cmd.CombinedOutput(); err != nil {
+		r.t.Errorf("ending the cluster: %v\n%s", err, output)
+	}
+}
+
+func (r *reader) run(blocks []Block) {
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	shell, err := StartShell(ctx, r.dir, []string{
+		"PATH=" + filepath.Join(r.dir, "_output", "bin") + ":" + os.Getenv("PATH"),
+		"KUBECONFIG=" + filepath.Join(r.dir, "_output", "local", "admin.kubeconfig"),
+		"HOME=" + r.dir,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() {
+		if err := shell.Close(); err != nil && !r.t.Failed() {
+			r.t.Errorf("ending the shell: %v", err)
+		}
+	}()
+	for _, b := range blocks {
+		r.do(shell, b)
+	}
+}
+
+// do runs one block, or writes it. The page ends with the first that fails: what
+// comes after builds on it.
+func (r *reader) do(shell *Shell, b Block) {
+	where := fmt.Sprintf("%s:%d", r.page, b.Line)
+	commands := b.Text
+	switch {
+	case b.Skip != "":
+		r.t.Logf("%s is skipped: %s\n%s", where, b.Skip, b.Text)
+		return
+	case b.File != "":
+		if !filepath.IsLocal(b.File) {
+			r.t.Fatalf("%s: %s is outside of the directory", where, b.File)
+		}
+		if err := os.WriteFile(filepath.Join(r.dir, b.File), []byte(b.Text), 0o600); err != nil {
+			r.t.Fatalf("%s: %v", where, err)
+		}
+		return
+	case b.Instead != "":
+		commands = b.Instead + "\n"
+	}
+	begun := time.Now()
+	output, err := shell.Run(commands)
+	r.t.Logf("%s took %.1f s\n%s%s", where, time.Since(begun).Seconds(), prompt(commands), output)
+	if err != nil {
+		r.t.Fatalf("%s: a command failed: %v", where, err)
+	}
+	if b.Output == nil {
+		return
+	}
+	if diff := Differs(*b.Output, output); diff != "" {
+		r.t.Fatalf("%s: the output is not that of the page (-page +now):\n%s", where, diff)
+	}
+}
+
+// prompt shows commands as somebody would have typed them.
+func prompt(commands string) string {
+	text := ""
+	for line := range strings.Lines(commands) {
+		text += "$ " + line
+	}
+	return text
+}
