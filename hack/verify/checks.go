@@ -148,3 +148,36 @@ func targets(files []file) []string {
 	}
 	return findings
 }
+
+// kep is the document whose sections comments cite.
+const kep = "docs/keps/3920-finish-feature-flags/README.md"
+
+var (
+	continued = regexp.MustCompile(`\n[ \t]*//[ \t]*`)
+	cited     = regexp.MustCompile(`KEP-3920, "([^"]+)"`)
+	heading   = regexp.MustCompile(`(?m)^#+ (.+)$`)
+)
+
+// sections finds citations of sections that the KEP does not have.
+func sections(files []file) []string {
+	known := map[string]bool{}
+	for _, f := range files {
+		if f.path == kep {
+			for _, match := range heading.FindAllStringSubmatch(string(f.data), -1) {
+				known[match[1]] = true
+			}
+		}
+	}
+	var findings []string
+	for _, f := range files {
+		if !f.isGo() || path.Dir(f.path) == "hack/verify" {
+			continue
+		}
+		for _, match := range cited.FindAllSubmatch(continued.ReplaceAll(f.data, []byte(" ")), -1) {
+			if !known[string(match[1])] {
+				findings = append(findings, fmt.Sprintf("%s: cites KEP-3920, %q, which is no section of %s", f.path, match[1], kep))
+			}
+		}
+	}
+	return findings
+}

@@ -30,6 +30,7 @@ const header = "/*\nLicensed under the Apache License, Version 2.0\n*/\n\n"
 func TestChecksFind(t *testing.T) {
 	long := header + "package p\n\nfunc f() {\n" + strings.Repeat("\tg()\n", 80) + "}\n"
 	makefile := file{"Makefile", []byte("demo: all\n\techo\n")}
+	proposal := file{kep, []byte("# KEP\n\n### Values that change\n")}
 	for name, tc := range map[string]struct {
 		got, want []string
 	}{
@@ -45,6 +46,8 @@ func TestChecksFind(t *testing.T) {
 		"link to a file and folder":  {links([]file{{"docs/a.md", []byte("[b](b.md) [d](../docs)")}, {"docs/b.md", nil}}), nil},
 		"make target that is not":    {targets([]file{makefile, {"a.md", []byte("```\nmake dmo\n```\n")}}), []string{"a.md:2: the Makefile has no target dmo"}},
 		"make target that is":        {targets([]file{makefile, {"a.md", []byte("use `make demo` to make sense")}}), nil},
+		"section that is not":        {sections([]file{proposal, {"pkg/a.go", []byte("// A rule (KEP-3920, \"Values\n// set\").\n")}}), []string{"pkg/a.go: cites KEP-3920, \"Values set\", which is no section of " + kep}},
+		"section that is":            {sections([]file{proposal, {"pkg/a.go", []byte("\t// A rule (KEP-3920,\n\t// \"Values that change\").\n")}}), nil},
 		"library imports Kubernetes": {imports([]goPackage{{ImportPath: library, Deps: []string{"k8s.io/kubernetes/pkg/features"}}}), []string{library + ": imports k8s.io/kubernetes/pkg/features: the library must work without Kubernetes itself"}},
 		"pure package logs":          {imports([]goPackage{{ImportPath: library + "/lifecycle/uses", Imports: []string{"k8s.io/klog/v2"}}}), []string{library + "/lifecycle/uses: imports k8s.io/klog/v2: the package decides and neither talks to anybody nor logs"}},
 		"other package logs":         {imports([]goPackage{{ImportPath: library + "/report", Imports: []string{"k8s.io/klog/v2"}}}), nil},

@@ -69,6 +69,7 @@ func run() ([]string, error) {
 	}
 	findings = append(findings, links(files)...)
 	findings = append(findings, targets(files)...)
+	findings = append(findings, sections(files)...)
 	packages, err := list()
 	if err != nil {
 		return nil, err

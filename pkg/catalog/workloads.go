@@ -60,7 +60,11 @@ func workloadAware() []Entry {
 			// A Pod's group cannot be changed, and removing it from a template
 			// would roll pods. Once no pod has one, nothing is lost with the
 			// groups. The controller that takes their finalizer goes with the gate.
-			Name:      features.GenericWorkload,
+			Name: features.GenericWorkload,
+			// What 1.35 stored may be there still when nobody saw the cluster at
+			// that version: the first server that knows Features adopts them at its
+			// own, and the upgrade below never runs.
+			OnEnable:  lifecycle.Tasks{lifecycle.ClearUnreadable(workloads.GroupResource())},
 			OnDisable: clearWorkloads(),
 			// 1.35 stores Workloads as scheduling.k8s.io/v1alpha1, which 1.36 does
 			// not have: it cannot decode them, and one makes every LIST fail. 1.36

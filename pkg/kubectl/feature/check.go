@@ -96,10 +96,11 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 	if !c.allowSilent {
 		r.Unknown = cluster.silent()
 	}
-	settings := cluster.settings(m)
+	r.Unknown = append(r.Unknown, cluster.silentServers()...)
+	settings, controlled := cluster.commandLines(m)
 	for i := range cluster.features {
 		feature := &cluster.features[i]
-		a, err := c.judge(ctx, m, feature, settings[feature.Name])
+		a, err := c.judge(ctx, m, feature, settings[feature.Name], controlled[feature.Name])
 		if err != nil {
 			return nil, err
 		}
@@ -107,12 +108,14 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 			r.Features = append(r.Features, *a)
 		}
 		delete(settings, feature.Name)
+		delete(controlled, feature.Name)
 	}
 	// What is set and has no Feature: gates of node components that no server
-	// has.
+	// has, or Features that somebody deleted.
+	maps.Copy(settings, restOf(controlled, settings))
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}
-		a, err := c.judge(ctx, m, feature, settings[name])
+		a, err := c.judge(ctx, m, feature, settings[name], controlled[name])
 		if err != nil {
 			return nil, err
 		}
@@ -126,62 +129,98 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 
 // judge answers for one feature; nil when it is none of those that this build's
 // versions are about.
-func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, explicit []safety.Setting) (*answer, error) {
+func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, explicit []safety.Setting, controlled []safety.Controlled) (*answer, error) {
 	specs, known := c.gates.specs[featuregate.Feature(feature.Name)]
 	if !known {
-		if explicit = ofThisBuild(explicit); len(explicit) == 0 && !meta.IsStatusConditionTrue(feature.Status.Conditions, v1alpha1.ConditionKnown) {
+		explicit = ofThisBuild(explicit)
+		given := len(explicit)+len(controlled) > 0
+		if !given && !meta.IsStatusConditionTrue(feature.Status.Conditions, v1alpha1.ConditionKnown) {
 			return nil, nil
 		}
-		if condition := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionKnown); len(explicit) == 0 && condition.Reason == v1alpha1.ReasonKnownToReporters {
+		if condition := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionKnown); !given && condition.Reason == v1alpha1.ReasonKnownToReporters {
 			return nil, nil
 		}
 	}
 	entry := c.gates.catalog[featuregate.Feature(feature.Name)]
 	q := safety.Question{
-		Feature: feature, To: m.to.String(), Down: m.down,
+		Feature: settledButForReports(feature), To: m.to.String(), Down: m.down,
 		Here: safety.SpecAt(specs, m.from), There: safety.SpecAt(specs, m.to),
-		Explicit: explicit,
-		Clears:   len(entry.OnDisable) > 0, Harmless: harmless(entry),
+		Explicit: explicit, Controlled: controlled,
+		Clears: len(entry.OnDisable) > 0, Harmless: harmless(entry),
 	}
 	if !known {
 		// The servers have it and this build does not: it is removed.
 		q.Here = statusSpec(&feature.Status)
 	}
 	if feature.Status.Version != "" {
-		q.Tasks = transition.PathTo(&feature.Status, declared(entry), q.To)
+		d := declared(entry)
+		q.Tasks = transition.PathTo(&feature.Status, d, q.To)
+		q.Obstructing = d.ObstructingOf(q.Tasks)
 	}
 	clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean)
 	if clean != nil && clean.Reason == v1alpha1.ReasonLeftovers {
 		q.Leftovers = clean.Message
 	}
 	v := safety.Judge(q)
-	if v.Reason == v1alpha1.ReasonNeedsTasks && len(q.Tasks) > 0 {
-		// Nobody has to run tasks that would find nothing.
-		plan, err := c.plan(ctx, feature.Name, v1alpha1.FeaturePlanSpec{TargetVersion: q.To})
-		switch {
-		case ctx.Err() != nil:
-			return nil, errors.Join(ctx.Err(), err)
-		case err != nil:
-			v.Why += fmt.Sprintf(" (asking the servers for what is stored failed: %v)", err)
-		case !slices.ContainsFunc(plan.Status.Tasks, func(t v1alpha1.PlannedTask) bool {
-			// The plan has the tasks of a change of the value, too; they are judged
-			// by examine.
-			return t.State != v1alpha1.StateTurningOn && t.State != v1alpha1.StateTurningOff && len(t.Leftovers) > 0
-		}):
-			q.Tasks = nil
-			v = safety.Judge(q)
+	var err error
+	if moves := v.Reason == v1alpha1.ReasonNeedsTasks && m.down && len(q.Tasks) > 0; moves || v.Status == metav1.ConditionUnknown && q.Obstructed() {
+		if v, err = c.examineMove(ctx, &q, v); err != nil {
+			return nil, err
 		}
 	}
 	switch {
 	case v.Reason == v1alpha1.ReasonNotInNeighbour,
-		v.Reason == v1alpha1.ReasonNeedsTasks && len(q.Tasks) == 0,
+		v.Reason == v1alpha1.ReasonNeedsTasks && !(m.down && len(q.Tasks) > 0) && !q.Obstructed(),
 		v.Status == metav1.ConditionTrue && clean != nil && clean.Reason == v1alpha1.ReasonNotExamined:
-		var err error
 		if v, err = c.examine(ctx, q, entry); err != nil {
 			return nil, err
 		}
 	}
 	return &answer{Name: feature.Name, State: feature.Status.State, Safe: v.Status, Reason: v.Reason, Why: v.Why, Next: v.Next}, nil
+}
+
+// examineMove asks the servers what the tasks of the move would find, completes the
+// question with that and judges again: nobody has to run tasks that would find
+// nothing, and what obstructs servers has to be known. Without an answer the
+// verdict stays.
+func (c *checker) examineMove(ctx context.Context, q *safety.Question, v safety.Verdict) (safety.Verdict, error) {
+	plan, err := c.plan(ctx, q.Feature.Name, v1alpha1.FeaturePlanSpec{TargetVersion: q.To})
+	if err != nil {
+		if ctx.Err() != nil {
+			return safety.Verdict{}, errors.Join(ctx.Err(), err)
+		}
+		v.Why += fmt.Sprintf(" (asking the servers for what is stored failed: %v)", err)
+		return v, nil
+	}
+	if !q.Down {
+		q.Obstacles, q.Looked = obstacles(plan.Status.Tasks, q.Obstructing)
+		return safety.Judge(*q), nil
+	}
+	if !slices.ContainsFunc(plan.Status.Tasks, func(t v1alpha1.PlannedTask) bool {
+		// The plan has the tasks of a change of the value, too; they are judged
+		// by examine.
+		return t.State != v1alpha1.StateTurningOn && t.State != v1alpha1.StateTurningOff && len(t.Leftovers) > 0
+	}) {
+		q.Tasks = nil
+		v = safety.Judge(*q)
+	}
+	return v, nil
+}
+
+// obstacles are what some tasks of a plan would find; all is false when a server
+// made the plan that does not have one of them.
+func obstacles(tasks []v1alpha1.PlannedTask, names []string) (found string, all bool) {
+	var parts []string
+	for _, name := range names {
+		i := slices.IndexFunc(tasks, func(t v1alpha1.PlannedTask) bool { return t.Name == name })
+		if i < 0 {
+			return "", false
+		}
+		for _, l := range tasks[i].Leftovers {
+			parts = append(parts, describe(l))
+		}
+	}
+	return strings.Join(parts, "; "), true
 }
 
 // examine asks the servers which stored objects use a feature, and judges with
@@ -242,6 +281,17 @@ func (c *checker) plan(ctx context.Context, name string, spec v1alpha1.FeaturePl
 	return c.client.Features(c.namespace).CreatePlan(ctx, name, &v1alpha1.FeaturePlan{Spec: spec}, metav1.CreateOptions{})
 }
 
+// restOf are the features that servers name in a flag and nobody sets.
+func restOf(controlled map[string][]safety.Controlled, settings map[string][]safety.Setting) map[string][]safety.Setting {
+	rest := map[string][]safety.Setting{}
+	for name := range controlled {
+		if _, set := settings[name]; !set {
+			rest[name] = nil
+		}
+	}
+	return rest
+}
+
 // harmless says why what a feature stores does no harm where it is off, if the
 // catalogue says so.
 func harmless(entry catalog.Entry) string {
@@ -281,6 +331,9 @@ func (r *result) conclude() {
 		counts[a.Safe]++
 	}
 	how := fmt.Sprintf("%d of %d features are not safe, of %d it cannot be told", counts[metav1.ConditionFalse], len(r.Features), counts[metav1.ConditionUnknown])
+	if len(r.Features) == 0 {
+		r.Unknown = append(r.Unknown, "there is no Feature of a gate that this build knows; kube-apiservers announce them when they start")
+	}
 	switch {
 	case counts[metav1.ConditionFalse] > 0:
 		r.Safe, r.Message = metav1.ConditionFalse, fmt.Sprintf("Not safe to move from %s to %s: %s.", r.From, r.To, how)
@@ -309,6 +362,7 @@ func declared(entry catalog.Entry) transition.Declared {
 	var d transition.Declared
 	for _, v := range entry.Versions {
 		d.Versions = append(d.Versions, transition.VersionTasks{At: v.At, OnUpgrade: v.Upgrading().Names(), OnDowngrade: v.Downgrading().Names()})
+		d.Obstructing = append(d.Obstructing, v.Upgrading().Obstructing()...)
 	}
 	return d
 }

@@ -175,7 +175,7 @@ func (w *world) run(to, output string, change ...func(*upgradeCheckOptions)) (st
 	case errors.As(err, &code):
 		return out.String(), int(code)
 	default:
-		return out.String() + "error: " + err.Error() + "\n", ExitUnknown
+		return out.String() + "error: " + err.Error() + "\n", ExitFailed
 	}
 }
 
@@ -373,6 +373,117 @@ func TestDeclaredTasksComeFirst(t *testing.T) {
 	}
 }
 
+// TestWorkloadsOf135KeepServersFromBecomingReady: GenericWorkload is on at 1.35 and
+// Workloads are stored as 1.36 cannot decode them. A server of 1.36 with the gate on
+// never becomes ready, so that nobody would run the task that removes them.
+func TestWorkloadsOf135KeepServersFromBecomingReady(t *testing.T) {
+	const upgrade = "Upgrade/1.36/ClearUnreadable/workloads.scheduling.k8s.io"
+	w := newWorld(t, "1.35")
+	w.reports[0].Spec.BinaryVersion = "v1.36.3"
+	w.reports[0].Spec.Features = []v1alpha1.ReportedFeature{{Name: "GenericWorkload", Enabled: true, Explicit: true}}
+	w.feature("GenericWorkload", v1alpha1.StateOn)
+	found := func(count int64, examples ...string) {
+		task := v1alpha1.PlannedTask{Name: upgrade, State: v1alpha1.StateUpgrading}
+		if count > 0 {
+			task.Leftovers = []v1alpha1.ResourceLeftovers{{Group: "scheduling.k8s.io", Resource: "workloads", Count: count, Examples: examples}}
+		}
+		w.plans["GenericWorkload to 1.36"] = []v1alpha1.PlannedTask{{Name: v1alpha1.TaskWaitForUses, State: v1alpha1.StateUpgrading}, task}
+	}
+	found(3, "shop/a", "shop/b", "shop/c")
+	w.want("1.36", ExitNotSafe, `
+GenericWorkload: not safe (NeedsTasks)
+  Why:  the feature is on in 1.36, and a server of 1.36 that has the feature on never becomes ready while it finds what `+upgrade+` removes: 3 workloads.scheduling.k8s.io: shop/a, shop/b, shop/c
+  Next: set --feature-gates=GenericWorkload=false in all components and wait until the feature is Off; turn it on again once status.version is 1.36
+Not safe to move from 1.35 to 1.36: 1 of 1 features are not safe, of 0 it cannot be told.
+`)
+	found(0)
+	w.want("1.36", ExitSafe, "Safe to move from 1.35 to 1.36: all 1 features are.\n")
+	// Nobody answers, or one that does not have the task: nobody knows.
+	unknown := "GenericWorkload: cannot tell (NotExamined)"
+	w.planErr = apierrors.NewForbidden(v1alpha1.Resource("features/plan"), "", errors.New("no"))
+	if out, code := w.run("1.36", ""); code != ExitUnknown || !strings.Contains(out, unknown) || !strings.Contains(out, "asking the servers for what is stored failed") {
+		t.Errorf("exit code %d and\n%s", code, out)
+	}
+	w.planErr, w.plans = nil, map[string][]v1alpha1.PlannedTask{}
+	if out, code := w.run("1.36", ""); code != ExitUnknown || !strings.Contains(out, unknown) {
+		t.Errorf("exit code %d and\n%s", code, out)
+	}
+	// Turned off, the task has its time.
+	found(3, "shop/a", "shop/b", "shop/c")
+	w.reports[0].Spec.Features[0].Enabled = false
+	w.feature("GenericWorkload", v1alpha1.StateOff)
+	w.want("1.36", ExitSafe, "Safe to move from 1.35 to 1.36: all 1 features are.\n")
+}
+
+// TestAServerWouldRefuseItsFlags: kube-apiserver refuses gates in --central-features
+// and --dynamic-features that its emulation version does not have, or has locked.
+func TestAServerWouldRefuseItsFlags(t *testing.T) {
+	const gate = "StaleControllerConsistencyJob"
+	w := newWorld(t, "1.36")
+	w.feature(gate, v1alpha1.StateOff).Status.Control = v1alpha1.ControlDynamic
+	w.reports[0].Spec.Features = []v1alpha1.ReportedFeature{{Name: gate, Control: v1alpha1.ControlDynamic}}
+	w.want("1.35", ExitNotSafe, `
+StaleControllerConsistencyJob: not safe (RefusesToStart)
+  Why:  1.35 does not have the gate and its servers would refuse to start with it in --central-features or --dynamic-features: kube-apiserver/a has StaleControllerConsistencyJob as Dynamic
+  Next: take StaleControllerConsistencyJob out of --central-features and --dynamic-features of all servers, before they are restarted as 1.35
+Not safe to move from 1.36 to 1.35: 1 of 1 features are not safe, of 0 it cannot be told.
+`)
+	// Its Feature may be gone; the flag is there.
+	delete(w.features, gate)
+	if out, code := w.run("1.35", "name"); code != ExitNotSafe || out != "feature.features.k8s.io/"+gate+"\n" {
+		t.Errorf("exit code %d and %q", code, out)
+	}
+	// Upwards for what is removed: the build of 1.37 does not have it.
+	w.reports[0].Spec.Features[0].Name = "Removed"
+	w.next(nil)
+	if out, code := w.run("1.37", "name"); code != ExitNotSafe || out != "feature.features.k8s.io/Removed\n" {
+		t.Errorf("exit code %d and %q", code, out)
+	}
+	w.reports[0].Spec.Features[0].Name = gate
+	// For what becomes locked, and not for what stays.
+	w.next(map[featuregate.Feature]featuregate.VersionedSpecs{gate: specs(featuregate.FeatureSpec{Default: true, LockToDefault: true, PreRelease: featuregate.GA})})
+	w.feature(gate, v1alpha1.StateOn)
+	if out, code := w.run("1.37", ""); code != ExitNotSafe || !strings.Contains(out, "1.37 has the gate locked") {
+		t.Errorf("exit code %d and\n%s", code, out)
+	}
+	w.next(map[featuregate.Feature]featuregate.VersionedSpecs{gate: specs()})
+	w.want("1.37", ExitSafe, "Safe to move from 1.36 to 1.37: all 1 features are.\n")
+}
+
+// TestWhatIsNotSettledIsNotSafe: a change that is due, servers that disagree, and
+// ones that nobody hears of.
+func TestWhatIsNotSettledIsNotSafe(t *testing.T) {
+	w := newWorld(t, "1.36")
+	due := w.feature("HPAScaleToZero", v1alpha1.StateOff)
+	due.Spec.Paused, due.Status.Configured.Value = true, true
+	meta.SetStatusCondition(&due.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse,
+		Reason: v1alpha1.ReasonPaused, Message: "spec.paused holds the feature; set it to false to let the transition start"})
+	w.want("1.35", ExitNotSafe, `
+HPAScaleToZero: not safe (InTransition)
+  Why:  the feature is Off and configured as true, and has not begun to change
+  Next: it does not go on by itself: spec.paused holds the feature; set it to false to let the transition start
+Not safe to move from 1.36 to 1.35: 1 of 1 features are not safe, of 0 it cannot be told.
+`)
+	inconsistent := func(reason, message string) {
+		for _, name := range []string{"HPAScaleToZero", "MaxUnavailableStatefulSet"} {
+			meta.SetStatusCondition(&w.feature(name, v1alpha1.StateOff).Status.Conditions,
+				metav1.Condition{Type: v1alpha1.ConditionConsistent, Status: metav1.ConditionFalse, Reason: reason, Message: message})
+		}
+	}
+	inconsistent(v1alpha1.ReasonServersDisagree, "on in a, off in b")
+	if out, code := w.run("1.35", ""); code != ExitUnknown || strings.Count(out, "cannot tell (Unsettled)") != 2 || !strings.Contains(out, "on in a, off in b") {
+		t.Errorf("exit code %d and\n%s", code, out)
+	}
+	inconsistent(v1alpha1.ReasonReportMissing, "upstream is alive and has not reported which value it configures; no transition starts until it reports or is gone")
+	want := `Not known: kube-apiserver upstream is alive and has not reported which value it configures; no transition starts until it reports or is gone
+Cannot tell whether it is safe to move from 1.36 to 1.35: 0 of 2 features are not safe, of 0 it cannot be told.
+`
+	w.want("1.35", ExitUnknown, want)
+	if out, code := w.run("1.35", "", func(o *upgradeCheckOptions) { o.allowSilent = true }); code != ExitUnknown || out != want {
+		t.Errorf("a server is left out: exit code %d and\n%s", code, out)
+	}
+}
+
 // TestAClusterWithDefaults moves all gates of this build with their defaults, in
 // use by nothing. Gates that are generally available in 1.36 and were off in 1.35
 // are not in the catalogue; the way by emulation turns them off first.
@@ -427,7 +538,8 @@ func TestWhatCannotBeAnswered(t *testing.T) {
 		"kubelets that are silent": {"1.35", func(w *world) {
 			w.feature("HPAScaleToZero", v1alpha1.StateOff).Status.Uses = []v1alpha1.FeatureUse{{Component: "kubelet", Count: 3, Examples: []string{"n1", "n2", "n3"}}}
 		}, "Not known: 3 kubelet did not report, and what they set is not known: n1, n2, n3\nCannot tell whether it is safe to move from 1.36 to 1.35"},
-		"a format": {"1.35", nil, ""},
+		"no feature": {"1.35", nil, "Not known: there is no Feature of a gate that this build knows; kube-apiservers announce them when they start\nCannot tell whether it is safe to move from 1.36 to 1.35"},
+		"a format":   {"1.35", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, output := newWorld(t, "1.36"), ""
@@ -437,8 +549,12 @@ func TestWhatCannotBeAnswered(t *testing.T) {
 			if name == "a format" {
 				output, tc.says = "xml", `unknown output format "xml"`
 			}
-			if out, code := w.run(tc.to, output); code != ExitUnknown || !strings.Contains(out, tc.says) {
-				t.Errorf("exit code %d, want %d, and %q does not say %q", code, ExitUnknown, out, tc.says)
+			want := ExitFailed
+			if strings.Contains(tc.says, "Cannot tell") {
+				want = ExitUnknown
+			}
+			if out, code := w.run(tc.to, output); code != want || !strings.Contains(out, tc.says) {
+				t.Errorf("exit code %d, want %d, and %q does not say %q", code, want, out, tc.says)
 			}
 		})
 	}
@@ -499,10 +615,10 @@ func TestExitCodes(t *testing.T) {
 		says string
 	}{
 		{[]string{"upgrade-check", "--help"}, ExitSafe, "Exit codes: 0"},
-		{[]string{"upgrade-check"}, ExitUnknown, `required flag(s) "to" not set`},
-		{[]string{"upgrade-check", "--to=1.35", "-n", "other"}, ExitUnknown, "third party"},
-		{[]string{"upgrade-check", "--to=1.35", "extra"}, ExitUnknown, "unknown command"},
-		{[]string{"upgrade-check", "--to=1.35", "--kubeconfig", "testdata/none"}, ExitUnknown, "testdata/none"},
+		{[]string{"upgrade-check"}, ExitFailed, `required flag(s) "to" not set`},
+		{[]string{"upgrade-check", "--to=1.35", "-n", "other"}, ExitFailed, "third party"},
+		{[]string{"upgrade-check", "--to=1.35", "extra"}, ExitFailed, "unknown command"},
+		{[]string{"upgrade-check", "--to=1.35", "--kubeconfig", "testdata/none"}, ExitFailed, "testdata/none"},
 	} {
 		var out bytes.Buffer
 		code := Run(tc.args, genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out})

@@ -40,9 +40,11 @@ const (
 	ExitSafe = 0
 	// ExitNotSafe: at least one feature is not.
 	ExitNotSafe = 1
-	// ExitUnknown: none is known to be not safe, but it cannot be told of all;
-	// or the command failed.
+	// ExitUnknown: none is known to be not safe, but it cannot be told of all.
 	ExitUnknown = 2
+	// ExitFailed: the command gave no answer: wrong flags, no access, or a question
+	// that makes no sense.
+	ExitFailed = 3
 )
 
 // exitError ends the command with a code and without a message: the output said
@@ -85,6 +87,6 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 		return int(code)
 	default:
 		fmt.Fprintln(streams.ErrOut, "error:", err)
-		return ExitUnknown
+		return ExitFailed
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
@@ -155,24 +156,62 @@ func (m move) starts(r *v1alpha1.FeatureReport) bool {
 	return err != nil || binary.LessThan(m.to) || emulates.LessThan(m.to)
 }
 
-// settings are the explicit ones of processes that are to be started in the
-// version, by gate.
-func (f *found) settings(m move) map[string][]safety.Setting {
-	settings := map[string][]safety.Setting{}
+// commandLines are the explicit settings of processes that are to be started in
+// the version, and the servers among them that let others decide values, by gate.
+func (f *found) commandLines(m move) (map[string][]safety.Setting, map[string][]safety.Controlled) {
+	settings, controlled := map[string][]safety.Setting{}, map[string][]safety.Controlled{}
 	for i := range f.reports {
 		spec := &f.reports[i].Spec
 		if !m.starts(&f.reports[i]) {
 			continue
 		}
+		server := spec.Component == kubeAPIServer
 		for _, g := range spec.Features {
 			if g.Explicit {
 				settings[g.Name] = append(settings[g.Name], safety.Setting{
-					Component: spec.Component, Instance: spec.Instance, Enabled: g.Enabled, Server: spec.Component == kubeAPIServer,
+					Component: spec.Component, Instance: spec.Instance, Enabled: g.Enabled, Server: server,
 				})
+			}
+			if server && g.Control != "" && g.Control != v1alpha1.ControlLocal {
+				controlled[g.Name] = append(controlled[g.Name], safety.Controlled{Component: spec.Component, Instance: spec.Instance, Control: g.Control})
 			}
 		}
 	}
-	return settings
+	return settings, controlled
+}
+
+// silentServers says which live kube-apiservers never reported, such as those of
+// upstream: the servers that report notice their identity Leases and say so in the
+// condition Consistent of every Feature. What such a server sets and stores is not
+// known, so --allow-silent does not leave it out.
+func (f *found) silentServers() []string {
+	var silent []string
+	for i := range f.features {
+		if c := reportMissing(&f.features[i]); c != nil && !slices.Contains(silent, "kube-apiserver "+c.Message) {
+			silent = append(silent, "kube-apiserver "+c.Message)
+		}
+	}
+	return silent
+}
+
+// reportMissing is the condition that says that a live server has not reported, nil
+// when all have.
+func reportMissing(feature *v1alpha1.Feature) *metav1.Condition {
+	if c := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionConsistent); c != nil && c.Reason == v1alpha1.ReasonReportMissing {
+		return c
+	}
+	return nil
+}
+
+// settledButForReports leaves a missing report out, which is told once for all
+// features.
+func settledButForReports(feature *v1alpha1.Feature) *v1alpha1.Feature {
+	if reportMissing(feature) == nil {
+		return feature
+	}
+	feature = feature.DeepCopy()
+	meta.RemoveStatusCondition(&feature.Status.Conditions, v1alpha1.ConditionConsistent)
+	return feature
 }
 
 // silent describes the instances that should exist and never reported: nobody

@@ -35,16 +35,17 @@ const (
 The answer is computed from the gates' specifications in this build of the plugin, so use the plugin of the newer of the two
 versions. It lists every feature that is not safe, why, and what makes it safe:
 
-  RefusesToStart   a process sets the gate explicitly, and the target version does not have it or has it locked to the other
-                   value: its binary would not start
+  RefusesToStart   the target version does not have the gate or has it locked, and a process sets it to another value, or a
+                   kube-apiserver names it in --central-features or --dynamic-features: its binary would not start
   NotInNeighbour   the feature is on, stored objects use it, and the target version has it off or not at all
   NeedsTasks       tasks for the version boundary have not run, or the feature is off and left objects behind that may not be
-                   updated or deleted any more
-  InTransition     the feature is being turned on or off, or moved to another version
+                   updated or deleted any more, or what is stored keeps servers of the target version from becoming ready
+  InTransition     the feature is being turned on or off, or moved to another version, or is about to be, or somebody holds it
+  Unsettled        kube-apiservers do not agree on the value, or processes have a feature on that is off: it cannot be told
 
 Nothing is changed. Which objects use a feature is what the servers find at this moment.
 
-Exit codes: 0 all features are safe, 1 some are not, 2 it cannot be told of some, or the command failed.`
+Exit codes: 0 all features are safe, 1 some are not, 2 it cannot be told of some, 3 the command failed.`
 
 	upgradeCheckExample = `  # May the servers of a 1.35 cluster be replaced by those of 1.36?
   kubectl feature upgrade-check --to 1.36

@@ -89,8 +89,8 @@ func TestDown(t *testing.T) {
 	if out, code = c.UpgradeCheck("--to=1.35", "-o=name"); code != 1 || out != "feature.features.k8s.io/"+proxy+"\n" {
 		t.Errorf("exit code %d, want 1, and only what the server itself stores: %s", code, out)
 	}
-	if out, code = c.UpgradeCheck("--to=1.37"); code != 2 || !strings.Contains(out, "use kubectl-feature of 1.37") {
-		t.Errorf("exit code %d, want 2, and who knows 1.37", code)
+	if out, code = c.UpgradeCheck("--to=1.37"); code != 3 || !strings.Contains(out, "use kubectl-feature of 1.37") {
+		t.Errorf("exit code %d, want 3, and who knows 1.37", code)
 	}
 }
 

@@ -27,8 +27,8 @@ limitations under the License.
 // Values may also come from outside of the process (SetRemote; package values
 // takes them from the API). Precedence: what was set explicitly on this process
 // > such a value > the default, to which AllAlpha and AllBeta belong (KEP-3920,
-// "Central values"). They never get into the wrapped gate, which keeps what the
-// process itself was told.
+// "Values set centrally, values that change"). They never get into the wrapped
+// gate, which keeps what the process itself was told.
 package featuregate
 
 import (

@@ -58,6 +58,20 @@ type Feature struct {
 	Control v1alpha1.FeatureControl
 }
 
+// NeedStorage returns the names of the feature's tasks that do nothing without
+// task.Clients.Storage.
+func (f Feature) NeedStorage() []string {
+	var names []string
+	for _, tasks := range []Tasks{f.OnEnable, f.OnDisable, f.Versions.tasks()} {
+		for _, t := range tasks {
+			if t.NeedsStorage {
+				names = append(names, t.Name)
+			}
+		}
+	}
+	return names
+}
+
 // Tasks are run in order, each after the one before it is done.
 type Tasks []task.Task
 
@@ -66,6 +80,18 @@ func (t Tasks) Names() []string {
 	names := make([]string, 0, len(t))
 	for _, task := range t {
 		names = append(names, task.Name)
+	}
+	return names
+}
+
+// Obstructing returns the names of those that have to run before a server has the
+// feature on (task.Task.Obstructs).
+func (t Tasks) Obstructing() []string {
+	var names []string
+	for _, task := range t {
+		if task.Obstructs {
+			names = append(names, task.Name)
+		}
 	}
 	return names
 }

@@ -30,6 +30,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -158,6 +159,13 @@ func (c *Config) complete() error {
 	}
 	if c.Namespace == "" || c.Component == "" || c.ServerID == "" {
 		return errors.New("controller needs Namespace, Component and ServerID")
+	}
+	if c.Tasks.Storage == nil {
+		for _, f := range c.Features {
+			if names := f.NeedStorage(); len(names) > 0 {
+				return fmt.Errorf("declared features: %s declares %s, which only kube-apiserver can run: nobody else reaches etcd; leave it out", f.Name, strings.Join(names, ", "))
+			}
+		}
 	}
 	if c.IsIdentity == nil {
 		c.IsIdentity = func(*coordinationv1.Lease) bool { return false }

@@ -19,6 +19,7 @@ package controller
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,11 +28,13 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
+	"k8s.io/feature-lifecycle/lifecycle"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 )
@@ -219,6 +222,12 @@ func TestChangesAreNoticedOnce(t *testing.T) {
 func TestDeclarationsAreChecked(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
 		t.Error("a controller without anything is made")
+	}
+	// A third party cannot reach etcd; its transitions would be blocked for ever.
+	unreadable := lifecycle.Feature{Name: "A", Versions: lifecycle.Versions{{At: "1.36", OnUpgrade: lifecycle.Tasks{lifecycle.ClearUnreadable(schema.GroupResource{Resource: "widgets"})}}}}
+	_, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Features: []lifecycle.Feature{unreadable}, Client: fake.NewClientset(), Recorder: record.NewFakeRecorder(1)})
+	if err == nil || !strings.Contains(err.Error(), "A declares Upgrade/1.36/ClearUnreadable/widgets, which only kube-apiserver can run") {
+		t.Errorf("a task that needs etcd: %v", err)
 	}
 }
 

@@ -56,6 +56,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 	entries := c.reports.of(name)
 	view.Servers = c.liveServers(entries, now)
 	var explicit []safety.Setting
+	var controlled []safety.Controlled
 	for _, e := range entries {
 		alive, since, exists := c.alive(e.report, now)
 		if !exists {
@@ -68,6 +69,9 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 		if e.gate.Explicit && alive {
 			explicit = append(explicit, c.setting(e))
 		}
+		if by, ok := c.controlled(e); ok && alive {
+			controlled = append(controlled, by)
+		}
 		if e.gate.Asked || e.gate.Explicit {
 			view.Instances = append(view.Instances, c.instance(e, alive, since, now))
 		}
@@ -76,7 +80,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 	view.Instances = slices.Concat(view.Instances, silent, c.silentProcesses(now))
 	view.Replaced = append(c.replaced(name, now), c.departed(name, silent)...)
 	view.Vanished = c.vanished.of(name, slices.Concat(view.Instances, view.Replaced))
-	view.Upgrade, view.Downgrade = c.safety(name, explicit, view.Declared)
+	view.Upgrade, view.Downgrade = c.safety(name, explicit, controlled, view.Declared)
 	slices.SortFunc(view.Reporters, func(a, b transition.Server) int { return cmp.Compare(a.ID, b.ID) })
 	return view
 }
@@ -341,6 +345,7 @@ func (c *Controller) declared(name string) transition.Declared {
 		declared.Versions = append(declared.Versions, transition.VersionTasks{
 			At: v.At, OnUpgrade: v.Upgrading().Names(), OnDowngrade: v.Downgrading().Names(),
 		})
+		declared.Obstructing = append(declared.Obstructing, v.Upgrading().Obstructing()...)
 	}
 	return declared
 }

@@ -99,6 +99,9 @@ func (c *Controller) planStep(ctx context.Context, feature string, plan transiti
 		if declared.Waits && step.State != "" {
 			held = append(held, waitsFor(p)...)
 		}
+		if declared.Obstructs && len(p.Leftovers) > 0 && transition.OfVersion(step.State) && plan.Value != nil && *plan.Value {
+			held = append(held, fmt.Sprintf("servers of %s that have the feature on never become ready while there is what task %s finds; turn the feature off before they move, and on again afterwards", plan.To, name))
+		}
 	}
 	return result, held, nil
 }
@@ -142,9 +145,6 @@ func (c *Controller) planVersion(feature *v1alpha1.Feature, view transition.View
 	if v, refuses := q.Refuses(); refuses {
 		result.Blockers = append(result.Blockers, v.Message())
 	}
-	if why := q.RefusesControl(); why != "" {
-		result.Blockers = append(result.Blockers, why)
-	}
 	value := q.Value()
 	result.Configured = &value
 	c.planDependencies(result, feature.Name, " in "+to, func(name string) (on, off bool) { return c.valueAt(name, here, there, now) })
@@ -155,7 +155,8 @@ func (c *Controller) planVersion(feature *v1alpha1.Feature, view transition.View
 // false when this server does not have the gate.
 func (c *Controller) questionAt(feature *v1alpha1.Feature, here, there *utilversion.Version, now time.Time) (q safety.Question, known bool) {
 	specs, known := c.config.Specs[featuregate.Feature(feature.Name)]
-	q = question(feature, specs, c.explicit(feature.Name, now), c.declared(feature.Name), here, there)
+	explicit, controlled := c.commandLines(feature.Name, now)
+	q = question(feature, specs, explicit, controlled, c.declared(feature.Name), here, there)
 	q.Emulated = true
 	return q, known
 }

@@ -126,6 +126,44 @@ func TestAPlanOfADowngradeHasTheTasksOfTheValue(t *testing.T) {
 	}, l.boundary("A"))
 }
 
+// TestAPlanNamesWhatKeepsServersFromBecomingReady: a task that runs too late for
+// servers that have the feature on.
+func TestAPlanNamesWhatKeepsServersFromBecomingReady(t *testing.T) {
+	for name, tc := range map[string]struct {
+		on, found bool
+		blockers  []string
+		safe      string
+	}{
+		"on, and it finds something":  {true, true, []string{"--emulated-version=1.36", "servers of 1.36 that have the feature on never become ready"}, "Unknown NotExamined"},
+		"on, and it finds nothing":    {true, false, []string{"--emulated-version=1.36"}, "Unknown NotExamined"},
+		"off, and it finds something": {false, true, []string{"--emulated-version=1.36"}, "True Safe"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLeftovers()
+			l.left = map[string]int{}
+			if tc.found {
+				l.left["Convert"] = 3
+			}
+			a := l.boundary("A")
+			a.OnDisable, a.Versions[0].OnUpgrade[0].Obstructs = nil, true
+			inWorld(t, func(w *world) {
+				w.specs = map[featuregate.Feature]featuregate.VersionedSpecs{"A": {{Version: minor("1.34"), PreRelease: featuregate.Alpha}}}
+				w.specsUpTo, w.specsFrom = minor("1.36"), minor("1.33")
+				w.emulate("1.35", []v1alpha1.ReportedFeature{{Name: "A", Enabled: tc.on, Explicit: true, Asked: true, Stage: v1alpha1.StageAlpha}}, "s1")
+				s1 := w.serve("s1")
+				w.until(time.Minute, "judged", func() bool {
+					if !w.rests("A", "1.35") {
+						return false
+					}
+					c := w.condition("A", v1alpha1.ConditionUpgradeSafe)
+					return fmt.Sprintf("%s %s", c.Status, c.Reason) == tc.safe
+				})
+				blocked(t, w.plan(s1, "A", v1alpha1.FeaturePlanSpec{TargetVersion: "1.36"}), tc.blockers...)
+			}, a)
+		})
+	}
+}
+
 // TestPlansForVersions: what decides the value there, what holds, and what nobody
 // can know.
 func TestPlansForVersions(t *testing.T) {
@@ -150,7 +188,7 @@ func TestPlansForVersions(t *testing.T) {
 		"nothing is declared, and the value goes":   {"Plain", "1.35", byDefault(false), []string{"TurningOff WaitForUses"}, []string{move("1.35")}, ""},
 		"what is set stays where the gate exists":   {"Set", "1.35", byFlag, nil, []string{move("1.35")}, ""},
 		"what is set where the gate does not exist": {"Young", "1.35", byDefault(false), []string{"TurningOff WaitForUses"}, []string{"1.35 does not have the gate and its binaries would refuse to start: server/s1 sets Young=true; take Young out", move("1.35")}, ""},
-		"a flag that names what is not there":       {"Dynamic", "1.35", byDefault(false), []string{"TurningOff WaitForUses"}, []string{"--central-features or --dynamic-features names it", move("1.35")}, ""},
+		"a flag that names what is not there":       {"Dynamic", "1.35", byDefault(false), []string{"TurningOff WaitForUses"}, []string{"1.35 does not have the gate and its servers would refuse to start with it in --central-features or --dynamic-features: server/s1 has Dynamic as Dynamic; take Dynamic out", move("1.35")}, ""},
 		"a version after this binary's": {"Plain", "1.37", nil, nil, []string{move("1.37")},
 			"what 1.37 makes of the gate, and which tasks it declares, is not known to binaries of 1.36; kubectl feature upgrade-check --to 1.37, with the plugin of 1.37, can tell"},
 		"a version that is skipped to":                  {"Plain", "1.38", nil, nil, []string{"move to 1.37 first", move("1.38")}, "upgrade-check --to 1.38"},

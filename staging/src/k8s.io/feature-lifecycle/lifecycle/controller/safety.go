@@ -34,15 +34,16 @@ import (
 // binary's own specs of the gate, as far as they reach. They are nil for gates
 // that this server does not have: what another version does with them is not
 // known here.
-func (c *Controller) safety(name string, explicit []safety.Setting, declared transition.Declared) (upgrade, downgrade transition.Judge) {
+func (c *Controller) safety(name string, explicit []safety.Setting, controlled []safety.Controlled, declared transition.Declared) (upgrade, downgrade transition.Judge) {
 	specs, ok := c.config.Specs[featuregate.Feature(name)]
 	if !ok {
 		return nil, nil
 	}
 	sortSettings(explicit)
+	sortControlled(controlled)
 	judge := func(status *v1alpha1.FeatureStatus, here, there *utilversion.Version) *transition.Verdict {
 		feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: name}, Status: *status}
-		q := question(feature, specs, explicit, declared, here, there)
+		q := question(feature, specs, explicit, controlled, declared, here, there)
 		v := safety.Judge(q)
 		if known := c.config.SpecsUpTo; !q.Down && (known == nil || known.LessThan(there)) {
 			v = safety.JudgeAhead(q)
@@ -68,17 +69,19 @@ func (c *Controller) safety(name string, explicit []safety.Setting, declared tra
 
 // question is what is known of a feature for a move between two versions, from the
 // specs of its gate.
-func question(feature *v1alpha1.Feature, specs featuregate.VersionedSpecs, explicit []safety.Setting, declared transition.Declared, here, there *utilversion.Version) safety.Question {
+func question(feature *v1alpha1.Feature, specs featuregate.VersionedSpecs, explicit []safety.Setting, controlled []safety.Controlled, declared transition.Declared, here, there *utilversion.Version) safety.Question {
 	q := safety.Question{
-		Feature:  feature,
-		To:       there.String(),
-		Down:     there.LessThan(here),
-		Here:     safety.SpecAt(specs, here),
-		There:    safety.SpecAt(specs, there),
-		Explicit: explicit,
-		Tasks:    transition.PathTo(&feature.Status, declared, there.String()),
-		Clears:   len(declared.OnDisable) > 0,
+		Feature:    feature,
+		To:         there.String(),
+		Down:       there.LessThan(here),
+		Here:       safety.SpecAt(specs, here),
+		There:      safety.SpecAt(specs, there),
+		Explicit:   explicit,
+		Controlled: controlled,
+		Tasks:      transition.PathTo(&feature.Status, declared, there.String()),
+		Clears:     len(declared.OnDisable) > 0,
 	}
+	q.Obstructing = declared.ObstructingOf(q.Tasks)
 	if clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean); clean != nil && clean.Reason == v1alpha1.ReasonLeftovers {
 		q.Leftovers = clean.Message
 	}
@@ -91,16 +94,35 @@ func (c *Controller) setting(e entry) safety.Setting {
 	return safety.Setting{Component: spec.Component, Instance: spec.Instance, Enabled: e.gate.Enabled, Server: spec.Component == c.config.Component}
 }
 
-// explicit are the explicit settings of a gate in live processes, sorted.
-func (c *Controller) explicit(name string, now time.Time) []safety.Setting {
-	var settings []safety.Setting
+// controlled is a server that lets others than its own command line decide, as its
+// report has it; false for all others.
+func (c *Controller) controlled(e entry) (safety.Controlled, bool) {
+	spec := &e.report.Spec
+	return safety.Controlled{Component: spec.Component, Instance: spec.Instance, Control: e.gate.Control},
+		spec.Component == c.config.Component && e.gate.Control != "" && e.gate.Control != v1alpha1.ControlLocal
+}
+
+// commandLines are the explicit settings of a gate in live processes, and the live
+// servers that let others decide its value, sorted.
+func (c *Controller) commandLines(name string, now time.Time) (settings []safety.Setting, controls []safety.Controlled) {
 	for _, e := range c.reports.of(name) {
-		if alive, _, exists := c.alive(e.report, now); alive && exists && e.gate.Explicit {
+		if alive, _, exists := c.alive(e.report, now); !alive || !exists {
+			continue
+		}
+		if e.gate.Explicit {
 			settings = append(settings, c.setting(e))
+		}
+		if controlled, ok := c.controlled(e); ok {
+			controls = append(controls, controlled)
 		}
 	}
 	sortSettings(settings)
-	return settings
+	sortControlled(controls)
+	return settings, controls
+}
+
+func sortControlled(controls []safety.Controlled) {
+	slices.SortFunc(controls, func(a, b safety.Controlled) int { return cmp.Compare(a.Instance, b.Instance) })
 }
 
 func sortSettings(settings []safety.Setting) {

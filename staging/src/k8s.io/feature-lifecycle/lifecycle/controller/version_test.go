@@ -222,6 +222,16 @@ func TestDowngradeSafe(t *testing.T) {
 		})
 		w.report("scheduler", "host-1", on("C", false))
 		w.until(time.Minute, "taken back", func() bool { return is("C") == "Unknown NotExamined" })
+		// Or names it in a flag that a server of 1.35 refuses.
+		named := on("C", false)
+		named.Control = v1alpha1.ControlDynamic
+		w.report("server", "s1", on("A", false), on("B", false), named, gate("D", false))
+		w.until(time.Minute, "refused", func() bool {
+			c := w.condition("C", v1alpha1.ConditionDowngradeSafe)
+			return c.Reason == v1alpha1.ReasonRefusesToStart && strings.Contains(c.Message, "server/s1 has C as Dynamic")
+		})
+		w.report("server", "s1", on("A", false), on("B", false), on("C", false), gate("D", false))
+		w.until(time.Minute, "no longer", func() bool { return is("C") == "Unknown NotExamined" })
 		// Turned off, nothing is left, and with the write that says Off.
 		w.report("server", "s1", gate("A", false), on("B", false), on("C", false), gate("D", false))
 		l.mu.Lock()

@@ -96,8 +96,17 @@ type Question struct {
 	Here, There Spec
 	// Explicit are the explicit settings in all processes' reports.
 	Explicit []Setting
+	// Controlled are the servers that let others than their own command line
+	// decide the value.
+	Controlled []Controlled
 	// Tasks are the declared tasks of the way to To.
 	Tasks []string
+	// Obstructing are those of Tasks that have to run before servers have the
+	// feature on (task.Task.Obstructs). Looked is true when somebody asked them
+	// what they find; Obstacles is what was found, "" for nothing.
+	Obstructing []string
+	Looked      bool
+	Obstacles   string
 	// Clears is true when the author declared tasks for turning the feature
 	// off: it stores something that they look after.
 	Clears bool
@@ -111,6 +120,15 @@ type Question struct {
 	// feature; Used is what was found, "" for none.
 	Examined bool
 	Used     string
+}
+
+// Controlled is a server that names the feature in --central-features or
+// --dynamic-features.
+type Controlled struct {
+	// Component and Instance name the server.
+	Component, Instance string
+	// Control is who it lets decide the value; not Local.
+	Control v1alpha1.FeatureControl
 }
 
 // Verdict is the answer.
@@ -145,12 +163,16 @@ func Judge(q Question) Verdict {
 		return Verdict{metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks,
 			fmt.Sprintf("what is stored is in the form of %s, and the tasks that bring it to that of %s have not run: %s", q.Feature.Status.Version, q.To, strings.Join(q.Tasks, ", ")),
 			fmt.Sprintf("restart all kube-apiservers of this version with --emulated-version=%s and wait until status.version is %s, before any binary is replaced", q.To, q.To)}
+	case q.Obstructed():
+		return q.obstacles()
 	case state == v1alpha1.StateOff && q.Leftovers != "":
 		return q.left()
 	case state == v1alpha1.StateOn && !q.onThere():
-		return q.loses()
+		return q.settled(q.loses())
+	case len(q.Tasks) > 0:
+		return q.settled(Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("%s brings what is stored to its form: %s", q.To, strings.Join(q.Tasks, ", "))})
 	default:
-		return Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("%s can read what is stored", q.To)}
+		return q.settled(Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("%s can read what is stored", q.To)})
 	}
 }
 
@@ -158,7 +180,7 @@ func Judge(q Question) Verdict {
 // the one after a running server's own. It is safe where no version could object:
 // the feature is off, stores nothing and nobody sets the gate, or it is generally
 // available and locked. What is wrong in any case is said, all else is unknown,
-// with who can tell. There, Tasks and Used are not looked at.
+// with who can tell. There, Tasks, Obstructing and Used are not looked at.
 func JudgeAhead(q Question) Verdict {
 	if v, found := q.atRest(); !found {
 		return v
@@ -170,10 +192,12 @@ func JudgeAhead(q Question) Verdict {
 	case len(q.Explicit) > 0:
 		// No names: they change with every process.
 		return q.ask(fmt.Sprintf("processes set the gate, and their binaries would refuse to start if %s removed it or locked it to the other value", q.To))
+	case len(q.Controlled) > 0:
+		return q.ask(fmt.Sprintf("servers name the feature in --central-features or --dynamic-features, and would refuse to start if %s removed or locked the gate", q.To))
 	case state == v1alpha1.StateOff:
-		return Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is off, nothing is known to be left of it, and nobody sets the gate"}
+		return q.settled(Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is off, nothing is known to be left of it, and nobody sets the gate"})
 	case q.Here.Stage == v1alpha1.StageGA && q.Here.Locked && q.Here.Default:
-		return Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is generally available, and nobody sets the gate"}
+		return q.settled(Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is generally available, and nobody sets the gate"})
 	default:
 		return q.ask(fmt.Sprintf("the feature is on, and what %s makes of it is not known here", q.To))
 	}
@@ -183,7 +207,7 @@ func JudgeAhead(q Question) Verdict {
 // here has; known is the highest version that somebody has.
 func (q Question) Ahead(known *utilversion.Version) []string {
 	unknown := []string{q.ask(fmt.Sprintf("what %s makes of the gate, and which tasks it declares, is not known to binaries of %d.%d", q.To, known.Major(), known.Minor())).Message()}
-	if v := JudgeAhead(q); len(q.Explicit) > 0 && v.Status == metav1.ConditionUnknown {
+	if v := JudgeAhead(q); len(q.Explicit)+len(q.Controlled) > 0 && v.Status == metav1.ConditionUnknown {
 		unknown = append(unknown, v.Why)
 	}
 	return unknown
@@ -195,44 +219,6 @@ func (q Question) ask(why string) Verdict {
 		fmt.Sprintf("kubectl feature upgrade-check --to %s, with the plugin of %s, can tell", q.To, q.To)}
 }
 
-// atRest is false, with the answer, for a feature that is neither on nor off.
-func (q Question) atRest() (Verdict, bool) {
-	switch state := q.Feature.Status.State; state {
-	case v1alpha1.StateOn, v1alpha1.StateOff:
-		return Verdict{}, true
-	case "":
-		return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "the feature has no state yet", "wait until a kube-apiserver has looked at it"}, false
-	default:
-		return Verdict{metav1.ConditionFalse, v1alpha1.ReasonInTransition, fmt.Sprintf("the feature is %s", state),
-			fmt.Sprintf("wait until it is On or Off (kubectl get features -n %s %s)", q.Feature.Namespace, q.Feature.Name)}, false
-	}
-}
-
-// Refuses says whether a binary of the other version would refuse its command
-// line (component-base/featuregate, SetFromMap).
-func (q Question) Refuses() (Verdict, bool) {
-	var refused []string
-	for _, s := range q.Explicit {
-		if !q.There.Known || q.There.Locked && s.Enabled != q.There.Default {
-			refused = append(refused, fmt.Sprintf("%s/%s sets %s=%t", s.Component, s.Instance, q.Feature.Name, s.Enabled))
-		}
-	}
-	if len(refused) == 0 {
-		return Verdict{}, false
-	}
-	why := "does not have the gate"
-	if q.There.Known {
-		why = fmt.Sprintf("has the gate locked to %t", q.There.Default)
-	}
-	const most = 5
-	if n := len(refused); n > most {
-		refused = append(refused[:most:most], fmt.Sprintf("%d more", n-most))
-	}
-	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart,
-		fmt.Sprintf("%s %s and its binaries would refuse to start: %s", q.To, why, strings.Join(refused, ", ")),
-		fmt.Sprintf("take %s out of --feature-gates, or of featureGates in the configuration file, before the binary is replaced", q.Feature.Name)}, true
-}
-
 // onThere is the value that the feature has there if nobody changes anything.
 func (q Question) onThere() bool { return q.Value().Value }
 
@@ -240,6 +226,29 @@ func (q Question) onThere() bool { return q.Value().Value }
 func (q Question) left() Verdict {
 	return Verdict{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNeedsTasks,
 		Why: fmt.Sprintf("the feature is off and left something behind that may not be updated or deleted any more, here or in %s: %s", q.To, q.Leftovers)}
+}
+
+// Obstructed is true when servers of the other version have the feature on as soon
+// as they start, while what keeps such a server from becoming ready is there, or may
+// be. Tasks of an upgrade run only once the last server has the version.
+func (q Question) Obstructed() bool {
+	return !q.Down && len(q.Obstructing) > 0 && q.onThere() && (!q.Looked || q.Obstacles != "")
+}
+
+// obstacles is the answer for what is obstructed.
+func (q Question) obstacles() Verdict {
+	const never = "and a server of %s that has the feature on never becomes ready while it finds what %s removes"
+	tasks := strings.Join(q.Obstructing, ", ")
+	if !q.Looked {
+		return q.ask(fmt.Sprintf("the feature is on in %s, "+never+"; nobody has looked for that", q.To, q.To, tasks))
+	}
+	off := q.off()
+	if off == "" {
+		off = fmt.Sprintf("start the servers of %s with --feature-gates=%s=false", q.To, q.Feature.Name)
+	}
+	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks,
+		fmt.Sprintf("the feature is on in %s, "+never+": %s", q.To, q.To, tasks, q.Obstacles),
+		fmt.Sprintf("%s; turn it on again once status.version is %s", off, q.To)}
 }
 
 // loses is the answer for a feature that is on here and off there.

@@ -89,7 +89,7 @@ func TestJudge(t *testing.T) {
 			Question{Feature: on, Down: true, Here: beta, There: beta, Tasks: []string{"Downgrade/1.36/X"}},
 			metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "Downgrade/1.36/X; restart all kube-apiservers of this version with --emulated-version=1.35"},
 		"up: tasks run afterwards": {
-			Question{Feature: on, Here: beta, There: ga, Tasks: []string{"Upgrade/1.37/X"}}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+			Question{Feature: on, Here: beta, There: ga, Tasks: []string{"Upgrade/1.37/X"}}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "1.37 brings what is stored to its form: Upgrade/1.37/X"},
 		"down: on, stores something, off by default there": {
 			Question{Feature: on, Down: true, Here: beta, There: alpha, Clears: true},
 			metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "is off in 1.35"},

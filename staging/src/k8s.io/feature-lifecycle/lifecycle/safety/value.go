@@ -16,11 +16,7 @@ limitations under the License.
 
 package safety
 
-import (
-	"fmt"
-
-	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-)
+import v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 
 // Value is the value that the feature has in the other version if nobody changes
 // anything, and what decides it there: what servers set explicitly stays where the
@@ -54,19 +50,4 @@ func (q Question) Value() v1alpha1.FeatureConfiguration {
 	default:
 		return byDefault
 	}
-}
-
-// RefusesControl says why a server would refuse to start at the other version with
-// the flag that lets others than its own command line decide the value, "" when
-// it would not.
-func (q Question) RefusesControl() string {
-	control := q.Feature.Status.Control
-	if control != v1alpha1.ControlCentral && control != v1alpha1.ControlDynamic || q.There.Known && !q.There.Locked {
-		return ""
-	}
-	why := "does not have the gate"
-	if q.There.Known {
-		why = "has the gate locked"
-	}
-	return fmt.Sprintf("%s %s, and its servers refuse to start while --central-features or --dynamic-features names it; take %s out of both before they move", q.To, why, q.Feature.Name)
 }

@@ -60,21 +60,30 @@ func TestValue(t *testing.T) {
 	}
 }
 
+// TestRefusesControl: kube-apiserver refuses gates in --central-features and
+// --dynamic-features that its emulation version does not have, or has locked,
+// whatever the value.
 func TestRefusesControl(t *testing.T) {
-	dynamic, local := configured(v1alpha1.SourceAPI), configured(v1alpha1.SourceDefault)
+	dynamic := []Controlled{{"kube-apiserver", "a", v1alpha1.ControlDynamic}}
 	for name, tc := range map[string]struct {
 		q    Question
 		want string
 	}{
-		"dynamic and not there":    {Question{Feature: dynamic, To: "1.35"}, "1.35 does not have the gate"},
-		"dynamic and locked there": {Question{Feature: dynamic, To: "1.37", There: ga}, "1.37 has the gate locked"},
-		"dynamic and there":        {Question{Feature: dynamic, To: "1.35", There: alpha}, ""},
-		"nobody names it":          {Question{Feature: local, To: "1.35"}, ""},
+		"down: not there":           {Question{To: "1.35", Down: true, Controlled: dynamic}, "1.35 does not have the gate and its servers would refuse to start with it in --central-features or --dynamic-features: kube-apiserver/a has F as Dynamic; take F out of"},
+		"up: locked there":          {Question{To: "1.37", There: ga, Controlled: dynamic}, "1.37 has the gate locked"},
+		"up: removed":               {Question{To: "1.37", Controlled: dynamic}, "1.37 does not have the gate"},
+		"there":                     {Question{To: "1.35", Down: true, There: alpha, Controlled: dynamic}, ""},
+		"nobody names it":           {Question{To: "1.35", Down: true}, ""},
+		"set by name, and named so": {Question{To: "1.37", There: ga, Controlled: dynamic, Explicit: set(false)}, "sets F=false; 1.37 has the gate locked and its servers would refuse to start"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := tc.q.RefusesControl()
-			if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
-				t.Errorf("it says %q, want %q", got, tc.want)
+			tc.q.Feature, tc.q.Here = feature(v1alpha1.StateOff), alpha
+			v, refuses := tc.q.Refuses()
+			if refuses != (tc.want != "") || refuses && !strings.Contains(v.Message(), tc.want) {
+				t.Errorf("it says %t, %q, want %q", refuses, v.Message(), tc.want)
+			}
+			if judged := Judge(tc.q); refuses != (judged.Reason == v1alpha1.ReasonRefusesToStart) {
+				t.Errorf("judged %+v", judged)
 			}
 		})
 	}
@@ -89,6 +98,10 @@ func TestAhead(t *testing.T) {
 	q.Explicit = set(true)
 	if got := q.Ahead(known); len(got) != 2 || !strings.Contains(got[1], "would refuse to start if 1.37 removed it") {
 		t.Errorf("of a gate that somebody sets it says %q", got)
+	}
+	q.Explicit, q.Controlled = nil, []Controlled{{"kube-apiserver", "a", v1alpha1.ControlCentral}}
+	if got := q.Ahead(known); len(got) != 2 || !strings.Contains(got[1], "--central-features") {
+		t.Errorf("of a feature that a server names in a flag it says %q", got)
 	}
 }
 

@@ -28,7 +28,7 @@ import (
 // cannot decode, where they are stored: what a version that is gone stored in a
 // form that nobody knows any more, an alpha version that was removed, say. One
 // such object makes every LIST of its collection fail. Objects that decode are
-// left alone. Without Clients.Storage there is nothing that it could do.
+// left alone. It needs Clients.Storage, which only kube-apiserver has.
 func ClearUnreadable(resource schema.GroupResource) Task {
 	c := clearUnreadable{clearCollection{resource: resource}}
 	return Task{
@@ -37,6 +37,9 @@ func ClearUnreadable(resource schema.GroupResource) Task {
 		Fields:      []Field{{Resource: resource}},
 		Find:        c.find,
 		Run:         c.run,
+
+		Obstructs:    true,
+		NeedsStorage: true,
 	}
 }
 
@@ -46,16 +49,22 @@ type clearUnreadable struct {
 
 func (c clearUnreadable) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
 	if clients.Storage == nil {
-		return nil, nil
+		return nil, c.unreachable()
 	}
 	return findStored(ctx, clients.Storage, c.resource, func(object StoredObject) bool { return object.Unreadable != nil })
 }
 
 func (c clearUnreadable) run(ctx context.Context, clients Clients, attempt Attempt) error {
 	if clients.Storage == nil {
-		return nil
+		return c.unreachable()
 	}
 	// Served or not: those that decode are kept.
 	_, err := c.clearStored(ctx, clients.Storage, true, attempt)
 	return err
+}
+
+// unreachable is the answer of a server that cannot look: nothing found, or
+// nothing left to do, would be a lie.
+func (c clearUnreadable) unreachable() error {
+	return &BlockedError{Message: fmt.Sprintf("only kube-apiserver can reach etcd, where the objects of %s are that no server can decode; take ClearUnreadable out of the declaration", c.resource)}
 }

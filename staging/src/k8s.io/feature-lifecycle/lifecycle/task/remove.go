@@ -175,11 +175,24 @@ func (r remove) remove(ctx context.Context, clients Clients, client dynamic.Reso
 	}
 	wait, cancel := context.WithTimeout(ctx, removing)
 	defer cancel()
-	if err := gone(wait); err == nil || ctx.Err() != nil {
+	switch err := gone(wait); {
+	case err == nil || ctx.Err() != nil:
 		return ctx.Err()
+	case wait.Err() == nil:
+		// The watch failed, and says nothing about the object.
+		return fmt.Errorf("waiting until %s is gone: %w", describe(unwanted), err)
 	}
-	return &BlockedError{
-		Message: fmt.Sprintf("%s is being deleted; finalizers hold it: %s", describe(unwanted), strings.Join(found.GetFinalizers(), ", ")),
-		Until:   gone,
+	// Who holds it now: a definition gets a finalizer as it is deleted.
+	held, err := client.Get(ctx, unwanted.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && held.GetUID() != found.GetUID() {
+		return nil
 	}
+	if err != nil {
+		return fmt.Errorf("looking for what holds %s: %w", describe(unwanted), err)
+	}
+	message := describe(unwanted) + " is being deleted and still there"
+	if finalizers := held.GetFinalizers(); len(finalizers) > 0 {
+		message = fmt.Sprintf("%s is being deleted; finalizers hold it: %s", describe(unwanted), strings.Join(finalizers, ", "))
+	}
+	return &BlockedError{Message: message, Until: gone}
 }

@@ -95,6 +95,45 @@ func TestRemoveIsBlockedByFinalizersUntilTheObjectIsGone(t *testing.T) {
 	})
 }
 
+// TestRemoveLooksWhoHoldsIt before it says so: it may be gone, or held by others
+// than before, and a server in trouble is no finalizer.
+func TestRemoveLooksWhoHoldsIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// meanwhile happens before the object is read again.
+		meanwhile func(w *wire) error
+		says      string
+		blocked   bool
+	}{
+		"somebody else":          {func(w *wire) error { return w.Tracker().Update(widgets, held("a", "example.com/late"), "ns") }, "finalizers hold it: example.com/late", true},
+		"nobody any more":        {func(w *wire) error { return w.Tracker().Update(widgets, held("a"), "ns") }, "is being deleted and still there", true},
+		"gone, and nobody saw":   {func(w *wire) error { return w.Tracker().Delete(widgets, "ns", "a") }, "", false},
+		"a server is in trouble": {func(*wire) error { return apierrors.NewServiceUnavailable("later") }, "looking for what holds Widget ns/a: later", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := finalizing(t, "", held("a", foreign))
+				reads := 0
+				w.before = func(_ context.Context, r request) error {
+					switch {
+					case r.verb == "list" || r.verb == "watch":
+						return apierrors.NewServiceUnavailable("nobody watches")
+					case r.verb == "get" && r.name == "a":
+						if reads++; reads == 2 {
+							return tc.meanwhile(w)
+						}
+					}
+					return nil
+				}
+				err := Remove("widgets", []byte(twoWidgets)).Run(t.Context(), w.clients(), ignored)
+				var blocked *BlockedError
+				if errors.As(err, &blocked) != tc.blocked || (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+					t.Errorf("got %v, want blocked %t, saying %q", err, tc.blocked, tc.says)
+				}
+			})
+		})
+	}
+}
+
 func TestRemoveWhatIsNotServedOrRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := finalizing(t, "", held("a"))
@@ -152,9 +191,12 @@ func TestClearUnreadableLeavesWhatDecodes(t *testing.T) {
 	if found, err := clearing.Find(t.Context(), clients); err != nil || len(found) != 0 {
 		t.Errorf("found %v (%v) afterwards", found, err)
 	}
-	// Without storage nothing can be done, and nothing is in the way.
-	if err := clearing.Run(t.Context(), Clients{}, ignored); err != nil {
-		t.Error(err)
+	// Without storage nobody can look, and so nothing is done.
+	if blocked := blockedBy(t, clearing, Clients{}, ignored); !strings.Contains(blocked.Message, "only kube-apiserver can reach etcd") {
+		t.Errorf("it does not say who can: %s", blocked.Message)
+	}
+	if found, err := clearing.Find(t.Context(), Clients{}); err == nil {
+		t.Errorf("found %v without looking", found)
 	}
 }
 

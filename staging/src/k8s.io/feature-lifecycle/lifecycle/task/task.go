@@ -113,6 +113,13 @@ type Task struct {
 	Fields []Field
 	// Waits is true for a task that waits for others and removes nothing.
 	Waits bool
+	// Obstructs is true when what the task finds keeps a server that has the
+	// feature on from becoming ready: stored objects that no server can decode, of
+	// which one makes every LIST of their collection fail. On upgrade the feature
+	// has to be off until the task has run, or nobody is there to run it.
+	Obstructs bool
+	// NeedsStorage is true for a task that does nothing without Clients.Storage.
+	NeedsStorage bool
 	// Rules are the permissions that Find and Run need.
 	Rules []rbacv1.PolicyRule
 	// invalid is why the declaration is wrong, nil when it is not.

@@ -97,6 +97,21 @@ type Declared struct {
 	// Removes is true when a task of OnDisable removes something; others wait
 	// for people to do that.
 	Removes bool
+	// Obstructing are those of the tasks of OnUpgrade that have to run before a
+	// server has the feature on.
+	Obstructing []string
+}
+
+// ObstructingOf are those of some tasks that have to run before a server has the
+// feature on.
+func (d Declared) ObstructingOf(tasks []string) []string {
+	var obstructing []string
+	for _, name := range tasks {
+		if slices.Contains(d.Obstructing, name) {
+			obstructing = append(obstructing, name)
+		}
+	}
+	return obstructing
 }
 
 // tasks returns what a transition to the goal has to do after waiting for uses.

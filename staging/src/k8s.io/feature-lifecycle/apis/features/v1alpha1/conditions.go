@@ -30,11 +30,11 @@ const (
 	ConditionClean = "Clean"
 	// ConditionProgressing says what the server flow is doing.
 	ConditionProgressing = "Progressing"
-	// ConditionUpgradeSafe is True when the next minor version can read what
-	// the feature stores.
+	// ConditionUpgradeSafe is True when binaries of the next minor version start
+	// with what processes are given for the gate, and what the feature stores can
+	// be read and changed there.
 	ConditionUpgradeSafe = "UpgradeSafe"
-	// ConditionDowngradeSafe is True when the previous minor version can read
-	// what the feature stores.
+	// ConditionDowngradeSafe is the same for the previous minor version.
 	ConditionDowngradeSafe = "DowngradeSafe"
 	// ConditionKnown is False when no live server knows the gate.
 	ConditionKnown = "Known"
@@ -115,19 +115,24 @@ const (
 
 // Reasons of ConditionUpgradeSafe and ConditionDowngradeSafe.
 const (
-	// ReasonSafe: the neighbouring version can read what is stored.
+	// ReasonSafe: binaries of the neighbouring version start, and what is stored
+	// can be read and changed there.
 	ReasonSafe = "Safe"
-	// ReasonNotExaminedForVersion: nothing is known about the neighbouring
-	// version.
+	// ReasonNotExaminedForVersion: it is not known what the neighbouring version
+	// makes of the gate, or what is stored.
 	ReasonNotExaminedForVersion = "NotExamined"
-	// ReasonNotInNeighbour: the gate is on and the neighbouring version does
-	// not have it.
+	// ReasonUnsettled: servers do not agree on the value, or processes have a
+	// feature on that is off.
+	ReasonUnsettled = "Unsettled"
+	// ReasonNotInNeighbour: the feature is on, and the neighbouring version has it
+	// off or not at all, where what it stores may be lost or refuse changes.
 	ReasonNotInNeighbour = "NotInNeighbour"
-	// ReasonRefusesToStart: the gate is set explicitly, and the neighbouring
-	// version does not have it or has it locked to the other value.
+	// ReasonRefusesToStart: the neighbouring version does not have the gate or has
+	// it locked, and a process sets it to another value, or a server names it in
+	// --central-features or --dynamic-features.
 	ReasonRefusesToStart = "RefusesToStart"
 	// ReasonNeedsTasks: what is stored has to be changed first.
 	ReasonNeedsTasks = "NeedsTasks"
-	// ReasonInTransition: a transition is under way.
+	// ReasonInTransition: a transition is under way, held or due.
 	ReasonInTransition = "InTransition"
 )

@@ -1,0 +1,87 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package safety
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// held are the reasons of the condition Progressing with which a transition does
+// not go on by itself; the messages say what to do.
+var held = []string{
+	v1alpha1.ReasonPaused, v1alpha1.ReasonRolloutHalted, v1alpha1.ReasonBlocked, v1alpha1.ReasonUnknownTask,
+	v1alpha1.ReasonWaitingForAgreement, v1alpha1.ReasonMixedVersions,
+}
+
+// atRest is false, with the answer, for a feature that is neither on nor off, or is
+// to become the other.
+func (q Question) atRest() (Verdict, bool) {
+	state, configured := q.Feature.Status.State, q.Feature.Status.Configured
+	why := fmt.Sprintf("the feature is %s", state)
+	switch state {
+	case "":
+		return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "the feature has no state yet", "wait until a kube-apiserver has looked at it"}, false
+	case v1alpha1.StateOn, v1alpha1.StateOff:
+		if configured == nil || configured.Value == (state == v1alpha1.StateOn) {
+			return Verdict{}, true
+		}
+		why = fmt.Sprintf("the feature is %s and configured as %t, and has not begun to change", state, configured.Value)
+	}
+	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonInTransition, why, q.wait()}, false
+}
+
+// wait says how a transition comes to its end: what is stored has to wait for
+// that, however long people hold it.
+func (q Question) wait() string {
+	status := &q.Feature.Status
+	progress := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing)
+	switch {
+	case progress != nil && slices.Contains(held, progress.Reason):
+		return "it does not go on by itself: " + progress.Message
+	case status.Rollout != nil && status.Configured != nil:
+		return fmt.Sprintf("it does not end by itself, since spec.rollout limits the value to a part of the instances: widen or remove spec.rollout, or call it off by asking for %t, and wait until it is On or Off", !status.Configured.Value)
+	default:
+		return fmt.Sprintf("wait until it is On or Off (kubectl get features -n %s %s)", q.Feature.Namespace, q.Feature.Name)
+	}
+}
+
+// settled takes back that a move is safe while processes contradict what the
+// feature's state says, which everything else here relies on. That users have a
+// feature off which is on does no harm to what is stored: nodes may be of a version
+// that has it off.
+func (q Question) settled(v Verdict) Verdict {
+	if v.Status != metav1.ConditionTrue {
+		return v
+	}
+	status := &q.Feature.Status
+	consistent := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionConsistent)
+	switch {
+	case consistent != nil && consistent.Status == metav1.ConditionFalse &&
+		(consistent.Reason == v1alpha1.ReasonServersDisagree || consistent.Reason == v1alpha1.ReasonReportMissing):
+		return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonUnsettled, "the servers do not agree on the value: " + consistent.Message, "wait until the condition Consistent is True"}
+	case status.State == v1alpha1.StateOff && meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionUsesMatch):
+		return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonUnsettled,
+			"the feature is off, and what processes store that have it on is not known: " + meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionUsesMatch).Message, "wait until the condition UsesMatch is True"}
+	default:
+		return v
+	}
+}

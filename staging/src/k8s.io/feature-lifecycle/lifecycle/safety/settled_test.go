@@ -1,0 +1,132 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package safety
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// with is a feature with a condition.
+func with(f *v1alpha1.Feature, kind string, status metav1.ConditionStatus, reason, message string) *v1alpha1.Feature {
+	f = f.DeepCopy()
+	meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+	return f
+}
+
+// due is a feature that is off and configured to be on.
+func due() *v1alpha1.Feature {
+	f := feature(v1alpha1.StateOff)
+	f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceCommandLine}
+	return f
+}
+
+// limited is a canary.
+func limited(halted bool) *v1alpha1.Feature {
+	f := due()
+	f.Status.State = v1alpha1.StateTurningOn
+	f.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Value: true, Halted: halted, StartTime: metav1.NewMicroTime(time.Unix(0, 0))}
+	return f
+}
+
+// TestWhatIsNotSettled: a picture that is about to change is not safe, and one in
+// which processes contradict each other is not known.
+func TestWhatIsNotSettled(t *testing.T) {
+	on, off := feature(v1alpha1.StateOn), feature(v1alpha1.StateOff)
+	progressing := func(f *v1alpha1.Feature, reason, message string) *v1alpha1.Feature {
+		return with(f, v1alpha1.ConditionProgressing, metav1.ConditionFalse, reason, message)
+	}
+	disagree := func(f *v1alpha1.Feature, reason string) *v1alpha1.Feature {
+		return with(f, v1alpha1.ConditionConsistent, metav1.ConditionFalse, reason, "on in a, off in b")
+	}
+	differ := func(f *v1alpha1.Feature) *v1alpha1.Feature {
+		return with(f, v1alpha1.ConditionUsesMatch, metav1.ConditionFalse, v1alpha1.ReasonUsersDiffer, "1 live users have the feature on")
+	}
+	for name, tc := range map[string]struct {
+		feature *v1alpha1.Feature
+		status  metav1.ConditionStatus
+		reason  string
+		says    string
+	}{
+		"off, and configured as on": {due(), metav1.ConditionFalse, v1alpha1.ReasonInTransition, "the feature is Off and configured as true, and has not begun to change; wait until"},
+		"off, configured as on, and paused": {progressing(due(), v1alpha1.ReasonPaused, "spec.paused holds the feature; set it to false to let the transition start"),
+			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "does not go on by itself: spec.paused holds the feature; set it to false"},
+		"a canary that was halted": {progressing(limited(true), v1alpha1.ReasonRolloutHalted, "the rollout was halted. Change spec.rollout"),
+			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "does not go on by itself: the rollout was halted. Change spec.rollout"},
+		"a canary that goes to a part": {progressing(limited(false), v1alpha1.ReasonWaitingForUses, "waiting for 3 users"),
+			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "widen or remove spec.rollout, or call it off by asking for false"},
+		"a task that is blocked": {progressing(feature(v1alpha1.StateTurningOff), v1alpha1.ReasonBlocked, "WaitForNone: delete shop/web"),
+			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "delete shop/web"},
+		"a task that runs": {progressing(feature(v1alpha1.StateTurningOff), v1alpha1.ReasonRunningTask, "ClearField"),
+			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "wait until it is On or Off"},
+		"off, and servers disagree":            {disagree(off, v1alpha1.ReasonServersDisagree), metav1.ConditionUnknown, v1alpha1.ReasonUnsettled, "on in a, off in b"},
+		"on, and a server has not reported":    {disagree(on, v1alpha1.ReasonReportMissing), metav1.ConditionUnknown, v1alpha1.ReasonUnsettled, "Consistent"},
+		"a gate that nobody knows any more":    {disagree(off, v1alpha1.ReasonNotKnown), metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"off, and a user has it on":            {differ(off), metav1.ConditionUnknown, v1alpha1.ReasonUnsettled, "1 live users have the feature on; wait until the condition UsesMatch is True"},
+		"on, and a user has it off, as older ": {differ(on), metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, down := range []bool{false, true} {
+				got := Judge(Question{Feature: tc.feature, To: "1.35", Down: down, Here: beta, There: beta})
+				if got.Status != tc.status || got.Reason != tc.reason || !strings.Contains(got.Message(), tc.says) {
+					t.Errorf("down %t: got %+v, want %s %s saying %q", down, got, tc.status, tc.reason, tc.says)
+				}
+			}
+			if got := JudgeAhead(Question{Feature: tc.feature, To: "1.37", Here: ga}); got.Status != tc.status || got.Reason != tc.reason {
+				t.Errorf("ahead: got %+v, want %s %s", got, tc.status, tc.reason)
+			}
+		})
+	}
+	// What is wrong in any case is said first.
+	if got := Judge(Question{Feature: disagree(on, v1alpha1.ReasonServersDisagree), To: "1.35", Down: true, Here: beta, There: absent, Clears: true}); got.Reason != v1alpha1.ReasonNotInNeighbour {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestWhatKeepsServersFromBecomingReady: tasks of an upgrade run once all servers
+// have the version, and these would never serve.
+func TestWhatKeepsServersFromBecomingReady(t *testing.T) {
+	on, off := configured(v1alpha1.SourceCommandLine), feature(v1alpha1.StateOff)
+	task := []string{"Upgrade/1.37/ClearUnreadable/workloads"}
+	for name, tc := range map[string]struct {
+		q      Question
+		status metav1.ConditionStatus
+		reason string
+		says   string
+	}{
+		"on, and something is found": {Question{Feature: on, Here: alpha, There: alpha, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks,
+			"never becomes ready while it finds what Upgrade/1.37/ClearUnreadable/workloads removes: 3 workloads; set --feature-gates=F=false in all components and wait until the feature is Off; turn it on again once status.version is 1.37"},
+		"on, and nothing is found":    {Question{Feature: on, Here: alpha, There: alpha, Looked: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"on, and nobody looked":       {Question{Feature: on, Here: alpha, There: alpha}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "kubectl feature upgrade-check --to 1.37"},
+		"on by default from there on": {Question{Feature: off, Here: alpha, There: beta, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "F=false"},
+		"off on both sides":           {Question{Feature: off, Here: alpha, There: alpha, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "Upgrade/1.37"},
+		"locked on both sides":        {Question{Feature: on, Here: ga, There: ga, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "start the servers of 1.37 with --feature-gates=F=false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.q.To, tc.q.Tasks, tc.q.Obstructing = "1.37", task, task
+			got := Judge(tc.q)
+			if got.Status != tc.status || got.Reason != tc.reason || !strings.Contains(got.Message(), tc.says) {
+				t.Errorf("got %+v, want %s %s saying %q", got, tc.status, tc.reason, tc.says)
+			}
+		})
+	}
+}
