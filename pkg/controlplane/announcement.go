@@ -18,6 +18,7 @@ package controlplane
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -28,6 +29,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	typedv1alpha1 "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/values/control"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes-features/pkg/reporting"
@@ -40,9 +42,9 @@ const (
 	announcementPatience = 20 * time.Second
 	announcementPeriod   = 100 * time.Millisecond
 	// disagreementPatience is how long a Feature has to say, once this server has
-	// reported and its server flow runs, that servers differ: what it said before
-	// is corrected earlier. The others are then not going to agree before this one
-	// is ready, in a rolling restart for example.
+	// reported and its server flow runs, that servers differ or that it is held:
+	// what it said before is corrected earlier. The others are then not going to
+	// agree before this one is ready, in a rolling restart for example.
 	disagreementPatience = 3 * time.Second
 )
 
@@ -59,7 +61,7 @@ type announcement struct {
 	// whoever of the servers looks after a Feature can know what all configure.
 	looking <-chan struct{}
 
-	// differs is since when each Feature has said that servers differ.
+	// differs is since when each Feature has said that it cannot be answered.
 	differs map[string]time.Time
 }
 
@@ -72,8 +74,8 @@ func (h *lifecycleHooks) announcement() *announcement {
 	}
 }
 
-// wait returns once every Feature says what this server has, or cannot until
-// other servers have the same flags, and after announcementPatience in any case.
+// wait returns once every Feature says what this server has, or cannot until other
+// servers have the same flags or whoever holds the Feature lets go, and after announcementPatience in any case.
 func (a *announcement) wait(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	a.differs = map[string]time.Time{}
@@ -89,7 +91,7 @@ func (a *announcement) wait(ctx context.Context) {
 			case a.says(feature, own[name]):
 				return true
 			}
-			if message := a.disagreement(feature); message != "" {
+			if message := a.dispute(feature); message != "" {
 				disputed[name] = message
 			}
 			return false
@@ -97,7 +99,7 @@ func (a *announcement) wait(ctx context.Context) {
 		return len(waiting) == len(disputed), nil
 	})
 	if len(disputed) > 0 {
-		logger.Info("Ready although Features do not say yet what this server has: that needs the same --central-features, --dynamic-features and --feature-gates on all servers. Until then components that start take what the Features say now",
+		logger.Info("Ready although Features do not say yet what this server has. Until they do, components that start take what the Features say now",
 			"features", slices.Sorted(maps.Keys(disputed)), "because", disputed)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -105,11 +107,12 @@ func (a *announcement) wait(ctx context.Context) {
 	}
 }
 
-// own are the values that this server has.
+// own are the values that this server is set to; what it has taken from the API
+// does not count.
 func (a *announcement) own() map[string]bool {
 	values := map[string]bool{}
 	for _, o := range a.observe() {
-		values[o.Name] = o.Enabled
+		values[o.Name] = o.Enabled != o.Overridden
 	}
 	return values
 }
@@ -128,16 +131,16 @@ func (a *announcement) says(feature *v1alpha1.Feature, own bool) bool {
 	return status.Configured.Value == own
 }
 
-// disagreement is why a Feature cannot say what this server has although servers
-// have had the time to agree, "" if that is not known.
-func (a *announcement) disagreement(feature *v1alpha1.Feature) string {
+// dispute is why a Feature cannot say what this server has although servers have
+// had the time to agree, "" if that is not known.
+func (a *announcement) dispute(feature *v1alpha1.Feature) string {
 	select {
 	case <-a.looking:
 	default:
 		return ""
 	}
-	consistent := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionConsistent)
-	if consistent == nil || consistent.Status != metav1.ConditionFalse {
+	why := unanswerable(feature)
+	if why == "" {
 		delete(a.differs, feature.Name)
 		return ""
 	}
@@ -149,5 +152,24 @@ func (a *announcement) disagreement(feature *v1alpha1.Feature) string {
 	case time.Since(since) < disagreementPatience:
 		return ""
 	}
-	return consistent.Message
+	return why
+}
+
+// unanswerable says why the server flow leaves status.configured of a Feature as it
+// is, "" if nothing is known to be in the way (package transition decides it).
+func unanswerable(feature *v1alpha1.Feature) string {
+	consistent := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionConsistent)
+	progressing := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionProgressing)
+	switch {
+	case consistent != nil && consistent.Status == metav1.ConditionFalse:
+		return consistent.Message
+	case feature.Spec.Paused:
+		return "spec.paused holds the feature"
+	case transition.OfVersion(feature.Status.State):
+		return fmt.Sprintf("the feature is %s", feature.Status.State)
+	case progressing != nil && progressing.Reason == v1alpha1.ReasonMixedVersions:
+		return progressing.Message
+	default:
+		return ""
+	}
 }

@@ -52,6 +52,15 @@ func disputed(f *v1alpha1.Feature) {
 		Reason: v1alpha1.ReasonServersDisagree, Message: "on in a, off in b"})
 }
 
+// held are why the server flow does not answer, each of them.
+var held = map[string]func(*v1alpha1.Feature){
+	"paused":    func(f *v1alpha1.Feature) { f.Spec.Paused = true },
+	"upgrading": func(f *v1alpha1.Feature) { f.Status.State = v1alpha1.StateUpgrading },
+	"mixed versions": func(f *v1alpha1.Feature) {
+		meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonMixedVersions, Message: "1.35 and 1.36"})
+	},
+}
+
 func requested(value bool) func(*v1alpha1.Feature) {
 	return func(f *v1alpha1.Feature) { f.Spec.Enabled = &value }
 }
@@ -65,14 +74,15 @@ func TestReadyOnceFeaturesSayWhatIsSet(t *testing.T) {
 	right := []*v1alpha1.Feature{saying("Central", v1alpha1.ControlCentral, true), saying("Dynamic", v1alpha1.ControlDynamic, false)}
 	central := func(f *v1alpha1.Feature) []*v1alpha1.Feature { return []*v1alpha1.Feature{f, right[1]} }
 	dynamic := func(f *v1alpha1.Feature) []*v1alpha1.Feature { return []*v1alpha1.Feature{right[0], f} }
-	for name, tc := range map[string]struct {
+	type wait struct {
 		decides control.Options
 		before  []*v1alpha1.Feature
 		// correctedAfter is when the Features say what this server has; looksAfter
 		// is when its server flow runs.
 		correctedAfter, looksAfter time.Duration
 		waits                      time.Duration
-	}{
+	}
+	cases := map[string]wait{
 		"nothing is named":                            {looksAfter: never, correctedAfter: never, waits: 0},
 		"the Features say it already":                 {both, right, never, never, 0},
 		"there are none yet":                          {both, nil, 2 * time.Second, time.Second, 2 * time.Second},
@@ -88,7 +98,13 @@ func TestReadyOnceFeaturesSayWhatIsSet(t *testing.T) {
 		"they differed until this one was there":      {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed)), 2 * time.Second, time.Second, 2 * time.Second},
 		"nobody looks at what they said before":       {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed)), never, never, announcementPatience},
 		"one differs, of another nothing is known":    {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed))[:1], never, time.Second, announcementPatience},
-	} {
+		"what it took from the API is not its own":    {both, []*v1alpha1.Feature{saying("Central", v1alpha1.ControlCentral, true), saying("Dynamic", v1alpha1.ControlDynamic, false)}, never, never, 0},
+	}
+	for name, hold := range held {
+		cases[name+", with another value"] = wait{both, central(saying("Central", v1alpha1.ControlCentral, false, hold)), never, time.Second, time.Second + disagreementPatience}
+		cases[name+", with the right value"] = wait{both, central(saying("Central", v1alpha1.ControlCentral, true, hold)), never, never, 0}
+	}
+	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				client := fake.NewClientset()
@@ -115,7 +131,7 @@ func TestReadyOnceFeaturesSayWhatIsSet(t *testing.T) {
 				a := &announcement{
 					decides: tc.decides, features: features, looking: looking,
 					observe: func() []featuregate.Observation {
-						return []featuregate.Observation{{Name: "Central", Enabled: true}, {Name: "Dynamic"}, {Name: "Other", Enabled: true}}
+						return []featuregate.Observation{{Name: "Central", Enabled: true}, {Name: "Dynamic", Enabled: true, Overridden: true}, {Name: "Other", Enabled: true}}
 					},
 				}
 				begun := time.Now()

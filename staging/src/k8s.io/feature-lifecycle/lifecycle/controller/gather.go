@@ -143,7 +143,8 @@ func (c *Controller) departed(feature string, silent []uses.Instance) []uses.Ins
 		if node, err := c.config.Nodes.Lister().Get(i.Name); err != nil || ready(node) {
 			continue
 		}
-		i.Reported, i.Enabled, i.Lost, i.TakenOver = true, gate.Enabled, true, at
+		// Nobody has taken its place, so its last report still says who set the value.
+		i.Reported, i.Enabled, i.Explicit, i.Lost, i.TakenOver = true, gate.Enabled, gate.Explicit, true, at
 		instances = append(instances, i)
 	}
 	return instances

@@ -92,13 +92,27 @@ func (s *step) requested() string {
 	return ""
 }
 
-// wantedRollout is who shall take the requested value. A canary neither grows nor
-// shrinks while the feature is paused; it is judged all the same.
+// wantedRollout is who shall take the configured value, nil for all. A canary that
+// is frozen neither grows nor shrinks, begins nor ends; it is judged all the same.
 func (s *step) wantedRollout() *v1alpha1.FeatureRollout {
-	if current := s.Status.Rollout; s.feature.Spec.Paused && current != nil {
-		return &current.Observed
+	if !s.frozen() {
+		return s.feature.Spec.Rollout
 	}
-	return s.feature.Spec.Rollout
+	if s.Status.Rollout == nil {
+		return nil
+	}
+	return &s.Status.Rollout.Observed
+}
+
+// frozen is true while what spec.rollout says is not for the configured value: the
+// feature is paused, or another value is requested and not answered yet, which the
+// rollout then belongs to. A halt outlasts servers that disagree, since nobody
+// knows whether it was called off.
+func (s *step) frozen() bool {
+	if configured := s.Status.Configured; configured != nil && s.config.agreed && !s.feature.Spec.Paused {
+		return s.postponed() && configured.Value != s.config.value.Value
+	}
+	return s.feature.Spec.Paused || rollout.Halted(&s.Status)
 }
 
 // canary says which value a part of the instances takes. There is no canary once

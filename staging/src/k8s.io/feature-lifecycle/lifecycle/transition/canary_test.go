@@ -296,7 +296,7 @@ func TestThereIsACanaryOnlyWhileValuesDiffer(t *testing.T) {
 	}{
 		"turning on":                     {feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses), v1alpha1.ControlDynamic, half(), true},
 		"a central value":                {feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses), v1alpha1.ControlCentral, half(), true},
-		"held before it began":           {paused(feature(v1alpha1.StateOff)), v1alpha1.ControlCentral, half(), true},
+		"held before it began":           {paused(feature(v1alpha1.StateOff)), v1alpha1.ControlCentral, half(), false},
 		"it is on":                       {feature(v1alpha1.StateOn), v1alpha1.ControlDynamic, half(), false},
 		"all users have agreed":          {feature(v1alpha1.StateTurningOn, "Install"), v1alpha1.ControlDynamic, half(), false},
 		"for all":                        {feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses), v1alpha1.ControlDynamic, &v1alpha1.FeatureRollout{Percent: &all}, false},
@@ -508,6 +508,8 @@ func TestWhenACanaryIsHaltedIsASetting(t *testing.T) {
 		"the defaults":         {func(*CanarySettings) {}, true},
 		"none":                 {func(s *CanarySettings) { *s = CanarySettings{} }, true},
 		"a greater count":      {func(s *CanarySettings) { s.Count = 3 }, false},
+		"a count alone":        {func(s *CanarySettings) { *s = CanarySettings{Count: 3} }, false},
+		"patience alone":       {func(s *CanarySettings) { *s = CanarySettings{Patience: 19 * time.Second} }, true},
 		"a greater share":      {func(s *CanarySettings) { s.Percent = 20 }, false},
 		"more patience":        {func(s *CanarySettings) { s.Patience = 21 * time.Second }, false},
 		"one crash is enough":  {func(s *CanarySettings) { s.Count, s.CrashLoop = 3, 1 }, true},

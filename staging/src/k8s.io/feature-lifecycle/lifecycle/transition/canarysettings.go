@@ -16,7 +16,10 @@ limitations under the License.
 
 package transition
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // CanarySettings say when a canary is halted: a value that goes to a part of the
 // instances only (spec.rollout).
@@ -63,12 +66,17 @@ func DefaultCanarySettings() CanarySettings {
 	}
 }
 
-// OrDefault are the settings, or the defaults in place of the zero value.
+// OrDefault are the settings, with the default in place of each that is zero.
 func (s CanarySettings) OrDefault() CanarySettings {
-	if s == (CanarySettings{}) {
-		return DefaultCanarySettings()
+	d := DefaultCanarySettings()
+	return CanarySettings{
+		Count:       cmp.Or(s.Count, d.Count),
+		Percent:     cmp.Or(s.Percent, d.Percent),
+		Factor:      cmp.Or(s.Factor, d.Factor),
+		Patience:    cmp.Or(s.Patience, d.Patience),
+		CrashLoop:   cmp.Or(s.CrashLoop, d.CrashLoop),
+		CrashWindow: cmp.Or(s.CrashWindow, d.CrashWindow),
 	}
-	return s
 }
 
 func (s *step) canarySettings() CanarySettings { return s.settings.Canary.OrDefault() }

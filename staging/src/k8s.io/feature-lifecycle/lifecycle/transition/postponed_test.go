@@ -17,12 +17,14 @@ limitations under the License.
 package transition
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/values/rollout"
 )
@@ -51,10 +53,16 @@ func answer(f *v1alpha1.Feature, view View, at time.Time) *v1alpha1.Feature {
 	return f
 }
 
-// chooses is what a process that holds a value takes, and one that just starts.
-func chooses(f *v1alpha1.Feature, instance string, held bool) [2]bool {
+// chooses is what a process that holds a value takes, and one that just starts. A
+// process that is told nothing would use its own default: that is an error here.
+func chooses(t *testing.T, f *v1alpha1.Feature, instance string, held bool) [2]bool {
+	t.Helper()
 	who := rollout.Instance{Component: "kubelet", Name: instance}
-	return [2]bool{rollout.Choose(f, who, &held).Value, rollout.Choose(f, who, nil).Value}
+	holding, starting := rollout.Choose(f, who, &held), rollout.Choose(f, who, nil)
+	if !holding.Told || !starting.Told {
+		t.Errorf("the Feature says nothing: %+v, %+v", holding, starting)
+	}
+	return [2]bool{holding.Value, starting.Value}
 }
 
 // TestWithdrawingACanaryTurnsNobodyOn: a server inside the canary uses the value
@@ -63,11 +71,11 @@ func TestWithdrawingACanaryTurnsNobodyOn(t *testing.T) {
 	outside, off := nodes(1, false)[0], [2]bool{}
 	view := View{Servers: []Server{overriding("a")}, Declared: declared}
 	f := trial()
-	if got := chooses(f, outside, false); got != off {
+	if got := chooses(t, f, outside, false); got != off {
 		t.Fatalf("left out, an instance takes %v", got)
 	}
 	f.Spec.Enabled, f.Spec.Rollout = nil, nil
-	if got := chooses(f, outside, false); got != off {
+	if got := chooses(t, f, outside, false); got != off {
 		t.Errorf("before the server answers, an instance takes %v", got)
 	}
 	f = answer(f, view, start.Add(time.Second))
@@ -77,7 +85,7 @@ func TestWithdrawingACanaryTurnsNobodyOn(t *testing.T) {
 	if f.Status.State != v1alpha1.StateTurningOff {
 		t.Errorf("the feature is %s", f.Status.State)
 	}
-	if got := chooses(f, outside, false); got != off {
+	if got := chooses(t, f, outside, false); got != off {
 		t.Errorf("withdrawn, an instance takes %v", got)
 	}
 }
@@ -138,7 +146,7 @@ func TestARequestIsAnsweredWhenItMayBegin(t *testing.T) {
 					if f.Status.Configured.Value != value {
 						t.Errorf("answered: %+v in state %s", f.Status.Configured, f.Status.State)
 					}
-					if got := chooses(f, "n1", value); got != [2]bool{value, value} {
+					if got := chooses(t, f, "n1", value); got != [2]bool{value, value} {
 						t.Errorf("instances take %v", got)
 					}
 					f.Spec.Paused = false
@@ -147,7 +155,7 @@ func TestARequestIsAnsweredWhenItMayBegin(t *testing.T) {
 					if want := Turning(requested); f.Status.State != want || f.Status.Configured.Value != requested {
 						t.Errorf("the feature is %s, configured %+v, want %s", f.Status.State, f.Status.Configured, want)
 					}
-					if got := chooses(f, "n1", value); got != [2]bool{requested, requested} {
+					if got := chooses(t, f, "n1", value); got != [2]bool{requested, requested} {
 						t.Errorf("instances take %v", got)
 					}
 				})
@@ -165,32 +173,111 @@ func TestADowngradeChangesTheValueFirst(t *testing.T) {
 	}
 }
 
-// TestAPausedCanaryStaysAsItIs, whatever becomes of spec.rollout.
-func TestAPausedCanaryStaysAsItIs(t *testing.T) {
+// TestAFrozenCanaryStaysAsItIs, whatever becomes of spec.rollout: while the feature
+// is paused, and while another value is requested and not answered yet.
+func TestAFrozenCanaryStaysAsItIs(t *testing.T) {
 	outside, inside := nodes(1, false)[0], nodes(1, true)[0]
-	for name, changed := range map[string]*v1alpha1.FeatureRollout{
-		"removed": nil, "for nobody": {Percent: new(int32)}, "for others": {Components: []string{"kube-proxy"}},
+	one, mixed := []Server{overriding("a")}, []Server{overriding("a"), emulating(overriding("b"), "1.35")}
+	off := false
+	for frozen, tc := range map[string]struct {
+		servers []Server
+		freeze  func(*v1alpha1.Feature)
+	}{
+		"paused":                    {one, func(f *v1alpha1.Feature) { paused(f) }},
+		"called off, not answered":  {mixed, func(f *v1alpha1.Feature) { f.Spec.Enabled = &off }},
+		"withdrawn, not answered":   {mixed, func(f *v1alpha1.Feature) { f.Spec.Enabled = nil }},
+		"paused, and mixed as well": {mixed, func(f *v1alpha1.Feature) { paused(f) }},
+	} {
+		for name, changed := range map[string]*v1alpha1.FeatureRollout{
+			"removed": nil, "for nobody": {Percent: new(int32)}, "for others": {Components: []string{"kube-proxy"}}, "tried again": {Percent: half().Percent, Attempt: 1},
+		} {
+			for _, halted := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, %s, halted %t", frozen, name, halted), func(t *testing.T) {
+					f := trial()
+					if halted {
+						since := metav1.NewTime(start)
+						f.Status.Rollout.Halted, f.Status.Rollout.HaltTime, f.Status.Rollout.Message = true, &since, "2 of 2 died"
+					}
+					f.Spec.Rollout = changed
+					tc.freeze(f)
+					for range 2 {
+						d := Next(f, View{Servers: tc.servers, Declared: declared}, settings, start.Add(time.Second))
+						for _, e := range d.Events {
+							t.Errorf("told: %s %s", e.Reason, e.Message)
+						}
+						f.Status = d.Status
+						if r := f.Status.Rollout; r == nil || !cmp.Equal(&r.Observed, half()) || r.Halted != halted {
+							t.Fatalf("the canary is %+v", f.Status.Rollout)
+						}
+						if got := chooses(t, f, outside, false); got != [2]bool{} {
+							t.Errorf("left out, an instance takes %v", got)
+						}
+						if got := chooses(t, f, inside, !halted); got[0] != !halted {
+							t.Errorf("in the canary, an instance takes %v", got)
+						}
+					}
+					on := true
+					f.Spec.Paused, f.Spec.Enabled = false, &on
+					f = answer(f, View{Servers: one, Declared: declared}, start.Add(time.Second))
+					if f.Status.Rollout != nil && cmp.Equal(&f.Status.Rollout.Observed, half()) {
+						t.Error("released, the canary is as before")
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestNoCanaryBeginsWhileItIsFrozen: all have the value, and keep it.
+func TestNoCanaryBeginsWhileItIsFrozen(t *testing.T) {
+	outside, off := nodes(1, false)[0], false
+	for name, tc := range map[string]struct {
+		servers []Server
+		freeze  func(*v1alpha1.Feature)
+	}{
+		"paused":                   {[]Server{overriding("a")}, func(f *v1alpha1.Feature) { paused(f) }},
+		"called off, not answered": {[]Server{overriding("a"), emulating(overriding("b"), "1.35")}, func(f *v1alpha1.Feature) { f.Spec.Enabled = &off }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := paused(trial())
-			f.Spec.Rollout = changed
-			for range 2 {
-				f = answer(f, View{Servers: []Server{overriding("a")}, Declared: declared}, start.Add(time.Second))
-				if f.Status.Rollout == nil || !cmp.Equal(&f.Status.Rollout.Observed, half()) {
-					t.Fatalf("the canary is %+v", f.Status.Rollout)
-				}
-				if got := chooses(f, outside, false); got != [2]bool{} {
-					t.Errorf("left out, an instance takes %v", got)
-				}
-				if got := chooses(f, inside, true); got != [2]bool{true, true} {
-					t.Errorf("in the canary, an instance takes %v", got)
-				}
-			}
-			f.Spec.Paused = false
+			f := trial()
+			f.Spec.Rollout = nil
 			f = answer(f, View{Servers: []Server{overriding("a")}, Declared: declared}, start.Add(time.Second))
-			if f.Status.Rollout != nil && cmp.Equal(&f.Status.Rollout.Observed, half()) {
-				t.Error("released, the canary is as before")
+			if got := rollout.Choose(f, rollout.Instance{Component: "kubelet", Name: outside}, nil); !got.Value {
+				t.Fatalf("for all, an instance takes %+v", got)
+			}
+			f.Spec.Rollout = half()
+			tc.freeze(f)
+			held := true
+			for range 2 {
+				if got := rollout.Choose(f, rollout.Instance{Component: "kubelet", Name: outside}, &held); !got.Told || !got.Value {
+					t.Errorf("an instance that has it takes %+v", got)
+				}
+				f = answer(f, View{Servers: tc.servers, Declared: declared}, start.Add(time.Second))
+				if f.Status.Rollout != nil {
+					t.Fatalf("a canary begins: %+v", f.Status.Rollout)
+				}
 			}
 		})
+	}
+}
+
+// TestAHaltOutlastsServersThatDisagree: nobody knows whether it was called off.
+func TestAHaltOutlastsServersThatDisagree(t *testing.T) {
+	since := metav1.NewTime(start)
+	f := trial()
+	f.Spec.Enabled, f.Spec.Rollout = nil, nil
+	f.Status.Control, f.Status.Configured.Source = v1alpha1.ControlCentral, v1alpha1.SourceCommandLine
+	f.Status.Rollout.Halted, f.Status.Rollout.HaltTime, f.Status.Rollout.Message = true, &since, "2 of 2 died"
+	for _, servers := range [][]Server{
+		{server("a", false), server("b", true)},
+		{server("a", false), emulating(server("b", false), "1.35")},
+	} {
+		f = answer(f, View{Servers: controlled(servers, v1alpha1.ControlCentral), Declared: declared}, start.Add(time.Second))
+		if f.Status.Rollout == nil || !f.Status.Rollout.Halted {
+			t.Fatalf("the halt is gone: %+v", f.Status.Rollout)
+		}
+		if got := chooses(t, f, nodes(1, false)[0], false); got != [2]bool{} {
+			t.Errorf("an instance takes %v", got)
+		}
 	}
 }

@@ -136,7 +136,7 @@ func (s *step) configure() {
 // paused, servers have different versions (S4), or what is stored is brought to
 // another version first.
 func (s *step) postponed() bool {
-	if s.Status.Control == v1alpha1.ControlLocal || s.Status.Configured == nil || s.Status.State == "" {
+	if s.Status.Control == v1alpha1.ControlLocal || s.Status.State == "" {
 		return false
 	}
 	return s.feature.Spec.Paused || s.mixed || OfVersion(s.Status.State) ||

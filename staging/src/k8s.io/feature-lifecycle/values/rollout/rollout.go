@@ -85,12 +85,15 @@ func Choose(feature *v1alpha1.Feature, instance Instance, held *bool) Choice {
 	return Choice{Told: true, Value: status.Configured.Value, Dynamic: dynamic}
 }
 
-// limits is who takes the requested value. While there is a canary it is the one
-// that the server has observed, so that it does not grow while the feature is
-// paused.
+// limits is who takes the configured value, nil for all. While there is a canary it
+// is the one that the server has observed: the server knows whether the one in the
+// spec is for this value. No canary begins while the feature is paused.
 func limits(feature *v1alpha1.Feature) *v1alpha1.FeatureRollout {
 	if r := feature.Status.Rollout; r != nil && r.Value == feature.Status.Configured.Value {
 		return &r.Observed
+	}
+	if feature.Spec.Paused {
+		return nil
 	}
 	return feature.Spec.Rollout
 }
