@@ -78,10 +78,10 @@ upstream-previous: ## Build the unchanged kube-apiserver of the minor version be
 	cd hack/previous && GOWORK=off go build -ldflags '$(PREVIOUS_LDFLAGS)' -o $(CURDIR)/$(OUT)/previous/ tool
 
 .PHONY: test-integration
-test-integration: tools all upstream ## Run real processes with real etcd, the fault suite in its short form (FAULTS_SHORT=false: whole).
+test-integration: tools all upstream upstream-previous ## Run real processes with real etcd, the fault suite in its short form (FAULTS_SHORT=false: whole).
 	@echo "The fault suite test/faults runs in its $(if $(filter true,$(FAULTS_SHORT)),short form; \"make test-faults\" runs the whole,whole form)"
 	@echo "The lifecycle test test/lifecycle runs whole; \"make test-lifecycle\" runs it alone and prints its table"
-	@if [[ ! -x $(OUT)/previous/kube-apiserver ]]; then echo "Left out: the move between binaries of two versions (TestBinaries); \"make upstream-previous\" builds the other one"; fi
+	@echo "The moves between versions of test/integration/versions run in their short form; \"make test-versions\" runs the whole"
 	@if [[ $$(id -u) != 0 ]] || ! command -v nft >/dev/null; then echo "Left out: tests with real kubelets and kube-proxies need root and nft (Debian's nftables)"; fi
 	FAULTS_SHORT=$(FAULTS_SHORT) VERSIONS_SHORT=$(FAULTS_SHORT) $(GOTESTSUM) -timeout 40m -p 1 ./test/...
 

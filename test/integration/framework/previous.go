@@ -31,11 +31,14 @@ const PreviousVersion = "v1.35.4"
 
 // Previous is the unchanged binary of the minor version before, from
 // "make upstream-previous". The test is skipped where it was not built, since
-// that takes minutes.
+// that takes minutes, unless nothing may be left out.
 func Previous(t testing.TB, name string) string {
 	t.Helper()
 	file := filepath.Join(filepath.Dir(BinDir(t)), "previous", name)
 	if _, err := os.Stat(file); err != nil {
+		if os.Getenv("KUBE_FEATURES_REQUIRE_ALL") != "" {
+			t.Fatalf("%s of %s is not there (%v), and KUBE_FEATURES_REQUIRE_ALL forbids to leave the test out; build it with \"make upstream-previous\"", name, PreviousVersion, err)
+		}
 		t.Skipf("%s of %s is not there (%v); build it with \"make upstream-previous\"", name, PreviousVersion, err)
 	}
 	return file
