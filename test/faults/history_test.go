@@ -17,7 +17,6 @@ limitations under the License.
 package faults
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,15 +27,12 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
-// history has every version of one Feature that was ever stored, in order. It is
-// read from etcd itself, so that no fault of a server hides anything, and goes on
-// where it was after etcd was away. It is safe for concurrent use.
+// history has every version of one Feature that was ever stored, in order
+// (framework.FollowFeatures). It is safe for concurrent use.
 type history struct {
 	mu       sync.Mutex
 	versions []version
@@ -54,45 +50,22 @@ type version struct {
 }
 
 // featureKey is where etcd has a Feature of Kubernetes.
-func featureKey(name string) string {
-	return "/registry/features/" + metav1.NamespaceSystem + "/" + name
-}
+func featureKey(name string) string { return framework.FeaturesKey + name }
 
 // record follows a Feature until the test ends.
 func record(t *testing.T, etcd *clientv3.Client, name string) *history {
 	h := &history{news: make(chan struct{})}
-	ctx, cancel := context.WithCancel(t.Context())
-	events := etcd.Watch(ctx, featureKey(name), clientv3.WithRev(1))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for response := range events {
-			h.add(response)
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-	})
+	framework.FollowFeatures(t, etcd, featureKey(name), h.add)
 	return h
 }
 
-func (h *history) add(response clientv3.WatchResponse) {
+func (h *history) add(stored []framework.StoredFeature, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
-	h.err = errors.Join(h.err, response.Err())
-	for _, event := range response.Events {
-		if event.Type == clientv3.EventTypeDelete {
-			h.err = errors.Join(h.err, errors.New("the Feature was deleted"))
-			continue
-		}
-		feature := &v1alpha1.Feature{}
-		if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(event.Kv.Value, nil, feature); err != nil {
-			h.err = errors.Join(h.err, err)
-			continue
-		}
-		h.versions = append(h.versions, version{feature, now, event.Kv.ModRevision})
+	h.err = errors.Join(h.err, err)
+	for _, feature := range stored {
+		h.versions = append(h.versions, version{feature.Feature, now, feature.Revision})
 	}
 	close(h.news)
 	h.news = make(chan struct{})

@@ -446,7 +446,7 @@ func (b *binaries) compare(t *testing.T, before, left map[string][]byte) {
 // Features, which stay as they were, and what is no object.
 func (b *binaries) everythingServed(t *testing.T) {
 	t.Helper()
-	features := b.stored(t, featuresKey)
+	features := b.stored(t, framework.FeaturesKey)
 	b.old(t, append(common("AllAlpha=true", "AllBeta=true"), allAPIs)...)
 	objects := b.allServed(t)
 	for _, o := range objects {
@@ -457,7 +457,7 @@ func (b *binaries) everythingServed(t *testing.T) {
 	ours := 0
 	for _, key := range unserved(b.stored(t, "/registry/"), objects) {
 		switch {
-		case strings.HasPrefix(key, featuresKey), strings.HasPrefix(key, "/registry/featurereports/kube-system/kube-apiserver."):
+		case strings.HasPrefix(key, framework.FeaturesKey), strings.HasPrefix(key, "/registry/featurereports/kube-system/kube-apiserver."):
 			ours++
 		case slices.ContainsFunc([]string{"/registry/ranges/", "/registry/masterleases/", "/registry/peerserverleases/"}, func(prefix string) bool { return strings.HasPrefix(key, prefix) }):
 		default:

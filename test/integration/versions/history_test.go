@@ -17,10 +17,8 @@ limitations under the License.
 package versions
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"sync"
 	"testing"
@@ -29,12 +27,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
-
-// featuresKey is where etcd has the Features of Kubernetes.
-const featuresKey = "/registry/features/kube-system/"
 
 // history has every status of every Feature that was ever stored, read from etcd
 // itself. It is safe for concurrent use.
@@ -48,36 +42,16 @@ type history struct {
 // record follows all Features until the test ends.
 func record(t *testing.T, etcd *clientv3.Client) *history {
 	h := &history{statuses: map[string][]v1alpha1.FeatureStatus{}, news: make(chan struct{})}
-	ctx, cancel := context.WithCancel(t.Context())
-	events := etcd.Watch(ctx, featuresKey, clientv3.WithPrefix(), clientv3.WithRev(1))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for response := range events {
-			h.add(response)
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-	})
+	framework.FollowFeatures(t, etcd, framework.FeaturesKey, h.add)
 	return h
 }
 
-func (h *history) add(response clientv3.WatchResponse) {
+func (h *history) add(stored []framework.StoredFeature, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.err = errors.Join(h.err, response.Err())
-	for _, event := range response.Events {
-		name := path.Base(string(event.Kv.Key))
-		feature := &v1alpha1.Feature{}
-		if event.Type == clientv3.EventTypeDelete {
-			h.err = errors.Join(h.err, fmt.Errorf("%s was deleted", name))
-		} else if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(event.Kv.Value, nil, feature); err != nil {
-			h.err = errors.Join(h.err, err)
-		} else {
-			h.statuses[name] = append(h.statuses[name], feature.Status)
-		}
+	h.err = errors.Join(h.err, err)
+	for _, feature := range stored {
+		h.statuses[feature.Name] = append(h.statuses[feature.Name], feature.Status)
 	}
 	close(h.news)
 	h.news = make(chan struct{})
