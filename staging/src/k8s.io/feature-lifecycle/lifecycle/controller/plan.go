@@ -134,7 +134,7 @@ func (c *Controller) planVersion(feature *v1alpha1.Feature, view transition.View
 		return apierrors.NewBadRequest(fmt.Sprintf("spec.targetVersion is %s, and the cluster has %s; a plan is for a version %d.x", to, cluster, here.Major()))
 	}
 	if there.EqualTo(here) && !mixed {
-		result.Configured = feature.Status.Configured.DeepCopy()
+		result.Configured = safety.Configured(feature)
 		return nil
 	}
 	q, known := c.questionAt(feature, here, there, now)

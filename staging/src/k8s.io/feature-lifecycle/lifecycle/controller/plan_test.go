@@ -219,6 +219,46 @@ func TestPlansForVersions(t *testing.T) {
 	}
 }
 
+// TestARequestThatWaitsCounts: nobody has answered it yet, and it is in effect
+// right after the move that it waits for, or the pause.
+func TestARequestThatWaitsCounts(t *testing.T) {
+	l := newLeftovers()
+	clear(l.left)
+	inWorld(t, func(w *world) {
+		w.specs = map[featuregate.Feature]featuregate.VersionedSpecs{"A": {{Version: minor("1.34"), PreRelease: featuregate.Alpha}}}
+		w.specsUpTo, w.specsFrom = minor("1.36"), minor("1.33")
+		w.emulate("1.35", []v1alpha1.ReportedFeature{{Name: "A", Stage: v1alpha1.StageAlpha, Control: v1alpha1.ControlDynamic}}, "s1")
+		s1 := w.serve("s1")
+		w.until(time.Minute, "off", func() bool { return w.rests("A", "1.35") })
+		safe := func() string {
+			c := w.condition("A", v1alpha1.ConditionUpgradeSafe)
+			return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
+		}
+		w.until(time.Minute, "judged", func() bool { return strings.HasPrefix(safe(), "True Safe") })
+		(&trial{world: w}).change(func(spec *v1alpha1.FeatureSpec) { spec.Paused, spec.Enabled = true, ptr.To(true) })
+		w.until(time.Minute, "held", func() bool { return w.condition("A", v1alpha1.ConditionProgressing).Reason == v1alpha1.ReasonPaused })
+		if f := w.stored("A"); f.Status.Configured.Value {
+			t.Fatalf("the request was answered in a pause: %+v", f.Status.Configured)
+		}
+		want := &v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceAPI}
+		for to, tasks := range map[string][]string{
+			"1.35": {"TurningOn WaitForUses", "TurningOn Install"},
+			"1.36": {"Upgrading WaitForUses", "Upgrading Upgrade/1.36/Convert", "Upgrading Upgrade/1.36/Install", "TurningOn WaitForUses", "TurningOn Install"},
+		} {
+			p := w.plan(s1, "A", v1alpha1.FeaturePlanSpec{TargetVersion: to})
+			if diff := cmp.Diff(want, p.Configured); diff != "" {
+				t.Errorf("%s: unexpected value (-want +got):\n%s", to, diff)
+			}
+			if diff := cmp.Diff(tasks, says(p)); diff != "" {
+				t.Errorf("%s: unexpected plan (-want +got):\n%s", to, diff)
+			}
+		}
+		if got := safe(); !strings.HasPrefix(got, "False InTransition") || !strings.Contains(got, "configured as true, and has not begun to change") {
+			t.Errorf("UpgradeSafe is %s", got)
+		}
+	}, l.boundary("A"))
+}
+
 // TestAPlanNamesWhatDependsOnTheFeature, and what it depends on, now and at another
 // version.
 func TestAPlanNamesWhatDependsOnTheFeature(t *testing.T) {

@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -41,8 +40,7 @@ func (c *Controller) safety(name string, explicit []safety.Setting, controlled [
 	}
 	sortSettings(explicit)
 	sortControlled(controlled)
-	judge := func(status *v1alpha1.FeatureStatus, here, there *utilversion.Version) *transition.Verdict {
-		feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: name}, Status: *status}
+	judge := func(feature *v1alpha1.Feature, here, there *utilversion.Version) *transition.Verdict {
 		q := question(feature, specs, explicit, controlled, declared, here, there)
 		v := safety.Judge(q)
 		if known := c.config.SpecsUpTo; !q.Down && (known == nil || known.LessThan(there)) {
@@ -50,19 +48,19 @@ func (c *Controller) safety(name string, explicit []safety.Setting, controlled [
 		}
 		return &transition.Verdict{Status: v.Status, Reason: v.Reason, Message: v.Message()}
 	}
-	upgrade = func(status *v1alpha1.FeatureStatus, version string) *transition.Verdict {
+	upgrade = func(feature *v1alpha1.Feature, version string) *transition.Verdict {
 		here, err := utilversion.ParseMajorMinor(version)
 		if err != nil {
 			return nil
 		}
-		return judge(status, here, here.AddMinor(1))
+		return judge(feature, here, here.AddMinor(1))
 	}
-	downgrade = func(status *v1alpha1.FeatureStatus, version string) *transition.Verdict {
+	downgrade = func(feature *v1alpha1.Feature, version string) *transition.Verdict {
 		here, err := utilversion.ParseMajorMinor(version)
 		if err != nil || here.Minor() == 0 {
 			return nil
 		}
-		return judge(status, here, here.SubtractMinor(1))
+		return judge(feature, here, here.SubtractMinor(1))
 	}
 	return upgrade, downgrade
 }

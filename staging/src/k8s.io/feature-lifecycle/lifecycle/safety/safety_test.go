@@ -25,6 +25,7 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/utils/ptr"
 )
 
 func feature(state v1alpha1.FeatureState) *v1alpha1.Feature {
@@ -39,7 +40,7 @@ func configured(source v1alpha1.FeatureValueSource) *v1alpha1.Feature {
 	f := feature(v1alpha1.StateOn)
 	f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: true, Source: source}
 	if source == v1alpha1.SourceAPI {
-		f.Status.Control = v1alpha1.ControlDynamic
+		f.Status.Control, f.Spec.Enabled = v1alpha1.ControlDynamic, ptr.To(true)
 	}
 	return f
 }

@@ -35,7 +35,7 @@ var held = []string{
 // atRest is false, with the answer, for a feature that is neither on nor off, or is
 // to become the other.
 func (q Question) atRest() (Verdict, bool) {
-	state, configured := q.Feature.Status.State, q.Feature.Status.Configured
+	state, configured := q.Feature.Status.State, Configured(q.Feature)
 	why := fmt.Sprintf("the feature is %s", state)
 	switch state {
 	case "":

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/utils/ptr"
 )
 
 // with is a feature with a condition.
@@ -37,6 +38,14 @@ func with(f *v1alpha1.Feature, kind string, status metav1.ConditionStatus, reaso
 func due() *v1alpha1.Feature {
 	f := feature(v1alpha1.StateOff)
 	f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceCommandLine}
+	return f
+}
+
+// pending is a feature that is off and asked for, while the answer is postponed.
+func pending() *v1alpha1.Feature {
+	f := feature(v1alpha1.StateOff)
+	f.Spec.Enabled = ptr.To(true)
+	f.Status.Control, f.Status.Configured = v1alpha1.ControlDynamic, &v1alpha1.FeatureConfiguration{Source: v1alpha1.SourceDefault}
 	return f
 }
 
@@ -70,6 +79,8 @@ func TestWhatIsNotSettled(t *testing.T) {
 		"off, and configured as on": {due(), metav1.ConditionFalse, v1alpha1.ReasonInTransition, "the feature is Off and configured as true, and has not begun to change; wait until"},
 		"off, configured as on, and paused": {progressing(due(), v1alpha1.ReasonPaused, "spec.paused holds the feature; set it to false to let the transition start"),
 			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "does not go on by itself: spec.paused holds the feature; set it to false"},
+		"off, asked for, and paused": {progressing(pending(), v1alpha1.ReasonPaused, "spec.paused holds the feature; set it to false to let the transition start"),
+			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "configured as true, and has not begun to change; it does not go on by itself: spec.paused holds the feature"},
 		"a canary that was halted": {progressing(limited(true), v1alpha1.ReasonRolloutHalted, "the rollout was halted. Change spec.rollout"),
 			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "does not go on by itself: the rollout was halted. Change spec.rollout"},
 		"a canary that goes to a part": {progressing(limited(false), v1alpha1.ReasonWaitingForUses, "waiting for 3 users"),

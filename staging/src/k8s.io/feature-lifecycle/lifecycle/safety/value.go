@@ -36,13 +36,17 @@ func (q Question) Value() v1alpha1.FeatureConfiguration {
 			return v1alpha1.FeatureConfiguration{Value: s.Enabled, Source: v1alpha1.SourceCommandLine}
 		}
 	}
-	configured := q.Feature.Status.Configured
+	configured := Configured(q.Feature)
 	switch {
 	case configured == nil:
 		return byDefault
 	case configured.Source == v1alpha1.SourceAPI && (!q.Down || q.Emulated):
-		// A binary of a lower version may have nobody who reads spec.enabled.
-		return v1alpha1.FeatureConfiguration{Value: configured.Value, Source: v1alpha1.SourceAPI}
+		// A binary of a lower version may have nobody who reads spec.enabled. A
+		// request that was taken back while it waits leaves the default.
+		if q.withdrawn() {
+			return byDefault
+		}
+		return *configured
 	case configured.Source == v1alpha1.SourceCommandLine && q.Here.Stage == q.There.Stage:
 		// AllAlpha or AllBeta set it, since nobody sets it explicitly, and do so
 		// there: they are for a stage.
@@ -50,4 +54,26 @@ func (q Question) Value() v1alpha1.FeatureConfiguration {
 	default:
 		return byDefault
 	}
+}
+
+// withdrawn is true for a request that is gone, while the answer to that is
+// postponed.
+func (q Question) withdrawn() bool {
+	return q.Feature.Status.Control == v1alpha1.ControlDynamic && q.Feature.Spec.Enabled == nil
+}
+
+// Configured is the value that a feature is to have in the version that the
+// cluster has, nil when nobody knows: what the API asks for also while the answer
+// in status.configured is postponed, as by a pause or in the middle of an upgrade
+// (package transition). Which value servers have by themselves, once a request is
+// taken back, is known with the answer only.
+func Configured(feature *v1alpha1.Feature) *v1alpha1.FeatureConfiguration {
+	if requested := feature.Spec.Enabled; requested != nil && feature.Status.Control == v1alpha1.ControlDynamic {
+		return &v1alpha1.FeatureConfiguration{Value: *requested, Source: v1alpha1.SourceAPI}
+	}
+	answered := feature.Status.Configured
+	if answered == nil {
+		return nil
+	}
+	return &v1alpha1.FeatureConfiguration{Value: answered.Value, Source: answered.Source}
 }

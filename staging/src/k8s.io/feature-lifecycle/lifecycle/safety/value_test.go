@@ -26,6 +26,7 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/utils/ptr"
 )
 
 func TestValue(t *testing.T) {
@@ -34,6 +35,18 @@ func TestValue(t *testing.T) {
 	}
 	onByDefault, offByDefault := value(true, v1alpha1.SourceDefault), value(false, v1alpha1.SourceDefault)
 	bySpec := configured(v1alpha1.SourceDefault)
+	// requested is off, and its request waits for its answer.
+	requested := func(control v1alpha1.FeatureControl) *v1alpha1.Feature {
+		f := feature(v1alpha1.StateOff)
+		f.Spec.Enabled = ptr.To(true)
+		f.Status.Control, f.Status.Configured = control, &v1alpha1.FeatureConfiguration{Source: v1alpha1.SourceDefault}
+		return f
+	}
+	pending, noEffect := requested(v1alpha1.ControlDynamic), requested(v1alpha1.ControlCentral)
+	other := configured(v1alpha1.SourceAPI)
+	other.Spec.Enabled = ptr.To(false)
+	withdrawn := configured(v1alpha1.SourceAPI)
+	withdrawn.Spec.Enabled = nil
 	for name, tc := range map[string]struct {
 		q    Question
 		want v1alpha1.FeatureConfiguration
@@ -49,6 +62,13 @@ func TestValue(t *testing.T) {
 		"the API asked for it, and older binaries do not read": {Question{Feature: configured(v1alpha1.SourceAPI), Down: true, Here: beta, There: alpha}, offByDefault},
 		"the API asked for it, and these servers do":           {Question{Feature: configured(v1alpha1.SourceAPI), Down: true, Emulated: true, Here: beta, There: alpha}, value(true, v1alpha1.SourceAPI)},
 		"the API asked for a gate that is newer than there":    {Question{Feature: configured(v1alpha1.SourceAPI), Down: true, Emulated: true, Here: beta, There: absent}, offByDefault},
+		"the API asks for it, and there is no answer yet":      {Question{Feature: pending, Here: alpha, There: betaOff}, value(true, v1alpha1.SourceAPI)},
+		"the same, for servers that go down":                   {Question{Feature: pending, Down: true, Emulated: true, Here: betaOff, There: alpha}, value(true, v1alpha1.SourceAPI)},
+		"the same, for older binaries":                         {Question{Feature: pending, Down: true, Here: betaOff, There: alpha}, offByDefault},
+		"the same, for a gate that is locked there":            {Question{Feature: pending, Here: betaOff, There: retired}, offByDefault},
+		"the API asks for something else by now":               {Question{Feature: other, Here: alpha, There: beta}, value(false, v1alpha1.SourceAPI)},
+		"the API asked for it, and asks no more":               {Question{Feature: withdrawn, Here: alpha, There: betaOff}, offByDefault},
+		"the API asks for it, without effect":                  {Question{Feature: noEffect, Here: alpha, There: betaOff}, offByDefault},
 		"AllAlpha set it, and it is alpha there":               {Question{Feature: configured(v1alpha1.SourceCommandLine), Down: true, Here: alpha, There: alpha}, value(true, v1alpha1.SourceCommandLine)},
 		"AllBeta set it, and it is alpha there":                {Question{Feature: configured(v1alpha1.SourceCommandLine), Down: true, Here: beta, There: alpha}, offByDefault},
 	} {

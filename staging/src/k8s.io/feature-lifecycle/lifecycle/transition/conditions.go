@@ -58,7 +58,8 @@ func (s *step) describeSafety(kind string, judge Judge) {
 	if judge == nil {
 		return
 	}
-	if v := judge(&s.Status, s.version); v != nil {
+	now := &v1alpha1.Feature{ObjectMeta: s.feature.ObjectMeta, Spec: s.feature.Spec, Status: s.Status}
+	if v := judge(now, s.version); v != nil {
 		s.condition(kind, v.Status, v.Reason, v.Message)
 	}
 }

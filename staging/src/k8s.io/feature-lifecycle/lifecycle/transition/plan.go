@@ -25,6 +25,7 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/values/rollout"
 )
 
 // Plan is a change that is thought of: of the value, or of the cluster's version,
@@ -151,8 +152,9 @@ func Blockers(feature *v1alpha1.Feature, view View, plan Plan, steps []Step) []s
 	if plan.To != "" {
 		blockers = append(blockers, serversElsewhere(view.Servers, plan)...)
 	}
+	blockers = append(blockers, heldOff(feature, view, plan, steps)...)
 	if plan.ChangesValue(steps) {
-		blockers = append(blockers, usersElsewhere(feature.Name, view, plan, config)...)
+		blockers = append(blockers, usersElsewhere(feature, view, plan, config)...)
 	}
 	if gate := config.gate; plan.To == "" && plan.Value != nil && gate != nil && gate.LockedToDefault && gate.Default != *plan.Value {
 		blockers = append(blockers, fmt.Sprintf("the gate is locked to %t and nobody can set it", gate.Default))
@@ -190,13 +192,57 @@ func serversElsewhere(servers []Server, plan Plan) []string {
 	return blockers
 }
 
+// heldOff says what would hold the steps whoever the users are, as shouldBegin and
+// heldUp do. A plan for another version says of each server what becomes of it.
+func heldOff(feature *v1alpha1.Feature, view View, plan Plan, steps []Step) []string {
+	s := &step{feature: feature}
+	s.Status = *feature.Status.DeepCopy()
+	var blockers []string
+	if _, mixed := clusterVersion(view.Servers); mixed && plan.To == "" && slices.ContainsFunc(steps, func(s Step) bool { return s.State != "" }) {
+		blockers = append(blockers, s.mixedVersions().message)
+	}
+	// Asking for the other value calls a halted rollout off.
+	if rollout.Halted(&s.Status) && slices.ContainsFunc(steps, func(step Step) bool { return step.State == Turning(s.Status.Rollout.Value) }) {
+		blockers = append(blockers, s.rolloutHalted().message)
+	}
+	return blockers
+}
+
+// leavesOut says of a user whether spec.rollout would keep the plan's value from
+// it, so that the transition waits for it without end: that is so where the value
+// of the last state of rest is another one (canary), and as long as waiting for
+// uses is not over.
+func leavesOut(feature *v1alpha1.Feature, plan Plan, config configuration) func(uses.Instance) bool {
+	status, limited := &feature.Status, feature.Spec.Rollout
+	nobody := func(uses.Instance) bool { return false }
+	if !rollout.Limits(limited) || config.control == v1alpha1.ControlLocal || status.Configured == nil {
+		return nobody
+	}
+	if before := rollout.Previous(status); before == nil || *before == *plan.Value {
+		return nobody
+	}
+	if status.State == Turning(*plan.Value) && len(status.Tasks) > 0 && status.Tasks[0].Name != v1alpha1.TaskWaitForUses {
+		return nobody
+	}
+	return func(i uses.Instance) bool {
+		if i.Explicit || i.Component == plan.Component && config.control == v1alpha1.ControlCentral {
+			// It has its own command line's value.
+			return false
+		}
+		return !rollout.Includes(limited, feature.Name, rollout.Instance{Component: i.Component, Name: i.Name})
+	}
+}
+
 // usersElsewhere says who would hold the change of the value, and what lets go.
 // Servers that are restarted for another version take its value with it.
-func usersElsewhere(name string, view View, plan Plan, config configuration) []string {
+func usersElsewhere(feature *v1alpha1.Feature, view View, plan Plan, config configuration) []string {
+	name, leftOut := feature.Name, leavesOut(feature, plan, config)
 	follows := config.control == v1alpha1.ControlDynamic && plan.To == ""
-	var differing, explicit []uses.Instance
+	var differing, explicit, left []uses.Instance
 	for _, i := range view.Instances {
 		switch {
+		case leftOut(i):
+			left = append(left, i)
 		case plan.To != "" && i.Component == plan.Component:
 		case follows && i.Explicit:
 			explicit = append(explicit, i)
@@ -207,6 +253,9 @@ func usersElsewhere(name string, view View, plan Plan, config configuration) []s
 	var blockers []string
 	if names := uses.Differing(explicit, *plan.Value); len(names) > 0 {
 		blockers = append(blockers, fmt.Sprintf("%d live users set the other value themselves, which wins over the API, and have to be restarted without %s in --feature-gates: %s", len(names), name, list("", names)))
+	}
+	if names := uses.Differing(left, *plan.Value); len(names) > 0 {
+		blockers = append(blockers, fmt.Sprintf("%d live users would keep the other value, since spec.rollout limits the value to %s; widen or remove it: %s", len(names), limitsOf(feature.Spec.Rollout), list("", names)))
 	}
 	names := uses.Differing(differing, *plan.Value)
 	if len(names) == 0 {

@@ -21,10 +21,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 	"k8s.io/utils/ptr"
@@ -162,6 +164,18 @@ func TestBlockers(t *testing.T) {
 		return []uses.Instance{i}
 	}
 	asking := node(func(*uses.Instance) {})
+	dynamic := controlled(at(true, "1.36"), v1alpha1.ControlDynamic)
+	// canary is a feature whose value goes to no kubelet.
+	canary := func(f *v1alpha1.Feature, value bool) *v1alpha1.Feature {
+		f.Spec.Rollout = &v1alpha1.FeatureRollout{Components: []string{"scheduler"}}
+		f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: value, Source: v1alpha1.SourceAPI}
+		return f
+	}
+	turningOff := func(tasks ...string) *v1alpha1.Feature {
+		return canary(feature(v1alpha1.StateTurningOff, tasks...), false)
+	}
+	halted := turningOff(v1alpha1.TaskWaitForUses, "off")
+	halted.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Observed: *halted.Spec.Rollout, Halted: true, HaltTime: &metav1.Time{Time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}, Message: "2 of 2 died"}
 	for name, tc := range map[string]struct {
 		feature *v1alpha1.Feature
 		view    View
@@ -185,6 +199,22 @@ func TestBlockers(t *testing.T) {
 		"everybody is there":                          {on, View{Servers: at(true, "1.36")}, Plan{To: "1.36"}, nil},
 		"down: who else has to follow":                {on, View{Servers: at(true, "1.35"), Instances: asking}, Plan{Value: off, To: "1.35"}, []string{"by --emulated-version=1.35 or --feature-gates=F=false: kubelet/node"}},
 		"down: servers follow themselves":             {on, View{Servers: at(true, "1.35"), Instances: node(func(i *uses.Instance) { i.Component = "apiserver" })}, Plan{Value: off, To: "1.35", Component: "apiserver"}, nil},
+		"servers have different versions":             {on, View{Servers: at(true, "1.36", "1.35")}, Plan{Value: off}, []string{"different effective versions; the transition goes on when they are the same"}},
+		"different versions, and no change":           {on, View{Servers: at(true, "1.36", "1.35")}, Plan{Value: ptr.To(true)}, nil},
+		"different versions, and a move ends that":    {on, View{Servers: at(true, "1.36", "1.35")}, Plan{To: "1.35"}, []string{"1 live servers have another version"}},
+		"a halted canary":                             {halted, View{Servers: dynamic}, Plan{Value: off}, []string{"the rollout was halted at 2026-01-01T00:00:00Z: 2 of 2 died"}},
+		"a halted canary holds a move, too":           {halted, View{Servers: dynamic}, Plan{To: "1.36"}, []string{"the rollout was halted"}},
+		"a halted canary is called off":               {halted, View{Servers: dynamic}, Plan{Value: ptr.To(true)}, nil},
+		"a rollout leaves a user out":                 {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, []string{"1 live users would keep the other value, since spec.rollout limits the value to the components scheduler; widen or remove it: kubelet/node"}},
+		"a rollout leaves one out, centrally":         {canary(feature(v1alpha1.StateOn), true), View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "apiserver"}, []string{"1 live users would keep the other value"}},
+		"a rollout leaves one out of a move":          {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: asking}, Plan{Value: off, To: "1.36"}, []string{"1 live users would keep the other value"}},
+		"central servers decide, a rollout or not":    {canary(feature(v1alpha1.StateOn), true), View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "kubelet"}, []string{"once all kubelet have"}},
+		"a rollout that includes them":                {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *uses.Instance) { i.Component = "scheduler" })}, Plan{Value: off}, nil},
+		"a rollout without effect":                    {canary(feature(v1alpha1.StateOn), true), View{Servers: at(true, "1.36"), Instances: asking}, Plan{Value: off}, []string{"restarted with --feature-gates=F=false"}},
+		"a rollout does not limit who sets it":        {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *uses.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"without F in --feature-gates"}},
+		"a canary under way":                          {turningOff(v1alpha1.TaskWaitForUses, "off"), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, []string{"1 live users would keep the other value"}},
+		"a canary that all have":                      {turningOff("off"), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, nil},
+		"a canary that is called off":                 {turningOff(v1alpha1.TaskWaitForUses, "off"), View{Servers: dynamic, Instances: node(func(i *uses.Instance) { i.Enabled = false })}, Plan{Value: ptr.To(true)}, nil},
 		"a move without tasks is not held by a pause": {paused(feature(v1alpha1.StateOn)), View{Servers: at(true, "1.36")}, Plan{Value: ptr.To(true), To: "1.36"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

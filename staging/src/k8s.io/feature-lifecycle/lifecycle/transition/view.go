@@ -165,10 +165,10 @@ type Attempt struct {
 	Message string
 }
 
-// Judge says whether the cluster may move away from its version with a status
+// Judge says whether the cluster may move away from its version with a Feature
 // (package safety). Like everything in a View it answers from what was gathered.
-// It returns nil when there is no such move.
-type Judge func(status *v1alpha1.FeatureStatus, clusterVersion string) *Verdict
+// It returns nil when there is no such move, and changes nothing.
+type Judge func(feature *v1alpha1.Feature, clusterVersion string) *Verdict
 
 // Verdict is what a condition says.
 type Verdict struct {
