@@ -17,7 +17,11 @@ limitations under the License.
 // Package feature is the kubectl plugin "kubectl feature". It reads Features and
 // FeatureReports and judges them with the library's packages; it knows the gates
 // and the catalogue of the build it is part of, as the binaries of its version do.
-// It changes nothing in a cluster.
+// All that it ever writes is the spec of a Feature, and only on request: enable,
+// disable and reset.
+//
+// A command is one file with its texts, its options and its constructor, which
+// takes the base: flags, clients and streams that all commands share.
 package feature
 
 import (
@@ -34,17 +38,28 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// Exit codes of upgrade-check, for scripts.
+// Exit codes, for scripts. All commands follow one convention: 0 yes, 1 no, 2 not
+// known (yet), 3 the command failed.
 const (
-	// ExitSafe: every feature is safe.
+	// ExitSafe: upgrade-check found every feature safe.
 	ExitSafe = 0
 	// ExitNotSafe: at least one feature is not.
 	ExitNotSafe = 1
 	// ExitUnknown: none is known to be not safe, but it cannot be told of all.
 	ExitUnknown = 2
-	// ExitFailed: the command gave no answer: wrong flags, no access, or a question
-	// that makes no sense.
+	// ExitFailed: the command gave no answer: wrong flags, no access, a question
+	// that makes no sense, or a request that was refused.
 	ExitFailed = 3
+
+	// ExitDone: what enable, disable or reset asked for is stored or, with --wait,
+	// has come about.
+	ExitDone = ExitSafe
+	// ExitHeld: the request is stored, and somebody has to act for the transition
+	// to go on.
+	ExitHeld = ExitNotSafe
+	// ExitTimedOut: the request is stored, and the transition was still under way
+	// when the time to wait for it was over.
+	ExitTimedOut = ExitUnknown
 )
 
 // exitError ends the command with a code and without a message: the output said
@@ -55,10 +70,10 @@ func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // NewCommand returns the plugin's command.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	flags := genericclioptions.NewConfigFlags(true)
+	b := &base{flags: genericclioptions.NewConfigFlags(true), IOStreams: streams}
 	cmd := &cobra.Command{
 		Use:           "kubectl-feature",
-		Short:         "Look at feature gates of a cluster and at what they store",
+		Short:         "Look at feature gates of a cluster and at what they store, and change them",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl feature"},
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -66,8 +81,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.SetIn(streams.In)
 	cmd.SetOut(streams.Out)
 	cmd.SetErr(streams.ErrOut)
-	flags.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(newUpgradeCheck(flags, streams))
+	b.flags.AddFlags(cmd.PersistentFlags())
+	cmd.AddCommand(newEnable(b), newDisable(b), newReset(b), newUpgradeCheck(b))
 	return cmd
 }
 
@@ -86,7 +101,17 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 	case errors.As(err, &code):
 		return int(code)
 	default:
-		fmt.Fprintln(streams.ErrOut, "error:", err)
+		for _, e := range allOf(err) {
+			fmt.Fprintln(streams.ErrOut, "error:", e)
+		}
 		return ExitFailed
 	}
+}
+
+// allOf are the errors that were joined, one a line.
+func allOf(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
 }

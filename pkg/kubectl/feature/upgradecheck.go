@@ -24,7 +24,6 @@ import (
 	"github.com/spf13/cobra"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 )
@@ -68,8 +67,8 @@ type upgradeCheckOptions struct {
 	genericiooptions.IOStreams
 }
 
-func newUpgradeCheck(flags *genericclioptions.ConfigFlags, streams genericiooptions.IOStreams) *cobra.Command {
-	o := &upgradeCheckOptions{IOStreams: streams}
+func newUpgradeCheck(b *base) *cobra.Command {
+	o := &upgradeCheckOptions{IOStreams: b.IOStreams}
 	cmd := &cobra.Command{
 		Use:     "upgrade-check --to MINOR",
 		Short:   "Say whether the cluster may move to another minor version",
@@ -77,7 +76,7 @@ func newUpgradeCheck(flags *genericclioptions.ConfigFlags, streams genericioopti
 		Example: upgradeCheckExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.complete(flags); err != nil {
+			if err := o.complete(b); err != nil {
 				return err
 			}
 			return o.run(cmd.Context())
@@ -91,17 +90,11 @@ func newUpgradeCheck(flags *genericclioptions.ConfigFlags, streams genericioopti
 }
 
 // complete makes the client from the flags.
-func (o *upgradeCheckOptions) complete(flags *genericclioptions.ConfigFlags) error {
-	if ns := flags.Namespace; ns != nil && *ns != "" && *ns != metav1.NamespaceSystem {
-		return fmt.Errorf("this plugin knows the gates of Kubernetes, whose Features are in %s; those in %s are of a third party, whose versions are its own", metav1.NamespaceSystem, *ns)
+func (o *upgradeCheckOptions) complete(b *base) (err error) {
+	if ns := b.namespace(); ns != metav1.NamespaceSystem {
+		return fmt.Errorf("this plugin knows the gates of Kubernetes, whose Features are in %s; those in %s are of a third party, whose versions are its own", metav1.NamespaceSystem, ns)
 	}
-	config, err := flags.ToRESTConfig()
-	if err != nil {
-		return err
-	}
-	// One plan is asked for each feature that the other version has off.
-	config.QPS, config.Burst = 50, 100
-	if o.client, err = versioned.NewForConfig(config); err != nil {
+	if o.client, err = b.client(); err != nil {
 		return err
 	}
 	o.gates, err = buildGates()

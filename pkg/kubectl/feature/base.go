@@ -1,0 +1,188 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
+)
+
+// base is what all commands share: the connection's flags and the streams.
+type base struct {
+	flags *genericclioptions.ConfigFlags
+	genericiooptions.IOStreams
+}
+
+// namespace is that of the Features. The one of the kubeconfig's context does not
+// count: it says where somebody works, and those of Kubernetes are in kube-system.
+func (b *base) namespace() string {
+	if b.flags.Namespace == nil {
+		return metav1.NamespaceSystem
+	}
+	return cmp.Or(*b.flags.Namespace, metav1.NamespaceSystem)
+}
+
+// client makes a client from the flags. What the server warns of goes to the error
+// stream, each warning once.
+func (b *base) client() (versioned.Interface, error) {
+	config, err := b.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	// Commands about all features ask one question for each.
+	config.QPS, config.Burst = 50, 100
+	config.WarningHandler = rest.NewWarningWriter(b.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	return versioned.NewForConfig(config)
+}
+
+// completeNames completes the names of features that fit and are not there yet.
+func (b *base) completeNames(fits func(*v1alpha1.Feature) bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		client, err := b.client()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		list, err := client.FeaturesV1alpha1().Features(b.namespace()).List(cmd.Context(), metav1.ListOptions{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []cobra.Completion
+		for i := range list.Items {
+			feature := &list.Items[i]
+			if strings.HasPrefix(feature.Name, begun) && fits(feature) && !slices.Contains(args, feature.Name) {
+				names = append(names, cobra.CompletionWithDesc(feature.Name, string(feature.Status.State)))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// resource is what "kubectl get -o name" calls Features.
+const resource = "feature." + v1alpha1.GroupName
+
+// title is the name of a feature as kubectl prints it.
+func title(name string) string { return resource + "/" + name }
+
+// namesOf are the features that arguments name, each once and in order. They may be
+// written as kubectl prints them.
+func namesOf(args []string) []string {
+	var names []string
+	for _, arg := range args {
+		kind, name, found := strings.Cut(arg, "/")
+		if !found || !slices.Contains([]string{resource, "features." + v1alpha1.GroupName, "feature", "features"}, kind) {
+			name = arg
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// lookUp reads a Feature. Of one that is not there the error says which names are
+// near.
+func lookUp(ctx context.Context, client featuresclient.FeatureInterface, namespace, name string) (*v1alpha1.Feature, error) {
+	feature, err := client.Get(ctx, name, metav1.GetOptions{})
+	if err == nil {
+		return feature, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("reading feature %s in %s: %w", name, namespace, err)
+	}
+	list, listErr := client.List(ctx, metav1.ListOptions{})
+	switch {
+	case apierrors.IsNotFound(listErr):
+		return nil, fmt.Errorf("the server has no API %s: its kube-apiserver does not have the gate FeatureLifecycle, or has it off", v1alpha1.SchemeGroupVersion)
+	case listErr != nil:
+		return nil, fmt.Errorf("reading feature %s in %s: %w", name, namespace, err)
+	}
+	known := make([]string, 0, len(list.Items))
+	for _, f := range list.Items {
+		known = append(known, f.Name)
+	}
+	next := fmt.Sprintf("kubectl get features -n %s lists all", namespace)
+	if close := nearest(name, known); len(close) > 0 {
+		next = fmt.Sprintf("did you mean %s?", strings.Join(close, ", "))
+	} else if namespace == metav1.NamespaceSystem {
+		next += "; the features of operators are in their own namespaces (--namespace)"
+	}
+	return nil, fmt.Errorf("there is no feature %s in %s; %s", name, namespace, next)
+}
+
+// nearest are the names that somebody may have meant, at most 3, the nearest first:
+// those a few letters away, and those that contain what was written. Case does not
+// count.
+func nearest(written string, names []string) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	written = strings.ToLower(written)
+	most := max(2, len(written)/4)
+	var near []candidate
+	for _, name := range names {
+		lower := strings.ToLower(name)
+		distance := editDistance(written, lower)
+		if distance <= most || len(written) >= 3 && strings.Contains(lower, written) {
+			near = append(near, candidate{name, distance})
+		}
+	}
+	slices.SortFunc(near, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name))
+	})
+	var found []string
+	for _, c := range near[:min(3, len(near))] {
+		found = append(found, c.name)
+	}
+	return found
+}
+
+// editDistance is the Levenshtein distance: how many bytes have to be added,
+// removed or replaced. Names of gates are ASCII.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,229 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/utils/ptr"
+)
+
+// request is what somebody asks of a feature. Its methods decide and read nothing
+// but their arguments.
+type request struct {
+	// enabled is the wanted value, nil to take back what was requested before.
+	enabled *bool
+	// rollout is the whole spec.rollout that is wanted, nil to leave the one that
+	// is there alone. Its attempt does not count.
+	rollout *v1alpha1.FeatureRollout
+}
+
+// done is the word for the request.
+func (r request) done() string {
+	switch {
+	case r.enabled == nil:
+		return "reset"
+	case *r.enabled:
+		return "enabled"
+	default:
+		return "disabled"
+	}
+}
+
+// refuse says why a value cannot be requested, and what can be done instead; nil
+// when it can, or when nobody but the server can tell.
+func (r request) refuse(f *v1alpha1.Feature) error {
+	if r.enabled == nil {
+		return nil
+	}
+	status, value := &f.Status, *r.enabled
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionKnown); c != nil && c.Status == metav1.ConditionFalse {
+		return fmt.Errorf("feature %s: %s", f.Name, c.Message)
+	}
+	if status.LockedToDefault {
+		return fmt.Errorf("feature %s is locked: it is always %s, nobody can set it", f.Name, onOff(ptr.Deref(status.Default, true)))
+	}
+	if status.Control == v1alpha1.ControlDynamic {
+		return nil
+	}
+	servers := "all kube-apiservers"
+	if f.Namespace != metav1.NamespaceSystem {
+		servers = "all replicas of its operator"
+	}
+	if status.State == "" {
+		return fmt.Errorf("feature %s has no state yet: whether it may be set through the API is known once %s have reported; try again then", f.Name, servers)
+	}
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionConsistent); c != nil && c.Reason == v1alpha1.ReasonServersDisagree {
+		return fmt.Errorf("feature %s is not Dynamic as long as its servers disagree: %s", f.Name, c.Message)
+	}
+	dynamic := fmt.Sprintf("name it in --dynamic-features of %s, if its author permits that", servers)
+	if status.Control == v1alpha1.ControlCentral {
+		return fmt.Errorf("feature %s is Central, not Dynamic: all take the value that %s have when they start; set --feature-gates=%s=%t on %s and restart the others, or %s",
+			f.Name, servers, f.Name, value, servers, dynamic)
+	}
+	return fmt.Errorf("feature %s is Local, not Dynamic: each process has the value of its own command line; %s, or set --feature-gates=%s=%t on the components that use it%s",
+		f.Name, dynamic, f.Name, value, users(status.Uses))
+}
+
+// users names the components that use a feature, in parentheses.
+func users(uses []v1alpha1.FeatureUse) string {
+	var names []string
+	for _, use := range uses {
+		if use.Enabled != nil && !slices.Contains(names, use.Component) {
+			names = append(names, use.Component)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
+// patch is the merge patch. A rollout is written as a whole, so that nothing of the
+// one before limits the value unseen; the count of its attempts stays.
+func (r request) patch() ([]byte, error) {
+	spec := map[string]any{"enabled": r.enabled}
+	switch {
+	case r.enabled == nil:
+		spec["rollout"] = nil
+	case r.rollout != nil:
+		rollout := map[string]any{"percent": r.rollout.Percent, "components": nil}
+		if len(r.rollout.Components) > 0 {
+			rollout["components"] = r.rollout.Components
+		}
+		spec["rollout"] = rollout
+	}
+	return json.Marshal(map[string]any{"spec": spec})
+}
+
+// remarks say what else the spec holds that decides what becomes of the request.
+func (r request) remarks(f *v1alpha1.Feature) []string {
+	var remarks []string
+	if limits := limitsOf(f.Spec.Rollout); limits != "" && r.enabled != nil && r.rollout == nil {
+		remarks = append(remarks, fmt.Sprintf("spec.rollout is left as it is and gives the value to %s; --percent=100 gives it to all", limits))
+	}
+	if f.Spec.Paused {
+		remarks = append(remarks, fmt.Sprintf(`spec.paused holds the feature: the request is stored, and begins when it is resumed (kubectl patch feature -n %s %s --type=merge -p '{"spec":{"paused":false}}')`, f.Namespace, f.Name))
+	}
+	return remarks
+}
+
+// limitsOf says whom a rollout is for, "" when it is for all.
+func limitsOf(rollout *v1alpha1.FeatureRollout) string {
+	if rollout == nil {
+		return ""
+	}
+	var limits []string
+	if percent := ptr.Deref(rollout.Percent, 100); percent < 100 {
+		limits = append(limits, fmt.Sprintf("%d percent of the instances", percent))
+	}
+	if len(rollout.Components) > 0 {
+		limits = append(limits, "the components "+strings.Join(rollout.Components, ", "))
+	}
+	return strings.Join(limits, ", ")
+}
+
+// answered is true when the servers have seen what was written as the generation,
+// and know what it leads to. In the update that begins a transition they do not: it
+// says only that users are waited for.
+func answered(f *v1alpha1.Feature, generation int64) bool {
+	progress := observed(f, generation)
+	if progress == nil {
+		return false
+	}
+	return progress.Reason != v1alpha1.ReasonWaitingForUses || len(f.Status.Tasks) == 0 || f.Status.Tasks[0].Message != ""
+}
+
+// observed is the condition Progressing, nil while it is about an earlier
+// generation.
+func observed(f *v1alpha1.Feature, generation int64) *metav1.Condition {
+	progress := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionProgressing)
+	if progress == nil || progress.ObservedGeneration < generation {
+		return nil
+	}
+	return progress
+}
+
+// outcome is how far a request has come.
+type outcome int
+
+const (
+	// underWay: it goes on by itself.
+	underWay outcome = iota
+	// held: somebody has to act.
+	held
+	// reached: the state is what was requested.
+	reached
+)
+
+// holds are the reasons of the condition Progressing with which somebody has to act
+// on this feature. Servers that disagree or have different versions are restarted
+// one by one, which ends by itself.
+var holds = []string{v1alpha1.ReasonPaused, v1alpha1.ReasonRolloutHalted, v1alpha1.ReasonBlocked}
+
+// outcome judges a Feature after a request was stored as the generation.
+func (r request) outcome(f *v1alpha1.Feature, generation int64) outcome {
+	progress := observed(f, generation)
+	switch {
+	case progress == nil:
+		return underWay
+	case r.reached(&f.Status) && (r.enabled != nil || progress.Reason == v1alpha1.ReasonComplete):
+		// Without a request it counts what the servers configure themselves, and
+		// that they agree.
+		return reached
+	case slices.Contains(holds, progress.Reason):
+		return held
+	default:
+		return underWay
+	}
+}
+
+// reached is true when nothing is left to do for the wanted value.
+func (r request) reached(status *v1alpha1.FeatureStatus) bool {
+	configured := status.Configured
+	if configured == nil || status.Transition != nil || len(status.Tasks) > 0 {
+		return false
+	}
+	if r.enabled != nil && *r.enabled != configured.Value {
+		return false
+	}
+	value, ok := transition.Goal(status.State)
+	return ok && value == configured.Value
+}
+
+// progressOf says in one line what becomes of a feature.
+func progressOf(f *v1alpha1.Feature) string {
+	progress := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionProgressing)
+	if progress == nil || progress.Reason == v1alpha1.ReasonComplete || progress.Message == "" {
+		return string(f.Status.State)
+	}
+	return fmt.Sprintf("%s, %s", f.Status.State, progress.Message)
+}
+
+func onOff(value bool) string {
+	if value {
+		return "on"
+	}
+	return "off"
+}

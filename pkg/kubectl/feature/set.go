@@ -1,0 +1,270 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	setLong = `
+
+The request is stored in spec.enabled of each Feature, and all processes follow within seconds. Only features that kube-apiserver
+names in --dynamic-features can be changed so; of any other the command says what can be done. Nothing is written unless all
+features can be changed.
+
+An existing spec.rollout is left as it is. --percent and --components replace it as a whole: what is not given does not limit.
+
+The command ends when the servers have answered what becomes of the request. With --wait it follows the transition until the
+feature has its final state, or somebody has to act: a task is blocked, the rollout was halted, or the feature is paused.
+
+Features are looked for in kube-system, where those of Kubernetes are, whatever the namespace of the context is.
+`
+	exitCodesOfSet = `
+Exit codes: 0 stored, with --wait: the final state is reached; 1 stored, and somebody has to act; 2 stored, and the time to wait
+was over; 3 the command failed or was refused.`
+
+	enableExample = `  # Turn a feature on everywhere
+  kubectl feature enable HPAScaleToZero
+
+  # Turn it on and wait until all processes use it
+  kubectl feature enable HPAScaleToZero --wait --timeout=10m
+
+  # Turn it on in a quarter of all controller managers and schedulers
+  kubectl feature enable HPAScaleToZero --percent=25 --components=kube-controller-manager,kube-scheduler
+
+  # Ask the server whether it would accept that
+  kubectl feature enable HPAScaleToZero --dry-run=server`
+
+	disableExample = `  # Turn a feature off, and wait until nothing of it is left
+  kubectl feature disable HPAScaleToZero --wait
+
+  # Turn it off in the schedulers first
+  kubectl feature disable PodDeletionCost --components=kube-scheduler`
+
+	resetLong = `Take back what was requested of features.
+
+Removes spec.enabled and spec.rollout. The features get the value that kube-apiserver's command line or the gate's default gives
+them. That is also the way to remove a request that has no effect any more, since the feature is not dynamic.
+`
+	resetExample = `  # Back to the value of the command line
+  kubectl feature reset HPAScaleToZero --wait`
+
+	// fieldManager is who writes spec, for managed fields.
+	fieldManager = "kubectl-feature"
+	// answerTimeout is how long a command without --wait waits for the servers to
+	// say what becomes of the request. They need less than a second.
+	answerTimeout = 5 * time.Second
+)
+
+// setOptions is what enable, disable and reset run with.
+type setOptions struct {
+	request    request
+	percent    int32
+	components []string
+	wait       bool
+	timeout    time.Duration
+	dryRun     string
+
+	namespace string
+	client    versioned.Interface
+	genericiooptions.IOStreams
+}
+
+func newEnable(b *base) *cobra.Command {
+	cmd := newSet(b, "enable", ptr.To(true))
+	cmd.Short = "Turn dynamic features on"
+	cmd.Long = "Turn dynamic features on." + setLong + exitCodesOfSet
+	cmd.Example = enableExample
+	return cmd
+}
+
+func newDisable(b *base) *cobra.Command {
+	cmd := newSet(b, "disable", ptr.To(false))
+	cmd.Short = "Turn dynamic features off"
+	cmd.Long = "Turn dynamic features off." + setLong + exitCodesOfSet
+	cmd.Example = disableExample
+	return cmd
+}
+
+func newReset(b *base) *cobra.Command {
+	cmd := newSet(b, "reset", nil)
+	cmd.Short = "Take back what enable and disable requested"
+	cmd.Long = resetLong + exitCodesOfSet
+	cmd.Example = resetExample
+	return cmd
+}
+
+// newSet makes a command that requests a value, or takes a request back if that is
+// nil.
+func newSet(b *base, verb string, enabled *bool) *cobra.Command {
+	o := &setOptions{request: request{enabled: enabled}, IOStreams: b.IOStreams}
+	cmd := &cobra.Command{
+		Use:  verb + " NAME...",
+		Args: cobra.MinimumNArgs(1),
+		ValidArgsFunction: b.completeNames(func(f *v1alpha1.Feature) bool {
+			if enabled == nil {
+				return f.Spec.Enabled != nil || f.Spec.Rollout != nil
+			}
+			return f.Status.Control == v1alpha1.ControlDynamic
+		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.complete(b, cmd); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), namesOf(args))
+		},
+	}
+	if enabled != nil {
+		cmd.Flags().Int32Var(&o.percent, "percent", 100, "The share of the instances that take the value, 0 to 100. Replaces spec.rollout.")
+		cmd.Flags().StringSliceVar(&o.components, "components", nil, "The components whose instances take the value, for example kube-scheduler; all without it. Replaces spec.rollout.")
+	}
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "Follow the transition until its end, or until somebody has to act.")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long --wait waits for all features together; 0 is without limit.")
+	cmd.Flags().StringVar(&o.dryRun, "dry-run", "none", "none, or server: have the server judge the request and store nothing.")
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]cobra.Completion{"none", "server"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// complete validates the flags and makes the client.
+func (o *setOptions) complete(b *base, cmd *cobra.Command) error {
+	flags := cmd.Flags()
+	if flags.Changed("percent") || flags.Changed("components") {
+		o.request.rollout = &v1alpha1.FeatureRollout{Components: o.components}
+		if flags.Changed("percent") {
+			o.request.rollout.Percent = &o.percent
+		}
+	}
+	switch {
+	case o.percent < 0 || o.percent > 100:
+		return fmt.Errorf("--percent=%d is not between 0 and 100", o.percent)
+	case slices.Contains(o.components, ""):
+		return errors.New("--components has an empty name; write it like kube-scheduler,kube-controller-manager")
+	case o.dryRun != "none" && o.dryRun != "server":
+		return fmt.Errorf("--dry-run=%s is neither none nor server", o.dryRun)
+	case o.wait && o.dryRun == "server":
+		return errors.New("--wait waits for nothing with --dry-run=server, which stores nothing; leave one of them out")
+	case !o.wait && flags.Changed("timeout"):
+		return errors.New("--timeout is how long --wait waits; add --wait")
+	case o.timeout < 0:
+		return fmt.Errorf("--timeout=%s is negative; 0 is without limit", o.timeout)
+	}
+	o.namespace = b.namespace()
+	var err error
+	o.client, err = b.client()
+	return err
+}
+
+func (o *setOptions) features() featuresclient.FeatureInterface {
+	return o.client.FeaturesV1alpha1().Features(o.namespace)
+}
+
+// change is a request that was stored.
+type change struct {
+	feature *v1alpha1.Feature
+	// said is the line that tells of it.
+	said string
+}
+
+// run checks all features, changes them, and follows them. It fails with what was
+// refused, or with the exit code of what was stored and did not come about.
+func (o *setOptions) run(ctx context.Context, names []string) error {
+	before := make([]*v1alpha1.Feature, 0, len(names))
+	var failed []error
+	for _, name := range names {
+		feature, err := lookUp(ctx, o.features(), o.namespace, name)
+		if err == nil {
+			err = o.request.refuse(feature)
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+		before = append(before, feature)
+	}
+	if len(failed) > 0 {
+		return errors.Join(failed...)
+	}
+	var stored []change
+	for _, feature := range before {
+		change, err := o.store(ctx, feature)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		stored = append(stored, change)
+	}
+	if o.dryRun == "server" {
+		return errors.Join(failed...)
+	}
+	code, err := o.follow(ctx, stored)
+	if err != nil {
+		failed = append(failed, err)
+	}
+	if len(failed) > 0 {
+		return errors.Join(failed...)
+	}
+	if code != ExitDone {
+		return exitError(code)
+	}
+	return nil
+}
+
+// store writes the request into a feature's spec, and says what else that spec
+// holds. What the server refuses fails with its message.
+func (o *setOptions) store(ctx context.Context, before *v1alpha1.Feature) (change, error) {
+	patch, err := o.request.patch()
+	if err != nil {
+		return change{}, err
+	}
+	options := metav1.PatchOptions{FieldManager: fieldManager}
+	if o.dryRun == "server" {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	after, err := o.features().Patch(ctx, before.Name, types.MergePatchType, patch, options)
+	if err != nil {
+		return change{}, fmt.Errorf("feature %s in %s could not be %s: %w", before.Name, o.namespace, o.request.done(), err)
+	}
+	said := title(after.Name) + " " + o.request.done()
+	if o.dryRun == "server" {
+		said += " (server dry run)"
+	}
+	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+		said += " (no change)"
+	}
+	if o.wait || o.dryRun == "server" {
+		fmt.Fprintln(o.Out, said)
+	}
+	for _, remark := range o.request.remarks(after) {
+		fmt.Fprintf(o.ErrOut, "%s: %s\n", title(after.Name), remark)
+	}
+	return change{after, said}, nil
+}
