@@ -28,6 +28,11 @@ import (
 	_ "k8s.io/kubernetes/pkg/features"                  // the gates
 )
 
+// EmulatedMinors is how many minor versions below its own a binary emulates, and
+// knows completely: the gates' specs of older ones are removed from the source
+// (KEP-4330; apiserver's pkg/util/compatibility).
+const EmulatedMinors = 3
+
 // Gates are the gates of all binaries of Kubernetes, with their values in this
 // process. It returns a copy, which the caller may change.
 func Gates() (featuregate.MutableVersionedFeatureGate, error) {

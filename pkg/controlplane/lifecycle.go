@@ -55,6 +55,7 @@ import (
 	"k8s.io/feature-lifecycle/values"
 	"k8s.io/feature-lifecycle/values/control"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes-features/pkg/catalog"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
 	"k8s.io/kubernetes-features/pkg/reporting"
@@ -68,8 +69,6 @@ const (
 	// lifecycleWorkers is how many features are looked at concurrently. One
 	// look is short; tasks run beside it.
 	lifecycleWorkers = 4
-	// emulated is how many minor versions below its own a binary can emulate.
-	emulated = 3
 )
 
 // addLifecycleHooks makes the server report its gates and run the server flow
@@ -100,14 +99,13 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 	hooks.broadcaster = record.NewBroadcaster()
 	gates, binary := reporting.Install(), compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent).BinaryVersion()
 	hooks.controller, err = controller.New(controller.Config{
-		Namespace: metav1.NamespaceSystem,
-		Component: controlplaneapiserver.KubeAPIServer,
-		ServerID:  serverID,
-		Features:  features,
-		Specs:     gates.GetAllVersioned(),
-		SpecsUpTo: utilversion.MajorMinor(binary.Major(), binary.Minor()),
-		// As apiserver's pkg/util/compatibility has it (KEP-4330).
-		SpecsFrom:    utilversion.MajorMinor(binary.Major(), binary.Minor()).SubtractMinor(emulated),
+		Namespace:    metav1.NamespaceSystem,
+		Component:    controlplaneapiserver.KubeAPIServer,
+		ServerID:     serverID,
+		Features:     features,
+		Specs:        gates.GetAllVersioned(),
+		SpecsUpTo:    utilversion.MajorMinor(binary.Major(), binary.Minor()),
+		SpecsFrom:    utilversion.MajorMinor(binary.Major(), binary.Minor()).SubtractMinor(catalog.EmulatedMinors),
 		Dependencies: gates.Dependencies(),
 		Settings:     settings,
 		Client:       hooks.clients.features,

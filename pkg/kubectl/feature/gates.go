@@ -26,10 +26,6 @@ import (
 	_ "k8s.io/kubernetes-features/pkg/features" // the gates
 )
 
-// emulated is how many minor versions below its own a binary knows completely
-// (KEP-4330): the specs of older ones are removed from the source.
-const emulated = 3
-
 // gates is what a build knows: its gates' specs by version and the authors'
 // declarations.
 type gates struct {
@@ -50,7 +46,7 @@ func buildGates() (gates, error) {
 	if err != nil {
 		return gates{}, fmt.Errorf("this build's version: %w", err)
 	}
-	known := gates{specs: all.GetAllVersioned(), lowest: highest.SubtractMinor(emulated), highest: highest, catalog: map[featuregate.Feature]catalog.Entry{}}
+	known := gates{specs: all.GetAllVersioned(), lowest: highest.SubtractMinor(catalog.EmulatedMinors), highest: highest, catalog: map[featuregate.Feature]catalog.Entry{}}
 	for _, e := range catalog.All() {
 		known.catalog[e.Name] = e
 	}

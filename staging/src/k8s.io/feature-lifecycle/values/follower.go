@@ -112,8 +112,9 @@ type Config struct {
 	// Restart ends the process in order. It is called once, from Run.
 	Restart func()
 	// Ready says why the server that answered may not know yet what is set
-	// centrally; Load waits for it as it does for an answer, and nothing ends for
-	// the answer of a server that is not ready. nil means that it is not asked.
+	// centrally; Load waits for it as it does for an answer. Nothing ends for the
+	// answer of a server that is not ready, and nothing is saved before a server
+	// was ready once. nil means that it is not asked.
 	Ready func(context.Context, versioned.Interface) error
 	// Only says which Features count, by their spec and status; nil means all.
 	Only func(*v1alpha1.Feature) bool
@@ -140,6 +141,8 @@ type Follower struct {
 	outcomes map[componentfeaturegate.Feature]featuregate.Outcome
 	// tooLate are features whose values cannot be in time.
 	tooLate map[componentfeaturegate.Feature]bool
+	// trusted is true once a server that had answered was ready, too.
+	trusted bool
 	// failures counts failed looks in a row; state is the one logged last.
 	failures int
 	state    string
@@ -303,8 +306,17 @@ func (f *Follower) apply(ctx context.Context) {
 		// The process may have asked meanwhile for what is outdated.
 		f.announce(ctx, f.config.Gate.RemoteOutcomes())
 	}
-	f.file.write(ctx, chosen, f.config.Clock.Now())
+	f.save(ctx)
 	f.planRestart(ctx)
+}
+
+// save writes what was chosen to disk. A server that has never been ready may not
+// know yet what is set centrally: its answer does for now, and not for the next
+// start.
+func (f *Follower) save(ctx context.Context) {
+	if f.trusted {
+		f.file.write(ctx, f.chosen, f.config.Clock.Now())
+	}
 }
 
 // give gives what was chosen to the gate.

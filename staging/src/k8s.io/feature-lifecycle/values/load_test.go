@@ -44,11 +44,14 @@ func (n *notReady) ask(context.Context, versioned.Interface) error {
 }
 
 // TestAServerThatIsNotReady is waited for. If it does not become ready, its answer
-// is better than none, and better than the disk.
+// is better than none, and better than the disk. The disk keeps what it has until
+// a server is ready.
 func TestAServerThatIsNotReady(t *testing.T) {
 	const central = v1alpha1.ControlCentral
 	for name, tc := range map[string]struct {
 		stored map[string]choice
+		// empty is a server whose list has nothing.
+		empty bool
 		// vanishes is when the server does not even answer any more, becomes what
 		// it answers then; ready is when it is ready. 0 means never.
 		vanishes, ready time.Duration
@@ -57,10 +60,12 @@ func TestAServerThatIsNotReady(t *testing.T) {
 	}{
 		"it becomes ready": {ready: 20 * time.Second, waits: [2]time.Duration{20 * time.Second, 26 * time.Second}},
 		"it does not":      {waits: [2]time.Duration{time.Minute, time.Minute}},
-		"it does not, and the disk has the other":      {stored: map[string]choice{"A": {}}, waits: [2]time.Duration{time.Minute, time.Minute}},
-		"it answers no more":                           {vanishes: 20 * time.Second, becomes: apierrors.NewServiceUnavailable("gone"), waits: [2]time.Duration{time.Minute, time.Minute}},
-		"it answers no more, and the disk has another": {stored: map[string]choice{"A": {}}, vanishes: 20 * time.Second, becomes: errors.New("connection refused"), waits: [2]time.Duration{time.Minute, time.Minute}},
-		"another one has no such API":                  {vanishes: 20 * time.Second, becomes: apierrors.NewNotFound(resource, ""), waits: [2]time.Duration{20 * time.Second, 36 * time.Second}},
+		"it does not, and the disk has the other":             {stored: map[string]choice{"A": {}}, waits: [2]time.Duration{time.Minute, time.Minute}},
+		"it does not, and the list has not what the disk has": {stored: map[string]choice{"A": {Value: true}}, empty: true, waits: [2]time.Duration{time.Minute, time.Minute}},
+		"it becomes ready, and nothing is central any more":   {stored: map[string]choice{"A": {Value: true}}, empty: true, ready: 20 * time.Second, waits: [2]time.Duration{20 * time.Second, 26 * time.Second}},
+		"it answers no more":                                  {vanishes: 20 * time.Second, becomes: apierrors.NewServiceUnavailable("gone"), waits: [2]time.Duration{time.Minute, time.Minute}},
+		"it answers no more, and the disk has another":        {stored: map[string]choice{"A": {}}, vanishes: 20 * time.Second, becomes: errors.New("connection refused"), waits: [2]time.Duration{time.Minute, time.Minute}},
+		"another one has no such API":                         {vanishes: 20 * time.Second, becomes: apierrors.NewNotFound(resource, ""), waits: [2]time.Duration{20 * time.Second, 36 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "values.json")
@@ -68,7 +73,11 @@ func TestAServerThatIsNotReady(t *testing.T) {
 				fileOf(path).write(t.Context(), tc.stored, saved)
 			}
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, feature("A", central, true))
+				w, answer := newWorld(t), map[string]choice{}
+				if !tc.empty {
+					w.put(feature("A", central, true))
+					answer["A"] = choice{Value: true}
+				}
 				w.config.File = path
 				server := &notReady{}
 				server.Store(true)
@@ -86,12 +95,28 @@ func TestAServerThatIsNotReady(t *testing.T) {
 				if took := time.Since(start); took < tc.waits[0] || took > tc.waits[1] {
 					t.Errorf("it took %v, want %v", took, tc.waits)
 				}
-				w.expect("after Load", true)
-				if o := w.gate.RemoteOutcomes(); len(o) != 1 || o[0].Reason != featuregate.OutcomeInEffect {
+				w.expect("after Load", !tc.empty)
+				if o := w.gate.RemoteOutcomes(); !tc.empty && (len(o) != 1 || o[0].Reason != featuregate.OutcomeInEffect) {
 					t.Errorf("unexpected outcomes %+v", o)
 				}
-				if !fileOf(path).has(map[string]choice{"A": {Value: true}}) {
-					t.Error("the next start without a server does not know the value")
+				kept := tc.stored
+				if tc.ready > 0 {
+					kept = answer
+				}
+				if !fileOf(path).has(kept) {
+					t.Errorf("after Load the file has not %v", kept)
+				}
+				// It is no other while the process runs.
+				w.run()
+				after(time.Hour)
+				if !fileOf(path).has(kept) {
+					t.Errorf("later the file has not %v", kept)
+				}
+				w.answers(nil)
+				server.Store(false)
+				after(time.Hour)
+				if !fileOf(path).has(answer) {
+					t.Errorf("the server is ready, and the file has not %v", answer)
 				}
 			})
 		})

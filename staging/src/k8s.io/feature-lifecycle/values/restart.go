@@ -79,7 +79,7 @@ func (f *Follower) planRestart(ctx context.Context) {
 		if !f.restartAt.IsZero() {
 			klog.FromContext(ctx).Info("Not ending after all: no value of a feature is outdated any more", "component", f.config.Component)
 		}
-		f.restartAt = time.Time{}
+		f.restartAt, f.complained = time.Time{}, ""
 		return
 	}
 	if !f.restartAt.IsZero() {
@@ -114,6 +114,10 @@ func (f *Follower) restart(ctx context.Context) bool {
 		f.complained = "unready"
 		return false
 	}
+	if f.complained == "unready" {
+		f.complained = ""
+	}
+	f.save(ctx)
 	if !f.file.has(f.chosen) {
 		if f.complained != "unsaved" {
 			logger.Info("Not ending although values of features are outdated: they cannot be saved, and a start without kube-apiserver would not know them; make the file writable, or set --feature-values-file", "file", f.file.path)

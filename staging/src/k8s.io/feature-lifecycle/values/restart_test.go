@@ -17,14 +17,18 @@ limitations under the License.
 package values
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 )
 
 func TestWhoEndsItself(t *testing.T) {
@@ -106,6 +110,42 @@ func TestWhoEndsItself(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhyItDoesNotEndIsSaidOnceEachTime: once while a value is outdated, and again
+// when that happens again.
+func TestWhyItDoesNotEndIsSaidOnceEachTime(t *testing.T) {
+	const central = v1alpha1.ControlCentral
+	synctest.Test(t, func(t *testing.T) {
+		w, server := newWorld(t, feature("A", central, false)), &notReady{}
+		w.config.Policy, w.config.Ready = PolicyRestart, server.ask
+		w.load()
+		w.gate.Enabled("A")
+		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		said := func() int {
+			return strings.Count(logger.GetSink().(ktesting.Underlier).GetBuffer().String(), "Not ending yet")
+		}
+		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			w.f.Run(ctx)
+		}()
+		defer func() { cancel(); <-done }()
+		server.Store(true)
+		for round := range 3 {
+			w.put(feature("A", central, true))
+			after(10 * 24 * time.Hour)
+			if got := said(); got != round+1 {
+				t.Errorf("outdated for the %d. time, and it was said %d times", round+1, got)
+			}
+			w.put(feature("A", central, false))
+			after(time.Hour)
+		}
+		if n := w.restarts.Load(); n != 0 {
+			t.Errorf("it ended %d times", n)
+		}
+	})
 }
 
 // TestRestartsAreSpread over the window.

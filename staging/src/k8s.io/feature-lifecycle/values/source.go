@@ -127,6 +127,11 @@ func (f *Follower) lookAgain(ctx context.Context) error {
 	switch {
 	case err == nil:
 		f.failures = 0
+		if !f.trusted {
+			if cause := f.ready(attempt); cause != nil {
+				logger.V(2).Info("The values of features are not saved yet: the server may not know what is set centrally; it is asked again", "cause", cause)
+			}
+		}
 		if f.state != "" {
 			logger.Info("The server says again which values of features are set centrally")
 		}
@@ -150,10 +155,13 @@ func (f *Follower) lookAgain(ctx context.Context) error {
 // ready asks whether the server that has just answered knows what is set
 // centrally.
 func (f *Follower) ready(ctx context.Context) error {
-	if f.config.Ready == nil {
-		return nil
+	if f.config.Ready != nil {
+		if err := f.config.Ready(ctx, f.client); err != nil {
+			return err
+		}
 	}
-	return f.config.Ready(ctx, f.client)
+	f.trusted = true
+	return nil
 }
 
 // watch follows the dynamic features. A nil watch has none.
