@@ -91,11 +91,12 @@ func (c *cluster) patch(action clienttesting.Action) (bool, runtime.Object, erro
 
 func (c *cluster) get(name string) *v1alpha1.Feature {
 	c.t.Helper()
-	f, err := c.client.FeaturesV1alpha1().Features("kube-system").Get(c.t.Context(), name, metav1.GetOptions{})
+	// Not through the client, whose lock reactors hold.
+	f, err := c.client.Tracker().Get(featuresResource, "kube-system", name)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return f.DeepCopy()
+	return f.(*v1alpha1.Feature).DeepCopy()
 }
 
 // answer has the servers write a status, and say why with the condition
@@ -250,7 +251,6 @@ func TestWaitFollowsToTheEnd(t *testing.T) {
 		}), dynamic("B", v1alpha1.StateOff))
 		r := c.start("enable", "A", "B", "--wait")
 		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForUses, "waiting for 2 users")
-		time.Sleep(time.Minute)
 		c.answer("B", v1alpha1.StateOn, v1alpha1.ReasonComplete, "")
 		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForUses, "waiting for 2 users")
 		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForAgreement, "a server restarts")
