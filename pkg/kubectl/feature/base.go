@@ -156,7 +156,7 @@ func nearest(written string, names []string) []string {
 		distance int
 	}
 	written = strings.ToLower(written)
-	most := max(2, len(written)/4)
+	most := max(1, len(written)/4)
 	var near []candidate
 	for _, name := range names {
 		lower := strings.ToLower(name)

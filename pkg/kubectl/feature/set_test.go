@@ -122,6 +122,13 @@ func (c *cluster) store(f *v1alpha1.Feature) {
 	if err := c.client.Tracker().Update(featuresResource, f, f.Namespace); err != nil {
 		c.t.Fatal(err)
 	}
+	settle()
+}
+
+// settle lets the command get as far as it can: its informer asks every tenth of a
+// (fake) second whether it has listed.
+func settle() {
+	<-time.After(200 * time.Millisecond)
 	synctest.Wait()
 }
 
@@ -163,7 +170,7 @@ func (c *cluster) start(args ...string) *running {
 		defer close(r.done)
 		r.code = b.run(c.t.Context(), append(args, "--server=https://localhost"))
 	}()
-	synctest.Wait()
+	settle()
 	return r
 }
 
@@ -311,7 +318,7 @@ func TestFeatureVanishesMeanwhile(t *testing.T) {
 		if err := c.client.Tracker().Delete(featuresResource, "kube-system", "A"); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait()
+		settle()
 		r.want(t, ExitFailed,
 			"feature.features.k8s.io/A enabled",
 			"error: feature A in kube-system was enabled, and is not followed any more: it was deleted; kube-apiserver makes it anew, without a request")
@@ -595,7 +602,9 @@ func TestRequestsOnTheWire(t *testing.T) {
 			f.Spec.Enabled = ptr.To(true)
 			if refuse {
 				w.WriteHeader(http.StatusUnprocessableEntity)
-				answer = apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupName, Kind: "Feature"}, "A", nil).Status()
+				status := apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupName, Kind: "Feature"}, "A", nil).Status()
+				status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+				answer = status
 			}
 		}
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
