@@ -38,7 +38,17 @@ import (
 // base is what all commands share: the connection's flags and the streams.
 type base struct {
 	flags *genericclioptions.ConfigFlags
+	// connect makes a client from a configuration.
+	connect func(*rest.Config) (versioned.Interface, error)
 	genericiooptions.IOStreams
+}
+
+func newBase(streams genericiooptions.IOStreams) *base {
+	return &base{
+		flags:     genericclioptions.NewConfigFlags(true),
+		connect:   func(config *rest.Config) (versioned.Interface, error) { return versioned.NewForConfig(config) },
+		IOStreams: streams,
+	}
 }
 
 // namespace is that of the Features. The one of the kubeconfig's context does not
@@ -60,7 +70,7 @@ func (b *base) client() (versioned.Interface, error) {
 	// Commands about all features ask one question for each.
 	config.QPS, config.Burst = 50, 100
 	config.WarningHandler = rest.NewWarningWriter(b.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
-	return versioned.NewForConfig(config)
+	return b.connect(config)
 }
 
 // completeNames completes the names of features that fit and are not there yet.
@@ -146,7 +156,7 @@ func nearest(written string, names []string) []string {
 		distance int
 	}
 	written = strings.ToLower(written)
-	most := max(2, len(written)/4)
+	most := max(1, len(written)/4)
 	var near []candidate
 	for _, name := range names {
 		lower := strings.ToLower(name)

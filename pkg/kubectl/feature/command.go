@@ -34,7 +34,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
@@ -70,7 +69,10 @@ func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // NewCommand returns the plugin's command.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	b := &base{flags: genericclioptions.NewConfigFlags(true), IOStreams: streams}
+	return newCommand(newBase(streams))
+}
+
+func newCommand(b *base) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "kubectl-feature",
 		Short:         "Look at feature gates of a cluster and at what they store, and change them",
@@ -78,9 +80,9 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.SetIn(streams.In)
-	cmd.SetOut(streams.Out)
-	cmd.SetErr(streams.ErrOut)
+	cmd.SetIn(b.In)
+	cmd.SetOut(b.Out)
+	cmd.SetErr(b.ErrOut)
 	b.flags.AddFlags(cmd.PersistentFlags())
 	cmd.AddCommand(newEnable(b), newDisable(b), newReset(b), newUpgradeCheck(b))
 	return cmd
@@ -91,7 +93,12 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 func Run(args []string, streams genericiooptions.IOStreams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	cmd := NewCommand(streams)
+	return newBase(streams).run(ctx, args)
+}
+
+// run runs the command and tells its error.
+func (b *base) run(ctx context.Context, args []string) int {
+	cmd := newCommand(b)
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
 	var code exitError
@@ -102,7 +109,7 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 		return int(code)
 	default:
 		for _, e := range allOf(err) {
-			fmt.Fprintln(streams.ErrOut, "error:", e)
+			fmt.Fprintln(b.ErrOut, "error:", e)
 		}
 		return ExitFailed
 	}

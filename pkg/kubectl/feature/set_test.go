@@ -1,0 +1,643 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
+	"k8s.io/utils/ptr"
+)
+
+var featuresResource = v1alpha1.SchemeGroupVersion.WithResource("features")
+
+// cluster is an API with Features. Nobody answers requests there but the test.
+type cluster struct {
+	t      *testing.T
+	client *fake.Clientset
+	// patches are all writes, as name: patch.
+	patches []string
+}
+
+func newCluster(t *testing.T, features ...*v1alpha1.Feature) *cluster {
+	t.Helper()
+	c := &cluster{t: t, client: fake.NewClientset()}
+	for _, f := range features {
+		if err := c.client.Tracker().Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.client.PrependReactor("patch", "features", c.patch)
+	return c
+}
+
+// patch counts generations and judges dry runs, as a server does.
+func (c *cluster) patch(action clienttesting.Action) (bool, runtime.Object, error) {
+	patch := action.(clienttesting.PatchActionImpl)
+	before := c.get(patch.GetName())
+	_, object, err := clienttesting.ObjectReaction(c.client.Tracker())(action)
+	if err != nil {
+		return true, nil, err
+	}
+	after := object.(*v1alpha1.Feature).DeepCopy()
+	if !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+		after.Generation = before.Generation + 1
+	}
+	stored, how := after, ""
+	if len(patch.PatchOptions.DryRun) > 0 {
+		stored, how = before, " dry run"
+	}
+	c.patches = append(c.patches, fmt.Sprintf("%s by %s%s: %s", patch.GetName(), patch.PatchOptions.FieldManager, how, patch.GetPatch()))
+	return true, after, c.client.Tracker().Update(featuresResource, stored, stored.Namespace)
+}
+
+func (c *cluster) get(name string) *v1alpha1.Feature {
+	c.t.Helper()
+	// Not through the client, whose lock reactors hold.
+	f, err := c.client.Tracker().Get(featuresResource, "kube-system", name)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return f.(*v1alpha1.Feature).DeepCopy()
+}
+
+// answer has the servers write a status, and say why with the condition
+// Progressing; everybody has noticed when it returns.
+func (c *cluster) answer(name string, state v1alpha1.FeatureState, reason, message string) {
+	c.t.Helper()
+	f := c.get(name)
+	progress(f, reason, message)
+	f.Status.State = state
+	if f.Spec.Enabled != nil {
+		f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: *f.Spec.Enabled, Source: v1alpha1.SourceAPI}
+	}
+	f.Status.Transition, f.Status.Tasks = nil, nil
+	if state != v1alpha1.StateOn && state != v1alpha1.StateOff {
+		f.Status.Transition = &v1alpha1.FeatureTransition{ID: "1"}
+		f.Status.Tasks = []v1alpha1.FeatureTask{{Name: v1alpha1.TaskWaitForUses, Message: message}}
+	}
+	c.store(f)
+}
+
+func (c *cluster) store(f *v1alpha1.Feature) {
+	c.t.Helper()
+	if err := c.client.Tracker().Update(featuresResource, f, f.Namespace); err != nil {
+		c.t.Fatal(err)
+	}
+	settle()
+}
+
+// settle lets the command get as far as it can: its informer asks every tenth of a
+// (fake) second whether it has listed.
+func settle() {
+	<-time.After(200 * time.Millisecond)
+	synctest.Wait()
+}
+
+func progress(f *v1alpha1.Feature, reason, message string) {
+	meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: f.Generation,
+	})
+}
+
+// dynamic is a feature at rest that may be set through the API.
+func dynamic(name string, state v1alpha1.FeatureState, change ...func(*v1alpha1.Feature)) *v1alpha1.Feature {
+	f := &v1alpha1.Feature{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, Generation: 1},
+		Status: v1alpha1.FeatureStatus{
+			State: state, Control: v1alpha1.ControlDynamic, Default: ptr.To(false),
+			Configured: &v1alpha1.FeatureConfiguration{Value: state == v1alpha1.StateOn, Source: v1alpha1.SourceDefault},
+		},
+	}
+	progress(f, v1alpha1.ReasonComplete, "state and configured value agree, nothing is left to do")
+	for _, c := range change {
+		c(f)
+	}
+	return f
+}
+
+// running is a command that was started.
+type running struct {
+	out  bytes.Buffer
+	code int
+	done chan struct{}
+}
+
+// start starts the command; when it returns, the command waits for something.
+func (c *cluster) start(args ...string) *running {
+	r := &running{done: make(chan struct{})}
+	b := newBase(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &r.out, ErrOut: &r.out})
+	b.connect = func(*rest.Config) (versioned.Interface, error) { return c.client, nil }
+	go func() {
+		defer close(r.done)
+		r.code = b.run(c.t.Context(), append(args, "--server=https://localhost"))
+	}()
+	settle()
+	return r
+}
+
+// run runs a command to its end.
+func (c *cluster) run(args ...string) (string, int) {
+	r := c.start(args...)
+	<-r.done
+	return r.out.String(), r.code
+}
+
+// ended is false while the command waits.
+func (r *running) ended() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// want compares what a command that has ended wrote, and its exit code.
+func (r *running) want(t *testing.T, code int, lines ...string) {
+	t.Helper()
+	if !r.ended() {
+		t.Fatalf("the command has not ended; it wrote:\n%s", r.out.String())
+	}
+	if diff := cmp.Diff(strings.Join(lines, "\n")+"\n", r.out.String()); diff != "" {
+		t.Errorf("unexpected output (-want +got):\n%s", diff)
+	}
+	if r.code != code {
+		t.Errorf("exit code %d, want %d", r.code, code)
+	}
+}
+
+// inBubble runs a test with fake time, away from the user's kubeconfig.
+func inBubble(t *testing.T, test func(*testing.T)) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	synctest.Test(t, test)
+}
+
+func TestEnableSaysWhatHappens(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t, dynamic("A", v1alpha1.StateOff), dynamic("B", v1alpha1.StateOff))
+		r := c.start("enable", "A")
+		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForUses, "")
+		if r.ended() {
+			t.Errorf("it ended when the transition began, and before it is known who is waited for:\n%s", r.out.String())
+		}
+		c.answer("B", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForUses, "another feature")
+		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForUses, "waiting for 3 users that have the feature off: a, b, c")
+		r.want(t, ExitDone, "feature.features.k8s.io/A enabled: TurningOn, waiting for 3 users that have the feature off: a, b, c")
+
+		// Asked again, nothing changes.
+		out, code := c.run("enable", "feature.features.k8s.io/A", "A")
+		if want := "feature.features.k8s.io/A enabled (no change): TurningOn, waiting for 3 users that have the feature off: a, b, c\n"; out != want || code != ExitDone {
+			t.Errorf("exit code %d: %s", code, out)
+		}
+		want := []string{`A by kubectl-feature: {"spec":{"enabled":true}}`, `A by kubectl-feature: {"spec":{"enabled":true}}`}
+		if diff := cmp.Diff(want, c.patches); diff != "" {
+			t.Errorf("patches (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestServersThatDoNotAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t, dynamic("A", v1alpha1.StateOn))
+		begun := time.Now()
+		r := c.start("disable", "A")
+		<-r.done
+		if took := time.Since(begun); took != answerTimeout {
+			t.Errorf("it took %s", took)
+		}
+		r.want(t, ExitDone, "feature.features.k8s.io/A disabled: the request is stored; no server has said yet what becomes of it (kubectl get feature -n kube-system A)")
+	})
+}
+
+func TestWaitFollowsToTheEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		// What was said before the request does not count.
+		c := newCluster(t, dynamic("A", v1alpha1.StateTurningOff, func(f *v1alpha1.Feature) {
+			f.Status.Configured.Value = false
+			progress(f, v1alpha1.ReasonBlocked, "WaitForNone: default/sleepy")
+		}), dynamic("B", v1alpha1.StateOff))
+		r := c.start("enable", "A", "B", "--wait")
+		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForUses, "waiting for 2 users")
+		c.answer("B", v1alpha1.StateOn, v1alpha1.ReasonComplete, "")
+		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForUses, "waiting for 2 users")
+		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForAgreement, "a server restarts")
+		if r.ended() {
+			t.Errorf("it ended:\n%s", r.out.String())
+		}
+		c.answer("A", v1alpha1.StateOn, v1alpha1.ReasonComplete, "")
+		r.want(t, ExitDone,
+			"feature.features.k8s.io/A enabled",
+			"feature.features.k8s.io/B enabled",
+			"feature.features.k8s.io/A: TurningOn, waiting for 2 users",
+			"feature.features.k8s.io/A: TurningOn, a server restarts",
+			"feature.features.k8s.io/A: On",
+			"feature.features.k8s.io/B: On")
+	})
+}
+
+func TestWaitEndsWhereSomebodyHasToAct(t *testing.T) {
+	for _, reason := range []string{v1alpha1.ReasonBlocked, v1alpha1.ReasonRolloutHalted, v1alpha1.ReasonPaused} {
+		t.Run(reason, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				c := newCluster(t, dynamic("A", v1alpha1.StateOn), dynamic("B", v1alpha1.StateOn))
+				r := c.start("disable", "A", "B", "--wait")
+				c.answer("A", v1alpha1.StateTurningOff, reason, "what to do")
+				c.answer("B", v1alpha1.StateOff, v1alpha1.ReasonComplete, "")
+				r.want(t, ExitHeld,
+					"feature.features.k8s.io/A disabled",
+					"feature.features.k8s.io/B disabled",
+					"feature.features.k8s.io/A: TurningOff, what to do",
+					"feature.features.k8s.io/A: it does not go on before somebody acts; the request is stored",
+					"feature.features.k8s.io/B: Off")
+			})
+		})
+	}
+}
+
+func TestWaitTimesOut(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t, dynamic("A", v1alpha1.StateOff))
+		begun := time.Now()
+		r := c.start("enable", "A", "--wait", "--timeout=10m")
+		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForUses, "waiting for n1")
+		<-r.done
+		if took := time.Since(begun); took != 10*time.Minute {
+			t.Errorf("it took %s", took)
+		}
+		r.want(t, ExitTimedOut,
+			"feature.features.k8s.io/A enabled",
+			"feature.features.k8s.io/A: TurningOn, waiting for n1",
+			"feature.features.k8s.io/A: timed out after 10m0s: TurningOn, waiting for n1; the request is stored, and goes on")
+	})
+}
+
+func TestFeatureVanishesMeanwhile(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t, dynamic("A", v1alpha1.StateOff))
+		r := c.start("enable", "A", "--wait", "--timeout=0")
+		if err := c.client.Tracker().Delete(featuresResource, "kube-system", "A"); err != nil {
+			t.Fatal(err)
+		}
+		settle()
+		r.want(t, ExitFailed,
+			"feature.features.k8s.io/A enabled",
+			"error: feature A in kube-system was enabled, and is not followed any more: it was deleted; kube-apiserver makes it anew, without a request")
+	})
+}
+
+func TestReset(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t, dynamic("A", v1alpha1.StateOn, func(f *v1alpha1.Feature) {
+			f.Spec = v1alpha1.FeatureSpec{Enabled: ptr.To(true), Rollout: &v1alpha1.FeatureRollout{Percent: ptr.To[int32](50)}}
+			f.Status.Control = v1alpha1.ControlLocal
+		}))
+		r := c.start("reset", "A", "--wait")
+		// While servers do not agree it is not known what their own value is.
+		c.answer("A", v1alpha1.StateOn, v1alpha1.ReasonWaitingForAgreement, "on in a, off in b")
+		if r.ended() {
+			t.Errorf("it ended:\n%s", r.out.String())
+		}
+		f := c.get("A")
+		f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: false, Source: v1alpha1.SourceDefault}
+		c.store(f)
+		c.answer("A", v1alpha1.StateOff, v1alpha1.ReasonComplete, "")
+		r.want(t, ExitDone, "feature.features.k8s.io/A reset", "feature.features.k8s.io/A: On, on in a, off in b", "feature.features.k8s.io/A: Off")
+		if diff := cmp.Diff([]string{`A by kubectl-feature: {"spec":{"enabled":null,"rollout":null}}`}, c.patches); diff != "" {
+			t.Errorf("patches (-want +got):\n%s", diff)
+		}
+		if f := c.get("A"); f.Spec.Enabled != nil || f.Spec.Rollout != nil {
+			t.Errorf("spec %+v", f.Spec)
+		}
+	})
+}
+
+// TestRequests of what is written, and what else is said of it.
+func TestRequests(t *testing.T) {
+	limited := func(f *v1alpha1.Feature) {
+		f.Spec.Rollout = &v1alpha1.FeatureRollout{Percent: ptr.To[int32](10), Components: []string{"kubelet"}, Attempt: 3}
+	}
+	for name, tc := range map[string]struct {
+		args    []string
+		feature *v1alpha1.Feature
+		patch   string
+		says    string
+		rollout *v1alpha1.FeatureRollout
+	}{
+		"a share": {
+			[]string{"enable", "A", "--percent=25"}, dynamic("A", v1alpha1.StateOff),
+			`A by kubectl-feature: {"spec":{"enabled":true,"rollout":{"components":null,"percent":25}}}`, "",
+			&v1alpha1.FeatureRollout{Percent: ptr.To[int32](25)},
+		},
+		"nobody": {
+			[]string{"enable", "A", "--percent=0"}, dynamic("A", v1alpha1.StateOff),
+			`A by kubectl-feature: {"spec":{"enabled":true,"rollout":{"components":null,"percent":0}}}`, "",
+			&v1alpha1.FeatureRollout{Percent: ptr.To[int32](0)},
+		},
+		"components instead of a share": {
+			[]string{"disable", "A", "--components=kube-scheduler,kubelet"}, dynamic("A", v1alpha1.StateOn, limited),
+			`A by kubectl-feature: {"spec":{"enabled":false,"rollout":{"components":["kube-scheduler","kubelet"],"percent":null}}}`, "",
+			&v1alpha1.FeatureRollout{Components: []string{"kube-scheduler", "kubelet"}, Attempt: 3},
+		},
+		"a rollout that is there": {
+			[]string{"enable", "A"}, dynamic("A", v1alpha1.StateOff, limited),
+			`A by kubectl-feature: {"spec":{"enabled":true}}`,
+			"spec.rollout is left as it is and gives the value to 10 percent of the instances, the components kubelet; --percent=100 gives it to all",
+			&v1alpha1.FeatureRollout{Percent: ptr.To[int32](10), Components: []string{"kubelet"}, Attempt: 3},
+		},
+		"a feature that is paused": {
+			[]string{"enable", "A"}, dynamic("A", v1alpha1.StateOff, func(f *v1alpha1.Feature) { f.Spec.Paused = true }),
+			`A by kubectl-feature: {"spec":{"enabled":true}}`,
+			`spec.paused holds the feature: the request is stored, and begins when it is resumed (kubectl patch feature -n kube-system A`, nil,
+		},
+		"a dry run": {
+			[]string{"enable", "A", "--dry-run=server"}, dynamic("A", v1alpha1.StateOff),
+			`A by kubectl-feature dry run: {"spec":{"enabled":true}}`, "feature.features.k8s.io/A enabled (server dry run)\n", nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				c := newCluster(t, tc.feature)
+				out, code := c.run(tc.args...)
+				if code != ExitDone || !strings.Contains(out, tc.says) {
+					t.Errorf("exit code %d, and %q does not say %q", code, out, tc.says)
+				}
+				if diff := cmp.Diff([]string{tc.patch}, c.patches); diff != "" {
+					t.Errorf("patches (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tc.rollout, c.get("A").Spec.Rollout); diff != "" {
+					t.Errorf("spec.rollout (-want +got):\n%s", diff)
+				}
+				if f := c.get("A"); (f.Spec.Enabled == nil) != (name == "a dry run") {
+					t.Errorf("spec.enabled %v", f.Spec.Enabled)
+				}
+			})
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	used := []v1alpha1.FeatureUse{{Component: "kube-apiserver", Enabled: ptr.To(false)}, {Component: "kubelet"}, {Component: "kube-scheduler", Version: "a", Enabled: ptr.To(false)}, {Component: "kube-scheduler", Version: "b", Enabled: ptr.To(false)}}
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.Feature)
+		args   []string
+		says   string
+	}{
+		"a local feature": {
+			func(f *v1alpha1.Feature) { f.Status.Control, f.Status.Uses = v1alpha1.ControlLocal, used }, []string{"enable", "A"},
+			"feature A is Local, not Dynamic: each process has the value of its own command line; name it in --dynamic-features of all kube-apiservers, if its author permits that, or set --feature-gates=A=true on the components that use it (kube-apiserver, kube-scheduler)",
+		},
+		"a local feature, of which nobody says so": {
+			func(f *v1alpha1.Feature) { f.Status.Control = "" }, []string{"disable", "A"},
+			"feature A is Local, not Dynamic: each process has the value of its own command line; name it in --dynamic-features of all kube-apiservers, if its author permits that, or set --feature-gates=A=false on the components that use it",
+		},
+		"a central feature": {
+			func(f *v1alpha1.Feature) { f.Status.Control = v1alpha1.ControlCentral }, []string{"enable", "A"},
+			"feature A is Central, not Dynamic: all take the value that all kube-apiservers have when they start; set --feature-gates=A=true on all kube-apiservers and restart the others, or name it in --dynamic-features of all kube-apiservers, if its author permits that",
+		},
+		"an operator's": {
+			func(f *v1alpha1.Feature) { f.Namespace, f.Status.Control = "widgets", v1alpha1.ControlLocal }, []string{"enable", "A", "-n", "widgets"},
+			"feature A is Local, not Dynamic: each process has the value of its own command line; name it in --dynamic-features of all replicas of its operator, if its author permits that, or set --feature-gates=A=true on the components that use it",
+		},
+		"servers that disagree": {
+			func(f *v1alpha1.Feature) {
+				f.Status.Control = v1alpha1.ControlLocal
+				meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionConsistent, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonServersDisagree, Message: "Dynamic in a, Local in b"})
+			}, []string{"enable", "A"},
+			"feature A is not Dynamic as long as its servers disagree: Dynamic in a, Local in b",
+		},
+		"a locked feature": {
+			func(f *v1alpha1.Feature) { f.Status.LockedToDefault, f.Status.Default = true, ptr.To(true) }, []string{"disable", "A"},
+			"feature A is locked: it is always on, nobody can set it",
+		},
+		"a gate that nobody knows": {
+			func(f *v1alpha1.Feature) {
+				meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionKnown, Status: metav1.ConditionFalse, Message: "no live process knows the gate"})
+			}, []string{"enable", "A"},
+			"feature A: no live process knows the gate",
+		},
+		"no state yet": {
+			func(f *v1alpha1.Feature) { f.Status = v1alpha1.FeatureStatus{} }, []string{"enable", "A"},
+			"feature A has no state yet: whether it may be set through the API is known once all kube-apiservers have reported; try again then",
+		},
+		"a name that is near": {nil, []string{"enable", "hpascaletozer"}, "there is no feature hpascaletozer in kube-system; did you mean HPAScaleToZero?"},
+		"a name that is not": {nil, []string{"enable", "Widgets"},
+			"there is no feature Widgets in kube-system; kubectl get features -n kube-system lists all; the features of operators are in their own namespaces (--namespace)"},
+		"no name":               {nil, []string{"enable"}, "requires at least 1 arg(s), only received 0"},
+		"a percentage too high": {nil, []string{"enable", "A", "--percent=101"}, "--percent=101 is not between 0 and 100"},
+		"an empty component":    {nil, []string{"enable", "A", "--components=a,"}, "--components has an empty name; write it like kube-scheduler,kube-controller-manager"},
+		"another dry run":       {nil, []string{"enable", "A", "--dry-run=client"}, "--dry-run=client is neither none nor server"},
+		"a dry run that waits":  {nil, []string{"enable", "A", "--dry-run=server", "--wait"}, "--wait waits for nothing with --dry-run=server, which stores nothing; leave one of them out"},
+		"a time for nothing":    {nil, []string{"enable", "A", "--timeout=1m"}, "--timeout is how long --wait waits; add --wait"},
+		"time that runs back":   {nil, []string{"enable", "A", "--wait", "--timeout=-1m"}, "--timeout=-1m0s is negative; 0 is without limit"},
+		"a reset in parts":      {nil, []string{"reset", "A", "--percent=1"}, "unknown flag: --percent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				feature := dynamic("A", v1alpha1.StateOff)
+				if tc.change != nil {
+					tc.change(feature)
+				}
+				c := newCluster(t, feature, dynamic("HPAScaleToZero", v1alpha1.StateOff))
+				args := tc.args
+				if feature.Namespace == "kube-system" && len(args) == 2 {
+					args = append(args, "HPAScaleToZero") // which could be changed
+				}
+				out, code := c.run(args...)
+				if diff := cmp.Diff("error: "+tc.says+"\n", out); diff != "" || code != ExitFailed {
+					t.Errorf("exit code %d (-want +got):\n%s", code, diff)
+				}
+				if len(c.patches) > 0 {
+					t.Errorf("it wrote %s", c.patches)
+				}
+			})
+		})
+	}
+}
+
+// TestSomeAreRefusedByTheServer shows that the others are followed all the same.
+func TestSomeAreRefusedByTheServer(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t, dynamic("A", v1alpha1.StateOff), dynamic("B", v1alpha1.StateOff))
+		c.client.PrependReactor("patch", "features", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			refused := action.(clienttesting.PatchAction).GetName() == "A"
+			return refused, nil, apierrors.NewForbidden(schema.GroupResource{Group: v1alpha1.GroupName, Resource: "features"}, "A", fmt.Errorf("because"))
+		})
+		r := c.start("enable", "A", "B", "--wait")
+		c.answer("B", v1alpha1.StateOn, v1alpha1.ReasonComplete, "")
+		r.want(t, ExitFailed,
+			"feature.features.k8s.io/B enabled",
+			"feature.features.k8s.io/B: On",
+			`error: feature A in kube-system could not be enabled: features.features.k8s.io "A" is forbidden: because`)
+	})
+}
+
+func TestServerWithoutTheAPI(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.client.PrependReactor("*", "features", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{Resource: "features"}, "", "404 page not found", 0, true)
+		})
+		out, code := c.run("enable", "A")
+		if want := "error: the server has no API features.k8s.io/v1alpha1: its kube-apiserver does not have the gate FeatureLifecycle, or has it off\n"; out != want || code != ExitFailed {
+			t.Errorf("exit code %d: %s", code, out)
+		}
+	})
+}
+
+func TestNames(t *testing.T) {
+	all := []string{"HPAScaleToZero", "HPAConfigurableTolerance", "MaxUnavailableStatefulSet", "StatefulSetA", "StatefulSetB", "StatefulSetC", "A"}
+	for written, want := range map[string][]string{
+		"HPAScaleToZero": {"HPAScaleToZero"},
+		"HPAScaletoZeor": {"HPAScaleToZero"},
+		"hpa":            {"HPAScaleToZero", "HPAConfigurableTolerance"},
+		"statefulset":    {"StatefulSetA", "StatefulSetB", "StatefulSetC"},
+		"Windows":        nil,
+	} {
+		if diff := cmp.Diff(want, nearest(written, all)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", written, diff)
+		}
+	}
+	for _, tc := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "ab", 2}, {"kitten", "sitting", 3}, {"sitting", "kitten", 3}, {"same", "same", 0}} {
+		if got := editDistance(tc.a, tc.b); got != tc.want {
+			t.Errorf("from %q to %q: %d, want %d", tc.a, tc.b, got, tc.want)
+		}
+	}
+	if diff := cmp.Diff([]string{"A", "B", "other/C", "D"}, namesOf([]string{"feature/A", "B", "features.features.k8s.io/B", "other/C", "feature.features.k8s.io/D"})); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	features := []*v1alpha1.Feature{
+		dynamic("A1", v1alpha1.StateOff), dynamic("A2", v1alpha1.StateOn), dynamic("B", v1alpha1.StateOff),
+		dynamic("A3", v1alpha1.StateOff, func(f *v1alpha1.Feature) {
+			f.Status.Control, f.Spec.Enabled = v1alpha1.ControlLocal, ptr.To(true)
+		}),
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"dynamic features":           {[]string{"enable", "A"}, "A1\tOff\nA2\tOn\n:4\n"},
+		"those that are not there":   {[]string{"disable", "A1", ""}, "A2\tOn\nB\tOff\n:4\n"},
+		"what something is asked of": {[]string{"reset", ""}, "A3\tOff\n:4\n"},
+		"kinds of dry run":           {[]string{"enable", "--dry-run", ""}, "none\nserver\n:4\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var out bytes.Buffer
+				b := newBase(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: io.Discard})
+				b.connect = func(*rest.Config) (versioned.Interface, error) { return newCluster(t, features...).client, nil }
+				if code := b.run(t.Context(), append([]string{"__complete", "--server=https://localhost"}, tc.args...)); code != 0 {
+					t.Errorf("exit code %d", code)
+				}
+				if diff := cmp.Diff(tc.want, out.String()); diff != "" {
+					t.Errorf("completions (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestRequestsOnTheWire shows what reaches a server, and that its warnings and
+// refusals reach people.
+func TestRequestsOnTheWire(t *testing.T) {
+	var asked []string
+	refuse := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		asked = append(asked, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("Content-Type"), body)))
+		f := dynamic("A", v1alpha1.StateOff)
+		f.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "Feature"}
+		w.Header().Set("Content-Type", "application/json")
+		var answer any = f
+		if r.Method == http.MethodPatch {
+			w.Header().Set("Warning", `299 - "spec.rollout: has no effect"`)
+			f.Spec.Enabled = ptr.To(true)
+			if refuse {
+				w.WriteHeader(http.StatusUnprocessableEntity)
+				status := apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupName, Kind: "Feature"}, "A", nil).Status()
+				status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+				answer = status
+			}
+		}
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	kubeconfig := filepath.Join(t.TempDir(), "none")
+	if err := os.WriteFile(kubeconfig, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const path = "/apis/features.k8s.io/v1alpha1/namespaces/kube-system/features/A"
+	for _, tc := range []struct {
+		refuse bool
+		code   int
+		says   string
+	}{
+		{false, ExitDone, "Warning: spec.rollout: has no effect\nfeature.features.k8s.io/A enabled (server dry run)\n"},
+		{true, ExitFailed, "Warning: spec.rollout: has no effect\nerror: feature A in kube-system could not be enabled: Feature.features.k8s.io \"A\" is invalid\n"},
+	} {
+		asked, refuse = nil, tc.refuse
+		var out bytes.Buffer
+		code := Run([]string{"enable", "A", "--percent=5", "--dry-run=server", "--server", server.URL, "--kubeconfig", kubeconfig},
+			genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out})
+		if diff := cmp.Diff(tc.says, out.String()); diff != "" || code != tc.code {
+			t.Errorf("exit code %d (-want +got):\n%s", code, diff)
+		}
+		want := []string{
+			"GET " + path,
+			"PATCH " + path + `?dryRun=All&fieldManager=kubectl-feature application/merge-patch+json {"spec":{"enabled":true,"rollout":{"components":null,"percent":5}}}`,
+		}
+		if diff := cmp.Diff(want, asked); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+	}
+}
