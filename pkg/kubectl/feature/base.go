@@ -19,6 +19,7 @@ package feature
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
@@ -40,14 +42,20 @@ type base struct {
 	flags *genericclioptions.ConfigFlags
 	// connect makes a client from a configuration.
 	connect func(*rest.Config) (versioned.Interface, error)
+	// connectCore makes a client for all else, such as events.
+	connectCore func(*rest.Config) (kubernetes.Interface, error)
+	// isTerminal is true when people read the output stream as it is written.
+	isTerminal func() bool
 	genericiooptions.IOStreams
 }
 
 func newBase(streams genericiooptions.IOStreams) *base {
 	return &base{
-		flags:     genericclioptions.NewConfigFlags(true),
-		connect:   func(config *rest.Config) (versioned.Interface, error) { return versioned.NewForConfig(config) },
-		IOStreams: streams,
+		flags:       genericclioptions.NewConfigFlags(true),
+		connect:     func(config *rest.Config) (versioned.Interface, error) { return versioned.NewForConfig(config) },
+		connectCore: func(config *rest.Config) (kubernetes.Interface, error) { return kubernetes.NewForConfig(config) },
+		isTerminal:  func() bool { return onTerminal(streams.Out) },
+		IOStreams:   streams,
 	}
 }
 
@@ -63,14 +71,32 @@ func (b *base) namespace() string {
 // client makes a client from the flags. What the server warns of goes to the error
 // stream, each warning once.
 func (b *base) client() (versioned.Interface, error) {
-	config, err := b.flags.ToRESTConfig()
+	config, err := b.config(b.flags)
+	if err != nil {
+		return nil, err
+	}
+	return b.connect(config)
+}
+
+// coreClient makes a client for all but Features.
+func (b *base) coreClient() (kubernetes.Interface, error) {
+	config, err := b.config(b.flags)
+	if err != nil {
+		return nil, err
+	}
+	return b.connectCore(config)
+}
+
+// config makes a configuration from flags.
+func (b *base) config(flags *genericclioptions.ConfigFlags) (*rest.Config, error) {
+	config, err := flags.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
 	// Commands about all features ask one question for each.
 	config.QPS, config.Burst = 50, 100
 	config.WarningHandler = rest.NewWarningWriter(b.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
-	return b.connect(config)
+	return config, nil
 }
 
 // completeNames completes the names of features that fit and are not there yet.
@@ -94,6 +120,31 @@ func (b *base) completeNames(fits func(*v1alpha1.Feature) bool) cobra.Completion
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
+
+// completeName completes the only argument.
+func (b *base) completeName(fits func(*v1alpha1.Feature) bool) cobra.CompletionFunc {
+	names := b.completeNames(fits)
+	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return names(cmd, args, begun)
+	}
+}
+
+// forAll does something for each name, and fails with all errors.
+func forAll(names []string, do func(name string) error) error {
+	var failed []error
+	for _, name := range names {
+		if err := do(name); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// errNoAPI is for servers without this system.
+var errNoAPI = fmt.Errorf("the server has no API %s: its kube-apiserver does not have the gate FeatureLifecycle, or has it off", v1alpha1.SchemeGroupVersion)
 
 // resource is what "kubectl get -o name" calls Features.
 const resource = "feature." + v1alpha1.GroupName
@@ -130,7 +181,7 @@ func lookUp(ctx context.Context, client featuresclient.FeatureInterface, namespa
 	list, listErr := client.List(ctx, metav1.ListOptions{})
 	switch {
 	case apierrors.IsNotFound(listErr):
-		return nil, fmt.Errorf("the server has no API %s: its kube-apiserver does not have the gate FeatureLifecycle, or has it off", v1alpha1.SchemeGroupVersion)
+		return nil, errNoAPI
 	case listErr != nil:
 		return nil, fmt.Errorf("reading feature %s in %s: %w", name, namespace, err)
 	}

@@ -84,6 +84,7 @@ func newCommand(b *base) *cobra.Command {
 	cmd.SetOut(b.Out)
 	cmd.SetErr(b.ErrOut)
 	b.flags.AddFlags(cmd.PersistentFlags())
+	cmd.AddCommand(newList(b), newDescribe(b), newUses(b))
 	cmd.AddCommand(newEnable(b), newDisable(b), newReset(b), newUpgradeCheck(b))
 	return cmd
 }

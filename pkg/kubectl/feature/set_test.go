@@ -39,6 +39,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	corefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -53,13 +54,15 @@ var featuresResource = v1alpha1.SchemeGroupVersion.WithResource("features")
 type cluster struct {
 	t      *testing.T
 	client *fake.Clientset
+	// core has the events.
+	core *corefake.Clientset
 	// patches are all writes, as name: patch.
 	patches []string
 }
 
 func newCluster(t *testing.T, features ...*v1alpha1.Feature) *cluster {
 	t.Helper()
-	c := &cluster{t: t, client: fake.NewClientset()}
+	c := &cluster{t: t, client: fake.NewClientset(), core: corefake.NewClientset()}
 	for _, f := range features {
 		if err := c.client.Tracker().Add(f); err != nil {
 			t.Fatal(err)
@@ -164,8 +167,7 @@ type running struct {
 // start starts the command; when it returns, the command waits for something.
 func (c *cluster) start(args ...string) *running {
 	r := &running{done: make(chan struct{})}
-	b := newBase(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &r.out, ErrOut: &r.out})
-	b.connect = func(*rest.Config) (versioned.Interface, error) { return c.client, nil }
+	b := c.base(&r.out)
 	go func() {
 		defer close(r.done)
 		r.code = b.run(c.t.Context(), append(args, "--server=https://localhost"))

@@ -1,0 +1,199 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/printers"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// maxDoing keeps the table readable, as the server's own columns do; -o wide and
+// describe have the whole message.
+const maxDoing = 60
+
+// printTable prints features with the columns that the server gives "kubectl get"
+// (pkg/registry/features/feature/storage): the same words mean the same.
+func (o *listOptions) printTable(features []v1alpha1.Feature) error {
+	columns := []string{"NAME", "STAGE", "STATE", "CONFIGURED", "SOURCE", "ON", "OFF", "DOING", "SINCE"}
+	wide := o.output == outputWide
+	if wide {
+		columns = append(columns, "CONTROL", "DEFAULT", "VERSION", "CLEAN")
+	}
+	if o.allNamespaces {
+		columns = append([]string{"NAMESPACE"}, columns...)
+	}
+	rows := make([][]string, 0, len(features))
+	colours := make([]colour, 0, len(features))
+	for i := range features {
+		row := cells(&features[i], wide)
+		if o.allNamespaces {
+			row = append([]string{features[i].Namespace}, row...)
+		}
+		rows, colours = append(rows, row), append(colours, colourOf(&features[i].Status))
+	}
+	if o.noHeaders {
+		columns = nil
+	}
+	text, err := table(o.palette, columns, rows, colours)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(o.Out, text)
+	return err
+}
+
+// cells are the columns of one feature.
+func cells(f *v1alpha1.Feature, wide bool) []string {
+	status := &f.Status
+	configured, source := none, none
+	if c := status.Configured; c != nil {
+		configured, source = valueOf(&c.Value), string(c.Source)
+	}
+	on, off := usersOn(status.Uses)
+	activity := doing(status)
+	if !wide {
+		activity = shorten(activity, maxDoing)
+	}
+	row := []string{
+		f.Name, orNone(string(status.Stage)), orNone(string(status.State)), configured, source,
+		fmt.Sprint(on), fmt.Sprint(off), activity, ago(since(f).Time),
+	}
+	if wide {
+		clean := metav1.ConditionUnknown
+		if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionClean); c != nil {
+			clean = c.Status
+		}
+		row = append(row, orNone(string(status.Control)), valueOf(status.Default), orNone(status.Version), string(clean))
+	}
+	return row
+}
+
+// table lines up rows under columns, each row in its colour. A colour is put around
+// a whole line, since sequences within would count as characters.
+func table(palette palette, columns []string, rows [][]string, colours []colour) (string, error) {
+	var text bytes.Buffer
+	to := printers.GetNewTabWriter(&text)
+	if len(columns) > 0 {
+		fmt.Fprintln(to, strings.Join(columns, "\t"))
+	}
+	for _, row := range rows {
+		fmt.Fprintln(to, strings.Join(row, "\t"))
+	}
+	if err := to.Flush(); err != nil {
+		return "", err
+	}
+	lines := strings.SplitAfter(text.String(), "\n")
+	var painted strings.Builder
+	for i, line := range lines[:len(lines)-1] {
+		line = strings.TrimRight(line, " \n")
+		switch row := i - min(1, len(columns)); {
+		case row < 0:
+			line = palette.paint(bold, line)
+		case row < len(colours):
+			line = palette.paint(colours[row], line)
+		}
+		painted.WriteString(line + "\n")
+	}
+	return painted.String(), nil
+}
+
+// colourOf tells at a glance who has to look at a feature: red where something is
+// wrong, yellow where something moves.
+func colourOf(status *v1alpha1.FeatureStatus) colour {
+	reason := ""
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing); c != nil {
+		reason = c.Reason
+	}
+	switch {
+	case reason == v1alpha1.ReasonBlocked, reason == v1alpha1.ReasonRolloutHalted, dangling(status):
+		return red
+	case status.Transition != nil, reason == v1alpha1.ReasonPaused:
+		// Users that have not followed yet are what it waits for.
+		return yellow
+	case mismatched(status):
+		return red
+	default:
+		return plain
+	}
+}
+
+func valueOf(value *bool) string {
+	switch {
+	case value == nil:
+		return none
+	case *value:
+		return "On"
+	default:
+		return "Off"
+	}
+}
+
+// usersOn counts live users by value.
+func usersOn(uses []v1alpha1.FeatureUse) (on, off int64) {
+	for _, use := range uses {
+		switch {
+		case use.Enabled == nil:
+		case *use.Enabled:
+			on += int64(use.Count)
+		default:
+			off += int64(use.Count)
+		}
+	}
+	return on, off
+}
+
+// doing says what is going on, and nothing when all is well.
+func doing(status *v1alpha1.FeatureStatus) string {
+	if len(status.Tasks) > 0 {
+		task := &status.Tasks[0]
+		text, _, _ := strings.Cut(task.Name, "/")
+		if task.Total > 0 {
+			text = fmt.Sprintf("%s %d/%d", text, task.Done, task.Total)
+		}
+		if task.Message != "" {
+			text += ": " + task.Message
+		}
+		return text
+	}
+	for _, t := range troubling {
+		c := meta.FindStatusCondition(status.Conditions, t.kind)
+		if c != nil && slices.Contains(t.reasons, c.Reason) {
+			return c.Reason
+		}
+	}
+	return ""
+}
+
+// troubling are the reasons that somebody should look at when no task runs, the
+// most important first.
+var troubling = []struct {
+	kind    string
+	reasons []string
+}{
+	{v1alpha1.ConditionKnown, []string{v1alpha1.ReasonNotKnown}},
+	{v1alpha1.ConditionConsistent, []string{v1alpha1.ReasonServersDisagree, v1alpha1.ReasonReportMissing}},
+	{v1alpha1.ConditionProgressing, []string{v1alpha1.ReasonPaused, v1alpha1.ReasonMixedVersions, v1alpha1.ReasonRolloutHalted}},
+	{v1alpha1.ConditionUsesMatch, []string{v1alpha1.ReasonUsersDiffer}},
+	{v1alpha1.ConditionClean, []string{v1alpha1.ReasonLeftovers}},
+}

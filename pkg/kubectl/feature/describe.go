@@ -1,0 +1,462 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/kubernetes"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	describeLong = `Tell everything about features: the value and what decides it, the state, the transition under way with its tasks, who uses the
+feature and who differs, a rollout, whether other versions are safe, conditions and recent events.
+
+Exit codes: 0 told; 3 the command failed, at least for one feature.`
+
+	describeExample = `  kubectl feature describe HPAScaleToZero`
+
+	// maxDiffering is how many processes that differ are named; "uses" has all.
+	maxDiffering = 10
+	// maxEvents is how many of the latest events are told.
+	maxEvents = 10
+)
+
+// describeOptions is what describe runs with.
+type describeOptions struct {
+	namespace string
+	palette   palette
+	client    versioned.Interface
+	core      kubernetes.Interface
+	genericiooptions.IOStreams
+}
+
+func newDescribe(b *base) *cobra.Command {
+	o := &describeOptions{IOStreams: b.IOStreams}
+	return &cobra.Command{
+		Use:               "describe NAME...",
+		Short:             "Tell everything about features",
+		Long:              describeLong,
+		Example:           describeExample,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: b.completeNames(func(*v1alpha1.Feature) bool { return true }),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			o.namespace, o.palette = b.namespace(), b.palette()
+			if o.client, err = b.client(); err != nil {
+				return err
+			}
+			if o.core, err = b.coreClient(); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), namesOf(args))
+		},
+	}
+}
+
+// run describes all features, and fails with what could not be read.
+func (o *describeOptions) run(ctx context.Context, names []string) error {
+	told := false
+	return forAll(names, func(name string) error {
+		f, err := lookUp(ctx, o.client.FeaturesV1alpha1().Features(o.namespace), o.namespace, name)
+		if err != nil {
+			return err
+		}
+		used, err := gatherUses(ctx, o.client, f)
+		if err != nil {
+			return err
+		}
+		d := &description{palette: o.palette, feature: f, used: used}
+		d.events, d.noEvents = o.events(ctx, f)
+		if told {
+			fmt.Fprint(o.Out, "\n\n")
+		}
+		told = true
+		return d.print(o.Out)
+	})
+}
+
+// events are the latest of a feature, oldest first, or why they could not be read.
+func (o *describeOptions) events(ctx context.Context, f *v1alpha1.Feature) ([]corev1.Event, string) {
+	of := fields.Set{"involvedObject.kind": "Feature", "involvedObject.name": f.Name}.AsSelector().String()
+	list, err := o.core.CoreV1().Events(f.Namespace).List(ctx, metav1.ListOptions{FieldSelector: of})
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil, fmt.Sprintf("you may not list events in %s", f.Namespace)
+	case err != nil:
+		return nil, fmt.Sprintf("could not be read: %v", err)
+	}
+	// A feature that was deleted and made anew has the events of both.
+	events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
+		return e.InvolvedObject.Name != f.Name || e.InvolvedObject.Kind != "Feature"
+	})
+	slices.SortStableFunc(events, func(a, b corev1.Event) int {
+		return cmp.Or(lastSeen(&a).Compare(lastSeen(&b)), cmp.Compare(a.Name, b.Name))
+	})
+	return events[max(0, len(events)-maxEvents):], ""
+}
+
+func lastSeen(e *corev1.Event) time.Time {
+	if !e.LastTimestamp.IsZero() {
+		return e.LastTimestamp.Time
+	}
+	return e.EventTime.Time
+}
+
+// description is what is told of one feature.
+type description struct {
+	palette palette
+	feature *v1alpha1.Feature
+	used    *usage
+	events  []corev1.Event
+	// noEvents says why there are none, "" when they were read.
+	noEvents string
+}
+
+// print writes the sections, each only if there is something to say.
+func (d *description) print(w io.Writer) error {
+	for _, section := range []func(io.Writer) error{
+		d.printValues, d.printTransition, d.printUses, d.printRollout, d.printSafety, d.printConditions, d.printEvents,
+	} {
+		var text bytes.Buffer
+		if err := section(&text); err != nil {
+			return err
+		}
+		if _, err := w.Write(text.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printValues says what the feature is, and why.
+func (d *description) printValues(w io.Writer) error {
+	f, status := d.feature, &d.feature.Status
+	to := printers.GetNewTabWriter(w)
+	line := func(name, text string) { fmt.Fprintf(to, "%s:\t%s\n", name, text) }
+	line("Name", f.Name)
+	line("Namespace", f.Namespace)
+	stage := orNone(string(status.Stage))
+	if status.Default != nil {
+		stage += ", " + onOff(*status.Default) + " by default"
+	}
+	if status.LockedToDefault {
+		stage += ", locked: nobody can set it"
+	}
+	line("Stage", stage)
+	line("Control", controlOf(f))
+	line("Configured", configuredOf(f))
+	line("State", stateOf(status))
+	if f.Spec.Paused {
+		line("Paused", "yes: no transition starts and no task runs (kubectl feature resume "+f.Name+namespaceFlag(f)+")")
+	}
+	if status.Version != "" {
+		stored := status.Version
+		if len(status.StoredVersions) > 0 {
+			stored += ", and perhaps " + strings.Join(status.StoredVersions, ", ")
+		}
+		line("Stored version", stored)
+	}
+	return to.Flush()
+}
+
+// configuredOf says what is wanted and who says so.
+func configuredOf(f *v1alpha1.Feature) string {
+	c := f.Status.Configured
+	if c == nil {
+		return "not known yet: kube-apiservers have not reported, or do not agree"
+	}
+	text := onOff(c.Value)
+	switch c.Source {
+	case v1alpha1.SourceAPI:
+		text += ", requested in spec.enabled"
+		if who := f.Annotations[v1alpha1.AnnotationRequestedBy]; who != "" {
+			text += " by " + who
+		}
+	case v1alpha1.SourceCommandLine:
+		text += ", by --feature-gates of kube-apiserver"
+		if f.Namespace != metav1.NamespaceSystem {
+			text = onOff(c.Value) + ", by the operator's own settings"
+		}
+	default:
+		text += ", by default"
+	}
+	if wanted := f.Spec.Enabled; wanted != nil && (c.Source != v1alpha1.SourceAPI || c.Value != *wanted) {
+		text += fmt.Sprintf("; spec.enabled asks for %s, which is not in effect", onOff(*wanted))
+	}
+	return text
+}
+
+func controlOf(f *v1alpha1.Feature) string {
+	switch f.Status.Control {
+	case v1alpha1.ControlDynamic:
+		return "Dynamic: processes follow changes while they run"
+	case v1alpha1.ControlCentral:
+		return "Central: processes take the value when they start"
+	default:
+		return "Local: each process has the value of its own settings"
+	}
+}
+
+func stateOf(status *v1alpha1.FeatureStatus) string {
+	if status.State == "" {
+		return "none yet"
+	}
+	if status.StateSince == nil {
+		return string(status.State)
+	}
+	return fmt.Sprintf("%s, for %s (since %s)", status.State, ago(status.StateSince.Time), status.StateSince.UTC().Format(time.RFC3339))
+}
+
+// printTransition says what is being done, and what is left.
+func (d *description) printTransition(w io.Writer) error {
+	status := &d.feature.Status
+	t := status.Transition
+	if t == nil {
+		return nil
+	}
+	why := map[v1alpha1.FeatureTransitionReason]string{
+		v1alpha1.TransitionConfiguration: "the configured value changed",
+		v1alpha1.TransitionClean:         "somebody asked for leftovers to be removed",
+		v1alpha1.TransitionVersion:       fmt.Sprintf("the version changed from %s to %s", t.FromVersion, t.ToVersion),
+	}[t.Reason]
+	text := fmt.Sprintf("%s, begun %s ago (id %s)", orNone(cmp.Or(why, string(t.Reason))), ago(t.StartTime.Time), t.ID)
+	if t.Interrupted {
+		text += "; interrupted by a server of another version, and begins anew"
+	}
+	fmt.Fprintf(w, "%s\n  %s\n", d.heading("Transition"), text)
+	for i, task := range status.Tasks {
+		fmt.Fprintf(w, "  %d. %s%s\n", i+1, task.Name, progressOfTask(&task))
+		if task.Message != "" {
+			fmt.Fprintf(w, "     %s\n", task.Message)
+		}
+	}
+	return nil
+}
+
+// progressOfTask is how far a task has come, and how often it was tried.
+func progressOfTask(task *v1alpha1.FeatureTask) string {
+	text := ""
+	if task.Total > 0 {
+		text += "  " + bar(task.Done, task.Total)
+	}
+	if task.Attempts > 0 {
+		text += fmt.Sprintf("  tried %s", count(int64(task.Attempts), "time"))
+	}
+	if task.LastAttemptTime != nil {
+		text += fmt.Sprintf(", last %s ago", ago(task.LastAttemptTime.Time))
+	}
+	return text
+}
+
+// bar draws how much of something is done.
+func bar(done, total int64) string {
+	const width = 20
+	filled := int(min(done, total) * width / max(total, 1))
+	return fmt.Sprintf("[%s%s] %d of %d", strings.Repeat("#", filled), strings.Repeat(".", width-filled), done, total)
+}
+
+// printUses says who uses the feature, and who differs.
+func (d *description) printUses(w io.Writer) error {
+	fmt.Fprintln(w, d.heading("Uses"))
+	var counts bytes.Buffer
+	if err := printCounts(&counts, d.palette, d.feature, false); err != nil {
+		return err
+	}
+	indent(w, counts.String())
+	differing := slices.DeleteFunc(slices.Clone(d.used.Processes), func(p process) bool { return !p.Differs })
+	if len(differing) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "  %s\n", d.palette.paint(red, fmt.Sprintf("Another value than that of the state: %d", len(differing))))
+	for _, p := range differing[:min(maxDiffering, len(differing))] {
+		fmt.Fprintf(w, "    %s/%s %s: %s, set: %s\n", p.Component, p.Instance, p.Version, onOff(p.Enabled), p.set())
+	}
+	if more := len(differing) - maxDiffering; more > 0 {
+		fmt.Fprintf(w, "    and %d more: kubectl feature uses %s --mismatched%s\n", more, d.feature.Name, namespaceFlag(d.feature))
+	}
+	return nil
+}
+
+// printRollout tells of a canary.
+func (d *description) printRollout(w io.Writer) error {
+	if d.feature.Spec.Rollout == nil && d.feature.Status.Rollout == nil {
+		return nil
+	}
+	fmt.Fprintln(w, d.heading("Rollout"))
+	var text bytes.Buffer
+	if err := printRollout(&text, d.palette, d.feature); err != nil {
+		return err
+	}
+	indent(w, text.String())
+	return nil
+}
+
+// printSafety says whether the neighbouring versions are safe for the feature.
+func (d *description) printSafety(w io.Writer) error {
+	var text strings.Builder
+	for _, side := range []struct{ name, kind string }{{"Upgrade", v1alpha1.ConditionUpgradeSafe}, {"Downgrade", v1alpha1.ConditionDowngradeSafe}} {
+		c := meta.FindStatusCondition(d.feature.Status.Conditions, side.kind)
+		if c == nil {
+			continue
+		}
+		mark := map[metav1.ConditionStatus]colour{metav1.ConditionTrue: green, metav1.ConditionFalse: red, metav1.ConditionUnknown: yellow}[c.Status]
+		fmt.Fprintf(&text, "  %s: %s (%s): %s\n", side.name, d.palette.paint(mark, words[c.Status]), c.Reason, c.Message)
+	}
+	if text.Len() > 0 {
+		fmt.Fprintf(w, "%s\n%s", d.heading("Other versions"), text.String())
+	}
+	return nil
+}
+
+// heading is that of a section.
+func (d *description) heading(text string) string { return d.palette.paint(bold, text+":") }
+
+// printConditions prints them with the whole message, which says what to do.
+func (d *description) printConditions(w io.Writer) error {
+	fmt.Fprintln(w, d.heading("Conditions"))
+	if len(d.feature.Status.Conditions) == 0 {
+		fmt.Fprintf(w, "  %s\n", none)
+		return nil
+	}
+	var rows [][]string
+	var colours []colour
+	for _, c := range d.feature.Status.Conditions {
+		if c.Type == v1alpha1.ConditionUpgradeSafe || c.Type == v1alpha1.ConditionDowngradeSafe {
+			continue // told above
+		}
+		rows = append(rows, []string{c.Type, string(c.Status), c.Reason, ago(c.LastTransitionTime.Time), c.Message})
+		mark := plain
+		if c.Type != v1alpha1.ConditionProgressing && c.Status == metav1.ConditionFalse || c.Reason == v1alpha1.ReasonBlocked || c.Reason == v1alpha1.ReasonRolloutHalted {
+			mark = red
+		}
+		colours = append(colours, mark)
+	}
+	text, err := table(d.palette, []string{"TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"}, rows, colours)
+	indent(w, text)
+	return err
+}
+
+// printEvents tells what happened.
+func (d *description) printEvents(w io.Writer) error {
+	fmt.Fprintln(w, d.heading("Events"))
+	switch {
+	case d.noEvents != "":
+		fmt.Fprintf(w, "  %s\n", d.noEvents)
+		return nil
+	case len(d.events) == 0:
+		fmt.Fprintf(w, "  %s\n", none)
+		return nil
+	}
+	var rows [][]string
+	var colours []colour
+	for _, e := range d.events {
+		age := ago(lastSeen(&e))
+		if e.Count > 1 {
+			age += fmt.Sprintf(" (x%d)", e.Count)
+		}
+		mark := plain
+		if e.Type == corev1.EventTypeWarning {
+			mark = yellow
+		}
+		rows, colours = append(rows, []string{age, e.Type, e.Reason, e.Message}), append(colours, mark)
+	}
+	text, err := table(d.palette, []string{"AGO", "TYPE", "REASON", "MESSAGE"}, rows, colours)
+	indent(w, text)
+	return err
+}
+
+// indent writes lines two columns further right.
+func indent(w io.Writer, text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprint(w, "  ", line)
+	}
+}
+
+// namespaceFlag is what a command for an operator's feature needs.
+func namespaceFlag(f *v1alpha1.Feature) string {
+	if f.Namespace == metav1.NamespaceSystem {
+		return ""
+	}
+	return " -n " + f.Namespace
+}
+
+// printRollout says for whom a value is, and what became of that.
+func printRollout(w io.Writer, palette palette, f *v1alpha1.Feature) error {
+	to := printers.GetNewTabWriter(w)
+	line := func(name, text string) { fmt.Fprintf(to, "%s:\t%s\n", name, text) }
+	if r := f.Spec.Rollout; r != nil {
+		line("Percent", fmt.Sprint(ptr.Deref(r.Percent, 100)))
+		line("Components", cmp.Or(strings.Join(r.Components, ", "), "all"))
+		line("Attempt", fmt.Sprint(r.Attempt))
+	}
+	r := f.Status.Rollout
+	if r == nil {
+		line("Under way", "no: "+noCanary(f))
+		return to.Flush()
+	}
+	line("Value", onOff(r.Value))
+	line("Begun", ago(r.StartTime.Time)+" ago")
+	switch {
+	case r.Halted:
+		halted := "yes"
+		if r.HaltTime != nil {
+			halted = ago(r.HaltTime.Time) + " ago"
+		}
+		line("Halted", palette.paint(red, halted+": "+r.Message))
+		line("Gone", orNone(strings.Join(r.Gone, ", ")))
+		line("Next", fmt.Sprintf("find out why, then kubectl feature rollout %s --retry%s, or kubectl feature %s %s%s",
+			f.Name, namespaceFlag(f), map[bool]string{true: "disable", false: "enable"}[r.Value], f.Name, namespaceFlag(f)))
+	case r.SuspectTime != nil:
+		line("Suspected", palette.paint(yellow, ago(r.SuspectTime.Time)+" ago: "+r.Message))
+	}
+	return to.Flush()
+}
+
+// noCanary says why no canary is under way.
+func noCanary(f *v1alpha1.Feature) string {
+	switch {
+	case f.Spec.Rollout == nil:
+		return "the value is for all instances"
+	case limitsOf(f.Spec.Rollout) == "":
+		return "spec.rollout does not limit the value"
+	case f.Spec.Paused:
+		return "spec.paused holds the feature"
+	case f.Status.Control == v1alpha1.ControlLocal || f.Status.Control == "":
+		return "the feature is Local, so spec.rollout has no effect"
+	default:
+		return "all users have the same value, or the servers have not seen spec.rollout yet"
+	}
+}

@@ -1,0 +1,127 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/utils/ptr"
+)
+
+func on(r *v1alpha1.ReportedFeature)         { r.Enabled = true }
+func explicit(r *v1alpha1.ReportedFeature)   { r.Explicit = true }
+func notAsked(r *v1alpha1.ReportedFeature)   { r.Asked = false }
+func overridden(r *v1alpha1.ReportedFeature) { r.Overridden = true }
+
+// reports are what processes found of MaxUnavailableStatefulSet.
+func reports() []runtime.Object {
+	const feature = "MaxUnavailableStatefulSet"
+	ended := report("kube-controller-manager", "m0", "v1.36.3", feature, on)
+	ended.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+	kubelet := report("kubelet", "n1", "v1.36.3", feature, explicit)
+	kubelet.Spec.NodeName, kubelet.Spec.EmulationVersion = "n1", "1.36"
+	return []runtime.Object{
+		ended, kubelet,
+		report("kubelet", "n6", "v1.35.0", feature, on),
+		report("kubelet", "n9", "v1.36.3", feature, on, explicit, notAsked),
+		report("kube-controller-manager", "m1", "v1.36.3", feature, overridden),
+		report("kube-apiserver", "b", "v1.36.3", feature, notAsked),
+		report("kube-apiserver", "a", "v1.36.3", feature),
+		report("kube-scheduler", "s", "v1.36.3", "SomethingElse"),
+	}
+}
+
+func TestUses(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newSampleCluster(t)
+		c.add(reports()...)
+		golden(t, "uses.txt", c.session(
+			"uses MaxUnavailableStatefulSet",
+			"uses feature.features.k8s.io/MaxUnavailableStatefulSet -o wide",
+			"uses MaxUnavailableStatefulSet --mismatched",
+			"uses MaxUnavailableStatefulSet --mismatched -o name",
+			"uses MaxUnavailableStatefulSet --mismatched -o yaml",
+			"uses PodDeletionCost",
+			"uses PodDeletionCost --mismatched",
+			"uses PodDeletionCots",
+			"uses",
+			"uses MaxUnavailableStatefulSet -o table",
+		))
+	})
+}
+
+// forbid lets nobody list a resource.
+func forbid(on *clienttesting.Fake, resource string) {
+	on.PrependReactor("list", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("because"))
+	})
+}
+
+// TestOfThoseWhoMayNotReadReports is for all but administrators.
+func TestOfThoseWhoMayNotReadReports(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newSampleCluster(t)
+		forbid(&c.client.Fake, "featurereports")
+		forbid(&c.core.Fake, "events")
+		golden(t, "forbidden.txt", c.session(
+			"uses MaxUnavailableStatefulSet",
+			"uses MaxUnavailableStatefulSet --mismatched",
+			"uses MaxUnavailableStatefulSet -o name",
+			"uses MaxUnavailableStatefulSet -o json",
+			"describe PodDeletionCost",
+		))
+	})
+}
+
+func TestDescribe(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newSampleCluster(t)
+		c.add(reports()...)
+		for i, instance := range []string{"x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "xa", "xb", "xc"} {
+			c.add(report("kubelet", instance, "v1.36.3", "PodDeletionCost"), event("old"+instance, "HPAScaleToZero", corev1.EventTypeNormal, "Old", instance, time.Duration(30-i)*time.Minute, 1))
+		}
+		c.add(event("e2", "MaxUnavailableStatefulSet", corev1.EventTypeWarning, "TaskFailed", "ClearField: the server is busy", 90*time.Second, 3),
+			event("e1", "MaxUnavailableStatefulSet", corev1.EventTypeNormal, "TransitionStarted", "the feature is being turned off", 5*time.Minute, 1))
+		versions := sample("Versions", v1alpha1.StageBeta, true, true)
+		versions.Status.State = v1alpha1.StateDowngrading
+		versions.Status.Transition = &v1alpha1.FeatureTransition{ID: "v", Reason: v1alpha1.TransitionVersion, FromVersion: "1.36", ToVersion: "1.35", FromState: v1alpha1.StateOn, Interrupted: true}
+		ignored := sample("Ignored", v1alpha1.StageBeta, true, true)
+		ignored.Spec = v1alpha1.FeatureSpec{Enabled: ptr.To(false), Rollout: &v1alpha1.FeatureRollout{Percent: ptr.To[int32](10)}}
+		fresh := &v1alpha1.Feature{}
+		fresh.Namespace, fresh.Name = "kube-system", "Fresh"
+		c.add(versions, ignored, fresh)
+		golden(t, "describe.txt", c.session(
+			"describe MaxUnavailableStatefulSet",
+			"describe SchedulerAsyncPreemption GenericWorkload",
+			"describe HPAScaleToZero",
+			"describe PodDeletionCost",
+			"describe Gadgets -n widgets",
+			"describe Versions",
+			"describe Ignored",
+			"describe Fresh",
+			"describe Nothing InPlacePodVerticalScaling",
+		))
+	})
+}

@@ -1,0 +1,330 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+)
+
+const (
+	usesLong = `Say which process found which value of a feature.
+
+A process uses a feature once its code asked for it. Processes that only have it set explicitly are listed too, as not asked. What
+is listed are the FeatureReports that processes wrote: one that crashed is listed until its report is removed. Below the list stand
+the processes that should report and did not, and those that are out of reach, as the servers count them.
+
+SET says where a process has its value from: its command line or configuration file, the API (it would have the other value by
+itself), or its default, or the API where that says the same.
+
+Without permission to list FeatureReports, which administrators have, the counts of the servers are shown instead.
+
+Exit codes: 0 answered, also when nobody differs; 3 the command failed.`
+
+	usesExample = `  # Who found which value?
+  kubectl feature uses HPAScaleToZero
+
+  # Who has another value than the feature's state?
+  kubectl feature uses HPAScaleToZero --mismatched
+
+  # With node and emulated version
+  kubectl feature uses HPAScaleToZero -o wide`
+)
+
+var usesFormats = []string{outputWide, "json", "yaml", outputName}
+
+// usesOptions is what uses runs with.
+type usesOptions struct {
+	mismatched bool
+	output     string
+
+	namespace string
+	palette   palette
+	client    versioned.Interface
+	genericiooptions.IOStreams
+}
+
+func newUses(b *base) *cobra.Command {
+	o := &usesOptions{IOStreams: b.IOStreams}
+	cmd := &cobra.Command{
+		Use:               "uses NAME",
+		Short:             "Say which process found which value of a feature",
+		Long:              usesLong,
+		Example:           usesExample,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: b.completeName(func(*v1alpha1.Feature) bool { return true }),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := checkOutput(o.output, usesFormats...); err != nil {
+				return err
+			}
+			o.namespace, o.palette = b.namespace(), b.palette()
+			if o.client, err = b.client(); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), namesOf(args)[0])
+		},
+	}
+	cmd.Flags().BoolVar(&o.mismatched, "mismatched", false, "Only processes that use another value than that of the feature's state.")
+	addOutput(cmd, &o.output, usesFormats...)
+	return cmd
+}
+
+// usage is who uses a feature, and what -o json prints.
+type usage struct {
+	metav1.TypeMeta `json:",inline"`
+	// Feature is the gate's name, State the feature's.
+	Feature string                `json:"feature"`
+	State   v1alpha1.FeatureState `json:"state,omitempty"`
+	// Processes are those that reported, by component and instance.
+	Processes []process `json:"processes"`
+	// Counts are what the servers say, also of who did not report.
+	Counts []v1alpha1.FeatureUse `json:"counts,omitempty"`
+	// Unread says why the reports could not be read.
+	Unread string `json:"unread,omitempty"`
+}
+
+// process is one that reported a value.
+type process struct {
+	Component string `json:"component"`
+	Instance  string `json:"instance"`
+	Node      string `json:"node,omitempty"`
+	Version   string `json:"version,omitempty"`
+	Emulates  string `json:"emulates,omitempty"`
+	Enabled   bool   `json:"enabled"`
+	// Asked is true for users.
+	Asked      bool `json:"asked"`
+	Explicit   bool `json:"explicit,omitempty"`
+	Overridden bool `json:"overridden,omitempty"`
+	// Differs is true for a user of another value than that of the state.
+	Differs bool `json:"differs,omitempty"`
+}
+
+// name is that of the process's report.
+func (p process) name() string { return p.Component + "." + p.Instance }
+
+// set says where the value comes from.
+func (p process) set() string {
+	switch {
+	case p.Overridden:
+		return "API"
+	case p.Explicit:
+		return "explicitly"
+	default:
+		return "default"
+	}
+}
+
+// matches says whether a user has the value of the state.
+func (p process) matches() string {
+	if !p.Asked {
+		return "-"
+	}
+	return yesNo(!p.Differs)
+}
+
+// run gathers and prints.
+func (o *usesOptions) run(ctx context.Context, name string) error {
+	f, err := lookUp(ctx, o.client.FeaturesV1alpha1().Features(o.namespace), o.namespace, name)
+	if err != nil {
+		return err
+	}
+	used, err := gatherUses(ctx, o.client, f)
+	if err != nil {
+		return err
+	}
+	if o.mismatched {
+		used.Processes = slices.DeleteFunc(used.Processes, func(p process) bool { return !p.Differs })
+	}
+	switch {
+	case structured(o.output):
+		return printStructured(o.Out, o.output, used)
+	case o.output == outputName && used.Unread != "":
+		return fmt.Errorf("%s; without it only counts are known (leave out -o name)", used.Unread)
+	case o.output == outputName:
+		for _, p := range used.Processes {
+			fmt.Fprintf(o.Out, "featurereport.%s/%s\n", v1alpha1.GroupName, p.name())
+		}
+		return nil
+	case used.Unread != "":
+		fmt.Fprintf(o.ErrOut, "%s; these are the servers' counts\n", used.Unread)
+		return printCounts(o.Out, o.palette, f, o.mismatched)
+	default:
+		return o.print(f, used)
+	}
+}
+
+// gatherUses reads who reported a feature. Without permission to read reports only
+// the servers' counts are known.
+func gatherUses(ctx context.Context, client versioned.Interface, f *v1alpha1.Feature) (*usage, error) {
+	used := &usage{
+		TypeMeta: metav1.TypeMeta{APIVersion: "uses.features.k8s.io/v1alpha1", Kind: "FeatureUses"},
+		Feature:  f.Name, State: f.Status.State, Processes: []process{}, Counts: f.Status.Uses,
+	}
+	var reports []v1alpha1.FeatureReport
+	err := each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		return client.FeaturesV1alpha1().FeatureReports(f.Namespace).List(ctx, opts)
+	}, &reports)
+	if apierrors.IsForbidden(err) {
+		used.Unread = fmt.Sprintf("you may not list FeatureReports in %s, which say it of each process", f.Namespace)
+		return used, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing FeatureReports in %s: %w", f.Namespace, err)
+	}
+	used.Processes = processes(f, reports)
+	return used, nil
+}
+
+// processes are those of reports that say something of a feature. One that ended in
+// order is no user any more.
+func processes(f *v1alpha1.Feature, reports []v1alpha1.FeatureReport) []process {
+	found := []process{}
+	value, known := transition.Value(&f.Status)
+	for i := range reports {
+		spec := &reports[i].Spec
+		if reports[i].Annotations[v1alpha1.AnnotationEnding] == "true" {
+			continue
+		}
+		for _, g := range spec.Features {
+			// kube-apiservers report all gates that they know.
+			if g.Name != f.Name || !g.Asked && !g.Explicit {
+				continue
+			}
+			found = append(found, process{
+				Component: spec.Component, Instance: spec.Instance, Node: spec.NodeName, Version: spec.BinaryVersion, Emulates: spec.EmulationVersion,
+				Enabled: g.Enabled, Asked: g.Asked, Explicit: g.Explicit, Overridden: g.Overridden, Differs: g.Asked && known && g.Enabled != value,
+			})
+		}
+	}
+	slices.SortFunc(found, func(a, b process) int {
+		return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Instance, b.Instance))
+	})
+	return found
+}
+
+// print prints processes, and who did not report.
+func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
+	if len(used.Processes) == 0 {
+		nobody := "No process that reported uses the feature."
+		if o.mismatched {
+			nobody = fmt.Sprintf("Nobody that reported has another value than that of the state %s.", orNone(string(f.Status.State)))
+		}
+		fmt.Fprintln(o.Out, nobody)
+	} else {
+		columns := []string{"COMPONENT", "INSTANCE", "VERSION", "VALUE", "SET", "USES", "MATCHES"}
+		if o.output == outputWide {
+			columns = append(columns, "NODE", "EMULATES")
+		}
+		var rows [][]string
+		var colours []colour
+		for _, p := range used.Processes {
+			row := []string{p.Component, p.Instance, orNone(p.Version), valueOf(&p.Enabled), p.set(), yesNo(p.Asked), p.matches()}
+			if o.output == outputWide {
+				row = append(row, orNone(p.Node), orNone(p.Emulates))
+			}
+			mark := plain
+			if p.Differs {
+				mark = red
+			}
+			rows, colours = append(rows, row), append(colours, mark)
+		}
+		text, err := table(o.palette, columns, rows, colours)
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(o.Out, text)
+	}
+	return printSilent(o.Out, used.Counts)
+}
+
+// printSilent says who is not among those that reported, or may be gone.
+func printSilent(w io.Writer, counts []v1alpha1.FeatureUse) error {
+	for _, use := range counts {
+		who := strings.TrimSpace(use.Component + " " + use.Version)
+		if use.Enabled == nil {
+			fmt.Fprintf(w, "Not reported: %d of %s, for example %s\n", use.Expected, who, strings.Join(use.Examples, ", "))
+		} else if use.Stale > 0 {
+			fmt.Fprintf(w, "Out of reach: %d of %s that had the feature %s\n", use.Stale, who, onOff(*use.Enabled))
+		}
+	}
+	return nil
+}
+
+// printCounts prints what servers say of users.
+func printCounts(w io.Writer, palette palette, f *v1alpha1.Feature, mismatched bool) error {
+	value, known := transition.Value(&f.Status)
+	var rows [][]string
+	var colours []colour
+	for _, use := range f.Status.Uses {
+		differs := known && use.Enabled != nil && *use.Enabled != value && use.Count > 0
+		if mismatched && !differs {
+			continue
+		}
+		text, mark, matches := "not reported", plain, yesNo(!differs)
+		switch {
+		case use.Enabled == nil:
+			mark, matches = yellow, "-"
+		case differs:
+			text, mark = valueOf(use.Enabled), red
+		default:
+			text = valueOf(use.Enabled)
+		}
+		rows = append(rows, []string{
+			use.Component, orNone(use.Version), text, fmt.Sprint(use.Count), expectedOf(use), fmt.Sprint(use.Stale), matches, strings.Join(use.Examples, ","),
+		})
+		colours = append(colours, mark)
+	}
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(w, none)
+		return err
+	}
+	text, err := table(palette, []string{"COMPONENT", "VERSION", "VALUE", "COUNT", "EXPECTED", "STALE", "MATCHES", "EXAMPLES"}, rows, colours)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
+// expectedOf is how many there should be, where the cluster can know it.
+func expectedOf(use v1alpha1.FeatureUse) string {
+	if use.Expected == 0 {
+		return "-"
+	}
+	return fmt.Sprint(use.Expected)
+}
+
+func yesNo(value bool) string {
+	if value {
+		return "yes"
+	}
+	return "no"
+}
