@@ -17,8 +17,8 @@ limitations under the License.
 // Package feature is the kubectl plugin "kubectl feature". It reads Features and
 // FeatureReports and judges them with the library's packages; it knows the gates
 // and the catalogue of the build it is part of, as the binaries of its version do.
-// All that it ever writes is the spec of a Feature, and only on request: enable,
-// disable and reset.
+// All that it ever writes is the spec of a Feature, and the request to clean one up,
+// and only when asked to: enable, disable, reset, rollout, pause, resume and clean.
 //
 // A command is one file with its texts, its options and its constructor, which
 // takes the base: flags, clients and streams that all commands share.
@@ -46,6 +46,8 @@ const (
 	ExitNotSafe = 1
 	// ExitUnknown: none is known to be not safe, but it cannot be told of all.
 	ExitUnknown = 2
+	// ExitBlocked: plan found something that would hold the change.
+	ExitBlocked = ExitNotSafe
 	// ExitFailed: the command gave no answer: wrong flags, no access, a question
 	// that makes no sense, or a request that was refused.
 	ExitFailed = 3
@@ -84,7 +86,7 @@ func newCommand(b *base) *cobra.Command {
 	cmd.SetOut(b.Out)
 	cmd.SetErr(b.ErrOut)
 	b.flags.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(newList(b), newDescribe(b), newUses(b))
+	cmd.AddCommand(newList(b), newDescribe(b), newUses(b), newPlan(b), newRollout(b), newPause(b), newResume(b), newWait(b), newClean(b))
 	cmd.AddCommand(newEnable(b), newDisable(b), newReset(b), newUpgradeCheck(b))
 	return cmd
 }

@@ -67,19 +67,19 @@ func (o *setOptions) follow(ctx context.Context, stored []change) (exitCode int,
 // the servers' answer.
 func (o *setOptions) followOne(ctx context.Context, change change) (int, error) {
 	stored, last := change.feature, change.feature
-	said, ended := "", underWay
+	ended := underWay
 	err := until(ctx, o.client, stored.Namespace, stored.Name, func(f *v1alpha1.Feature) bool {
 		last = f
 		if !answered(f, stored.Generation) {
 			return false
 		}
 		ended = o.request.outcome(f, stored.Generation)
-		if text := progressOf(f); o.wait && text != said {
-			said = text
-			fmt.Fprintf(o.Out, "%s: %s\n", title(f.Name), text)
+		if o.wait {
+			o.progress.of(f)
 		}
 		return !o.wait || ended != underWay
 	})
+	o.progress.end()
 	name := title(stored.Name)
 	switch timedOut := wait.Interrupted(err); {
 	case err != nil && !timedOut:

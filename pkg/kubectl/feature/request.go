@@ -124,7 +124,7 @@ func (r request) remarks(f *v1alpha1.Feature) []string {
 		remarks = append(remarks, fmt.Sprintf("spec.rollout is left as it is and gives the value to %s; --percent=100 gives it to all", limits))
 	}
 	if f.Spec.Paused {
-		remarks = append(remarks, fmt.Sprintf(`spec.paused holds the feature: the request is stored, and begins when it is resumed (kubectl patch feature -n %s %s --type=merge -p '{"spec":{"paused":false}}')`, f.Namespace, f.Name))
+		remarks = append(remarks, fmt.Sprintf(`spec.paused holds the feature: the request is stored, and begins when it is resumed (kubectl feature resume %s%s)`, f.Name, namespaceFlag(f)))
 	}
 	return remarks
 }

@@ -96,6 +96,7 @@ type setOptions struct {
 	dryRun     string
 
 	namespace string
+	progress  *progress
 	client    versioned.Interface
 	genericiooptions.IOStreams
 }
@@ -178,7 +179,7 @@ func (o *setOptions) complete(b *base, cmd *cobra.Command) error {
 	case o.timeout < 0:
 		return fmt.Errorf("--timeout=%s is negative; 0 is without limit", o.timeout)
 	}
-	o.namespace = b.namespace()
+	o.namespace, o.progress = b.namespace(), b.progress()
 	var err error
 	o.client, err = b.client()
 	return err

@@ -107,7 +107,7 @@ func (c *cluster) get(name string) *v1alpha1.Feature {
 func (c *cluster) answer(name string, state v1alpha1.FeatureState, reason, message string) {
 	c.t.Helper()
 	f := c.get(name)
-	progress(f, reason, message)
+	progressing(f, reason, message)
 	f.Status.State = state
 	if f.Spec.Enabled != nil {
 		f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: *f.Spec.Enabled, Source: v1alpha1.SourceAPI}
@@ -135,7 +135,7 @@ func settle() {
 	synctest.Wait()
 }
 
-func progress(f *v1alpha1.Feature, reason, message string) {
+func progressing(f *v1alpha1.Feature, reason, message string) {
 	meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: f.Generation,
 	})
@@ -150,7 +150,7 @@ func dynamic(name string, state v1alpha1.FeatureState, change ...func(*v1alpha1.
 			Configured: &v1alpha1.FeatureConfiguration{Value: state == v1alpha1.StateOn, Source: v1alpha1.SourceDefault},
 		},
 	}
-	progress(f, v1alpha1.ReasonComplete, "state and configured value agree, nothing is left to do")
+	progressing(f, v1alpha1.ReasonComplete, "state and configured value agree, nothing is left to do")
 	for _, c := range change {
 		c(f)
 	}
@@ -256,7 +256,7 @@ func TestWaitFollowsToTheEnd(t *testing.T) {
 		// What was said before the request does not count.
 		c := newCluster(t, dynamic("A", v1alpha1.StateTurningOff, func(f *v1alpha1.Feature) {
 			f.Status.Configured.Value = false
-			progress(f, v1alpha1.ReasonBlocked, "WaitForNone: default/sleepy")
+			progressing(f, v1alpha1.ReasonBlocked, "WaitForNone: default/sleepy")
 		}), dynamic("B", v1alpha1.StateOff))
 		r := c.start("enable", "A", "B", "--wait")
 		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForUses, "waiting for 2 users")
@@ -389,7 +389,7 @@ func TestRequests(t *testing.T) {
 		"a feature that is paused": {
 			[]string{"enable", "A"}, dynamic("A", v1alpha1.StateOff, func(f *v1alpha1.Feature) { f.Spec.Paused = true }),
 			`A by kubectl-feature: {"spec":{"enabled":true}}`,
-			`spec.paused holds the feature: the request is stored, and begins when it is resumed (kubectl patch feature -n kube-system A`, nil,
+			`spec.paused holds the feature: the request is stored, and begins when it is resumed (kubectl feature resume A)`, nil,
 		},
 		"a dry run": {
 			[]string{"enable", "A", "--dry-run=server"}, dynamic("A", v1alpha1.StateOff),

@@ -1,0 +1,140 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/client-go/util/retry"
+	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
+)
+
+// changer changes the parts of spec that say how, not what: spec.paused and
+// spec.rollout.
+type changer struct {
+	dryRun string
+
+	namespace string
+	client    versioned.Interface
+	genericiooptions.IOStreams
+}
+
+func (c *changer) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.dryRun, "dry-run", "none", "none, or server: have the server judge the request and store nothing.")
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]cobra.Completion{"none", "server"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// complete validates the flags and makes the client.
+func (c *changer) complete(b *base) (err error) {
+	if c.dryRun != "none" && c.dryRun != "server" {
+		return fmt.Errorf("--dry-run=%s is neither none nor server", c.dryRun)
+	}
+	c.namespace = b.namespace()
+	c.client, err = b.client()
+	return err
+}
+
+func (c *changer) features() featuresclient.FeatureInterface {
+	return c.client.FeaturesV1alpha1().Features(c.namespace)
+}
+
+// change writes what a function wants in spec, and tells what becomes of it. What is
+// wanted may follow from what was read: it is judged again if somebody, servers that
+// write status among them, was faster.
+func (c *changer) change(ctx context.Context, name, done string, spec func(*v1alpha1.Feature) (map[string]any, error)) error {
+	var before, after *v1alpha1.Feature
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+		if before, err = lookUp(ctx, c.features(), c.namespace, name); err != nil {
+			return err
+		}
+		wanted, err := spec(before)
+		if err != nil {
+			return err
+		}
+		after, err = c.patch(ctx, before, wanted)
+		if err != nil && !apierrors.IsConflict(err) {
+			return fmt.Errorf("feature %s in %s: it could not be changed: %w", name, c.namespace, err)
+		}
+		return err
+	})
+	switch {
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("feature %s in %s changes faster than it can be changed; try again: %w", name, c.namespace, err)
+	case err != nil:
+		return err
+	}
+	said := title(name) + " " + done
+	if c.dryRun == "server" {
+		said += " (server dry run)"
+	}
+	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+		said += " (no change)"
+	}
+	if c.dryRun == "server" {
+		_, err := fmt.Fprintln(c.Out, said)
+		return err
+	}
+	return c.answer(ctx, after, said)
+}
+
+// patch writes spec if the feature is still what was read.
+func (c *changer) patch(ctx context.Context, before *v1alpha1.Feature, spec map[string]any) (*v1alpha1.Feature, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": before.ResourceVersion}, "spec": spec})
+	if err != nil {
+		return nil, err
+	}
+	options := metav1.PatchOptions{FieldManager: fieldManager}
+	if c.dryRun == "server" {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	return c.features().Patch(ctx, before.Name, types.MergePatchType, patch, options)
+}
+
+// answer waits a moment for what the servers say, and prints it.
+func (c *changer) answer(ctx context.Context, stored *v1alpha1.Feature, said string) error {
+	limited, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	last := stored
+	err := until(limited, c.client, stored.Namespace, stored.Name, func(f *v1alpha1.Feature) bool {
+		last = f
+		return answered(f, stored.Generation)
+	})
+	switch {
+	case err == nil:
+		_, err = fmt.Fprintf(c.Out, "%s: %s\n", said, progressOf(last))
+		return err
+	case ctx.Err() != nil:
+		return fmt.Errorf("interrupted; %s", said)
+	case wait.Interrupted(err):
+		_, err = fmt.Fprintf(c.Out, "%s: the request is stored; no server has said yet what becomes of it (kubectl feature describe %s%s)\n", said, stored.Name, namespaceFlag(stored))
+		return err
+	default:
+		return fmt.Errorf("%s, and is not followed any more: %w", said, err)
+	}
+}

@@ -1,0 +1,173 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilwait "k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	watchtools "k8s.io/client-go/tools/watch"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+)
+
+const (
+	cleanLong = `Remove what a feature that is off left behind in stored objects.
+
+Starts a transition that clears it, as turning the feature off would have done. This cannot be undone: look first, with
+"kubectl feature plan NAME --disable". It needs permission to create features/clean, which administrators have.
+
+With --wait the command follows the transition until nothing is left, or somebody has to act.
+
+Exit codes: 0 started, with --wait: nothing is left; 1 started, and somebody has to act; 2 started, and the time to wait was over;
+3 the command failed or was refused.`
+
+	cleanExample = `  # What is left, and where?
+  kubectl feature list --dangling
+  kubectl feature plan HPAScaleToZero --disable
+
+  # Remove it
+  kubectl feature clean HPAScaleToZero --wait`
+)
+
+// cleanOptions is what clean runs with.
+type cleanOptions struct {
+	wait    bool
+	timeout time.Duration
+
+	namespace string
+	progress  *progress
+	client    versioned.Interface
+	genericiooptions.IOStreams
+}
+
+func newClean(b *base) *cobra.Command {
+	o := &cleanOptions{IOStreams: b.IOStreams}
+	cmd := &cobra.Command{
+		Use:               "clean NAME",
+		Short:             "Remove what a feature that is off left behind",
+		Long:              cleanLong,
+		Example:           cleanExample,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: b.completeName(func(f *v1alpha1.Feature) bool { return dangling(&f.Status) }),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			switch {
+			case !o.wait && cmd.Flags().Changed("timeout"):
+				return errors.New("--timeout is how long --wait waits; add --wait")
+			case o.timeout < 0:
+				return fmt.Errorf("--timeout=%s is negative; 0 is without limit", o.timeout)
+			}
+			o.namespace, o.progress = b.namespace(), b.progress()
+			if o.client, err = b.client(); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), namesOf(args)[0])
+		},
+	}
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "Follow the transition until its end, or until somebody has to act.")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long --wait waits; 0 is without limit.")
+	return cmd
+}
+
+// run starts the transition, and follows it.
+func (o *cleanOptions) run(ctx context.Context, name string) error {
+	features := o.client.FeaturesV1alpha1().Features(o.namespace)
+	if _, err := lookUp(ctx, features, o.namespace, name); err != nil {
+		return err
+	}
+	started, err := features.CreateCleanup(ctx, name, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("cleaning up after feature %s in %s needs permission to create features/clean: %w", name, o.namespace, err)
+	case err != nil:
+		return fmt.Errorf("cleaning up after feature %s in %s: %w", name, o.namespace, err)
+	}
+	fmt.Fprintf(o.Out, "%s: clean-up started (transition %s)\n", title(name), started.Status.TransitionID)
+	for i, task := range started.Status.Tasks {
+		fmt.Fprintf(o.Out, "  %d. %s\n", i+1, task.Name)
+	}
+	if !o.wait {
+		return nil
+	}
+	return o.follow(ctx, name, started.Status.TransitionID)
+}
+
+// follow tells what becomes of a transition until it ends, somebody has to act, or
+// another one takes its place.
+func (o *cleanOptions) follow(ctx context.Context, name, id string) error {
+	limited, cancel := watchtools.ContextWithOptionalTimeout(ctx, o.timeout)
+	defer cancel()
+	var last *v1alpha1.Feature
+	begun := false
+	err := until(limited, o.client, o.namespace, name, func(f *v1alpha1.Feature) bool {
+		last = f
+		ours := f.Status.Transition != nil && f.Status.Transition.ID == id
+		begun = begun || ours
+		if !ours {
+			// A cache may be behind what this command has started.
+			return begun || meta.IsStatusConditionTrue(f.Status.Conditions, v1alpha1.ConditionClean)
+		}
+		o.progress.of(f)
+		progress := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionProgressing)
+		return progress != nil && slices.Contains(holds, progress.Reason)
+	})
+	o.progress.end()
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("interrupted; the clean-up goes on")
+	case utilwait.Interrupted(err):
+		is := ""
+		if last != nil {
+			is = ": " + progressOf(last)
+		}
+		fmt.Fprintf(o.ErrOut, "%s: timed out after %s%s; the clean-up goes on\n", title(name), o.timeout, is)
+		return exitError(ExitTimedOut)
+	case err != nil:
+		return fmt.Errorf("feature %s in %s is being cleaned up, and is not followed any more: %w", name, o.namespace, err)
+	}
+	return o.end(last, id)
+}
+
+// end says how it ended.
+func (o *cleanOptions) end(f *v1alpha1.Feature, id string) error {
+	name, transition := title(f.Name), f.Status.Transition
+	clean := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
+	switch {
+	case transition != nil && transition.ID == id:
+		fmt.Fprintf(o.ErrOut, "%s: it does not go on before somebody acts; the clean-up is stored\n", name)
+		return exitError(ExitHeld)
+	case transition != nil:
+		fmt.Fprintf(o.ErrOut, "%s: another transition took the place of the clean-up: %s\n", name, progressOf(f))
+		return exitError(ExitHeld)
+	case clean != nil && clean.Status == metav1.ConditionFalse:
+		fmt.Fprintf(o.ErrOut, "%s: the clean-up is done, and something was left again meanwhile: %s\n", name, clean.Message)
+		return exitError(ExitHeld)
+	default:
+		_, err := fmt.Fprintf(o.Out, "%s: nothing is left\n", name)
+		return err
+	}
+}

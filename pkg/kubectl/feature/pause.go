@@ -1,0 +1,74 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"github.com/spf13/cobra"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+const (
+	pauseLong = `Hold features where they are.
+
+Sets spec.paused. No transition starts and no task runs until the features are resumed; an attempt at a task that is running is
+ended. What was done stays done. Values that processes have taken stay, and a request for another value waits.
+
+Exit codes: 0 stored; 3 the command failed or was refused, at least for one feature.`
+
+	resumeLong = `Let features that are paused go on.
+
+Takes spec.paused back. What was held begins or goes on with the task that is first.
+
+Exit codes: 0 stored; 3 the command failed or was refused, at least for one feature.`
+)
+
+func newPause(b *base) *cobra.Command {
+	cmd := newHold(b, "pause", "paused", true)
+	cmd.Short, cmd.Long = "Hold features where they are", pauseLong
+	cmd.Example = "  # Stop clearing fields for now\n  kubectl feature pause MaxUnavailableStatefulSet"
+	return cmd
+}
+
+func newResume(b *base) *cobra.Command {
+	cmd := newHold(b, "resume", "resumed", false)
+	cmd.Short, cmd.Long = "Let features that are paused go on", resumeLong
+	cmd.Example = "  kubectl feature resume MaxUnavailableStatefulSet"
+	return cmd
+}
+
+// newHold makes a command that sets spec.paused.
+func newHold(b *base, verb, done string, paused bool) *cobra.Command {
+	c := &changer{IOStreams: b.IOStreams}
+	cmd := &cobra.Command{
+		Use:               verb + " NAME...",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: b.completeNames(func(f *v1alpha1.Feature) bool { return f.Spec.Paused != paused }),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.complete(b); err != nil {
+				return err
+			}
+			return forAll(namesOf(args), func(name string) error {
+				return c.change(cmd.Context(), name, done, func(*v1alpha1.Feature) (map[string]any, error) {
+					return map[string]any{"paused": paused}, nil
+				})
+			})
+		},
+	}
+	c.addFlags(cmd)
+	return cmd
+}

@@ -1,0 +1,175 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/values/rollout"
+)
+
+const (
+	rolloutLong = `Tell of the canary of a feature, or change it.
+
+A value that is requested in spec.enabled can be given to a part of the instances first (kubectl feature enable NAME --percent=10).
+Without flags the command says for whom the value is, who has it, and what became of it. A canary of which more instances die than
+of the others is halted: all go back to the value from before, until the rollout is changed.
+
+--percent and --components change spec.rollout and leave the other one as it is. --retry tries a halted rollout again as it is;
+with --percent or --components it tries the changed one.
+
+Exit codes: 0 told, or stored; 1 told, and the rollout is halted: somebody has to act; 3 the command failed or was refused.`
+
+	rolloutExample = `  # What became of it?
+  kubectl feature rollout HPAScaleToZero
+
+  # Give the value to half of the instances
+  kubectl feature rollout HPAScaleToZero --percent=50
+
+  # Give it to all
+  kubectl feature rollout HPAScaleToZero --percent=100 --components=
+
+  # Try a halted rollout again, with fewer instances
+  kubectl feature rollout HPAScaleToZero --retry --percent=5`
+)
+
+// rolloutOptions is what rollout runs with.
+type rolloutOptions struct {
+	changer
+	percent    int32
+	components []string
+	retry      bool
+	output     string
+	// hasPercent and hasComponents are true for flags that were given.
+	hasPercent, hasComponents bool
+
+	palette palette
+}
+
+var rolloutFormats = []string{"json", "yaml"}
+
+func newRollout(b *base) *cobra.Command {
+	o := &rolloutOptions{changer: changer{IOStreams: b.IOStreams}}
+	cmd := &cobra.Command{
+		Use:     "rollout NAME",
+		Short:   "Tell of the canary of a feature, or change it",
+		Long:    rolloutLong,
+		Example: rolloutExample,
+		Args:    cobra.ExactArgs(1),
+		ValidArgsFunction: b.completeName(func(f *v1alpha1.Feature) bool {
+			return f.Spec.Rollout != nil || f.Status.Rollout != nil || f.Status.Control == v1alpha1.ControlDynamic || f.Status.Control == v1alpha1.ControlCentral
+		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.hasPercent, o.hasComponents = cmd.Flags().Changed("percent"), cmd.Flags().Changed("components")
+			if err := o.validate(); err != nil {
+				return err
+			}
+			o.palette = b.palette()
+			if err := o.complete(b); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), namesOf(args)[0])
+		},
+	}
+	cmd.Flags().Int32Var(&o.percent, "percent", 100, "The share of the instances that take the value, 0 to 100.")
+	cmd.Flags().StringSliceVar(&o.components, "components", nil, "The components whose instances take the value, for example kube-scheduler; empty for all.")
+	cmd.Flags().BoolVar(&o.retry, "retry", false, "Try a rollout that was halted again.")
+	o.addFlags(cmd)
+	addOutput(cmd, &o.output, rolloutFormats...)
+	return cmd
+}
+
+// changes is true when the command is to change something.
+func (o *rolloutOptions) changes() bool { return o.retry || o.hasPercent || o.hasComponents }
+
+// validate judges the flags.
+func (o *rolloutOptions) validate() error {
+	switch {
+	case o.percent < 0 || o.percent > 100:
+		return fmt.Errorf("--percent=%d is not between 0 and 100", o.percent)
+	case slices.Contains(o.components, ""):
+		return errors.New("--components has an empty name; write it like kube-scheduler,kube-controller-manager")
+	case o.dryRun == "server" && !o.changes():
+		return errors.New("--dry-run is for changes; add --percent, --components or --retry")
+	case o.output != "" && o.changes():
+		return errors.New("--output is for looking; leave out --percent, --components and --retry")
+	}
+	return checkOutput(o.output, rolloutFormats...)
+}
+
+// run changes the rollout, or tells of it.
+func (o *rolloutOptions) run(ctx context.Context, name string) error {
+	if o.changes() {
+		return o.change(ctx, name, map[bool]string{true: "rollout tried again", false: "rollout changed"}[o.retry], o.spec)
+	}
+	f, err := lookUp(ctx, o.features(), o.namespace, name)
+	if err != nil {
+		return err
+	}
+	if structured(o.output) {
+		err = printStructured(o.Out, o.output, typed(f))
+	} else {
+		err = o.print(o.Out, f)
+	}
+	if err == nil && rollout.Halted(&f.Status) {
+		return exitError(ExitHeld)
+	}
+	return err
+}
+
+// spec is the rollout that is wanted.
+func (o *rolloutOptions) spec(f *v1alpha1.Feature) (map[string]any, error) {
+	if o.retry && f.Spec.Rollout == nil {
+		return nil, fmt.Errorf("feature %s in %s has no spec.rollout that could be tried again; set one with --percent or --components", f.Name, f.Namespace)
+	}
+	if o.retry && !rollout.Halted(&f.Status) {
+		return nil, fmt.Errorf("the rollout of feature %s in %s is not halted, so there is nothing to try again; kubectl feature rollout %s%s says what it is", f.Name, f.Namespace, f.Name, namespaceFlag(f))
+	}
+	if f.Status.Control == v1alpha1.ControlLocal {
+		return nil, fmt.Errorf("feature %s in %s is Local: each process has the value of its own command line, and spec.rollout has no effect; name it in --dynamic-features of all kube-apiservers, if its author permits that", f.Name, f.Namespace)
+	}
+	wanted := map[string]any{}
+	if o.hasPercent {
+		wanted["percent"] = o.percent
+	}
+	if o.hasComponents {
+		wanted["components"] = o.components
+		if len(o.components) == 0 {
+			wanted["components"] = nil
+		}
+	}
+	if o.retry {
+		wanted["attempt"] = f.Spec.Rollout.Attempt + 1
+	}
+	return map[string]any{"rollout": wanted}, nil
+}
+
+// print tells of the rollout, and who has which value.
+func (o *rolloutOptions) print(w io.Writer, f *v1alpha1.Feature) error {
+	fmt.Fprintf(w, "%s: %s; configured: %s\n", title(f.Name), stateOf(&f.Status), configuredOf(f))
+	if err := printRollout(w, o.palette, f); err != nil {
+		return err
+	}
+	return printCounts(w, o.palette, f, false)
+}
