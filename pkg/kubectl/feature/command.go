@@ -48,6 +48,8 @@ const (
 	ExitUnknown = 2
 	// ExitBlocked: plan found something that would hold the change.
 	ExitBlocked = ExitNotSafe
+	// ExitDiffer: diff found a difference.
+	ExitDiffer = ExitNotSafe
 	// ExitFailed: the command gave no answer: wrong flags, no access, a question
 	// that makes no sense, or a request that was refused.
 	ExitFailed = 3
@@ -86,7 +88,7 @@ func newCommand(b *base) *cobra.Command {
 	cmd.SetOut(b.Out)
 	cmd.SetErr(b.ErrOut)
 	b.flags.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(newList(b), newDescribe(b), newUses(b), newPlan(b), newRollout(b), newPause(b), newResume(b), newWait(b), newClean(b))
+	cmd.AddCommand(newList(b), newDescribe(b), newUses(b), newPlan(b), newRollout(b), newPause(b), newResume(b), newWait(b), newClean(b), newDiff(b))
 	cmd.AddCommand(newEnable(b), newDisable(b), newReset(b), newUpgradeCheck(b))
 	return cmd
 }

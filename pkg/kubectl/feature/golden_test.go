@@ -42,10 +42,19 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files in testdata anew")
 
+// testdata is found also by tests that run somewhere else.
+var testdata = func() string {
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}()
+
 // golden compares what commands print, and their exit codes, with a file.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", file)
+	path := filepath.Join(testdata, file)
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)

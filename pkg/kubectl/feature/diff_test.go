@@ -1,0 +1,150 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+)
+
+const twoContexts = `apiVersion: v1
+kind: Config
+current-context: left
+contexts:
+- {name: left, context: {cluster: left}}
+- {name: right, context: {cluster: right}}
+- {name: empty, context: {cluster: empty}}
+clusters:
+- {name: left, cluster: {server: "https://left"}}
+- {name: right, cluster: {server: "https://right"}}
+- {name: empty, cluster: {server: "https://empty"}}
+`
+
+// clusters are several, by the host of their server.
+type clusters struct {
+	t      *testing.T
+	byHost map[string]*cluster
+	dir    string
+}
+
+func newClusters(t *testing.T, dir string) *clusters {
+	t.Helper()
+	c := &clusters{t: t, dir: dir, byHost: map[string]*cluster{"https://left": newSampleCluster(t), "https://right": newSampleCluster(t), "https://empty": newCluster(t)}}
+	right := c.byHost["https://right"]
+	other := right.get("GenericWorkload")
+	other.Status.State, other.Status.Version, other.Status.Stage, other.Status.LockedToDefault = v1alpha1.StateOff, "1.35", v1alpha1.StageBeta, true
+	other.Status.Configured, other.Status.Default, other.Status.Control = nil, nil, v1alpha1.ControlDynamic
+	right.store(other)
+	if err := right.client.Tracker().Delete(featuresResource, "kube-system", "HPAScaleToZero"); err != nil {
+		t.Fatal(err)
+	}
+	right.add(sample("Newer", v1alpha1.StageAlpha, false, false))
+	c.write("two.conf", twoContexts)
+	c.write("right.conf", strings.Replace(twoContexts, "current-context: left", "current-context: right", 1))
+	return c
+}
+
+// write writes a file into the folder that commands run in.
+func (c *clusters) write(name, text string) {
+	c.t.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// run runs a command with an input.
+func (c *clusters) run(in string, args ...string) (string, int) {
+	var out bytes.Buffer
+	b := newBase(genericiooptions.IOStreams{In: strings.NewReader(in), Out: &out, ErrOut: &out})
+	b.connect = func(config *rest.Config) (versioned.Interface, error) {
+		if cluster := c.byHost[config.Host]; cluster != nil {
+			return cluster.client, nil
+		}
+		return nil, fmt.Errorf("there is no cluster at %s", config.Host)
+	}
+	code := b.run(c.t.Context(), args)
+	return out.String(), code
+}
+
+func (c *clusters) session(commands ...string) string {
+	var all strings.Builder
+	for _, command := range commands {
+		out, code := c.run("", strings.Fields(command)...)
+		fmt.Fprintf(&all, "$ kubectl feature %s\n%s[exit code %d]\n\n", command, out, code)
+	}
+	return all.String()
+}
+
+func TestDiff(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("KUBECONFIG", "two.conf")
+	synctest.Test(t, func(t *testing.T) {
+		c := newClusters(t, dir)
+		for _, format := range []string{"json", "yaml"} {
+			out, code := c.run("", "list", "-A", "-o", format, "--context=left")
+			if code != 0 {
+				t.Fatal(out)
+			}
+			c.write("left."+format, out)
+		}
+		c.write("pods.yaml", "apiVersion: v1\nkind: List\nitems: [{kind: Pod, apiVersion: v1, metadata: {name: web}}]\n")
+		c.write("pod.yaml", "apiVersion: v1\nkind: Pod\n")
+		c.write("noise.json", "{")
+		golden(t, "diff.txt", c.session(
+			"diff --context=left --context=right",
+			"diff --kubeconfig=two.conf --kubeconfig=right.conf -o name",
+			"diff --context=left --context=right -o yaml",
+			"diff left.json",
+			"diff left.yaml --context=right -o name",
+			"diff left.yaml left.json",
+			"diff left.json -n widgets",
+			"diff left.json -n nowhere",
+			"diff --context=left --context=empty",
+			"diff --context=left --context=missing",
+			"diff",
+			"diff --context=left",
+			"diff left.json --context=left --context=right",
+			"diff --context=left --context=left",
+			"diff --context=left --context=right --server=https://left",
+			"diff - -",
+			"diff missing.json",
+			"diff noise.json",
+			"diff pod.yaml",
+			"diff pods.yaml",
+			"diff left.json -o wide",
+		))
+		left, err := os.ReadFile(filepath.Join(dir, "left.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, code := c.run(string(left), "diff", "-")
+		if want := "No difference between standard input and left: 6 features compared.\n"; out != want || code != ExitSafe {
+			t.Errorf("exit code %d: %s", code, out)
+		}
+	})
+}
