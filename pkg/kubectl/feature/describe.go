@@ -38,7 +38,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
-	"k8s.io/utils/ptr"
 )
 
 const (
@@ -190,54 +189,6 @@ func (d *description) printValues(w io.Writer) error {
 		line("Stored version", stored)
 	}
 	return to.Flush()
-}
-
-// configuredOf says what is wanted and who says so.
-func configuredOf(f *v1alpha1.Feature) string {
-	c := f.Status.Configured
-	if c == nil {
-		return "not known yet: kube-apiservers have not reported, or do not agree"
-	}
-	text := onOff(c.Value)
-	switch c.Source {
-	case v1alpha1.SourceAPI:
-		text += ", requested in spec.enabled"
-		if who := f.Annotations[v1alpha1.AnnotationRequestedBy]; who != "" {
-			text += " by " + who
-		}
-	case v1alpha1.SourceCommandLine:
-		text += ", by --feature-gates of kube-apiserver"
-		if f.Namespace != metav1.NamespaceSystem {
-			text = onOff(c.Value) + ", by the operator's own settings"
-		}
-	default:
-		text += ", by default"
-	}
-	if wanted := f.Spec.Enabled; wanted != nil && (c.Source != v1alpha1.SourceAPI || c.Value != *wanted) {
-		text += fmt.Sprintf("; spec.enabled asks for %s, which is not in effect", onOff(*wanted))
-	}
-	return text
-}
-
-func controlOf(f *v1alpha1.Feature) string {
-	switch f.Status.Control {
-	case v1alpha1.ControlDynamic:
-		return "Dynamic: processes follow changes while they run"
-	case v1alpha1.ControlCentral:
-		return "Central: processes take the value when they start"
-	default:
-		return "Local: each process has the value of its own settings"
-	}
-}
-
-func stateOf(status *v1alpha1.FeatureStatus) string {
-	if status.State == "" {
-		return "none yet"
-	}
-	if status.StateSince == nil {
-		return string(status.State)
-	}
-	return fmt.Sprintf("%s, for %s (since %s)", status.State, ago(status.StateSince.Time), status.StateSince.UTC().Format(time.RFC3339))
 }
 
 // printTransition says what is being done, and what is left.
@@ -402,61 +353,5 @@ func (d *description) printEvents(w io.Writer) error {
 func indent(w io.Writer, text string) {
 	for line := range strings.Lines(text) {
 		fmt.Fprint(w, "  ", line)
-	}
-}
-
-// namespaceFlag is what a command for an operator's feature needs.
-func namespaceFlag(f *v1alpha1.Feature) string {
-	if f.Namespace == metav1.NamespaceSystem {
-		return ""
-	}
-	return " -n " + f.Namespace
-}
-
-// printRollout says for whom a value is, and what became of that.
-func printRollout(w io.Writer, palette palette, f *v1alpha1.Feature) error {
-	to := printers.GetNewTabWriter(w)
-	line := func(name, text string) { fmt.Fprintf(to, "%s:\t%s\n", name, text) }
-	if r := f.Spec.Rollout; r != nil {
-		line("Percent", fmt.Sprint(ptr.Deref(r.Percent, 100)))
-		line("Components", cmp.Or(strings.Join(r.Components, ", "), "all"))
-		line("Attempt", fmt.Sprint(r.Attempt))
-	}
-	r := f.Status.Rollout
-	if r == nil {
-		line("Under way", "no: "+noCanary(f))
-		return to.Flush()
-	}
-	line("Value", onOff(r.Value))
-	line("Begun", ago(r.StartTime.Time)+" ago")
-	switch {
-	case r.Halted:
-		halted := "yes"
-		if r.HaltTime != nil {
-			halted = ago(r.HaltTime.Time) + " ago"
-		}
-		line("Halted", palette.paint(red, halted+": "+r.Message))
-		line("Gone", orNone(strings.Join(r.Gone, ", ")))
-		line("Next", fmt.Sprintf("find out why, then kubectl feature rollout %s --retry%s, or kubectl feature %s %s%s",
-			f.Name, namespaceFlag(f), map[bool]string{true: "disable", false: "enable"}[r.Value], f.Name, namespaceFlag(f)))
-	case r.SuspectTime != nil:
-		line("Suspected", palette.paint(yellow, ago(r.SuspectTime.Time)+" ago: "+r.Message))
-	}
-	return to.Flush()
-}
-
-// noCanary says why no canary is under way.
-func noCanary(f *v1alpha1.Feature) string {
-	switch {
-	case f.Spec.Rollout == nil:
-		return "the value is for all instances"
-	case limitsOf(f.Spec.Rollout) == "":
-		return "spec.rollout does not limit the value"
-	case f.Spec.Paused:
-		return "spec.paused holds the feature"
-	case f.Status.Control == v1alpha1.ControlLocal || f.Status.Control == "":
-		return "the feature is Local, so spec.rollout has no effect"
-	default:
-		return "all users have the same value, or the servers have not seen spec.rollout yet"
 	}
 }

@@ -558,15 +558,27 @@ func TestCompletion(t *testing.T) {
 		dynamic("A3", v1alpha1.StateOff, func(f *v1alpha1.Feature) {
 			f.Status.Control, f.Spec.Enabled = v1alpha1.ControlLocal, ptr.To(true)
 		}),
+		danglingFeature("Dangling"),
+		dynamic("Paused", v1alpha1.StateOn, func(f *v1alpha1.Feature) { f.Spec.Paused = true }),
 	}
 	for name, tc := range map[string]struct {
 		args []string
 		want string
 	}{
 		"dynamic features":           {[]string{"enable", "A"}, "A1\tOff\nA2\tOn\n:4\n"},
-		"those that are not there":   {[]string{"disable", "A1", ""}, "A2\tOn\nB\tOff\n:4\n"},
+		"those that are not there":   {[]string{"disable", "A1", ""}, "A2\tOn\nB\tOff\nPaused\tOn\n:4\n"},
 		"what something is asked of": {[]string{"reset", ""}, "A3\tOff\n:4\n"},
 		"kinds of dry run":           {[]string{"enable", "--dry-run", ""}, "none\nserver\n:4\n"},
+		"one feature":                {[]string{"plan", "B"}, "B\tOff\n:4\n"},
+		"no second one":              {[]string{"plan", "B", ""}, ":4\n"},
+		"all features":               {[]string{"describe", "A"}, "A1\tOff\nA2\tOn\nA3\tOff\n:4\n"},
+		"what something is left of":  {[]string{"clean", ""}, "Dangling\tOff\n:4\n"},
+		"what is paused":             {[]string{"resume", ""}, "Paused\tOn\n:4\n"},
+		"what can be rolled out":     {[]string{"rollout", "A"}, "A1\tOff\nA2\tOn\n:4\n"},
+		"formats":                    {[]string{"uses", "A1", "-o", "w"}, "wide\njson\nyaml\nname\n:4\n"},
+		"states":                     {[]string{"list", "--state", ""}, "On\nOff\nTurningOn\nTurningOff\nUpgrading\nDowngrading\n:4\n"},
+		"goals":                      {[]string{"wait", "A1", "--for", ""}, "state=On\nstate=Off\nstate=TurningOn\nstate=TurningOff\nstate=Upgrading\nstate=Downgrading\ncondition=Known\ncondition=Consistent\n" +
+			"condition=Progressing\ncondition=UsesMatch\ncondition=Clean\ncondition=UpgradeSafe\ncondition=DowngradeSafe\n:4\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {

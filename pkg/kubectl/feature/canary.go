@@ -1,0 +1,76 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/printers"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/utils/ptr"
+)
+
+// printRollout says for whom a value is, and what became of that.
+func printRollout(w io.Writer, palette palette, f *v1alpha1.Feature) error {
+	to := printers.GetNewTabWriter(w)
+	line := func(name, text string) { fmt.Fprintf(to, "%s:\t%s\n", name, text) }
+	if r := f.Spec.Rollout; r != nil {
+		line("Percent", fmt.Sprint(ptr.Deref(r.Percent, 100)))
+		line("Components", cmp.Or(strings.Join(r.Components, ", "), "all"))
+		line("Attempt", fmt.Sprint(r.Attempt))
+	}
+	r := f.Status.Rollout
+	if r == nil {
+		line("Under way", "no: "+noCanary(f))
+		return to.Flush()
+	}
+	line("Value", onOff(r.Value))
+	line("Begun", ago(r.StartTime.Time)+" ago")
+	switch {
+	case r.Halted:
+		halted := "yes"
+		if r.HaltTime != nil {
+			halted = ago(r.HaltTime.Time) + " ago"
+		}
+		line("Halted", palette.paint(red, halted+": "+r.Message))
+		line("Gone", orNone(strings.Join(r.Gone, ", ")))
+		line("Next", fmt.Sprintf("find out why, then kubectl feature rollout %s --retry%s, or kubectl feature %s %s%s",
+			f.Name, namespaceFlag(f), map[bool]string{true: "disable", false: "enable"}[r.Value], f.Name, namespaceFlag(f)))
+	case r.SuspectTime != nil:
+		line("Suspected", palette.paint(yellow, ago(r.SuspectTime.Time)+" ago: "+r.Message))
+	}
+	return to.Flush()
+}
+
+// noCanary says why no canary is under way.
+func noCanary(f *v1alpha1.Feature) string {
+	switch {
+	case f.Spec.Rollout == nil:
+		return "the value is for all instances"
+	case limitsOf(f.Spec.Rollout) == "":
+		return "spec.rollout does not limit the value"
+	case f.Spec.Paused:
+		return "spec.paused holds the feature"
+	case f.Status.Control == v1alpha1.ControlLocal || f.Status.Control == "":
+		return "the feature is Local, so spec.rollout has no effect"
+	default:
+		return "all users have the same value, or the servers have not seen spec.rollout yet"
+	}
+}

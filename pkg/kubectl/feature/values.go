@@ -1,0 +1,81 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// configuredOf says what is wanted and who says so.
+func configuredOf(f *v1alpha1.Feature) string {
+	c := f.Status.Configured
+	if c == nil {
+		return "not known yet: kube-apiservers have not reported, or do not agree"
+	}
+	text := onOff(c.Value)
+	switch c.Source {
+	case v1alpha1.SourceAPI:
+		text += ", requested in spec.enabled"
+		if who := f.Annotations[v1alpha1.AnnotationRequestedBy]; who != "" {
+			text += " by " + who
+		}
+	case v1alpha1.SourceCommandLine:
+		text += ", by --feature-gates of kube-apiserver"
+		if f.Namespace != metav1.NamespaceSystem {
+			text = onOff(c.Value) + ", by the operator's own settings"
+		}
+	default:
+		text += ", by default"
+	}
+	if wanted := f.Spec.Enabled; wanted != nil && (c.Source != v1alpha1.SourceAPI || c.Value != *wanted) {
+		text += fmt.Sprintf("; spec.enabled asks for %s, which is not in effect", onOff(*wanted))
+	}
+	return text
+}
+
+func controlOf(f *v1alpha1.Feature) string {
+	switch f.Status.Control {
+	case v1alpha1.ControlDynamic:
+		return "Dynamic: processes follow changes while they run"
+	case v1alpha1.ControlCentral:
+		return "Central: processes take the value when they start"
+	default:
+		return "Local: each process has the value of its own settings"
+	}
+}
+
+func stateOf(status *v1alpha1.FeatureStatus) string {
+	if status.State == "" {
+		return "none yet"
+	}
+	if status.StateSince == nil {
+		return string(status.State)
+	}
+	return fmt.Sprintf("%s, for %s (since %s)", status.State, ago(status.StateSince.Time), status.StateSince.UTC().Format(time.RFC3339))
+}
+
+// namespaceFlag is what a command for an operator's feature needs.
+func namespaceFlag(f *v1alpha1.Feature) string {
+	if f.Namespace == metav1.NamespaceSystem {
+		return ""
+	}
+	return " -n " + f.Namespace
+}
