@@ -577,7 +577,7 @@ func TestCompletion(t *testing.T) {
 		"what can be rolled out":     {[]string{"rollout", "A"}, "A1\tOff\nA2\tOn\n:4\n"},
 		"formats":                    {[]string{"uses", "A1", "-o", "w"}, "wide\njson\nyaml\nname\n:4\n"},
 		"states":                     {[]string{"list", "--state", ""}, "On\nOff\nTurningOn\nTurningOff\nUpgrading\nDowngrading\n:4\n"},
-		"goals":                      {[]string{"wait", "A1", "--for", ""}, "state=On\nstate=Off\nstate=TurningOn\nstate=TurningOff\nstate=Upgrading\nstate=Downgrading\ncondition=Known\ncondition=Consistent\n" +
+		"goals": {[]string{"wait", "A1", "--for", ""}, "state=On\nstate=Off\nstate=TurningOn\nstate=TurningOff\nstate=Upgrading\nstate=Downgrading\ncondition=Known\ncondition=Consistent\n" +
 			"condition=Progressing\ncondition=UsesMatch\ncondition=Clean\ncondition=UpgradeSafe\ncondition=DowngradeSafe\n:4\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
