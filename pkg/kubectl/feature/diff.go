@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -279,7 +278,7 @@ func (o *diffOptions) print(d *difference) error {
 			rows = append(rows, []string{name, field.Field, field.Left, field.Right})
 		}
 	}
-	text, err := table(false, []string{"NAME", "FIELD", strings.ToUpper(d.Left), strings.ToUpper(d.Right)}, rows, nil)
+	text, err := table(false, []string{"NAME", "FIELD", d.Left, d.Right}, rows, nil)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ package feature
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -234,4 +235,33 @@ func TestEnableForPeople(t *testing.T) {
 			t.Errorf("it wrote %q", out)
 		}
 	})
+}
+
+// TestInterrupted shows that an interrupt ends what waits, and says what is with the
+// request.
+func TestInterrupted(t *testing.T) {
+	for command, want := range map[string]string{
+		"wait A --for=state=On": "error: interrupted\n",
+		"clean A --wait":        "error: interrupted; the clean-up goes on\n",
+		"resume A":              "error: interrupted; feature.features.k8s.io/A resumed\n",
+		"enable A --wait":       "error: interrupted; what was requested is stored, and goes on\n",
+	} {
+		t.Run(command, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				c := newCluster(t, dynamic("A", v1alpha1.StateOff, func(f *v1alpha1.Feature) { f.Spec.Paused = true }))
+				c.cleaning()
+				var out bytes.Buffer
+				ctx, interrupt := context.WithCancel(t.Context())
+				done := make(chan int)
+				go func() {
+					done <- c.base(&out).run(ctx, append(strings.Fields(command), "--server=https://localhost"))
+				}()
+				settle()
+				interrupt()
+				if code := <-done; code != ExitFailed || !strings.HasSuffix(out.String(), want) {
+					t.Errorf("exit code %d: %s", code, out.String())
+				}
+			})
+		})
+	}
 }
