@@ -88,7 +88,7 @@ func newCommand(b *base) *cobra.Command {
 	cmd.SetOut(b.Out)
 	cmd.SetErr(b.ErrOut)
 	b.flags.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(newList(b), newDescribe(b), newUses(b), newPlan(b), newRollout(b), newPause(b), newResume(b), newWait(b), newClean(b), newDiff(b))
+	cmd.AddCommand(newList(b), newDescribe(b), newUses(b), newPlan(b), newRollout(b), newPause(b), newResume(b), newWait(b), newClean(b), newDiff(b), newReport(b))
 	cmd.AddCommand(newEnable(b), newDisable(b), newReset(b), newUpgradeCheck(b))
 	return cmd
 }
