@@ -87,17 +87,17 @@ func newDescribe(b *base) *cobra.Command {
 
 // run describes all features, and fails with what could not be read.
 func (o *describeOptions) run(ctx context.Context, names []string) error {
+	all, err := gatherReports(ctx, o.client, o.namespace)
+	if err != nil {
+		return err
+	}
 	told := false
 	return forAll(names, func(name string) error {
 		f, err := lookUp(ctx, o.client.FeaturesV1alpha1().Features(o.namespace), o.namespace, name)
 		if err != nil {
 			return err
 		}
-		used, err := gatherUses(ctx, o.client, f)
-		if err != nil {
-			return err
-		}
-		d := &description{palette: o.palette, feature: f, used: used}
+		d := &description{palette: o.palette, feature: f, used: all.of(f)}
 		d.events, d.noEvents = o.events(ctx, f)
 		if told {
 			fmt.Fprint(o.Out, "\n\n")

@@ -516,12 +516,16 @@ func TestSomeAreRefusedByTheServer(t *testing.T) {
 func TestServerWithoutTheAPI(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t)
-		c.client.PrependReactor("*", "features", func(clienttesting.Action) (bool, runtime.Object, error) {
+		c.client.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{Resource: "features"}, "", "404 page not found", 0, true)
 		})
-		out, code := c.run("enable", "A")
-		if want := "error: the server has no API features.k8s.io/v1alpha1: its kube-apiserver does not have the gate FeatureLifecycle, or has it off\n"; out != want || code != ExitFailed {
-			t.Errorf("exit code %d: %s", code, out)
+		for _, command := range []string{
+			"enable A", "list", "list -A", "describe A", "uses A", "plan A --enable", "rollout A", "rollout A --percent=5", "pause A", "resume A", "wait A --for=state=On", "clean A", "report",
+		} {
+			out, code := c.run(strings.Fields(command)...)
+			if want := "error: the server has no API features.k8s.io/v1alpha1: its kube-apiserver does not have the gate FeatureLifecycle, or has it off\n"; out != want || code != ExitFailed {
+				t.Errorf("%s: exit code %d: %s", command, code, out)
+			}
 		}
 	})
 }

@@ -156,10 +156,11 @@ func (o *usesOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	used, err := gatherUses(ctx, o.client, f)
+	all, err := gatherReports(ctx, o.client, o.namespace)
 	if err != nil {
 		return err
 	}
+	used := all.of(f)
 	if o.mismatched {
 		used.Processes = slices.DeleteFunc(used.Processes, func(p process) bool { return !p.Differs })
 	}
@@ -181,26 +182,38 @@ func (o *usesOptions) run(ctx context.Context, name string) error {
 	}
 }
 
-// gatherUses reads who reported a feature. Without permission to read reports only
-// the servers' counts are known.
-func gatherUses(ctx context.Context, client versioned.Interface, f *v1alpha1.Feature) (*usage, error) {
-	used := &usage{
-		TypeMeta: metav1.TypeMeta{APIVersion: "uses.features.k8s.io/v1alpha1", Kind: "FeatureUses"},
-		Feature:  f.Name, State: f.Status.State, Processes: []process{}, Counts: f.Status.Uses,
-	}
-	var reports []v1alpha1.FeatureReport
+// reported is what all processes of a namespace say.
+type reported struct {
+	reports []v1alpha1.FeatureReport
+	// unread says why the reports could not be read, "" when they were.
+	unread string
+}
+
+// gatherReports reads them. Without permission only the servers' counts are known,
+// which is no error.
+func gatherReports(ctx context.Context, client versioned.Interface, namespace string) (reported, error) {
+	var all reported
 	err := each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-		return client.FeaturesV1alpha1().FeatureReports(f.Namespace).List(ctx, opts)
-	}, &reports)
+		return client.FeaturesV1alpha1().FeatureReports(namespace).List(ctx, opts)
+	}, &all.reports)
 	if apierrors.IsForbidden(err) {
-		used.Unread = fmt.Sprintf("you may not list FeatureReports in %s, which say it of each process", f.Namespace)
-		return used, nil
+		return reported{unread: fmt.Sprintf("you may not list FeatureReports in %s, which say it of each process", namespace)}, nil
+	}
+	if apierrors.IsNotFound(err) {
+		return reported{}, errNoAPI
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listing FeatureReports in %s: %w", f.Namespace, err)
+		return reported{}, fmt.Errorf("listing FeatureReports in %s: %w", namespace, err)
 	}
-	used.Processes = processes(f, reports)
-	return used, nil
+	return all, nil
+}
+
+// of says who uses a feature.
+func (r reported) of(f *v1alpha1.Feature) *usage {
+	return &usage{
+		TypeMeta: metav1.TypeMeta{APIVersion: "uses.features.k8s.io/v1alpha1", Kind: "FeatureUses"},
+		Feature:  f.Name, State: f.Status.State, Processes: processes(f, r.reports), Counts: f.Status.Uses, Unread: r.unread,
+	}
 }
 
 // processes are those of reports that say something of a feature. One that ended in
