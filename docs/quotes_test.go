@@ -64,7 +64,7 @@ func TestQuotesAreFromTheirFiles(t *testing.T) {
 	for _, name := range pages {
 		text := page(t, name)
 		found := quote.FindAllStringSubmatch(text, -1)
-		if marks := strings.Count(text, "<!-- from: "); marks != len(found) {
+		if marks := strings.Count(text, "\n<!-- from: "); marks != len(found) {
 			t.Errorf("%s: %d of %d marks have no block right below", name, marks-len(found), marks)
 		}
 		for _, match := range found {
