@@ -117,8 +117,8 @@ func serve(t *testing.T, object map[string]any) *rest.Config {
 			},
 		})
 	})
-	mux.HandleFunc("/apis/"+groupVersion+"/namespaces/kube-system/features/"+name, func(w http.ResponseWriter, _ *http.Request) {
-		if object == nil {
+	mux.HandleFunc("/apis/"+groupVersion+"/namespaces/{namespace}/features/{name}", func(w http.ResponseWriter, r *http.Request) {
+		if object == nil || r.PathValue("namespace") != object["metadata"].(map[string]any)["namespace"] || r.PathValue("name") != object["metadata"].(map[string]any)["name"] {
 			answer(w, http.StatusNotFound, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
 			return
 		}
@@ -155,6 +155,28 @@ func TestTheChartUsesAFeatureThatIsOnEverywhere(t *testing.T) {
 				t.Errorf("%q in what was rendered is %t, want %t:\n%s", used, !test.want, test.want, text)
 			}
 		})
+	}
+}
+
+// TestAFeatureOfAnOperator is in the operator's namespace, and has nothing to do with
+// one of the same name elsewhere.
+func TestAFeatureOfAnOperator(t *testing.T) {
+	widgets := feature("On", usesMatch("True"))
+	widgets["metadata"] = map[string]any{"namespace": "widgets", "name": "Widgets"}
+	for call, want := range map[string]string{
+		`(dict "root" $ "name" "Widgets" "namespace" "widgets")`: "true",
+		`(dict "root" $ "name" "Widgets")`:                       "",
+		`(dict "root" $ "name" "Gadgets" "namespace" "widgets")`: "",
+	} {
+		c := load(t)
+		c.Templates = append(c.Templates, &chart.File{Name: "templates/asks", Data: []byte(`{{ include "features.on" ` + call + ` }}`)})
+		files, err := engine.RenderWithClient(c, values(t, c, groupVersion), serve(t, widgets))
+		if err != nil {
+			t.Fatalf("%s: %v", call, err)
+		}
+		if got := files["widgets/templates/asks"]; got != want {
+			t.Errorf("%s is %q, want %q", call, got, want)
+		}
 	}
 }
 
