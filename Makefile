@@ -46,6 +46,7 @@ test: test-unit test-integration ## Run all tests.
 test-unit: tools test-model ## Run the unit tests, those of the library with the race detector.
 	cd $(LIB) && $(CURDIR)/$(GOTESTSUM) -race ./...
 	$(GOTESTSUM) $$(go list ./... | grep -v /test/)
+	cd test/helm && GOWORK=off $(CURDIR)/$(GOTESTSUM) ./...
 
 # How many schedules the model of several servers runs, and from which seed. They
 # are split over the cores: each of them has a process and a seed of its own.

@@ -39,6 +39,7 @@ limitations under the License.
 //	lifecycle/safety        whether a cluster may move up or down; pure
 //	lifecycle/task          what transitions do; finds and removes leftovers
 //	lifecycle/controller    gathers, lets transition decide, commits
+//	examples/everywhere     asks whether a feature is on everywhere, for operators to copy
 //
 // The library works without any package of k8s.io/kubernetes.
 package featurelifecycle

@@ -166,6 +166,7 @@ func (r *Reporter) Started() <-chan struct{} { return r.started }
 // Run keeps the report until the context ends. It leaves the report in place;
 // Remove takes it away when the process ends in order.
 func (r *Reporter) Run(ctx context.Context) {
+	registerMetrics()
 	defer r.renewing.Wait()
 	r.begun = r.config.Clock.Now()
 	wait := retry.Jitter(startJitter)
@@ -249,6 +250,7 @@ func (r *Reporter) confirm(ctx context.Context) {
 // shortens it.
 func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
 	if err == nil {
+		requestsTotal.WithLabelValues(resultDone).Inc()
 		if r.complained != "" {
 			klog.FromContext(ctx).Info("Reporting feature gates again", "featureReport", klog.KRef(r.config.Namespace, r.name))
 		}
@@ -269,19 +271,22 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 		return 2*time.Second + retry.Jitter(time.Second)
 	}
 	r.failures++
-	state, most := "failing", maxBackoff
+	state, most := resultFailed, maxBackoff
 	switch {
 	case retry.Missing(err):
-		state, most = "missing", patience
+		state, most = resultMissing, patience
 	case retry.Refused(err):
-		state, most = "forbidden", patience
+		state, most = resultForbidden, patience
+	}
+	if ctx.Err() == nil {
+		requestsTotal.WithLabelValues(state).Inc()
 	}
 	if state != r.complained && ctx.Err() == nil {
 		r.complained = state
 		switch state {
-		case "missing":
+		case resultMissing:
 			logger.Info("Not reporting feature gates: the server does not have the API features.k8s.io/v1alpha1; looking again from time to time")
-		case "forbidden":
+		case resultForbidden:
 			logger.Info("Not reporting feature gates: the server does not allow it; trying again from time to time", "err", err)
 		default:
 			logger.Info("Reporting feature gates failed; trying again", "err", err)

@@ -231,6 +231,8 @@ func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced...) {
 		return
 	}
+	c.led.running.Store(true)
+	defer c.led.running.Store(false)
 	if ready != nil {
 		ready()
 	}

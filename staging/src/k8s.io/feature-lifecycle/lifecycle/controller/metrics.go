@@ -18,12 +18,13 @@ package controller
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
-
-	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 const subsystem = "feature_lifecycle"
@@ -52,6 +53,14 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"task", "outcome"})
 
+	runningDesc = metrics.NewDesc(subsystem+"_running",
+		"1 while the server flow of this server looks at features, 0 before it has permission and a complete picture.",
+		nil, nil, metrics.ALPHA, "")
+
+	leaderDesc = metrics.NewDesc(subsystem+"_leader",
+		"Features that this server looks after.",
+		nil, nil, metrics.ALPHA, "")
+
 	reportsDesc = metrics.NewDesc(subsystem+"_reports",
 		"Feature reports that this server sees, by component.",
 		[]string{"component"}, nil, metrics.ALPHA, "")
@@ -61,12 +70,28 @@ var (
 		[]string{"feature", "state"}, nil, metrics.ALPHA, "")
 
 	usesDesc = metrics.NewDesc(subsystem+"_uses",
-		"Live users of a feature led by this server, by component and the value they found.",
+		"Live users of a feature led by this server, by component and the value they found; unknown for processes that should have reported and did not.",
 		[]string{"feature", "component", "enabled"}, nil, metrics.ALPHA, "")
 
-	leaderDesc = metrics.NewDesc(subsystem+"_leader",
-		"Features that this server looks after.",
-		nil, nil, metrics.ALPHA, "")
+	mismatchedDesc = metrics.NewDesc(subsystem+"_mismatched_uses",
+		"Live users of a feature led by this server that found another value than that of its state, by component. Features whose users agree have none.",
+		[]string{"feature", "component"}, nil, metrics.ALPHA, "")
+
+	conditionDesc = metrics.NewDesc(subsystem+"_condition",
+		"1 for each condition of a feature led by this server that asks for attention: those that are False, and Progressing unless it is Complete.",
+		[]string{"feature", "condition", "reason"}, nil, metrics.ALPHA, "")
+
+	danglingDesc = metrics.NewDesc(subsystem+"_dangling_objects",
+		"Stored objects that hold something of a feature that is Off and led by this server, by resource and field.",
+		[]string{"feature", "resource", "field"}, nil, metrics.ALPHA, "")
+
+	startTimeDesc = metrics.NewDesc(subsystem+"_transition_start_time_seconds",
+		"When the transition under way of a feature led by this server began, in seconds since the epoch, by the state it is in.",
+		[]string{"feature", "state"}, nil, metrics.ALPHA, "")
+
+	tasksDesc = metrics.NewDesc(subsystem+"_tasks",
+		"Tasks that are left of the transition under way of a feature led by this server.",
+		[]string{"feature"}, nil, metrics.ALPHA, "")
 )
 
 // registerOnce: a process has one registry, and one controller unless it is a
@@ -83,14 +108,19 @@ func registerMetrics(led *ledFeatures, reports *index) {
 // ledFeatures are the features that this server looks after, as last stored. It
 // is safe for concurrent use.
 type ledFeatures struct {
+	// running is true while the server flow looks at features.
+	running atomic.Bool
+
 	mu       sync.Mutex
 	statuses map[string]*v1alpha1.FeatureStatus
+	// leftovers are what was found of features that are off.
+	leftovers map[string][]v1alpha1.ResourceLeftovers
 	// sinces is since when this server looks after each.
 	sinces map[string]time.Time
 }
 
 func newLedFeatures() *ledFeatures {
-	return &ledFeatures{statuses: map[string]*v1alpha1.FeatureStatus{}, sinces: map[string]time.Time{}}
+	return &ledFeatures{statuses: map[string]*v1alpha1.FeatureStatus{}, leftovers: map[string][]v1alpha1.ResourceLeftovers{}, sinces: map[string]time.Time{}}
 }
 
 // since is since when this server looks after a feature: now, if it does not
@@ -104,10 +134,16 @@ func (l *ledFeatures) since(name string, now time.Time) time.Time {
 	return now
 }
 
-func (l *ledFeatures) set(name string, status *v1alpha1.FeatureStatus) {
+// set notes a feature as it was stored, and what was found of it if it is off;
+// nil means that nobody has looked.
+func (l *ledFeatures) set(name string, status *v1alpha1.FeatureStatus, found *transition.Leftovers) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.statuses[name] = status
+	delete(l.leftovers, name)
+	if found != nil && status.State == v1alpha1.StateOff {
+		l.leftovers[name] = found.Resources
+	}
 }
 
 // take notes that this server looks after a feature, from now on unless it
@@ -124,50 +160,6 @@ func (l *ledFeatures) forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.statuses, name)
+	delete(l.leftovers, name)
 	delete(l.sinces, name)
-}
-
-// collector shows the led features when metrics are read, so that nothing of a
-// feature stays behind when another server takes over.
-type collector struct {
-	metrics.BaseStableCollector
-	led     *ledFeatures
-	reports *index
-}
-
-func (c *collector) DescribeWithStability(ch chan<- *metrics.Desc) {
-	ch <- stateDesc
-	ch <- usesDesc
-	ch <- leaderDesc
-	ch <- reportsDesc
-}
-
-func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
-	for component, count := range c.reports.byComponent() {
-		ch <- metrics.NewLazyConstMetric(reportsDesc, metrics.GaugeValue, float64(count), component)
-	}
-	c.led.mu.Lock()
-	defer c.led.mu.Unlock()
-	ch <- metrics.NewLazyConstMetric(leaderDesc, metrics.GaugeValue, float64(len(c.led.statuses)))
-	for name, status := range c.led.statuses {
-		ch <- metrics.NewLazyConstMetric(stateDesc, metrics.GaugeValue, 1, name, string(status.State))
-		counts := map[[2]string]int32{}
-		for _, use := range status.Uses {
-			counts[[2]string{use.Component, valueLabel(use.Enabled)}] += use.Count
-		}
-		for key, count := range counts {
-			ch <- metrics.NewLazyConstMetric(usesDesc, metrics.GaugeValue, float64(count), name, key[0], key[1])
-		}
-	}
-}
-
-func valueLabel(enabled *bool) string {
-	switch {
-	case enabled == nil:
-		return "unknown"
-	case *enabled:
-		return "true"
-	default:
-		return "false"
-	}
 }

@@ -67,7 +67,7 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	c.led.set(name, &stored.Status)
+	c.led.set(name, &stored.Status, view.Leftovers)
 	if decision.Start != "" {
 		c.start(ctx, stored, decision.Start)
 	}

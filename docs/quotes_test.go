@@ -1,0 +1,80 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package docs
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestFilesOfUpstreamThatChange looks whether the files and names that fork.md says
+// a fork changes are there, at the version that this repository is built of.
+func TestFilesOfUpstreamThatChange(t *testing.T) {
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
+	if err != nil {
+		t.Fatalf("where upstream's module is: %v", err)
+	}
+	upstream := strings.TrimSpace(string(output))
+	row := regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`|]+\\.go)`(?:, `([^`|]+)`)?[^|]* \\|")
+	found := row.FindAllStringSubmatch(section(t, page(t, "fork.md"), "Files of upstream that change"), -1)
+	if len(found) == 0 {
+		t.Fatal("no row was found; this test does not understand the page any more")
+	}
+	for _, match := range found {
+		data, err := os.ReadFile(filepath.Join(upstream, filepath.FromSlash(match[1])))
+		if err != nil {
+			t.Errorf("fork.md names a file that upstream does not have: %v", err)
+			continue
+		}
+		if !strings.Contains(string(data), match[2]) {
+			t.Errorf("%s has no %s", match[1], match[2])
+		}
+	}
+}
+
+// quote is a block that says which file it is from.
+var quote = regexp.MustCompile("(?s)<!-- from: ([^ ]+) -->\n```[a-z]+\n(.*?)```\n")
+
+// TestQuotesAreFromTheirFiles compares blocks with the files that they say they
+// are from, which have tests of their own.
+func TestQuotesAreFromTheirFiles(t *testing.T) {
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quotes := 0
+	for _, name := range pages {
+		text := page(t, name)
+		found := quote.FindAllStringSubmatch(text, -1)
+		if marks := strings.Count(text, "\n<!-- from: "); marks != len(found) {
+			t.Errorf("%s: %d of %d marks have no block right below", name, marks-len(found), marks)
+		}
+		for _, match := range found {
+			quotes++
+			if !strings.Contains(page(t, filepath.FromSlash(match[1])), match[2]) {
+				t.Errorf("%s: this is not in %s:\n%s", name, match[1], match[2])
+			}
+		}
+	}
+	if quotes == 0 {
+		t.Error("no page quotes a file; this test does not understand the pages any more")
+	}
+}

@@ -1,0 +1,65 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package everywhere shows how an operator asks whether a feature is on everywhere,
+// before it relies on it. Copy it, or import it.
+package everywhere
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+)
+
+// On says whether a feature is on everywhere: every task of turning it on is done,
+// and no live process is known to have it off, or not known at all. Why says what
+// is missing, and is empty if it is.
+func On(feature *v1alpha1.Feature) (on bool, why string) {
+	if state := feature.Status.State; state != v1alpha1.StateOn {
+		return false, fmt.Sprintf("%s is %q", feature.Name, state)
+	}
+	match := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionUsesMatch)
+	switch {
+	case match == nil:
+		return false, fmt.Sprintf("nothing is known of the users of %s", feature.Name)
+	case match.Status != metav1.ConditionTrue:
+		return false, match.Message
+	default:
+		return true, ""
+	}
+}
+
+// Ask asks a cluster. A feature that the cluster does not have, or a cluster that
+// has no such API (an older or unpatched one), is no error: nobody says there that
+// the feature is on. Everyone who is authenticated may read Features; those of
+// Kubernetes are in kube-system. An operator that asks often lists and watches with
+// an informer instead, and calls On.
+func Ask(ctx context.Context, client versioned.Interface, namespace, name string) (on bool, why string, err error) {
+	feature, err := client.FeaturesV1alpha1().Features(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, fmt.Sprintf("the cluster does not say anything about %s", name), nil
+	}
+	if err != nil {
+		return false, "", fmt.Errorf("asking whether %s is on everywhere: %w", name, err)
+	}
+	on, why = On(feature)
+	return on, why, nil
+}

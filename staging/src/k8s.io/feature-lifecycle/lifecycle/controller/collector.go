@@ -1,0 +1,129 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/component-base/metrics"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+)
+
+// collector shows the led features when metrics are read, so that nothing of a
+// feature stays behind when another server takes over. What says something of
+// single features is there only while there is something to say: a cluster at
+// rest has the state of each feature and its uses.
+type collector struct {
+	metrics.BaseStableCollector
+	led     *ledFeatures
+	reports *index
+}
+
+// DescribeWithStability is for the registry.
+func (c *collector) DescribeWithStability(ch chan<- *metrics.Desc) {
+	for _, desc := range []*metrics.Desc{
+		runningDesc, leaderDesc, reportsDesc, stateDesc, usesDesc, mismatchedDesc, conditionDesc, danglingDesc, startTimeDesc, tasksDesc,
+	} {
+		ch <- desc
+	}
+}
+
+// CollectWithStability is called whenever metrics are read.
+func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
+	gauge := func(desc *metrics.Desc, value float64, labels ...string) {
+		ch <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value, labels...)
+	}
+	for component, count := range c.reports.byComponent() {
+		gauge(reportsDesc, float64(count), component)
+	}
+	running := 0.0
+	if c.led.running.Load() {
+		running = 1
+	}
+	gauge(runningDesc, running)
+	c.led.mu.Lock()
+	defer c.led.mu.Unlock()
+	gauge(leaderDesc, float64(len(c.led.statuses)))
+	for name, status := range c.led.statuses {
+		gauge(stateDesc, 1, name, string(status.State))
+		collectUses(gauge, name, status)
+		for _, condition := range status.Conditions {
+			if asksForAttention(condition.Type, string(condition.Status), condition.Reason) {
+				gauge(conditionDesc, 1, name, condition.Type, condition.Reason)
+			}
+		}
+		if t := status.Transition; t != nil {
+			gauge(startTimeDesc, float64(t.StartTime.UnixMilli())/1000, name, string(status.State))
+			gauge(tasksDesc, float64(len(status.Tasks)), name)
+		}
+		collectLeftovers(gauge, name, c.led.leftovers[name])
+	}
+}
+
+// asksForAttention is true for a condition that is not as it should be.
+// Progressing is False in rest and while people or a halt hold a feature.
+func asksForAttention(kind, status, reason string) bool {
+	if kind == v1alpha1.ConditionProgressing {
+		return reason != v1alpha1.ReasonComplete
+	}
+	return status == "False"
+}
+
+func collectUses(gauge func(*metrics.Desc, float64, ...string), name string, status *v1alpha1.FeatureStatus) {
+	goal, hasGoal := transition.Value(status)
+	counts, mismatched := map[[2]string]int32{}, map[string]int32{}
+	for _, use := range status.Uses {
+		count := use.Count
+		if use.Enabled == nil {
+			// Nobody counts processes that are not heard of; they are expected.
+			count = use.Expected
+		}
+		counts[[2]string{use.Component, valueLabel(use.Enabled)}] += count
+		if hasGoal && use.Enabled != nil && *use.Enabled != goal && count > 0 {
+			mismatched[use.Component] += count
+		}
+	}
+	for key, count := range counts {
+		gauge(usesDesc, float64(count), name, key[0], key[1])
+	}
+	for component, count := range mismatched {
+		gauge(mismatchedDesc, float64(count), name, component)
+	}
+}
+
+// collectLeftovers adds up what different tasks found in the same place.
+func collectLeftovers(gauge func(*metrics.Desc, float64, ...string), name string, leftovers []v1alpha1.ResourceLeftovers) {
+	counts := map[[2]string]int64{}
+	for _, l := range leftovers {
+		resource := schema.GroupResource{Group: l.Group, Resource: l.Resource}
+		counts[[2]string{resource.String(), l.Field}] += l.Count
+	}
+	for key, count := range counts {
+		gauge(danglingDesc, float64(count), name, key[0], key[1])
+	}
+}
+
+func valueLabel(enabled *bool) string {
+	switch {
+	case enabled == nil:
+		return "unknown"
+	case *enabled:
+		return "true"
+	default:
+		return "false"
+	}
+}
