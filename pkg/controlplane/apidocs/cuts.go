@@ -73,9 +73,14 @@ func (c Cuts) Gates() []featuregate.Feature {
 	return sets.List(gates)
 }
 
-// While are those that are taken out with these values of gates.
+// Equal is true if both take the same out of a document.
+func (c Cuts) Equal(other Cuts) bool {
+	return slices.EqualFunc(c, other, func(a, b Cut) bool { return compareCuts(a, b) == 0 })
+}
+
+// While are those that are taken out with these values of gates, never nil.
 func (c Cuts) While(enabled func(featuregate.Feature) bool) Cuts {
-	var now Cuts
+	now := Cuts{}
 	for _, cut := range c {
 		if !slices.ContainsFunc(cut.places, func(p place) bool { return p.visible(enabled) }) {
 			now = append(now, cut)
