@@ -34,7 +34,6 @@ import (
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes/pkg/features"
 )
 
@@ -83,8 +82,8 @@ type published struct {
 // publish does what a server does when it prepares to run.
 func publish(t *testing.T, enabled bool, dynamic ...string) published {
 	t.Helper()
-	gates, err := catalog.Gates()
-	if err != nil {
+	gates := featuregate.NewFeatureGate()
+	if err := gates.Add(map[featuregate.Feature]featuregate.FeatureSpec{features.MaxUnavailableStatefulSet: {PreRelease: featuregate.Beta}}); err != nil {
 		t.Fatal(err)
 	}
 	p := published{gate: featurelayer.Wrap(gates), v3: handler3.NewOpenAPIService()}
@@ -230,5 +229,4 @@ func TestDocumentsThatCannotChangeAreNotKept(t *testing.T) {
 	if p.documents.v2 == nil || len(p.documents.v3) != 1 {
 		t.Error("the documents that change are not kept")
 	}
-	var _ featuregate.Feature = features.MaxUnavailableStatefulSet
 }
