@@ -215,13 +215,19 @@ func TestNothingElseGoes(t *testing.T) {
 			}
 		}
 		got := asMap(t, after)
-		for _, c := range cuts {
+		valueOf := func(c Cut) map[string]any {
 			properties, _ := schemas(got)[c.definition].(map[string]any)["properties"].(map[string]any)
-			if value, ok := properties[c.key].(map[string]any); ok && c.value != "" && value["enum"] != nil {
-				if description := value["description"].(string); strings.Contains(description, "- `\""+c.value+"\"`") {
-					t.Errorf("%s: the description of %s lists the value:\n%s", name, c, description)
-				}
-				delete(value, "description")
+			value, _ := properties[c.key].(map[string]any)
+			return value
+		}
+		for _, c := range cuts {
+			if description, ok := valueOf(c)["description"].(string); ok && c.value != "" && strings.Contains(description, "- `\""+c.value+"\"`") {
+				t.Errorf("%s: the description of %s lists the value:\n%s", name, c, description)
+			}
+		}
+		for _, c := range cuts {
+			if c.value != "" {
+				delete(valueOf(c), "description")
 			}
 		}
 		// The one list whose keys have a guarded field.
@@ -259,5 +265,24 @@ func TestNothingElseGoes(t *testing.T) {
 		if c.value == "" && !inV3[c.String()] {
 			t.Errorf("%s is cut in OpenAPI v2 and in no document of v3", c)
 		}
+	}
+}
+
+// TestValuesOfEnums: which values go, where the field stays.
+func TestValuesOfEnums(t *testing.T) {
+	cuts := newGuards(t).OfV2(completeV2(t))
+	var got []string
+	for _, c := range cuts {
+		if c.value != "" {
+			got = append(got, c.String())
+		}
+	}
+	want := []string{
+		"io.k8s.api.core.v1.Toleration.operator=Gt",
+		"io.k8s.api.core.v1.Toleration.operator=Lt",
+		"io.k8s.api.scheduling.v1alpha2.PodGroupSpec.disruptionMode=PodGroup",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("values that belong to gates (-want +got):\n%s", diff)
 	}
 }
