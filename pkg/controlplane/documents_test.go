@@ -24,17 +24,24 @@ import (
 	"testing"
 	"testing/synctest"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/authentication/user"
+	apiopenapi "k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/featuregate"
 	featurelayer "k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/kube-openapi/pkg/builder3"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/handler"
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/features"
+	upstreamopenapi "k8s.io/kubernetes/pkg/generated/openapi"
 )
 
 const (
@@ -228,5 +235,47 @@ func TestDocumentsThatCannotChangeAreNotKept(t *testing.T) {
 	p := publish(t, false, string(features.MaxUnavailableStatefulSet))
 	if p.documents.v2 == nil || len(p.documents.v3) != 1 {
 		t.Error("the documents that change are not kept")
+	}
+}
+
+// TestServerSideApplyKeepsItsModels: what the server makes of the configuration for
+// server-side apply has the field that is in no document. A model of the published
+// document refuses an object that has the field, which is why the server itself is
+// served complete documents.
+func TestServerSideApplyKeepsItsModels(t *testing.T) {
+	p := publish(t, false)
+	config := &genericapiserver.Config{OpenAPIV3Config: genericapiserver.DefaultOpenAPIV3Config(upstreamopenapi.GetOpenAPIDefinitions, apiopenapi.NewDefinitionNamer(legacyscheme.Scheme))}
+	p.configure(config)
+	// As GenericAPIServer.getOpenAPIModels does.
+	models := func() map[string]*spec.Schema {
+		schemas, err := builder3.BuildOpenAPIDefinitionsForResources(config.OpenAPIV3Config, appsv1.StatefulSet{}.OpenAPIModelName())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schemas
+	}
+	document := statefulSetsV3(t)
+	document.Paths.Paths[statefulSetsPath].Get.Responses.StatusCodeResponses[http.StatusOK].Content["application/json"].Schema = spec.RefSchema("#/components/schemas/" + appsv1.StatefulSet{}.OpenAPIModelName())
+	document.Components.Schemas = models()
+	published, err := config.OpenAPIV3Config.PostProcessSpec(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{}
+	parse(t, object, `{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s"}, "spec": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 2}}}}`)
+	for name, test := range map[string]struct {
+		schemas map[string]*spec.Schema
+		knows   bool
+	}{
+		"the configuration":      {models(), true},
+		"the published document": {published.Components.Schemas, false},
+	} {
+		converter, err := managedfields.NewTypeConverter(test.schemas, false)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, err := converter.ObjectToTyped(object); (err == nil) != test.knows {
+			t.Errorf("a model of %s takes an object that has the field: %v", name, err)
+		}
 	}
 }

@@ -42,7 +42,7 @@ var upstreamDir = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(out)), err
 })
 
-func readUpstream(t *testing.T, into any, path ...string) {
+func readUpstream(t testing.TB, into any, path ...string) {
 	t.Helper()
 	dir, err := upstreamDir()
 	if err != nil {
@@ -60,7 +60,7 @@ func readUpstream(t *testing.T, into any, path ...string) {
 // completeV2 is the document that a server with every version of every API serves:
 // the paths that upstream publishes in its source, and the types of this build,
 // with enums.
-func completeV2(t *testing.T) *spec.Swagger {
+func completeV2(t testing.TB) *spec.Swagger {
 	t.Helper()
 	document := &spec.Swagger{}
 	readUpstream(t, document, "swagger.json")
@@ -284,5 +284,17 @@ func TestValuesOfEnums(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("values that belong to gates (-want +got):\n%s", diff)
+	}
+}
+
+// BenchmarkCut is what a server does once when it starts, for the larger document.
+func BenchmarkCut(b *testing.B) {
+	gates, err := catalog.Gates()
+	if err != nil {
+		b.Fatal(err)
+	}
+	document := completeV2(b)
+	for b.Loop() {
+		NewGuards(catalog.All(), gates.Dependencies()).OfV2(document).While(off).V2(document)
 	}
 }

@@ -211,7 +211,7 @@ func (w world) deploymentHas(t *testing.T, hostname string) {
 
 func owns(d *appsv1.Deployment, manager, field string) bool {
 	for _, entry := range d.ManagedFields {
-		if entry.Manager == manager && strings.Contains(string(entry.FieldsV1.Raw), `"`+field+`"`) {
+		if entry.Manager == manager && strings.Contains(entry.FieldsV1.GetRawString(), `"`+field+`"`) {
 			return true
 		}
 	}
