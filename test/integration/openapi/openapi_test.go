@@ -32,12 +32,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
 	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 	appsapply "k8s.io/client-go/applyconfigurations/apps/v1"
 	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes-features/test/integration/framework"
 	"k8s.io/utils/ptr"
 )
@@ -93,6 +95,11 @@ func TestDocumentsAndStoredObjects(t *testing.T) {
 			t.Errorf("kubectl explain of what has the field while the gate is off: %v\n%s", err, output)
 		}
 	})
+	t.Run("the server itself has complete documents", func(t *testing.T) {
+		if output, err := w.explain(t, "deployment.spec.template.spec."+gatedField, "--as="+user.APIServerUser); err != nil {
+			t.Errorf("kubectl explain as the server: %v\n%s", err, output)
+		}
+	})
 	t.Run("the stored object is read", func(t *testing.T) { w.deploymentHas(t, hostname) })
 	t.Run("another field manager applies", func(t *testing.T) {
 		w.apply(t, "another", appsapply.Deployment(name, metav1.NamespaceDefault).WithLabels(map[string]string{"by": "another"}))
@@ -128,6 +135,16 @@ func TestDocumentsAndStoredObjects(t *testing.T) {
 			w.WaitForFeature(dynamic, string(want), func(f *v1alpha1.Feature) bool { return f.Status.State == want })
 		}
 	})
+}
+
+// TestWithoutTheFeatureLifecycle documents are upstream's (S6).
+func TestWithoutTheFeatureLifecycle(t *testing.T) {
+	t.Parallel()
+	w := world{framework.Start(t, cluster.Config{
+		FeatureGates: gated + "=false," + string(features.FeatureLifecycle) + "=false",
+		Only:         []string{cluster.Etcd, cluster.APIServer},
+	})}
+	w.documentsHave(t, gatedType, gatedField, true)
 }
 
 // policyApplies lets a policy merge an apply configuration into the object that has
@@ -219,9 +236,10 @@ func owns(d *appsv1.Deployment, manager, field string) bool {
 }
 
 // explain runs kubectl explain.
-func (w world) explain(t *testing.T, field string) (string, error) {
+func (w world) explain(t *testing.T, field string, flags ...string) (string, error) {
 	t.Helper()
-	output, err := exec.CommandContext(t.Context(), filepath.Join(framework.BinDir(t), "kubectl"), "explain", field, "--kubeconfig", w.Kubeconfig("admin")).CombinedOutput()
+	arguments := append([]string{"explain", field, "--kubeconfig", w.Kubeconfig("admin")}, flags...)
+	output, err := exec.CommandContext(t.Context(), filepath.Join(framework.BinDir(t), "kubectl"), arguments...).CombinedOutput()
 	return string(output), err
 }
 
