@@ -93,7 +93,11 @@ func section(e catalog.Entry, spec featuregate.FeatureSpec) string {
 		text.WriteString("\n")
 	}
 	for _, r := range e.Remains {
-		fmt.Fprintf(&text, "* Stays: `%s`: %s.\n", strings.TrimSpace(r.Resource.String()+" "+r.Path), r.Why)
+		what := r.Resource.String() + " " + r.Path
+		if r.Value != "" {
+			what += "=" + r.Value
+		}
+		fmt.Fprintf(&text, "* Stays: `%s`: %s.\n", strings.TrimSpace(what), r.Why)
 	}
 	for _, line := range more(e) {
 		fmt.Fprintf(&text, "* %s.\n", line)

@@ -17,10 +17,15 @@ limitations under the License.
 package catalog
 
 import (
+	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/kubernetes/pkg/features"
 )
+
+var runtimeClasses = nodev1.Resource("runtimeclasses")
+
+const noComparisons = "validation of RuntimeClasses refuses the operators, gate or not (apis/node/validation): they are never stored"
 
 // spreading are the features of SIG Scheduling in the specs of Pods.
 func spreading() []Entry {
@@ -40,11 +45,13 @@ func spreading() []Entry {
 			Copies: "only Pods get it; templates have no merged selectors, and nobody copies a Pod's spec"},
 		{Feature: lifecycle.Feature{
 			// A toleration whose operator nobody knows tolerates nothing: Pods
-			// would be evicted, and DaemonSets would delete theirs. RuntimeClasses
-			// cannot have the operators, gate or not (apis/node/validation).
+			// would be evicted, and DaemonSets would delete theirs.
 			Name:      features.TaintTolerationComparisonOperators,
 			OnDisable: lifecycle.WaitForNoneInPods("tolerations that compare numbers", "spec.tolerations[*].operator=Lt", "spec.tolerations[*].operator=Gt"),
 			Control:   lifecycle.Central,
+		}, Remains: []Remainder{
+			{Field: task.Field{Resource: runtimeClasses, Path: "scheduling.tolerations[*].operator", Value: "Lt"}, Why: noComparisons, Unstored: true},
+			{Field: task.Field{Resource: runtimeClasses, Path: "scheduling.tolerations[*].operator", Value: "Gt"}, Why: noComparisons, Unstored: true},
 		}, Copies: valueCopies},
 	}
 }

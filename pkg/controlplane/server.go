@@ -18,6 +18,7 @@ package controlplane
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -42,6 +43,7 @@ import (
 	"k8s.io/kubernetes-features/pkg/generated/openapi"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
+	"k8s.io/kubernetes-features/pkg/reporting"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/controlplane"
@@ -59,6 +61,8 @@ type Config struct {
 	settings         transition.Settings
 	control          control.Options
 	features         []lifecycle.Feature
+	// documents are those of the Kubernetes APIs, nil without the feature lifecycle.
+	documents *documents
 }
 
 // CompletedConfig is a Config whose defaults are filled in.
@@ -71,6 +75,7 @@ type CompletedConfig struct {
 	settings         transition.Settings
 	control          control.Options
 	features         []lifecycle.Feature
+	documents        *documents
 }
 
 // NewConfig makes the configuration of the chain and starts nothing.
@@ -105,7 +110,28 @@ func NewConfig(opts CompletedOptions) (*Config, error) {
 	}
 	c.aggregator, err = controlplaneapiserver.CreateAggregatorConfig(*shared.Generic, opts.CompletedOptions.CompletedOptions, shared.VersionedInformers,
 		resolver, shared.ProxyTransport, shared.Extra.PeerProxy, initializers)
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	if c.lifecycleEnabled {
+		c.configureDocuments()
+	}
+	return c, nil
+}
+
+// configureDocuments leaves what gates that are off guard out of the published
+// OpenAPI documents. The aggregator has no such fields of its own, and passes on
+// what it downloads from the others.
+func (c *Config) configureDocuments() {
+	gate := reporting.Install()
+	c.documents = newDocuments(gate, c.control.Dynamic)
+	c.documents.configure(c.kubeAPIs.ControlPlane.Generic)
+	crds := newDocuments(gate, nil)
+	crds.configure(&c.apiExtensions.GenericConfig.Config)
+	chain := c.aggregator.GenericConfig.BuildHandlerChainFunc
+	c.aggregator.GenericConfig.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
+		return chain(withCompleteDocuments(withCompleteDocuments(handler, c.documents.complete), crds.complete), config)
+	}
 }
 
 // Complete fills in defaults.
@@ -118,6 +144,7 @@ func (c *Config) Complete() CompletedConfig {
 		settings:         c.settings,
 		control:          c.control,
 		features:         c.features,
+		documents:        c.documents,
 	}
 }
 
@@ -136,6 +163,9 @@ func (c CompletedConfig) NewServer() (*aggregatorapiserver.APIAggregator, error)
 	}
 	if c.lifecycleEnabled {
 		if err := c.installLifecycle(kubeAPIs.ControlPlane); err != nil {
+			return nil, err
+		}
+		if err := c.documents.follow(kubeAPIs.ControlPlane.GenericAPIServer); err != nil {
 			return nil, err
 		}
 	}

@@ -66,7 +66,7 @@ func newClearField(c clearField, field string) Task {
 		Description: fmt.Sprintf("remove %s from every stored object of %s", field, resource.GroupResource()),
 		Find:        c.find,
 		Run:         c.run,
-		Fields:      []Field{{resource.GroupResource(), field}},
+		Fields:      []Field{{Resource: resource.GroupResource(), Path: field}},
 		Rules:       rules,
 		invalid:     err,
 	}

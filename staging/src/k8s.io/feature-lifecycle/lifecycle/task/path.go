@@ -198,6 +198,8 @@ type matcher struct {
 	path Path
 	// wanted says which values match; nil means all.
 	wanted func(value any) bool
+	// value is the one that matches, "" if wanted is not about one.
+	value string
 }
 
 // parseMatcher reads <field> or <field>=<value>.
@@ -206,8 +208,8 @@ func parseMatcher(text string) (matcher, error) {
 	field := text
 	// Brackets may have a value, too.
 	if at := strings.LastIndexByte(text, '='); at > strings.LastIndexAny(text, "]}") {
-		field = text[:at]
-		m.wanted = func(value any) bool { return fmt.Sprint(value) == text[at+1:] }
+		field, m.value = text[:at], text[at+1:]
+		m.wanted = func(value any) bool { return fmt.Sprint(value) == m.value }
 	}
 	var err error
 	m.path, err = ParsePath(field)

@@ -157,6 +157,11 @@ type Field struct {
 	Resource schema.GroupResource
 	// Path is written as for ClearField.
 	Path string
+	// Value is the one value of the field that counts, as in <field>=<value> of
+	// WaitForNone; "" is any.
+	Value string
+	// Chosen is true if a function chooses the values that count (WaitForNoneWhere).
+	Chosen bool
 }
 
 // BlockedError says that a task cannot go on until somebody else acts.

@@ -57,7 +57,7 @@ func waitForNoneWith(resource schema.GroupVersionResource, using string, fields 
 			break
 		}
 		w.matchers = append(w.matchers, m)
-		looks = append(looks, Field{resource.GroupResource(), m.path.String()})
+		looks = append(looks, Field{Resource: resource.GroupResource(), Path: m.path.String(), Value: m.value, Chosen: m.wanted != nil && m.value == ""})
 	}
 	switch {
 	case err != nil:

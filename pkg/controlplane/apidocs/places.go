@@ -1,0 +1,173 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apidocs
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// level are gates of which one that is on keeps what is guarded.
+type level []featuregate.Feature
+
+// place is one way to a property, from a resource: it is there if every level on
+// the way is.
+type place []level
+
+func (p place) visible(enabled func(featuregate.Feature) bool) bool {
+	return !slices.ContainsFunc(p, func(l level) bool { return !slices.ContainsFunc(l, enabled) })
+}
+
+// property is one of a type.
+type property struct{ definition, key string }
+
+// occurrence is a property at a place.
+type occurrence struct {
+	place place
+	// guarded is true if the property itself belongs to gates there, and not only
+	// what is above it.
+	guarded bool
+	values  map[string]level
+}
+
+// walker finds the occurrences of all properties of a document.
+type walker struct {
+	schemas map[string]*spec.Schema
+	found   map[property][]occurrence
+	// seen are types, and what is above them, where nothing of the catalogue is
+	// any more: it is enough to have been there once.
+	seen map[string]bool
+}
+
+// findCuts finds what of a document's schemas belongs to gates. Roots are the
+// types of its resources.
+func (g *Guards) findCuts(schemas map[string]*spec.Schema, roots map[schema.GroupVersionResource]string) Cuts {
+	w := walker{schemas: schemas, found: map[property][]occurrence{}, seen: map[string]bool{}}
+	for resource, definition := range roots {
+		w.walk(definition, g.tree(resource), nil)
+	}
+	var cuts Cuts
+	for p, occurrences := range w.found {
+		cuts = append(cuts, cutsOf(p, occurrences)...)
+	}
+	cuts = slices.DeleteFunc(cuts, func(c Cut) bool {
+		value := schemas[c.definition].Properties[c.key]
+		return c.value != "" && !lists(&value, c.value)
+	})
+	slices.SortFunc(cuts, compareCuts)
+	return cuts
+}
+
+// walk visits the properties of a type. The catalogue's tree n ends wherever types
+// contain themselves, so the walk does, too.
+func (w *walker) walk(definition string, n *node, above place) {
+	if n == nil {
+		key := definition
+		for _, l := range above {
+			for _, gate := range l {
+				key += " " + string(gate)
+			}
+			key += ";"
+		}
+		if w.seen[key] {
+			return
+		}
+		w.seen[key] = true
+	}
+	if w.schemas[definition] == nil {
+		return
+	}
+	for key, value := range w.schemas[definition].Properties {
+		o := occurrence{place: above}
+		if own := n.child(key); own != nil {
+			o.values, o.guarded = own.values, len(own.gates) > 0
+			if o.guarded {
+				o.place = append(slices.Clone(above), own.gates)
+			}
+		}
+		p := property{definition, key}
+		w.found[p] = append(w.found[p], o)
+		if inner, selector := target(&value); inner != "" {
+			w.walk(inner, n.child(key+selector), o.place)
+		}
+	}
+}
+
+// target is the type of a property's value, and how a path of the catalogue goes
+// through lists and maps to it. It is "" for values that are of no named type.
+func target(value *spec.Schema) (definition, selector string) {
+	for value != nil {
+		if name := referenced(value); name != "" {
+			return name, selector
+		}
+		switch {
+		case value.Items != nil && value.Items.Schema != nil:
+			value, selector = value.Items.Schema, selector+"[*]"
+		case value.AdditionalProperties != nil && value.AdditionalProperties.Schema != nil:
+			value, selector = value.AdditionalProperties.Schema, selector+"{*}"
+		default:
+			return "", ""
+		}
+	}
+	return "", ""
+}
+
+// referenced is the type that a schema refers to: by itself, or in OpenAPI v3,
+// where a reference has nothing beside it, by allOf.
+func referenced(value *spec.Schema) string {
+	if len(value.AllOf) == 1 {
+		value = &value.AllOf[0]
+	}
+	ref := value.Ref.String()
+	return ref[strings.LastIndexByte(ref, '/')+1:]
+}
+
+// cutsOf are what gates can take of a property: itself, and values of it.
+func cutsOf(p property, occurrences []occurrence) []Cut {
+	var cuts []Cut
+	guarded, values := false, map[string]bool{}
+	var places []place
+	for _, o := range occurrences {
+		guarded = guarded || o.guarded
+		places = append(places, o.place)
+		for value := range o.values {
+			values[value] = true
+		}
+	}
+	if guarded {
+		cuts = append(cuts, Cut{property: p, places: places})
+	}
+	for value := range values {
+		c := Cut{property: p, value: value}
+		for _, o := range occurrences {
+			at := o.place
+			if gates := o.values[value]; len(gates) > 0 {
+				at = append(slices.Clone(at), gates)
+			}
+			c.places = append(c.places, at)
+		}
+		cuts = append(cuts, c)
+	}
+	// What is at one place without a gate is never taken.
+	return slices.DeleteFunc(cuts, func(c Cut) bool {
+		return slices.ContainsFunc(c.places, func(p place) bool { return len(p) == 0 })
+	})
+}

@@ -1,0 +1,303 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package openapi tests that published OpenAPI documents say what the server lets
+// people do, and that what is stored, applied and admitted does not depend on them.
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	appsapply "k8s.io/client-go/applyconfigurations/apps/v1"
+	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
+	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/pkg/features"
+	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// gated is turned off by a restart. Its field stays in objects until somebody
+	// decides (WaitForNoneInPods).
+	gated      = "HostnameOverride"
+	gatedType  = "io.k8s.api.core.v1.PodSpec"
+	gatedField = "hostnameOverride"
+	hostname   = "elsewhere"
+	// dynamic is changed while the server runs.
+	dynamic      = "MaxUnavailableStatefulSet"
+	dynamicType  = "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy"
+	dynamicField = "maxUnavailable"
+
+	author = "author"
+	name   = "web"
+)
+
+// world is a cluster whose documents are looked at.
+type world struct {
+	*framework.Cluster
+}
+
+// TestDocumentsAndStoredObjects: with a gate off its field is in no document, and
+// an object that has it is read, patched and applied as ever.
+func TestDocumentsAndStoredObjects(t *testing.T) {
+	t.Parallel()
+	w := world{framework.Start(t, cluster.Config{
+		FeatureGates: gated + "=true",
+		Only:         []string{cluster.Etcd, cluster.APIServer},
+		ExtraArgs:    map[string][]string{cluster.APIServer: {"--dynamic-features=" + dynamic, "--feature-settle-period=1s"}},
+	})}
+	w.documentsHave(t, gatedType, gatedField, true)
+	if output, err := w.explain(t, "deployment.spec.template.spec."+gatedField); err != nil {
+		t.Errorf("kubectl explain while the gate is on: %v\n%s", err, output)
+	}
+	w.apply(t, author, deployment().WithSpec(spec(1, hostname)))
+
+	off := gated + "=false"
+	if err := w.Restart(t.Context(), &off, cluster.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("the field is in no document", func(t *testing.T) {
+		w.documentsHave(t, gatedType, gatedField, false)
+		w.documentsHave(t, gatedType, "hostname", true)
+		output, err := w.explain(t, "deployment.spec.template.spec."+gatedField)
+		if err == nil || !strings.Contains(output, gatedField) {
+			t.Errorf("kubectl explain while the gate is off: %v\n%s", err, output)
+		}
+		if output, err := w.explain(t, "deployment.spec.template.spec"); err != nil || strings.Contains(output, gatedField) || !strings.Contains(output, "hostname") {
+			t.Errorf("kubectl explain of what has the field while the gate is off: %v\n%s", err, output)
+		}
+	})
+	t.Run("the server itself has complete documents", func(t *testing.T) {
+		if output, err := w.explain(t, "deployment.spec.template.spec."+gatedField, "--as="+user.APIServerUser); err != nil {
+			t.Errorf("kubectl explain as the server: %v\n%s", err, output)
+		}
+	})
+	t.Run("the stored object is read", func(t *testing.T) { w.deploymentHas(t, hostname) })
+	t.Run("another field manager applies", func(t *testing.T) {
+		w.apply(t, "another", appsapply.Deployment(name, metav1.NamespaceDefault).WithLabels(map[string]string{"by": "another"}))
+		w.deploymentHas(t, hostname)
+	})
+	t.Run("a mutating admission policy applies", w.policyApplies)
+	t.Run("what owns the field applies it again", func(t *testing.T) {
+		w.apply(t, author, deployment().WithSpec(spec(2, hostname)))
+		w.deploymentHas(t, hostname)
+		if d := w.get(t); *d.Spec.Replicas != 2 || !owns(d, author, "f:"+gatedField) {
+			t.Errorf("%d replicas, managed fields %v", *d.Spec.Replicas, d.ManagedFields)
+		}
+	})
+	// By its model server-side apply knows that the field was the author's.
+	t.Run("what owns the field gives it up", func(t *testing.T) {
+		w.apply(t, author, deployment().WithSpec(spec(2, "")))
+		w.deploymentHas(t, "")
+	})
+	t.Run("documents follow a dynamic feature", func(t *testing.T) {
+		for _, enabled := range []bool{true, false, true} {
+			_, err := w.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Patch(t.Context(), dynamic, types.MergePatchType,
+				fmt.Appendf(nil, `{"spec":{"enabled":%t}}`, enabled), metav1.PatchOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			framework.WaitFor(t, fmt.Sprintf("documents with %s: %t", dynamicField, enabled), func() bool {
+				return w.inV2(t, dynamicType, dynamicField) == enabled && w.inV3(t, "apis/apps/v1", dynamicType, dynamicField) == enabled
+			})
+			want := v1alpha1.StateOff
+			if enabled {
+				want = v1alpha1.StateOn
+			}
+			w.WaitForFeature(dynamic, string(want), func(f *v1alpha1.Feature) bool { return f.Status.State == want })
+		}
+	})
+}
+
+// TestWithoutTheFeatureLifecycle documents are upstream's (S6).
+func TestWithoutTheFeatureLifecycle(t *testing.T) {
+	t.Parallel()
+	w := world{framework.Start(t, cluster.Config{
+		FeatureGates: gated + "=false," + string(features.FeatureLifecycle) + "=false",
+		Only:         []string{cluster.Etcd, cluster.APIServer},
+	})}
+	w.documentsHave(t, gatedType, gatedField, true)
+}
+
+// policyApplies lets a policy merge an apply configuration into the object that has
+// the field.
+func (w world) policyApplies(t *testing.T) {
+	policy := admissionapply.MutatingAdmissionPolicy("readiness").WithSpec(admissionapply.MutatingAdmissionPolicySpec().
+		WithFailurePolicy(admissionregistrationv1.Fail).
+		WithReinvocationPolicy(admissionregistrationv1.NeverReinvocationPolicy).
+		WithMatchConstraints(admissionapply.MatchResources().WithResourceRules(admissionapply.NamedRuleWithOperations().
+			WithOperations(admissionregistrationv1.Update).WithAPIGroups("apps").WithAPIVersions("v1").WithResources("deployments"))).
+		WithMutations(admissionapply.Mutation().
+			WithPatchType(admissionregistrationv1.PatchTypeApplyConfiguration).
+			WithApplyConfiguration(admissionapply.ApplyConfiguration().WithExpression("Object{spec: Object.spec{minReadySeconds: 7}}"))))
+	options := metav1.ApplyOptions{FieldManager: "test", Force: true}
+	admission := w.Kube.AdmissionregistrationV1()
+	if _, err := admission.MutatingAdmissionPolicies().Apply(t.Context(), policy, options); err != nil {
+		t.Fatal(err)
+	}
+	binding := admissionapply.MutatingAdmissionPolicyBinding("readiness").WithSpec(admissionapply.MutatingAdmissionPolicyBindingSpec().WithPolicyName("readiness"))
+	if _, err := admission.MutatingAdmissionPolicyBindings().Apply(t.Context(), binding, options); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := admission.MutatingAdmissionPolicyBindings().Delete(t.Context(), "readiness", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	}()
+	updates := 0
+	framework.WaitFor(t, "an update that the policy changes", func() bool {
+		updates++
+		d, err := w.Kube.AppsV1().Deployments(metav1.NamespaceDefault).Patch(t.Context(), name, types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"labels":{"updates":"%d"}}}`, updates), metav1.PatchOptions{})
+		if err != nil {
+			// The server learns of a policy before it has the schema of what it
+			// applies to.
+			t.Logf("update %d: %v", updates, err)
+			return false
+		}
+		return d.Spec.MinReadySeconds == 7
+	})
+	w.deploymentHas(t, hostname)
+}
+
+func deployment() *appsapply.DeploymentApplyConfiguration {
+	return appsapply.Deployment(name, metav1.NamespaceDefault)
+}
+
+// spec has the gated field unless it is empty.
+func spec(replicas int32, hostname string) *appsapply.DeploymentSpecApplyConfiguration {
+	labels := map[string]string{"app": name}
+	pod := coreapply.PodSpec().WithContainers(coreapply.Container().WithName("c").WithImage("example.com/none"))
+	if hostname != "" {
+		pod.WithHostnameOverride(hostname)
+	}
+	return appsapply.DeploymentSpec().WithReplicas(replicas).WithSelector(metaapply.LabelSelector().WithMatchLabels(labels)).
+		WithTemplate(coreapply.PodTemplateSpec().WithLabels(labels).WithSpec(pod))
+}
+
+func (w world) apply(t *testing.T, manager string, d *appsapply.DeploymentApplyConfiguration) {
+	t.Helper()
+	if _, err := w.Kube.AppsV1().Deployments(metav1.NamespaceDefault).Apply(t.Context(), d, metav1.ApplyOptions{FieldManager: manager}); err != nil {
+		t.Fatalf("%s applies: %v", manager, err)
+	}
+}
+
+func (w world) get(t *testing.T) *appsv1.Deployment {
+	t.Helper()
+	d, err := w.Kube.AppsV1().Deployments(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (w world) deploymentHas(t *testing.T, hostname string) {
+	t.Helper()
+	if diff := cmp.Diff(hostname, ptr.Deref(w.get(t).Spec.Template.Spec.HostnameOverride, "")); diff != "" {
+		t.Errorf("%s of the stored object (-want +got):\n%s", gatedField, diff)
+	}
+}
+
+func owns(d *appsv1.Deployment, manager, field string) bool {
+	for _, entry := range d.ManagedFields {
+		if entry.Manager == manager && strings.Contains(entry.FieldsV1.GetRawString(), `"`+field+`"`) {
+			return true
+		}
+	}
+	return false
+}
+
+// explain runs kubectl explain.
+func (w world) explain(t *testing.T, field string, flags ...string) (string, error) {
+	t.Helper()
+	arguments := append([]string{"explain", field, "--kubeconfig", w.Kubeconfig("admin")}, flags...)
+	output, err := exec.CommandContext(t.Context(), filepath.Join(framework.BinDir(t), "kubectl"), arguments...).CombinedOutput()
+	return string(output), err
+}
+
+// documentsHave checks the document of OpenAPI v2 and those of v3 that have the
+// type.
+func (w world) documentsHave(t *testing.T, kind, property string, want bool) {
+	t.Helper()
+	if w.inV2(t, kind, property) != want {
+		t.Errorf("OpenAPI v2 has %s.%s: %t", kind, property, !want)
+	}
+	for _, group := range []string{"api/v1", "apis/apps/v1", "apis/batch/v1"} {
+		if w.inV3(t, group, kind, property) != want {
+			t.Errorf("OpenAPI v3 of %s has %s.%s: %t", group, kind, property, !want)
+		}
+	}
+}
+
+// kinds are those of a document, as far as is asked of them.
+type kinds map[string]struct {
+	Properties map[string]any `json:"properties"`
+}
+
+func (w world) inV2(t *testing.T, kind, property string) bool {
+	t.Helper()
+	var document struct {
+		Definitions kinds `json:"definitions"`
+	}
+	w.read(t, "/openapi/v2", &document)
+	return document.Definitions.has(t, kind, property)
+}
+
+func (w world) inV3(t *testing.T, group, kind, property string) bool {
+	t.Helper()
+	var document struct {
+		Components struct {
+			Schemas kinds `json:"schemas"`
+		} `json:"components"`
+	}
+	w.read(t, "/openapi/v3/"+group, &document)
+	return document.Components.Schemas.has(t, kind, property)
+}
+
+func (k kinds) has(t *testing.T, kind, property string) bool {
+	t.Helper()
+	if len(k[kind].Properties) == 0 {
+		t.Fatalf("the document has no type %s with properties", kind)
+	}
+	_, ok := k[kind].Properties[property]
+	return ok
+}
+
+func (w world) read(t *testing.T, path string, into any) {
+	t.Helper()
+	data, err := w.Kube.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(t.Context())
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
