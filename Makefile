@@ -98,14 +98,14 @@ test-faults: all ## Do all faults to real clusters and print what they did; need
 	FAULTS_SHORT=false go test -count=1 -timeout 40m -parallel 4 -v ./test/faults | tee $(OUT)/faults.txt
 
 .PHONY: test-versions
-test-versions: all upstream-previous ## Move a real control plane 1.35, 1.36, 1.35, 1.36 with a crash at every stage, and between binaries; needs root, about 10 minutes.
+test-versions: all upstream-previous ## Move a real control plane 1.35, 1.36, 1.35, 1.36 with a crash at every stage, and between binaries; needs root, 4 to 10 minutes.
 	VERSIONS_SHORT=false go test -count=1 -timeout 40m -v -run 'TestUpDownUp|TestBinaries|TestWhatCannotBeDecodedIsSeen' ./test/integration/versions | tee $(OUT)/versions.txt
 
 # One page for docs-test, for example docs/upgrade.md; all without it.
 PAGE ?=
 
 .PHONY: docs-test
-docs-test: all ## Run the commands of README.md and docs on real clusters; PAGE=docs/upgrade.md does one. About 5 minutes.
+docs-test: all ## Run the commands of README.md and docs on real clusters; PAGE=docs/upgrade.md does one. 2 to 5 minutes.
 	go test -count=1 -timeout 40m -v -run 'TestPages$(if $(PAGE),/^$(PAGE)$$)' ./test/docs | tee $(OUT)/docs.txt
 
 .PHONY: bench-featuregate

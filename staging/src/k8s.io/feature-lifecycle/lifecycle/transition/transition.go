@@ -229,10 +229,10 @@ func (s *step) begin(goal bool) {
 }
 
 // source is where the configured value comes from, for people: who asked for it,
-// or ended the pause that held it. When a request is taken back, servers go back to
-// their own value one by one, and it is no longer known then which of them a
-// transition is due to; the name is that of who wrote the spec last. The servers'
-// own value of a feature that nobody can ask for has no name in it.
+// or ended the pause that held it. Without a request the value is that of the
+// servers, and nobody knows whether it is new since a request was taken back or
+// since they were told another one; the name is that of who wrote the spec last.
+// The servers' own value of a feature that nobody can ask for has no name in it.
 func (s *step) source() string {
 	source := string(s.config.value.Source)
 	who := s.feature.Annotations[v1alpha1.AnnotationRequestedBy]
@@ -243,7 +243,7 @@ func (s *step) source() string {
 	case progressing != nil && progressing.Reason == v1alpha1.ReasonPaused:
 		return fmt.Sprintf("%s (resumed by %s)", source, who)
 	case s.config.value.Source == v1alpha1.SourceAPI:
-		return fmt.Sprintf("%s (requested by %s)", source, who)
+		return source + s.requested()
 	case s.config.control == v1alpha1.ControlDynamic:
 		return fmt.Sprintf("%s (nothing is requested; spec last changed by %s)", source, who)
 	}
