@@ -36,6 +36,9 @@ type minute struct {
 	// writes counts them by key.
 	writes map[string]int
 	total  int
+	// requests counts those that kube-apiserver answered, by group, verb and
+	// resource.
+	requests map[string]int
 	// reporters are the keys of the Leases that FeatureReports name.
 	reporters map[string]bool
 }
@@ -65,6 +68,12 @@ func TestNoLoadAtRest(t *testing.T) {
 	}
 	row.happened()
 	said(t, "revisions of etcd in the minute: %d with the system, %d without", with.total, without.total)
+	said(t, "requests in the minute: %d with the system, %d without", with.answered(), without.answered())
+	for _, what := range slices.Sorted(maps.Keys(with.requests)) {
+		if here, there := with.requests[what], without.requests[what]; here != there {
+			said(t, "%s: %d requests, %d without the system", what, here, there)
+		}
+	}
 	for _, key := range slices.Sorted(maps.Keys(with.writes)) {
 		here, there := with.writes[key], without.writes[key]
 		switch {
@@ -81,6 +90,15 @@ func TestNoLoadAtRest(t *testing.T) {
 			said(t, "%s: written %d times, %d without the system", key, here, there)
 		}
 	}
+}
+
+// answered is how many requests there were. Watches count when they end.
+func (m *minute) answered() int {
+	total := 0
+	for _, n := range m.requests {
+		total += n
+	}
+	return total
 }
 
 // periodic is true for what upstream's components write from time to time while
@@ -116,6 +134,7 @@ func atRest(t *testing.T, gates string) *minute {
 	calm := time.NewTimer(75 * time.Second)
 	measured := make(<-chan time.Time)
 	measuring := false
+	var before map[string]int
 	for {
 		select {
 		case response, ok := <-events:
@@ -135,7 +154,14 @@ func atRest(t *testing.T, gates string) *minute {
 		case <-calm.C:
 			measuring = true
 			measured = time.After(time.Minute)
+			before = c.Requests()
 		case <-measured:
+			result.requests = c.Requests()
+			for what, n := range before {
+				if result.requests[what] -= n; result.requests[what] == 0 {
+					delete(result.requests, what)
+				}
+			}
 			return result
 		}
 	}
