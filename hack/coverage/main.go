@@ -78,7 +78,8 @@ func run() error {
 }
 
 // test runs the unit tests of a module and returns their profile. Those that start
-// processes are left out: what processes run is not in a profile.
+// processes are left out, since what processes run is not in a profile, and so are
+// the tools of this folder, which check the repository and do not ship.
 func (m module) test(profile string) ([]byte, error) {
 	list := exec.Command("go", "list", "./...")
 	list.Dir, list.Stderr = m.dir, os.Stderr
@@ -87,7 +88,7 @@ func (m module) test(profile string) ([]byte, error) {
 		return nil, fmt.Errorf("the packages of %s: %w", m.name, err)
 	}
 	packages := slices.DeleteFunc(strings.Fields(string(output)), func(p string) bool {
-		return strings.HasPrefix(p, m.name+"/test/")
+		return strings.HasPrefix(p, m.name+"/test/") || strings.HasPrefix(p, m.name+"/hack/")
 	})
 	test := exec.Command("go", append([]string{"test", "-count=1", "-covermode=set", "-coverprofile=" + profile}, packages...)...)
 	// The table is all that goes to the standard output.
