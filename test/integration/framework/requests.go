@@ -32,12 +32,8 @@ var (
 // the core group is empty. The request that asks is not among them.
 func (c *Cluster) Requests() map[string]int {
 	c.t.Helper()
-	data, err := c.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(c.t.Context())
-	if err != nil {
-		c.t.Fatalf("reading the metrics of kube-apiserver: %v", err)
-	}
 	counts := map[string]int{}
-	for _, series := range requestSeries.FindAllStringSubmatch(string(data), -1) {
+	for _, series := range requestSeries.FindAllStringSubmatch(c.metrics(), -1) {
 		labels := map[string]string{}
 		for _, label := range requestLabel.FindAllStringSubmatch(series[1], -1) {
 			labels[label[1]] = label[2]
@@ -53,4 +49,29 @@ func (c *Cluster) Requests() map[string]int {
 		c.t.Fatal("kube-apiserver counts no requests; this function does not understand its metrics any more")
 	}
 	return counts
+}
+
+// Metric is the value of a metric without labels of the first kube-apiserver, for
+// example process_cpu_seconds_total.
+func (c *Cluster) Metric(name string) float64 {
+	c.t.Helper()
+	match := regexp.MustCompile("(?m)^" + regexp.QuoteMeta(name) + ` ([0-9.e+]+)$`).FindStringSubmatch(c.metrics())
+	if match == nil {
+		c.t.Fatalf("kube-apiserver does not show the metric %s", name)
+	}
+	value, err := strconv.ParseFloat(match[1], 64)
+	if err != nil {
+		c.t.Fatalf("the metric %s: %v", name, err)
+	}
+	return value
+}
+
+// metrics are those of the first kube-apiserver, as it writes them.
+func (c *Cluster) metrics() string {
+	c.t.Helper()
+	data, err := c.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(c.t.Context())
+	if err != nil {
+		c.t.Fatalf("reading the metrics of kube-apiserver: %v", err)
+	}
+	return string(data)
 }
