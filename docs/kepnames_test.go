@@ -112,7 +112,7 @@ var upstreamFlags = map[string][2]string{
 	"runtime-config":          {"k8s.io/apiserver", "pkg/server/options/api_enablement.go"},
 	"shutdown-delay-duration": {"k8s.io/apiserver", "pkg/server/options/server_run_options.go"},
 	"peer-ca-file":            {"k8s.io/kubernetes", "pkg/controlplane/apiserver/options/options.go"},
-	"field-selector":          {"k8s.io/kubectl", "pkg/cmd/util/helpers.go"},
+	"field-selector":          {"k8s.io/kubectl", "pkg/cmd/get/get.go"},
 }
 
 // TestKEPNamesFlags that this project's code has, or Kubernetes'.
