@@ -350,6 +350,44 @@ func TestKEPCountsTheCatalogue(t *testing.T) {
 	}
 }
 
+// TestKEPNamesFaults that the fault suite has, and all that it has beside its report
+// of a quiet minute. Numbers of objects depend on the suite's form.
+func TestKEPNamesFaults(t *testing.T) {
+	source := ""
+	files, err := filepath.Glob(filepath.Join(root, "test", "faults", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		source += page(t, name)
+	}
+	_, text, _ := strings.Cut(page(t, kepPage), "\n### Troubleshooting\n")
+	listed := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| [0-9]+ \| [0-9]+ \| [0-9]+ \| (?:[0-9.]+ s|-) \|$`).FindAllStringSubmatch(text, -1) {
+		listed[row[1]] = true
+		for _, part := range regexp.MustCompile(`[0-9]+ objects`).Split(row[1], -1) {
+			if !strings.Contains(source, strings.TrimSpace(part)) {
+				t.Errorf("the fault suite does not do %q", row[1])
+			}
+		}
+	}
+	faults := regexp.MustCompile(`(?m)^\t\t\{"([^"]+)", \w+, (?:true|false)\},$`).FindAllStringSubmatch(source, -1)
+	if len(faults) < 5 {
+		t.Fatalf("%d faults were found in the code; this test does not understand it any more", len(faults))
+	}
+	for _, fault := range faults {
+		if !listed[fault[1]] {
+			t.Errorf("the table of faults does not have %q", fault[1])
+		}
+	}
+	// What the text quotes, over the ends of lines.
+	for _, quote := range regexp.MustCompile(`"([a-z][^"]{12,})" (?:and|in) `).FindAllStringSubmatch(strings.Join(strings.Fields(text), " "), -1) {
+		if !strings.Contains(source, `"`+quote[1]+`"`) {
+			t.Errorf("the fault suite does not do %q", quote[1])
+		}
+	}
+}
+
 // TestKEPCoverageTable has a row for each package with code of its own, and no
 // other.
 func TestKEPCoverageTable(t *testing.T) {
