@@ -388,6 +388,45 @@ func TestKEPNamesFaults(t *testing.T) {
 	}
 }
 
+// TestKEPSaysWhatIsWeak: what the text says is lacking is lacking still. Whoever mends
+// it takes it out of the text, and here.
+func TestKEPSaysWhatIsWeak(t *testing.T) {
+	text := strings.Join(strings.Fields(kepText(t)), " ")
+	for _, weak := range []struct {
+		says, in, code string
+		// lacks is true when the code is weak for what is not in it.
+		lacks bool
+	}{
+		{says: "looks for rules in the API version `v1beta2` only", in: "pkg/catalog", code: `deviceTaintRules\s+= resourcev1beta2\.SchemeGroupVersion`},
+		{says: "Metrics of the server flow are those of one controller in a process", in: library + "/lifecycle/controller", code: `var registerOnce sync\.Once`},
+		{says: "Features that look at the same collection (pods, say) do not share a walk", in: library + "/lifecycle/controller", code: `findAll\(ctx, f\.clients, feature\.OnDisable\)`},
+		{says: "there is no schema for the flow", in: "pkg/registry/features/rest", code: `(?i)flowschema`, lacks: true},
+		{says: "there is no schema for the flow", in: "pkg/controlplane", code: `(?i)flowschema`, lacks: true},
+		{says: "by the in-tree migrator | not so far |", in: "pkg/catalog", code: `lifecycle\.MigrateStorage`, lacks: true},
+		{says: "that a feature brings | not so far |", in: "pkg/catalog", code: `lifecycle\.(Apply|Remove)\(`, lacks: true},
+		{says: "The catalogue clears no field of a pod template", in: "pkg/catalog", code: `lifecycle\.ClearPodTemplates`, lacks: true},
+	} {
+		if !strings.Contains(text, weak.says) {
+			t.Errorf("the text does not say %q", weak.says)
+		}
+		if found := inSource(t, weak.in, regexp.MustCompile(weak.code)); found == weak.lacks {
+			t.Errorf("%s: whether it has %q is %t; the text says %q", weak.in, weak.code, found, weak.says)
+		}
+	}
+}
+
+// inSource is true when a Go file of a folder that is no test has the text.
+func inSource(t *testing.T, dir string, text *regexp.Regexp) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no Go files in %s: %v", dir, err)
+	}
+	return slices.ContainsFunc(files, func(name string) bool {
+		return !strings.HasSuffix(name, "_test.go") && text.MatchString(page(t, name))
+	})
+}
+
 // TestKEPCoverageTable has a row for each package with code of its own, and no
 // other.
 func TestKEPCoverageTable(t *testing.T) {
