@@ -38,6 +38,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 const (
@@ -169,7 +170,7 @@ func (d *description) printValues(w io.Writer) error {
 	line("Namespace", f.Namespace)
 	stage := orNone(string(status.Stage))
 	if status.Default != nil {
-		stage += ", " + onOff(*status.Default) + " by default"
+		stage += ", " + transition.OnOff(*status.Default) + " by default"
 	}
 	if status.LockedToDefault {
 		stage += ", locked: nobody can set it"
@@ -253,7 +254,7 @@ func (d *description) printUses(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "  %s\n", d.palette.paint(red, fmt.Sprintf("Another value than that of the state: %d", len(differing))))
 	for _, p := range differing[:min(maxDiffering, len(differing))] {
-		fmt.Fprintf(w, "    %s/%s %s: %s, set: %s\n", p.Component, p.Instance, p.Version, onOff(p.Enabled), p.set())
+		fmt.Fprintf(w, "    %s/%s %s: %s, set: %s\n", p.Component, p.Instance, p.Version, transition.OnOff(p.Enabled), p.set())
 	}
 	if more := len(differing) - maxDiffering; more > 0 {
 		fmt.Fprintf(w, "    and %d more: kubectl feature uses %s --mismatched%s\n", more, d.feature.Name, namespaceFlag(d.feature))

@@ -285,7 +285,7 @@ func printSilent(w io.Writer, counts []v1alpha1.FeatureUse) error {
 		if use.Enabled == nil {
 			fmt.Fprintf(w, "Not reported: %d of %s, for example %s\n", use.Expected, who, strings.Join(use.Examples, ", "))
 		} else if use.Stale > 0 {
-			fmt.Fprintf(w, "Out of reach: %d of %s that had the feature %s\n", use.Stale, who, onOff(*use.Enabled))
+			fmt.Fprintf(w, "Out of reach: %d of %s that had the feature %s\n", use.Stale, who, transition.OnOff(*use.Enabled))
 		}
 	}
 	return nil
