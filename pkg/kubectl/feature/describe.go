@@ -98,7 +98,10 @@ func (o *describeOptions) run(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		d := &description{palette: o.palette, feature: f, used: all.of(f)}
+		d := &description{palette: o.palette, feature: f}
+		if d.used, err = all.of(ctx, o.core, f); err != nil {
+			return err
+		}
 		d.events, d.noEvents = o.events(ctx, f)
 		if told {
 			fmt.Fprint(o.Out, "\n\n")

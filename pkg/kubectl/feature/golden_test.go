@@ -28,6 +28,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -108,7 +109,8 @@ func (c *cluster) add(objects ...runtime.Object) {
 	c.t.Helper()
 	for _, object := range objects {
 		tracker := c.client.Tracker()
-		if _, ok := object.(*corev1.Event); ok {
+		switch object.(type) {
+		case *corev1.Event, *corev1.Node, *coordinationv1.Lease:
 			tracker = c.core.Tracker()
 		}
 		if err := tracker.Add(object); err != nil {
