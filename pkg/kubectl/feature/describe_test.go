@@ -175,6 +175,8 @@ func TestDescribe(t *testing.T) {
 			"describe Ignored",
 			"describe Fresh",
 			"describe Nothing InPlacePodVerticalScaling",
+			"describe MaxUnavailableStatefulSet Fresh -o yaml",
+			"describe Fresh -o name",
 		))
 	})
 }
