@@ -17,6 +17,7 @@ limitations under the License.
 package readers
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +32,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/utils/ptr"
 )
 
 // kubectl runs the real one. Plugins are found beside it.
@@ -215,6 +217,43 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 			t.Errorf("--field-selector=spec.component=kubelet has %s", output)
 		}
 	})
+}
+
+// plugin looks at what kubectl completes of its plugin, and what the plugin says
+// of who lives.
+func plugin(t *testing.T, c *framework.Cluster) {
+	somebody, admin := kubectlOf(t, c, "somebody", "system:authenticated"), kubectlOf(t, c, "")
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"names of gates":  {[]string{"feature", "describe", "PodDel"}, "PodDeletionCost\tOn\n:4\n"},
+		"more than one":   {[]string{"feature", "describe", "PodDeletionCost", "MaxUnavailableS"}, name + "\tOn\n:4\n"},
+		"commands":        {[]string{"feature", "upg"}, "upgrade-check\tSay whether the cluster may move to another minor version\n:4\n"},
+		"values of flags": {[]string{"feature", "describe", "--output", ""}, "json\nyaml\n:4\n"},
+	} {
+		if diff := cmp.Diff(test.want, somebody.answer(t, append([]string{"__complete"}, test.args...)...)); diff != "" {
+			t.Errorf("completion of %s (-want +got)\n%s", name, diff)
+		}
+	}
+	// One server runs, and asks for this gate.
+	uses := []string{"feature", "uses", "APIServerIdentity", "--output=json"}
+	var seen struct {
+		Unread    string
+		Processes []struct {
+			Component string
+			Alive     *bool
+		}
+	}
+	if err := json.Unmarshal([]byte(admin.answer(t, uses...)), &seen); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen.Processes) != 1 || seen.Processes[0].Component != "kube-apiserver" || !ptr.Deref(seen.Processes[0].Alive, false) {
+		t.Errorf("kubectl feature uses: %+v, want one server that is alive", seen)
+	}
+	if output := somebody.answer(t, uses...); !strings.Contains(output, "you may not list FeatureReports in kube-system") {
+		t.Errorf("kubectl feature uses does not tell somebody why there are no processes:\n%s", output)
+	}
 }
 
 // maxDescribed is how wide a line of a description may be before its message.

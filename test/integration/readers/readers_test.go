@@ -50,6 +50,7 @@ func TestReaders(t *testing.T) {
 	t.Run("on", func(t *testing.T) { ask(t, c, true) })
 	t.Run("metrics", func(t *testing.T) { metrics(t, c) })
 	t.Run("kubectl", func(t *testing.T) { plainKubectl(t, c) })
+	t.Run("kubectl feature", func(t *testing.T) { plugin(t, c) })
 	off := name + "=false"
 	if err := c.Restart(t.Context(), &off, cluster.APIServer); err != nil {
 		t.Fatalf("restarting with the gate off: %v", err)
