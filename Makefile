@@ -26,6 +26,7 @@ help: ## Say what the targets do.
 all: ## Build binaries into _output/bin; WHAT=cmd/kubectl builds one.
 	@mkdir -p $(BIN)
 	go build -ldflags '$(LDFLAGS)' -o $(BIN)/ $(foreach w,$(WHAT),$(if $(filter ./%,$(w)),$(w),./$(w)))
+	@install -m 0755 cmd/kubectl-feature/kubectl_complete-feature $(BIN)/
 
 .PHONY: demo
 demo: all ## Turn a gate on, use it, turn it off on a real cluster, and see that nothing is left.

@@ -229,7 +229,7 @@ func cellOf(status *v1alpha1.FeatureStatus, component string) pageCell {
 		}
 		class, text := "unknown", fmt.Sprintf("%d ?", use.Expected)
 		if use.Enabled != nil {
-			class, text = onOff(*use.Enabled), fmt.Sprintf("%d %s", use.Count, onOff(*use.Enabled))
+			class, text = transition.OnOff(*use.Enabled), fmt.Sprintf("%d %s", use.Count, transition.OnOff(*use.Enabled))
 			if known && *use.Enabled != value && use.Count > 0 {
 				class += " differs"
 				text = "≠ " + text
