@@ -198,12 +198,7 @@ func (d *description) printTransition(w io.Writer) error {
 	if t == nil {
 		return nil
 	}
-	why := map[v1alpha1.FeatureTransitionReason]string{
-		v1alpha1.TransitionConfiguration: "the configured value changed",
-		v1alpha1.TransitionClean:         "somebody asked for leftovers to be removed",
-		v1alpha1.TransitionVersion:       fmt.Sprintf("the version changed from %s to %s", t.FromVersion, t.ToVersion),
-	}[t.Reason]
-	text := fmt.Sprintf("%s, begun %s ago (id %s)", orNone(cmp.Or(why, string(t.Reason))), ago(t.StartTime.Time), t.ID)
+	text := fmt.Sprintf("%s, begun %s ago (id %s)", begun(t), ago(t.StartTime.Time), t.ID)
 	if t.Interrupted {
 		text += "; interrupted by a server of another version, and begins anew"
 	}
@@ -215,6 +210,16 @@ func (d *description) printTransition(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// begun says why a transition began.
+func begun(t *v1alpha1.FeatureTransition) string {
+	why := map[v1alpha1.FeatureTransitionReason]string{
+		v1alpha1.TransitionConfiguration: "the configured value changed",
+		v1alpha1.TransitionClean:         "somebody asked for leftovers to be removed",
+		v1alpha1.TransitionVersion:       fmt.Sprintf("the version changed from %s to %s", t.FromVersion, t.ToVersion),
+	}[t.Reason]
+	return orNone(cmp.Or(why, string(t.Reason)))
 }
 
 // progressOfTask is how far a task has come, and how often it was tried.
