@@ -100,7 +100,8 @@ type pageFeature struct {
 	Control, StoredVersion               string
 	Doing                                string
 	Moving, NotDefault, Locked           bool
-	// Why is what the condition Progressing says of a transition, Begun its reason.
+	// Why is what the condition Progressing says beyond the tasks, Begun why the
+	// transition began.
 	Why, Begun string
 	Tasks      []pageTask
 	Rollout    string
@@ -297,7 +298,8 @@ func pageFeatureOf(f *v1alpha1.Feature, components []pageComponent) pageFeature 
 	if status.Transition != nil {
 		row.Begun = begun(status.Transition)
 	}
-	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing); c != nil {
+	// The first task says the same as the condition, where it says anything.
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing); c != nil && (len(status.Tasks) == 0 || !strings.HasPrefix(c.Message, status.Tasks[0].Name)) {
 		row.Why = c.Message
 	}
 	for i := range status.Tasks {

@@ -22,7 +22,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
@@ -112,7 +111,7 @@ func (k troubleKind) find(status *v1alpha1.FeatureStatus) []metav1.Condition {
 type pageGroup struct {
 	troubleKind
 	// Count is the number of features.
-	Count   int
+	Count   int64
 	Entries []pageEntry
 }
 

@@ -1,0 +1,2 @@
+package browser
+import _ "github.com/chromedp/chromedp"
