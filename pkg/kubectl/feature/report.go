@@ -143,10 +143,9 @@ func (o *reportOptions) run(ctx context.Context) error {
 	p := pageOf(features, all)
 	p.Cluster, p.Namespace = o.cluster, o.namespace
 	// The page is worth having without it.
-	if p.Version = "not known"; o.client.Discovery() != nil {
-		if v, err := o.client.Discovery().ServerVersion(); err == nil {
-			p.Version = v.GitVersion
-		}
+	p.Version = "of a version that is not known"
+	if v, err := o.client.Discovery().ServerVersion(); err == nil {
+		p.Version = v.GitVersion
 	}
 	return writePage(o.Out, p)
 }
