@@ -246,7 +246,7 @@ func (v *view) shows(names ...string) {
 func (v *view) slash() {
 	v.t.Helper()
 	v.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.KeyDown, Key: "/", Code: "Slash", Text: "/", WindowsVirtualKeyCode: 191})
+		_, err := cdp.Call(ctx, target, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "/", Code: "Slash", Text: "/", WindowsVirtualKeyCode: 191})
 		return err
 	}))
 }

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -66,7 +67,12 @@ var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap
 	"script": func() template.JS { return template.JS(reportScript) },
 	"policy": policy,
 	"number": number[int64], "number32": number[int32],
+	"words": func(name string) []string { return word.FindAllString(name, -1) },
 }).Parse(reportPage))
+
+// word is one of those that names of gates are made of, which are where long ones
+// may be broken. Together they are the whole name, whatever is in it.
+var word = regexp.MustCompile(`(?s)[A-Z]+[^A-Z]*|[^A-Z]+`)
 
 // policy lets the browser take nothing from anywhere, and run nothing but the page's
 // own style and script, which their hashes tell: should something from the cluster
