@@ -315,8 +315,11 @@ func (d *description) printConditions(w io.Writer) error {
 		}
 		rows = append(rows, []string{c.Type, string(c.Status), c.Reason, ago(c.LastTransitionTime.Time), c.Message})
 		mark := plain
-		if c.Type != v1alpha1.ConditionProgressing && c.Status == metav1.ConditionFalse || c.Reason == v1alpha1.ReasonBlocked || c.Reason == v1alpha1.ReasonRolloutHalted {
+		switch {
+		case c.Type != v1alpha1.ConditionProgressing && c.Status == metav1.ConditionFalse, c.Reason == v1alpha1.ReasonBlocked, c.Reason == v1alpha1.ReasonRolloutHalted:
 			mark = red
+		case c.Reason == v1alpha1.ReasonPaused:
+			mark = yellow
 		}
 		colours = append(colours, mark)
 	}

@@ -18,6 +18,7 @@ package feature
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,5 +124,8 @@ func TestDescribe(t *testing.T) {
 			"describe Fresh",
 			"describe Nothing InPlacePodVerticalScaling",
 		))
+		if out, _ := c.onScreen("describe", "GenericWorkload"); !strings.Contains(out, "\x1b[33mProgressing") {
+			t.Errorf("that it is paused does not stand out: %q", out)
+		}
 	})
 }
