@@ -215,12 +215,7 @@ func (d *description) printTransition(w io.Writer) error {
 	if t == nil {
 		return nil
 	}
-	why := map[v1alpha1.FeatureTransitionReason]string{
-		v1alpha1.TransitionConfiguration: "the configured value changed",
-		v1alpha1.TransitionClean:         "somebody asked for leftovers to be removed",
-		v1alpha1.TransitionVersion:       fmt.Sprintf("the version changed from %s to %s", t.FromVersion, t.ToVersion),
-	}[t.Reason]
-	text := fmt.Sprintf("%s, begun %s ago (id %s)", orNone(cmp.Or(why, string(t.Reason))), ago(t.StartTime.Time), t.ID)
+	text := fmt.Sprintf("%s, begun %s ago (id %s)", begun(t), ago(t.StartTime.Time), t.ID)
 	if t.Interrupted {
 		text += "; interrupted by a server of another version, and begins anew"
 	}
@@ -232,6 +227,16 @@ func (d *description) printTransition(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// begun says why a transition began.
+func begun(t *v1alpha1.FeatureTransition) string {
+	why := map[v1alpha1.FeatureTransitionReason]string{
+		v1alpha1.TransitionConfiguration: "the configured value changed",
+		v1alpha1.TransitionClean:         "somebody asked for leftovers to be removed",
+		v1alpha1.TransitionVersion:       fmt.Sprintf("the version changed from %s to %s", t.FromVersion, t.ToVersion),
+	}[t.Reason]
+	return orNone(cmp.Or(why, string(t.Reason)))
 }
 
 // progressOfTask is how far a task has come, and how often it was tried.
@@ -327,8 +332,11 @@ func (d *description) printConditions(w io.Writer) error {
 		}
 		rows = append(rows, []string{c.Type, string(c.Status), c.Reason, ago(c.LastTransitionTime.Time), c.Message})
 		mark := plain
-		if c.Type != v1alpha1.ConditionProgressing && c.Status == metav1.ConditionFalse || c.Reason == v1alpha1.ReasonBlocked || c.Reason == v1alpha1.ReasonRolloutHalted {
+		switch {
+		case c.Type != v1alpha1.ConditionProgressing && c.Status == metav1.ConditionFalse, c.Reason == v1alpha1.ReasonBlocked, c.Reason == v1alpha1.ReasonRolloutHalted:
 			mark = red
+		case c.Reason == v1alpha1.ReasonPaused:
+			mark = yellow
 		}
 		colours = append(colours, mark)
 	}

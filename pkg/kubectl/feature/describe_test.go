@@ -18,6 +18,7 @@ package feature
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,5 +179,8 @@ func TestDescribe(t *testing.T) {
 			"describe MaxUnavailableStatefulSet Fresh -o yaml",
 			"describe Fresh -o name",
 		))
+		if out, _ := c.onScreen("describe", "GenericWorkload"); !strings.Contains(out, "\x1b[33mProgressing") {
+			t.Errorf("that it is paused does not stand out: %q", out)
+		}
 	})
 }

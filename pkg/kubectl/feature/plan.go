@@ -182,7 +182,7 @@ func (o *planOptions) print(f *v1alpha1.Feature, plan *v1alpha1.FeaturePlanStatu
 	if len(plan.Tasks) > 0 {
 		heading("Tasks")
 		for i := range plan.Tasks {
-			printPlanned(w, i+1, &plan.Tasks[i])
+			printPlanned(w, o.palette, i+1, &plan.Tasks[i])
 		}
 	}
 	if len(plan.Uses) > 0 {
@@ -212,8 +212,9 @@ func (o *planOptions) print(f *v1alpha1.Feature, plan *v1alpha1.FeaturePlanStatu
 	return err
 }
 
-// printPlanned prints a task, and what it would find.
-func printPlanned(w io.Writer, number int, task *v1alpha1.PlannedTask) {
+// printPlanned prints a task, and what it would find, which is what people look for
+// among many tasks.
+func printPlanned(w io.Writer, palette palette, number int, task *v1alpha1.PlannedTask) {
 	state := string(task.State)
 	if state == "" {
 		state = "would not run; what it finds is left over"
@@ -237,7 +238,7 @@ func printPlanned(w io.Writer, number int, task *v1alpha1.PlannedTask) {
 		if int64(len(found.Examples)) < found.Count && len(found.Examples) > 0 {
 			text += ", …"
 		}
-		fmt.Fprintf(w, "     - %s\n", text)
+		fmt.Fprintf(w, "     %s\n", palette.paint(yellow, "- "+text))
 	}
 }
 
