@@ -76,7 +76,9 @@ func TestMain(m *testing.M) {
 	}
 	built = dir
 	code := m.Run()
-	os.RemoveAll(dir)
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, "what was built for the test is left behind:", err)
+	}
 	os.Exit(code)
 }
 

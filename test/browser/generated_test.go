@@ -148,6 +148,11 @@ func TestALargeCluster(t *testing.T) {
 	v.open("#q=gate041")
 	becomes(v, `[...document.querySelectorAll("#matrix td.differ")].map(cell => cell.textContent.trim())`, []string{"≠ 10 off, differs ✓ 4,988 on ? 2 silent"})
 
+	// Where there is room, each feature has one line.
+	if high := ask[int](v, `Math.max(...[...document.querySelectorAll("#matrix tbody tr:not([hidden])")].map(row => row.offsetHeight))`); high > 40 {
+		t.Errorf("there is a row of %d pixels", high)
+	}
+
 	// Wherever one looks, names and components are in sight.
 	v.open("#state=On")
 	for _, width := range []int64{1400, 400} {
