@@ -51,6 +51,11 @@ test-unit: tools test-model ## Run the unit tests, those of the library with the
 	@if ! command -v chromium >/dev/null; then echo "Without chromium (Debian's package of that name) the page of kubectl feature report is not looked at in a browser"; fi
 	cd test/browser && GOWORK=off $(CURDIR)/$(GOTESTSUM) ./...
 
+.PHONY: coverage
+coverage: ## Print what the unit tests of each package run of it, as the table of the KEP.
+	@mkdir -p $(OUT)
+	@go run ./hack/coverage | tee $(OUT)/coverage.md
+
 # How many schedules the model of several servers runs, and from which seed. They
 # are split over the cores: each of them has a process and a seed of its own.
 MODEL_SCHEDULES ?= 100000

@@ -155,11 +155,11 @@ func TestLinksIntoPages(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no pages: %v", err)
 	}
-	for _, name := range pages {
+	for _, name := range append(pages, kepPage) {
 		for _, match := range fragment.FindAllStringSubmatch(page(t, name), -1) {
 			target := name
 			if match[1] != "" {
-				target = match[1]
+				target = filepath.Join(filepath.Dir(name), match[1])
 			}
 			if strings.Contains(target, "://") || filepath.Ext(target) != ".md" {
 				continue

@@ -36,6 +36,12 @@ type minute struct {
 	// writes counts them by key.
 	writes map[string]int
 	total  int
+	// requests counts those that kube-apiserver answered, by group, verb and
+	// resource.
+	requests map[string]int
+	// processor is how long kube-apiserver computed, in seconds; memory is what it
+	// held in the end, in bytes.
+	processor, memory float64
 	// reporters are the keys of the Leases that FeatureReports name.
 	reporters map[string]bool
 }
@@ -65,6 +71,14 @@ func TestNoLoadAtRest(t *testing.T) {
 	}
 	row.happened()
 	said(t, "revisions of etcd in the minute: %d with the system, %d without", with.total, without.total)
+	said(t, "requests in the minute: %d with the system, %d without", with.answered(), without.answered())
+	said(t, "kube-apiserver in the minute: %.1f s of a core with the system, %.1f s without", with.processor, without.processor)
+	said(t, "memory of kube-apiserver: %.0f MiB with the system, %.0f MiB without", with.memory/(1<<20), without.memory/(1<<20))
+	for _, what := range slices.Sorted(maps.Keys(with.requests)) {
+		if here, there := with.requests[what], without.requests[what]; here != there {
+			said(t, "%s: %d requests, %d without the system", what, here, there)
+		}
+	}
 	for _, key := range slices.Sorted(maps.Keys(with.writes)) {
 		here, there := with.writes[key], without.writes[key]
 		switch {
@@ -81,6 +95,15 @@ func TestNoLoadAtRest(t *testing.T) {
 			said(t, "%s: written %d times, %d without the system", key, here, there)
 		}
 	}
+}
+
+// answered is how many requests there were. Watches count when they end.
+func (m *minute) answered() int {
+	total := 0
+	for _, n := range m.requests {
+		total += n
+	}
+	return total
 }
 
 // periodic is true for what upstream's components write from time to time while
@@ -116,6 +139,7 @@ func atRest(t *testing.T, gates string) *minute {
 	calm := time.NewTimer(75 * time.Second)
 	measured := make(<-chan time.Time)
 	measuring := false
+	var before map[string]int
 	for {
 		select {
 		case response, ok := <-events:
@@ -135,7 +159,16 @@ func atRest(t *testing.T, gates string) *minute {
 		case <-calm.C:
 			measuring = true
 			measured = time.After(time.Minute)
+			before, result.processor = c.Requests(), -c.Metric("process_cpu_seconds_total")
 		case <-measured:
+			result.requests = c.Requests()
+			result.processor += c.Metric("process_cpu_seconds_total")
+			result.memory = c.Metric("process_resident_memory_bytes")
+			for what, n := range before {
+				if result.requests[what] -= n; result.requests[what] == 0 {
+					delete(result.requests, what)
+				}
+			}
 			return result
 		}
 	}
