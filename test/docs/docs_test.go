@@ -110,7 +110,7 @@ func newReader(t *testing.T, page string) *reader {
 	return r
 }
 
-// end ends the cluster of a page that does not, or that failed.
+// end ends the clusters of a page that does not, or that failed.
 func (r *reader) end() {
 	// The test's context has ended by now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.t.Context()), framework.Patience)
@@ -126,10 +126,17 @@ func (r *reader) end() {
 			r.t.Logf("reading logs: %v", err)
 		}
 	}
-	cmd := exec.CommandContext(ctx, "_output/bin/local-up", "down")
-	cmd.Dir = r.dir
-	if output, err := cmd.CombinedOutput(); err != nil {
-		r.t.Errorf("ending the cluster: %v\n%s", err, output)
+	// A page may have a cluster beside that of _output/local.
+	others, err := filepath.Glob(filepath.Join(r.dir, "*", "state.json"))
+	if err != nil {
+		r.t.Errorf("looking for clusters: %v", err)
+	}
+	for _, state := range append(others, filepath.Join(r.dir, "_output", "local", "state.json")) {
+		cmd := exec.CommandContext(ctx, "_output/bin/local-up", "down", "--data-dir="+filepath.Dir(state))
+		cmd.Dir = r.dir
+		if output, err := cmd.CombinedOutput(); err != nil {
+			r.t.Errorf("ending the cluster in %s: %v\n%s", filepath.Dir(state), err, output)
+		}
 	}
 }
 
