@@ -64,6 +64,9 @@ func run(ctx context.Context, o *options, c *clients) error {
 	}()
 	var running wait.Group
 	defer running.Wait()
+	// What runs ends also when the server flow cannot begin.
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	running.StartWithContext(ctx, follower.Run)
 	running.StartWithContext(ctx, reporter.Run)
 	running.StartWithContext(ctx, func(ctx context.Context) { work(ctx, o.gate) })
