@@ -113,7 +113,7 @@ test-versions: all upstream-previous ## Move a real control plane 1.35, 1.36, 1.
 PAGE ?=
 
 .PHONY: docs-test
-docs-test: all ## Run the commands of README.md and docs on real clusters; PAGE=docs/upgrade.md does one. 2 to 5 minutes.
+docs-test: all ## Run the commands of README.md and docs on real clusters; PAGE=docs/upgrade.md does one. 5 to 10 minutes.
 	go test -count=1 -timeout 40m -v -run 'TestPages$(if $(PAGE),/^$(PAGE)$$)' ./test/docs | tee $(OUT)/docs.txt
 
 .PHONY: bench-featuregate
