@@ -26,6 +26,7 @@ help: ## Say what the targets do.
 all: ## Build binaries into _output/bin; WHAT=cmd/kubectl builds one.
 	@mkdir -p $(BIN)
 	go build -ldflags '$(LDFLAGS)' -o $(BIN)/ $(foreach w,$(WHAT),$(if $(filter ./%,$(w)),$(w),./$(w)))
+	@install -m 0755 cmd/kubectl-feature/kubectl_complete-feature $(BIN)/
 
 .PHONY: demo
 demo: all ## Turn a gate on, use it, turn it off on a real cluster, and see that nothing is left.
@@ -47,6 +48,8 @@ test-unit: tools test-model ## Run the unit tests, those of the library with the
 	cd $(LIB) && $(CURDIR)/$(GOTESTSUM) -race ./...
 	$(GOTESTSUM) $$(go list ./... | grep -v /test/)
 	cd test/helm && GOWORK=off $(CURDIR)/$(GOTESTSUM) ./...
+	@if ! command -v chromium >/dev/null; then echo "Without chromium (Debian's package of that name) the page of kubectl feature report is not looked at in a browser"; fi
+	cd test/browser && GOWORK=off $(CURDIR)/$(GOTESTSUM) ./...
 
 .PHONY: coverage
 coverage: ## Print what the unit tests of each package run of it, as the table of the KEP.
@@ -110,7 +113,7 @@ test-versions: all upstream-previous ## Move a real control plane 1.35, 1.36, 1.
 PAGE ?=
 
 .PHONY: docs-test
-docs-test: all ## Run the commands of README.md and docs on real clusters; PAGE=docs/upgrade.md does one. 2 to 5 minutes.
+docs-test: all ## Run the commands of README.md and docs on real clusters; PAGE=docs/upgrade.md does one. 5 to 10 minutes.
 	go test -count=1 -timeout 40m -v -run 'TestPages$(if $(PAGE),/^$(PAGE)$$)' ./test/docs | tee $(OUT)/docs.txt
 
 .PHONY: bench-featuregate

@@ -25,7 +25,8 @@ formatted() {
 	[[ -z $files ]] || { echo "run gofmt -s -w on:" && echo "$files" && return 1; }
 }
 tidy() { (cd "$1" && GOWORK=off go mod tidy -diff); }
-vet_helm() { (cd test/helm && GOWORK=off go vet ./...); }
+vet_alone() { (cd "$1" && GOWORK=off go vet ./...); }
+lint_alone() { (cd "$1" && GOWORK=off "$PWD/../../_output/tools/golangci-lint" run --timeout 20m --config "$PWD/../../.golangci.yml" ./...); }
 scripts() { git ls-files -z -- '*.sh' .ci/run | xargs -0 -n1 bash -n; }
 
 gates() { diff -u docs/gates.md <(go run ./hack/gates) || { echo "run make update"; return 1; }; }
@@ -38,13 +39,16 @@ check "modules: library" tidy $lib
 check "modules: tools" tidy hack/tools
 check "modules: previous" tidy hack/previous
 check "modules: helm" tidy test/helm
+check "modules: browser" tidy test/browser
 check "generated code" hack/verify-codegen.sh
 check "docs/gates.md" gates
 check "vet: root" go vet ./...
 check "vet: library" in_lib go vet ./...
-check "vet: helm" vet_helm
+check "vet: helm" vet_alone test/helm
+check "vet: browser" vet_alone test/browser
 check "lint: root" _output/tools/golangci-lint run --timeout 20m ./...
 check "lint: library" in_lib "$PWD/_output/tools/golangci-lint" run --timeout 20m --config "$PWD/.golangci.yml" ./...
+check "lint: browser" lint_alone test/browser
 
 if ((${#failed[@]})); then
 	echo "failed: ${failed[*]}" >&2

@@ -25,6 +25,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	componentfeaturegate "k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/klog/v2"
 	"k8s.io/kube-openapi/pkg/handler"
 	"k8s.io/kube-openapi/pkg/handler3"
@@ -73,16 +74,33 @@ type document[T any] struct {
 	published apidocs.Cuts
 }
 
-// newDocuments reads the catalogue. The gate is only observed: to publish what a
-// gate guards is not to use the feature.
-func newDocuments(gate *featuregate.Gate, dynamic []string) *documents {
+// newDocuments reads the catalogue and what is declared beside it. The gate is only
+// observed: to publish what a gate guards is not to use the feature.
+func newDocuments(gate *featuregate.Gate, declared []lifecycle.Feature, dynamic []string) *documents {
 	return &documents{
-		guards:   apidocs.NewGuards(catalog.All(), gate.Dependencies()),
+		guards:   apidocs.NewGuards(entries(declared), gate.Dependencies()),
 		gate:     gate,
 		dynamic:  dynamic,
 		complete: handler3.NewOpenAPIService(),
 		v3:       map[string]*document[spec3.OpenAPI]{},
 	}
+}
+
+// entries are the catalogue's, and those of the features that a distribution
+// declares (Options.Features): the fields that their tasks look at go with their
+// gates, too. What it declares of a feature of the catalogue stands in the place of
+// what that declares.
+func entries(declared []lifecycle.Feature) []catalog.Entry {
+	all := catalog.All()
+	for _, feature := range declared {
+		at := slices.IndexFunc(all, func(e catalog.Entry) bool { return e.Name == feature.Name })
+		if at < 0 {
+			all = append(all, catalog.Entry{Feature: feature})
+			continue
+		}
+		all[at].Feature = feature
+	}
+	return all
 }
 
 // configure makes a server publish cut documents. The configurations are replaced,

@@ -18,11 +18,15 @@ package controlplane
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,12 +37,14 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/featuregate"
 	featurelayer "k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/kube-openapi/pkg/builder3"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/handler"
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/features"
 	upstreamopenapi "k8s.io/kubernetes/pkg/generated/openapi"
@@ -78,6 +84,48 @@ func parse(t *testing.T, into any, text string) {
 	}
 }
 
+// TestDocumentsOfADistribution cuts what the gate of a feature guards that only
+// Options.Features declares, and what the declaration of a distribution says of one
+// of Kubernetes' own.
+func TestDocumentsOfADistribution(t *testing.T) {
+	statefulSets := appsv1.SchemeGroupVersion.WithResource("statefulsets")
+	const own, path = featuregate.Feature("ExamplePartition"), "spec.updateStrategy.rollingUpdate."
+	gates := func(t *testing.T, ownOn bool) *featurelayer.Gate {
+		gates := featuregate.NewFeatureGate()
+		if err := gates.Add(map[featuregate.Feature]featuregate.FeatureSpec{
+			own:                                {PreRelease: featuregate.Alpha, Default: ownOn},
+			features.MaxUnavailableStatefulSet: {PreRelease: featuregate.Beta, Default: false},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return featurelayer.Wrap(gates)
+	}
+	partition := lifecycle.Feature{Name: own, OnDisable: lifecycle.Tasks{lifecycle.ClearField(statefulSets, path+"partition")}}
+	for name, test := range map[string]struct {
+		declared []lifecycle.Feature
+		on       bool
+		want     []string
+	}{
+		"nothing beside the catalogue":    {catalog.Features(), false, []string{"partition"}},
+		"a gate that is off":              {append(catalog.Features(), partition), false, nil},
+		"a gate that is on":               {append(catalog.Features(), partition), true, []string{"partition"}},
+		"only a feature of its own":       {[]lifecycle.Feature{partition}, false, nil},
+		"another declaration of the same": {[]lifecycle.Feature{{Name: features.MaxUnavailableStatefulSet, OnDisable: partition.OnDisable}}, false, []string{"maxUnavailable"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDocuments(gates(t, test.on), test.declared, nil)
+			rolling := d.cutV2(statefulSetsV2(t)).Definitions["Rolling"].Properties
+			if diff := cmp.Diff(test.want, slices.Sorted(maps.Keys(rolling))); diff != "" {
+				t.Errorf("OpenAPI v2 (-want +got)\n%s", diff)
+			}
+			rolling = d.cutV3(statefulSetsV3(t)).Components.Schemas["Rolling"].Properties
+			if diff := cmp.Diff(test.want, slices.Sorted(maps.Keys(rolling))); diff != "" {
+				t.Errorf("OpenAPI v3 (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
 // published are documents as a server publishes them, and what it publishes them by.
 type published struct {
 	*documents
@@ -95,7 +143,7 @@ func publish(t *testing.T, enabled bool, dynamic ...string) published {
 	}
 	p := published{gate: featurelayer.Wrap(gates), v3: handler3.NewOpenAPIService()}
 	p.set(t, enabled)
-	p.documents = newDocuments(p.gate, dynamic)
+	p.documents = newDocuments(p.gate, catalog.Features(), dynamic)
 	shared := &common.OpenAPIV3Config{}
 	config := &genericapiserver.Config{OpenAPIConfig: &common.Config{}, OpenAPIV3Config: shared}
 	p.configure(config)

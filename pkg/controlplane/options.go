@@ -43,7 +43,9 @@ type Options struct {
 	// own command line.
 	Control control.Options
 	// Features are the declarations that the server flow looks after. Those of a
-	// distribution may be central or dynamic, too, if their gates are there.
+	// distribution may be central or dynamic, too, if their gates are there, and
+	// the published OpenAPI documents lack the fields that their tasks look at
+	// while their gates are off.
 	Features []lifecycle.Feature
 }
 

@@ -124,9 +124,9 @@ func NewConfig(opts CompletedOptions) (*Config, error) {
 // what it downloads from the others.
 func (c *Config) configureDocuments() {
 	gate := reporting.Install()
-	c.documents = newDocuments(gate, c.control.Dynamic)
+	c.documents = newDocuments(gate, c.features, c.control.Dynamic)
 	c.documents.configure(c.kubeAPIs.ControlPlane.Generic)
-	crds := newDocuments(gate, nil)
+	crds := newDocuments(gate, c.features, nil)
 	crds.configure(&c.apiExtensions.GenericConfig.Config)
 	chain := c.aggregator.GenericConfig.BuildHandlerChainFunc
 	c.aggregator.GenericConfig.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {

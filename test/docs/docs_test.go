@@ -110,7 +110,7 @@ func newReader(t *testing.T, page string) *reader {
 	return r
 }
 
-// end ends the cluster of a page that does not, or that failed.
+// end ends the clusters of a page that does not, or that failed.
 func (r *reader) end() {
 	// The test's context has ended by now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.t.Context()), framework.Patience)
@@ -126,21 +126,33 @@ func (r *reader) end() {
 			r.t.Logf("reading logs: %v", err)
 		}
 	}
-	cmd := exec.CommandContext(ctx, "_output/bin/local-up", "down")
-	cmd.Dir = r.dir
-	if output, err := cmd.CombinedOutput(); err != nil {
-		r.t.Errorf("ending the cluster: %v\n%s", err, output)
+	// A page may have a cluster beside that of _output/local.
+	others, err := filepath.Glob(filepath.Join(r.dir, "*", "state.json"))
+	if err != nil {
+		r.t.Errorf("looking for clusters: %v", err)
+	}
+	for _, state := range append(others, filepath.Join(r.dir, "_output", "local", "state.json")) {
+		cmd := exec.CommandContext(ctx, "_output/bin/local-up", "down", "--data-dir="+filepath.Dir(state))
+		cmd.Dir = r.dir
+		if output, err := cmd.CombinedOutput(); err != nil {
+			r.t.Errorf("ending the cluster in %s: %v\n%s", filepath.Dir(state), err, output)
+		}
 	}
 }
 
 func (r *reader) run(blocks []Block) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
-	shell, err := StartShell(ctx, r.dir, []string{
-		"PATH=" + filepath.Join(r.dir, "_output", "bin") + ":" + os.Getenv("PATH"),
-		"KUBECONFIG=" + filepath.Join(r.dir, "_output", "local", "admin.kubeconfig"),
-		"HOME=" + r.dir,
-	})
+	source, err := filepath.Abs(root)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	shell, err := StartShell(ctx, r.dir, append(goFolders(r.t),
+		"PATH="+filepath.Join(r.dir, "_output", "bin")+":"+os.Getenv("PATH"),
+		"KUBECONFIG="+filepath.Join(r.dir, "_output", "local", "admin.kubeconfig"),
+		"HOME="+r.dir,
+		"SOURCE="+source,
+	))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -152,6 +164,25 @@ func (r *reader) run(blocks []Block) {
 	for _, b := range blocks {
 		r.do(shell, b)
 	}
+}
+
+// goFolders are where the go command has what it downloaded and built, so that
+// pages which build something find it although they have another home.
+func goFolders(t *testing.T) []string {
+	t.Helper()
+	names := []string{"GOPATH", "GOMODCACHE", "GOCACHE", "GOFLAGS", "GOPROXY"}
+	output, err := exec.CommandContext(t.Context(), "go", append([]string{"env"}, names...)...).Output()
+	if err != nil {
+		t.Fatalf("where the go command has its files: %v", err)
+	}
+	folders := strings.Split(strings.TrimSuffix(string(output), "\n"), "\n")
+	if len(folders) != len(names) {
+		t.Fatalf("go env printed %q, want a line for each of %v", output, names)
+	}
+	for i, name := range names {
+		folders[i] = name + "=" + folders[i]
+	}
+	return folders
 }
 
 // do runs one block, or writes it. The page ends with the first that fails: what

@@ -17,8 +17,13 @@ limitations under the License.
 package docs
 
 import (
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
@@ -158,5 +163,37 @@ func TestShell(t *testing.T) {
 	}
 	if err := shell.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestShellEndsWhatItsCommandsLeft: a page that fails never comes to the command
+// that ends what it started.
+func TestShellEndsWhatItsCommandsLeft(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shell, err := StartShell(t.Context(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shell.Run("tail -f /dev/null >pipe 2>/dev/null &\n"); err != nil {
+		t.Fatal(err)
+	}
+	// The pipe is open for as long as the process lives.
+	reader, err := os.Open(pipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := reader.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shell.Run("false\n"); err == nil {
+		t.Error("a command failed, and the shell says nothing")
+	}
+	if _, err := io.ReadAll(reader); err != nil {
+		t.Errorf("the process in the background goes on: %v", err)
 	}
 }

@@ -93,12 +93,17 @@ func (s *Shell) Run(commands string) (string, error) {
 // errEnded: also "exit 0" ends a page too early.
 var errEnded = errors.New("the commands ended the shell")
 
-// Close ends the shell when it has nothing more to do.
+// Close ends the shell when it has nothing more to do, and what its commands left
+// running in the background: a page that failed does not come to its own end.
 func (s *Shell) Close() error {
 	if s.names == nil {
 		return nil
 	}
 	err := errors.Join(s.names.Close(), s.cmd.Wait(), s.done.Close())
 	s.names = nil
+	// They are in the shell's process group; clusters are not.
+	if killed := syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL); !errors.Is(killed, syscall.ESRCH) {
+		err = errors.Join(err, killed)
+	}
 	return err
 }

@@ -24,6 +24,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,6 +33,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycletest"
@@ -195,6 +198,54 @@ func (w *world) rollback(t *testing.T, entry catalog.Entry, own *lifecycletest.V
 
 var statefulSetResource = schema.GroupResource{Group: "apps", Resource: "statefulsets"}
 
+// copiedInto are the resources whose templates controllers copy, and into what.
+var copiedInto = map[schema.GroupResource]string{
+	statefulSetResource:                      "controllerrevisions",
+	{Group: "apps", Resource: "daemonsets"}:  "controllerrevisions",
+	{Group: "apps", Resource: "deployments"}: "replicasets",
+}
+
+// waitForCopies waits until controllers have copied the templates of all objects
+// of cases as they are now. A controller copies what it finds when it comes to an
+// object: of a template that is edited, or whose object is deleted, before that
+// there is no copy, ever.
+func (w *world) waitForCopies(t *testing.T, all ...*lifecycletest.Case) {
+	t.Helper()
+	var without []string
+	err := wait.PollUntilContextTimeout(t.Context(), controllersPeriod, controllersPatience, true, func(context.Context) (bool, error) {
+		without = nil
+		view := w.stored(t)
+		for _, c := range all {
+			without = append(without, withoutCopies(c.Own(view))...)
+		}
+		return len(without) == 0, nil
+	})
+	if err != nil {
+		t.Errorf("controllers did not copy the templates of %s: %v", strings.Join(without, ", "), err)
+	}
+}
+
+// withoutCopies names the objects of whose templates controllers have yet to make
+// the copies: those of an older generation do not count.
+func withoutCopies(own *lifecycletest.View) []string {
+	var without []string
+	for _, object := range own.Objects {
+		copies, has := copiedInto[object.Resource]
+		if !has {
+			continue
+		}
+		// Controllers say which generation they saw after they copied it.
+		observed, _, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+		made := slices.ContainsFunc(own.Objects, func(other lifecycletest.Object) bool {
+			return other.Resource.Resource == copies && metav1.IsControlledBy(other, object)
+		})
+		if observed < object.GetGeneration() || !made {
+			without = append(without, object.ID())
+		}
+	}
+	return without
+}
+
 // revisionOf returns the StatefulSet that a ControllerRevision would make, nil for
 // anything else.
 func revisionOf(object lifecycletest.Object) *unstructured.Unstructured {
@@ -334,5 +385,37 @@ func TestOwnedFields(t *testing.T) {
 		if got := owned(tree, segments(path)); got != want {
 			t.Errorf("%s: owned is %t, want %t", path, got, want)
 		}
+	}
+}
+
+func TestWithoutCopies(t *testing.T) {
+	object := func(resource, name, uid, owner string, generation, observed int64) lifecycletest.Object {
+		metadata := map[string]any{"name": name, "uid": uid, "generation": generation}
+		if owner != "" {
+			metadata["ownerReferences"] = []any{map[string]any{"uid": owner, "controller": true}}
+		}
+		return lifecycletest.Object{Resource: schema.ParseGroupResource(resource), Unstructured: &unstructured.Unstructured{Object: map[string]any{
+			"metadata": metadata, "status": map[string]any{"observedGeneration": observed},
+		}}}
+	}
+	const set, revision = "statefulsets.apps", "controllerrevisions.apps"
+	for name, test := range map[string]struct {
+		objects []lifecycletest.Object
+		want    []string
+	}{
+		"no controller came to it":            {objects: []lifecycletest.Object{object(set, "s", "s", "", 1, 0)}, want: []string{set + " s"}},
+		"copied":                              {objects: []lifecycletest.Object{object(set, "s", "s", "", 1, 1), object(revision, "s-1", "1", "s", 0, 0)}},
+		"copied, and not yet said":            {objects: []lifecycletest.Object{object(set, "s", "s", "", 1, 0), object(revision, "s-1", "1", "s", 0, 0)}, want: []string{set + " s"}},
+		"only what was before is copied":      {objects: []lifecycletest.Object{object(set, "s", "s", "", 2, 1), object(revision, "s-1", "1", "s", 0, 0)}, want: []string{set + " s"}},
+		"the copy is somebody else's":         {objects: []lifecycletest.Object{object(set, "s", "s", "", 1, 1), object(revision, "t-1", "1", "t", 0, 0)}, want: []string{set + " s"}},
+		"the copy is none":                    {objects: []lifecycletest.Object{object(set, "s", "s", "", 1, 1), object("pods", "s-0", "1", "s", 0, 0)}, want: []string{set + " s"}},
+		"what nobody copies":                  {objects: []lifecycletest.Object{object("replicasets.apps", "s", "s", "", 1, 0)}},
+		"a Deployment's copy is a ReplicaSet": {objects: []lifecycletest.Object{object("deployments.apps", "s", "s", "", 1, 1), object("replicasets.apps", "s-1", "1", "s", 1, 0)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, withoutCopies(lifecycletest.NewView(test.objects, nil, nil))); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
 	}
 }

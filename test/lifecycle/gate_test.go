@@ -240,8 +240,8 @@ func names(entries []catalog.Entry) []gate {
 
 const (
 	// controllersPatience is how long controllers may take to make of fixtures
-	// what they make. What lacks then is told when the objects are looked at.
-	controllersPatience = 15 * time.Second
+	// what they make; the machine may be busy.
+	controllersPatience = 2 * time.Minute
 	controllersPeriod   = 500 * time.Millisecond
 )
 
@@ -254,8 +254,9 @@ func (w *world) use(t *testing.T, all []*lifecycletest.Case, control *lifecyclet
 			t.Errorf("%v; every object has to be accepted with the gate on", err)
 		}
 	}
+	w.waitForCopies(t, append(slices.Clone(all), control)...)
 	// What controllers make of the objects is a part of the use: each task has
-	// to find something.
+	// to find something. What lacks then is told when the objects are looked at.
 	waiting := all
 	_ = wait.PollUntilContextTimeout(t.Context(), controllersPeriod, controllersPatience, true, func(ctx context.Context) (bool, error) {
 		view := w.stored(t)

@@ -51,6 +51,7 @@ func (w *world) begin(t *testing.T) (control *lifecycletest.Case) {
 	if err := w.Use(t.Context(), control); err != nil {
 		t.Fatal(err)
 	}
+	w.waitForCopies(t, control)
 	last, quiet := int64(0), 0
 	_ = wait.PollUntilContextTimeout(t.Context(), controllersPeriod, controllersPatience, true, func(context.Context) (bool, error) {
 		newest := int64(0)

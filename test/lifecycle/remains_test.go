@@ -22,9 +22,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -34,25 +37,21 @@ import (
 
 // having are the objects of a view that have what an entry says remains.
 func having(r catalog.Remainder, view *lifecycletest.View) ([]lifecycletest.Object, error) {
-	var has func(lifecycletest.Object) bool
-	switch {
-	case r.MediaType != "":
-		has = func(o lifecycletest.Object) bool { return o.MediaType == r.MediaType }
-	case r.Path == "":
-		has = func(o lifecycletest.Object) bool { return o.Resource == r.Resource }
-	default:
-		path, err := task.ParsePath(r.Path)
-		if err != nil {
-			return nil, err
-		}
-		has = func(o lifecycletest.Object) bool {
-			return o.Resource == r.Resource && len(path.Pointers(o.Object)) > 0
-		}
-	}
 	var found []lifecycletest.Object
 	for _, object := range view.Objects {
-		if has(object) {
-			found = append(found, object)
+		switch {
+		case r.MediaType != "":
+			if object.MediaType == r.MediaType {
+				found = append(found, object)
+			}
+		case object.Resource == r.Resource:
+			has, err := r.In(object.Object)
+			if err != nil {
+				return nil, err
+			}
+			if has {
+				found = append(found, object)
+			}
 		}
 	}
 	return found, nil
@@ -65,6 +64,9 @@ func (w *world) remain(t *testing.T, entry catalog.Entry, c *lifecycletest.Case,
 	t.Helper()
 	problem := func(r catalog.Remainder, format string, args ...any) {
 		what := strings.TrimSpace(r.Resource.String() + " " + r.Path)
+		if r.Value != "" {
+			what += "=" + r.Value
+		}
 		problems = append(problems, fmt.Sprintf("%s: %s remains, its entry says, and %s", entry.Name, what, fmt.Sprintf(format, args...)))
 	}
 	counted := map[string]bool{}
@@ -79,7 +81,7 @@ func (w *world) remain(t *testing.T, entry catalog.Entry, c *lifecycletest.Case,
 		had, err := having(r, view)
 		switch {
 		case err != nil:
-			problem(r, "its path cannot be read: %v", err)
+			problem(r, "nobody can look for it: %v", err)
 		case r.Unstored && len(had) > 0:
 			problem(r, "that the API does not store it, but %s has it; remove Unstored and say in Why who ends it, or add a task", had[0].ID())
 		case !r.Unstored && len(had) == 0:
@@ -205,4 +207,54 @@ func (w *world) stayed(t *testing.T, entry catalog.Entry, c *lifecycletest.Case,
 		problems = append(problems, check(before, after)...)
 	}
 	return count, append(problems, w.rewritten(t, entry, c, after)...)
+}
+
+func TestHaving(t *testing.T) {
+	class := func(name string, tolerations ...any) lifecycletest.Object {
+		return lifecycletest.Object{Resource: schema.GroupResource{Group: "node.k8s.io", Resource: "runtimeclasses"}, Unstructured: &unstructured.Unstructured{Object: map[string]any{
+			"metadata":   map[string]any{"name": name},
+			"scheduling": map[string]any{"tolerations": tolerations},
+		}}}
+	}
+	is := func(operator any) map[string]any { return map[string]any{"key": "k", "operator": operator} }
+	view := lifecycletest.NewView([]lifecycletest.Object{
+		class("none"), class("exists", is("Exists")), class("null", is(nil)), class("greater", is("Gt")), class("both", is("Exists"), is("Lt")),
+		{Resource: schema.GroupResource{Resource: "pods"}, Unstructured: class("other", is("Lt")).Unstructured},
+	}, nil, nil)
+	remainder := func(path, value string) catalog.Remainder {
+		return catalog.Remainder{Field: task.Field{Resource: class("").Resource, Path: path, Value: value}}
+	}
+	const operator = "scheduling.tolerations[*].operator"
+	for name, test := range map[string]struct {
+		catalog.Remainder
+		want []string
+	}{
+		"one value":               {remainder(operator, "Lt"), []string{"both"}},
+		"another value":           {remainder(operator, "Gt"), []string{"greater"}},
+		"a value that none has":   {remainder(operator, "Equal"), nil},
+		"any value but null":      {remainder(operator, ""), []string{"exists", "greater", "both"}},
+		"the whole of a resource": {remainder("", ""), []string{"none", "exists", "null", "greater", "both"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := having(test.Remainder, view)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, object := range found {
+				got = append(got, object.GetName())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+	for name, field := range map[string]task.Field{
+		"a function chooses": {Resource: class("").Resource, Path: operator, Chosen: true},
+		"no path":            {Resource: class("").Resource, Path: "a..b"},
+	} {
+		if found, err := having(catalog.Remainder{Field: field}, view); err == nil {
+			t.Errorf("%s: having found %d objects, want an error", name, len(found))
+		}
+	}
 }

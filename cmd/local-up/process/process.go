@@ -26,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -155,6 +156,9 @@ func start(spec Spec, deathSignal syscall.Signal) (Process, error) {
 	cmd.Dir = spec.Dir
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: deathSignal}
+	// Files that this process was started with, such as the lock of flock(1), would
+	// be held as long as the cluster lives. Kernels before 5.11 cannot tell.
+	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	if err := cmd.Start(); err != nil {
 		return Process{}, fmt.Errorf("starting %s: %w", spec.Name, err)
 	}

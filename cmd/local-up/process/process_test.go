@@ -24,6 +24,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	apiwait "k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -154,5 +156,26 @@ func TestWhatCannotBeStartedIsNamed(t *testing.T) {
 	_, err := NewStarter(true).Start(Spec{Name: "kube-nothing", Path: "/does/not/exist", LogFile: filepath.Join(t.TempDir(), "log")})
 	if err == nil || !strings.Contains(err.Error(), "kube-nothing") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestInheritedFilesStayBehind shows that a cluster that was started below flock(1)
+// does not hold the lock.
+func TestInheritedFilesStayBehind(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	lock, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	inherited, err := unix.Dup(int(lock.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(inherited)
+	p := script(t, "exec 2>&1; ls -l /proc/self/fd; echo listed; exec sleep 1000")
+	until(t, func() bool { return p.Tail(1) == "listed" })
+	if listed := p.Tail(20); strings.Contains(listed, name) {
+		t.Errorf("the process has the file:\n%s", listed)
 	}
 }

@@ -24,6 +24,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/printers"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/utils/ptr"
 )
 
@@ -41,7 +42,7 @@ func printRollout(w io.Writer, palette palette, f *v1alpha1.Feature) error {
 		line("Under way", "no: "+noCanary(f))
 		return to.Flush()
 	}
-	line("Value", onOff(r.Value))
+	line("Value", transition.OnOff(r.Value))
 	line("Begun", ago(r.StartTime.Time)+" ago")
 	switch {
 	case r.Halted:
@@ -64,7 +65,7 @@ func noCanary(f *v1alpha1.Feature) string {
 	switch {
 	case f.Spec.Rollout == nil:
 		return "the value is for all instances"
-	case limitsOf(f.Spec.Rollout) == "":
+	case transition.Audience(f.Spec.Rollout) == "":
 		return "spec.rollout does not limit the value"
 	case f.Spec.Paused:
 		return "spec.paused holds the feature"

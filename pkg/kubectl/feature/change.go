@@ -39,6 +39,8 @@ import (
 // spec.rollout.
 type changer struct {
 	dryRun string
+	// objects is nil for commands that only say what they did.
+	objects *objects
 
 	namespace string
 	client    versioned.Interface
@@ -54,6 +56,9 @@ func (c *changer) addFlags(cmd *cobra.Command) {
 func (c *changer) complete(b *base) (err error) {
 	if c.dryRun != "none" && c.dryRun != "server" {
 		return fmt.Errorf("--dry-run=%s is neither none nor server", c.dryRun)
+	}
+	if err := c.objects.complete(); err != nil {
+		return err
 	}
 	c.namespace = b.namespace()
 	c.client, err = b.client()
@@ -97,10 +102,18 @@ func (c *changer) change(ctx context.Context, name, done string, spec func(*v1al
 		said += " (no change)"
 	}
 	if c.dryRun == "server" {
-		_, err := fmt.Fprintln(c.Out, said)
-		return err
+		return c.tell(after, said)
 	}
 	return c.answer(ctx, after, said)
+}
+
+// tell prints what became of a feature, for people or for programs.
+func (c *changer) tell(f *v1alpha1.Feature, said string) error {
+	if c.objects.wanted() {
+		return c.objects.print(c.Out, f)
+	}
+	_, err := fmt.Fprintln(c.Out, said)
+	return err
 }
 
 // patch writes spec if the feature is still what was read.
@@ -127,13 +140,11 @@ func (c *changer) answer(ctx context.Context, stored *v1alpha1.Feature, said str
 	})
 	switch {
 	case err == nil:
-		_, err = fmt.Fprintf(c.Out, "%s: %s\n", said, progressOf(last))
-		return err
+		return c.tell(last, said+": "+progressOf(last))
 	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted; %s", said)
 	case wait.Interrupted(err):
-		_, err = fmt.Fprintf(c.Out, "%s: the request is stored; no server has said yet what becomes of it (kubectl feature describe %s%s)\n", said, stored.Name, namespaceFlag(stored))
-		return err
+		return c.tell(last, fmt.Sprintf("%s: the request is stored; no server has said yet what becomes of it (kubectl feature describe %s%s)", said, stored.Name, namespaceFlag(stored)))
 	default:
 		return fmt.Errorf("%s, and is not followed any more: %w", said, err)
 	}

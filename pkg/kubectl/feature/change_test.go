@@ -64,6 +64,25 @@ func TestPauseAndResume(t *testing.T) {
 	})
 }
 
+// TestObjects is what programs read in place of sentences.
+func TestObjects(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t, dynamic("A", v1alpha1.StateOn), dynamic("B", v1alpha1.StateOff), danglingFeature("Dangling"))
+		c.cleaning()
+		golden(t, "objects.txt", c.session(
+			"pause A B -o name", // nobody answers
+			"resume A B --dry-run=server -o jsonpath={.metadata.name}/{.kind}/{.spec.paused}",
+			"resume B -o yaml",
+			"wait A B --for=condition=Consistent --timeout=1s -o name",
+			"wait A B --for=state=On --timeout=1s -o json",
+			"clean Dangling -o name",
+			"pause A -o table",
+			"wait A --for=state=On -o wide",
+			"clean A -o wide",
+		))
+	})
+}
+
 // TestSomebodyElseIsFaster shows that a status that is written meanwhile is no
 // obstacle, and that one attempt is not counted twice.
 func TestSomebodyElseIsFaster(t *testing.T) {

@@ -43,6 +43,8 @@ Starts a transition that clears it, as turning the feature off would have done. 
 
 With --wait the command follows the transition until nothing is left, or somebody has to act.
 
+With --output the Feature is printed, as it is once the clean-up has started or, with --wait, has ended.
+
 Exit codes: 0 started, with --wait: nothing is left; 1 started, and somebody has to act; 2 started, and the time to wait was over;
 3 the command failed or was refused.`
 
@@ -58,6 +60,7 @@ Exit codes: 0 started, with --wait: nothing is left; 1 started, and somebody has
 type cleanOptions struct {
 	wait    bool
 	timeout time.Duration
+	objects *objects
 
 	namespace string
 	progress  *progress
@@ -66,7 +69,7 @@ type cleanOptions struct {
 }
 
 func newClean(b *base) *cobra.Command {
-	o := &cleanOptions{IOStreams: b.IOStreams}
+	o := &cleanOptions{objects: newObjects(), IOStreams: b.IOStreams}
 	cmd := &cobra.Command{
 		Use:               "clean NAME",
 		Short:             "Remove what a feature that is off left behind",
@@ -81,13 +84,17 @@ func newClean(b *base) *cobra.Command {
 			case o.timeout < 0:
 				return fmt.Errorf("--timeout=%s is negative; 0 is without limit", o.timeout)
 			}
-			o.namespace, o.progress = b.namespace(), b.progress()
+			if err := o.objects.complete(); err != nil {
+				return err
+			}
+			o.namespace, o.progress = b.namespace(), b.progressBeside(o.objects)
 			if o.client, err = b.client(); err != nil {
 				return err
 			}
 			return o.run(cmd.Context(), namesOf(args)[0])
 		},
 	}
+	o.objects.addFlags(cmd)
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "Follow the transition until its end, or until somebody has to act.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long --wait waits; 0 is without limit.")
 	return cmd
@@ -106,14 +113,29 @@ func (o *cleanOptions) run(ctx context.Context, name string) error {
 	case err != nil:
 		return fmt.Errorf("cleaning up after feature %s in %s: %w", name, o.namespace, err)
 	}
-	fmt.Fprintf(o.Out, "%s: clean-up started (transition %s)\n", title(name), started.Status.TransitionID)
-	for i, task := range started.Status.Tasks {
-		fmt.Fprintf(o.Out, "  %d. %s\n", i+1, task.Name)
-	}
-	if !o.wait {
-		return nil
+	if err := o.tell(ctx, name, &started.Status); err != nil || !o.wait {
+		return err
 	}
 	return o.follow(ctx, name, started.Status.TransitionID)
+}
+
+// tell tells what was started. Programs that wait are told at the end.
+func (o *cleanOptions) tell(ctx context.Context, name string, started *v1alpha1.FeatureCleanupStatus) error {
+	switch {
+	case !o.objects.wanted():
+		fmt.Fprintf(o.Out, "%s: clean-up started (transition %s)\n", title(name), started.TransitionID)
+		for i, task := range started.Tasks {
+			fmt.Fprintf(o.Out, "  %d. %s\n", i+1, task.Name)
+		}
+		return nil
+	case o.wait:
+		return nil
+	}
+	f, err := lookUp(ctx, o.client.FeaturesV1alpha1().Features(o.namespace), o.namespace, name)
+	if err != nil {
+		return fmt.Errorf("the clean-up after feature %s was started; %w", name, err)
+	}
+	return o.objects.print(o.Out, f)
 }
 
 // follow tells what becomes of a transition until it ends, somebody has to act, or
@@ -166,6 +188,8 @@ func (o *cleanOptions) end(f *v1alpha1.Feature, id string) error {
 	case clean != nil && clean.Status == metav1.ConditionFalse:
 		fmt.Fprintf(o.ErrOut, "%s: the clean-up is done, and something was left again meanwhile: %s\n", name, clean.Message)
 		return exitError(ExitHeld)
+	case o.objects.wanted():
+		return o.objects.print(o.Out, f)
 	default:
 		_, err := fmt.Fprintf(o.Out, "%s: nothing is left\n", name)
 		return err

@@ -38,15 +38,21 @@ import (
 	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 const (
 	describeLong = `Tell everything about features: the value and what decides it, the state, the transition under way with its tasks, who uses the
 feature and who differs, a rollout, whether other versions are safe, conditions and recent events.
 
+With --output json or yaml it is one document for each feature: the Feature, the processes that use it, and the events.
+
 Exit codes: 0 told; 3 the command failed, at least for one feature.`
 
-	describeExample = `  kubectl feature describe HPAScaleToZero`
+	describeExample = `  kubectl feature describe HPAScaleToZero
+
+  # Which processes that use it are gone?
+  kubectl feature describe HPAScaleToZero -o json | jq '.uses.processes[] | select(.alive == false)'`
 
 	// maxDiffering is how many processes that differ are named; "uses" has all.
 	maxDiffering = 10
@@ -54,8 +60,12 @@ Exit codes: 0 told; 3 the command failed, at least for one feature.`
 	maxEvents = 10
 )
 
+var describeFormats = []string{"json", "yaml"}
+
 // describeOptions is what describe runs with.
 type describeOptions struct {
+	output string
+
 	namespace string
 	palette   palette
 	client    versioned.Interface
@@ -65,7 +75,7 @@ type describeOptions struct {
 
 func newDescribe(b *base) *cobra.Command {
 	o := &describeOptions{IOStreams: b.IOStreams}
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:               "describe NAME...",
 		Short:             "Tell everything about features",
 		Long:              describeLong,
@@ -73,6 +83,9 @@ func newDescribe(b *base) *cobra.Command {
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: b.completeNames(func(*v1alpha1.Feature) bool { return true }),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := checkOutput(o.output, describeFormats...); err != nil {
+				return err
+			}
 			o.namespace, o.palette = b.namespace(), b.palette()
 			if o.client, err = b.client(); err != nil {
 				return err
@@ -83,6 +96,8 @@ func newDescribe(b *base) *cobra.Command {
 			return o.run(cmd.Context(), namesOf(args))
 		},
 	}
+	addOutput(cmd, &o.output, describeFormats...)
+	return cmd
 }
 
 // run describes all features, and fails with what could not be read.
@@ -91,19 +106,21 @@ func (o *describeOptions) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	told := false
+	tell, err := o.teller()
+	if err != nil {
+		return err
+	}
 	return forAll(names, func(name string) error {
 		f, err := lookUp(ctx, o.client.FeaturesV1alpha1().Features(o.namespace), o.namespace, name)
 		if err != nil {
 			return err
 		}
-		d := &description{palette: o.palette, feature: f, used: all.of(f)}
-		d.events, d.noEvents = o.events(ctx, f)
-		if told {
-			fmt.Fprint(o.Out, "\n\n")
+		d := &description{palette: o.palette, feature: f}
+		if d.used, err = all.of(ctx, o.core, f); err != nil {
+			return err
 		}
-		told = true
-		return d.print(o.Out)
+		d.events, d.noEvents = o.events(ctx, f)
+		return tell(d)
 	})
 }
 
@@ -169,7 +186,7 @@ func (d *description) printValues(w io.Writer) error {
 	line("Namespace", f.Namespace)
 	stage := orNone(string(status.Stage))
 	if status.Default != nil {
-		stage += ", " + onOff(*status.Default) + " by default"
+		stage += ", " + transition.OnOff(*status.Default) + " by default"
 	}
 	if status.LockedToDefault {
 		stage += ", locked: nobody can set it"
@@ -198,12 +215,7 @@ func (d *description) printTransition(w io.Writer) error {
 	if t == nil {
 		return nil
 	}
-	why := map[v1alpha1.FeatureTransitionReason]string{
-		v1alpha1.TransitionConfiguration: "the configured value changed",
-		v1alpha1.TransitionClean:         "somebody asked for leftovers to be removed",
-		v1alpha1.TransitionVersion:       fmt.Sprintf("the version changed from %s to %s", t.FromVersion, t.ToVersion),
-	}[t.Reason]
-	text := fmt.Sprintf("%s, begun %s ago (id %s)", orNone(cmp.Or(why, string(t.Reason))), ago(t.StartTime.Time), t.ID)
+	text := fmt.Sprintf("%s, begun %s ago (id %s)", begun(t), ago(t.StartTime.Time), t.ID)
 	if t.Interrupted {
 		text += "; interrupted by a server of another version, and begins anew"
 	}
@@ -215,6 +227,16 @@ func (d *description) printTransition(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// begun says why a transition began.
+func begun(t *v1alpha1.FeatureTransition) string {
+	why := map[v1alpha1.FeatureTransitionReason]string{
+		v1alpha1.TransitionConfiguration: "the configured value changed",
+		v1alpha1.TransitionClean:         "somebody asked for leftovers to be removed",
+		v1alpha1.TransitionVersion:       fmt.Sprintf("the version changed from %s to %s", t.FromVersion, t.ToVersion),
+	}[t.Reason]
+	return orNone(cmp.Or(why, string(t.Reason)))
 }
 
 // progressOfTask is how far a task has come, and how often it was tried.
@@ -253,7 +275,7 @@ func (d *description) printUses(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "  %s\n", d.palette.paint(red, fmt.Sprintf("Another value than that of the state: %d", len(differing))))
 	for _, p := range differing[:min(maxDiffering, len(differing))] {
-		fmt.Fprintf(w, "    %s/%s %s: %s, set: %s\n", p.Component, p.Instance, p.Version, onOff(p.Enabled), p.set())
+		fmt.Fprintf(w, "    %s/%s %s: %s, set: %s\n", p.Component, p.Instance, p.Version, transition.OnOff(p.Enabled), p.set())
 	}
 	if more := len(differing) - maxDiffering; more > 0 {
 		fmt.Fprintf(w, "    and %d more: kubectl feature uses %s --mismatched%s\n", more, d.feature.Name, namespaceFlag(d.feature))
@@ -310,8 +332,11 @@ func (d *description) printConditions(w io.Writer) error {
 		}
 		rows = append(rows, []string{c.Type, string(c.Status), c.Reason, ago(c.LastTransitionTime.Time), c.Message})
 		mark := plain
-		if c.Type != v1alpha1.ConditionProgressing && c.Status == metav1.ConditionFalse || c.Reason == v1alpha1.ReasonBlocked || c.Reason == v1alpha1.ReasonRolloutHalted {
+		switch {
+		case c.Type != v1alpha1.ConditionProgressing && c.Status == metav1.ConditionFalse, c.Reason == v1alpha1.ReasonBlocked, c.Reason == v1alpha1.ReasonRolloutHalted:
 			mark = red
+		case c.Reason == v1alpha1.ReasonPaused:
+			mark = yellow
 		}
 		colours = append(colours, mark)
 	}

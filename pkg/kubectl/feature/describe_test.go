@@ -18,11 +18,14 @@ package feature
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
@@ -42,14 +45,49 @@ func reports() []runtime.Object {
 	ended.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
 	kubelet := report("kubelet", "n1", "v1.36.3", feature, explicit)
 	kubelet.Spec.NodeName, kubelet.Spec.EmulationVersion = "n1", "1.36"
+	notReady := report("kubelet", "n2", "v1.36.3", feature, on)
+	notReady.Spec.NodeName = "n2"
+	removed := report("kubelet", "n3", "v1.36.3", feature, on)
+	removed.Spec.NodeName = "n3"
+	const leases = "kube-feature-lease"
 	return []runtime.Object{
-		ended, kubelet,
+		ended, kubelet, notReady, removed,
+		node("n1", corev1.ConditionTrue), node("n2", corev1.ConditionUnknown),
+		leased(report("kube-scheduler", "lives", "v1.36.3", feature, on), leases),
+		lease(leases, "kube-scheduler.lives", 39*time.Second, 3600),
+		leased(report("kube-scheduler", "lapsed", "v1.36.3", feature, on), leases),
+		lease(leases, "kube-scheduler.lapsed", 40*time.Second, 3600),
+		leased(report("kube-scheduler", "short", "v1.36.3", feature), leases),
+		lease(leases, "kube-scheduler.short", 30*time.Second, 20),
+		leased(report("kube-scheduler", "without", "v1.36.3", feature, on), leases),
 		report("kubelet", "n6", "v1.35.0", feature, on),
 		report("kubelet", "n9", "v1.36.3", feature, on, explicit, notAsked),
 		report("kube-controller-manager", "m1", "v1.36.3", feature, overridden),
 		report("kube-apiserver", "b", "v1.36.3", feature, notAsked),
 		report("kube-apiserver", "a", "v1.36.3", feature),
 		report("kube-scheduler", "s", "v1.36.3", "SomethingElse"),
+	}
+}
+
+// leased is a report of a process that renews a Lease.
+func leased(r *v1alpha1.FeatureReport, namespace string) *v1alpha1.FeatureReport {
+	r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: namespace, Name: r.Name}
+	return r
+}
+
+// lease was renewed some time ago.
+func lease(namespace, name string, renewed time.Duration, seconds int32) *coordinationv1.Lease {
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       coordinationv1.LeaseSpec{RenewTime: ptr.To(metav1.NewMicroTime(time.Now().Add(-renewed))), LeaseDurationSeconds: &seconds},
+	}
+}
+
+// node is one whose condition Ready has had a status for 10 minutes.
+func node(name string, ready corev1.ConditionStatus) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: before(10 * time.Minute)}}},
 	}
 }
 
@@ -95,6 +133,22 @@ func TestOfThoseWhoMayNotReadReports(t *testing.T) {
 	})
 }
 
+// TestOfThoseWhoMayNotReadLeases is for those whom somebody let read reports, and no
+// more.
+func TestOfThoseWhoMayNotReadLeases(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newSampleCluster(t)
+		c.add(reports()...)
+		forbid(&c.core.Fake, "leases")
+		forbid(&c.core.Fake, "nodes")
+		golden(t, "leases.txt", c.session(
+			"uses MaxUnavailableStatefulSet",
+			"uses MaxUnavailableStatefulSet --mismatched -o json",
+			"describe MaxUnavailableStatefulSet",
+		))
+	})
+}
+
 func TestDescribe(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newSampleCluster(t)
@@ -122,6 +176,11 @@ func TestDescribe(t *testing.T) {
 			"describe Ignored",
 			"describe Fresh",
 			"describe Nothing InPlacePodVerticalScaling",
+			"describe MaxUnavailableStatefulSet Fresh -o yaml",
+			"describe Fresh -o name",
 		))
+		if out, _ := c.onScreen("describe", "GenericWorkload"); !strings.Contains(out, "\x1b[33mProgressing") {
+			t.Errorf("that it is paused does not stand out: %q", out)
+		}
 	})
 }

@@ -28,6 +28,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,7 @@ import (
 	"k8s.io/client-go/rest"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/utils/ptr"
 )
 
@@ -107,7 +109,8 @@ func (c *cluster) add(objects ...runtime.Object) {
 	c.t.Helper()
 	for _, object := range objects {
 		tracker := c.client.Tracker()
-		if _, ok := object.(*corev1.Event); ok {
+		switch object.(type) {
+		case *corev1.Event, *corev1.Node, *coordinationv1.Lease:
 			tracker = c.core.Tracker()
 		}
 		if err := tracker.Add(object); err != nil {
@@ -146,7 +149,7 @@ func sample(name string, stage v1alpha1.FeatureStage, on, byDefault bool) *v1alp
 	condition(f, v1alpha1.ConditionKnown, metav1.ConditionTrue, v1alpha1.ReasonKnownToServers, "live servers know the gate")
 	condition(f, v1alpha1.ConditionConsistent, metav1.ConditionTrue, v1alpha1.ReasonServersAgree, "all 3 live servers configure the same value")
 	condition(f, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonComplete, "state and configured value agree, nothing is left to do")
-	condition(f, v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonAllUsersMatch, "all live users have the feature "+onOff(on))
+	condition(f, v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonAllUsersMatch, "all live users have the feature "+transition.OnOff(on))
 	condition(f, v1alpha1.ConditionUpgradeSafe, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "use kubectl feature upgrade-check of 1.37")
 	condition(f, v1alpha1.ConditionDowngradeSafe, metav1.ConditionTrue, v1alpha1.ReasonSafe, "1.35 can read and change what is stored")
 	return f

@@ -154,7 +154,7 @@ func (o *listOptions) run(ctx context.Context) error {
 		return err
 	}
 	features = slices.DeleteFunc(features, func(f v1alpha1.Feature) bool { return !o.filter.wants(&f) })
-	slices.SortStableFunc(features, byOrder[o.sortBy])
+	slices.SortStableFunc(features, byOrder[strings.ToLower(o.sortBy)])
 	switch {
 	case structured(o.output):
 		list := &v1alpha1.FeatureList{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "FeatureList"}, Items: []v1alpha1.Feature{}}

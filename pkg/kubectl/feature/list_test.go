@@ -33,7 +33,7 @@ func TestList(t *testing.T) {
 			"list --state=on",
 			"list --stage=Alpha,GA --sort-by=stage",
 			"list --dangling",
-			"list --transitioning --sort-by=since --no-headers",
+			"list --transitioning --sort-by=Since --no-headers",
 			"list --not-default",
 			"list --mismatched -o name",
 			"list --state=Off --stage=GA",

@@ -28,11 +28,15 @@ const (
 Sets spec.paused. No transition starts and no task runs until the features are resumed; an attempt at a task that is running is
 ended. What was done stays done. Values that processes have taken stay, and a request for another value waits.
 
+With --output each Feature is printed as the servers answered.
+
 Exit codes: 0 stored; 3 the command failed or was refused, at least for one feature.`
 
 	resumeLong = `Let features that are paused go on.
 
 Takes spec.paused back. What was held begins or goes on with the task that is first.
+
+With --output each Feature is printed as the servers answered.
 
 Exit codes: 0 stored; 3 the command failed or was refused, at least for one feature.`
 )
@@ -53,7 +57,7 @@ func newResume(b *base) *cobra.Command {
 
 // newHold makes a command that sets spec.paused.
 func newHold(b *base, verb, done string, paused bool) *cobra.Command {
-	c := &changer{IOStreams: b.IOStreams}
+	c := &changer{objects: newObjects(), IOStreams: b.IOStreams}
 	cmd := &cobra.Command{
 		Use:               verb + " NAME...",
 		Args:              cobra.MinimumNArgs(1),
@@ -70,5 +74,6 @@ func newHold(b *base, verb, done string, paused bool) *cobra.Command {
 		},
 	}
 	c.addFlags(cmd)
+	c.objects.addFlags(cmd)
 	return cmd
 }

@@ -32,6 +32,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/utils/ptr"
 )
 
@@ -176,12 +177,12 @@ func (o *planOptions) print(f *v1alpha1.Feature, plan *v1alpha1.FeaturePlanStatu
 	heading := func(text string) { fmt.Fprintln(w, o.palette.paint(bold, text+":")) }
 	fmt.Fprintf(w, "%s: %s; now it is %s.\n", title(f.Name), o.wanted(), stateOf(&f.Status))
 	if c := plan.Configured; c != nil {
-		fmt.Fprintf(w, "The value would be %s (%s).\n", onOff(c.Value), c.Source)
+		fmt.Fprintf(w, "The value would be %s (%s).\n", transition.OnOff(c.Value), c.Source)
 	}
 	if len(plan.Tasks) > 0 {
 		heading("Tasks")
 		for i := range plan.Tasks {
-			printPlanned(w, i+1, &plan.Tasks[i])
+			printPlanned(w, o.palette, i+1, &plan.Tasks[i])
 		}
 	}
 	if len(plan.Uses) > 0 {
@@ -211,8 +212,9 @@ func (o *planOptions) print(f *v1alpha1.Feature, plan *v1alpha1.FeaturePlanStatu
 	return err
 }
 
-// printPlanned prints a task, and what it would find.
-func printPlanned(w io.Writer, number int, task *v1alpha1.PlannedTask) {
+// printPlanned prints a task, and what it would find, which is what people look for
+// among many tasks.
+func printPlanned(w io.Writer, palette palette, number int, task *v1alpha1.PlannedTask) {
 	state := string(task.State)
 	if state == "" {
 		state = "would not run; what it finds is left over"
@@ -236,7 +238,7 @@ func printPlanned(w io.Writer, number int, task *v1alpha1.PlannedTask) {
 		if int64(len(found.Examples)) < found.Count && len(found.Examples) > 0 {
 			text += ", …"
 		}
-		fmt.Fprintf(w, "     - %s\n", text)
+		fmt.Fprintf(w, "     %s\n", palette.paint(yellow, "- "+text))
 	}
 }
 
@@ -254,7 +256,7 @@ func planned(use v1alpha1.FeatureUse) string {
 	if use.Stale > 0 {
 		stale = fmt.Sprintf(", and %d out of reach", use.Stale)
 	}
-	return fmt.Sprintf("%d of %s with the feature %s%s%s", use.Count, who, onOff(*use.Enabled), stale, examples)
+	return fmt.Sprintf("%d of %s with the feature %s%s%s", use.Count, who, transition.OnOff(*use.Enabled), stale, examples)
 }
 
 // answerOf is the plan in a line.

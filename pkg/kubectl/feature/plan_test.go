@@ -88,5 +88,9 @@ func TestPlan(t *testing.T) {
 		if erased := strings.LastIndex(out, "\r\x1b[K"); !strings.Contains(out[:max(0, erased)], "looking for") || strings.Contains(out[max(0, erased):], "looking for") {
 			t.Errorf("on a terminal it does not say what it waits for and take that away: %q", out)
 		}
+		out, _ = c.onScreen("plan", "PodDeletionCost", "--disable")
+		if !strings.Contains(out, "     \x1b[33m- 7 statefulsets.apps with spec.a: shop/web, shop/api, …\x1b[0m\n") {
+			t.Errorf("among the tasks it does not stand out what they would touch: %q", out)
+		}
 	})
 }

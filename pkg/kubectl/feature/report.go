@@ -18,41 +18,73 @@ package feature
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
-	"slices"
-	"strings"
-	"time"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
-	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 const (
 	reportLong = `Write a page about all features, to look at in a browser.
 
-The page is one file that needs no network and no server. It says what moves and why, what dangles, and where users differ, and has a
-matrix of features against components, with search and filters.
+The page is one file that needs no network and no server. It begins with what needs attention, and says what moves and why, what is
+on, and who has which value: a matrix of features against components in which those that differ stand out. Search and filters are in
+its address, so that a link shows what was looked at; printed, it shows what the filters leave.
+
+Without permission to list FeatureReports, which administrators have, the page does not say how many processes reported.
 
 Exit codes: 0 written; 3 the command failed.`
 
-	reportExample = `  kubectl feature report -o html > features.html`
+	reportExample = `  # The features of Kubernetes
+  kubectl feature report -o html > features.html
+
+  # Those of operators, too
+  kubectl feature report -o html -A > features.html`
 )
 
-//go:embed report.html
-var reportPage string
+var (
+	//go:embed report.html
+	reportPage string
+	//go:embed report.css
+	reportStyle string
+	//go:embed report.js
+	reportScript string
+)
 
 // reportTemplate escapes what comes from the cluster, as the place in the page
 // demands.
-var reportTemplate = template.Must(template.New("report").Parse(reportPage))
+var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
+	"style":  func() template.CSS { return template.CSS(reportStyle) },
+	"script": func() template.JS { return template.JS(reportScript) },
+	"policy": policy,
+	"number": number[int64], "number32": number[int32],
+	"words": func(name string) []string { return word.FindAllString(name, -1) },
+}).Parse(reportPage))
+
+// word is one of those that names of gates are made of, which are where long ones
+// may be broken. Together they are the whole name, whatever is in it.
+var word = regexp.MustCompile(`(?s)[A-Z]+[^A-Z]*|[^A-Z]+`)
+
+// policy lets the browser take nothing from anywhere, and run nothing but the page's
+// own style and script, which their hashes tell: should something from the cluster
+// ever get past the template's escaping, it is still not run.
+func policy() template.HTML {
+	hash := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return template.HTML(fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; base-uri 'none'; form-action 'none'; style-src %s; script-src %s">`,
+		hash(reportStyle), hash(reportScript)))
+}
 
 // reportOptions is what report runs with.
 type reportOptions struct {
@@ -110,7 +142,18 @@ func (o *reportOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return writePage(o.Out, pageOf(o.cluster, features))
+	all, err := gatherReports(ctx, o.client, o.namespace)
+	if err != nil {
+		return err
+	}
+	p := pageOf(features, all)
+	p.Cluster, p.Namespace = o.cluster, o.namespace
+	// The page is worth having without it.
+	p.Version = "of a version that is not known"
+	if v, err := o.client.Discovery().ServerVersion(); err == nil {
+		p.Version = v.GitVersion
+	}
+	return writePage(o.Out, p)
 }
 
 func writePage(w io.Writer, p page) error {
@@ -118,128 +161,4 @@ func writePage(w io.Writer, p page) error {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil
-}
-
-// page is what the template shows.
-type page struct {
-	Cluster    string
-	Written    string
-	Namespaces bool
-	// States counts features, in the order of allStates.
-	States     []stateCount
-	Components []string
-	Features   []pageFeature
-	// Moving, Dangling and Differing are those that somebody should look at.
-	Moving, Dangling, Differing []pageFeature
-}
-
-type stateCount struct {
-	State string
-	Count int
-}
-
-// pageFeature is a line of the matrix.
-type pageFeature struct {
-	Namespace, Name, Stage, State, Since string
-	Configured, Source, Default, Control string
-	Doing                                string
-	Tasks                                []string
-	// Messages say what to do, one for each condition in trouble.
-	Messages []string
-	// Cells are the users by component, in the order of the page's components.
-	Cells []pageCell
-
-	Moving, Dangling, Differing, NotDefault bool
-}
-
-// pageCell says which values the instances of one component have.
-type pageCell struct {
-	Text string
-	// Class is on, off, unknown or none, and differs where some have another value
-	// than that of the state.
-	Class, Title string
-}
-
-// pageOf prepares what the template shows.
-func pageOf(cluster string, features []v1alpha1.Feature) page {
-	p := page{Cluster: cluster, Written: time.Now().UTC().Format(time.RFC3339)}
-	counts := map[v1alpha1.FeatureState]int{}
-	for i := range features {
-		counts[features[i].Status.State]++
-		p.Namespaces = p.Namespaces || features[i].Namespace != features[0].Namespace
-		for _, use := range features[i].Status.Uses {
-			p.Components = append(p.Components, use.Component)
-		}
-	}
-	slices.Sort(p.Components)
-	p.Components = slices.Compact(p.Components)
-	for _, state := range allStates {
-		if counts[state] > 0 {
-			p.States = append(p.States, stateCount{string(state), counts[state]})
-		}
-	}
-	for i := range features {
-		f := pageFeatureOf(&features[i], p.Components)
-		p.Features = append(p.Features, f)
-		if f.Moving {
-			p.Moving = append(p.Moving, f)
-		}
-		if f.Dangling {
-			p.Dangling = append(p.Dangling, f)
-		}
-		if f.Differing {
-			p.Differing = append(p.Differing, f)
-		}
-	}
-	return p
-}
-
-func pageFeatureOf(f *v1alpha1.Feature, components []string) pageFeature {
-	status := &f.Status
-	row := pageFeature{
-		Namespace: f.Namespace, Name: f.Name, Stage: string(status.Stage), State: orNone(string(status.State)), Since: ago(since(f).Time),
-		Configured: configuredOf(f), Default: valueOf(status.Default), Control: string(status.Control), Doing: doing(status),
-		Moving: status.Transition != nil, Dangling: dangling(status), Differing: mismatched(status), NotDefault: notDefault(status),
-	}
-	if status.Configured != nil {
-		row.Source = string(status.Configured.Source)
-	}
-	for i := range status.Tasks {
-		row.Tasks = append(row.Tasks, strings.TrimSpace(status.Tasks[i].Name+progressOfTask(&status.Tasks[i])+" "+status.Tasks[i].Message))
-	}
-	for _, t := range troubling {
-		if c := meta.FindStatusCondition(status.Conditions, t.kind); c != nil && (slices.Contains(t.reasons, c.Reason) || c.Reason == v1alpha1.ReasonBlocked) {
-			row.Messages = append(row.Messages, fmt.Sprintf("%s: %s", c.Reason, c.Message))
-		}
-	}
-	for _, component := range components {
-		row.Cells = append(row.Cells, cellOf(status, component))
-	}
-	return row
-}
-
-// cellOf says which values the instances of a component have.
-func cellOf(status *v1alpha1.FeatureStatus, component string) pageCell {
-	value, known := transition.Value(status)
-	var texts, titles []string
-	cell := pageCell{Class: "none"}
-	for _, use := range status.Uses {
-		if use.Component != component {
-			continue
-		}
-		class, text := "unknown", fmt.Sprintf("%d ?", use.Expected)
-		if use.Enabled != nil {
-			class, text = onOff(*use.Enabled), fmt.Sprintf("%d %s", use.Count, onOff(*use.Enabled))
-			if known && *use.Enabled != value && use.Count > 0 {
-				class += " differs"
-				text = "≠ " + text
-			}
-		}
-		texts, titles = append(texts, text), append(titles, planned(use))
-		if cell.Class == "none" || strings.Contains(class, "differs") {
-			cell.Class = class
-		}
-	}
-	cell.Text, cell.Title = strings.Join(texts, ", "), strings.Join(titles, "\n")
-	return cell
 }

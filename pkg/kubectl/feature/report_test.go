@@ -21,6 +21,13 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	discovery "k8s.io/client-go/discovery/fake"
+	clienttesting "k8s.io/client-go/testing"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
@@ -31,7 +38,11 @@ func sampleReport(t *testing.T) string {
 		c := newSampleCluster(t)
 		f := sample("Markup", v1alpha1.StageAlpha, true, false)
 		f.Status.Uses[0].Component = `<script>alert("x")</script>`
-		c.add(f)
+		c.add(f, report("kube-apiserver", "a", "v1.36.3", "Markup"), report("kubelet", "n1", "v1.36.3", "Markup"), report("kubelet", "n6", "v1.35.0", "Markup"))
+		ended := report("kubelet", "n9", "v1.36.3", "Markup")
+		ended.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+		c.add(ended)
+		c.client.Discovery().(*discovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: "v1.36.3"}
 		var code int
 		if out, code = c.run("report", "-o", "html", "-A"); code != 0 {
 			t.Fatalf("exit code %d: %s", code, out)
@@ -46,12 +57,56 @@ func TestReport(t *testing.T) {
 	if strings.Count(out, "<script>") != 1 {
 		t.Error("what comes from the cluster is not escaped")
 	}
-	if found := regexp.MustCompile(`(?i)(src|href)\s*=|url\(|@import|https?://`).FindString(out); found != "" {
+	if found := regexp.MustCompile(`(?i)\bsrc\s*=|href\s*=\s*"[^#]|url\(|@import|https?://`).FindString(out); found != "" {
 		t.Errorf("the page is not self-contained: %s", found)
 	}
 	inBubble(t, func(t *testing.T) {
+		c := newSampleCluster(t)
+		c.client.PrependReactor("list", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "featurereports"}, "", nil)
+		})
+		if out, code := c.run("report"); code != 0 || !strings.Contains(out, "not counted: you may not list FeatureReports in kube-system") {
+			t.Errorf("without permission to list reports: exit code %d", code)
+		}
 		if out, code := newSampleCluster(t).run("report", "-o", "json"); code != ExitFailed || out != "error: unknown output format \"json\"; use html\n" {
 			t.Errorf("exit code %d: %s", code, out)
 		}
 	})
+}
+
+// TestTheSameIsToldOnce: what is said of many features, such as that a server is
+// silent, is one entry that names them.
+func TestTheSameIsToldOnce(t *testing.T) {
+	var features []v1alpha1.Feature
+	for _, name := range []string{"A", "B", "C"} {
+		f := sample(name, v1alpha1.StageBeta, true, true)
+		condition(f, v1alpha1.ConditionConsistent, metav1.ConditionUnknown, v1alpha1.ReasonReportMissing, "d is live and has not reported")
+		features = append(features, *f)
+	}
+	p := pageOf(features, reported{})
+	if len(p.Troubles) != 1 || p.Troubles[0].Count != 3 || len(p.Troubles[0].Entries) != 1 || len(p.Troubles[0].Entries[0].Features) != 3 {
+		t.Errorf("three features of which the same is said are told as %+v", p.Troubles)
+	}
+}
+
+func TestCommandsAreQuoted(t *testing.T) {
+	for name, want := range map[string]string{
+		"HPAScaleToZero": "HPAScaleToZero",
+		"a.b-c_d":        "a.b-c_d",
+		"a;reboot":       "'a;reboot'",
+		"it's $(x)":      `'it'\''s $(x)'`,
+		"":               "''",
+	} {
+		if got := quoted(name); got != want {
+			t.Errorf("%q is written as %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 7: "7", 999: "999", 1000: "1,000", 12345: "12,345", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
+		if got := number(n); got != want {
+			t.Errorf("%d is written as %s, want %s", n, got, want)
+		}
+	}
 }

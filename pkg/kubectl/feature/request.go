@@ -62,7 +62,7 @@ func (r request) refuse(f *v1alpha1.Feature) error {
 		return fmt.Errorf("feature %s: %s", f.Name, c.Message)
 	}
 	if status.LockedToDefault {
-		return fmt.Errorf("feature %s is locked: it is always %s, nobody can set it", f.Name, onOff(ptr.Deref(status.Default, true)))
+		return fmt.Errorf("feature %s is locked: it is always %s, nobody can set it", f.Name, transition.OnOff(ptr.Deref(status.Default, true)))
 	}
 	if status.Control == v1alpha1.ControlDynamic {
 		return nil
@@ -120,28 +120,13 @@ func (r request) patch() ([]byte, error) {
 // remarks say what else the spec holds that decides what becomes of the request.
 func (r request) remarks(f *v1alpha1.Feature) []string {
 	var remarks []string
-	if limits := limitsOf(f.Spec.Rollout); limits != "" && r.enabled != nil && r.rollout == nil {
+	if limits := transition.Audience(f.Spec.Rollout); limits != "" && r.enabled != nil && r.rollout == nil {
 		remarks = append(remarks, fmt.Sprintf("spec.rollout is left as it is and gives the value to %s; --percent=100 gives it to all", limits))
 	}
 	if f.Spec.Paused {
 		remarks = append(remarks, fmt.Sprintf(`spec.paused holds the feature: the request is stored, and begins when it is resumed (kubectl feature resume %s%s)`, f.Name, namespaceFlag(f)))
 	}
 	return remarks
-}
-
-// limitsOf says whom a rollout is for, "" when it is for all.
-func limitsOf(rollout *v1alpha1.FeatureRollout) string {
-	if rollout == nil {
-		return ""
-	}
-	var limits []string
-	if percent := ptr.Deref(rollout.Percent, 100); percent < 100 {
-		limits = append(limits, fmt.Sprintf("%d percent of the instances", percent))
-	}
-	if len(rollout.Components) > 0 {
-		limits = append(limits, "the components "+strings.Join(rollout.Components, ", "))
-	}
-	return strings.Join(limits, ", ")
 }
 
 // answered is true when the servers have seen what was written as the generation,
@@ -219,11 +204,4 @@ func progressOf(f *v1alpha1.Feature) string {
 		return string(f.Status.State)
 	}
 	return fmt.Sprintf("%s, %s", f.Status.State, progress.Message)
-}
-
-func onOff(value bool) string {
-	if value {
-		return "on"
-	}
-	return "off"
 }

@@ -171,5 +171,9 @@ func (o *rolloutOptions) print(w io.Writer, f *v1alpha1.Feature) error {
 	if err := printRollout(w, o.palette, f); err != nil {
 		return err
 	}
+	if len(f.Status.Uses) == 0 {
+		_, err := fmt.Fprintln(w, "No process that reported uses the feature.")
+		return err
+	}
 	return printCounts(w, o.palette, f, false)
 }

@@ -383,7 +383,7 @@ func TestRequests(t *testing.T) {
 		"a rollout that is there": {
 			[]string{"enable", "A"}, dynamic("A", v1alpha1.StateOff, limited),
 			`A by kubectl-feature: {"spec":{"enabled":true}}`,
-			"spec.rollout is left as it is and gives the value to 10 percent of the instances, the components kubelet; --percent=100 gives it to all",
+			"spec.rollout is left as it is and gives the value to 10 percent of the instances of the components kubelet; --percent=100 gives it to all",
 			&v1alpha1.FeatureRollout{Percent: ptr.To[int32](10), Components: []string{"kubelet"}, Attempt: 3},
 		},
 		"a feature that is paused": {

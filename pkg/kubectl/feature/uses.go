@@ -30,6 +30,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
@@ -39,8 +40,9 @@ const (
 	usesLong = `Say which process found which value of a feature.
 
 A process uses a feature once its code asked for it. Processes that only have it set explicitly are listed too, as not asked. What
-is listed are the FeatureReports that processes wrote: one that crashed is listed until its report is removed. Below the list stand
-the processes that should report and did not, and those that are out of reach, as the servers count them.
+is listed are the FeatureReports that processes wrote: one that crashed is listed until its report is removed, as gone for so long
+as its Lease was not renewed, or its Node is not Ready, by the clock of this machine, and does not count as one that differs. Below
+the list stand the processes that should report and did not, and those that are out of reach, as the servers count them.
 
 SET says where a process has its value from: its command line or configuration file, the API (it would have the other value by
 itself), or its default, or the API where that says the same.
@@ -69,6 +71,7 @@ type usesOptions struct {
 	namespace string
 	palette   palette
 	client    versioned.Interface
+	core      kubernetes.Interface
 	genericiooptions.IOStreams
 }
 
@@ -87,6 +90,9 @@ func newUses(b *base) *cobra.Command {
 			}
 			o.namespace, o.palette = b.namespace(), b.palette()
 			if o.client, err = b.client(); err != nil {
+				return err
+			}
+			if o.core, err = b.coreClient(); err != nil {
 				return err
 			}
 			return o.run(cmd.Context(), namesOf(args)[0])
@@ -109,6 +115,8 @@ type usage struct {
 	Counts []v1alpha1.FeatureUse `json:"counts,omitempty"`
 	// Unread says why the reports could not be read.
 	Unread string `json:"unread,omitempty"`
+	// Unknown says why it is not known of some processes whether they are alive.
+	Unknown []string `json:"unknown,omitempty"`
 }
 
 // process is one that reported a value.
@@ -123,9 +131,18 @@ type process struct {
 	Asked      bool `json:"asked"`
 	Explicit   bool `json:"explicit,omitempty"`
 	Overridden bool `json:"overridden,omitempty"`
-	// Differs is true for a user of another value than that of the state.
+	// Differs is true for a user of another value than that of the state that is
+	// not known to be gone (uses.Differing).
 	Differs bool `json:"differs,omitempty"`
+	// Alive is false for a process whose Lease has lapsed or whose Node is not
+	// Ready, and left out if nobody can tell.
+	Alive *bool `json:"alive,omitempty"`
+	// LastSeen is when a process that is not alive was last heard of, if known.
+	LastSeen *metav1.Time `json:"lastSeen,omitempty"`
 }
+
+// life is whether it lives.
+func (p process) life() life { return life{p.Alive, p.LastSeen} }
 
 // name is that of the process's report.
 func (p process) name() string { return p.Component + "." + p.Instance }
@@ -142,9 +159,9 @@ func (p process) set() string {
 	}
 }
 
-// matches says whether a user has the value of the state.
+// matches says whether a user has the value of the state; one that is gone is none.
 func (p process) matches() string {
-	if !p.Asked {
+	if !p.Asked || p.life().gone() {
 		return "-"
 	}
 	return yesNo(!p.Differs)
@@ -160,7 +177,10 @@ func (o *usesOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	used := all.of(f)
+	used, err := all.of(ctx, o.core, f)
+	if err != nil {
+		return err
+	}
 	if o.mismatched {
 		used.Processes = slices.DeleteFunc(used.Processes, func(p process) bool { return !p.Differs })
 	}
@@ -209,31 +229,54 @@ func gatherReports(ctx context.Context, client versioned.Interface, namespace st
 }
 
 // of says who uses a feature.
-func (r reported) of(f *v1alpha1.Feature) *usage {
+func (r reported) of(ctx context.Context, core kubernetes.Interface, f *v1alpha1.Feature) (*usage, error) {
+	speaking := r.speaking(f.Name)
+	signs, err := gatherSigns(ctx, core, speaking)
+	if err != nil {
+		return nil, err
+	}
 	return &usage{
 		TypeMeta: metav1.TypeMeta{APIVersion: "uses.features.k8s.io/v1alpha1", Kind: "FeatureUses"},
-		Feature:  f.Name, State: f.Status.State, Processes: processes(f, r.reports), Counts: f.Status.Uses, Unread: r.unread,
-	}
+		Feature:  f.Name, State: f.Status.State, Processes: processes(f, speaking, signs), Counts: f.Status.Uses,
+		Unread: r.unread, Unknown: signs.missing,
+	}, nil
 }
 
-// processes are those of reports that say something of a feature. One that ended in
-// order is no user any more.
-func processes(f *v1alpha1.Feature, reports []v1alpha1.FeatureReport) []process {
+// speaking are the reports that say something of a feature. A process that ended in
+// order is no user any more, and kube-apiservers report all gates that they know.
+func (r reported) speaking(feature string) []*v1alpha1.FeatureReport {
+	var speaking []*v1alpha1.FeatureReport
+	for i := range r.reports {
+		report := &r.reports[i]
+		if report.Annotations[v1alpha1.AnnotationEnding] != "true" && slices.ContainsFunc(report.Spec.Features, func(g v1alpha1.ReportedFeature) bool {
+			return says(g, feature)
+		}) {
+			speaking = append(speaking, report)
+		}
+	}
+	return speaking
+}
+
+// says is true for what says something of a feature.
+func says(g v1alpha1.ReportedFeature, feature string) bool {
+	return g.Name == feature && (g.Asked || g.Explicit)
+}
+
+// processes are those of reports that say something of a feature.
+func processes(f *v1alpha1.Feature, speaking []*v1alpha1.FeatureReport, signs *signs) []process {
 	found := []process{}
 	value, known := transition.Value(&f.Status)
-	for i := range reports {
-		spec := &reports[i].Spec
-		if reports[i].Annotations[v1alpha1.AnnotationEnding] == "true" {
-			continue
-		}
+	for _, report := range speaking {
+		spec := &report.Spec
+		life := signs.of(spec)
 		for _, g := range spec.Features {
-			// kube-apiservers report all gates that they know.
-			if g.Name != f.Name || !g.Asked && !g.Explicit {
+			if !says(g, f.Name) {
 				continue
 			}
 			found = append(found, process{
 				Component: spec.Component, Instance: spec.Instance, Node: spec.NodeName, Version: spec.BinaryVersion, Emulates: spec.EmulationVersion,
-				Enabled: g.Enabled, Asked: g.Asked, Explicit: g.Explicit, Overridden: g.Overridden, Differs: g.Asked && known && g.Enabled != value,
+				Enabled: g.Enabled, Asked: g.Asked, Explicit: g.Explicit, Overridden: g.Overridden,
+				Differs: g.Asked && known && g.Enabled != value && !life.gone(), Alive: life.alive, LastSeen: life.seen,
 			})
 		}
 	}
@@ -252,20 +295,23 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 		}
 		fmt.Fprintln(o.Out, nobody)
 	} else {
-		columns := []string{"COMPONENT", "INSTANCE", "VERSION", "VALUE", "SET", "USES", "MATCHES"}
+		columns := []string{"COMPONENT", "INSTANCE", "VERSION", "VALUE", "SET", "USES", "MATCHES", "ALIVE"}
 		if o.output == outputWide {
 			columns = append(columns, "NODE", "EMULATES")
 		}
 		var rows [][]string
 		var colours []colour
 		for _, p := range used.Processes {
-			row := []string{p.Component, p.Instance, orNone(p.Version), valueOf(&p.Enabled), p.set(), yesNo(p.Asked), p.matches()}
+			row := []string{p.Component, p.Instance, orNone(p.Version), valueOf(&p.Enabled), p.set(), yesNo(p.Asked), p.matches(), p.life().text()}
 			if o.output == outputWide {
 				row = append(row, orNone(p.Node), orNone(p.Emulates))
 			}
 			mark := plain
-			if p.Differs {
+			switch {
+			case p.Differs:
 				mark = red
+			case p.life().gone():
+				mark = yellow
 			}
 			rows, colours = append(rows, row), append(colours, mark)
 		}
@@ -274,6 +320,9 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 			return err
 		}
 		fmt.Fprint(o.Out, text)
+	}
+	for _, why := range used.Unknown {
+		fmt.Fprintf(o.Out, "Not known: %s\n", why)
 	}
 	return printSilent(o.Out, used.Counts)
 }
@@ -285,7 +334,7 @@ func printSilent(w io.Writer, counts []v1alpha1.FeatureUse) error {
 		if use.Enabled == nil {
 			fmt.Fprintf(w, "Not reported: %d of %s, for example %s\n", use.Expected, who, strings.Join(use.Examples, ", "))
 		} else if use.Stale > 0 {
-			fmt.Fprintf(w, "Out of reach: %d of %s that had the feature %s\n", use.Stale, who, onOff(*use.Enabled))
+			fmt.Fprintf(w, "Out of reach: %d of %s that had the feature %s\n", use.Stale, who, transition.OnOff(*use.Enabled))
 		}
 	}
 	return nil

@@ -22,6 +22,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 // configuredOf says what is wanted and who says so.
@@ -30,7 +31,7 @@ func configuredOf(f *v1alpha1.Feature) string {
 	if c == nil {
 		return "not known yet: kube-apiservers have not reported, or do not agree"
 	}
-	text := onOff(c.Value)
+	text := transition.OnOff(c.Value)
 	switch c.Source {
 	case v1alpha1.SourceAPI:
 		text += ", requested in spec.enabled"
@@ -40,13 +41,13 @@ func configuredOf(f *v1alpha1.Feature) string {
 	case v1alpha1.SourceCommandLine:
 		text += ", by --feature-gates of kube-apiserver"
 		if f.Namespace != metav1.NamespaceSystem {
-			text = onOff(c.Value) + ", by the operator's own settings"
+			text = transition.OnOff(c.Value) + ", by the operator's own settings"
 		}
 	default:
 		text += ", by default"
 	}
 	if wanted := f.Spec.Enabled; wanted != nil && (c.Source != v1alpha1.SourceAPI || c.Value != *wanted) {
-		text += fmt.Sprintf("; spec.enabled asks for %s, which is not in effect", onOff(*wanted))
+		text += fmt.Sprintf("; spec.enabled asks for %s, which is not in effect", transition.OnOff(*wanted))
 	}
 	return text
 }

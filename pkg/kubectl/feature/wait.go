@@ -41,6 +41,8 @@ It waits for a state (--for=state=Off) or a condition (--for=condition=Clean, or
 than True). A condition counts once it is about the present spec. Nothing is changed; also a task that is blocked is waited for, since
 somebody may act.
 
+With --output each Feature is printed when it has come to it, and progress goes to the error stream.
+
 Exit codes: 0 all have come to it; 2 the time to wait was over for some; 3 the command failed.`
 
 	waitExample = `  # Until nothing of it is left
@@ -126,6 +128,7 @@ func (g goal) String() string {
 type waitOptions struct {
 	goal    goal
 	timeout time.Duration
+	objects *objects
 
 	namespace string
 	progress  *progress
@@ -134,7 +137,7 @@ type waitOptions struct {
 }
 
 func newWait(b *base) *cobra.Command {
-	o := &waitOptions{IOStreams: b.IOStreams}
+	o := &waitOptions{objects: newObjects(), IOStreams: b.IOStreams}
 	var what string
 	cmd := &cobra.Command{
 		Use:               "wait NAME... --for=(state=STATE | condition=TYPE[=STATUS])",
@@ -150,7 +153,10 @@ func newWait(b *base) *cobra.Command {
 			if o.timeout < 0 {
 				return fmt.Errorf("--timeout=%s is negative; 0 is without limit", o.timeout)
 			}
-			o.namespace, o.progress = b.namespace(), b.progress()
+			if err := o.objects.complete(); err != nil {
+				return err
+			}
+			o.namespace, o.progress = b.namespace(), b.progressBeside(o.objects)
 			if o.client, err = b.client(); err != nil {
 				return err
 			}
@@ -159,6 +165,7 @@ func newWait(b *base) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&what, "for", "", "What to wait for: state=STATE, or condition=TYPE, or condition=TYPE=STATUS.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait for all features together; 0 is without limit.")
+	o.objects.addFlags(cmd)
 	_ = cmd.MarkFlagRequired("for")
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(goals(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -216,6 +223,8 @@ func (o *waitOptions) waitFor(ctx context.Context, name string) (bool, error) {
 	})
 	o.progress.end()
 	switch {
+	case err == nil && o.objects.wanted():
+		return true, o.objects.print(o.Out, last)
 	case err == nil:
 		_, err = fmt.Fprintf(o.Out, "%s: has the %s\n", title(name), o.goal)
 		return true, err

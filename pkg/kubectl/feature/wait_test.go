@@ -174,6 +174,21 @@ func TestClean(t *testing.T) {
 	}
 }
 
+// TestCleanForPrograms shows that the output is the Feature and nothing else.
+func TestCleanForPrograms(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t, danglingFeature("A"))
+		c.cleaning()
+		r := c.start("clean", "A", "--wait", "-o", "jsonpath={.metadata.name} is {.status.state}{\"\\n\"}")
+		c.cleaned(func(f *v1alpha1.Feature) {
+			f.Status.State, f.Status.Transition = v1alpha1.StateOff, nil
+			condition(f, v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonNothingLeft, "nothing is left")
+		})
+		// The run has one stream: progress is on the error stream.
+		r.want(t, ExitDone, "feature.features.k8s.io/A: TurningOff", "A is Off")
+	})
+}
+
 func TestCleanWithoutWait(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, danglingFeature("A"), danglingFeature("B"), danglingFeature("Refused"), danglingFeature("Forbidden"))

@@ -15,7 +15,8 @@ limitations under the License.
 */
 
 // Package readers asks a real cluster what others read of it: whether a feature is
-// on everywhere, by a chart and by an operator, and metrics.
+// on everywhere, by a chart and by an operator, metrics, and all that
+// people see with plain kubectl.
 package readers
 
 import (
@@ -48,10 +49,13 @@ func TestReaders(t *testing.T) {
 	atRest(c, v1alpha1.StateOn)
 	t.Run("on", func(t *testing.T) { ask(t, c, true) })
 	t.Run("metrics", func(t *testing.T) { metrics(t, c) })
+	t.Run("kubectl", func(t *testing.T) { plainKubectl(t, c) })
+	t.Run("kubectl feature", func(t *testing.T) { plugin(t, c) })
 	off := name + "=false"
 	if err := c.Restart(t.Context(), &off, cluster.APIServer); err != nil {
 		t.Fatalf("restarting with the gate off: %v", err)
 	}
+	t.Run("kubectl wait", func(t *testing.T) { waitForOff(t, c) })
 	atRest(c, v1alpha1.StateOff)
 	t.Run("off", func(t *testing.T) { ask(t, c, false) })
 }

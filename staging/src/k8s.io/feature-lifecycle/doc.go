@@ -40,6 +40,7 @@ limitations under the License.
 //	lifecycle/task          what transitions do; finds and removes leftovers
 //	lifecycle/controller    gathers, lets transition decide, commits
 //	examples/everywhere     asks whether a feature is on everywhere, for operators to copy
+//	examples/gadgets        a small operator with a feature of its own, which runs
 //
 // The library works without any package of k8s.io/kubernetes.
 package featurelifecycle

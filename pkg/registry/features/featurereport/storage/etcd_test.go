@@ -390,6 +390,7 @@ func TestTable(t *testing.T) {
 		{"Age", int32(0), "<unknown>"},
 		{"Emulation", int32(1), "1.35"},
 		{"Username", int32(1), "system:node:n1"},
+		{"Lease", int32(1), "<none>"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("unexpected table (-want +got):\n%s", diff)

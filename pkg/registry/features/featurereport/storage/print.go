@@ -17,8 +17,6 @@ limitations under the License.
 package storage
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -38,6 +36,7 @@ func addPrintHandlers(h printers.PrintHandler) {
 		{Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
 		{Name: "Emulation", Type: "string", Priority: 1, Description: "Minor version that the binary emulates"},
 		{Name: "Username", Type: "string", Priority: 1, Description: "Identity that created the report"},
+		{Name: "Lease", Type: "string", Priority: 1, Description: "Namespace and name of the Lease that the process renews"},
 	}
 	utilruntime.Must(h.TableHandler(columns, func(list *features.FeatureReportList, options printers.GenerateOptions) ([]metav1.TableRow, error) {
 		return table.Rows(list.Items, options, printReport)
@@ -47,22 +46,24 @@ func addPrintHandlers(h printers.PrintHandler) {
 
 func printReport(report *features.FeatureReport, _ printers.GenerateOptions) ([]metav1.TableRow, error) {
 	spec := &report.Spec
+	liveness, lease := livenessOf(spec)
 	return []metav1.TableRow{{
 		Object: runtime.RawExtension{Object: report},
 		Cells: []any{
-			report.Name, spec.Component, spec.BinaryVersion, table.OrNone(spec.NodeName), livenessOf(spec),
-			int64(len(spec.Features)), table.Age(report.CreationTimestamp), spec.EmulationVersion, spec.Username,
+			report.Name, spec.Component, spec.BinaryVersion, table.OrNone(spec.NodeName), liveness,
+			int64(len(spec.Features)), table.Age(report.CreationTimestamp), spec.EmulationVersion, spec.Username, lease,
 		},
 	}}, nil
 }
 
-func livenessOf(spec *features.FeatureReportSpec) string {
+// livenessOf says how a process shows that it is alive, and with which Lease.
+func livenessOf(spec *features.FeatureReportSpec) (liveness, lease string) {
 	switch {
 	case spec.Liveness.Lease != nil:
-		return fmt.Sprintf("Lease %s/%s", spec.Liveness.Lease.Namespace, spec.Liveness.Lease.Name)
+		return "Lease", spec.Liveness.Lease.Namespace + "/" + spec.Liveness.Lease.Name
 	case spec.NodeName != "":
-		return "Node"
+		return "Node", table.None
 	default:
-		return table.None
+		return table.None, table.None
 	}
 }

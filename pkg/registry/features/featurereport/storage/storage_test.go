@@ -136,7 +136,7 @@ func TestColumns(t *testing.T) {
 	if got := table.Rows[0].Cells; got[0] != "kubelet.n1" || got[3] != "n1" || got[4] != "Node" || got[5] != int64(3) {
 		t.Errorf("a node's report is shown as %v", got)
 	}
-	if got := table.Rows[1].Cells; got[3] != "<none>" || got[4] != "Lease ns/l" {
+	if got := table.Rows[1].Cells; got[3] != "<none>" || got[4] != "Lease" || got[9] != "ns/l" {
 		t.Errorf("a leased report is shown as %v", got)
 	}
 }

@@ -35,6 +35,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 )
@@ -138,18 +139,18 @@ func TestLeasesAreJudgedByWhenTheyWereSeenToChange(t *testing.T) {
 	}
 	// The holder's clock is an hour behind, and the Lease says it lasts an hour.
 	l.observe(lease(start.Add(-time.Hour), 3600), start)
-	if !alive(maxLeaseTimeout - 1) {
+	if !alive(uses.MaxLeaseTimeout - 1) {
 		t.Error("dead although it may still be renewed")
 	}
-	if alive(maxLeaseTimeout) {
+	if alive(uses.MaxLeaseTimeout) {
 		t.Error("alive although it was not renewed")
 	}
 	l.observe(lease(start.Add(-time.Hour), 3600), start.Add(10*time.Second))
-	if alive(maxLeaseTimeout) {
+	if alive(uses.MaxLeaseTimeout) {
 		t.Error("alive although it was only read again")
 	}
 	l.observe(lease(start.Add(-time.Hour+time.Second), 3600), start.Add(30*time.Second))
-	if !alive(30*time.Second + maxLeaseTimeout - 1) {
+	if !alive(30*time.Second + uses.MaxLeaseTimeout - 1) {
 		t.Error("dead although it was renewed")
 	}
 	l.observe(lease(start, 5), start.Add(time.Minute))

@@ -34,6 +34,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
 // leftovers are what tasks of a test find and remove. They record what was done.
@@ -212,7 +213,7 @@ func TestS4AServerThatStillServesHoldsTransitions(t *testing.T) {
 			}
 		}
 		<-ended
-		w.until(maxLeaseTimeout+time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+		w.until(uses.MaxLeaseTimeout+time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
 	})
 }
 
@@ -283,7 +284,7 @@ func TestAProcessThatIsGoneWithoutItsReportHoldsUntilItsLeaseLapses(t *testing.T
 			t.Fatalf("%s although it lives", state)
 		}
 		stop()
-		w.until(maxLeaseTimeout+30*time.Second, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+		w.until(uses.MaxLeaseTimeout+30*time.Second, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
 	})
 }
 

@@ -39,7 +39,7 @@ const (
 	reportingDelay = time.Minute
 	// startingDelay is the same for a server, which reports as soon as it serves.
 	// It is as long as the identity of a server that is gone may seem alive.
-	startingDelay = maxLeaseTimeout
+	startingDelay = uses.MaxLeaseTimeout
 	// kubelet is the component that every Node is expected to run.
 	kubelet = "kubelet"
 )

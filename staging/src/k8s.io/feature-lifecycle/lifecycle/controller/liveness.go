@@ -23,13 +23,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
-
-// maxLeaseTimeout bounds how long a Lease counts as alive without being seen to
-// change. kube-apiserver's identity Lease lasts an hour but is renewed every
-// ten seconds (pkg/controlplane/apiserver/server.go), so its own duration says
-// little about a crash.
-const maxLeaseTimeout = 40 * time.Second
 
 // nodeMonitorGrace is how long a node is not heard of, at the least, before its
 // condition Ready becomes Unknown. --node-monitor-grace-period of
@@ -75,10 +70,7 @@ func (l *liveness) observe(lease *coordinationv1.Lease, now time.Time) {
 	if lease.Spec.RenewTime != nil {
 		renewed = lease.Spec.RenewTime.Time
 	}
-	timeout := maxLeaseTimeout
-	if seconds := lease.Spec.LeaseDurationSeconds; seconds != nil && *seconds > 0 {
-		timeout = min(timeout, time.Duration(*seconds)*time.Second)
-	}
+	timeout := uses.LeaseTimeout(lease.Spec.LeaseDurationSeconds)
 	old := l.leases[key]
 	switch {
 	case old == nil:

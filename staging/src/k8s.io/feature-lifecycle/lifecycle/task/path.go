@@ -209,12 +209,15 @@ func parseMatcher(text string) (matcher, error) {
 	// Brackets may have a value, too.
 	if at := strings.LastIndexByte(text, '='); at > strings.LastIndexAny(text, "]}") {
 		field, m.value = text[:at], text[at+1:]
-		m.wanted = func(value any) bool { return fmt.Sprint(value) == m.value }
+		m.wanted = m.isValue
 	}
 	var err error
 	m.path, err = ParsePath(field)
 	return m, err
 }
+
+// isValue is true for the one value that matches.
+func (m matcher) isValue(value any) bool { return fmt.Sprint(value) == m.value }
 
 // matches is false for null: the server writes it for a field that nobody set
 // where the type does not leave it out (PodGroupTemplate.schedulingConstraints).

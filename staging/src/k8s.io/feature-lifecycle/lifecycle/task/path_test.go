@@ -161,3 +161,31 @@ func occurrences(value any, segments []segment) int {
 	}
 	return n
 }
+
+func TestFieldIn(t *testing.T) {
+	object := map[string]any{"spec": map[string]any{
+		"replicas": int64(0),
+		"nothing":  nil,
+		"rules":    []any{map[string]any{"operator": "Gt"}, map[string]any{"operator": "Exists"}},
+	}}
+	for name, test := range map[string]struct {
+		field    Field
+		has, bad bool
+	}{
+		"the whole object":         {field: Field{}, has: true},
+		"a field":                  {field: Field{Path: "spec.replicas"}, has: true},
+		"a field with its value":   {field: Field{Path: "spec.replicas", Value: "0"}, has: true},
+		"a field with another":     {field: Field{Path: "spec.replicas", Value: "1"}},
+		"a field it does not have": {field: Field{Path: "spec.paused"}},
+		"null":                     {field: Field{Path: "spec.nothing"}},
+		"one of a list":            {field: Field{Path: "spec.rules[*].operator", Value: "Exists"}, has: true},
+		"none of a list":           {field: Field{Path: "spec.rules[*].operator", Value: "Lt"}},
+		"chosen values":            {field: Field{Path: "spec.rules[*].operator", Chosen: true}, bad: true},
+		"no path":                  {field: Field{Path: "spec..rules"}, bad: true},
+	} {
+		has, err := test.field.In(object)
+		if has != test.has || (err != nil) != test.bad {
+			t.Errorf("%s: In says %t, %v; want %t, error %t", name, has, err, test.has, test.bad)
+		}
+	}
+}

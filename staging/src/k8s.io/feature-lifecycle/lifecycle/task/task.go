@@ -164,6 +164,27 @@ type Field struct {
 	Chosen bool
 }
 
+// In says whether an object has the field, and has the Value in it if that is set.
+// Null is no value. It is an error if the path cannot be read, or if a function
+// chooses the values: only the task's finder knows that.
+func (f Field) In(object map[string]any) (bool, error) {
+	if f.Path == "" {
+		return true, nil
+	}
+	if f.Chosen {
+		return false, fmt.Errorf("%s %s: a function chooses the values that count; ask the finder of its task, or name one in Value", f.Resource, f.Path)
+	}
+	path, err := ParsePath(f.Path)
+	if err != nil {
+		return false, err
+	}
+	m := matcher{path: path, value: f.Value}
+	if f.Value != "" {
+		m.wanted = m.isValue
+	}
+	return m.matches(object), nil
+}
+
 // BlockedError says that a task cannot go on until somebody else acts.
 type BlockedError struct {
 	// Message names what and how much.

@@ -56,13 +56,13 @@ func (s *step) watchRollout() {
 		}
 		return
 	}
-	switch limits := limitsOf(wanted); {
+	switch limits := Audience(wanted); {
 	case current == nil || current.Value != value:
-		s.event(false, EventRolloutStarted, "the feature goes %s for %s%s", onOff(value), limits, s.requested())
+		s.event(false, EventRolloutStarted, "the feature goes %s for %s%s", OnOff(value), limits, s.requested())
 	case current.Halted:
-		s.event(false, EventRolloutResumed, "the rollout was changed: the feature is %s again for %s%s", onOff(value), limits, s.requested())
+		s.event(false, EventRolloutResumed, "the rollout was changed: the feature is %s again for %s%s", OnOff(value), limits, s.requested())
 	default:
-		s.event(false, EventRolloutChanged, "the rollout was changed: the feature is %s for %s%s", onOff(value), limits, s.requested())
+		s.event(false, EventRolloutChanged, "the rollout was changed: the feature is %s for %s%s", OnOff(value), limits, s.requested())
 	}
 	s.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Value: value, Observed: *wanted.DeepCopy(), StartTime: metav1.NewMicroTime(s.now)}
 }
@@ -76,11 +76,11 @@ func (s *step) endRollout(current *v1alpha1.FeatureRolloutStatus) {
 	requested := s.Status.Configured != nil && s.Status.Configured.Value == current.Value
 	switch {
 	case requested && !rollout.Limits(s.feature.Spec.Rollout) && current.Halted:
-		s.event(false, EventRolloutResumed, "the rollout was removed: the feature is %s for all instances, also for those that it was halted for%s", onOff(current.Value), s.requested())
+		s.event(false, EventRolloutResumed, "the rollout was removed: the feature is %s for all instances, also for those that it was halted for%s", OnOff(current.Value), s.requested())
 	case requested && !rollout.Limits(s.feature.Spec.Rollout):
-		s.event(false, EventRolloutChanged, "the rollout was removed: the feature is %s for all instances%s", onOff(current.Value), s.requested())
+		s.event(false, EventRolloutChanged, "the rollout was removed: the feature is %s for all instances%s", OnOff(current.Value), s.requested())
 	case current.Halted && !requested:
-		s.event(false, EventRolloutCalledOff, "the halted rollout of %s was called off%s", onOff(current.Value), s.requested())
+		s.event(false, EventRolloutCalledOff, "the halted rollout of %s was called off%s", OnOff(current.Value), s.requested())
 	}
 }
 
@@ -153,7 +153,7 @@ func (s *step) judgeRollout(current *v1alpha1.FeatureRolloutStatus) {
 	current.Halted, current.HaltTime = true, s.timestamp()
 	current.SuspectTime = nil
 	current.Gone = gone[:min(len(gone), v1alpha1.MaxGone)]
-	s.event(true, EventRolloutHalted, "%s: %s; all instances go back to %s", s.feature.Name, message, onOff(!current.Value))
+	s.event(true, EventRolloutHalted, "%s: %s; all instances go back to %s", s.feature.Name, message, OnOff(!current.Value))
 }
 
 // tally counts instances of one component.
@@ -215,7 +215,7 @@ func (s *step) tooManyGone(current *v1alpha1.FeatureRolloutStatus) (gone []strin
 		names := slices.Sorted(slices.Values(in[component].gone))
 		gone = append(gone, names...)
 		part := fmt.Sprintf("%d of %d %s that have the feature %s died or vanished (%s)",
-			len(names), in[component].total, component, onOff(current.Value), list("", names))
+			len(names), in[component].total, component, OnOff(current.Value), list("", names))
 		if compared.total > 0 {
 			part += fmt.Sprintf(", of %s without it %d of %d", named, len(compared.gone), compared.total)
 		}
@@ -332,7 +332,7 @@ func (s *step) rolloutHalted() *holdup {
 	current := s.Status.Rollout
 	return &holdup{v1alpha1.ReasonRolloutHalted, fmt.Sprintf(
 		"the rollout was halted at %s: %s; all instances have the feature %s. Change spec.rollout (percent, components, or attempt to change nothing else) to resume it, or call it off by asking for %t",
-		current.HaltTime.UTC().Format(time.RFC3339), current.Message, onOff(!current.Value), !current.Value)}
+		current.HaltTime.UTC().Format(time.RFC3339), current.Message, OnOff(!current.Value), !current.Value)}
 }
 
 // limitedRollout says what people have to do for a transition to go on whose
@@ -341,24 +341,26 @@ func (s *step) limitedRollout() string {
 	if s.Status.Control == v1alpha1.ControlLocal {
 		return ""
 	}
-	limits := limitsOf(s.feature.Spec.Rollout)
+	limits := Audience(s.feature.Spec.Rollout)
 	if limits == "" {
 		return ""
 	}
 	return fmt.Sprintf("spec.rollout limits the value to %s; widen or remove it to go on", limits)
 }
 
-// limitsOf says in words whom a rollout is for, "" when it is for all.
-func limitsOf(limited *v1alpha1.FeatureRollout) string {
+// Audience says in words whom a rollout gives the requested value to, as events,
+// conditions and tools call it: "10 percent of the instances of the components
+// kubelet". It is "" when it is for all (rollout.Limits); nil is.
+func Audience(limited *v1alpha1.FeatureRollout) string {
 	if !rollout.Limits(limited) {
 		return ""
 	}
-	var limits []string
+	var audience []string
 	if limited.Percent != nil && *limited.Percent < 100 {
-		limits = append(limits, fmt.Sprintf("%d percent of the instances", *limited.Percent))
+		audience = append(audience, fmt.Sprintf("%d percent of the instances", *limited.Percent))
 	}
 	if len(limited.Components) > 0 {
-		limits = append(limits, "the components "+list("", limited.Components))
+		audience = append(audience, "the components "+list("", limited.Components))
 	}
-	return strings.Join(limits, " and ")
+	return strings.Join(audience, " of ")
 }

@@ -530,3 +530,24 @@ func TestWhenACanaryIsHaltedIsASetting(t *testing.T) {
 		})
 	}
 }
+
+func TestAudience(t *testing.T) {
+	percent := func(p int32) *int32 { return &p }
+	many := []string{"a", "b", "c", "d", "e", "f"}
+	for name, test := range map[string]struct {
+		rollout *v1alpha1.FeatureRollout
+		want    string
+	}{
+		"no rollout":              {nil, ""},
+		"one that limits nobody":  {&v1alpha1.FeatureRollout{Percent: percent(100), Attempt: 2}, ""},
+		"nobody":                  {&v1alpha1.FeatureRollout{Percent: percent(0)}, "0 percent of the instances"},
+		"a part":                  {&v1alpha1.FeatureRollout{Percent: percent(10)}, "10 percent of the instances"},
+		"all of some components":  {&v1alpha1.FeatureRollout{Percent: percent(100), Components: []string{"kubelet", "kube-proxy"}}, "the components kubelet, kube-proxy"},
+		"a part of a component":   {&v1alpha1.FeatureRollout{Percent: percent(10), Components: []string{"kubelet"}}, "10 percent of the instances of the components kubelet"},
+		"more than anybody reads": {&v1alpha1.FeatureRollout{Components: many}, "the components a, b, c, d, e and 1 more"},
+	} {
+		if got := Audience(test.rollout); got != test.want {
+			t.Errorf("%s: Audience is %q, want %q", name, got, test.want)
+		}
+	}
+}

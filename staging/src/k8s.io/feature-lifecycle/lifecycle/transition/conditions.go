@@ -87,14 +87,14 @@ func (s *step) describeUsesMatch() {
 	switch {
 	case len(differing) > 0:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionFalse, v1alpha1.ReasonUsersDiffer,
-			fmt.Sprintf("%d live users have the feature %s: %s; %s", len(differing), onOff(!goal), list("", differing), s.howToFollow(goal)))
+			fmt.Sprintf("%d live users have the feature %s: %s; %s", len(differing), OnOff(!goal), list("", differing), s.howToFollow(goal)))
 	case len(missing) > 0:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionUnknown, v1alpha1.ReasonUsersUnknown,
 			fmt.Sprintf("%d processes should report and have not: %s; they may be older than this system, or not allowed to write FeatureReports", len(missing), list("", missing)))
 	case len(s.Status.Uses) == 0:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonNoUsers, "no process has asked for the gate")
 	default:
-		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonAllUsersMatch, fmt.Sprintf("all live users have the feature %s", onOff(goal)))
+		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonAllUsersMatch, fmt.Sprintf("all live users have the feature %s", OnOff(goal)))
 	}
 }
 

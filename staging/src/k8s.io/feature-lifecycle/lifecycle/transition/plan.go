@@ -255,7 +255,7 @@ func usersElsewhere(feature *v1alpha1.Feature, view View, plan Plan, config conf
 		blockers = append(blockers, fmt.Sprintf("%d live users set the other value themselves, which wins over the API, and have to be restarted without %s in --feature-gates: %s", len(names), name, list("", names)))
 	}
 	if names := uses.Differing(left, *plan.Value); len(names) > 0 {
-		blockers = append(blockers, fmt.Sprintf("%d live users would keep the other value, since spec.rollout limits the value to %s; widen or remove it: %s", len(names), limitsOf(feature.Spec.Rollout), list("", names)))
+		blockers = append(blockers, fmt.Sprintf("%d live users would keep the other value, since spec.rollout limits the value to %s; widen or remove it: %s", len(names), Audience(feature.Spec.Rollout), list("", names)))
 	}
 	names := uses.Differing(differing, *plan.Value)
 	if len(names) == 0 {

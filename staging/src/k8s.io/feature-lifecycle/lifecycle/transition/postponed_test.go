@@ -119,7 +119,7 @@ func TestARequestIsAnsweredWhenItMayBegin(t *testing.T) {
 	} {
 		for _, control := range []v1alpha1.FeatureControl{v1alpha1.ControlDynamic, v1alpha1.ControlCentral} {
 			for _, value := range []bool{false, true} {
-				t.Run(name+", "+string(control)+", from "+onOff(value), func(t *testing.T) {
+				t.Run(name+", "+string(control)+", from "+OnOff(value), func(t *testing.T) {
 					f := settled(value, control)
 					requested := !value
 					turned := func(servers []Server) []Server {

@@ -225,7 +225,7 @@ func (s *step) mixedVersions() *holdup {
 func (s *step) begin(goal bool) {
 	Begin(&s.Status, goal, v1alpha1.TransitionConfiguration, s.view.Declared, s.view.NewTransitionID, s.now)
 	s.Hold, s.began = true, true
-	s.event(false, EventTransitionStarted, "%s: configured value is %s by %s; %d tasks", s.Status.State, onOff(goal), s.source(), len(s.Status.Tasks))
+	s.event(false, EventTransitionStarted, "%s: configured value is %s by %s; %d tasks", s.Status.State, OnOff(goal), s.source(), len(s.Status.Tasks))
 }
 
 // source is where the configured value comes from, for people: who asked for it,
@@ -361,7 +361,8 @@ func finalState(value bool) v1alpha1.FeatureState {
 	return v1alpha1.StateOff
 }
 
-func onOff(value bool) string {
+// OnOff is the word for a value in a sentence: on or off.
+func OnOff(value bool) string {
 	if value {
 		return "on"
 	}

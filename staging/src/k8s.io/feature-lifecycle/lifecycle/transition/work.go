@@ -105,13 +105,13 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 		task.Message = why
 		return
 	}
-	s.settle(task, fmt.Sprintf("all users have the feature %s; waiting %s for a contradiction", onOff(goal), s.settings.Settle))
+	s.settle(task, fmt.Sprintf("all users have the feature %s; waiting %s for a contradiction", OnOff(goal), s.settings.Settle))
 }
 
 func waitMessage(wait uses.Wait, goal bool) string {
 	message := ""
 	if len(wait.Opposing) > 0 {
-		message = fmt.Sprintf("waiting for %d users that have the feature %s: %s", len(wait.Opposing), onOff(!goal), list("", wait.Opposing))
+		message = fmt.Sprintf("waiting for %d users that have the feature %s: %s", len(wait.Opposing), OnOff(!goal), list("", wait.Opposing))
 	}
 	if len(wait.Missing) > 0 {
 		if message != "" {

@@ -1,0 +1,182 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/utils/ptr"
+)
+
+// signs are the signs of life of processes: the Leases and Nodes that their reports
+// name, read once.
+type signs struct {
+	now    time.Time
+	leases map[types.NamespacedName]*coordinationv1.Lease
+	// unread are the namespaces whose Leases could not be read.
+	unread []string
+	// nodes is nil if they could not be read.
+	nodes map[string]*corev1.Node
+	// missing says what could not be read, one sentence each.
+	missing []string
+}
+
+// life is what is known of whether a process lives.
+type life struct {
+	// alive is nil if nobody can tell; then a report is taken for what it says.
+	alive *bool
+	// seen is when a process that is not alive was last heard of, nil if that is
+	// not known.
+	seen *metav1.Time
+}
+
+func (l life) gone() bool { return l.alive != nil && !*l.alive }
+
+// text is for people.
+func (l life) text() string {
+	switch {
+	case l.alive == nil:
+		return "unknown"
+	case *l.alive:
+		return "yes"
+	case l.seen == nil:
+		return "gone"
+	default:
+		return "gone for " + ago(l.seen.Time)
+	}
+}
+
+// gatherSigns reads the Leases and Nodes of reports. What may not be read is said
+// and no error: reports can be read without.
+func gatherSigns(ctx context.Context, core kubernetes.Interface, reports []*v1alpha1.FeatureReport) (*signs, error) {
+	s := &signs{now: time.Now(), leases: map[types.NamespacedName]*coordinationv1.Lease{}}
+	var namespaces []string
+	onNodes := false
+	for _, report := range reports {
+		lease := report.Spec.Liveness.Lease
+		switch {
+		case lease == nil:
+			onNodes = onNodes || report.Spec.NodeName != ""
+		case !slices.Contains(namespaces, lease.Namespace):
+			namespaces = append(namespaces, lease.Namespace)
+		}
+	}
+	slices.Sort(namespaces)
+	for _, namespace := range namespaces {
+		if err := s.readLeases(ctx, core, namespace); err != nil {
+			return nil, err
+		}
+	}
+	if onNodes {
+		return s, s.readNodes(ctx, core)
+	}
+	return s, nil
+}
+
+func (s *signs) readLeases(ctx context.Context, core kubernetes.Interface, namespace string) error {
+	var leases []coordinationv1.Lease
+	err := each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		return core.CoordinationV1().Leases(namespace).List(ctx, opts)
+	}, &leases)
+	if apierrors.IsForbidden(err) {
+		s.unread = append(s.unread, namespace)
+		s.missing = append(s.missing, fmt.Sprintf("you may not list Leases in %s, which say whether processes are alive", namespace))
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing Leases in %s, which say whether processes are alive: %w", namespace, err)
+	}
+	for i := range leases {
+		s.leases[types.NamespacedName{Namespace: namespace, Name: leases[i].Name}] = &leases[i]
+	}
+	return nil
+}
+
+func (s *signs) readNodes(ctx context.Context, core kubernetes.Interface) error {
+	var nodes []corev1.Node
+	err := each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		return core.CoreV1().Nodes().List(ctx, opts)
+	}, &nodes)
+	if apierrors.IsForbidden(err) {
+		s.missing = append(s.missing, "you may not list Nodes, which say whether their processes are alive")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing Nodes, which say whether their processes are alive: %w", err)
+	}
+	s.nodes = map[string]*corev1.Node{}
+	for i := range nodes {
+		s.nodes[nodes[i].Name] = &nodes[i]
+	}
+	return nil
+}
+
+// of judges a process as the server flow does (Controller.alive of package
+// lifecycle/controller), which watches and so need not believe anybody's clock: this
+// compares the Lease's renewTime with the clock of this machine.
+func (s *signs) of(spec *v1alpha1.FeatureReportSpec) life {
+	if lease := spec.Liveness.Lease; lease != nil {
+		if slices.Contains(s.unread, lease.Namespace) {
+			return life{}
+		}
+		return s.ofLease(s.leases[types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}])
+	}
+	if spec.NodeName == "" || s.nodes == nil {
+		return life{}
+	}
+	return ofNode(s.nodes[spec.NodeName])
+}
+
+// ofLease is for a Lease, nil for one that is not there any more.
+func (s *signs) ofLease(lease *coordinationv1.Lease) life {
+	if lease == nil || lease.Spec.RenewTime == nil {
+		return life{alive: ptr.To(false)}
+	}
+	renewed := lease.Spec.RenewTime.Time
+	if s.now.Before(renewed.Add(uses.LeaseTimeout(lease.Spec.LeaseDurationSeconds))) {
+		return life{alive: ptr.To(true)}
+	}
+	return life{alive: ptr.To(false), seen: ptr.To(metav1.NewTime(renewed))}
+}
+
+// ofNode is for a Node, nil for one that is not there any more.
+func ofNode(node *corev1.Node) life {
+	if node == nil {
+		return life{alive: ptr.To(false)}
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			if c.Status == corev1.ConditionTrue {
+				return life{alive: ptr.To(true)}
+			}
+			return life{alive: ptr.To(false), seen: ptr.To(c.LastTransitionTime)}
+		}
+	}
+	return life{alive: ptr.To(false)}
+}

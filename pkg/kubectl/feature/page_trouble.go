@@ -1,0 +1,211 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+)
+
+// troubleKind is one kind of what needs attention.
+type troubleKind struct {
+	// Key is what filters and addresses call it. Symbol and Label tell it in a few
+	// characters, Title and Meaning above a list.
+	Key, Symbol, Label, Title, Meaning string
+	// Class adds a colour.
+	Class string
+	// conditions are the reasons that make it, by type of condition.
+	conditions map[string][]string
+	// next are commands that say more, or help.
+	next func(conditionReason, name string) []string
+}
+
+// troubleKinds are all, the most urgent first. They are those of "list": the colour
+// red, its filters, and who is paused.
+var troubleKinds = []troubleKind{
+	{
+		Key: "blocked", Symbol: "✕", Label: "blocked", Title: "Blocked or halted", Class: "bad",
+		Meaning: "does not go on before somebody acts",
+		conditions: map[string][]string{
+			v1alpha1.ConditionProgressing: {v1alpha1.ReasonBlocked, v1alpha1.ReasonUnknownTask, v1alpha1.ReasonRolloutHalted},
+		},
+		next: func(reason, name string) []string {
+			if reason == v1alpha1.ReasonRolloutHalted {
+				return []string{"kubectl feature rollout " + name}
+			}
+			return []string{"kubectl feature describe " + name}
+		},
+	},
+	{
+		Key: "differing", Symbol: "≠", Label: "differing", Title: "Users or servers differ", Class: "bad",
+		Meaning: "somebody has another value than that of the state, or kube-apiservers disagree",
+		conditions: map[string][]string{
+			v1alpha1.ConditionUsesMatch:  {v1alpha1.ReasonUsersDiffer},
+			v1alpha1.ConditionConsistent: {v1alpha1.ReasonServersDisagree},
+		},
+		next: func(reason, name string) []string {
+			if reason == v1alpha1.ReasonServersDisagree {
+				return []string{"kubectl feature uses " + name}
+			}
+			return []string{"kubectl feature uses " + name + " --mismatched"}
+		},
+	},
+	{
+		Key: "dangling", Symbol: "!", Label: "dangling", Title: "Dangling", Class: "bad",
+		Meaning:    "off, and stored objects still hold something of it",
+		conditions: map[string][]string{v1alpha1.ConditionClean: {v1alpha1.ReasonLeftovers}},
+		next: func(_, name string) []string {
+			return []string{"kubectl feature plan " + name + " --disable", "kubectl feature clean " + name}
+		},
+	},
+	{
+		Key: "paused", Symbol: "‖", Label: "paused", Title: "Paused", Class: "moving",
+		Meaning:    "nothing starts before it is resumed",
+		conditions: map[string][]string{v1alpha1.ConditionProgressing: {v1alpha1.ReasonPaused}},
+		next:       func(_, name string) []string { return []string{"kubectl feature resume " + name} },
+	},
+	{
+		Key: "unclear", Symbol: "?", Label: "unclear", Title: "Unclear", Class: "moving",
+		Meaning: "nothing starts before it is known what all servers have",
+		conditions: map[string][]string{
+			v1alpha1.ConditionKnown:       {v1alpha1.ReasonNotKnown},
+			v1alpha1.ConditionConsistent:  {v1alpha1.ReasonReportMissing},
+			v1alpha1.ConditionProgressing: {v1alpha1.ReasonMixedVersions},
+		},
+		next: func(_, name string) []string { return []string{"kubectl feature describe " + name} },
+	},
+}
+
+// find returns the conditions that make a feature one of this kind.
+func (k troubleKind) find(status *v1alpha1.FeatureStatus) []metav1.Condition {
+	var found []metav1.Condition
+	for _, c := range status.Conditions {
+		if slices.Contains(k.conditions[c.Type], c.Reason) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// pageGroup is what needs attention, of one kind.
+type pageGroup struct {
+	troubleKind
+	// Count is the number of features.
+	Count   int64
+	Entries []pageEntry
+}
+
+// pageEntry is one cause: features of which the same is said are told together, as
+// when a server is silent and no feature is known to be consistent.
+type pageEntry struct {
+	Features        []pageFeature
+	Reason, Message string
+	// Who are the users that differ.
+	Who []string
+	// Next are commands for the first of the features.
+	Next []string
+}
+
+// groupsOf says what needs attention. The page's features are in the same order.
+func groupsOf(features []v1alpha1.Feature, rows []pageFeature) []pageGroup {
+	var groups []pageGroup
+	for _, kind := range troubleKinds {
+		group := pageGroup{troubleKind: kind}
+		index := map[string]int{}
+		for i := range features {
+			found := kind.find(&features[i].Status)
+			if len(found) > 0 {
+				group.Count++
+			}
+			for _, c := range found {
+				entry := pageEntry{Reason: c.Reason, Message: c.Message}
+				if c.Type == v1alpha1.ConditionUsesMatch {
+					entry.Who = differing(&features[i].Status)
+				}
+				key := c.Reason + "\n" + c.Message + "\n" + strings.Join(entry.Who, "\n")
+				at, told := index[key]
+				if !told {
+					at = len(group.Entries)
+					index[key] = at
+					entry.Next = kind.next(c.Reason, quoted(features[i].Name)+namespaceFlag(&features[i]))
+					group.Entries = append(group.Entries, entry)
+				}
+				group.Entries[at].Features = append(group.Entries[at].Features, rows[i])
+			}
+		}
+		if group.Count > 0 {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// differing names the live users of another value than that of the state.
+func differing(status *v1alpha1.FeatureStatus) []string {
+	value, known := transition.Value(status)
+	var who []string
+	for _, use := range status.Uses {
+		if differs(use, value, known) {
+			who = append(who, planned(use))
+		}
+	}
+	return who
+}
+
+// rolloutOf tells of a canary in a line, "" when there is none.
+func rolloutOf(f *v1alpha1.Feature) string {
+	r := f.Status.Rollout
+	if r == nil {
+		return ""
+	}
+	percent := int32(100)
+	if r.Observed.Percent != nil {
+		percent = *r.Observed.Percent
+	}
+	text := fmt.Sprintf("%d %% of the instances", percent)
+	if len(r.Observed.Components) > 0 {
+		text += " of " + strings.Join(r.Observed.Components, ", ")
+	}
+	text += " take the value " + transition.OnOff(r.Value)
+	if r.Halted {
+		text += "; halted"
+	}
+	if r.Message != "" {
+		text += ": " + r.Message
+	}
+	if len(r.Gone) > 0 {
+		text += " (" + strings.Join(r.Gone, ", ") + ")"
+	}
+	return text
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
+// quoted is a name as a shell takes it: people copy commands, and names are chosen
+// by whoever may create Features.
+func quoted(name string) string {
+	if plainWord.MatchString(name) {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}
