@@ -172,7 +172,7 @@ func TestInheritedFilesStayBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(inherited)
+	defer func() { _ = unix.Close(inherited) }()
 	p := script(t, "exec 2>&1; ls -l /proc/self/fd; echo listed; exec sleep 1000")
 	until(t, func() bool { return p.Tail(1) == "listed" })
 	if listed := p.Tail(20); strings.Contains(listed, name) {
