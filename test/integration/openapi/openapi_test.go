@@ -31,6 +31,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
@@ -55,6 +57,8 @@ const (
 	dynamic      = "MaxUnavailableStatefulSet"
 	dynamicType  = "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy"
 	dynamicField = "maxUnavailable"
+	// shardSelector is a parameter of requests of the gate ShardedListAndWatch.
+	shardSelector = "shardSelector"
 
 	author = "author"
 	name   = "web"
@@ -95,12 +99,14 @@ func TestDocumentsAndStoredObjects(t *testing.T) {
 			t.Errorf("kubectl explain of what has the field while the gate is off: %v\n%s", err, output)
 		}
 	})
+	t.Run("clients that build a model from documents", func(t *testing.T) { w.extracts(t, false) })
 	t.Run("the server itself has complete documents", func(t *testing.T) {
 		if output, err := w.explain(t, "deployment.spec.template.spec."+gatedField, "--as="+user.APIServerUser); err != nil {
 			t.Errorf("kubectl explain as the server: %v\n%s", err, output)
 		}
 	})
 	t.Run("the stored object is read", func(t *testing.T) { w.deploymentHas(t, hostname) })
+	t.Run("fields and parameters of requests", w.requestsLack)
 	t.Run("another field manager applies", func(t *testing.T) {
 		w.apply(t, "another", appsapply.Deployment(name, metav1.NamespaceDefault).WithLabels(map[string]string{"by": "another"}))
 		w.deploymentHas(t, hostname)
@@ -117,6 +123,7 @@ func TestDocumentsAndStoredObjects(t *testing.T) {
 	t.Run("what owns the field gives it up", func(t *testing.T) {
 		w.apply(t, author, deployment().WithSpec(spec(2, "")))
 		w.deploymentHas(t, "")
+		w.extracts(t, true)
 	})
 	t.Run("documents follow a dynamic feature", func(t *testing.T) {
 		for _, enabled := range []bool{true, false, true} {
@@ -145,6 +152,58 @@ func TestWithoutTheFeatureLifecycle(t *testing.T) {
 		Only:         []string{cluster.Etcd, cluster.APIServer},
 	})}
 	w.documentsHave(t, gatedType, gatedField, true)
+	if document := string(w.raw(t, "/openapi/v2")); !strings.Contains(document, shardSelector) {
+		t.Errorf("OpenAPI v2 has no %s", shardSelector)
+	}
+}
+
+// requestsLack looks for a parameter of lists and a field of their answers, which
+// belong to a gate that is off by default, in the documents of all servers of the
+// chain: of Kubernetes' APIs, of definitions of custom resources, and of the
+// aggregator. A type that differed among them would be in OpenAPI v2 twice.
+func (w world) requestsLack(t *testing.T) {
+	for _, path := range []string{"/openapi/v2", "/openapi/v3/api/v1", "/openapi/v3/apis/apps/v1",
+		"/openapi/v3/apis/apiextensions.k8s.io/v1", "/openapi/v3/apis/apiregistration.k8s.io/v1", "/openapi/v3/apis/features.k8s.io/v1alpha1"} {
+		document := string(w.raw(t, path))
+		for _, gone := range []string{`"` + shardSelector, `"shardInfo"`, "ListMeta_v2", "DeleteOptions_v2"} {
+			if strings.Contains(document, gone) {
+				t.Errorf("%s has %s", path, gone)
+			}
+		}
+		if !strings.Contains(document, `"limit`) {
+			t.Errorf("%s has no parameters of lists", path)
+		}
+	}
+}
+
+// extracts asks a client for what a field manager applied. It builds its model from
+// the published documents, and refuses an object that has a field that they do not
+// have, with the error that docs/troubleshooting.md explains.
+func (w world) extracts(t *testing.T, want bool) {
+	t.Helper()
+	extractor, err := metaapply.NewUnstructuredExtractor(w.Kube.Discovery())
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.get(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{Object: content}
+	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	extracted, err := extractor.Extract(object, author)
+	if !want {
+		if err == nil || !strings.Contains(err.Error(), "spec.template.spec."+gatedField+": field not declared in schema") {
+			t.Errorf("extracting from an object that has the field: %v", err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatalf("extracting from an object that has not the field: %v", err)
+	}
+	if replicas, _, err := unstructured.NestedInt64(extracted.Object, "spec", "replicas"); err != nil || replicas != 2 {
+		t.Errorf("extracted %v, %v", extracted.Object, err)
+	}
 }
 
 // policyApplies lets a policy merge an apply configuration into the object that has
@@ -293,11 +352,16 @@ func (k kinds) has(t *testing.T, kind, property string) bool {
 
 func (w world) read(t *testing.T, path string, into any) {
 	t.Helper()
-	data, err := w.Kube.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(t.Context())
-	if err == nil {
-		err = json.Unmarshal(data, into)
+	if err := json.Unmarshal(w.raw(t, path), into); err != nil {
+		t.Fatalf("%s: %v", path, err)
 	}
+}
+
+func (w world) raw(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := w.Kube.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(t.Context())
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
+	return data
 }
