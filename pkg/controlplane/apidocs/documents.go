@@ -42,7 +42,7 @@ func (g *Guards) OfV2(document *spec.Swagger) Cuts {
 		}
 	}
 	schemas := pointers(document.Definitions)
-	return sorted(append(g.findCuts(schemas, roots), requestCuts(schemas, parametersV2(document))...))
+	return sorted(append(g.findCuts(schemas, roots), requestCuts(schemas, parametersV2(document), true)...))
 }
 
 // OfV3 finds what gates can take out of the OpenAPI v3 document of one group and
@@ -67,7 +67,7 @@ func (g *Guards) OfV3(document *spec3.OpenAPI) Cuts {
 			}
 		}
 	}
-	return sorted(append(g.findCuts(document.Components.Schemas, roots), requestCuts(document.Components.Schemas, parametersV3(document))...))
+	return sorted(append(g.findCuts(document.Components.Schemas, roots), requestCuts(document.Components.Schemas, parametersV3(document), false)...))
 }
 
 // resourceOf is the resource whose objects are got at a path of a document, false

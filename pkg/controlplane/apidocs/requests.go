@@ -47,20 +47,27 @@ var requestFields = []struct {
 	gate featuregate.Feature
 	// options is true if the field is a query parameter, too.
 	options bool
+	// inV3 is true if OpenAPI v2 keeps the property (not the parameter). The
+	// aggregator merges documents of v2, and renames types that differ. Those of
+	// custom resources and of aggregated API servers are complete, so a type that
+	// is a kind of its own would be there twice, and clients refuse the whole
+	// document: "duplicate entry for /v1, Kind=DeleteOptions" (apimachinery's
+	// managedfields.NewGVKParser). ListMeta is no kind.
+	inV3 bool
 }{
-	{property{metaV1 + "ListMeta", "shardInfo"}, genericfeatures.ShardedListAndWatch, false},
-	{property{metaV1 + "ListOptions", "shardSelector"}, genericfeatures.ShardedListAndWatch, true},
-	{property{metaV1 + "DeleteOptions", "ignoreStoreReadErrorWithClusterBreakingPotential"}, genericfeatures.AllowUnsafeMalformedObjectDeletion, true},
-	{property{coreV1 + "PodLogOptions", "stream"}, features.PodLogsQuerySplitStreams, true},
+	{property{metaV1 + "ListMeta", "shardInfo"}, genericfeatures.ShardedListAndWatch, false, false},
+	{property{metaV1 + "ListOptions", "shardSelector"}, genericfeatures.ShardedListAndWatch, true, false},
+	{property{metaV1 + "DeleteOptions", "ignoreStoreReadErrorWithClusterBreakingPotential"}, genericfeatures.AllowUnsafeMalformedObjectDeletion, true, true},
+	{property{coreV1 + "PodLogOptions", "stream"}, features.PodLogsQuerySplitStreams, true, false},
 }
 
 // requestCuts is what gates can take of requestFields out of a document that has
 // these types and query parameters.
-func requestCuts(schemas map[string]*spec.Schema, parameters sets.Set[string]) Cuts {
+func requestCuts(schemas map[string]*spec.Schema, parameters sets.Set[string], v2 bool) Cuts {
 	var cuts Cuts
 	for _, field := range requestFields {
 		places := []place{{level{field.gate}}}
-		if s := schemas[field.definition]; s != nil {
+		if s := schemas[field.definition]; s != nil && (!v2 || !field.inV3) {
 			if _, ok := s.Properties[field.key]; ok {
 				cuts = append(cuts, Cut{property: field.property, about: request, places: places})
 			}

@@ -34,10 +34,8 @@ import (
 // TestRequestFields: the complete documents have each of them, and have none while
 // the gates are off.
 func TestRequestFields(t *testing.T) {
-	want := []string{
-		"?ignoreStoreReadErrorWithClusterBreakingPotential", "?shardSelector", "?stream",
-		metaV1 + "DeleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential", metaV1 + "ListMeta.shardInfo",
-	}
+	want := []string{"?ignoreStoreReadErrorWithClusterBreakingPotential", "?shardSelector", "?stream", metaV1 + "ListMeta.shardInfo"}
+	const unsafeDeletion = metaV1 + "DeleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential"
 	gates := []featuregate.Feature{genericfeatures.ShardedListAndWatch, genericfeatures.AllowUnsafeMalformedObjectDeletion, features.PodLogsQuerySplitStreams}
 	documentV2, documentsV3 := completeV2(t), completeV3(t)
 	guards, inV3 := newGuards(t), map[string]bool{}
@@ -53,7 +51,10 @@ func TestRequestFields(t *testing.T) {
 			}
 		}
 		after := asJSON(t, document(cuts.While(except(true, gates...))))
-		for _, left := range []string{`"shardInfo":`, `"name":"shardSelector"`, "#/parameters/shardSelector", `"shardSelector-`, "ignoreStoreReadErrorWithClusterBreakingPotential"} {
+		for _, left := range []string{
+			`"shardInfo":`, `"name":"shardSelector"`, "#/parameters/shardSelector", `"shardSelector-`,
+			`"name":"ignoreStoreReadError`, "#/parameters/ignoreStoreReadError", `"ignoreStoreReadErrorWithClusterBreakingPotential-`,
+		} {
 			if strings.Contains(after, left) {
 				t.Errorf("%s still has %s", name, left)
 			}
@@ -73,7 +74,7 @@ func TestRequestFields(t *testing.T) {
 			inV3[found] = true
 		}
 	}
-	for _, field := range want {
+	for _, field := range append(want, unsafeDeletion) {
 		if !inV3[field] {
 			t.Errorf("no document of v3 loses %s", field)
 		}
