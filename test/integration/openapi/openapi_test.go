@@ -30,6 +30,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,6 +40,7 @@ import (
 	appsapply "k8s.io/client-go/applyconfigurations/apps/v1"
 	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
+	dynamicclient "k8s.io/client-go/dynamic"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/pkg/features"
@@ -57,8 +59,15 @@ const (
 	dynamic      = "MaxUnavailableStatefulSet"
 	dynamicType  = "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy"
 	dynamicField = "maxUnavailable"
+	// crdGate guards a field that the server of custom resources publishes.
+	crdGate  = "CRDObservedGenerationTracking"
+	crdType  = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus"
+	crdField = "observedGeneration"
 	// shardSelector is a parameter of requests of the gate ShardedListAndWatch.
 	shardSelector = "shardSelector"
+	// unsafeDeletion is an option of AllowUnsafeMalformedObjectDeletion.
+	unsafeDeletion = "ignoreStoreReadErrorWithClusterBreakingPotential"
+	metaV1         = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 	author = "author"
 	name   = "web"
@@ -74,17 +83,20 @@ type world struct {
 func TestDocumentsAndStoredObjects(t *testing.T) {
 	t.Parallel()
 	w := world{framework.Start(t, cluster.Config{
-		FeatureGates: gated + "=true",
+		FeatureGates: gated + "=true," + crdGate + "=true",
 		Only:         []string{cluster.Etcd, cluster.APIServer},
 		ExtraArgs:    map[string][]string{cluster.APIServer: {"--dynamic-features=" + dynamic, "--feature-settle-period=1s"}},
 	})}
 	w.documentsHave(t, gatedType, gatedField, true)
+	if !w.inV2(t, crdType, crdField) || !w.inV3(t, "apis/apiextensions.k8s.io/v1", crdType, crdField) {
+		t.Errorf("the documents have no %s.%s", crdType, crdField)
+	}
 	if output, err := w.explain(t, "deployment.spec.template.spec."+gatedField); err != nil {
 		t.Errorf("kubectl explain while the gate is on: %v\n%s", err, output)
 	}
 	w.apply(t, author, deployment().WithSpec(spec(1, hostname)))
 
-	off := gated + "=false"
+	off := gated + "=false," + crdGate + "=false"
 	if err := w.Restart(t.Context(), &off, cluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
@@ -100,6 +112,11 @@ func TestDocumentsAndStoredObjects(t *testing.T) {
 		}
 	})
 	t.Run("clients that build a model from documents", func(t *testing.T) { w.extracts(t, false) })
+	t.Run("a field of another server of the chain", func(t *testing.T) {
+		if w.inV2(t, crdType, crdField) || w.inV3(t, "apis/apiextensions.k8s.io/v1", crdType, crdField) {
+			t.Errorf("the documents have %s.%s", crdType, crdField)
+		}
+	})
 	t.Run("the server itself has complete documents", func(t *testing.T) {
 		if output, err := w.explain(t, "deployment.spec.template.spec."+gatedField, "--as="+user.APIServerUser); err != nil {
 			t.Errorf("kubectl explain as the server: %v\n%s", err, output)
@@ -125,6 +142,7 @@ func TestDocumentsAndStoredObjects(t *testing.T) {
 		w.deploymentHas(t, "")
 		w.extracts(t, true)
 	})
+	t.Run("with a custom resource", w.customResource)
 	t.Run("documents follow a dynamic feature", func(t *testing.T) {
 		for _, enabled := range []bool{true, false, true} {
 			_, err := w.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Patch(t.Context(), dynamic, types.MergePatchType,
@@ -165,10 +183,13 @@ func (w world) requestsLack(t *testing.T) {
 	for _, path := range []string{"/openapi/v2", "/openapi/v3/api/v1", "/openapi/v3/apis/apps/v1",
 		"/openapi/v3/apis/apiextensions.k8s.io/v1", "/openapi/v3/apis/apiregistration.k8s.io/v1", "/openapi/v3/apis/features.k8s.io/v1alpha1"} {
 		document := string(w.raw(t, path))
-		for _, gone := range []string{`"` + shardSelector, `"shardInfo"`, "ListMeta_v2", "DeleteOptions_v2"} {
+		for _, gone := range []string{`"` + shardSelector, `"shardInfo"`, `"name":"` + unsafeDeletion, "#/parameters/" + unsafeDeletion, "ListMeta_v2"} {
 			if strings.Contains(document, gone) {
 				t.Errorf("%s has %s", path, gone)
 			}
+		}
+		if path != "/openapi/v2" && strings.Contains(document, unsafeDeletion) {
+			t.Errorf("%s has %s", path, unsafeDeletion)
 		}
 		if !strings.Contains(document, `"limit`) {
 			t.Errorf("%s has no parameters of lists", path)
@@ -204,6 +225,37 @@ func (w world) extracts(t *testing.T, want bool) {
 	if replicas, _, err := unstructured.NestedInt64(extracted.Object, "spec", "replicas"); err != nil || replicas != 2 {
 		t.Errorf("extracted %v, %v", extracted.Object, err)
 	}
+}
+
+// customResource: upstream's server of custom resources makes the documents of each
+// definition from complete types, so these have what belongs to the gate. In OpenAPI
+// v2 their ListMeta has a name of its own, and clients still build models.
+func (w world) customResource(t *testing.T) {
+	definition := &unstructured.Unstructured{}
+	if err := definition.UnmarshalJSON([]byte(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.com"}, "spec": {
+		"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
+		"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}`)); err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamicclient.NewForConfig(w.Impersonate("admin", user.SystemPrivilegedGroup))
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	if _, err := definitions.Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	framework.WaitFor(t, "the definition in OpenAPI v2", func() bool {
+		return strings.Contains(string(w.raw(t, "/openapi/v2")), "com.example.v1.WidgetList")
+	})
+	if listMeta := metaV1 + "ListMeta"; w.inV2(t, listMeta, "shardInfo") || !w.inV2(t, listMeta+"_v2", "shardInfo") {
+		t.Error("OpenAPI v2 does not have shardInfo in ListMeta_v2 only")
+	}
+	// A kind that is there twice makes clients refuse the document.
+	if strings.Contains(string(w.raw(t, "/openapi/v2")), "DeleteOptions_v2") {
+		t.Error("OpenAPI v2 has DeleteOptions twice")
+	}
+	w.extracts(t, true)
 }
 
 // policyApplies lets a policy merge an apply configuration into the object that has
