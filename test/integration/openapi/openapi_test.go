@@ -214,7 +214,7 @@ func (w world) extracts(t *testing.T, want bool) {
 	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
 	extracted, err := extractor.Extract(object, author)
 	if !want {
-		if err == nil || !strings.Contains(err.Error(), "spec.template.spec."+gatedField+": field not declared in schema") {
+		if err == nil || !strings.Contains(err.Error(), "error converting obj to typed: .spec.template.spec."+gatedField+": field not declared in schema") {
 			t.Errorf("extracting from an object that has the field: %v", err)
 		}
 		return
