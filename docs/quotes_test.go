@@ -21,6 +21,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,11 +29,7 @@ import (
 // TestFilesOfUpstreamThatChange looks whether the files and names that fork.md says
 // a fork changes are there, at the version that this repository is built of.
 func TestFilesOfUpstreamThatChange(t *testing.T) {
-	output, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
-	if err != nil {
-		t.Fatalf("where upstream's module is: %v", err)
-	}
-	upstream := strings.TrimSpace(string(output))
+	upstream := upstreamDir(t)
 	row := regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`|]+\\.go)`(?:, `([^`|]+)`)?[^|]* \\|")
 	found := row.FindAllStringSubmatch(section(t, page(t, "fork.md"), "Files of upstream that change"), -1)
 	if len(found) == 0 {
@@ -48,6 +45,53 @@ func TestFilesOfUpstreamThatChange(t *testing.T) {
 			t.Errorf("%s has no %s", match[1], match[2])
 		}
 	}
+}
+
+// place is what the first cell of a row names: a link, or a path in code.
+var place = regexp.MustCompile("\\]\\(\\.\\./([^)]+)\\)|`([a-z][^`]*)`")
+
+// TestEverythingHasAPlaceInAFork looks for a row of fork.md for each directory that
+// could go somewhere of its own. What is below cmd may be upstream's.
+func TestEverythingHasAPlaceInAFork(t *testing.T) {
+	var places []string
+	for line := range strings.Lines(section(t, page(t, "fork.md"), "Where everything goes")) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		for _, match := range place.FindAllStringSubmatch(cells[1], -1) {
+			places = append(places, match[1]+match[2])
+		}
+	}
+	upstream := upstreamDir(t)
+	for _, parent := range []string{"pkg", "cmd", "test", "hack", "staging/src/k8s.io"} {
+		entries, err := os.ReadDir(filepath.Join(root, parent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			directory := parent + "/" + entry.Name()
+			if !entry.IsDir() || slices.ContainsFunc(places, func(p string) bool {
+				// All of hack goes together.
+				return p == directory || strings.HasPrefix(p, directory+"/") || p == "hack" && parent == "hack"
+			}) {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(upstream, filepath.FromSlash(directory))); parent == "cmd" && err == nil {
+				continue
+			}
+			t.Errorf("no row of \"Where everything goes\" in fork.md is about %s; add one", directory)
+		}
+	}
+}
+
+func upstreamDir(t *testing.T) string {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
+	if err != nil {
+		t.Fatalf("where upstream's module is: %v", err)
+	}
+	return strings.TrimSpace(string(output))
 }
 
 // quote is a block that says which file it is from.

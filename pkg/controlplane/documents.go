@@ -170,7 +170,10 @@ func (d *documents) cutV3(complete *spec3.OpenAPI) *spec3.OpenAPI {
 	if len(d.changing(cuts)) > 0 {
 		d.v3[name] = &document[spec3.OpenAPI]{complete, cuts, now}
 	}
-	d.complete.UpdateGroupVersion(name, complete)
+	// What no stored object has, the server needs no model of.
+	if len(cuts.OfObjects()) > 0 {
+		d.complete.UpdateGroupVersion(name, complete)
+	}
 	return now.V3(complete)
 }
 

@@ -17,6 +17,7 @@ limitations under the License.
 package controlplane
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -34,6 +35,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	apiopenapi "k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericfeatures "k8s.io/apiserver/pkg/features"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/featuregate"
 	featurelayer "k8s.io/feature-lifecycle/featuregate"
@@ -55,7 +57,7 @@ const (
 		"Set": {"type": "object", "properties": {"spec": {"$ref": "#/PREFIX/Spec"}}},
 		"Spec": {"type": "object", "properties": {"updateStrategy": {"$ref": "#/PREFIX/Strategy"}}},
 		"Strategy": {"type": "object", "properties": {"rollingUpdate": {"$ref": "#/PREFIX/Rolling"}}},
-		"Rolling": {"type": "object", "properties": {"maxUnavailable": {"type": "string"}, "partition": {"type": "integer"}}}}`
+		"Rolling": {"type": "object", "properties": {"maxUnavailable": {"type": "string"}, "partition": {"type": "integer", "default": 7}}}}`
 	statefulSetsPath = "/apis/apps/v1/namespaces/{namespace}/statefulsets/{name}"
 	appsV1           = "apis/apps/v1"
 	field            = "maxUnavailable"
@@ -270,6 +272,111 @@ func TestDocumentsFollowDynamicFeatures(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestUpdatedDocumentsHaveNoDefaults in OpenAPI v2, like those that are installed.
+func TestUpdatedDocumentsHaveNoDefaults(t *testing.T) {
+	p := publish(t, false, string(features.MaxUnavailableStatefulSet))
+	p.set(t, true)
+	p.update(p.v2, p.v3)
+	handler := p.handler(t)
+	for url, want := range map[string]bool{"/openapi/v2": false, address(t, handler, "jane"): true} {
+		document := get(t, handler, "jane", url)
+		if !strings.Contains(document, field) {
+			t.Errorf("%s was not updated", url)
+		}
+		if strings.Contains(document, `"default":7`) != want {
+			t.Errorf("%s has defaults: %t: %s", url, !want, document)
+		}
+	}
+}
+
+// TestDocumentsOfAServerThatEnds do not change any more.
+func TestDocumentsOfAServerThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := publish(t, false, string(features.MaxUnavailableStatefulSet))
+		handler := p.handler(t)
+		ctx, end := context.WithCancel(t.Context())
+		p.subscribe(ctx, p.v2, p.v3)
+		end()
+		synctest.Wait()
+		p.set(t, true)
+		synctest.Wait()
+		for _, url := range []string{"/openapi/v2", groupVersions + appsV1} {
+			if strings.Contains(get(t, handler, "jane", url), field) {
+				t.Errorf("%s still follows the gate", url)
+			}
+		}
+	})
+}
+
+// TestGatesThatThisBinaryDoesNotKnow guard nothing here.
+func TestGatesThatThisBinaryDoesNotKnow(t *testing.T) {
+	d := newDocuments(featurelayer.Wrap(featuregate.NewFeatureGate()), catalog.Features(), nil)
+	if _, ok := d.cutV2(statefulSetsV2(t)).Definitions["Rolling"].Properties[field]; !ok {
+		t.Error("OpenAPI v2 lacks the field")
+	}
+	if _, ok := d.cutV3(statefulSetsV3(t)).Components.Schemas["Rolling"].Properties[field]; !ok {
+		t.Error("OpenAPI v3 lacks the field")
+	}
+}
+
+// TestOnlyRequestFields: a document that lacks only what no stored object has is
+// none that the server itself needs to be complete.
+func TestOnlyRequestFields(t *testing.T) {
+	gates := featuregate.NewFeatureGate()
+	if err := gates.Add(map[featuregate.Feature]featuregate.FeatureSpec{genericfeatures.ShardedListAndWatch: {PreRelease: featuregate.Alpha}}); err != nil {
+		t.Fatal(err)
+	}
+	d := newDocuments(featurelayer.Wrap(gates), catalog.Features(), nil)
+	document := &spec3.OpenAPI{}
+	parse(t, document, `{"openapi": "3.0.0", "info": {"title": "t", "version": "v"}, "components": {"schemas": {}}, "paths": {"/apis/apps/v1/statefulsets": {"parameters": [{"name": "shardSelector", "in": "query"}]}}}`)
+	if left := d.cutV3(document).Paths.Paths["/apis/apps/v1/statefulsets"].Parameters; len(left) > 0 {
+		t.Errorf("the parameter is left: %v", left)
+	}
+	if addresses := addressesOf(http.HandlerFunc(d.complete.HandleDiscovery), httptest.NewRequestWithContext(t.Context(), http.MethodGet, documentsRoot, nil)); len(addresses) > 0 {
+		t.Errorf("the server itself gets %v", addresses)
+	}
+}
+
+// TestOthersSeeNoCompleteDocuments, whoever they are.
+func TestOthersSeeNoCompleteDocuments(t *testing.T) {
+	handler := publish(t, false).handler(t)
+	want := address(t, handler, "jane")
+	for _, name := range []string{"system:kube-controller-manager", "system:admin", "system:anonymous", "system:apiserver2", "apiserver", ""} {
+		if at := address(t, handler, name); at != want {
+			t.Errorf("%q is told %s, others %s", name, at, want)
+		}
+		if strings.Contains(get(t, handler, name, groupVersions+appsV1), field) {
+			t.Errorf("%q sees the field", name)
+		}
+	}
+}
+
+// TestConditionsOfTheServersRequest are of the answer that it gets: what is asked to
+// make that answer is asked as a whole and in plain text.
+func TestConditionsOfTheServersRequest(t *testing.T) {
+	p := publish(t, false)
+	complete := address(t, p.handler(t), user.APIServerUser)
+	for _, header := range []string{"Accept-Encoding", "If-None-Match", "If-Match", "If-Modified-Since", "If-Unmodified-Since", "Range", "If-Range"} {
+		handler := withCompleteDocuments(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get(header) != "" {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+			p.v3.HandleDiscovery(w, r)
+		}), p.complete)
+		r := httptest.NewRequestWithContext(genericapirequest.WithUser(t.Context(), &user.DefaultInfo{Name: user.APIServerUser}), http.MethodGet, documentsRoot, nil)
+		r.Header.Set(header, "x")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), complete) {
+			t.Errorf("with %s: %d %s", header, w.Code, w.Body)
+		}
+		if r.Header.Get(header) != "x" {
+			t.Errorf("the request lost its %s", header)
+		}
+	}
 }
 
 // TestDocumentsThatCannotChangeAreNotKept: they are large.

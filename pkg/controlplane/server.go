@@ -120,14 +120,15 @@ func NewConfig(opts CompletedOptions) (*Config, error) {
 }
 
 // configureDocuments leaves what gates that are off guard out of the published
-// OpenAPI documents. The aggregator has no such fields of its own, and passes on
-// what it downloads from the others.
+// OpenAPI documents. The aggregator passes on what it downloads from the others, and
+// has documents of its own, whose requests have parameters like all others.
 func (c *Config) configureDocuments() {
 	gate := reporting.Install()
 	c.documents = newDocuments(gate, c.features, c.control.Dynamic)
 	c.documents.configure(c.kubeAPIs.ControlPlane.Generic)
 	crds := newDocuments(gate, c.features, nil)
 	crds.configure(&c.apiExtensions.GenericConfig.Config)
+	crds.configure(&c.aggregator.GenericConfig.Config)
 	chain := c.aggregator.GenericConfig.BuildHandlerChainFunc
 	c.aggregator.GenericConfig.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
 		return chain(withCompleteDocuments(withCompleteDocuments(handler, c.documents.complete), crds.complete), config)

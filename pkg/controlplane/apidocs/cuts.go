@@ -36,21 +36,42 @@ const (
 	enumValues = "Possible enum values:"
 )
 
-// Cut is a property of a type, or a value of one, that is taken out of a document
-// while gates are off.
+// subject is what a cut is about.
+type subject int
+
+const (
+	// object is a property, or a value of one, that stored objects may have.
+	object subject = iota
+	// request is a property of requests or answers only, parameter a query parameter.
+	request
+	parameter
+)
+
+// Cut is a property of a type, a value of one, or a query parameter, that is taken
+// out of a document while gates are off.
 type Cut struct {
 	property
+	about subject
 	// value is "" for the property itself.
 	value  string
 	places []place
 }
 
 func compareCuts(a, b Cut) int {
-	return cmp.Or(cmp.Compare(a.definition, b.definition), cmp.Compare(a.key, b.key), cmp.Compare(a.value, b.value))
+	return cmp.Or(cmp.Compare(a.definition, b.definition), cmp.Compare(a.key, b.key), cmp.Compare(a.value, b.value), cmp.Compare(a.about, b.about))
 }
 
-// String names what is cut, as <type>.<property> or <type>.<property>=<value>.
+func sorted(cuts Cuts) Cuts {
+	slices.SortFunc(cuts, compareCuts)
+	return cuts
+}
+
+// String names what is cut, as <type>.<property>, <type>.<property>=<value> or
+// ?<parameter>.
 func (c Cut) String() string {
+	if c.about == parameter {
+		return "?" + c.key
+	}
 	if c.value != "" {
 		return c.definition + "." + c.key + "=" + c.value
 	}
@@ -71,6 +92,11 @@ func (c Cuts) Gates() []featuregate.Feature {
 		}
 	}
 	return sets.List(gates)
+}
+
+// OfObjects are those of properties that stored objects may have.
+func (c Cuts) OfObjects() Cuts {
+	return slices.DeleteFunc(slices.Clone(c), func(cut Cut) bool { return cut.about != object })
 }
 
 // Equal is true if both take the same out of a document.
@@ -103,6 +129,9 @@ func (c Cuts) apply(schemas map[string]*spec.Schema) map[string]*spec.Schema {
 	}
 	removed := map[string]sets.Set[string]{}
 	for _, cut := range c {
+		if cut.about == parameter {
+			continue
+		}
 		s := edit(cut.definition)
 		if cut.value != "" {
 			// The property itself may be gone already: its cut sorts first.

@@ -171,3 +171,61 @@ func TestReferencesToWhatIsGone(t *testing.T) {
 		t.Errorf("the schemas that were given changed (-want +got):\n%s", diff)
 	}
 }
+
+// TestUnionsWithoutFields: a union whose fields are all gone goes, and the list of
+// them with the last one.
+func TestUnionsWithoutFields(t *testing.T) {
+	union := func(fields ...string) any {
+		discriminated := map[string]any{}
+		for _, field := range fields {
+			discriminated[field] = field
+		}
+		return map[string]any{"discriminator": "name", unionFields: discriminated}
+	}
+	for name, test := range map[string]struct {
+		before, want []any
+	}{
+		"one of two goes":          {[]any{union("size"), union("colour")}, []any{union("colour")}},
+		"the last one":             {[]any{union("size")}, nil},
+		"all of them":              {[]any{union("size"), union("size")}, nil},
+		"a union without fields":   {[]any{map[string]any{"discriminator": "name"}, union("size")}, []any{map[string]any{"discriminator": "name"}}},
+		"one that loses one field": {[]any{union("size", "colour")}, []any{union("colour")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			schemas := example()
+			part := schemas["Part"]
+			delete(part.Properties, "parts")
+			part.Extensions[unions] = test.before
+			cuts := NewGuards([]catalog.Entry{entry("A", everywhere("size")...)}, nil).findCuts(schemas, map[schema.GroupVersionResource]string{widgets: "Widget"})
+			got, ok := cuts.While(off).apply(schemas)["Part"].Extensions[unions]
+			if ok != (test.want != nil) {
+				t.Fatalf("unions are there: %t: %v", ok, got)
+			}
+			if ok {
+				if diff := cmp.Diff(any(test.want), got); diff != "" {
+					t.Errorf("unions (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// TestValuesOfElements go out of the enum of a list's elements.
+func TestValuesOfElements(t *testing.T) {
+	colour := spec.StringProperty()
+	colour.Enum = []any{"Blue", "Red"}
+	colours := spec.ArrayProperty(colour)
+	colours.Description = "Possible enum values:\n - `\"Blue\"` as the sky\n - `\"Red\"` as blood"
+	schemas := map[string]*spec.Schema{"Widget": {SchemaProps: spec.SchemaProps{Properties: map[string]spec.Schema{"colours": *colours}}}}
+	cuts := NewGuards([]catalog.Entry{entry("A", "colours=Red")}, nil).findCuts(schemas, map[schema.GroupVersionResource]string{widgets: "Widget"})
+	want := map[string]any{"Widget": map[string]any{"properties": map[string]any{"colours": map[string]any{
+		"type": "array", "items": map[string]any{"type": "string", "enum": []any{"Blue"}},
+		"description": "Possible enum values:\n - `\"Blue\"` as the sky",
+	}}}}
+	if diff := cmp.Diff(want, asMap(t, cuts.While(off).apply(schemas))); diff != "" {
+		t.Errorf("changed schemas (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]any{"Blue", "Red"}, schemas["Widget"].Properties["colours"].Items.Schema.Enum); diff != "" {
+		t.Errorf("the schema that was given changed (-want +got):\n%s", diff)
+	}
+}

@@ -38,6 +38,10 @@ limitations under the License.
 // is then left out of the property's enum and of the list of values that is part of
 // the description, by the same rule. Prose is left as it is.
 //
+// Fields of requests and answers are in no stored object, and so in no path of the
+// catalogue: a list of their own has them (requestFields). Query parameters go out
+// of all paths, and out of what paths share.
+//
 // What never happens here: documents and definitions that are given are never
 // changed. Server-side apply has its models from the same definitions (apiserver's
 // GenericAPIServer.getOpenAPIModels), and has to know the fields that stored

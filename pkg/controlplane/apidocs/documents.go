@@ -41,7 +41,8 @@ func (g *Guards) OfV2(document *spec.Swagger) Cuts {
 			roots[resource] = referenced(answer)
 		}
 	}
-	return g.findCuts(pointers(document.Definitions), roots)
+	schemas := pointers(document.Definitions)
+	return sorted(append(g.findCuts(schemas, roots), requestCuts(schemas, parametersV2(document), true)...))
 }
 
 // OfV3 finds what gates can take out of the OpenAPI v3 document of one group and
@@ -66,7 +67,7 @@ func (g *Guards) OfV3(document *spec3.OpenAPI) Cuts {
 			}
 		}
 	}
-	return g.findCuts(document.Components.Schemas, roots)
+	return sorted(append(g.findCuts(document.Components.Schemas, roots), requestCuts(document.Components.Schemas, parametersV3(document), false)...))
 }
 
 // resourceOf is the resource whose objects are got at a path of a document, false
@@ -99,6 +100,7 @@ func (c Cuts) V2(document *spec.Swagger) *spec.Swagger {
 	for name, changed := range c.apply(pointers(document.Definitions)) {
 		result.Definitions[name] = *changed
 	}
+	withoutParametersV2(&result, c.parameters())
 	return &result
 }
 
@@ -108,6 +110,7 @@ func (c Cuts) V3(document *spec3.OpenAPI) *spec3.OpenAPI {
 	components.Schemas = maps.Clone(components.Schemas)
 	maps.Copy(components.Schemas, c.apply(document.Components.Schemas))
 	result.Components = &components
+	withoutParametersV3(&result, c.parameters())
 	return &result
 }
 

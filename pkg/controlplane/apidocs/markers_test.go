@@ -49,7 +49,7 @@ func markedFields(t *testing.T) []markedField {
 	t.Helper()
 	known := knownGates(t).GetAll()
 	var found []markedField
-	for module, folder := range map[string]string{"k8s.io/api": ".", "k8s.io/apiextensions-apiserver": "pkg/apis/apiextensions/v1"} {
+	for module, folder := range map[string]string{"k8s.io/api": ".", "k8s.io/apimachinery": "pkg/apis/meta/v1", "k8s.io/apiextensions-apiserver": "pkg/apis/apiextensions/v1"} {
 		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 		if err != nil {
 			t.Fatalf("finding the source of %s: %v", module, err)
@@ -146,27 +146,29 @@ var (
 // version, and stays while they are on.
 func TestMarkers(t *testing.T) {
 	document := completeV2(t)
-	cuts := newGuards(t).OfV2(document)
+	cuts, parameters := newGuards(t).OfV2(document), parametersV2(document)
 	unused := map[string]bool{}
 	for name := range older {
 		unused[name] = true
 	}
 	for _, m := range markedFields(t) {
-		definition, ok := document.Definitions[m.definition]
-		if !ok {
-			continue // a parameter of requests, or a type that nobody serves
-		}
-		if _, ok := definition.Properties[m.key]; !ok {
+		name := Cut{property: m.property}.String()
+		if definition, ok := document.Definitions[m.definition]; !ok {
+			// What is never a body is query parameters, or nobody serves it.
+			if !parameters.Has(m.key) || !strings.HasSuffix(m.definition, "Options") {
+				continue
+			}
+			name = Cut{property: m.property, about: parameter}.String()
+		} else if _, ok := definition.Properties[m.key]; !ok {
 			t.Errorf("the complete document has no %s.%s", m.definition, m.key)
 			continue
 		}
-		name := Cut{property: m.property}.String()
 		gone := slices.Contains(names(cuts.While(except(true, m.gates...))), name)
 		switch _, stays := older[name]; {
 		case stays && !gone:
 			delete(unused, name)
 		case !gone:
-			t.Errorf("%s is in the document while %v are off; add the path to the catalogue, to pathInVersion, or to older with the reason", name, m.gates)
+			t.Errorf("%s is in the document while %v are off; add the path to the catalogue, to pathInVersion, to requestFields, or to older with the reason", name, m.gates)
 		}
 		if slices.Contains(names(cuts.While(except(false, append(m.gates, within[name])...))), name) {
 			t.Errorf("%s is not in the document while %v are on and all others are off", name, m.gates)

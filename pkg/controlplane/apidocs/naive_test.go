@@ -135,7 +135,7 @@ func TestCutsAreThoseOfANaiveTwin(t *testing.T) {
 	needs = func(gate, other featuregate.Feature) bool {
 		return slices.ContainsFunc(dependencies[gate], func(f featuregate.Feature) bool { return f == other || needs(f, other) })
 	}
-	cuts := newGuards(t).OfV2(document)
+	cuts := newGuards(t).OfV2(document).OfObjects()
 	twin := newNaive(document, catalog.All(), needs)
 	// Only these matter, and the search for them in all paths takes long.
 	maps.DeleteFunc(twin.paths, func(_ property, places []string) bool {

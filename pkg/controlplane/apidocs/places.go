@@ -72,8 +72,7 @@ func (g *Guards) findCuts(schemas map[string]*spec.Schema, roots map[schema.Grou
 		value := schemas[c.definition].Properties[c.key]
 		return c.value != "" && !lists(&value, c.value)
 	})
-	slices.SortFunc(cuts, compareCuts)
-	return cuts
+	return sorted(cuts)
 }
 
 // walk visits the properties of a type. The catalogue's tree n ends wherever types

@@ -30,13 +30,17 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 	appsapply "k8s.io/client-go/applyconfigurations/apps/v1"
 	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
+	dynamicclient "k8s.io/client-go/dynamic"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/pkg/features"
@@ -55,6 +59,15 @@ const (
 	dynamic      = "MaxUnavailableStatefulSet"
 	dynamicType  = "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy"
 	dynamicField = "maxUnavailable"
+	// crdGate guards a field that the server of custom resources publishes.
+	crdGate  = "CRDObservedGenerationTracking"
+	crdType  = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus"
+	crdField = "observedGeneration"
+	// shardSelector is a parameter of requests of the gate ShardedListAndWatch.
+	shardSelector = "shardSelector"
+	// unsafeDeletion is an option of AllowUnsafeMalformedObjectDeletion.
+	unsafeDeletion = "ignoreStoreReadErrorWithClusterBreakingPotential"
+	metaV1         = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 	author = "author"
 	name   = "web"
@@ -70,17 +83,20 @@ type world struct {
 func TestDocumentsAndStoredObjects(t *testing.T) {
 	t.Parallel()
 	w := world{framework.Start(t, cluster.Config{
-		FeatureGates: gated + "=true",
+		FeatureGates: gated + "=true," + crdGate + "=true",
 		Only:         []string{cluster.Etcd, cluster.APIServer},
 		ExtraArgs:    map[string][]string{cluster.APIServer: {"--dynamic-features=" + dynamic, "--feature-settle-period=1s"}},
 	})}
 	w.documentsHave(t, gatedType, gatedField, true)
+	if !w.inV2(t, crdType, crdField) || !w.inV3(t, "apis/apiextensions.k8s.io/v1", crdType, crdField) {
+		t.Errorf("the documents have no %s.%s", crdType, crdField)
+	}
 	if output, err := w.explain(t, "deployment.spec.template.spec."+gatedField); err != nil {
 		t.Errorf("kubectl explain while the gate is on: %v\n%s", err, output)
 	}
 	w.apply(t, author, deployment().WithSpec(spec(1, hostname)))
 
-	off := gated + "=false"
+	off := gated + "=false," + crdGate + "=false"
 	if err := w.Restart(t.Context(), &off, cluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
@@ -95,12 +111,19 @@ func TestDocumentsAndStoredObjects(t *testing.T) {
 			t.Errorf("kubectl explain of what has the field while the gate is off: %v\n%s", err, output)
 		}
 	})
+	t.Run("clients that build a model from documents", func(t *testing.T) { w.extracts(t, false) })
+	t.Run("a field of another server of the chain", func(t *testing.T) {
+		if w.inV2(t, crdType, crdField) || w.inV3(t, "apis/apiextensions.k8s.io/v1", crdType, crdField) {
+			t.Errorf("the documents have %s.%s", crdType, crdField)
+		}
+	})
 	t.Run("the server itself has complete documents", func(t *testing.T) {
 		if output, err := w.explain(t, "deployment.spec.template.spec."+gatedField, "--as="+user.APIServerUser); err != nil {
 			t.Errorf("kubectl explain as the server: %v\n%s", err, output)
 		}
 	})
 	t.Run("the stored object is read", func(t *testing.T) { w.deploymentHas(t, hostname) })
+	t.Run("fields and parameters of requests", w.requestsLack)
 	t.Run("another field manager applies", func(t *testing.T) {
 		w.apply(t, "another", appsapply.Deployment(name, metav1.NamespaceDefault).WithLabels(map[string]string{"by": "another"}))
 		w.deploymentHas(t, hostname)
@@ -117,7 +140,9 @@ func TestDocumentsAndStoredObjects(t *testing.T) {
 	t.Run("what owns the field gives it up", func(t *testing.T) {
 		w.apply(t, author, deployment().WithSpec(spec(2, "")))
 		w.deploymentHas(t, "")
+		w.extracts(t, true)
 	})
+	t.Run("with a custom resource", w.customResource)
 	t.Run("documents follow a dynamic feature", func(t *testing.T) {
 		for _, enabled := range []bool{true, false, true} {
 			_, err := w.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Patch(t.Context(), dynamic, types.MergePatchType,
@@ -145,6 +170,92 @@ func TestWithoutTheFeatureLifecycle(t *testing.T) {
 		Only:         []string{cluster.Etcd, cluster.APIServer},
 	})}
 	w.documentsHave(t, gatedType, gatedField, true)
+	if document := string(w.raw(t, "/openapi/v2")); !strings.Contains(document, shardSelector) {
+		t.Errorf("OpenAPI v2 has no %s", shardSelector)
+	}
+}
+
+// requestsLack looks for a parameter of lists and a field of their answers, which
+// belong to a gate that is off by default, in the documents of all servers of the
+// chain: of Kubernetes' APIs, of definitions of custom resources, and of the
+// aggregator. A type that differed among them would be in OpenAPI v2 twice.
+func (w world) requestsLack(t *testing.T) {
+	for _, path := range []string{"/openapi/v2", "/openapi/v3/api/v1", "/openapi/v3/apis/apps/v1",
+		"/openapi/v3/apis/apiextensions.k8s.io/v1", "/openapi/v3/apis/apiregistration.k8s.io/v1", "/openapi/v3/apis/features.k8s.io/v1alpha1"} {
+		document := string(w.raw(t, path))
+		for _, gone := range []string{`"` + shardSelector, `"shardInfo"`, `"name":"` + unsafeDeletion, "#/parameters/" + unsafeDeletion, "ListMeta_v2"} {
+			if strings.Contains(document, gone) {
+				t.Errorf("%s has %s", path, gone)
+			}
+		}
+		if path != "/openapi/v2" && strings.Contains(document, unsafeDeletion) {
+			t.Errorf("%s has %s", path, unsafeDeletion)
+		}
+		if !strings.Contains(document, `"limit`) {
+			t.Errorf("%s has no parameters of lists", path)
+		}
+	}
+}
+
+// extracts asks a client for what a field manager applied. It builds its model from
+// the published documents, and refuses an object that has a field that they do not
+// have, with the error that docs/troubleshooting.md explains.
+func (w world) extracts(t *testing.T, want bool) {
+	t.Helper()
+	extractor, err := metaapply.NewUnstructuredExtractor(w.Kube.Discovery())
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.get(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{Object: content}
+	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	extracted, err := extractor.Extract(object, author)
+	if !want {
+		if err == nil || !strings.Contains(err.Error(), "error converting obj to typed: .spec.template.spec."+gatedField+": field not declared in schema") {
+			t.Errorf("extracting from an object that has the field: %v", err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatalf("extracting from an object that has not the field: %v", err)
+	}
+	if replicas, _, err := unstructured.NestedInt64(extracted.Object, "spec", "replicas"); err != nil || replicas != 2 {
+		t.Errorf("extracted %v, %v", extracted.Object, err)
+	}
+}
+
+// customResource: upstream's server of custom resources makes the documents of each
+// definition from complete types, so these have what belongs to the gate. In OpenAPI
+// v2 their ListMeta has a name of its own, and clients still build models.
+func (w world) customResource(t *testing.T) {
+	definition := &unstructured.Unstructured{}
+	if err := definition.UnmarshalJSON([]byte(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.com"}, "spec": {
+		"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
+		"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}`)); err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamicclient.NewForConfig(w.Impersonate("admin", user.SystemPrivilegedGroup))
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	if _, err := definitions.Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	framework.WaitFor(t, "the definition in OpenAPI v2", func() bool {
+		return strings.Contains(string(w.raw(t, "/openapi/v2")), "com.example.v1.WidgetList")
+	})
+	if listMeta := metaV1 + "ListMeta"; w.inV2(t, listMeta, "shardInfo") || !w.inV2(t, listMeta+"_v2", "shardInfo") {
+		t.Error("OpenAPI v2 does not have shardInfo in ListMeta_v2 only")
+	}
+	// A kind that is there twice makes clients refuse the document.
+	if strings.Contains(string(w.raw(t, "/openapi/v2")), "DeleteOptions_v2") {
+		t.Error("OpenAPI v2 has DeleteOptions twice")
+	}
+	w.extracts(t, true)
 }
 
 // policyApplies lets a policy merge an apply configuration into the object that has
@@ -293,11 +404,16 @@ func (k kinds) has(t *testing.T, kind, property string) bool {
 
 func (w world) read(t *testing.T, path string, into any) {
 	t.Helper()
-	data, err := w.Kube.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(t.Context())
-	if err == nil {
-		err = json.Unmarshal(data, into)
+	if err := json.Unmarshal(w.raw(t, path), into); err != nil {
+		t.Fatalf("%s: %v", path, err)
 	}
+}
+
+func (w world) raw(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := w.Kube.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(t.Context())
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
+	return data
 }

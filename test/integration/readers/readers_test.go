@@ -27,8 +27,12 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/examples/everywhere"
@@ -67,10 +71,43 @@ func atRest(c *framework.Cluster, state v1alpha1.FeatureState) {
 	})
 }
 
+// somebody writes a kubeconfig of a user who is authenticated and has no other
+// permission.
+func somebody(t *testing.T, c *framework.Cluster) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(c.Kubeconfig("admin"))
+	if err == nil {
+		err = clientcmd.ResolveLocalPaths(config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range config.AuthInfos {
+		info.Impersonate, info.ImpersonateGroups = "somebody", []string{user.AllAuthenticated}
+	}
+	file := filepath.Join(t.TempDir(), "somebody.kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // ask asks as somebody who is authenticated and has no other permission, in Go and
 // in a chart. The chart's engine is a module of its own, and so a process.
 func ask(t *testing.T, c *framework.Cluster, want bool) {
-	client, err := versioned.NewForConfig(c.Impersonate("somebody", "system:authenticated"))
+	kubeconfig := somebody(t, c)
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kube.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("who asks may list pods, too: %v", err)
+	}
+	client, err := versioned.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +117,7 @@ func ask(t *testing.T, c *framework.Cluster, want bool) {
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-run", "^TestOnACluster$", ".")
 	cmd.Dir = filepath.Join("..", "..", "helm")
-	cmd.Env = append(os.Environ(), "GOWORK=off", "FEATURES_KUBECONFIG="+c.Kubeconfig("admin"), map[bool]string{true: "FEATURES_WANT=true", false: "FEATURES_WANT=false"}[want])
+	cmd.Env = append(os.Environ(), "GOWORK=off", "FEATURES_KUBECONFIG="+kubeconfig, map[bool]string{true: "FEATURES_WANT=true", false: "FEATURES_WANT=false"}[want])
 	output, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "--- PASS: TestOnACluster") {
 		t.Errorf("the chart, want %t: %v\n%s", want, err, output)
