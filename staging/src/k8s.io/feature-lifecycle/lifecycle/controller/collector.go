@@ -17,6 +17,7 @@ limitations under the License.
 package controller
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-base/metrics"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -62,7 +63,7 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 		gauge(stateDesc, 1, name, string(status.State))
 		collectUses(gauge, name, status)
 		for _, condition := range status.Conditions {
-			if asksForAttention(condition.Type, string(condition.Status), condition.Reason) {
+			if asksForAttention(condition.Type, condition.Status, condition.Reason) {
 				gauge(conditionDesc, 1, name, condition.Type, condition.Reason)
 			}
 		}
@@ -76,11 +77,17 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 
 // asksForAttention is true for a condition that is not as it should be.
 // Progressing is False in rest and while people or a halt hold a feature.
-func asksForAttention(kind, status, reason string) bool {
-	if kind == v1alpha1.ConditionProgressing {
+// UpgradeSafe and DowngradeSafe are answers for whoever means to change the
+// version: a cluster at rest has features that its neighbour does not.
+func asksForAttention(kind string, status metav1.ConditionStatus, reason string) bool {
+	switch kind {
+	case v1alpha1.ConditionUpgradeSafe, v1alpha1.ConditionDowngradeSafe:
+		return false
+	case v1alpha1.ConditionProgressing:
 		return reason != v1alpha1.ReasonComplete
+	default:
+		return status == metav1.ConditionFalse
 	}
-	return status == "False"
 }
 
 func collectUses(gauge func(*metrics.Desc, float64, ...string), name string, status *v1alpha1.FeatureStatus) {

@@ -86,6 +86,8 @@ func TestCollector(t *testing.T) {
 					condition(v1alpha1.ConditionConsistent, metav1.ConditionTrue, v1alpha1.ReasonServersAgree),
 					condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonComplete),
 					condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNothingDeclared),
+					condition(v1alpha1.ConditionUpgradeSafe, metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart),
+					condition(v1alpha1.ConditionDowngradeSafe, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour),
 				},
 			},
 			want: []string{"leader{} 1", "running{} 0", "state{feature=A,state=On} 1", "uses{component=kubelet,enabled=true,feature=A} 3"},
@@ -117,7 +119,10 @@ func TestCollector(t *testing.T) {
 				State:      v1alpha1.StateTurningOff,
 				Transition: &v1alpha1.FeatureTransition{StartTime: began},
 				Tasks:      []v1alpha1.FeatureTask{{Name: "ClearX"}, {Name: "ClearY"}},
-				Conditions: []metav1.Condition{condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonBlocked)},
+				Conditions: []metav1.Condition{
+					condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonBlocked),
+					condition(v1alpha1.ConditionDowngradeSafe, metav1.ConditionFalse, v1alpha1.ReasonInTransition),
+				},
 			},
 			// What was found before the transition is not dangling any more.
 			found: &transition.Leftovers{Resources: leftovers},
