@@ -76,7 +76,9 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 }
 
 // asksForAttention is true for a condition that is not as it should be.
-// Progressing is False in rest and while people or a halt hold a feature.
+// Progressing is False in rest and while people or a halt hold a feature. Clean is
+// Unknown for good where nothing is declared; where something is, looking has
+// failed unless it is under way.
 // UpgradeSafe and DowngradeSafe are answers for whoever means to change the
 // version: a cluster at rest has features that its neighbour does not.
 func asksForAttention(kind string, status metav1.ConditionStatus, reason string) bool {
@@ -85,6 +87,8 @@ func asksForAttention(kind string, status metav1.ConditionStatus, reason string)
 		return false
 	case v1alpha1.ConditionProgressing:
 		return reason != v1alpha1.ReasonComplete
+	case v1alpha1.ConditionClean:
+		return status == metav1.ConditionFalse || reason == v1alpha1.ReasonNotExamined
 	default:
 		return status == metav1.ConditionFalse
 	}

@@ -153,6 +153,11 @@ func TestCollector(t *testing.T) {
 				"leader{} 1", "running{} 0", "state{feature=A,state=Off} 1",
 			},
 		},
+		"leftovers that nobody could look for are told although Clean is Unknown": {
+			status: v1alpha1.FeatureStatus{State: v1alpha1.StateOff, Conditions: []metav1.Condition{condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNotExamined)}},
+			found:  &transition.Leftovers{Err: "pods is forbidden"},
+			want:   []string{"condition{condition=Clean,feature=A,reason=NotExamined} 1", "leader{} 1", "running{} 0", "state{feature=A,state=Off} 1"},
+		},
 		"a halted canary is told although Progressing is False": {
 			status: v1alpha1.FeatureStatus{Conditions: []metav1.Condition{condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolloutHalted)}},
 			want:   []string{"condition{condition=Progressing,feature=A,reason=RolloutHalted} 1", "leader{} 1", "running{} 0", "state{feature=A,state=} 1"},
