@@ -37,7 +37,7 @@ type collector struct {
 // DescribeWithStability is for the registry.
 func (c *collector) DescribeWithStability(ch chan<- *metrics.Desc) {
 	for _, desc := range []*metrics.Desc{
-		runningDesc, leaderDesc, reportsDesc, stateDesc, usesDesc, mismatchedDesc, conditionDesc, danglingDesc, startTimeDesc, tasksDesc,
+		runningDesc, leaderDesc, reportsDesc, stateDesc, usesDesc, mismatchedDesc, conditionDesc, danglingDesc, startTimeDesc, tasksDesc, rolloutDesc,
 	} {
 		ch <- desc
 	}
@@ -70,6 +70,9 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 		if t := status.Transition; t != nil {
 			gauge(startTimeDesc, float64(t.StartTime.UnixMilli())/1000, name, string(status.State))
 			gauge(tasksDesc, float64(len(status.Tasks)), name)
+		}
+		if r := status.Rollout; r != nil && !r.Halted {
+			gauge(rolloutDesc, 1, name, valueLabel(&r.Value))
 		}
 		collectLeftovers(gauge, name, c.led.leftovers[name])
 	}

@@ -92,6 +92,10 @@ var (
 	tasksDesc = metrics.NewDesc(subsystem+"_tasks",
 		"Tasks that are left of the transition under way of a feature led by this server.",
 		[]string{"feature"}, nil, metrics.ALPHA, "")
+
+	rolloutDesc = metrics.NewDesc(subsystem+"_rollout",
+		"1 while the transition of a feature led by this server is held on purpose because spec.rollout gives the value to a part of the instances, by the value; none while it is halted.",
+		[]string{"feature", "enabled"}, nil, metrics.ALPHA, "")
 )
 
 // registerOnce: a process has one registry, and one controller unless it is a

@@ -158,8 +158,22 @@ func TestCollector(t *testing.T) {
 			found:  &transition.Leftovers{Err: "pods is forbidden"},
 			want:   []string{"condition{condition=Clean,feature=A,reason=NotExamined} 1", "leader{} 1", "running{} 0", "state{feature=A,state=Off} 1"},
 		},
-		"a halted canary is told although Progressing is False": {
-			status: v1alpha1.FeatureStatus{Conditions: []metav1.Condition{condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolloutHalted)}},
+		"a canary that people hold": {
+			status: v1alpha1.FeatureStatus{
+				State:      v1alpha1.StateTurningOn,
+				Transition: &v1alpha1.FeatureTransition{StartTime: began},
+				Tasks:      []v1alpha1.FeatureTask{{Name: v1alpha1.TaskWaitForUses}},
+				Rollout:    &v1alpha1.FeatureRolloutStatus{Value: true},
+				Conditions: []metav1.Condition{condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonWaitingForUses)},
+			},
+			want: []string{
+				"condition{condition=Progressing,feature=A,reason=WaitingForUses} 1",
+				"leader{} 1", "rollout{enabled=true,feature=A} 1", "running{} 0", "state{feature=A,state=TurningOn} 1", "tasks{feature=A} 1",
+				"transition_start_time_seconds{feature=A,state=TurningOn} 1800000000.25",
+			},
+		},
+		"a halted canary is told although Progressing is False, and holds nothing on purpose": {
+			status: v1alpha1.FeatureStatus{Rollout: &v1alpha1.FeatureRolloutStatus{Value: true, Halted: true}, Conditions: []metav1.Condition{condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolloutHalted)}},
 			want:   []string{"condition{condition=Progressing,feature=A,reason=RolloutHalted} 1", "leader{} 1", "running{} 0", "state{feature=A,state=} 1"},
 		},
 	} {
