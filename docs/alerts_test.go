@@ -184,6 +184,12 @@ func checkExpression(t *testing.T, where, expression string) {
 			}
 		}
 	}
+	for _, match := range grouping.FindAllStringSubmatch(texts.ReplaceAllString(expression, ""), -1) {
+		// Without it, an operator's series stand for the cluster's.
+		if !slices.Contains(strings.Split(strings.ReplaceAll(match[1], " ", ""), ","), "job") {
+			t.Errorf("%s: %q does not keep the job, in %q", where, match[0], expression)
+		}
+	}
 	for _, label := range groups {
 		if !foreign && !slices.Contains(known, label) {
 			t.Errorf("%s: no metric of %q has the label %s", where, expression, label)
