@@ -161,7 +161,7 @@ func checkExpression(t *testing.T, where, expression string) {
 	if len(found) == 0 {
 		t.Errorf("%s: %q has no metric", where, expression)
 	}
-	foreign := false
+	foreign, perFlow := false, false
 	for name, labels := range found {
 		m, own := documented[name]
 		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
@@ -178,6 +178,7 @@ func checkExpression(t *testing.T, where, expression string) {
 			continue
 		}
 		known = append(known, m.Labels...)
+		perFlow = perFlow || slices.Contains(m.Labels, "namespace")
 		for _, label := range labels {
 			if !slices.Contains(m.Labels, label) {
 				t.Errorf("%s: %s does not have the label %s, in %q", where, name, label, expression)
@@ -185,9 +186,10 @@ func checkExpression(t *testing.T, where, expression string) {
 		}
 	}
 	for _, match := range grouping.FindAllStringSubmatch(texts.ReplaceAllString(expression, ""), -1) {
-		// Without it, an operator's series stand for the cluster's.
-		if !slices.Contains(strings.Split(strings.ReplaceAll(match[1], " ", ""), ","), "job") {
-			t.Errorf("%s: %q does not keep the job, in %q", where, match[0], expression)
+		// Without them, an operator's series stand for the cluster's.
+		kept := strings.Split(strings.ReplaceAll(match[1], " ", ""), ",")
+		if !slices.Contains(kept, "job") || perFlow && !slices.Contains(kept, "namespace") {
+			t.Errorf("%s: %q does not keep job and namespace, in %q", where, match[0], expression)
 		}
 	}
 	for _, label := range groups {

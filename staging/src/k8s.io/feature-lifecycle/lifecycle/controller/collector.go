@@ -17,6 +17,9 @@ limitations under the License.
 package controller
 
 import (
+	"slices"
+	"sync"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-base/metrics"
@@ -24,14 +27,50 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
-// collector shows the led features when metrics are read, so that nothing of a
-// feature stays behind when another server takes over. What says something of
-// single features is there only while there is something to say: a cluster at
-// rest has the state of each feature and its uses.
+// collector shows the controllers of this process when metrics are read, so that
+// nothing of a feature stays behind when another server takes over, nor of a
+// controller that has ended. What says something of single features is there only
+// while there is something to say: a cluster at rest has the state of each feature
+// and its uses. It is safe for concurrent use.
 type collector struct {
 	metrics.BaseStableCollector
-	led     *ledFeatures
-	reports *index
+
+	mu sync.Mutex
+	// controllers are those of each namespace, the newest last. It alone is shown:
+	// a registry refuses to show anything when two have the same series.
+	controllers map[string][]*Controller
+}
+
+func newCollector() *collector { return &collector{controllers: map[string][]*Controller{}} }
+
+// add shows a controller until it is removed.
+func (c *collector) add(controller *Controller) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	namespace := controller.config.Namespace
+	c.controllers[namespace] = append(c.controllers[namespace], controller)
+}
+
+// remove shows a controller no longer.
+func (c *collector) remove(controller *Controller) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	namespace := controller.config.Namespace
+	left := slices.DeleteFunc(c.controllers[namespace], func(other *Controller) bool { return other == controller })
+	if c.controllers[namespace] = left; len(left) == 0 {
+		delete(c.controllers, namespace)
+	}
+}
+
+// shown are the controllers whose series are shown, one of each namespace.
+func (c *collector) shown() []*Controller {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var newest []*Controller
+	for _, controllers := range c.controllers {
+		newest = append(newest, controllers[len(controllers)-1])
+	}
+	return newest
 }
 
 // DescribeWithStability is for the registry.
@@ -45,9 +84,16 @@ func (c *collector) DescribeWithStability(ch chan<- *metrics.Desc) {
 
 // CollectWithStability is called whenever metrics are read.
 func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
-	gauge := func(desc *metrics.Desc, value float64, labels ...string) {
-		ch <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value, labels...)
+	for _, controller := range c.shown() {
+		controller.collect(func(desc *metrics.Desc, value float64, labels ...string) {
+			labels = append([]string{controller.config.Namespace}, labels...)
+			ch <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value, labels...)
+		})
 	}
+}
+
+// collect shows what this controller looks after. Gauge adds its namespace.
+func (c *Controller) collect(gauge func(desc *metrics.Desc, value float64, labels ...string)) {
 	for component, count := range c.reports.byComponent() {
 		gauge(reportsDesc, float64(count), component)
 	}
