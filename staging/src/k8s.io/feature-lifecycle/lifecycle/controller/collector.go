@@ -177,13 +177,20 @@ func collectLeftovers(gauge func(*metrics.Desc, float64, ...string), name string
 	}
 }
 
+// What the label enabled says of a value.
+const (
+	enabledTrue    = "true"
+	enabledFalse   = "false"
+	enabledUnknown = "unknown"
+)
+
 func valueLabel(enabled *bool) string {
 	switch {
 	case enabled == nil:
-		return "unknown"
+		return enabledUnknown
 	case *enabled:
-		return "true"
+		return enabledTrue
 	default:
-		return "false"
+		return enabledFalse
 	}
 }
