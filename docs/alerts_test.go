@@ -27,6 +27,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
@@ -161,7 +162,7 @@ func checkExpression(t *testing.T, where, expression string) {
 	if len(found) == 0 {
 		t.Errorf("%s: %q has no metric", where, expression)
 	}
-	foreign := false
+	foreign, perFlow := false, false
 	for name, labels := range found {
 		m, own := documented[name]
 		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
@@ -178,10 +179,18 @@ func checkExpression(t *testing.T, where, expression string) {
 			continue
 		}
 		known = append(known, m.Labels...)
+		perFlow = perFlow || slices.Contains(m.Labels, "namespace")
 		for _, label := range labels {
-			if !slices.Contains(m.Labels, label) {
+			if !slices.Contains(m.Labels, label) && label != "job" && label != "instance" {
 				t.Errorf("%s: %s does not have the label %s, in %q", where, name, label, expression)
 			}
+		}
+	}
+	for _, match := range grouping.FindAllStringSubmatch(texts.ReplaceAllString(expression, ""), -1) {
+		// Without them, an operator's series stand for the cluster's.
+		kept := strings.Split(strings.ReplaceAll(match[1], " ", ""), ",")
+		if !slices.Contains(kept, "job") || perFlow && !slices.Contains(kept, "namespace") {
+			t.Errorf("%s: %q does not keep job and namespace, in %q", where, match[0], expression)
 		}
 	}
 	for _, label := range groups {
@@ -206,6 +215,7 @@ func TestAlerts(t *testing.T) {
 			if !strings.Contains(tested, "alertname: "+rule.Alert+"\n    exp_alerts:\n") {
 				t.Errorf("testdata/alerts.yaml does not let %s fire", rule.Alert)
 			}
+			checkEdge(t, rule.Alert, rule.For)
 			if rule.For == "" || rule.Annotations["summary"] == "" || rule.Annotations["description"] == "" {
 				t.Errorf("%s needs for, summary and description", rule.Alert)
 			}
@@ -224,6 +234,41 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("metrics.md has the alert %s, alerts.yaml does not", match[1])
 		}
 	}
+}
+
+// checkEdge wants an alert to be looked at a minute before it fires in the tests of
+// the rules, where "for" has not passed: a shorter one would go unnoticed else, and
+// a longer one where it fires.
+func checkEdge(t *testing.T, alert, period string) {
+	t.Helper()
+	var tested struct {
+		Tests []struct {
+			Cases []struct {
+				Time   string `json:"eval_time"`
+				Alert  string `json:"alertname"`
+				Alerts []any  `json:"exp_alerts"`
+			} `json:"alert_rule_test"`
+		} `json:"tests"`
+	}
+	if err := yaml.Unmarshal([]byte(page(t, filepath.Join("testdata", "alerts.yaml"))), &tested); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range tested.Tests {
+		quiet := map[time.Duration]bool{}
+		for _, c := range test.Cases {
+			at, err := time.ParseDuration(c.Time)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case c.Alert != alert:
+			case len(c.Alerts) == 0:
+				quiet[at] = true
+			case quiet[at-time.Minute]:
+				return
+			}
+		}
+	}
+	t.Errorf("testdata/alerts.yaml does not look at %s a minute before it fires, so that nobody notices another for than %s", alert, period)
 }
 
 func TestDashboard(t *testing.T) {

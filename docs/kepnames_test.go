@@ -162,8 +162,9 @@ func TestKEPNamesFlags(t *testing.T) {
 	}
 }
 
-// otherNames are the values of conditions, and the gate of an operator in examples.
-var otherNames = []string{"True", "False", "Unknown", "Widgets"}
+// otherNames are the values of conditions, the gate of an operator in examples, and
+// types of apimachinery.
+var otherNames = []string{"True", "False", "Unknown", "Widgets", "ListMeta"}
 
 // TestKEPNamesThings: a name in backquotes is a gate, a condition, reason, event,
 // state, an alert, a kind, a test, or an exported name of the code.

@@ -312,7 +312,7 @@ func otherMetrics(t *testing.T) []string {
 // TestMetricsOfKubernetesExist makes a queue as the server flow does, and reads
 // what the registry shows.
 func TestMetricsOfKubernetesExist(t *testing.T) {
-	queue := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.TypedRateLimitingQueueConfig[string]{Name: "feature_lifecycle"})
+	queue := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.TypedRateLimitingQueueConfig[string]{Name: "feature_lifecycle/kube-system"})
 	defer queue.ShutDown()
 	queue.AddRateLimited("A")
 	feature.RecordFeatureInfo(t.Context(), "A", "ALPHA", true)

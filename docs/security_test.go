@@ -18,6 +18,11 @@ package docs
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -74,7 +79,41 @@ func TestRolesAreNamed(t *testing.T) {
 	}
 }
 
-// TestLimits looks at those limits of reports that validation has.
+// initial is how the code writes the value of a constant or variable at the top of
+// a file, or of a field of it ("limits.others").
+func initial(t *testing.T, file, name string) string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, field, _ := strings.Cut(name, ".")
+	for _, declaration := range parsed.Decls {
+		block, ok := declaration.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, spec := range block.Specs {
+			value, ok := spec.(*ast.ValueSpec)
+			if !ok || len(value.Values) != 1 || value.Names[0].Name != name {
+				continue
+			}
+			literal, ok := value.Values[0].(*ast.CompositeLit)
+			if field == "" || !ok {
+				return types.ExprString(value.Values[0])
+			}
+			for _, element := range literal.Elts {
+				if pair := element.(*ast.KeyValueExpr); types.ExprString(pair.Key) == field {
+					return types.ExprString(pair.Value)
+				}
+			}
+		}
+	}
+	t.Fatalf("%s has no %s %s; this test does not understand the code any more", file, name, field)
+	return ""
+}
+
+// TestLimits compares all limits with the code that holds them.
 func TestLimits(t *testing.T) {
 	text := section(t, page(t, "security.md"), "Limits")
 	thousands := func(n int) string {
@@ -84,13 +123,42 @@ func TestLimits(t *testing.T) {
 		}
 		return s
 	}
-	for _, row := range []string{
+	number := func(file, name string) int {
+		t.Helper()
+		n, err := strconv.Atoi(initial(t, file, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	// How the page writes a period that the code has.
+	period := func(file, name string) string {
+		t.Helper()
+		source := initial(t, file, name)
+		text, ok := map[string]string{"time.Hour": "an hour", "time.Minute": "a minute"}[source]
+		if !ok {
+			t.Fatalf("%s of %s is %s; say here how security.md writes that", name, file, source)
+		}
+		return text
+	}
+	const storage = "pkg/registry/features/featurereport/storage/storage.go"
+	want := []string{
+		fmt.Sprintf("| reports of one identity without a node, in one namespace | %s |", thousands(number(storage, "defaultLimits.others"))),
+		fmt.Sprintf("| reports of one identity with nodes, in one namespace | %s |", thousands(number(storage, "defaultLimits.onNodes"))),
 		fmt.Sprintf("| features in a report | %s, their names %d KiB together |", thousands(validation.MaxReportedFeatures), validation.MaxReportedNames>>10),
 		fmt.Sprintf("| labels and annotations of a report | %d KiB |", validation.MaxReportMetadata>>10),
 		fmt.Sprintf("| owners and finalizers of a report | %d |", validation.MaxReportOwners),
-	} {
+		fmt.Sprintf("| reports of processes that are gone | kept for %s, then deleted;", period(library+"/lifecycle/controller/retire.go", "reportRetention")),
+		fmt.Sprintf("| writes of a reporter | one %s,", period(library+"/report/reporter.go", "Period")),
+		fmt.Sprintf("| writes of a task | %d under way,", number(library+"/lifecycle/task/walk.go", "clearWorkers")),
+	}
+	for _, row := range want {
 		if !strings.Contains(text, row) {
 			t.Errorf("security.md does not have the row %q", row)
 		}
+	}
+	// Below the heading of the table and its line.
+	if got := strings.Count(text, "\n| ") - 2; got != len(want) {
+		t.Errorf("security.md has %d limits, this test looks at %d", got, len(want))
 	}
 }

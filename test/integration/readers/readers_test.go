@@ -143,8 +143,8 @@ func metrics(t *testing.T, c *framework.Cluster) {
 	framework.WaitFor(t, "metrics of a server that looks at features", func() bool {
 		data, err := c.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
 		shown = string(data)
-		return err == nil && strings.Contains(shown, "\nfeature_lifecycle_running 1\n") &&
-			strings.Contains(shown, "\nfeature_lifecycle_state{feature=\""+name+"\",state=\"On\"} 1\n")
+		return err == nil && strings.Contains(shown, "\nfeature_lifecycle_running{namespace=\"kube-system\"} 1\n") &&
+			strings.Contains(shown, "\nfeature_lifecycle_state{feature=\""+name+"\",namespace=\"kube-system\",state=\"On\"} 1\n")
 	})
 	seen := map[string]bool{}
 	for _, match := range family.FindAllStringSubmatch(shown, -1) {

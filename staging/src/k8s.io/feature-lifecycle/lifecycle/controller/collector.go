@@ -17,26 +17,66 @@ limitations under the License.
 package controller
 
 import (
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-base/metrics"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
-// collector shows the led features when metrics are read, so that nothing of a
-// feature stays behind when another server takes over. What says something of
-// single features is there only while there is something to say: a cluster at
-// rest has the state of each feature and its uses.
+// collector shows the controllers of this process when metrics are read, so that
+// nothing of a feature stays behind when another server takes over, nor of a
+// controller that has ended. What says something of single features is there only
+// while there is something to say: a cluster at rest has the state of each feature
+// and its uses. It is safe for concurrent use.
 type collector struct {
 	metrics.BaseStableCollector
-	led     *ledFeatures
-	reports *index
+
+	mu sync.Mutex
+	// controllers are those of each namespace, the newest last. It alone is shown:
+	// a registry refuses to show anything when two have the same series.
+	controllers map[string][]*Controller
+}
+
+func newCollector() *collector { return &collector{controllers: map[string][]*Controller{}} }
+
+// add shows a controller until it is removed.
+func (c *collector) add(controller *Controller) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	namespace := controller.config.Namespace
+	c.controllers[namespace] = append(c.controllers[namespace], controller)
+}
+
+// remove shows a controller no longer.
+func (c *collector) remove(controller *Controller) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	namespace := controller.config.Namespace
+	left := slices.DeleteFunc(c.controllers[namespace], func(other *Controller) bool { return other == controller })
+	if c.controllers[namespace] = left; len(left) == 0 {
+		delete(c.controllers, namespace)
+	}
+}
+
+// shown are the controllers whose series are shown, one of each namespace.
+func (c *collector) shown() []*Controller {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var newest []*Controller
+	for _, controllers := range c.controllers {
+		newest = append(newest, controllers[len(controllers)-1])
+	}
+	return newest
 }
 
 // DescribeWithStability is for the registry.
 func (c *collector) DescribeWithStability(ch chan<- *metrics.Desc) {
 	for _, desc := range []*metrics.Desc{
-		runningDesc, leaderDesc, reportsDesc, stateDesc, usesDesc, mismatchedDesc, conditionDesc, danglingDesc, startTimeDesc, tasksDesc,
+		runningDesc, leaderDesc, reportsDesc, stateDesc, usesDesc, mismatchedDesc, conditionDesc, danglingDesc, startTimeDesc, tasksDesc, rolloutDesc,
 	} {
 		ch <- desc
 	}
@@ -44,9 +84,16 @@ func (c *collector) DescribeWithStability(ch chan<- *metrics.Desc) {
 
 // CollectWithStability is called whenever metrics are read.
 func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
-	gauge := func(desc *metrics.Desc, value float64, labels ...string) {
-		ch <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value, labels...)
+	for _, controller := range c.shown() {
+		controller.collect(func(desc *metrics.Desc, value float64, labels ...string) {
+			labels = append([]string{controller.config.Namespace}, labels...)
+			ch <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value, labels...)
+		})
 	}
+}
+
+// collect shows what this controller looks after. Gauge adds its namespace.
+func (c *Controller) collect(gauge func(desc *metrics.Desc, value float64, labels ...string)) {
 	for component, count := range c.reports.byComponent() {
 		gauge(reportsDesc, float64(count), component)
 	}
@@ -62,7 +109,7 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 		gauge(stateDesc, 1, name, string(status.State))
 		collectUses(gauge, name, status)
 		for _, condition := range status.Conditions {
-			if asksForAttention(condition.Type, string(condition.Status), condition.Reason) {
+			if asksForAttention(condition.Type, condition.Status, condition.Reason) {
 				gauge(conditionDesc, 1, name, condition.Type, condition.Reason)
 			}
 		}
@@ -70,17 +117,30 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 			gauge(startTimeDesc, float64(t.StartTime.UnixMilli())/1000, name, string(status.State))
 			gauge(tasksDesc, float64(len(status.Tasks)), name)
 		}
+		if r := status.Rollout; r != nil && !r.Halted {
+			gauge(rolloutDesc, 1, name, valueLabel(&r.Value))
+		}
 		collectLeftovers(gauge, name, c.led.leftovers[name])
 	}
 }
 
 // asksForAttention is true for a condition that is not as it should be.
-// Progressing is False in rest and while people or a halt hold a feature.
-func asksForAttention(kind, status, reason string) bool {
-	if kind == v1alpha1.ConditionProgressing {
+// Progressing is False in rest and while people or a halt hold a feature. Clean is
+// Unknown for good where nothing is declared; where something is, looking has
+// failed unless it is under way.
+// UpgradeSafe and DowngradeSafe are answers for whoever means to change the
+// version: a cluster at rest has features that its neighbour does not.
+func asksForAttention(kind string, status metav1.ConditionStatus, reason string) bool {
+	switch kind {
+	case v1alpha1.ConditionUpgradeSafe, v1alpha1.ConditionDowngradeSafe:
+		return false
+	case v1alpha1.ConditionProgressing:
 		return reason != v1alpha1.ReasonComplete
+	case v1alpha1.ConditionClean:
+		return status == metav1.ConditionFalse || reason == v1alpha1.ReasonNotExamined
+	default:
+		return status == metav1.ConditionFalse
 	}
-	return status == "False"
 }
 
 func collectUses(gauge func(*metrics.Desc, float64, ...string), name string, status *v1alpha1.FeatureStatus) {
@@ -117,13 +177,20 @@ func collectLeftovers(gauge func(*metrics.Desc, float64, ...string), name string
 	}
 }
 
+// What the label enabled says of a value.
+const (
+	enabledTrue    = "true"
+	enabledFalse   = "false"
+	enabledUnknown = "unknown"
+)
+
 func valueLabel(enabled *bool) string {
 	switch {
 	case enabled == nil:
-		return "unknown"
+		return enabledUnknown
 	case *enabled:
-		return "true"
+		return enabledTrue
 	default:
-		return "false"
+		return enabledFalse
 	}
 }

@@ -136,19 +136,22 @@ type Controller struct {
 }
 
 // New makes a controller. It returns an error that names what is wrong with the
-// declarations or the configuration.
+// declarations or the configuration. Its metrics are shown from now until Run
+// returns; of several in one namespace the newest one's.
 func New(config Config) (*Controller, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
 	informers := externalversions.NewSharedInformerFactoryWithOptions(config.Client, 0, externalversions.WithNamespace(config.Namespace))
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(newRateLimiter(),
-		workqueue.TypedRateLimitingQueueConfig[string]{Name: "feature_lifecycle", Clock: config.Clock})
+		workqueue.TypedRateLimitingQueueConfig[string]{Name: queueName(config.Namespace), Clock: config.Clock})
 	c, err := newController(config, informers, queue)
 	if err != nil {
+		queue.ShutDown()
 		return nil, err
 	}
-	registerMetrics(c.led, c.reports)
+	registerMetrics()
+	collected.add(c)
 	return c, nil
 }
 
@@ -204,7 +207,7 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 	for _, feature := range config.Features {
 		c.features[string(feature.Name)] = feature
 	}
-	c.runner = newRunner(config.Tasks, config.Clock, c.enqueueAfter)
+	c.runner = newRunner(config.Namespace, config.Tasks, config.Clock, c.enqueueAfter)
 	c.finder = newFinder(config.Tasks, config.Clock, c.enqueueAfter)
 	c.lister = c.informers.Features().V1alpha1().Features().Lister().Features(config.Namespace)
 	if err := c.watch(); err != nil {
@@ -214,13 +217,15 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 }
 
 // Run looks after features until the context ends, and returns when everything
-// it started has ended. It calls ready, if not nil, once its picture is complete:
+// it started has ended. A controller runs once; another one takes its place. It calls ready, if not nil, once its picture is complete:
 // plans made earlier would be wrong.
 func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	logger := klog.FromContext(ctx)
 	logger.Info("Starting the feature lifecycle controller", "server", c.config.ServerID, "namespace", c.config.Namespace)
 	defer logger.Info("Feature lifecycle controller stopped")
+	defer collected.remove(c)
+	defer c.endQueue()
 	defer func() {
 		for _, remove := range c.handlers {
 			remove()
@@ -277,6 +282,15 @@ func (c *Controller) work(ctx context.Context) {
 		if err := c.process(ctx, name); err != nil && ctx.Err() == nil && !isConflict(err) {
 			utilruntime.HandleErrorWithContext(ctx, err, "Feature not brought forward; trying again", "feature", name)
 		}
+	}
+}
+
+// endQueue ends the queue and takes out what nobody looks at any more, so that the
+// metrics of the queue that takes its place, and has its name, begin at 0.
+func (c *Controller) endQueue() {
+	c.queue.ShutDown()
+	for name, quit := c.queue.Get(); !quit; name, quit = c.queue.Get() {
+		c.queue.Done(name)
 	}
 }
 

@@ -29,6 +29,9 @@ import (
 
 const subsystem = "feature_lifecycle"
 
+// All series have the namespace of the controller first, whose features they are
+// about.
+
 var (
 	transitionSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem:      subsystem,
@@ -36,14 +39,14 @@ var (
 		Help:           "Time from the start of a transition to its last task, by the state it led to.",
 		Buckets:        []float64{1, 5, 10, 15, 30, 60, 300, 1800, 7200, 86400, 604800},
 		StabilityLevel: metrics.ALPHA,
-	}, []string{"state"})
+	}, []string{"namespace", "state"})
 
 	attemptsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      subsystem,
 		Name:           "task_attempts_total",
 		Help:           "Attempts at tasks of transitions.",
 		StabilityLevel: metrics.ALPHA,
-	}, []string{"task"})
+	}, []string{"namespace", "task"})
 
 	attemptSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem:      subsystem,
@@ -51,59 +54,64 @@ var (
 		Help:           "Time that attempts at tasks of transitions took, by how they ended: Finished, Blocked or Failed.",
 		Buckets:        []float64{0.1, 1, 5, 15, 60, 300, 1800},
 		StabilityLevel: metrics.ALPHA,
-	}, []string{"task", "outcome"})
+	}, []string{"namespace", "task", "outcome"})
 
 	runningDesc = metrics.NewDesc(subsystem+"_running",
 		"1 while the server flow of this server looks at features, 0 before it has permission and a complete picture.",
-		nil, nil, metrics.ALPHA, "")
+		[]string{"namespace"}, nil, metrics.ALPHA, "")
 
 	leaderDesc = metrics.NewDesc(subsystem+"_leader",
 		"Features that this server looks after.",
-		nil, nil, metrics.ALPHA, "")
+		[]string{"namespace"}, nil, metrics.ALPHA, "")
 
 	reportsDesc = metrics.NewDesc(subsystem+"_reports",
 		"Feature reports that this server sees, by component.",
-		[]string{"component"}, nil, metrics.ALPHA, "")
+		[]string{"namespace", "component"}, nil, metrics.ALPHA, "")
 
 	stateDesc = metrics.NewDesc(subsystem+"_state",
 		"1 for the state that a feature led by this server is in.",
-		[]string{"feature", "state"}, nil, metrics.ALPHA, "")
+		[]string{"namespace", "feature", "state"}, nil, metrics.ALPHA, "")
 
 	usesDesc = metrics.NewDesc(subsystem+"_uses",
 		"Live users of a feature led by this server, by component and the value they found; unknown for processes that should have reported and did not.",
-		[]string{"feature", "component", "enabled"}, nil, metrics.ALPHA, "")
+		[]string{"namespace", "feature", "component", "enabled"}, nil, metrics.ALPHA, "")
 
 	mismatchedDesc = metrics.NewDesc(subsystem+"_mismatched_uses",
 		"Live users of a feature led by this server that found another value than that of its state, by component. Features whose users agree have none.",
-		[]string{"feature", "component"}, nil, metrics.ALPHA, "")
+		[]string{"namespace", "feature", "component"}, nil, metrics.ALPHA, "")
 
 	conditionDesc = metrics.NewDesc(subsystem+"_condition",
-		"1 for each condition of a feature led by this server that asks for attention: those that are False, and Progressing unless it is Complete.",
-		[]string{"feature", "condition", "reason"}, nil, metrics.ALPHA, "")
+		"1 for each condition of a feature led by this server that asks for attention: those that are False, except UpgradeSafe and DowngradeSafe, Progressing unless it is Complete, and Clean if it is NotExamined.",
+		[]string{"namespace", "feature", "condition", "reason"}, nil, metrics.ALPHA, "")
 
 	danglingDesc = metrics.NewDesc(subsystem+"_dangling_objects",
 		"Stored objects that hold something of a feature that is Off and led by this server, by resource and field.",
-		[]string{"feature", "resource", "field"}, nil, metrics.ALPHA, "")
+		[]string{"namespace", "feature", "resource", "field"}, nil, metrics.ALPHA, "")
 
 	startTimeDesc = metrics.NewDesc(subsystem+"_transition_start_time_seconds",
 		"When the transition under way of a feature led by this server began, in seconds since the epoch, by the state it is in.",
-		[]string{"feature", "state"}, nil, metrics.ALPHA, "")
+		[]string{"namespace", "feature", "state"}, nil, metrics.ALPHA, "")
 
 	tasksDesc = metrics.NewDesc(subsystem+"_tasks",
 		"Tasks that are left of the transition under way of a feature led by this server.",
-		[]string{"feature"}, nil, metrics.ALPHA, "")
+		[]string{"namespace", "feature"}, nil, metrics.ALPHA, "")
+
+	rolloutDesc = metrics.NewDesc(subsystem+"_rollout",
+		"1 while the transition of a feature led by this server is held on purpose because spec.rollout gives the value to a part of the instances, by the value; none while it is halted.",
+		[]string{"namespace", "feature", "enabled"}, nil, metrics.ALPHA, "")
 )
 
-// registerOnce: a process has one registry, and one controller unless it is a
-// test.
-var registerOnce sync.Once
+// collected has the controllers of this process. A process has one registry, and
+// may have a controller for each of several namespaces, one after the other too.
+var collected = newCollector()
 
-func registerMetrics(led *ledFeatures, reports *index) {
-	registerOnce.Do(func() {
-		legacyregistry.MustRegister(transitionSeconds, attemptsTotal, attemptSeconds)
-		legacyregistry.CustomMustRegister(&collector{led: led, reports: reports})
-	})
-}
+var registerMetrics = sync.OnceFunc(func() {
+	legacyregistry.MustRegister(transitionSeconds, attemptsTotal, attemptSeconds)
+	legacyregistry.CustomMustRegister(collected)
+})
+
+// queueName is what the metrics of a controller's queue have as name.
+func queueName(namespace string) string { return subsystem + "/" + namespace }
 
 // ledFeatures are the features that this server looks after, as last stored. It
 // is safe for concurrent use.

@@ -38,8 +38,9 @@ const progressPeriod = 5 * time.Second
 // runner runs attempts at tasks beside the queue, at most one for each feature,
 // and remembers what became of the last one. It is safe for concurrent use.
 type runner struct {
-	clients task.Clients
-	clock   clock.PassiveClock
+	namespace string
+	clients   task.Clients
+	clock     clock.PassiveClock
 	// notify is called with a feature's name when there is news of its attempt.
 	notify func(feature string, after time.Duration)
 
@@ -53,8 +54,8 @@ type running struct {
 	attempt transition.Attempt
 }
 
-func newRunner(clients task.Clients, clock clock.PassiveClock, notify func(string, time.Duration)) *runner {
-	return &runner{clients: clients, clock: clock, notify: notify, attempts: map[string]*running{}}
+func newRunner(namespace string, clients task.Clients, clock clock.PassiveClock, notify func(string, time.Duration)) *runner {
+	return &runner{namespace: namespace, clients: clients, clock: clock, notify: notify, attempts: map[string]*running{}}
 }
 
 // attempt returns a copy of what is known of the last attempt, nil when there
@@ -87,7 +88,7 @@ func (r *runner) start(ctx context.Context, t task.Task, attempt task.Attempt, p
 	}
 	r.attempts[feature] = current
 	r.mu.Unlock()
-	attemptsTotal.WithLabelValues(t.Name).Inc()
+	attemptsTotal.WithLabelValues(r.namespace, t.Name).Inc()
 	r.wait.Go(func() {
 		defer cancel()
 		begun := r.clock.Now()
@@ -162,7 +163,7 @@ func (r *runner) end(ctx context.Context, feature string, current *running, begu
 	r.mu.Unlock()
 	// One that was stopped has no outcome that anybody should learn from.
 	if ctx.Err() == nil {
-		attemptSeconds.WithLabelValues(current.attempt.Task, string(outcome)).Observe(took.Seconds())
+		attemptSeconds.WithLabelValues(r.namespace, current.attempt.Task, string(outcome)).Observe(took.Seconds())
 	}
 	klog.FromContext(ctx).V(2).Info("Attempt at a task ended", "feature", feature, "task", current.attempt.Task, "outcome", outcome, "err", err)
 	r.notify(feature, 0)

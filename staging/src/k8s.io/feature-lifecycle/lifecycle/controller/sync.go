@@ -135,7 +135,7 @@ func (c *Controller) commit(ctx context.Context, feature *v1alpha1.Feature, deci
 	if stored.Status.State != feature.Status.State {
 		c.finder.forget(feature.Name)
 		if t := feature.Status.Transition; t != nil && stored.Status.Transition == nil {
-			transitionSeconds.WithLabelValues(string(stored.Status.State)).Observe(c.config.Clock.Since(t.StartTime.Time).Seconds())
+			transitionSeconds.WithLabelValues(feature.Namespace, string(stored.Status.State)).Observe(c.config.Clock.Since(t.StartTime.Time).Seconds())
 		}
 		klog.FromContext(ctx).Info("Feature changed state", "feature", klog.KObj(feature), "from", feature.Status.State, "to", stored.Status.State)
 	}
