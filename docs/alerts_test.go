@@ -268,7 +268,7 @@ func checkEdge(t *testing.T, alert, period string) {
 			}
 		}
 	}
-	t.Errorf("testdata/alerts.yaml does not look at %s a minute before it fires, so that nobody notices another for than %s", alert, period)
+	t.Errorf("testdata/alerts.yaml does not look at %s a minute before it fires, so that nobody notices another \"for\" than %s", alert, period)
 }
 
 func TestDashboard(t *testing.T) {

@@ -30,7 +30,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "k8s.io/component-base/metrics/prometheus/workqueue" // metrics of queues
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -278,27 +277,22 @@ func TestControllersOfAProcess(t *testing.T) {
 	}
 }
 
-// queues are the depths of the queues in the registry of the process, by name.
-func queues(t *testing.T) map[string]float64 {
-	t.Helper()
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
+// alone hides, for one test, controllers that others made and never ran.
+func alone(t *testing.T) {
+	swap := func(controllers map[string][]*Controller) (before map[string][]*Controller) {
+		collected.mu.Lock()
+		defer collected.mu.Unlock()
+		before, collected.controllers = collected.controllers, controllers
+		return before
 	}
-	depths := map[string]float64{}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if family.GetName() == "workqueue_depth" {
-				depths[metric.GetLabel()[0].GetValue()] = metric.GetGauge().GetValue()
-			}
-		}
-	}
-	return depths
+	before := swap(map[string][]*Controller{})
+	t.Cleanup(func() { swap(before) })
 }
 
 // TestAFlowThatIsStartedAgainIsShown in the registry of the process, under the
 // name of its namespace, and nothing is left of the one before.
 func TestAFlowThatIsStartedAgainIsShown(t *testing.T) {
+	alone(t)
 	inWorld(t, func(w *world) {
 		s1 := turnOff(w)
 		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
@@ -315,8 +309,8 @@ func TestAFlowThatIsStartedAgainIsShown(t *testing.T) {
 			if got := gauges(t, legacyregistry.DefaultGatherer); len(got) > 0 {
 				t.Errorf("of a controller that ended is left:\n%s", strings.Join(got, "\n"))
 			}
-			if depth, ok := queues(t)[subsystem+"/ns"]; !ok || depth != 0 {
-				t.Errorf("the depth of a queue that ended: %v (there is one: %t)", depth, ok)
+			if depth := s1.controller.queue.Len(); depth != 0 {
+				t.Errorf("the depth of a queue that ended: %d", depth)
 			}
 			s1 = w.serve("s1")
 			w.until(2*time.Minute, "it looks after A again", func() bool { return slices.Contains(shown(t, s1.controller), "leader{namespace=ns} 1") })
@@ -327,6 +321,7 @@ func TestAFlowThatIsStartedAgainIsShown(t *testing.T) {
 // TestAControllerThatNeverLookedLeavesNothing: it is told to end before it has a
 // complete picture.
 func TestAControllerThatNeverLookedLeavesNothing(t *testing.T) {
+	alone(t)
 	c, err := New(Config{Namespace: "other", Component: "server", ServerID: "s", Client: newWorld(t).api(&serverProcess{})})
 	if err != nil {
 		t.Fatal(err)
@@ -339,8 +334,8 @@ func TestAControllerThatNeverLookedLeavesNothing(t *testing.T) {
 	for _, name := range []string{"A", "B"} {
 		c.queue.Add(name)
 	}
-	if depth := queues(t)[subsystem+"/other"]; depth != 2 {
-		t.Errorf("the depth of its queue: %v", depth)
+	if depth := c.queue.Len(); depth != 2 {
+		t.Errorf("the depth of its queue: %d", depth)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -348,8 +343,8 @@ func TestAControllerThatNeverLookedLeavesNothing(t *testing.T) {
 	if got := gauges(t, legacyregistry.DefaultGatherer); len(got) > 0 {
 		t.Errorf("of a controller that ended is left:\n%s", strings.Join(got, "\n"))
 	}
-	if depth := queues(t)[subsystem+"/other"]; depth != 0 {
-		t.Errorf("the depth of its queue when it has ended: %v", depth)
+	if depth := c.queue.Len(); depth != 0 {
+		t.Errorf("the depth of its queue when it has ended: %d", depth)
 	}
 }
 
