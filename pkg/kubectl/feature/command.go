@@ -98,6 +98,8 @@ func newCommand(b *base) *cobra.Command {
 func Run(args []string, streams genericiooptions.IOStreams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// What does not end by itself is ended by the next signal, as without us.
+	context.AfterFunc(ctx, stop)
 	return newBase(streams).run(ctx, args)
 }
 

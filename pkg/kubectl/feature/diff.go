@@ -98,6 +98,11 @@ func (o *diffOptions) complete(b *base, cmd *cobra.Command) error {
 	if clusters == 0 && len(o.files) == 1 {
 		clusters = 1
 	}
+	for _, flag := range ofOneCluster {
+		if len(o.files) == 2 && cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--%s is about a cluster, and both sides are files; leave it or a FILE out", flag)
+		}
+	}
 	switch {
 	case clusters+len(o.files) != 2:
 		return errors.New("diff needs two sides: --context twice, --kubeconfig twice, a FILE and at most one of each, or two FILEs")
