@@ -23,8 +23,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,6 +45,8 @@ type base struct {
 	connectCore func(*rest.Config) (kubernetes.Interface, error)
 	// isTerminal is true when people read the output stream as it is written.
 	isTerminal func() bool
+	// completionTimeout is how long completion waits for servers.
+	completionTimeout time.Duration
 	genericiooptions.IOStreams
 }
 
@@ -56,6 +57,8 @@ func newBase(streams genericiooptions.IOStreams) *base {
 		connectCore: func(config *rest.Config) (kubernetes.Interface, error) { return kubernetes.NewForConfig(config) },
 		isTerminal:  func() bool { return onTerminal(streams.Out) },
 		IOStreams:   streams,
+
+		completionTimeout: completionTimeout,
 	}
 }
 
@@ -97,39 +100,6 @@ func (b *base) config(flags *genericclioptions.ConfigFlags) (*rest.Config, error
 	config.QPS, config.Burst = 50, 100
 	config.WarningHandler = rest.NewWarningWriter(b.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil
-}
-
-// completeNames completes the names of features that fit and are not there yet.
-func (b *base) completeNames(fits func(*v1alpha1.Feature) bool) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		client, err := b.client()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		list, err := client.FeaturesV1alpha1().Features(b.namespace()).List(cmd.Context(), metav1.ListOptions{})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []cobra.Completion
-		for i := range list.Items {
-			feature := &list.Items[i]
-			if strings.HasPrefix(feature.Name, begun) && fits(feature) && !slices.Contains(args, feature.Name) {
-				names = append(names, cobra.CompletionWithDesc(feature.Name, string(feature.Status.State)))
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// completeName completes the only argument.
-func (b *base) completeName(fits func(*v1alpha1.Feature) bool) cobra.CompletionFunc {
-	names := b.completeNames(fits)
-	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return names(cmd, args, begun)
-	}
 }
 
 // forAll does something for each name, and fails with all errors.

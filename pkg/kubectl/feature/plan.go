@@ -28,7 +28,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
@@ -94,6 +93,7 @@ func newPlan(b *base) *cobra.Command {
 	cmd.Flags().BoolVar(&o.enable, "enable", false, "Plan to turn the feature on.")
 	cmd.Flags().BoolVar(&o.disable, "disable", false, "Plan to turn the feature off.")
 	cmd.Flags().StringVar(&o.to, "to", "", "Plan to move the cluster to this minor version, for example 1.37.")
+	complete(cmd, "to", b.neighbours)
 	addOutput(cmd, &o.output, planFormats...)
 	return cmd
 }
@@ -106,11 +106,13 @@ func (o *planOptions) validate(cmd *cobra.Command) error {
 			asked++
 		}
 	}
-	switch _, err := utilversion.ParseMajorMinor(o.to); {
-	case asked != 1:
+	if asked != 1 {
 		return errors.New("say what is planned: --enable, --disable or --to=MINOR, one of them")
-	case !o.enable && !o.disable && err != nil:
-		return fmt.Errorf("--to=%s is no minor version; write it like 1.37", o.to)
+	}
+	if !o.enable && !o.disable {
+		if _, err := minorVersion(o.to, "1.37"); err != nil {
+			return err
+		}
 	}
 	return checkOutput(o.output, planFormats...)
 }

@@ -120,6 +120,7 @@ func newReport(b *base) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "html", "Output format: html.")
+	complete(cmd, "output", always("html"))
 	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "The features of all namespaces, those of operators among them.")
 	return cmd
 }

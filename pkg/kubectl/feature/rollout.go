@@ -95,6 +95,7 @@ func newRollout(b *base) *cobra.Command {
 	cmd.Flags().Int32Var(&o.percent, "percent", 100, "The share of the instances that take the value, 0 to 100.")
 	cmd.Flags().StringSliceVar(&o.components, "components", nil, "The components whose instances take the value, for example kube-scheduler; empty for all.")
 	cmd.Flags().BoolVar(&o.retry, "retry", false, "Try a rollout that was halted again.")
+	completeList(cmd, "components", b.components)
 	o.addFlags(cmd)
 	addOutput(cmd, &o.output, rolloutFormats...)
 	return cmd

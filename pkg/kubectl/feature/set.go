@@ -148,6 +148,7 @@ func newSet(b *base, verb string, enabled *bool) *cobra.Command {
 	if enabled != nil {
 		cmd.Flags().Int32Var(&o.percent, "percent", 100, "The share of the instances that take the value, 0 to 100. Replaces spec.rollout.")
 		cmd.Flags().StringSliceVar(&o.components, "components", nil, "The components whose instances take the value, for example kube-scheduler; all without it. Replaces spec.rollout.")
+		completeList(cmd, "components", b.components)
 	}
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "Follow the transition until its end, or until somebody has to act.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long --wait waits for all features together; 0 is without limit.")

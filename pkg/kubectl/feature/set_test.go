@@ -564,13 +564,19 @@ func TestCompletion(t *testing.T) {
 		}),
 		danglingFeature("Dangling"),
 		dynamic("Paused", v1alpha1.StateOn, func(f *v1alpha1.Feature) { f.Spec.Paused = true }),
+		dynamic("Used", v1alpha1.StateOn, func(f *v1alpha1.Feature) {
+			f.Status.Uses = []v1alpha1.FeatureUse{{Component: "kubelet"}, {Component: "kube-proxy"}, {Component: "kubelet"}}
+		}),
+		dynamic("Gadgets", v1alpha1.StateOn, func(f *v1alpha1.Feature) { f.Namespace = "widgets" }),
 	}
+	const kubeconfig = `{apiVersion: v1, kind: Config, contexts: [{name: left, context: {cluster: here, user: alice}}, {name: right, context: {cluster: here}}],
+		clusters: [{name: here, cluster: {server: "https://localhost"}}], users: [{name: alice, user: {token: x}}]}`
 	for name, tc := range map[string]struct {
 		args []string
 		want string
 	}{
 		"dynamic features":           {[]string{"enable", "A"}, "A1\tOff\nA2\tOn\n:4\n"},
-		"those that are not there":   {[]string{"disable", "A1", ""}, "A2\tOn\nB\tOff\nPaused\tOn\n:4\n"},
+		"those that are not there":   {[]string{"disable", "A1", ""}, "A2\tOn\nB\tOff\nPaused\tOn\nUsed\tOn\n:4\n"},
 		"what something is asked of": {[]string{"reset", ""}, "A3\tOff\n:4\n"},
 		"kinds of dry run":           {[]string{"enable", "--dry-run", ""}, "none\nserver\n:4\n"},
 		"one feature":                {[]string{"plan", "B"}, "B\tOff\n:4\n"},
@@ -580,12 +586,30 @@ func TestCompletion(t *testing.T) {
 		"what is paused":             {[]string{"resume", ""}, "Paused\tOn\n:4\n"},
 		"what can be rolled out":     {[]string{"rollout", "A"}, "A1\tOff\nA2\tOn\n:4\n"},
 		"formats":                    {[]string{"uses", "A1", "-o", "w"}, "wide\njson\nyaml\nname\n:4\n"},
+		"another state":              {[]string{"list", "--state=On,T"}, "On,TurningOn\nOn,TurningOff\n:4\n"},
+		"no state twice":             {[]string{"list", "--state=on,off,O"}, ":4\n"},
+		"orders":                     {[]string{"list", "--sort-by=S"}, "state\nstage\nsince\n:4\n"},
+		"namespaces":                 {[]string{"list", "-n", ""}, "kube-system\nwidgets\n:4\n"},
+		"contexts":                   {[]string{"list", "--context", ""}, "left\nright\n:4\n"},
+		"contexts to compare":        {[]string{"diff", "--context=left", "--context", "r"}, "right\n:4\n"},
+		"clusters":                   {[]string{"list", "--cluster", ""}, "here\n:4\n"},
+		"users":                      {[]string{"list", "--user", ""}, "alice\n:4\n"},
+		"components that use it":     {[]string{"enable", "Used", "--components", ""}, "kube-proxy\nkubelet\n:4\n"},
+		"another component":          {[]string{"rollout", "Used", "--components=kubelet,"}, "kubelet,kube-proxy\n:4\n"},
+		"components of Kubernetes":   {[]string{"disable", "A1", "--components=kube-c"}, "kube-controller-manager\n:4\n"},
+		"versions to check":          {[]string{"upgrade-check", "--to", ""}, "1.35\n1.37\n:4\n"},
+		"versions to plan":           {[]string{"plan", "A1", "--to=1.37"}, "1.37\n:4\n"},
+		"formats of upgrade-check":   {[]string{"upgrade-check", "-o", "j"}, "json\n:4\n"},
+		"formats of report":          {[]string{"report", "-o", ""}, "html\n:4\n"},
 		"states":                     {[]string{"list", "--state", ""}, "On\nOff\nTurningOn\nTurningOff\nUpgrading\nDowngrading\n:4\n"},
 		"goals": {[]string{"wait", "A1", "--for", ""}, "state=On\nstate=Off\nstate=TurningOn\nstate=TurningOff\nstate=Upgrading\nstate=Downgrading\ncondition=Known\ncondition=Consistent\n" +
 			"condition=Progressing\ncondition=UsesMatch\ncondition=Clean\ncondition=UpgradeSafe\ncondition=DowngradeSafe\n:4\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
+				if err := os.WriteFile(os.Getenv("KUBECONFIG"), []byte(kubeconfig), 0o600); err != nil {
+					t.Fatal(err)
+				}
 				var out bytes.Buffer
 				b := newBase(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: io.Discard})
 				b.connect = func(*rest.Config) (versioned.Interface, error) { return newCluster(t, features...).client, nil }
@@ -597,6 +621,25 @@ func TestCompletion(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestCompletionDoesNotWait for a server that takes the request and never answers.
+func TestCompletionDoesNotWait(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer server.Close()
+	for _, args := range [][]string{{"describe", ""}, {"enable", "A", "--components", ""}} {
+		var out bytes.Buffer
+		b := newBase(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: io.Discard})
+		if b.completionTimeout != completionTimeout || completionTimeout > 5*time.Second {
+			t.Errorf("it waits %s", b.completionTimeout)
+		}
+		b.completionTimeout = 10 * time.Millisecond
+		b.run(t.Context(), append([]string{"__complete", "--server=" + server.URL}, args...))
+		if want := map[string]string{"describe": ":1\n", "enable": strings.Join(builtTogether, "\n") + "\n:4\n"}[args[0]]; out.String() != want {
+			t.Errorf("%s: %q", args, out.String())
+		}
 	}
 }
 
