@@ -617,9 +617,15 @@ func TestExitCodes(t *testing.T) {
 		says string
 	}{
 		{[]string{"upgrade-check", "--help"}, ExitSafe, "Exit codes: 0"},
-		{[]string{"upgrade-check"}, ExitFailed, `required flag(s) "to" not set`},
+		{[]string{"help", "upgrade-check"}, ExitSafe, "Exit codes: 0"},
+		{[]string{"help"}, ExitSafe, "Available Commands"},
+		{[]string{"help", "nosuch"}, ExitFailed, `there is no command "nosuch"; kubectl feature --help lists all`},
+		{[]string{"help", "list", "Name"}, ExitFailed, `there is no command "list Name"`},
+		{[]string{"nosuch"}, ExitFailed, `unknown command "nosuch"`},
+		{[]string{"list", "--help"}, ExitSafe, "kube-system, where those of Kubernetes are"},
+		{[]string{"upgrade-check"}, ExitFailed, "kubectl feature upgrade-check needs --to; write it like --to=1.36"},
 		{[]string{"upgrade-check", "--to=1.35", "-n", "other"}, ExitFailed, "third party"},
-		{[]string{"upgrade-check", "--to=1.35", "extra"}, ExitFailed, "unknown command"},
+		{[]string{"upgrade-check", "--to=1.35", "extra"}, ExitFailed, "kubectl feature upgrade-check takes no names, and there is extra; kubectl feature describe extra is about one feature"},
 		{[]string{"upgrade-check", "--to=1.35", "--kubeconfig", "testdata/none"}, ExitFailed, "testdata/none"},
 	} {
 		var out bytes.Buffer

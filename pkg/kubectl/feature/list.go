@@ -103,7 +103,7 @@ func newList(b *base) *cobra.Command {
 		Short:   "List features, by what they are and do",
 		Long:    listLong,
 		Example: listExample,
-		Args:    cobra.NoArgs,
+		Args:    noNames,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.complete(b, cmd); err != nil {
 				return err
@@ -200,6 +200,8 @@ func listFeatures(ctx context.Context, client versioned.Interface, namespace str
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, errNoAPI
+	case apierrors.IsForbidden(err) && namespace == metav1.NamespaceAll:
+		return nil, fmt.Errorf("listing Features of all namespaces: %w; leave out -A for those of kube-system, or name a namespace with -n", err)
 	case err != nil && namespace == metav1.NamespaceAll:
 		return nil, fmt.Errorf("listing Features of all namespaces: %w", err)
 	case err != nil:

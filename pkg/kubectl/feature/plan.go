@@ -55,7 +55,7 @@ answered cannot know everything; 3 the command failed.`
   kubectl feature plan HPAScaleToZero --enable -o json > plan.json`
 )
 
-var planFormats = []string{"json", "yaml"}
+var planFormats = []string{"json", "yaml", outputName}
 
 // planOptions is what plan runs with.
 type planOptions struct {
@@ -77,7 +77,7 @@ func newPlan(b *base) *cobra.Command {
 		Short:             "Say what a change of a feature would do",
 		Long:              planLong,
 		Example:           planExample,
-		Args:              cobra.ExactArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: b.completeName(func(*v1alpha1.Feature) bool { return true }),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := o.validate(cmd); err != nil {
@@ -144,7 +144,7 @@ func (o *planOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if o.progress.live && !structured(o.output) {
+	if o.progress.live && o.output == "" {
 		o.progress.say("the servers are looking for what the change would touch …")
 	}
 	plan, err := features.CreatePlan(ctx, name, &v1alpha1.FeaturePlan{Spec: o.spec()}, metav1.CreateOptions{})
@@ -155,10 +155,13 @@ func (o *planOptions) run(ctx context.Context, name string) error {
 	case err != nil:
 		return fmt.Errorf("planning to %s for feature %s in %s: %w", o.wanted(), name, o.namespace, err)
 	}
-	if structured(o.output) {
+	switch {
+	case structured(o.output):
 		plan.APIVersion, plan.Kind = v1alpha1.SchemeGroupVersion.String(), "FeaturePlan"
 		err = printStructured(o.Out, o.output, plan)
-	} else {
+	case o.output == outputName:
+		_, err = fmt.Fprintln(o.Out, title(name))
+	default:
 		err = o.print(f, &plan.Status)
 	}
 	switch {

@@ -131,7 +131,7 @@ func newSet(b *base, verb string, enabled *bool) *cobra.Command {
 	o := &setOptions{request: request{enabled: enabled}, IOStreams: b.IOStreams}
 	cmd := &cobra.Command{
 		Use:  verb + " NAME...",
-		Args: cobra.MinimumNArgs(1),
+		Args: someNames,
 		ValidArgsFunction: b.completeNames(func(f *v1alpha1.Feature) bool {
 			if enabled == nil {
 				return f.Spec.Enabled != nil || f.Spec.Rollout != nil
@@ -172,7 +172,7 @@ func (o *setOptions) complete(b *base, cmd *cobra.Command) error {
 	case slices.Contains(o.components, ""):
 		return errors.New("--components has an empty name; write it like kube-scheduler,kube-controller-manager")
 	case o.dryRun != "none" && o.dryRun != "server":
-		return fmt.Errorf("--dry-run=%s is neither none nor server", o.dryRun)
+		return wrongDryRun(o.dryRun)
 	case o.wait && o.dryRun == "server":
 		return errors.New("--wait waits for nothing with --dry-run=server, which stores nothing; leave one of them out")
 	case !o.wait && flags.Changed("timeout"):

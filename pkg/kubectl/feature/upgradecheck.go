@@ -76,8 +76,11 @@ func newUpgradeCheck(b *base) *cobra.Command {
 		Short:   "Say whether the cluster may move to another minor version",
 		Long:    upgradeCheckLong,
 		Example: upgradeCheckExample,
-		Args:    cobra.NoArgs,
+		Args:    noNames,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := required(cmd, "to", "--to=1.36"); err != nil {
+				return err
+			}
 			if err := o.complete(b); err != nil {
 				return err
 			}
@@ -89,7 +92,6 @@ func newUpgradeCheck(b *base) *cobra.Command {
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "Output format: json, yaml, name (of what is not safe), or wide (all features, one a line).")
 	complete(cmd, "output", always(upgradeCheckFormats...))
 	cmd.Flags().BoolVar(&o.allowSilent, "allow-silent", false, "Do not count instances that never reported, such as kubelets without feature reports. What they set is not known.")
-	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }
 
