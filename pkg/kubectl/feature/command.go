@@ -72,6 +72,13 @@ type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
+const rootLong = `Look at feature gates of a cluster and at what they store, and change them.
+
+Features are looked for in kube-system, where those of Kubernetes are, whatever the namespace of the context is; --namespace names
+that of an operator's.
+
+Exit codes of all commands: 0 yes, or done; 1 no; 2 not known (yet); 3 the command failed or was refused.`
+
 // NewCommand returns the plugin's command.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return newCommand(newBase(streams))
@@ -81,6 +88,7 @@ func newCommand(b *base) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "kubectl-feature",
 		Short:         "Look at feature gates of a cluster and at what they store, and change them",
+		Long:          rootLong,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl feature"},
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -34,7 +34,7 @@ const (
 	diffLong = `Say in which features two clusters differ, or a cluster and a file.
 
 The clusters are two contexts, two kubeconfig files, or both: --context and --kubeconfig are given once for each cluster. A file is
-what "kubectl feature list -o json" or "-o yaml" printed; "-" is the standard input. One file is compared with the cluster of the
+what "kubectl feature list -o json" or "-o yaml" printed, all documents of it; "-" is the standard input. One file is compared with the cluster of the
 present context, two with each other.
 
 Compared are stage, default, lock, control, configured value and its source, state, and the stored version; not who uses a feature, nor how

@@ -198,7 +198,7 @@ func TestDiffActsForSomebody(t *testing.T) {
 func TestDiffIsInterrupted(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		in, writer := io.Pipe()
-		defer writer.Close()
+		defer func() { _ = writer.Close() }()
 		var out bytes.Buffer
 		b := newCluster(t, sample("A", v1alpha1.StageBeta, true, true)).base(&out)
 		b.In = in
