@@ -101,13 +101,12 @@ func fileSide(path string, in io.Reader) side {
 		name = "standard input"
 	}
 	return side{name: name, read: func(ctx context.Context, namespace string) ([]v1alpha1.Feature, error) {
-		var data []byte
-		var err error
-		if path == "-" {
-			data, err = readAll(ctx, in)
-		} else {
-			data, err = os.ReadFile(path)
-		}
+		data, err := unlessInterrupted(ctx, func() ([]byte, error) {
+			if path == "-" {
+				return io.ReadAll(in)
+			}
+			return os.ReadFile(path)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -115,16 +114,16 @@ func fileSide(path string, in io.Reader) side {
 	}}
 }
 
-// readAll reads to the end, or until the context ends. A read of the standard input
-// cannot be ended, so that one is left behind then.
-func readAll(ctx context.Context, in io.Reader) ([]byte, error) {
+// unlessInterrupted reads, until the context ends. A read of the standard input or of
+// a pipe, as the shell's <(command) is, cannot be ended, so it is left behind then.
+func unlessInterrupted(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
 	type result struct {
 		data []byte
 		err  error
 	}
 	done := make(chan result, 1)
 	go func() {
-		data, err := io.ReadAll(in)
+		data, err := read()
 		done <- result{data, err}
 	}()
 	select {
