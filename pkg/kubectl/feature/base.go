@@ -23,8 +23,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,6 +45,8 @@ type base struct {
 	connectCore func(*rest.Config) (kubernetes.Interface, error)
 	// isTerminal is true when people read the output stream as it is written.
 	isTerminal func() bool
+	// completionTimeout is how long completion waits for servers.
+	completionTimeout time.Duration
 	genericiooptions.IOStreams
 }
 
@@ -56,6 +57,8 @@ func newBase(streams genericiooptions.IOStreams) *base {
 		connectCore: func(config *rest.Config) (kubernetes.Interface, error) { return kubernetes.NewForConfig(config) },
 		isTerminal:  func() bool { return onTerminal(streams.Out) },
 		IOStreams:   streams,
+
+		completionTimeout: completionTimeout,
 	}
 }
 
@@ -99,39 +102,6 @@ func (b *base) config(flags *genericclioptions.ConfigFlags) (*rest.Config, error
 	return config, nil
 }
 
-// completeNames completes the names of features that fit and are not there yet.
-func (b *base) completeNames(fits func(*v1alpha1.Feature) bool) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		client, err := b.client()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		list, err := client.FeaturesV1alpha1().Features(b.namespace()).List(cmd.Context(), metav1.ListOptions{})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []cobra.Completion
-		for i := range list.Items {
-			feature := &list.Items[i]
-			if strings.HasPrefix(feature.Name, begun) && fits(feature) && !slices.Contains(args, feature.Name) {
-				names = append(names, cobra.CompletionWithDesc(feature.Name, string(feature.Status.State)))
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// completeName completes the only argument.
-func (b *base) completeName(fits func(*v1alpha1.Feature) bool) cobra.CompletionFunc {
-	names := b.completeNames(fits)
-	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return names(cmd, args, begun)
-	}
-}
-
 // forAll does something for each name, and fails with all errors.
 func forAll(names []string, do func(name string) error) error {
 	var failed []error
@@ -144,7 +114,7 @@ func forAll(names []string, do func(name string) error) error {
 }
 
 // errNoAPI is for servers without this system.
-var errNoAPI = fmt.Errorf("the server has no API %s: its kube-apiserver does not have the gate FeatureLifecycle, or has it off", v1alpha1.SchemeGroupVersion)
+var errNoAPI = fmt.Errorf("the server has no API %s: its kube-apiserver does not have the gate FeatureLifecycle, or has it off; start it with --feature-gates=FeatureLifecycle=true", v1alpha1.SchemeGroupVersion)
 
 // resource is what "kubectl get -o name" calls Features.
 const resource = "feature." + v1alpha1.GroupName
@@ -158,7 +128,7 @@ func namesOf(args []string) []string {
 	var names []string
 	for _, arg := range args {
 		kind, name, found := strings.Cut(arg, "/")
-		if !found || !slices.Contains([]string{resource, "features." + v1alpha1.GroupName, "feature", "features"}, kind) {
+		if !found || !isFeature(kind) {
 			name = arg
 		}
 		if !slices.Contains(names, name) {
@@ -168,9 +138,23 @@ func namesOf(args []string) []string {
 	return names
 }
 
+// isFeature is true for what kubectl takes for the resource: names in any case, the
+// short one, with or without version and group.
+func isFeature(kind string) bool {
+	name, group, qualified := strings.Cut(strings.ToLower(kind), ".")
+	return slices.Contains([]string{"feature", "features", "feat"}, name) &&
+		(!qualified || group == v1alpha1.GroupName || group == v1alpha1.SchemeGroupVersion.Version+"."+v1alpha1.GroupName)
+}
+
 // lookUp reads a Feature. Of one that is not there the error says which names are
 // near.
 func lookUp(ctx context.Context, client featuresclient.FeatureInterface, namespace, name string) (*v1alpha1.Feature, error) {
+	if kind, _, found := strings.Cut(name, "/"); found {
+		return nil, fmt.Errorf("%s names a resource %q, and not a feature; write NAME, or feature/NAME", name, kind)
+	}
+	if name == "" {
+		return nil, errors.New("the name of a feature is empty; kubectl feature list says which there are")
+	}
 	feature, err := client.Get(ctx, name, metav1.GetOptions{})
 	if err == nil {
 		return feature, nil
@@ -189,7 +173,7 @@ func lookUp(ctx context.Context, client featuresclient.FeatureInterface, namespa
 	for _, f := range list.Items {
 		known = append(known, f.Name)
 	}
-	next := fmt.Sprintf("kubectl get features -n %s lists all", namespace)
+	next := fmt.Sprintf("kubectl feature list -n %s lists all", namespace)
 	if close := nearest(name, known); len(close) > 0 {
 		next = fmt.Sprintf("did you mean %s?", strings.Join(close, ", "))
 	} else if namespace == metav1.NamespaceSystem {
@@ -199,8 +183,8 @@ func lookUp(ctx context.Context, client featuresclient.FeatureInterface, namespa
 }
 
 // nearest are the names that somebody may have meant, at most 3, the nearest first:
-// those a few letters away, and those that contain what was written. Case does not
-// count.
+// those a few letters away, and those of which words begin with what was written.
+// Case does not count.
 func nearest(written string, names []string) []string {
 	type candidate struct {
 		name     string
@@ -212,7 +196,7 @@ func nearest(written string, names []string) []string {
 	for _, name := range names {
 		lower := strings.ToLower(name)
 		distance := editDistance(written, lower)
-		if distance <= most || len(written) >= 3 && strings.Contains(lower, written) {
+		if distance <= most || len(written) >= 3 && hasWord(name, written) {
 			near = append(near, candidate{name, distance})
 		}
 	}
@@ -224,6 +208,17 @@ func nearest(written string, names []string) []string {
 		found = append(found, c.name)
 	}
 	return found
+}
+
+// hasWord is true if one of the words of a name in camel case, or several, begin
+// with some small letters.
+func hasWord(name, begin string) bool {
+	for i := range len(name) - len(begin) + 1 {
+		if (i == 0 || name[i] >= 'A' && name[i] <= 'Z') && strings.EqualFold(name[i:i+len(begin)], begin) {
+			return true
+		}
+	}
+	return false
 }
 
 // editDistance is the Levenshtein distance: how many bytes have to be added,

@@ -55,7 +55,7 @@ func (c *changer) addFlags(cmd *cobra.Command) {
 // complete validates the flags and makes the client.
 func (c *changer) complete(b *base) (err error) {
 	if c.dryRun != "none" && c.dryRun != "server" {
-		return fmt.Errorf("--dry-run=%s is neither none nor server", c.dryRun)
+		return wrongDryRun(c.dryRun)
 	}
 	if err := c.objects.complete(); err != nil {
 		return err
@@ -63,6 +63,12 @@ func (c *changer) complete(b *base) (err error) {
 	c.namespace = b.namespace()
 	c.client, err = b.client()
 	return err
+}
+
+// wrongDryRun is about a value of --dry-run. What client means for other commands
+// could say nothing here: only servers know what they would accept.
+func wrongDryRun(value string) error {
+	return fmt.Errorf("--dry-run=%s is neither none nor server; use --dry-run=server, which has the server judge and stores nothing", value)
 }
 
 func (c *changer) features() featuresclient.FeatureInterface {
@@ -84,7 +90,7 @@ func (c *changer) change(ctx context.Context, name, done string, spec func(*v1al
 		}
 		after, err = c.patch(ctx, before, wanted)
 		if err != nil && !apierrors.IsConflict(err) {
-			return fmt.Errorf("feature %s in %s: it could not be changed: %w", name, c.namespace, err)
+			return fmt.Errorf("feature %s in %s could not be changed: %w", name, c.namespace, err)
 		}
 		return err
 	})

@@ -26,7 +26,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
@@ -74,9 +73,9 @@ type checker struct {
 // check answers whether the cluster may move to a minor version. It fails when
 // the question makes no sense, or the cluster does not answer.
 func (c *checker) check(ctx context.Context, to string) (*result, error) {
-	target, err := utilversion.ParseMajorMinor(to)
+	target, err := minorVersion(to, c.gates.highest.String())
 	if err != nil {
-		return nil, fmt.Errorf("--to is no minor version; write it like %s: %w", c.gates.highest, err)
+		return nil, err
 	}
 	if err := c.gates.covers(target); err != nil {
 		return nil, err
@@ -265,8 +264,7 @@ func (c *checker) examine(ctx context.Context, q safety.Question, entry catalog.
 		next = append(next, v.Next)
 	}
 	if removable && v.Reason == v1alpha1.ReasonNeedsTasks {
-		next = append(next, fmt.Sprintf(`kubectl create --raw /apis/%s/namespaces/%s/features/%s/clean -f - <<<'{"apiVersion":%q,"kind":"FeatureCleanup"}'`,
-			v1alpha1.SchemeGroupVersion, c.namespace, q.Feature.Name, v1alpha1.SchemeGroupVersion.String()))
+		next = append(next, "kubectl feature clean "+q.Feature.Name)
 	}
 	if len(held) > 0 {
 		slices.Sort(held)

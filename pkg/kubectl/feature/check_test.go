@@ -313,7 +313,7 @@ HPAScaleToZero: not safe (NeedsTasks)
   Next: nothing may remove that from live horizontalpodautoscalers: change or delete them
 MaxUnavailableStatefulSet: not safe (NeedsTasks)
   Why:  the feature is off and left something behind that may not be updated or deleted any more, here or in 1.35: 1 statefulsets.apps: shop/db
-  Next: kubectl create --raw /apis/features.k8s.io/v1alpha1/namespaces/kube-system/features/MaxUnavailableStatefulSet/clean -f - <<<'{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup"}'
+  Next: kubectl feature clean MaxUnavailableStatefulSet
 Not safe to move from 1.36 to 1.35: 2 of 3 features are not safe, of 0 it cannot be told.
 `
 	w.want("1.35", ExitNotSafe, unsafe)
@@ -528,7 +528,9 @@ func TestWhatCannotBeAnswered(t *testing.T) {
 		change func(*world)
 		says   string
 	}{
-		"no version":           {"next", nil, "write it like 1.36"},
+		"no version":           {"next", nil, "--to=next is no minor version; write it like 1.36"},
+		"a patch version":      {"1.35.7", nil, "--to=1.35.7 is no minor version; write --to=1.35"},
+		"a letter before it":   {"v1.35", nil, "--to=v1.35 is no minor version; write --to=1.35"},
 		"newer than the build": {"1.37", nil, "this plugin knows versions up to 1.36; use kubectl-feature of 1.37"},
 		"older than it knows":  {"1.32", nil, "this plugin knows versions from 1.33 on"},
 		"two versions":         {"1.34", nil, "one minor version at a time; check --to 1.35 first"},
@@ -615,9 +617,15 @@ func TestExitCodes(t *testing.T) {
 		says string
 	}{
 		{[]string{"upgrade-check", "--help"}, ExitSafe, "Exit codes: 0"},
-		{[]string{"upgrade-check"}, ExitFailed, `required flag(s) "to" not set`},
+		{[]string{"help", "upgrade-check"}, ExitSafe, "Exit codes: 0"},
+		{[]string{"help"}, ExitSafe, "Available Commands"},
+		{[]string{"help", "nosuch"}, ExitFailed, `there is no command "nosuch"; kubectl feature --help lists all`},
+		{[]string{"help", "list", "Name"}, ExitFailed, `there is no command "list Name"`},
+		{[]string{"nosuch"}, ExitFailed, `unknown command "nosuch"`},
+		{[]string{"list", "--help"}, ExitSafe, "kube-system, where those of Kubernetes are"},
+		{[]string{"upgrade-check"}, ExitFailed, "kubectl feature upgrade-check needs --to; write it like --to=1.36"},
 		{[]string{"upgrade-check", "--to=1.35", "-n", "other"}, ExitFailed, "third party"},
-		{[]string{"upgrade-check", "--to=1.35", "extra"}, ExitFailed, "unknown command"},
+		{[]string{"upgrade-check", "--to=1.35", "extra"}, ExitFailed, "kubectl feature upgrade-check takes no names, and there is extra; kubectl feature describe extra is about one feature"},
 		{[]string{"upgrade-check", "--to=1.35", "--kubeconfig", "testdata/none"}, ExitFailed, "testdata/none"},
 	} {
 		var out bytes.Buffer

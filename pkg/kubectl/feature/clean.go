@@ -75,7 +75,7 @@ func newClean(b *base) *cobra.Command {
 		Short:             "Remove what a feature that is off left behind",
 		Long:              cleanLong,
 		Example:           cleanExample,
-		Args:              cobra.ExactArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: b.completeName(func(f *v1alpha1.Feature) bool { return dangling(&f.Status) }),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			switch {

@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -71,6 +72,13 @@ type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
+const rootLong = `Look at feature gates of a cluster and at what they store, and change them.
+
+Features are looked for in kube-system, where those of Kubernetes are, whatever the namespace of the context is; --namespace names
+that of an operator's.
+
+Exit codes of all commands: 0 yes, or done; 1 no; 2 not known (yet); 3 the command failed or was refused.`
+
 // NewCommand returns the plugin's command.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return newCommand(newBase(streams))
@@ -80,6 +88,7 @@ func newCommand(b *base) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "kubectl-feature",
 		Short:         "Look at feature gates of a cluster and at what they store, and change them",
+		Long:          rootLong,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl feature"},
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -87,10 +96,39 @@ func newCommand(b *base) *cobra.Command {
 	cmd.SetIn(b.In)
 	cmd.SetOut(b.Out)
 	cmd.SetErr(b.ErrOut)
+	cmd.SetFlagErrorFunc(adviseFlags)
 	b.flags.AddFlags(cmd.PersistentFlags())
+	cmd.PersistentFlags().Lookup("namespace").Usage = "The namespace of the Features: kube-system, where those of Kubernetes are, without it, whatever that of the context is; those of an operator are in its own."
+	b.completeConnection(cmd)
 	cmd.AddCommand(newList(b), newDescribe(b), newUses(b), newPlan(b), newRollout(b), newPause(b), newResume(b), newWait(b), newClean(b), newDiff(b), newReport(b))
 	cmd.AddCommand(newEnable(b), newDisable(b), newReset(b), newUpgradeCheck(b))
+	cmd.SetHelpCommand(newHelp())
 	return cmd
+}
+
+// newHelp is cobra's command, but for a name that no command has: that is an error.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var names []string
+			for _, c := range cmd.Root().Commands() {
+				if c.IsAvailableCommand() && len(args) == 0 {
+					names = append(names, c.Name())
+				}
+			}
+			return beginning(names, begun), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return fmt.Errorf("there is no command %q; kubectl feature --help lists all", strings.Join(args, " "))
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
 }
 
 // Run runs the command with arguments and returns the process's exit code. An
@@ -98,6 +136,8 @@ func newCommand(b *base) *cobra.Command {
 func Run(args []string, streams genericiooptions.IOStreams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// What does not end by itself is ended by the next signal, as without us.
+	context.AfterFunc(ctx, stop)
 	return newBase(streams).run(ctx, args)
 }
 
@@ -114,7 +154,7 @@ func (b *base) run(ctx context.Context, args []string) int {
 		return int(code)
 	default:
 		for _, e := range allOf(err) {
-			fmt.Fprintln(b.ErrOut, "error:", e)
+			fmt.Fprintln(b.ErrOut, "error:", advised(e))
 		}
 		return ExitFailed
 	}

@@ -80,7 +80,7 @@ func newDescribe(b *base) *cobra.Command {
 		Short:             "Tell everything about features",
 		Long:              describeLong,
 		Example:           describeExample,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              someNames,
 		ValidArgsFunction: b.completeNames(func(*v1alpha1.Feature) bool { return true }),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := checkOutput(o.output, describeFormats...); err != nil {
@@ -265,10 +265,15 @@ func bar(done, total int64) string {
 func (d *description) printUses(w io.Writer) error {
 	fmt.Fprintln(w, d.heading("Uses"))
 	var counts bytes.Buffer
-	if err := printCounts(&counts, d.palette, d.feature, false); err != nil {
+	if err := printCounts(&counts, d.palette, d.feature, false, false); err != nil {
 		return err
 	}
 	indent(w, counts.String())
+	for _, why := range append(slices.Clone(d.used.Unknown), d.used.Unread) {
+		if why != "" {
+			fmt.Fprintf(w, "  Not known: %s\n", why)
+		}
+	}
 	differing := slices.DeleteFunc(slices.Clone(d.used.Processes), func(p process) bool { return !p.Differs })
 	if len(differing) == 0 {
 		return nil

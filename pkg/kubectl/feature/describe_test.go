@@ -17,7 +17,11 @@ limitations under the License.
 package feature
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -103,11 +107,53 @@ func TestUses(t *testing.T) {
 			"uses MaxUnavailableStatefulSet --mismatched -o yaml",
 			"uses PodDeletionCost",
 			"uses PodDeletionCost --mismatched",
+			"uses PodDeletionCost --no-headers",
 			"uses PodDeletionCots",
 			"uses",
 			"uses MaxUnavailableStatefulSet -o table",
 		))
 	})
+}
+
+// TestUsesOnAFullDisk fails where what it says gets lost.
+func TestUsesOnAFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skipf("there is no full device here: %v", err)
+	}
+	defer full.Close()
+	inBubble(t, func(t *testing.T) {
+		c := newSampleCluster(t)
+		c.add(reports()...)
+		for _, args := range []string{"", "-o name", "-o wide", "--mismatched", "-o json"} {
+			var said bytes.Buffer
+			b := c.base(&said)
+			b.Out = full
+			if code := b.run(t.Context(), strings.Fields("uses MaxUnavailableStatefulSet --server=https://localhost "+args)); code != ExitFailed || !strings.Contains(said.String(), "no space left") {
+				t.Errorf("uses %s: exit code %d: %s", args, code, said.String())
+			}
+		}
+	})
+}
+
+// TestALongListExpires: the server compacted what the list began with.
+func TestALongListExpires(t *testing.T) {
+	var asked []string
+	list := func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		asked = append(asked, fmt.Sprintf("%q of %d", options.Continue, options.Limit))
+		switch {
+		case options.Continue != "":
+			return nil, apierrors.NewResourceExpired("too old")
+		case options.Limit > 0:
+			return &v1alpha1.FeatureList{ListMeta: metav1.ListMeta{Continue: "next"}, Items: []v1alpha1.Feature{*sample("A", v1alpha1.StageBeta, true, true)}}, nil
+		default:
+			return &v1alpha1.FeatureList{Items: []v1alpha1.Feature{*sample("A", v1alpha1.StageBeta, true, true), *sample("B", v1alpha1.StageBeta, true, true)}}, nil
+		}
+	}
+	var features []v1alpha1.Feature
+	if err := each(t.Context(), list, &features); err != nil || len(features) != 2 || features[1].Name != "B" {
+		t.Errorf("it has %d features after asking for %v: %v", len(features), asked, err)
+	}
 }
 
 // forbid lets nobody list a resource.
@@ -127,6 +173,7 @@ func TestOfThoseWhoMayNotReadReports(t *testing.T) {
 			"uses MaxUnavailableStatefulSet",
 			"uses MaxUnavailableStatefulSet --mismatched",
 			"uses MaxUnavailableStatefulSet -o name",
+			"uses MaxUnavailableStatefulSet --mismatched --no-headers",
 			"uses MaxUnavailableStatefulSet -o json",
 			"describe PodDeletionCost",
 		))

@@ -26,6 +26,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
@@ -33,7 +34,7 @@ const (
 	diffLong = `Say in which features two clusters differ, or a cluster and a file.
 
 The clusters are two contexts, two kubeconfig files, or both: --context and --kubeconfig are given once for each cluster. A file is
-what "kubectl feature list -o json" or "-o yaml" printed; "-" is the standard input. One file is compared with the cluster of the
+what "kubectl feature list -o json" or "-o yaml" printed, all documents of it; "-" is the standard input. One file is compared with the cluster of the
 present context, two with each other.
 
 Compared are stage, default, lock, control, configured value and its source, state, and the stored version; not who uses a feature, nor how
@@ -84,6 +85,7 @@ func newDiff(b *base) *cobra.Command {
 	// These take the place of those that all commands have.
 	cmd.Flags().StringArrayVar(&o.contexts, "context", nil, "The contexts of the clusters, once for each.")
 	cmd.Flags().StringArrayVar(&o.kubeconfigs, "kubeconfig", nil, "The kubeconfig files of the clusters, once for each, or once for both.")
+	complete(cmd, "context", b.fromKubeconfig(func(c *clientcmdapi.Config) []string { return keys(c.Contexts) }))
 	addOutput(cmd, &o.output, diffFormats...)
 	return cmd
 }
@@ -97,6 +99,11 @@ func (o *diffOptions) complete(b *base, cmd *cobra.Command) error {
 	clusters := max(len(o.contexts), len(o.kubeconfigs))
 	if clusters == 0 && len(o.files) == 1 {
 		clusters = 1
+	}
+	for _, flag := range ofOneCluster {
+		if len(o.files) == 2 && cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--%s is about a cluster, and both sides are files; leave it or a FILE out", flag)
+		}
 	}
 	switch {
 	case clusters+len(o.files) != 2:

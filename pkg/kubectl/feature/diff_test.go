@@ -18,12 +18,16 @@ package feature
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
@@ -49,11 +53,13 @@ type clusters struct {
 	t      *testing.T
 	byHost map[string]*cluster
 	dir    string
+	// as is who asked whom, by the host of the server.
+	as map[string]rest.ImpersonationConfig
 }
 
 func newClusters(t *testing.T, dir string) *clusters {
 	t.Helper()
-	c := &clusters{t: t, dir: dir, byHost: map[string]*cluster{"https://left": newSampleCluster(t), "https://right": newSampleCluster(t), "https://empty": newCluster(t)}}
+	c := &clusters{t: t, dir: dir, as: map[string]rest.ImpersonationConfig{}, byHost: map[string]*cluster{"https://left": newSampleCluster(t), "https://right": newSampleCluster(t), "https://empty": newCluster(t)}}
 	right := c.byHost["https://right"]
 	other := right.get("GenericWorkload")
 	other.Status.State, other.Status.Version, other.Status.Stage, other.Status.LockedToDefault = v1alpha1.StateOff, "1.35", v1alpha1.StageBeta, true
@@ -76,11 +82,22 @@ func (c *clusters) write(name, text string) {
 	}
 }
 
+// read reads one of them.
+func (c *clusters) read(name string) string {
+	c.t.Helper()
+	data, err := os.ReadFile(filepath.Join(c.dir, name))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(data)
+}
+
 // run runs a command with an input.
 func (c *clusters) run(in string, args ...string) (string, int) {
 	var out bytes.Buffer
 	b := newBase(genericiooptions.IOStreams{In: strings.NewReader(in), Out: &out, ErrOut: &out})
 	b.connect = func(config *rest.Config) (versioned.Interface, error) {
+		c.as[config.Host] = config.Impersonate
 		if cluster := c.byHost[config.Host]; cluster != nil {
 			return cluster.client, nil
 		}
@@ -115,6 +132,14 @@ func TestDiff(t *testing.T) {
 		c.write("pods.yaml", "apiVersion: v1\nkind: List\nitems: [{kind: Pod, apiVersion: v1, metadata: {name: web}}]\n")
 		c.write("pod.yaml", "apiVersion: v1\nkind: Pod\n")
 		c.write("noise.json", "{")
+		gadget := func(name, state string) string {
+			return fmt.Sprintf("apiVersion: v1\nkind: List\nitems: [{kind: Feature, apiVersion: %s, metadata: {name: %s, namespace: kube-system}, status: {state: %s}}]\n", v1alpha1.SchemeGroupVersion, name, state)
+		}
+		c.write("both.yaml", "---\n---\n"+c.read("left.yaml")+"---\n"+gadget("Second", `"On"`))
+		c.write("both.json", c.read("left.json")+c.read("left.json"))
+		c.write("twice.yaml", gadget("A", `"On"`)+"---\n"+gadget("A", `"Off"`))
+		c.write("bare.yaml", gadget("A", "On"))
+		c.write("made-up.yaml", gadget("A", "Sideways"))
 		golden(t, "diff.txt", c.session(
 			"diff --context=left --context=right",
 			"diff --kubeconfig=two.conf --kubeconfig=right.conf -o name",
@@ -137,14 +162,53 @@ func TestDiff(t *testing.T) {
 			"diff pod.yaml",
 			"diff pods.yaml",
 			"diff left.json -o wide",
+			"diff both.yaml left.json",
+			"diff both.json left.json",
+			"diff twice.yaml left.json",
+			"diff bare.yaml left.json",
+			"diff made-up.yaml left.json",
+			"diff left.yaml left.json --cluster=left",
 		))
-		left, err := os.ReadFile(filepath.Join(dir, "left.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, code := c.run(string(left), "diff", "-")
+		out, code := c.run(c.read("left.json"), "diff", "-")
 		if want := "No difference between standard input and left: 6 features compared.\n"; out != want || code != ExitSafe {
 			t.Errorf("exit code %d: %s", code, out)
+		}
+	})
+}
+
+// TestDiffActsForSomebody: who asks is the same for both clusters.
+func TestDiffActsForSomebody(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("KUBECONFIG", "two.conf")
+	synctest.Test(t, func(t *testing.T) {
+		c := newClusters(t, dir)
+		out, code := c.run("", "diff", "--context=left", "--context=right", "--as=alice", "--as-uid=7", "--as-group=ops", "--as-group=dev", "--as-user-extra=scope=all")
+		if code != ExitDiffer {
+			t.Fatalf("exit code %d: %s", code, out)
+		}
+		alice := rest.ImpersonationConfig{UserName: "alice", UID: "7", Groups: []string{"ops", "dev"}, Extra: map[string][]string{"scope": {"all"}}}
+		if diff := cmp.Diff(map[string]rest.ImpersonationConfig{"https://left": alice, "https://right": alice}, c.as); diff != "" {
+			t.Errorf("who is asked for (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestDiffIsInterrupted while nobody writes to its input.
+func TestDiffIsInterrupted(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		in, writer := io.Pipe()
+		defer func() { _ = writer.Close() }()
+		var out bytes.Buffer
+		b := newCluster(t, sample("A", v1alpha1.StageBeta, true, true)).base(&out)
+		b.In = in
+		ctx, interrupt := context.WithCancel(t.Context())
+		done := make(chan int)
+		go func() { done <- b.run(ctx, []string{"diff", "-", "--server=https://localhost"}) }()
+		synctest.Wait()
+		interrupt()
+		if code := <-done; code != ExitFailed || out.String() != "error: standard input: interrupted while reading\n" {
+			t.Errorf("exit code %d: %s", code, out.String())
 		}
 	})
 }

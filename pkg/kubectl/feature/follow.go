@@ -85,8 +85,8 @@ func (o *setOptions) followOne(ctx context.Context, change change) (int, error) 
 	case err != nil && !timedOut:
 		return ExitFailed, fmt.Errorf("feature %s in %s was %s, and is not followed any more: %w", stored.Name, o.namespace, o.request.done(), err)
 	case !o.wait && timedOut:
-		fmt.Fprintf(o.Out, "%s: the request is stored; no server has said yet what becomes of it (kubectl get feature -n %s %s)\n",
-			change.said, o.namespace, stored.Name)
+		fmt.Fprintf(o.Out, "%s: the request is stored; no server has said yet what becomes of it (kubectl feature describe %s%s)\n",
+			change.said, stored.Name, namespaceFlag(stored))
 		return ExitDone, nil
 	case !o.wait:
 		fmt.Fprintf(o.Out, "%s: %s\n", change.said, progressOf(last))

@@ -53,6 +53,20 @@ func buildGates() (gates, error) {
 	return known, nil
 }
 
+// minorVersion reads a value of --to. Servers take nothing else, and a patch version
+// or a letter that is dropped silently would make it look as if it counted.
+func minorVersion(to, example string) (*utilversion.Version, error) {
+	version, err := utilversion.ParseMajorMinor(to)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--to=%s is no minor version; write it like %s", to, example)
+	case version.String() != to:
+		return nil, fmt.Errorf("--to=%s is no minor version; write --to=%s", to, version)
+	default:
+		return version, nil
+	}
+}
+
 // covers fails for a version that this build does not know.
 func (g gates) covers(v *utilversion.Version) error {
 	switch {

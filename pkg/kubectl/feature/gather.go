@@ -52,7 +52,7 @@ func (c *checker) gather(ctx context.Context) (*found, error) {
 		return c.client.Features(c.namespace).List(ctx, opts)
 	}, &f.features)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("the cluster does not serve %s; it needs kube-apiservers with the gate FeatureLifecycle on", v1alpha1.SchemeGroupVersion)
+		return nil, errNoAPI
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing Features in %s: %w", c.namespace, err)
@@ -61,6 +61,9 @@ func (c *checker) gather(ctx context.Context) (*found, error) {
 	err = each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 		return c.client.FeatureReports(c.namespace).List(ctx, opts)
 	}, &reports)
+	if apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("what processes set has to be known, and that needs permission to list featurereports in %s, which administrators have: %w", c.namespace, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listing FeatureReports in %s: %w", c.namespace, err)
 	}
@@ -74,9 +77,14 @@ func (c *checker) gather(ctx context.Context) (*found, error) {
 	return f, nil
 }
 
-// each appends all items of a list to a slice.
+// each appends all items of a list to a slice. Where a long list expires in the
+// middle, since what it began with was compacted, the pager reads it anew as a whole.
 func each[T any](ctx context.Context, list pager.ListPageFunc, to *[]T) error {
-	return pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+	all, _, err := pager.New(list).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	return meta.EachListItem(all, func(object runtime.Object) error {
 		item, ok := any(object).(*T)
 		if !ok {
 			return fmt.Errorf("the server sent a %T", object)

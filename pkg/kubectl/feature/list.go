@@ -103,9 +103,9 @@ func newList(b *base) *cobra.Command {
 		Short:   "List features, by what they are and do",
 		Long:    listLong,
 		Example: listExample,
-		Args:    cobra.NoArgs,
+		Args:    noNames,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.complete(b); err != nil {
+			if err := o.complete(b, cmd); err != nil {
 				return err
 			}
 			return o.run(cmd.Context())
@@ -122,14 +122,20 @@ func newList(b *base) *cobra.Command {
 	flags.BoolVar(&o.noHeaders, "no-headers", false, "Print no column names.")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "The features of all namespaces, those of operators among them.")
 	addOutput(cmd, &o.output, listFormats...)
-	for flag, values := range map[string][]string{"state": texts(allStates), "stage": texts(allStages), "sort-by": orders()} {
-		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-	}
+	completeList(cmd, "state", always(texts(allStates)...))
+	completeList(cmd, "stage", always(texts(allStages)...))
+	complete(cmd, "sort-by", always(orders()...))
 	return cmd
 }
 
 // complete validates the flags and makes the client.
-func (o *listOptions) complete(b *base) (err error) {
+func (o *listOptions) complete(b *base, cmd *cobra.Command) (err error) {
+	for flag, values := range map[string][]string{"state": o.filter.states, "stage": o.filter.stages} {
+		// That is what a script passes whose variable is empty.
+		if cmd.Flags().Changed(flag) && len(values) == 0 {
+			return fmt.Errorf("--%s is empty; name values, or leave it out for all", flag)
+		}
+	}
 	err = errors.Join(
 		checkOutput(o.output, listFormats...),
 		oneOf("--state", o.filter.states, texts(allStates)),
@@ -194,6 +200,8 @@ func listFeatures(ctx context.Context, client versioned.Interface, namespace str
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, errNoAPI
+	case apierrors.IsForbidden(err) && namespace == metav1.NamespaceAll:
+		return nil, fmt.Errorf("listing Features of all namespaces: %w; leave out -A for those of kube-system, or name a namespace with -n", err)
 	case err != nil && namespace == metav1.NamespaceAll:
 		return nil, fmt.Errorf("listing Features of all namespaces: %w", err)
 	case err != nil:

@@ -52,6 +52,8 @@ func TestListRefuses(t *testing.T) {
 			"list --state=Sideways",
 			"list --stage=Omega --sort-by=luck",
 			"list Name",
+			"list --state=",
+			"list --stage=",
 		))
 	})
 }

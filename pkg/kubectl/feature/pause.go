@@ -60,7 +60,7 @@ func newHold(b *base, verb, done string, paused bool) *cobra.Command {
 	c := &changer{objects: newObjects(), IOStreams: b.IOStreams}
 	cmd := &cobra.Command{
 		Use:               verb + " NAME...",
-		Args:              cobra.MinimumNArgs(1),
+		Args:              someNames,
 		ValidArgsFunction: b.completeNames(func(f *v1alpha1.Feature) bool { return f.Spec.Paused != paused }),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.complete(b); err != nil {

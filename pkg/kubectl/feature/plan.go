@@ -28,7 +28,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
@@ -56,7 +55,7 @@ answered cannot know everything; 3 the command failed.`
   kubectl feature plan HPAScaleToZero --enable -o json > plan.json`
 )
 
-var planFormats = []string{"json", "yaml"}
+var planFormats = []string{"json", "yaml", outputName}
 
 // planOptions is what plan runs with.
 type planOptions struct {
@@ -78,7 +77,7 @@ func newPlan(b *base) *cobra.Command {
 		Short:             "Say what a change of a feature would do",
 		Long:              planLong,
 		Example:           planExample,
-		Args:              cobra.ExactArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: b.completeName(func(*v1alpha1.Feature) bool { return true }),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := o.validate(cmd); err != nil {
@@ -94,6 +93,7 @@ func newPlan(b *base) *cobra.Command {
 	cmd.Flags().BoolVar(&o.enable, "enable", false, "Plan to turn the feature on.")
 	cmd.Flags().BoolVar(&o.disable, "disable", false, "Plan to turn the feature off.")
 	cmd.Flags().StringVar(&o.to, "to", "", "Plan to move the cluster to this minor version, for example 1.37.")
+	complete(cmd, "to", b.neighbours)
 	addOutput(cmd, &o.output, planFormats...)
 	return cmd
 }
@@ -106,11 +106,13 @@ func (o *planOptions) validate(cmd *cobra.Command) error {
 			asked++
 		}
 	}
-	switch _, err := utilversion.ParseMajorMinor(o.to); {
-	case asked != 1:
+	if asked != 1 {
 		return errors.New("say what is planned: --enable, --disable or --to=MINOR, one of them")
-	case !o.enable && !o.disable && err != nil:
-		return fmt.Errorf("--to=%s is no minor version; write it like 1.37", o.to)
+	}
+	if !o.enable && !o.disable {
+		if _, err := minorVersion(o.to, "1.37"); err != nil {
+			return err
+		}
 	}
 	return checkOutput(o.output, planFormats...)
 }
@@ -142,7 +144,7 @@ func (o *planOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if o.progress.live && !structured(o.output) {
+	if o.progress.live && o.output == "" {
 		o.progress.say("the servers are looking for what the change would touch …")
 	}
 	plan, err := features.CreatePlan(ctx, name, &v1alpha1.FeaturePlan{Spec: o.spec()}, metav1.CreateOptions{})
@@ -153,10 +155,13 @@ func (o *planOptions) run(ctx context.Context, name string) error {
 	case err != nil:
 		return fmt.Errorf("planning to %s for feature %s in %s: %w", o.wanted(), name, o.namespace, err)
 	}
-	if structured(o.output) {
+	switch {
+	case structured(o.output):
 		plan.APIVersion, plan.Kind = v1alpha1.SchemeGroupVersion.String(), "FeaturePlan"
 		err = printStructured(o.Out, o.output, plan)
-	} else {
+	case o.output == outputName:
+		_, err = fmt.Fprintln(o.Out, title(name))
+	default:
 		err = o.print(f, &plan.Status)
 	}
 	switch {

@@ -80,6 +80,8 @@ func TestPlan(t *testing.T) {
 			"plan PodDeletionCost",
 			"plan PodDeletionCost --enable --disable",
 			"plan PodDeletionCost --to=soon",
+			"plan PodDeletionCost --to=v1.35",
+			"plan PodDeletionCost --to=1.35.2",
 			"plan PodDeletionCost --to=",
 			"plan PodDeletionCost --enable -o name",
 			"plan",

@@ -21,11 +21,6 @@ import (
 	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/printers"
-	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
 // printerFor returns the printer for a value of --output.
@@ -33,26 +28,15 @@ func printerFor(output string) (printer, error) {
 	switch output {
 	case "":
 		return printText, nil
-	case "name":
+	case outputName:
 		return printNames, nil
-	case "wide":
+	case outputWide:
 		return printTable, nil
 	}
-	flags := genericclioptions.NewJSONYamlPrintFlags()
-	to, err := flags.ToPrinter(output)
-	if genericclioptions.IsNoCompatiblePrinterError(err) {
-		return nil, fmt.Errorf("unknown output format %q; use json, yaml, name or wide", output)
-	}
-	if err != nil {
+	if err := checkOutput(output, upgradeCheckFormats...); err != nil {
 		return nil, err
 	}
-	return func(w io.Writer, r *result) error {
-		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r)
-		if err != nil {
-			return err
-		}
-		return to.PrintObj(&unstructured.Unstructured{Object: object}, w)
-	}, nil
+	return func(w io.Writer, r *result) error { return printStructured(w, output, r) }, nil
 }
 
 // printText prints what is not safe, and ends with the answer.
@@ -89,7 +73,7 @@ func printNames(w io.Writer, r *result) error {
 		if a.Safe != metav1.ConditionFalse {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "feature.%s/%s\n", v1alpha1.GroupName, a.Name); err != nil {
+		if _, err := fmt.Fprintln(w, title(a.Name)); err != nil {
 			return err
 		}
 	}
@@ -98,14 +82,14 @@ func printNames(w io.Writer, r *result) error {
 
 // printTable prints all features.
 func printTable(w io.Writer, r *result) error {
-	table := printers.GetNewTabWriter(w)
-	fmt.Fprintln(table, "NAME\tSTATE\tSAFE\tREASON\tWHY")
+	var rows [][]string
 	for _, a := range r.Features {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", a.Name, a.State, a.Safe, a.Reason, a.Why)
+		rows = append(rows, []string{a.Name, orNone(string(a.State)), string(a.Safe), a.Reason, a.Why})
 	}
-	if err := table.Flush(); err != nil {
+	text, err := table(false, []string{"NAME", "STATE", "SAFE", "REASON", "WHY"}, rows, nil)
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w, r.Message)
+	_, err = fmt.Fprintf(w, "%s%s\n", text, r.Message)
 	return err
 }

@@ -104,7 +104,7 @@ func newReport(b *base) *cobra.Command {
 		Short:   "Write a page about all features, to look at in a browser",
 		Long:    reportLong,
 		Example: reportExample,
-		Args:    cobra.NoArgs,
+		Args:    noNames,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := checkOutput(o.output, "html"); err != nil {
 				return err
@@ -120,6 +120,7 @@ func newReport(b *base) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "html", "Output format: html.")
+	complete(cmd, "output", always("html"))
 	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "The features of all namespaces, those of operators among them.")
 	return cmd
 }

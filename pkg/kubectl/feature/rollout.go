@@ -67,7 +67,7 @@ type rolloutOptions struct {
 	palette palette
 }
 
-var rolloutFormats = []string{"json", "yaml"}
+var rolloutFormats = []string{"json", "yaml", outputName}
 
 func newRollout(b *base) *cobra.Command {
 	o := &rolloutOptions{changer: changer{IOStreams: b.IOStreams}}
@@ -76,7 +76,7 @@ func newRollout(b *base) *cobra.Command {
 		Short:   "Tell of the canary of a feature, or change it",
 		Long:    rolloutLong,
 		Example: rolloutExample,
-		Args:    cobra.ExactArgs(1),
+		Args:    oneName,
 		ValidArgsFunction: b.completeName(func(f *v1alpha1.Feature) bool {
 			return f.Spec.Rollout != nil || f.Status.Rollout != nil || f.Status.Control == v1alpha1.ControlDynamic || f.Status.Control == v1alpha1.ControlCentral
 		}),
@@ -95,6 +95,7 @@ func newRollout(b *base) *cobra.Command {
 	cmd.Flags().Int32Var(&o.percent, "percent", 100, "The share of the instances that take the value, 0 to 100.")
 	cmd.Flags().StringSliceVar(&o.components, "components", nil, "The components whose instances take the value, for example kube-scheduler; empty for all.")
 	cmd.Flags().BoolVar(&o.retry, "retry", false, "Try a rollout that was halted again.")
+	completeList(cmd, "components", b.components)
 	o.addFlags(cmd)
 	addOutput(cmd, &o.output, rolloutFormats...)
 	return cmd
@@ -127,9 +128,12 @@ func (o *rolloutOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if structured(o.output) {
+	switch {
+	case structured(o.output):
 		err = printStructured(o.Out, o.output, typed(f))
-	} else {
+	case o.output == outputName:
+		_, err = fmt.Fprintln(o.Out, title(f.Name))
+	default:
 		err = o.print(o.Out, f)
 	}
 	if err == nil && rollout.Halted(&f.Status) {
@@ -175,5 +179,5 @@ func (o *rolloutOptions) print(w io.Writer, f *v1alpha1.Feature) error {
 		_, err := fmt.Fprintln(w, "No process that reported uses the feature.")
 		return err
 	}
-	return printCounts(w, o.palette, f, false)
+	return printCounts(w, o.palette, f, false, false)
 }

@@ -131,7 +131,7 @@ func newSet(b *base, verb string, enabled *bool) *cobra.Command {
 	o := &setOptions{request: request{enabled: enabled}, IOStreams: b.IOStreams}
 	cmd := &cobra.Command{
 		Use:  verb + " NAME...",
-		Args: cobra.MinimumNArgs(1),
+		Args: someNames,
 		ValidArgsFunction: b.completeNames(func(f *v1alpha1.Feature) bool {
 			if enabled == nil {
 				return f.Spec.Enabled != nil || f.Spec.Rollout != nil
@@ -148,6 +148,7 @@ func newSet(b *base, verb string, enabled *bool) *cobra.Command {
 	if enabled != nil {
 		cmd.Flags().Int32Var(&o.percent, "percent", 100, "The share of the instances that take the value, 0 to 100. Replaces spec.rollout.")
 		cmd.Flags().StringSliceVar(&o.components, "components", nil, "The components whose instances take the value, for example kube-scheduler; all without it. Replaces spec.rollout.")
+		completeList(cmd, "components", b.components)
 	}
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "Follow the transition until its end, or until somebody has to act.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long --wait waits for all features together; 0 is without limit.")
@@ -171,7 +172,7 @@ func (o *setOptions) complete(b *base, cmd *cobra.Command) error {
 	case slices.Contains(o.components, ""):
 		return errors.New("--components has an empty name; write it like kube-scheduler,kube-controller-manager")
 	case o.dryRun != "none" && o.dryRun != "server":
-		return fmt.Errorf("--dry-run=%s is neither none nor server", o.dryRun)
+		return wrongDryRun(o.dryRun)
 	case o.wait && o.dryRun == "server":
 		return errors.New("--wait waits for nothing with --dry-run=server, which stores nothing; leave one of them out")
 	case !o.wait && flags.Changed("timeout"):

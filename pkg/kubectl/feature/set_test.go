@@ -25,6 +25,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -247,7 +248,7 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 		if took := time.Since(begun); took != answerTimeout {
 			t.Errorf("it took %s", took)
 		}
-		r.want(t, ExitDone, "feature.features.k8s.io/A disabled: the request is stored; no server has said yet what becomes of it (kubectl get feature -n kube-system A)")
+		r.want(t, ExitDone, "feature.features.k8s.io/A disabled: the request is stored; no server has said yet what becomes of it (kubectl feature describe A)")
 	})
 }
 
@@ -463,15 +464,15 @@ func TestRefusals(t *testing.T) {
 		},
 		"a name that is near": {nil, []string{"enable", "hpascaletozer"}, "there is no feature hpascaletozer in kube-system; did you mean HPAScaleToZero?"},
 		"a name that is not": {nil, []string{"enable", "Widgets"},
-			"there is no feature Widgets in kube-system; kubectl get features -n kube-system lists all; the features of operators are in their own namespaces (--namespace)"},
-		"no name":               {nil, []string{"enable"}, "requires at least 1 arg(s), only received 0"},
+			"there is no feature Widgets in kube-system; kubectl feature list -n kube-system lists all; the features of operators are in their own namespaces (--namespace)"},
+		"no name":               {nil, []string{"enable"}, "kubectl feature enable needs the NAME of a feature; kubectl feature list says which there are"},
 		"a percentage too high": {nil, []string{"enable", "A", "--percent=101"}, "--percent=101 is not between 0 and 100"},
 		"an empty component":    {nil, []string{"enable", "A", "--components=a,"}, "--components has an empty name; write it like kube-scheduler,kube-controller-manager"},
-		"another dry run":       {nil, []string{"enable", "A", "--dry-run=client"}, "--dry-run=client is neither none nor server"},
+		"another dry run":       {nil, []string{"enable", "A", "--dry-run=client"}, "--dry-run=client is neither none nor server; use --dry-run=server, which has the server judge and stores nothing"},
 		"a dry run that waits":  {nil, []string{"enable", "A", "--dry-run=server", "--wait"}, "--wait waits for nothing with --dry-run=server, which stores nothing; leave one of them out"},
 		"a time for nothing":    {nil, []string{"enable", "A", "--timeout=1m"}, "--timeout is how long --wait waits; add --wait"},
 		"time that runs back":   {nil, []string{"enable", "A", "--wait", "--timeout=-1m"}, "--timeout=-1m0s is negative; 0 is without limit"},
-		"a reset in parts":      {nil, []string{"reset", "A", "--percent=1"}, "unknown flag: --percent"},
+		"a reset in parts":      {nil, []string{"reset", "A", "--percent=1"}, "unknown flag: --percent; kubectl feature reset --help lists the flags"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -509,7 +510,7 @@ func TestSomeAreRefusedByTheServer(t *testing.T) {
 		r.want(t, ExitFailed,
 			"feature.features.k8s.io/B enabled",
 			"feature.features.k8s.io/B: On",
-			`error: feature A in kube-system could not be enabled: features.features.k8s.io "A" is forbidden: because`)
+			`error: feature A in kube-system could not be enabled: features.features.k8s.io "A" is forbidden: because; an administrator can permit it; kubectl auth can-i --list says what you may do`)
 	})
 }
 
@@ -520,10 +521,11 @@ func TestServerWithoutTheAPI(t *testing.T) {
 			return true, nil, apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{Resource: "features"}, "", "404 page not found", 0, true)
 		})
 		for _, command := range []string{
-			"enable A", "list", "list -A", "describe A", "uses A", "plan A --enable", "rollout A", "rollout A --percent=5", "pause A", "resume A", "wait A --for=state=On", "clean A", "report",
+			"enable A", "list", "list -A", "describe A", "uses A", "plan A --enable", "rollout A", "rollout A --percent=5", "pause A", "resume A", "wait A --for=state=On", "clean A", "report", "upgrade-check --to=1.35",
 		} {
 			out, code := c.run(strings.Fields(command)...)
-			if want := "error: the server has no API features.k8s.io/v1alpha1: its kube-apiserver does not have the gate FeatureLifecycle, or has it off\n"; out != want || code != ExitFailed {
+			out = strings.Replace(out, "checking a move to 1.35: ", "", 1)
+			if want := "error: the server has no API features.k8s.io/v1alpha1: its kube-apiserver does not have the gate FeatureLifecycle, or has it off; start it with --feature-gates=FeatureLifecycle=true\n"; out != want || code != ExitFailed {
 				t.Errorf("%s: exit code %d: %s", command, code, out)
 			}
 		}
@@ -531,13 +533,15 @@ func TestServerWithoutTheAPI(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	all := []string{"HPAScaleToZero", "HPAConfigurableTolerance", "MaxUnavailableStatefulSet", "StatefulSetA", "StatefulSetB", "StatefulSetC", "A"}
+	all := []string{"HPAScaleToZero", "HPAConfigurableTolerance", "MaxUnavailableStatefulSet", "StatefulSetA", "StatefulSetB", "StatefulSetC", "A", "TaintTolerationComparisonOperators"}
 	for written, want := range map[string][]string{
 		"HPAScaleToZero": {"HPAScaleToZero"},
 		"HPAScaletoZeor": {"HPAScaleToZero"},
 		"hpa":            {"HPAScaleToZero", "HPAConfigurableTolerance"},
 		"statefulset":    {"StatefulSetA", "StatefulSetB", "StatefulSetC"},
 		"Windows":        nil,
+		"unavailable":    {"MaxUnavailableStatefulSet"},
+		"Nope":           nil,
 	} {
 		if diff := cmp.Diff(want, nearest(written, all)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", written, diff)
@@ -554,6 +558,31 @@ func TestNames(t *testing.T) {
 	if diff := cmp.Diff([]string{"A", "B", "other/C", "D"}, namesOf([]string{"feature/A", "B", "features.features.k8s.io/B", "other/C", "feature.features.k8s.io/D"})); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
+	for written, want := range map[string]string{
+		"feat/A": "A", "Feature/A": "A", "FEATURES/A": "A", "feature.v1alpha1.features.k8s.io/A": "A", "Feature.Features.k8s.io/A": "A",
+		"feature.v1.features.k8s.io/A": "feature.v1.features.k8s.io/A", "feature.apps/A": "feature.apps/A", "pods/A": "pods/A", "": "", "feature/": "",
+	} {
+		if got := namesOf([]string{written}); !slices.Equal(got, []string{want}) {
+			t.Errorf("%q names %q, want %q", written, got, want)
+		}
+	}
+}
+
+func TestNamesThatAreNone(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t, dynamic("A", v1alpha1.StateOn))
+		for name, want := range map[string]string{
+			"":         "the name of a feature is empty; kubectl feature list says which there are",
+			"feature/": "the name of a feature is empty; kubectl feature list says which there are",
+			"pods/A":   `pods/A names a resource "pods", and not a feature; write NAME, or feature/NAME`,
+		} {
+			for _, command := range []string{"describe", "uses", "pause", "disable", "rollout", "clean"} {
+				if out, code := c.run(command, name); out != "error: "+want+"\n" || code != ExitFailed {
+					t.Errorf("%s %q: exit code %d: %s", command, name, code, out)
+				}
+			}
+		}
+	})
 }
 
 func TestCompletion(t *testing.T) {
@@ -564,13 +593,19 @@ func TestCompletion(t *testing.T) {
 		}),
 		danglingFeature("Dangling"),
 		dynamic("Paused", v1alpha1.StateOn, func(f *v1alpha1.Feature) { f.Spec.Paused = true }),
+		dynamic("Used", v1alpha1.StateOn, func(f *v1alpha1.Feature) {
+			f.Status.Uses = []v1alpha1.FeatureUse{{Component: "kubelet"}, {Component: "kube-proxy"}, {Component: "kubelet"}}
+		}),
+		dynamic("Gadgets", v1alpha1.StateOn, func(f *v1alpha1.Feature) { f.Namespace = "widgets" }),
 	}
+	const kubeconfig = `{apiVersion: v1, kind: Config, contexts: [{name: left, context: {cluster: here, user: alice}}, {name: right, context: {cluster: here}}],
+		clusters: [{name: here, cluster: {server: "https://localhost"}}], users: [{name: alice, user: {token: x}}]}`
 	for name, tc := range map[string]struct {
 		args []string
 		want string
 	}{
 		"dynamic features":           {[]string{"enable", "A"}, "A1\tOff\nA2\tOn\n:4\n"},
-		"those that are not there":   {[]string{"disable", "A1", ""}, "A2\tOn\nB\tOff\nPaused\tOn\n:4\n"},
+		"those that are not there":   {[]string{"disable", "A1", ""}, "A2\tOn\nB\tOff\nPaused\tOn\nUsed\tOn\n:4\n"},
 		"what something is asked of": {[]string{"reset", ""}, "A3\tOff\n:4\n"},
 		"kinds of dry run":           {[]string{"enable", "--dry-run", ""}, "none\nserver\n:4\n"},
 		"one feature":                {[]string{"plan", "B"}, "B\tOff\n:4\n"},
@@ -580,12 +615,30 @@ func TestCompletion(t *testing.T) {
 		"what is paused":             {[]string{"resume", ""}, "Paused\tOn\n:4\n"},
 		"what can be rolled out":     {[]string{"rollout", "A"}, "A1\tOff\nA2\tOn\n:4\n"},
 		"formats":                    {[]string{"uses", "A1", "-o", "w"}, "wide\njson\nyaml\nname\n:4\n"},
+		"another state":              {[]string{"list", "--state=On,T"}, "On,TurningOn\nOn,TurningOff\n:4\n"},
+		"no state twice":             {[]string{"list", "--state=on,off,O"}, ":4\n"},
+		"orders":                     {[]string{"list", "--sort-by=S"}, "state\nstage\nsince\n:4\n"},
+		"namespaces":                 {[]string{"list", "-n", ""}, "kube-system\nwidgets\n:4\n"},
+		"contexts":                   {[]string{"list", "--context", ""}, "left\nright\n:4\n"},
+		"contexts to compare":        {[]string{"diff", "--context=left", "--context", "r"}, "right\n:4\n"},
+		"clusters":                   {[]string{"list", "--cluster", ""}, "here\n:4\n"},
+		"users":                      {[]string{"list", "--user", ""}, "alice\n:4\n"},
+		"components that use it":     {[]string{"enable", "Used", "--components", ""}, "kube-proxy\nkubelet\n:4\n"},
+		"another component":          {[]string{"rollout", "Used", "--components=kubelet,"}, "kubelet,kube-proxy\n:4\n"},
+		"components of Kubernetes":   {[]string{"disable", "A1", "--components=kube-c"}, "kube-controller-manager\n:4\n"},
+		"versions to check":          {[]string{"upgrade-check", "--to", ""}, "1.35\n1.37\n:4\n"},
+		"versions to plan":           {[]string{"plan", "A1", "--to=1.37"}, "1.37\n:4\n"},
+		"formats of upgrade-check":   {[]string{"upgrade-check", "-o", "j"}, "json\n:4\n"},
+		"formats of report":          {[]string{"report", "-o", ""}, "html\n:4\n"},
 		"states":                     {[]string{"list", "--state", ""}, "On\nOff\nTurningOn\nTurningOff\nUpgrading\nDowngrading\n:4\n"},
 		"goals": {[]string{"wait", "A1", "--for", ""}, "state=On\nstate=Off\nstate=TurningOn\nstate=TurningOff\nstate=Upgrading\nstate=Downgrading\ncondition=Known\ncondition=Consistent\n" +
 			"condition=Progressing\ncondition=UsesMatch\ncondition=Clean\ncondition=UpgradeSafe\ncondition=DowngradeSafe\n:4\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
+				if err := os.WriteFile(os.Getenv("KUBECONFIG"), []byte(kubeconfig), 0o600); err != nil {
+					t.Fatal(err)
+				}
 				var out bytes.Buffer
 				b := newBase(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: io.Discard})
 				b.connect = func(*rest.Config) (versioned.Interface, error) { return newCluster(t, features...).client, nil }
@@ -597,6 +650,25 @@ func TestCompletion(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestCompletionDoesNotWait for a server that takes the request and never answers.
+func TestCompletionDoesNotWait(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer server.Close()
+	for _, args := range [][]string{{"describe", ""}, {"enable", "A", "--components", ""}} {
+		var out bytes.Buffer
+		b := newBase(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: io.Discard})
+		if b.completionTimeout != completionTimeout || completionTimeout > 5*time.Second {
+			t.Errorf("it waits %s", b.completionTimeout)
+		}
+		b.completionTimeout = 10 * time.Millisecond
+		b.run(t.Context(), append([]string{"__complete", "--server=" + server.URL}, args...))
+		if want := map[string]string{"describe": ":1\n", "enable": strings.Join(builtTogether, "\n") + "\n:4\n"}[args[0]]; out.String() != want {
+			t.Errorf("%s: %q", args, out.String())
+		}
 	}
 }
 

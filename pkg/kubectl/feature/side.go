@@ -17,16 +17,21 @@ limitations under the License.
 package feature
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"sigs.k8s.io/yaml"
 )
 
 // side is one of the two that diff compares.
@@ -83,7 +88,8 @@ func clusterReader(b *base, flags *genericclioptions.ConfigFlags) func(context.C
 func forOneOfSeveral(all *genericclioptions.ConfigFlags) *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.Namespace, flags.Timeout, flags.Insecure = all.Namespace, all.Timeout, all.Insecure
-	flags.Impersonate, flags.ImpersonateUID, flags.ImpersonateGroup = all.Impersonate, all.ImpersonateUID, all.ImpersonateGroup
+	flags.Impersonate, flags.ImpersonateUID = all.Impersonate, all.ImpersonateUID
+	flags.ImpersonateGroup, flags.ImpersonateUserExtra = all.ImpersonateGroup, all.ImpersonateUserExtra
 	flags.CacheDir, flags.DisableCompression = all.CacheDir, all.DisableCompression
 	return flags
 }
@@ -94,14 +100,13 @@ func fileSide(path string, in io.Reader) side {
 	if path == "-" {
 		name = "standard input"
 	}
-	return side{name: name, read: func(_ context.Context, namespace string) ([]v1alpha1.Feature, error) {
-		var data []byte
-		var err error
-		if path == "-" {
-			data, err = io.ReadAll(in)
-		} else {
-			data, err = os.ReadFile(path)
-		}
+	return side{name: name, read: func(ctx context.Context, namespace string) ([]v1alpha1.Feature, error) {
+		data, err := unlessInterrupted(ctx, func() ([]byte, error) {
+			if path == "-" {
+				return io.ReadAll(in)
+			}
+			return os.ReadFile(path)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -109,25 +114,79 @@ func fileSide(path string, in io.Reader) side {
 	}}
 }
 
-// parseFeatures reads a list of features as kubectl or this plugin prints it, and
-// keeps those of a namespace.
+// unlessInterrupted reads, until the context ends. A read of the standard input or of
+// a pipe, as the shell's <(command) is, cannot be ended, so it is left behind then.
+func unlessInterrupted(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		data, err := read()
+		done <- result{data, err}
+	}()
+	select {
+	case r := <-done:
+		return r.data, r.err
+	case <-ctx.Done():
+		return nil, errors.New("interrupted while reading")
+	}
+}
+
+// parseFeatures reads lists of features as kubectl or this plugin prints them, one
+// or more documents, and keeps the features of a namespace.
 func parseFeatures(data []byte, namespace string) ([]v1alpha1.Feature, error) {
-	var list v1alpha1.FeatureList
-	if err := yaml.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("it is no list of features, as kubectl feature list -o json prints it: %w", err)
-	}
-	if list.Kind != "FeatureList" && list.Kind != "List" {
-		return nil, fmt.Errorf("it has the kind %q; kubectl feature list -o json prints a FeatureList", list.Kind)
-	}
-	for _, f := range list.Items {
-		if f.Kind != "Feature" || f.APIVersion != v1alpha1.SchemeGroupVersion.String() {
-			return nil, fmt.Errorf("%s is a %s of %s, and not a Feature of %s", f.Name, orNone(f.Kind), orNone(f.APIVersion), v1alpha1.SchemeGroupVersion)
+	var features []v1alpha1.Feature
+	seen := sets.New[string]()
+	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	for {
+		var list v1alpha1.FeatureList
+		var raw json.RawMessage
+		err := documents.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			break
 		}
+		if text := string(bytes.TrimSpace(raw)); err == nil && (text == "" || text == "null") {
+			continue // nothing between two separators
+		}
+		if err == nil {
+			err = json.Unmarshal(raw, &list)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("it is no list of features, as kubectl feature list -o json prints it: %w", err)
+		}
+		if err := checkList(&list, seen); err != nil {
+			return nil, err
+		}
+		features = append(features, list.Items...)
 	}
-	features := slices.DeleteFunc(list.Items, func(f v1alpha1.Feature) bool { return f.Namespace != namespace })
+	features = slices.DeleteFunc(features, func(f v1alpha1.Feature) bool { return f.Namespace != namespace })
 	if len(features) == 0 {
 		return nil, fmt.Errorf("it has no Features in %s", namespace)
 	}
 	slices.SortFunc(features, byName)
 	return features, nil
+}
+
+// checkList fails for what no server printed. What was seen before is kept from
+// document to document.
+func checkList(list *v1alpha1.FeatureList, seen sets.Set[string]) error {
+	if list.Kind != "FeatureList" && list.Kind != "List" {
+		return fmt.Errorf("it has the kind %q; kubectl feature list -o json prints a FeatureList", list.Kind)
+	}
+	for _, f := range list.Items {
+		if f.Kind != "Feature" || f.APIVersion != v1alpha1.SchemeGroupVersion.String() {
+			return fmt.Errorf("%s is a %s of %s, and not a Feature of %s", f.Name, orNone(f.Kind), orNone(f.APIVersion), v1alpha1.SchemeGroupVersion)
+		}
+		if f.Status.State != "" && !slices.Contains(allStates, f.Status.State) {
+			return fmt.Errorf("feature %s has the state %q, which there is not; states are %s", f.Name, f.Status.State, strings.Join(texts(allStates), ", "))
+		}
+		key := f.Namespace + "/" + f.Name
+		if seen.Has(key) {
+			return fmt.Errorf("feature %s of %s is in it twice; leave one list in it", f.Name, f.Namespace)
+		}
+		seen.Insert(key)
+	}
+	return nil
 }

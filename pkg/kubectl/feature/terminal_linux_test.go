@@ -18,8 +18,10 @@ package feature
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -102,5 +104,29 @@ func TestInATerminal(t *testing.T) {
 		if line := strings.TrimSpace(strings.Split(read(t, screen, "…"), "\x1b[K")[1]); len([]rune(line)) != 39 {
 			t.Errorf("a line of %d characters wraps: %q", len([]rune(line)), line)
 		}
+	}
+}
+
+// TestDiffIsInterruptedOnAPipe that nobody writes to, as with <(command) of a shell.
+func TestDiffIsInterruptedOnAPipe(t *testing.T) {
+	t.Setenv("KUBECONFIG", "none")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	b := newCluster(t).base(&out)
+	ctx, interrupt := context.WithCancel(t.Context())
+	done := make(chan int)
+	go func() { done <- b.run(ctx, []string{"diff", pipe, "--server=https://localhost"}) }()
+	// The pipe opens once somebody reads.
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	interrupt()
+	if code := <-done; code != ExitFailed || out.String() != "error: "+pipe+": interrupted while reading\n" {
+		t.Errorf("exit code %d: %s", code, out.String())
 	}
 }

@@ -56,6 +56,8 @@ Exit codes: 0 all features are safe, 1 some are not, 2 it cannot be told of some
   kubectl feature upgrade-check --to 1.35 -o name`
 )
 
+var upgradeCheckFormats = []string{outputWide, "json", "yaml", outputName}
+
 // upgradeCheckOptions is what upgrade-check runs with.
 type upgradeCheckOptions struct {
 	to          string
@@ -74,8 +76,11 @@ func newUpgradeCheck(b *base) *cobra.Command {
 		Short:   "Say whether the cluster may move to another minor version",
 		Long:    upgradeCheckLong,
 		Example: upgradeCheckExample,
-		Args:    cobra.NoArgs,
+		Args:    noNames,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := required(cmd, "to", "--to=1.36"); err != nil {
+				return err
+			}
 			if err := o.complete(b); err != nil {
 				return err
 			}
@@ -83,9 +88,10 @@ func newUpgradeCheck(b *base) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.to, "to", "", "The minor version to move to, for example 1.37. It may be one above or below the cluster's, and is known to this build of the plugin.")
+	complete(cmd, "to", b.neighbours)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "Output format: json, yaml, name (of what is not safe), or wide (all features, one a line).")
+	complete(cmd, "output", always(upgradeCheckFormats...))
 	cmd.Flags().BoolVar(&o.allowSilent, "allow-silent", false, "Do not count instances that never reported, such as kubelets without feature reports. What they set is not known.")
-	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }
 

@@ -17,12 +17,11 @@ limitations under the License.
 package feature
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -66,6 +65,7 @@ var usesFormats = []string{outputWide, "json", "yaml", outputName}
 // usesOptions is what uses runs with.
 type usesOptions struct {
 	mismatched bool
+	noHeaders  bool
 	output     string
 
 	namespace string
@@ -82,7 +82,7 @@ func newUses(b *base) *cobra.Command {
 		Short:             "Say which process found which value of a feature",
 		Long:              usesLong,
 		Example:           usesExample,
-		Args:              cobra.ExactArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: b.completeName(func(*v1alpha1.Feature) bool { return true }),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := checkOutput(o.output, usesFormats...); err != nil {
@@ -99,6 +99,7 @@ func newUses(b *base) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&o.mismatched, "mismatched", false, "Only processes that use another value than that of the feature's state.")
+	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "Print no column names.")
 	addOutput(cmd, &o.output, usesFormats...)
 	return cmd
 }
@@ -191,12 +192,14 @@ func (o *usesOptions) run(ctx context.Context, name string) error {
 		return fmt.Errorf("%s; without it only counts are known (leave out -o name)", used.Unread)
 	case o.output == outputName:
 		for _, p := range used.Processes {
-			fmt.Fprintf(o.Out, "featurereport.%s/%s\n", v1alpha1.GroupName, p.name())
+			if _, err := fmt.Fprintf(o.Out, "featurereport.%s/%s\n", v1alpha1.GroupName, p.name()); err != nil {
+				return err
+			}
 		}
 		return nil
 	case used.Unread != "":
 		fmt.Fprintf(o.ErrOut, "%s; these are the servers' counts\n", used.Unread)
-		return printCounts(o.Out, o.palette, f, o.mismatched)
+		return printCounts(o.Out, o.palette, f, o.mismatched, o.noHeaders)
 	default:
 		return o.print(f, used)
 	}
@@ -288,12 +291,14 @@ func processes(f *v1alpha1.Feature, speaking []*v1alpha1.FeatureReport, signs *s
 
 // print prints processes, and who did not report.
 func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
+	// Writes into a buffer do not fail; the one of it may.
+	var to bytes.Buffer
 	if len(used.Processes) == 0 {
 		nobody := "No process that reported uses the feature."
 		if o.mismatched {
 			nobody = fmt.Sprintf("Nobody that reported has another value than that of the state %s.", orNone(string(f.Status.State)))
 		}
-		fmt.Fprintln(o.Out, nobody)
+		fmt.Fprintln(&to, nobody)
 	} else {
 		columns := []string{"COMPONENT", "INSTANCE", "VERSION", "VALUE", "SET", "USES", "MATCHES", "ALIVE"}
 		if o.output == outputWide {
@@ -315,78 +320,19 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 			}
 			rows, colours = append(rows, row), append(colours, mark)
 		}
+		if o.noHeaders {
+			columns = nil
+		}
 		text, err := table(o.palette, columns, rows, colours)
 		if err != nil {
 			return err
 		}
-		fmt.Fprint(o.Out, text)
+		to.WriteString(text)
 	}
 	for _, why := range used.Unknown {
-		fmt.Fprintf(o.Out, "Not known: %s\n", why)
+		fmt.Fprintf(&to, "Not known: %s\n", why)
 	}
-	return printSilent(o.Out, used.Counts)
-}
-
-// printSilent says who is not among those that reported, or may be gone.
-func printSilent(w io.Writer, counts []v1alpha1.FeatureUse) error {
-	for _, use := range counts {
-		who := strings.TrimSpace(use.Component + " " + use.Version)
-		if use.Enabled == nil {
-			fmt.Fprintf(w, "Not reported: %d of %s, for example %s\n", use.Expected, who, strings.Join(use.Examples, ", "))
-		} else if use.Stale > 0 {
-			fmt.Fprintf(w, "Out of reach: %d of %s that had the feature %s\n", use.Stale, who, transition.OnOff(*use.Enabled))
-		}
-	}
-	return nil
-}
-
-// printCounts prints what servers say of users.
-func printCounts(w io.Writer, palette palette, f *v1alpha1.Feature, mismatched bool) error {
-	value, known := transition.Value(&f.Status)
-	var rows [][]string
-	var colours []colour
-	for _, use := range f.Status.Uses {
-		differs := known && use.Enabled != nil && *use.Enabled != value && use.Count > 0
-		if mismatched && !differs {
-			continue
-		}
-		text, mark, matches := "not reported", plain, yesNo(!differs)
-		switch {
-		case use.Enabled == nil:
-			mark, matches = yellow, "-"
-		case differs:
-			text, mark = valueOf(use.Enabled), red
-		default:
-			text = valueOf(use.Enabled)
-		}
-		rows = append(rows, []string{
-			use.Component, orNone(use.Version), text, fmt.Sprint(use.Count), expectedOf(use), fmt.Sprint(use.Stale), matches, strings.Join(use.Examples, ","),
-		})
-		colours = append(colours, mark)
-	}
-	if len(rows) == 0 {
-		_, err := fmt.Fprintln(w, none)
-		return err
-	}
-	text, err := table(palette, []string{"COMPONENT", "VERSION", "VALUE", "COUNT", "EXPECTED", "STALE", "MATCHES", "EXAMPLES"}, rows, colours)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, text)
+	printSilent(&to, used.Counts)
+	_, err := to.WriteTo(o.Out)
 	return err
-}
-
-// expectedOf is how many there should be, where the cluster can know it.
-func expectedOf(use v1alpha1.FeatureUse) string {
-	if use.Expected == 0 {
-		return "-"
-	}
-	return fmt.Sprint(use.Expected)
-}
-
-func yesNo(value bool) string {
-	if value {
-		return "yes"
-	}
-	return "no"
 }

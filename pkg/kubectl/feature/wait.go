@@ -144,9 +144,12 @@ func newWait(b *base) *cobra.Command {
 		Short:             "Wait for a state or a condition of features",
 		Long:              waitLong,
 		Example:           waitExample,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              someNames,
 		ValidArgsFunction: b.completeNames(func(*v1alpha1.Feature) bool { return true }),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := required(cmd, "for", "--for=state=Off or --for=condition=Clean"); err != nil {
+				return err
+			}
 			if o.goal, err = goalOf(what); err != nil {
 				return err
 			}
@@ -166,7 +169,6 @@ func newWait(b *base) *cobra.Command {
 	cmd.Flags().StringVar(&what, "for", "", "What to wait for: state=STATE, or condition=TYPE, or condition=TYPE=STATUS.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait for all features together; 0 is without limit.")
 	o.objects.addFlags(cmd)
-	_ = cmd.MarkFlagRequired("for")
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(goals(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
