@@ -114,7 +114,7 @@ func (b *base) completeNames(fits func(*v1alpha1.Feature) bool) cobra.Completion
 		for i := range list.Items {
 			feature := &list.Items[i]
 			if strings.HasPrefix(feature.Name, begun) && fits(feature) && !slices.Contains(args, feature.Name) {
-				names = append(names, cobra.CompletionWithDesc(feature.Name, string(feature.Status.State)))
+				names = append(names, cobra.CompletionWithDesc(feature.Name, printable(string(feature.Status.State))))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
@@ -150,7 +150,7 @@ var errNoAPI = fmt.Errorf("the server has no API %s: its kube-apiserver does not
 const resource = "feature." + v1alpha1.GroupName
 
 // title is the name of a feature as kubectl prints it.
-func title(name string) string { return resource + "/" + name }
+func title(name string) string { return resource + "/" + printable(name) }
 
 // namesOf are the features that arguments name, each once and in order. They may be
 // written as kubectl prints them.

@@ -123,9 +123,9 @@ func (o *cleanOptions) run(ctx context.Context, name string) error {
 func (o *cleanOptions) tell(ctx context.Context, name string, started *v1alpha1.FeatureCleanupStatus) error {
 	switch {
 	case !o.objects.wanted():
-		fmt.Fprintf(o.Out, "%s: clean-up started (transition %s)\n", title(name), started.TransitionID)
+		fmt.Fprintf(o.Out, "%s: clean-up started (transition %s)\n", title(name), printable(started.TransitionID))
 		for i, task := range started.Tasks {
-			fmt.Fprintf(o.Out, "  %d. %s\n", i+1, task.Name)
+			fmt.Fprintf(o.Out, "  %d. %s\n", i+1, printable(task.Name))
 		}
 		return nil
 	case o.wait:
@@ -186,7 +186,7 @@ func (o *cleanOptions) end(f *v1alpha1.Feature, id string) error {
 		fmt.Fprintf(o.ErrOut, "%s: another transition took the place of the clean-up: %s\n", name, progressOf(f))
 		return exitError(ExitHeld)
 	case clean != nil && clean.Status == metav1.ConditionFalse:
-		fmt.Fprintf(o.ErrOut, "%s: the clean-up is done, and something was left again meanwhile: %s\n", name, clean.Message)
+		fmt.Fprintf(o.ErrOut, "%s: the clean-up is done, and something was left again meanwhile: %s\n", name, printable(clean.Message))
 		return exitError(ExitHeld)
 	case o.objects.wanted():
 		return o.objects.print(o.Out, f)

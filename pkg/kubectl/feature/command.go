@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -101,8 +102,15 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 	return newBase(streams).run(ctx, args)
 }
 
-// run runs the command and tells its error.
-func (b *base) run(ctx context.Context, args []string) int {
+// run runs the command and tells its error. A fault of the command's own is one, too:
+// the exit code of a panic, 2, would say that something is not known yet.
+func (b *base) run(ctx context.Context, args []string) (exitCode int) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			fmt.Fprintln(b.ErrOut, "error:", printableLines(fmt.Sprintf("this is a fault of kubectl-feature, please report it: %v\n%s", fault, debug.Stack()), "  "))
+			exitCode = ExitFailed
+		}
+	}()
 	cmd := newCommand(b)
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
@@ -114,7 +122,7 @@ func (b *base) run(ctx context.Context, args []string) int {
 		return int(code)
 	default:
 		for _, e := range allOf(err) {
-			fmt.Fprintln(b.ErrOut, "error:", e)
+			fmt.Fprintln(b.ErrOut, "error:", printableLines(e.Error(), "  "))
 		}
 		return ExitFailed
 	}

@@ -57,6 +57,7 @@ func printerFor(output string) (printer, error) {
 
 // printText prints what is not safe, and ends with the answer.
 func printText(w io.Writer, r *result) error {
+	r = printableResult(r)
 	// The writers in use fail at the end, if at all.
 	for _, safe := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
 		for _, a := range r.Features {
@@ -98,6 +99,7 @@ func printNames(w io.Writer, r *result) error {
 
 // printTable prints all features.
 func printTable(w io.Writer, r *result) error {
+	r = printableResult(r)
 	table := printers.GetNewTabWriter(w)
 	fmt.Fprintln(table, "NAME\tSTATE\tSAFE\tREASON\tWHY")
 	for _, a := range r.Features {
@@ -108,4 +110,16 @@ func printTable(w io.Writer, r *result) error {
 	}
 	_, err := fmt.Fprintln(w, r.Message)
 	return err
+}
+
+// printableResult is a copy for people.
+func printableResult(r *result) *result {
+	shown := *r
+	shown.Message, shown.Unknown, shown.Features = printable(r.Message), printableAll(r.Unknown), nil
+	for _, a := range r.Features {
+		a.Name, a.State, a.Reason = printable(a.Name), v1alpha1.FeatureState(printable(string(a.State))), printable(a.Reason)
+		a.Why, a.Next = printable(a.Why), printable(a.Next)
+		shown.Features = append(shown.Features, a)
+	}
+	return &shown
 }

@@ -50,6 +50,7 @@ func (p *progress) of(f *v1alpha1.Feature) {
 
 // say tells something, if that is new.
 func (p *progress) say(line string) {
+	line = printable(line)
 	if line == p.said {
 		return
 	}

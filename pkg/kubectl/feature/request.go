@@ -197,11 +197,11 @@ func (r request) reached(status *v1alpha1.FeatureStatus) bool {
 	return ok && value == configured.Value
 }
 
-// progressOf says in one line what becomes of a feature.
+// progressOf says in one printable line what becomes of a feature.
 func progressOf(f *v1alpha1.Feature) string {
 	progress := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionProgressing)
 	if progress == nil || progress.Reason == v1alpha1.ReasonComplete || progress.Message == "" {
-		return string(f.Status.State)
+		return printable(string(f.Status.State))
 	}
-	return fmt.Sprintf("%s, %s", f.Status.State, progress.Message)
+	return printable(fmt.Sprintf("%s, %s", f.Status.State, progress.Message))
 }

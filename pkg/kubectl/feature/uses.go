@@ -191,7 +191,7 @@ func (o *usesOptions) run(ctx context.Context, name string) error {
 		return fmt.Errorf("%s; without it only counts are known (leave out -o name)", used.Unread)
 	case o.output == outputName:
 		for _, p := range used.Processes {
-			fmt.Fprintf(o.Out, "featurereport.%s/%s\n", v1alpha1.GroupName, p.name())
+			fmt.Fprintf(o.Out, "featurereport.%s/%s\n", v1alpha1.GroupName, printable(p.name()))
 		}
 		return nil
 	case used.Unread != "":
@@ -291,7 +291,7 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 	if len(used.Processes) == 0 {
 		nobody := "No process that reported uses the feature."
 		if o.mismatched {
-			nobody = fmt.Sprintf("Nobody that reported has another value than that of the state %s.", orNone(string(f.Status.State)))
+			nobody = fmt.Sprintf("Nobody that reported has another value than that of the state %s.", orNone(printable(string(f.Status.State))))
 		}
 		fmt.Fprintln(o.Out, nobody)
 	} else {
@@ -322,7 +322,7 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 		fmt.Fprint(o.Out, text)
 	}
 	for _, why := range used.Unknown {
-		fmt.Fprintf(o.Out, "Not known: %s\n", why)
+		fmt.Fprintf(o.Out, "Not known: %s\n", printable(why))
 	}
 	return printSilent(o.Out, used.Counts)
 }
@@ -330,9 +330,9 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 // printSilent says who is not among those that reported, or may be gone.
 func printSilent(w io.Writer, counts []v1alpha1.FeatureUse) error {
 	for _, use := range counts {
-		who := strings.TrimSpace(use.Component + " " + use.Version)
+		who := printable(strings.TrimSpace(use.Component + " " + use.Version))
 		if use.Enabled == nil {
-			fmt.Fprintf(w, "Not reported: %d of %s, for example %s\n", use.Expected, who, strings.Join(use.Examples, ", "))
+			fmt.Fprintf(w, "Not reported: %d of %s, for example %s\n", use.Expected, who, printable(strings.Join(use.Examples, ", ")))
 		} else if use.Stale > 0 {
 			fmt.Fprintf(w, "Out of reach: %d of %s that had the feature %s\n", use.Stale, who, transition.OnOff(*use.Enabled))
 		}

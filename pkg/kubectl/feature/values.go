@@ -36,7 +36,7 @@ func configuredOf(f *v1alpha1.Feature) string {
 	case v1alpha1.SourceAPI:
 		text += ", requested in spec.enabled"
 		if who := f.Annotations[v1alpha1.AnnotationRequestedBy]; who != "" {
-			text += " by " + who
+			text += " by " + printable(who)
 		}
 	case v1alpha1.SourceCommandLine:
 		text += ", by --feature-gates of kube-apiserver"
@@ -68,9 +68,9 @@ func stateOf(status *v1alpha1.FeatureStatus) string {
 		return "none yet"
 	}
 	if status.StateSince == nil {
-		return string(status.State)
+		return printable(string(status.State))
 	}
-	return fmt.Sprintf("%s, for %s (since %s)", status.State, ago(status.StateSince.Time), status.StateSince.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s, for %s (since %s)", printable(string(status.State)), ago(status.StateSince.Time), status.StateSince.UTC().Format(time.RFC3339))
 }
 
 // namespaceFlag is what a command for an operator's feature needs.
