@@ -72,6 +72,8 @@ func noCanary(f *v1alpha1.Feature) string {
 		return "spec.rollout does not limit the value"
 	case f.Spec.Paused:
 		return "spec.paused holds the feature"
+	case controlUnknown(f):
+		return fmt.Sprintf("%s have not reported, so it is not known whether spec.rollout has an effect", serversOf(f))
 	case f.Status.Control == v1alpha1.ControlLocal || f.Status.Control == "":
 		return "the feature is Local, so spec.rollout has no effect"
 	default:

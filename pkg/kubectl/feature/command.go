@@ -128,10 +128,16 @@ func (b *base) run(ctx context.Context, args []string) (exitCode int) {
 	}
 }
 
-// allOf are the errors that were joined, one a line.
+// allOf are the errors that were joined, also by joining what was joined. Those that
+// wrap several and have words of their own are one.
 func allOf(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
+		return []error{err}
 	}
-	return []error{err}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, allOf(e)...)
+	}
+	return all
 }
