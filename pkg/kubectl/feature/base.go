@@ -120,7 +120,7 @@ var errNoAPI = fmt.Errorf("the server has no API %s: its kube-apiserver does not
 const resource = "feature." + v1alpha1.GroupName
 
 // title is the name of a feature as kubectl prints it.
-func title(name string) string { return resource + "/" + name }
+func title(name string) string { return resource + "/" + printable(name) }
 
 // namesOf are the features that arguments name, each once and in order. They may be
 // written as kubectl prints them.

@@ -31,7 +31,10 @@ import (
 // printRollout says for whom a value is, and what became of that.
 func printRollout(w io.Writer, palette palette, f *v1alpha1.Feature) error {
 	to := printers.GetNewTabWriter(w)
-	line := func(name, text string) { fmt.Fprintf(to, "%s:\t%s\n", name, text) }
+	line := fieldsOf(to)
+	painted := func(name string, c colour, text string) {
+		fmt.Fprintf(to, "%s:\t%s\n", name, palette.paint(c, printable(text)))
+	}
 	if r := f.Spec.Rollout; r != nil {
 		line("Percent", fmt.Sprint(ptr.Deref(r.Percent, 100)))
 		line("Components", cmp.Or(strings.Join(r.Components, ", "), "all"))
@@ -50,12 +53,12 @@ func printRollout(w io.Writer, palette palette, f *v1alpha1.Feature) error {
 		if r.HaltTime != nil {
 			halted = ago(r.HaltTime.Time) + " ago"
 		}
-		line("Halted", palette.paint(red, halted+": "+r.Message))
+		painted("Halted", red, halted+": "+r.Message)
 		line("Gone", orNone(strings.Join(r.Gone, ", ")))
 		line("Next", fmt.Sprintf("find out why, then kubectl feature rollout %s --retry%s, or kubectl feature %s %s%s",
 			f.Name, namespaceFlag(f), map[bool]string{true: "disable", false: "enable"}[r.Value], f.Name, namespaceFlag(f)))
 	case r.SuspectTime != nil:
-		line("Suspected", palette.paint(yellow, ago(r.SuspectTime.Time)+" ago: "+r.Message))
+		painted("Suspected", yellow, ago(r.SuspectTime.Time)+" ago: "+r.Message)
 	}
 	return to.Flush()
 }
@@ -69,6 +72,8 @@ func noCanary(f *v1alpha1.Feature) string {
 		return "spec.rollout does not limit the value"
 	case f.Spec.Paused:
 		return "spec.paused holds the feature"
+	case controlUnknown(f):
+		return fmt.Sprintf("%s have not reported, so it is not known whether spec.rollout has an effect", serversOf(f))
 	case f.Status.Control == v1alpha1.ControlLocal || f.Status.Control == "":
 		return "the feature is Local, so spec.rollout has no effect"
 	default:

@@ -19,6 +19,7 @@ package feature
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/util/retry"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -137,19 +137,19 @@ func (c *changer) patch(ctx context.Context, before *v1alpha1.Feature, spec map[
 
 // answer waits a moment for what the servers say, and prints it.
 func (c *changer) answer(ctx context.Context, stored *v1alpha1.Feature, said string) error {
-	limited, cancel := context.WithTimeout(ctx, answerTimeout)
+	w, cancel := newFollower(ctx, c.client, answerTimeout)
 	defer cancel()
 	last := stored
-	err := until(limited, c.client, stored.Namespace, stored.Name, func(f *v1alpha1.Feature) bool {
+	err := w.until(stored, func(f *v1alpha1.Feature) bool {
 		last = f
 		return answered(f, stored.Generation)
 	})
 	switch {
 	case err == nil:
 		return c.tell(last, said+": "+progressOf(last))
-	case ctx.Err() != nil:
-		return fmt.Errorf("interrupted; %s", said)
-	case wait.Interrupted(err):
+	case errors.Is(err, errInterrupted):
+		return fmt.Errorf("%w; %s", err, said)
+	case errors.Is(err, errTimedOut):
 		return c.tell(last, fmt.Sprintf("%s: the request is stored; no server has said yet what becomes of it (kubectl feature describe %s%s)", said, stored.Name, namespaceFlag(stored)))
 	default:
 		return fmt.Errorf("%s, and is not followed any more: %w", said, err)

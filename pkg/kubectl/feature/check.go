@@ -18,7 +18,6 @@ package feature
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -186,7 +185,7 @@ func (c *checker) examineMove(ctx context.Context, q *safety.Question, v safety.
 	plan, err := c.plan(ctx, q.Feature.Name, v1alpha1.FeaturePlanSpec{TargetVersion: q.To})
 	if err != nil {
 		if ctx.Err() != nil {
-			return safety.Verdict{}, errors.Join(ctx.Err(), err)
+			return safety.Verdict{}, errInterrupted
 		}
 		v.Why += fmt.Sprintf(" (asking the servers for what is stored failed: %v)", err)
 		return v, nil
@@ -230,7 +229,7 @@ func (c *checker) examine(ctx context.Context, q safety.Question, entry catalog.
 	plan, err := c.plan(ctx, q.Feature.Name, v1alpha1.FeaturePlanSpec{Enabled: &off})
 	if err != nil {
 		if ctx.Err() != nil {
-			return safety.Verdict{}, errors.Join(ctx.Err(), err)
+			return safety.Verdict{}, errInterrupted
 		}
 		v := safety.Judge(q)
 		if v.Status == metav1.ConditionTrue {

@@ -17,6 +17,7 @@ limitations under the License.
 package feature
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +29,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilwait "k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	watchtools "k8s.io/client-go/tools/watch"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 )
@@ -102,30 +101,42 @@ func newClean(b *base) *cobra.Command {
 
 // run starts the transition, and follows it.
 func (o *cleanOptions) run(ctx context.Context, name string) error {
-	features := o.client.FeaturesV1alpha1().Features(o.namespace)
-	if _, err := lookUp(ctx, features, o.namespace, name); err != nil {
+	limit := time.Duration(0)
+	if o.wait {
+		limit = o.timeout
+	}
+	w, cancel := newFollower(ctx, o.client, limit)
+	defer cancel()
+	before, err := w.lookUp(o.namespace, name)
+	switch {
+	case errors.Is(err, errTimedOut):
+		return fmt.Errorf("the server did not answer within %s; nothing was started", o.timeout)
+	case err != nil:
 		return err
 	}
-	started, err := features.CreateCleanup(ctx, name, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{})
+	started, err := o.client.FeaturesV1alpha1().Features(o.namespace).CreateCleanup(w.limited, name, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("cleaning up after feature %s in %s needs permission to create features/clean: %w", name, o.namespace, err)
+	case err != nil && w.limited.Err() != nil:
+		return fmt.Errorf("cleaning up after feature %s in %s: the server did not answer, so it is not known whether it was started; kubectl feature describe %s%s tells: %w",
+			name, o.namespace, name, namespaceFlag(before), err)
 	case err != nil:
 		return fmt.Errorf("cleaning up after feature %s in %s: %w", name, o.namespace, err)
 	}
 	if err := o.tell(ctx, name, &started.Status); err != nil || !o.wait {
 		return err
 	}
-	return o.follow(ctx, name, started.Status.TransitionID)
+	return o.follow(w, before, started.Status.TransitionID)
 }
 
 // tell tells what was started. Programs that wait are told at the end.
 func (o *cleanOptions) tell(ctx context.Context, name string, started *v1alpha1.FeatureCleanupStatus) error {
 	switch {
 	case !o.objects.wanted():
-		fmt.Fprintf(o.Out, "%s: clean-up started (transition %s)\n", title(name), started.TransitionID)
+		fmt.Fprintf(o.Out, "%s: clean-up started (transition %s)\n", title(name), printable(started.TransitionID))
 		for i, task := range started.Tasks {
-			fmt.Fprintf(o.Out, "  %d. %s\n", i+1, task.Name)
+			fmt.Fprintf(o.Out, "  %d. %s\n", i+1, printable(task.Name))
 		}
 		return nil
 	case o.wait:
@@ -140,58 +151,86 @@ func (o *cleanOptions) tell(ctx context.Context, name string, started *v1alpha1.
 
 // follow tells what becomes of a transition until it ends, somebody has to act, or
 // another one takes its place.
-func (o *cleanOptions) follow(ctx context.Context, name, id string) error {
-	limited, cancel := watchtools.ContextWithOptionalTimeout(ctx, o.timeout)
-	defer cancel()
-	var last *v1alpha1.Feature
-	begun := false
-	err := until(limited, o.client, o.namespace, name, func(f *v1alpha1.Feature) bool {
+func (o *cleanOptions) follow(w *follower, before *v1alpha1.Feature, id string) error {
+	c := &cleanup{id: id}
+	last, name := before, before.Name
+	err := w.until(before, func(f *v1alpha1.Feature) bool {
 		last = f
-		ours := f.Status.Transition != nil && f.Status.Transition.ID == id
-		begun = begun || ours
-		if !ours {
-			// A cache may be behind what this command has started.
-			return begun || meta.IsStatusConditionTrue(f.Status.Conditions, v1alpha1.ConditionClean)
+		ended := c.see(f)
+		if c.ours(f) {
+			o.progress.of(f)
 		}
-		o.progress.of(f)
-		progress := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionProgressing)
-		return progress != nil && slices.Contains(holds, progress.Reason)
+		return ended
 	})
 	o.progress.end()
 	switch {
-	case ctx.Err() != nil:
-		return errors.New("interrupted; the clean-up goes on")
-	case utilwait.Interrupted(err):
-		is := ""
-		if last != nil {
-			is = ": " + progressOf(last)
-		}
-		fmt.Fprintf(o.ErrOut, "%s: timed out after %s%s; the clean-up goes on\n", title(name), o.timeout, is)
+	case errors.Is(err, errInterrupted):
+		return fmt.Errorf("%w; the clean-up goes on", err)
+	case errors.Is(err, errTimedOut) && c.begun && !c.ours(last):
+		fmt.Fprintf(o.ErrOut, "%s: timed out after %s: the clean-up is done, and whether something is left is not known: %s\n", title(name), o.timeout, cleanMessage(last))
+		return exitError(ExitTimedOut)
+	case errors.Is(err, errTimedOut):
+		fmt.Fprintf(o.ErrOut, "%s: timed out after %s: %s; the clean-up goes on\n", title(name), o.timeout, progressOf(last))
 		return exitError(ExitTimedOut)
 	case err != nil:
 		return fmt.Errorf("feature %s in %s is being cleaned up, and is not followed any more: %w", name, o.namespace, err)
-	}
-	return o.end(last, id)
-}
-
-// end says how it ended.
-func (o *cleanOptions) end(f *v1alpha1.Feature, id string) error {
-	name, transition := title(f.Name), f.Status.Transition
-	clean := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
-	switch {
-	case transition != nil && transition.ID == id:
-		fmt.Fprintf(o.ErrOut, "%s: it does not go on before somebody acts; the clean-up is stored\n", name)
-		return exitError(ExitHeld)
-	case transition != nil:
-		fmt.Fprintf(o.ErrOut, "%s: another transition took the place of the clean-up: %s\n", name, progressOf(f))
-		return exitError(ExitHeld)
-	case clean != nil && clean.Status == metav1.ConditionFalse:
-		fmt.Fprintf(o.ErrOut, "%s: the clean-up is done, and something was left again meanwhile: %s\n", name, clean.Message)
+	case c.held != "":
+		fmt.Fprintf(o.ErrOut, "%s: %s\n", title(name), c.held)
 		return exitError(ExitHeld)
 	case o.objects.wanted():
-		return o.objects.print(o.Out, f)
+		return o.objects.print(o.Out, last)
 	default:
-		_, err := fmt.Fprintf(o.Out, "%s: nothing is left\n", name)
+		_, err := fmt.Fprintf(o.Out, "%s: nothing is left\n", title(name))
 		return err
 	}
+}
+
+// cleanup is what becomes of a transition that was started.
+type cleanup struct {
+	id string
+	// begun is true once it was seen: what is read first may be from before.
+	begun bool
+	// held says why somebody has to act, "" when nobody has.
+	held string
+}
+
+func (c *cleanup) ours(f *v1alpha1.Feature) bool {
+	return f.Status.Transition != nil && f.Status.Transition.ID == c.id
+}
+
+// see judges a feature, and is true at the end. That nothing is left is true only
+// where the servers have looked, of a feature that is off.
+func (c *cleanup) see(f *v1alpha1.Feature) bool {
+	status := &f.Status
+	c.held = ""
+	clean := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionClean)
+	switch {
+	case c.ours(f):
+		c.begun = true
+		progress := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing)
+		if progress != nil && slices.Contains(holds, progress.Reason) {
+			c.held = "it does not go on before somebody acts; the clean-up is stored"
+		}
+		return c.held != ""
+	case c.begun && status.Transition != nil:
+		c.held = "another transition took the place of the clean-up: " + progressOf(f)
+	case clean == nil || clean.Status == metav1.ConditionUnknown:
+		return false
+	case clean.Reason == v1alpha1.ReasonInUse || c.begun && status.State == v1alpha1.StateOn:
+		c.held = fmt.Sprintf("the feature is %s again, so what is stored is in use: %s", printable(string(status.State)), cleanMessage(f))
+	case c.begun && clean.Status == metav1.ConditionFalse:
+		c.held = "the clean-up is done, and something was left again meanwhile: " + cleanMessage(f)
+	default:
+		return status.State == v1alpha1.StateOff && status.Transition == nil && clean.Reason == v1alpha1.ReasonNothingLeft && clean.Status == metav1.ConditionTrue
+	}
+	return true
+}
+
+// cleanMessage is what the servers say of leftovers.
+func cleanMessage(f *v1alpha1.Feature) string {
+	clean := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
+	if clean == nil {
+		return "no server has said it yet"
+	}
+	return printable(cmp.Or(clean.Message, clean.Reason))
 }

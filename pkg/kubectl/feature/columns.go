@@ -89,16 +89,17 @@ func cells(f *v1alpha1.Feature, wide bool) []string {
 	return row
 }
 
-// table lines up rows under columns, each row in its colour. A colour is put around
-// a whole line, since sequences within would count as characters.
+// table lines up rows under columns, each row in its colour. Cells may be text of
+// the cluster. A colour is put around a whole line, since sequences within would
+// count as characters.
 func table(palette palette, columns []string, rows [][]string, colours []colour) (string, error) {
 	var text bytes.Buffer
 	to := printers.GetNewTabWriter(&text)
 	if len(columns) > 0 {
-		fmt.Fprintln(to, strings.Join(columns, "\t"))
+		fmt.Fprintln(to, strings.Join(printableAll(columns), "\t"))
 	}
 	for _, row := range rows {
-		fmt.Fprintln(to, strings.Join(row, "\t"))
+		fmt.Fprintln(to, strings.Join(printableAll(row), "\t"))
 	}
 	if err := to.Flush(); err != nil {
 		return "", err

@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -141,8 +142,15 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 	return newBase(streams).run(ctx, args)
 }
 
-// run runs the command and tells its error.
-func (b *base) run(ctx context.Context, args []string) int {
+// run runs the command and tells its error. A fault of the command's own is one, too:
+// the exit code of a panic, 2, would say that something is not known yet.
+func (b *base) run(ctx context.Context, args []string) (exitCode int) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			fmt.Fprintln(b.ErrOut, "error:", printableLines(fmt.Sprintf("this is a fault of kubectl-feature, please report it: %v\n%s", fault, debug.Stack()), "  "))
+			exitCode = ExitFailed
+		}
+	}()
 	cmd := newCommand(b)
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
@@ -154,16 +162,22 @@ func (b *base) run(ctx context.Context, args []string) int {
 		return int(code)
 	default:
 		for _, e := range allOf(err) {
-			fmt.Fprintln(b.ErrOut, "error:", advised(e))
+			fmt.Fprintln(b.ErrOut, "error:", printableLines(advised(e), "  "))
 		}
 		return ExitFailed
 	}
 }
 
-// allOf are the errors that were joined, one a line.
+// allOf are the errors that were joined, also by joining what was joined. Those that
+// wrap several and have words of their own are one.
 func allOf(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
+		return []error{err}
 	}
-	return []error{err}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, allOf(e)...)
+	}
+	return all
 }

@@ -62,7 +62,7 @@ func (b *base) completeNames(fits func(*v1alpha1.Feature) bool) cobra.Completion
 		for i := range features {
 			feature := &features[i]
 			if strings.HasPrefix(feature.Name, begun) && fits(feature) && !slices.Contains(args, feature.Name) {
-				names = append(names, cobra.CompletionWithDesc(feature.Name, string(feature.Status.State)))
+				names = append(names, cobra.CompletionWithDesc(feature.Name, printable(string(feature.Status.State))))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp

@@ -28,9 +28,9 @@ import (
 // printSilent says who is not among those that reported, or may be gone.
 func printSilent(w io.Writer, counts []v1alpha1.FeatureUse) {
 	for _, use := range counts {
-		who := strings.TrimSpace(use.Component + " " + use.Version)
+		who := printable(strings.TrimSpace(use.Component + " " + use.Version))
 		if use.Enabled == nil {
-			fmt.Fprintf(w, "Not reported: %d of %s, for example %s\n", use.Expected, who, strings.Join(use.Examples, ", "))
+			fmt.Fprintf(w, "Not reported: %d of %s, for example %s\n", use.Expected, who, printable(strings.Join(use.Examples, ", ")))
 		} else if use.Stale > 0 {
 			fmt.Fprintf(w, "Out of reach: %d of %s that had the feature %s\n", use.Stale, who, transition.OnOff(*use.Enabled))
 		}

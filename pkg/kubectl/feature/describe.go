@@ -181,7 +181,7 @@ func (d *description) print(w io.Writer) error {
 func (d *description) printValues(w io.Writer) error {
 	f, status := d.feature, &d.feature.Status
 	to := printers.GetNewTabWriter(w)
-	line := func(name, text string) { fmt.Fprintf(to, "%s:\t%s\n", name, text) }
+	line := fieldsOf(to)
 	line("Name", f.Name)
 	line("Namespace", f.Namespace)
 	stage := orNone(string(status.Stage))
@@ -219,11 +219,11 @@ func (d *description) printTransition(w io.Writer) error {
 	if t.Interrupted {
 		text += "; interrupted by a server of another version, and begins anew"
 	}
-	fmt.Fprintf(w, "%s\n  %s\n", d.heading("Transition"), text)
+	fmt.Fprintf(w, "%s\n  %s\n", d.heading("Transition"), printable(text))
 	for i, task := range status.Tasks {
-		fmt.Fprintf(w, "  %d. %s%s\n", i+1, task.Name, progressOfTask(&task))
+		fmt.Fprintf(w, "  %d. %s%s\n", i+1, printable(task.Name), progressOfTask(&task))
 		if task.Message != "" {
-			fmt.Fprintf(w, "     %s\n", task.Message)
+			fmt.Fprintf(w, "     %s\n", printableLines(task.Message, "     "))
 		}
 	}
 	return nil
@@ -257,7 +257,9 @@ func progressOfTask(task *v1alpha1.FeatureTask) string {
 // bar draws how much of something is done.
 func bar(done, total int64) string {
 	const width = 20
-	filled := int(min(done, total) * width / max(total, 1))
+	// Whoever may write status may write any number, also one whose product overflows.
+	share := float64(done) / float64(max(total, 1))
+	filled := int(min(max(share, 0), 1) * width)
 	return fmt.Sprintf("[%s%s] %d of %d", strings.Repeat("#", filled), strings.Repeat(".", width-filled), done, total)
 }
 
@@ -271,7 +273,7 @@ func (d *description) printUses(w io.Writer) error {
 	indent(w, counts.String())
 	for _, why := range append(slices.Clone(d.used.Unknown), d.used.Unread) {
 		if why != "" {
-			fmt.Fprintf(w, "  Not known: %s\n", why)
+			fmt.Fprintf(w, "  Not known: %s\n", printable(why))
 		}
 	}
 	differing := slices.DeleteFunc(slices.Clone(d.used.Processes), func(p process) bool { return !p.Differs })
@@ -280,7 +282,8 @@ func (d *description) printUses(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "  %s\n", d.palette.paint(red, fmt.Sprintf("Another value than that of the state: %d", len(differing))))
 	for _, p := range differing[:min(maxDiffering, len(differing))] {
-		fmt.Fprintf(w, "    %s/%s %s: %s, set: %s\n", p.Component, p.Instance, p.Version, transition.OnOff(p.Enabled), p.set())
+		who := printable(fmt.Sprintf("%s/%s %s", p.Component, p.Instance, p.Version))
+		fmt.Fprintf(w, "    %s: %s, set: %s\n", who, transition.OnOff(p.Enabled), p.set())
 	}
 	if more := len(differing) - maxDiffering; more > 0 {
 		fmt.Fprintf(w, "    and %d more: kubectl feature uses %s --mismatched%s\n", more, d.feature.Name, namespaceFlag(d.feature))
@@ -311,7 +314,7 @@ func (d *description) printSafety(w io.Writer) error {
 			continue
 		}
 		mark := map[metav1.ConditionStatus]colour{metav1.ConditionTrue: green, metav1.ConditionFalse: red, metav1.ConditionUnknown: yellow}[c.Status]
-		fmt.Fprintf(&text, "  %s: %s (%s): %s\n", side.name, d.palette.paint(mark, words[c.Status]), c.Reason, c.Message)
+		fmt.Fprintf(&text, "  %s: %s (%s): %s\n", side.name, d.palette.paint(mark, words[c.Status]), printable(c.Reason), printableLines(c.Message, "    "))
 	}
 	if text.Len() > 0 {
 		fmt.Fprintf(w, "%s\n%s", d.heading("Other versions"), text.String())
@@ -355,7 +358,7 @@ func (d *description) printEvents(w io.Writer) error {
 	fmt.Fprintln(w, d.heading("Events"))
 	switch {
 	case d.noEvents != "":
-		fmt.Fprintf(w, "  %s\n", d.noEvents)
+		fmt.Fprintf(w, "  %s\n", printable(d.noEvents))
 		return nil
 	case len(d.events) == 0:
 		fmt.Fprintf(w, "  %s\n", none)

@@ -105,7 +105,8 @@ func TestListsFailUntilTheEnd(t *testing.T) {
 		// How long it takes is not judged: apimachinery's HandleError sleeps by the
 		// clock from before the bubble.
 		out, code := c.run("wait", "A", "--for=state=On", "--timeout=10s")
-		if code != ExitTimedOut || !strings.HasPrefix(out, "feature.features.k8s.io/A: timed out after 10s waiting for the state On") {
+		want := "feature.features.k8s.io/A: Off\nfeature.features.k8s.io/A: timed out after 10s waiting for the state On: Off\n"
+		if code != ExitTimedOut || out != want {
 			t.Errorf("exit code %d: %s", code, out)
 		}
 	})

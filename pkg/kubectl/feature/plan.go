@@ -182,7 +182,7 @@ func (o *planOptions) print(f *v1alpha1.Feature, plan *v1alpha1.FeaturePlanStatu
 	heading := func(text string) { fmt.Fprintln(w, o.palette.paint(bold, text+":")) }
 	fmt.Fprintf(w, "%s: %s; now it is %s.\n", title(f.Name), o.wanted(), stateOf(&f.Status))
 	if c := plan.Configured; c != nil {
-		fmt.Fprintf(w, "The value would be %s (%s).\n", transition.OnOff(c.Value), c.Source)
+		fmt.Fprintf(w, "The value would be %s (%s).\n", transition.OnOff(c.Value), printable(string(c.Source)))
 	}
 	if len(plan.Tasks) > 0 {
 		heading("Tasks")
@@ -193,7 +193,7 @@ func (o *planOptions) print(f *v1alpha1.Feature, plan *v1alpha1.FeaturePlanStatu
 	if len(plan.Uses) > 0 {
 		heading("Users of another value")
 		for _, use := range plan.Uses {
-			fmt.Fprintf(w, "  %s\n", planned(use))
+			fmt.Fprintf(w, "  %s\n", printable(planned(use)))
 		}
 	}
 	for _, list := range []struct {
@@ -209,7 +209,7 @@ func (o *planOptions) print(f *v1alpha1.Feature, plan *v1alpha1.FeaturePlanStatu
 		if len(list.lines) > 0 {
 			heading(list.heading)
 			for _, line := range list.lines {
-				fmt.Fprintf(w, "  %s\n", o.palette.paint(list.colour, "* "+line))
+				fmt.Fprintf(w, "  %s\n", o.palette.paint(list.colour, "* "+printableLines(line, "    ")))
 			}
 		}
 	}
@@ -224,9 +224,9 @@ func printPlanned(w io.Writer, palette palette, number int, task *v1alpha1.Plann
 	if state == "" {
 		state = "would not run; what it finds is left over"
 	}
-	fmt.Fprintf(w, "  %d. %s (%s)\n", number, task.Name, state)
+	fmt.Fprintf(w, "  %d. %s (%s)\n", number, printable(task.Name), printable(state))
 	if task.Message != "" {
-		fmt.Fprintf(w, "     %s\n", task.Message)
+		fmt.Fprintf(w, "     %s\n", printableLines(task.Message, "     "))
 	}
 	for _, found := range task.Leftovers {
 		resource := found.Resource
@@ -243,7 +243,7 @@ func printPlanned(w io.Writer, palette palette, number int, task *v1alpha1.Plann
 		if int64(len(found.Examples)) < found.Count && len(found.Examples) > 0 {
 			text += ", …"
 		}
-		fmt.Fprintf(w, "     %s\n", palette.paint(yellow, "- "+text))
+		fmt.Fprintf(w, "     %s\n", palette.paint(yellow, "- "+printable(text)))
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
 // printerFor returns the printer for a value of --output.
@@ -41,6 +42,7 @@ func printerFor(output string) (printer, error) {
 
 // printText prints what is not safe, and ends with the answer.
 func printText(w io.Writer, r *result) error {
+	r = printableResult(r)
 	// The writers in use fail at the end, if at all.
 	for _, safe := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
 		for _, a := range r.Features {
@@ -82,6 +84,7 @@ func printNames(w io.Writer, r *result) error {
 
 // printTable prints all features.
 func printTable(w io.Writer, r *result) error {
+	r = printableResult(r)
 	var rows [][]string
 	for _, a := range r.Features {
 		rows = append(rows, []string{a.Name, orNone(string(a.State)), string(a.Safe), a.Reason, a.Why})
@@ -92,4 +95,16 @@ func printTable(w io.Writer, r *result) error {
 	}
 	_, err = fmt.Fprintf(w, "%s%s\n", text, r.Message)
 	return err
+}
+
+// printableResult is a copy for people.
+func printableResult(r *result) *result {
+	shown := *r
+	shown.Message, shown.Unknown, shown.Features = printable(r.Message), printableAll(r.Unknown), nil
+	for _, a := range r.Features {
+		a.Name, a.State, a.Reason = printable(a.Name), v1alpha1.FeatureState(printable(string(a.State))), printable(a.Reason)
+		a.Why, a.Next = printable(a.Why), printable(a.Next)
+		shown.Features = append(shown.Features, a)
+	}
+	return &shown
 }

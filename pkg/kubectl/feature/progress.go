@@ -19,6 +19,7 @@ package feature
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -30,14 +31,16 @@ import (
 // goroutine.
 type progress struct {
 	w io.Writer
-	// live is true when people watch.
+	// live is true when people watch, on a terminal that can write a line anew.
 	live bool
 	said string
 	// open is true while the cursor is in the line.
 	open bool
 }
 
-func (b *base) progress() *progress { return &progress{w: b.Out, live: b.isTerminal()} }
+func (b *base) progress() *progress {
+	return &progress{w: b.Out, live: b.isTerminal() && os.Getenv("TERM") != "dumb"}
+}
 
 // of tells of a feature.
 func (p *progress) of(f *v1alpha1.Feature) {
@@ -50,6 +53,7 @@ func (p *progress) of(f *v1alpha1.Feature) {
 
 // say tells something, if that is new.
 func (p *progress) say(line string) {
+	line = printable(line)
 	if line == p.said {
 		return
 	}

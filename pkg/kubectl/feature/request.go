@@ -17,15 +17,18 @@ limitations under the License.
 package feature
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/values/rollout"
 	"k8s.io/utils/ptr"
 )
 
@@ -160,6 +163,10 @@ const (
 	held
 	// reached: the state is what was requested.
 	reached
+	// inPart: the servers give the value to a part of the instances, and the
+	// transition does not go on before the rollout is widened. Whether that part has
+	// the value is not said in the Feature.
+	inPart
 )
 
 // holds are the reasons of the condition Progressing with which somebody has to act
@@ -179,9 +186,18 @@ func (r request) outcome(f *v1alpha1.Feature, generation int64) outcome {
 		return reached
 	case slices.Contains(holds, progress.Reason):
 		return held
+	case r.enabled != nil && progress.Reason == v1alpha1.ReasonWaitingForUses && onTrial(f, *r.enabled):
+		return inPart
 	default:
 		return underWay
 	}
+}
+
+// onTrial is true when the servers give a value to those that spec.rollout names.
+func onTrial(f *v1alpha1.Feature, value bool) bool {
+	current := f.Status.Rollout
+	return rollout.Limits(f.Spec.Rollout) && current != nil && current.Value == value && !current.Halted && current.SuspectTime == nil &&
+		equality.Semantic.DeepEqual(current.Observed, *f.Spec.Rollout)
 }
 
 // reached is true when nothing is left to do for the wanted value.
@@ -197,11 +213,12 @@ func (r request) reached(status *v1alpha1.FeatureStatus) bool {
 	return ok && value == configured.Value
 }
 
-// progressOf says in one line what becomes of a feature.
+// progressOf says in one printable line what becomes of a feature.
 func progressOf(f *v1alpha1.Feature) string {
 	progress := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionProgressing)
+	state := cmp.Or(string(f.Status.State), noState)
 	if progress == nil || progress.Reason == v1alpha1.ReasonComplete || progress.Message == "" {
-		return string(f.Status.State)
+		return printable(state)
 	}
-	return fmt.Sprintf("%s, %s", f.Status.State, progress.Message)
+	return printable(fmt.Sprintf("%s, %s", state, progress.Message))
 }

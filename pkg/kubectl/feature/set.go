@@ -29,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
@@ -98,6 +99,8 @@ type setOptions struct {
 	namespace string
 	progress  *progress
 	client    versioned.Interface
+	// core tells who is alive.
+	core kubernetes.Interface
 	genericiooptions.IOStreams
 }
 
@@ -182,7 +185,9 @@ func (o *setOptions) complete(b *base, cmd *cobra.Command) error {
 	}
 	o.namespace, o.progress = b.namespace(), b.progress()
 	var err error
-	o.client, err = b.client()
+	if o.client, err = b.client(); err == nil {
+		o.core, err = b.coreClient()
+	}
 	return err
 }
 
@@ -200,24 +205,20 @@ type change struct {
 // run checks all features, changes them, and follows them. It fails with what was
 // refused, or with the exit code of what was stored and did not come about.
 func (o *setOptions) run(ctx context.Context, names []string) error {
-	before := make([]*v1alpha1.Feature, 0, len(names))
-	var failed []error
-	for _, name := range names {
-		feature, err := lookUp(ctx, o.features(), o.namespace, name)
-		if err == nil {
-			err = o.request.refuse(feature)
-		}
-		if err != nil {
-			failed = append(failed, err)
-		}
-		before = append(before, feature)
+	limit := time.Duration(0)
+	if o.wait {
+		limit = o.timeout
 	}
-	if len(failed) > 0 {
-		return errors.Join(failed...)
+	w, cancel := newFollower(ctx, o.client, limit)
+	defer cancel()
+	before, err := o.lookUpAll(w, names)
+	if err != nil {
+		return err
 	}
 	var stored []change
+	var failed []error
 	for _, feature := range before {
-		change, err := o.store(ctx, feature)
+		change, err := o.store(w.limited, feature)
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -227,7 +228,12 @@ func (o *setOptions) run(ctx context.Context, names []string) error {
 	if o.dryRun == "server" {
 		return errors.Join(failed...)
 	}
-	code, err := o.follow(ctx, stored)
+	if !o.wait {
+		var cancel context.CancelFunc
+		w, cancel = newFollower(ctx, o.client, answerTimeout)
+		defer cancel()
+	}
+	code, err := o.follow(w, stored)
 	if err != nil {
 		failed = append(failed, err)
 	}
@@ -238,6 +244,28 @@ func (o *setOptions) run(ctx context.Context, names []string) error {
 		return exitError(code)
 	}
 	return nil
+}
+
+// lookUpAll reads all features, and fails with why some cannot be changed.
+func (o *setOptions) lookUpAll(w *follower, names []string) ([]*v1alpha1.Feature, error) {
+	features := make([]*v1alpha1.Feature, 0, len(names))
+	var failed []error
+	for _, name := range names {
+		feature, err := w.lookUp(o.namespace, name)
+		switch {
+		case errors.Is(err, errInterrupted):
+			return nil, err
+		case errors.Is(err, errTimedOut):
+			return nil, fmt.Errorf("the server did not answer within %s; nothing was requested", o.timeout)
+		case err == nil:
+			err = o.request.refuse(feature)
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+		features = append(features, feature)
+	}
+	return features, errors.Join(failed...)
 }
 
 // store writes the request into a feature's spec, and says what else that spec
@@ -252,7 +280,11 @@ func (o *setOptions) store(ctx context.Context, before *v1alpha1.Feature) (chang
 		options.DryRun = []string{metav1.DryRunAll}
 	}
 	after, err := o.features().Patch(ctx, before.Name, types.MergePatchType, patch, options)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return change{}, fmt.Errorf("feature %s in %s: the server did not answer, so it is not known whether it was %s; kubectl feature describe %s%s tells: %w",
+			before.Name, o.namespace, o.request.done(), before.Name, namespaceFlag(before), err)
+	case err != nil:
 		return change{}, fmt.Errorf("feature %s in %s could not be %s: %w", before.Name, o.namespace, o.request.done(), err)
 	}
 	said := title(after.Name) + " " + o.request.done()

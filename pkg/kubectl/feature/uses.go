@@ -192,7 +192,7 @@ func (o *usesOptions) run(ctx context.Context, name string) error {
 		return fmt.Errorf("%s; without it only counts are known (leave out -o name)", used.Unread)
 	case o.output == outputName:
 		for _, p := range used.Processes {
-			if _, err := fmt.Fprintf(o.Out, "featurereport.%s/%s\n", v1alpha1.GroupName, p.name()); err != nil {
+			if _, err := fmt.Fprintf(o.Out, "featurereport.%s/%s\n", v1alpha1.GroupName, printable(p.name())); err != nil {
 				return err
 			}
 		}
@@ -296,7 +296,7 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 	if len(used.Processes) == 0 {
 		nobody := "No process that reported uses the feature."
 		if o.mismatched {
-			nobody = fmt.Sprintf("Nobody that reported has another value than that of the state %s.", orNone(string(f.Status.State)))
+			nobody = fmt.Sprintf("Nobody that reported has another value than that of the state %s.", orNone(printable(string(f.Status.State))))
 		}
 		fmt.Fprintln(&to, nobody)
 	} else {
@@ -330,7 +330,7 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 		to.WriteString(text)
 	}
 	for _, why := range used.Unknown {
-		fmt.Fprintf(&to, "Not known: %s\n", why)
+		fmt.Fprintf(&to, "Not known: %s\n", printable(why))
 	}
 	printSilent(&to, used.Counts)
 	_, err := to.WriteTo(o.Out)

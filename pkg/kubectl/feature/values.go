@@ -25,18 +25,21 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
+// noState is that of a feature of which no server has said anything.
+const noState = "none yet"
+
 // configuredOf says what is wanted and who says so.
 func configuredOf(f *v1alpha1.Feature) string {
 	c := f.Status.Configured
 	if c == nil {
-		return "not known yet: kube-apiservers have not reported, or do not agree"
+		return fmt.Sprintf("not known yet: %s have not reported, or do not agree", serversOf(f))
 	}
 	text := transition.OnOff(c.Value)
 	switch c.Source {
 	case v1alpha1.SourceAPI:
 		text += ", requested in spec.enabled"
 		if who := f.Annotations[v1alpha1.AnnotationRequestedBy]; who != "" {
-			text += " by " + who
+			text += " by " + printable(who)
 		}
 	case v1alpha1.SourceCommandLine:
 		text += ", by --feature-gates of kube-apiserver"
@@ -53,24 +56,38 @@ func configuredOf(f *v1alpha1.Feature) string {
 }
 
 func controlOf(f *v1alpha1.Feature) string {
-	switch f.Status.Control {
-	case v1alpha1.ControlDynamic:
+	switch {
+	case f.Status.Control == v1alpha1.ControlDynamic:
 		return "Dynamic: processes follow changes while they run"
-	case v1alpha1.ControlCentral:
+	case f.Status.Control == v1alpha1.ControlCentral:
 		return "Central: processes take the value when they start"
+	case controlUnknown(f):
+		return fmt.Sprintf("not known yet: %s have not reported", serversOf(f))
 	default:
 		return "Local: each process has the value of its own settings"
 	}
 }
 
+// controlUnknown is true as long as no server has said anything of the feature.
+// Later, no control is Local.
+func controlUnknown(f *v1alpha1.Feature) bool { return f.Status.Control == "" && f.Status.State == "" }
+
+// serversOf are who reports the values of a feature.
+func serversOf(f *v1alpha1.Feature) string {
+	if f.Namespace == metav1.NamespaceSystem {
+		return "kube-apiservers"
+	}
+	return "the replicas of its operator"
+}
+
 func stateOf(status *v1alpha1.FeatureStatus) string {
 	if status.State == "" {
-		return "none yet"
+		return noState
 	}
 	if status.StateSince == nil {
-		return string(status.State)
+		return printable(string(status.State))
 	}
-	return fmt.Sprintf("%s, for %s (since %s)", status.State, ago(status.StateSince.Time), status.StateSince.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s, for %s (since %s)", printable(string(status.State)), ago(status.StateSince.Time), status.StateSince.UTC().Format(time.RFC3339))
 }
 
 // namespaceFlag is what a command for an operator's feature needs.

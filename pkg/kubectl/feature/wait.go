@@ -27,9 +27,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilwait "k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	watchtools "k8s.io/client-go/tools/watch"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 )
@@ -187,22 +185,29 @@ func goals() []cobra.Completion {
 
 // run waits for one feature after the other; all share one time limit.
 func (o *waitOptions) run(ctx context.Context, names []string) error {
+	w, cancel := newFollower(ctx, o.client, o.timeout)
+	defer cancel()
+	seen := map[string]*v1alpha1.Feature{}
 	for _, name := range names {
-		if _, err := lookUp(ctx, o.client.FeaturesV1alpha1().Features(o.namespace), o.namespace, name); err != nil {
+		f, err := w.lookUp(o.namespace, name)
+		if errors.Is(err, errTimedOut) {
+			fmt.Fprintf(o.ErrOut, "%s: timed out after %s waiting for the %s: the server did not answer\n", title(name), o.timeout, o.goal)
+			return exitError(ExitTimedOut)
+		}
+		if err != nil {
 			return err
 		}
+		seen[name] = f
 	}
-	limited, cancel := watchtools.ContextWithOptionalTimeout(ctx, o.timeout)
-	defer cancel()
 	late := false
 	err := forAll(names, func(name string) error {
-		reached, err := o.waitFor(limited, name)
+		reached, err := o.waitFor(w, seen[name])
 		late = late || !reached
 		return err
 	})
 	switch {
-	case ctx.Err() != nil:
-		return errors.New("interrupted")
+	case errors.Is(err, errInterrupted):
+		return errInterrupted
 	case err != nil:
 		return err
 	case late:
@@ -213,9 +218,9 @@ func (o *waitOptions) run(ctx context.Context, names []string) error {
 }
 
 // waitFor waits for one feature, and is false when the time is over.
-func (o *waitOptions) waitFor(ctx context.Context, name string) (bool, error) {
-	var last *v1alpha1.Feature
-	err := until(ctx, o.client, o.namespace, name, func(f *v1alpha1.Feature) bool {
+func (o *waitOptions) waitFor(w *follower, seen *v1alpha1.Feature) (bool, error) {
+	name, last := seen.Name, seen
+	err := w.until(seen, func(f *v1alpha1.Feature) bool {
 		last = f
 		if o.goal.reached(f) {
 			return true
@@ -230,13 +235,11 @@ func (o *waitOptions) waitFor(ctx context.Context, name string) (bool, error) {
 	case err == nil:
 		_, err = fmt.Fprintf(o.Out, "%s: has the %s\n", title(name), o.goal)
 		return true, err
-	case utilwait.Interrupted(err):
-		is := ""
-		if last != nil {
-			is = ": " + progressOf(last)
-		}
-		fmt.Fprintf(o.ErrOut, "%s: timed out after %s waiting for the %s%s\n", title(name), o.timeout, o.goal, is)
+	case errors.Is(err, errTimedOut):
+		fmt.Fprintf(o.ErrOut, "%s: timed out after %s waiting for the %s: %s\n", title(name), o.timeout, o.goal, progressOf(last))
 		return false, nil
+	case errors.Is(err, errInterrupted):
+		return false, err
 	default:
 		return false, fmt.Errorf("feature %s in %s is not followed any more: %w", name, o.namespace, err)
 	}
