@@ -20,6 +20,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -165,6 +166,10 @@ func TestServerThatNeverAnswers(t *testing.T) {
 	var patched bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !patched || r.Method != http.MethodGet {
+			// Not before the body is read does a server notice that nobody listens.
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				return
+			}
 			<-r.Context().Done()
 			return
 		}
@@ -227,5 +232,58 @@ func TestNothingIsSaidOfIt(t *testing.T) {
 				t.Errorf("%s:\n%s\nwant:\n%s", command, out, says)
 			}
 		}
+	})
+}
+
+// TestWaitForAPart shows that a value for a part of the instances has come about
+// when that part has it, and that who may not see that is told so.
+func TestWaitForAPart(t *testing.T) {
+	const name = "feature.features.k8s.io/A"
+	const widen = "kubectl feature rollout A --percent=100 --components= gives it to all"
+	limited := func(c *cluster, spec v1alpha1.FeatureRollout) {
+		f := c.get("A")
+		f.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Value: true, Observed: spec}
+		c.store(f)
+		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForUses, "waiting for 2 users")
+	}
+	schedulers := v1alpha1.FeatureRollout{Components: []string{"kube-scheduler"}}
+	start := func(t *testing.T, args ...string) (*cluster, *running) {
+		c := newCluster(t, dynamic("A", v1alpha1.StateOff))
+		c.add(report("kube-scheduler", "s1", "v1.36.3", "A", on), report("kube-scheduler", "s2", "v1.36.3", "A"), report("kube-scheduler", "s3", "v1.36.3", "A", explicit),
+			report("kube-scheduler", "s4", "v1.36.3", "A", notAsked), report("kubelet", "n1", "v1.36.3", "A"))
+		return c, c.start(append([]string{"enable", "A", "--wait"}, args...)...)
+	}
+	inBubble(t, func(t *testing.T) {
+		c, r := start(t, "--components=kube-scheduler")
+		limited(c, schedulers)
+		if r.ended() {
+			t.Fatalf("it ended without s2:\n%s", r.out.String())
+		}
+		if err := c.client.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), report("kube-scheduler", "s2", "v1.36.3", "A", on), "kube-system"); err != nil {
+			t.Fatal(err)
+		}
+		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForUses, "waiting for 1 users")
+		r.want(t, ExitDone, name+" enabled", name+": TurningOn, waiting for 2 users", name+": TurningOn, waiting for 1 users",
+			name+": all of 2 instances that it is for have the feature on, since spec.rollout limits it to the components kube-scheduler; "+widen)
+	})
+	inBubble(t, func(t *testing.T) {
+		c, r := start(t, "--components=kube-scheduler", "--timeout=1m")
+		limited(c, schedulers)
+		<-r.done
+		r.want(t, ExitTimedOut, name+" enabled", name+": TurningOn, waiting for 2 users",
+			name+": timed out after 1m0s: TurningOn, waiting for 2 users; 1 of 2 instances that it is for have it; the request is stored, and goes on")
+	})
+	inBubble(t, func(t *testing.T) {
+		c, r := start(t, "--percent=0", "--timeout=0")
+		limited(c, v1alpha1.FeatureRollout{Percent: ptr.To[int32](0)})
+		r.want(t, ExitDone, name+" enabled", name+": TurningOn, waiting for 2 users",
+			name+": it is for none of the instances that use the feature, since spec.rollout limits it to 0 percent of the instances; "+widen)
+	})
+	inBubble(t, func(t *testing.T) {
+		c, r := start(t, "--percent=50", "--timeout=0")
+		forbid(&c.client.Fake, "featurereports")
+		limited(c, v1alpha1.FeatureRollout{Percent: ptr.To[int32](50)})
+		r.want(t, ExitHeld, name+" enabled", name+": TurningOn, waiting for 2 users",
+			name+": spec.rollout limits it to 50 percent of the instances, and whether they have the value is not known: you may not list FeatureReports in kube-system, which say it of each process; "+widen)
 	})
 }
