@@ -211,7 +211,6 @@ func (r *running) want(t *testing.T, code int, lines ...string) {
 func inBubble(t *testing.T, test func(*testing.T)) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	t.Setenv("TERM", "xterm")
 	synctest.Test(t, test)
 }
 

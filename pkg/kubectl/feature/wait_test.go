@@ -264,6 +264,7 @@ func TestProgressForPeople(t *testing.T) {
 
 // TestEnableForPeople shows that those that watch see the bar.
 func TestEnableForPeople(t *testing.T) {
+	t.Setenv("TERM", "xterm")
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, dynamic("A", v1alpha1.StateOn))
 		var out string
