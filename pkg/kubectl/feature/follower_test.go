@@ -26,6 +26,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -163,9 +164,9 @@ func TestRefusedToFollow(t *testing.T) {
 
 // TestServerThatNeverAnswers shows that --timeout is for all that a command asks.
 func TestServerThatNeverAnswers(t *testing.T) {
-	var patched bool
+	var reads atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !patched || r.Method != http.MethodGet {
+		if !reads.Load() || r.Method != http.MethodGet {
 			// Not before the body is read does a server notice that nobody listens.
 			if _, err := io.Copy(io.Discard, r.Body); err != nil {
 				return
@@ -193,7 +194,7 @@ func TestServerThatNeverAnswers(t *testing.T) {
 		{true, "enable A --wait", ExitFailed, "error: feature A in kube-system: the server did not answer, so it is not known whether it was enabled; kubectl feature describe A tells: "},
 		{true, "clean A --wait", ExitFailed, "error: cleaning up after feature A in kube-system: the server did not answer, so it is not known whether it was started; kubectl feature describe A tells: "},
 	} {
-		patched = tc.reads
+		reads.Store(tc.reads)
 		var out bytes.Buffer
 		code := Run(append(strings.Fields(tc.command), "--timeout=100ms", "--server", server.URL, "--kubeconfig", kubeconfig), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out})
 		if code != tc.code || !strings.HasPrefix(out.String(), tc.says) {
