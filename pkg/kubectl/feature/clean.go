@@ -44,7 +44,8 @@ With --wait the command follows the transition until nothing is left, or somebod
 
 With --output the Feature is printed, as it is once the clean-up has started or, with --wait, has ended.
 
-Exit codes: 0 started, with --wait: nothing is left; 1 started, and somebody has to act; 2 started, and the time to wait was over;
+Exit codes: 0 started, with --wait: nothing is left; 1 started, and somebody has to act, also if the feature is on again; 2 started,
+and the time to wait was over, or servers had not looked by then whether something is left;
 3 the command failed or was refused.`
 
 	cleanExample = `  # What is left, and where?

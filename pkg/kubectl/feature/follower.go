@@ -173,7 +173,7 @@ func refusal(err error, namespace string) error {
 	case apierrors.IsForbidden(err):
 		return &refusedError{fmt.Errorf("following it needs permission to list and watch features in %s: %w", namespace, err)}
 	case apierrors.IsUnauthorized(err):
-		return &refusedError{fmt.Errorf("the server does not know you any more; log in anew: %w", err)}
+		return &refusedError{fmt.Errorf("the server does not know you any more: %w", err)}
 	case apierrors.IsNotFound(err):
 		return &refusedError{errNoAPI}
 	default:

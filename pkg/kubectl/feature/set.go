@@ -46,7 +46,8 @@ features can be changed.
 An existing spec.rollout is left as it is. --percent and --components replace it as a whole: what is not given does not limit.
 
 The command ends when the servers have answered what becomes of the request. With --wait it follows the transition until the
-feature has its final state, or somebody has to act: a task is blocked, the rollout was halted, or the feature is paused.
+feature has its final state, or somebody has to act: a task is blocked, the rollout was halted, or the feature is paused. Where
+spec.rollout limits the value it is done when all instances that it is for have it, which takes permission to list FeatureReports.
 
 Features are looked for in kube-system, where those of Kubernetes are, whatever the namespace of the context is.
 `

@@ -151,6 +151,11 @@ func TestClean(t *testing.T) {
 		"something is left again": {atRest, ExitHeld, []string{
 			"feature.features.k8s.io/A: the clean-up is done, and something was left again meanwhile: 12 horizontalpodautoscalers.autoscaling: shop/web, shop/api, …; create features/clean to remove them",
 		}},
+		"in use again": {func(f *v1alpha1.Feature) {
+			atRest(f)
+			f.Status.State = v1alpha1.StateOn
+			condition(f, v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonInUse, "the feature is on")
+		}, ExitHeld, []string{"feature.features.k8s.io/A: the feature is On again, so what is stored is in use: the feature is on"}},
 		"blocked": {func(f *v1alpha1.Feature) { progressing(f, v1alpha1.ReasonBlocked, "delete the pods") }, ExitHeld, []string{
 			"feature.features.k8s.io/A: TurningOff, delete the pods", "feature.features.k8s.io/A: it does not go on before somebody acts; the clean-up is stored",
 		}},
@@ -172,6 +177,38 @@ func TestClean(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCleanKnows shows that nothing is said to be left only when servers have looked.
+func TestCleanKnows(t *testing.T) {
+	begun := []string{
+		"feature.features.k8s.io/A: clean-up started (transition c1)", "  1. WaitForUses", "  2. ClearField/x", "feature.features.k8s.io/A: TurningOff",
+	}
+	notExamined := func(f *v1alpha1.Feature) {
+		atRest(f)
+		condition(f, v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNotExamined, "looking for leftovers")
+	}
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t, danglingFeature("A"))
+		c.cleaning()
+		r := c.start("clean", "A", "--wait")
+		c.cleaned(notExamined)
+		if r.ended() {
+			t.Fatalf("it ended before servers had looked:\n%s", r.out.String())
+		}
+		c.cleaned(func(f *v1alpha1.Feature) {
+			condition(f, v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonNothingLeft, "")
+		})
+		r.want(t, ExitDone, append(begun, "feature.features.k8s.io/A: nothing is left")...)
+	})
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t, danglingFeature("A"))
+		c.cleaning()
+		r := c.start("clean", "A", "--wait")
+		c.cleaned(notExamined)
+		<-r.done
+		r.want(t, ExitTimedOut, append(begun, "feature.features.k8s.io/A: timed out after 5m0s: the clean-up is done, and whether something is left is not known: looking for leftovers")...)
+	})
 }
 
 // TestCleanForPrograms shows that the output is the Feature and nothing else.
@@ -227,6 +264,7 @@ func TestProgressForPeople(t *testing.T) {
 
 // TestEnableForPeople shows that those that watch see the bar.
 func TestEnableForPeople(t *testing.T) {
+	t.Setenv("TERM", "xterm")
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, dynamic("A", v1alpha1.StateOn))
 		var out string
@@ -255,15 +293,18 @@ func TestEnableForPeople(t *testing.T) {
 // TestInterrupted shows that an interrupt ends what waits, and says what is with the
 // request.
 func TestInterrupted(t *testing.T) {
+	const name = "feature.features.k8s.io/A"
 	for command, want := range map[string]string{
-		"wait A --for=state=On": "error: interrupted\n",
-		"clean A --wait":        "error: interrupted; the clean-up goes on\n",
-		"resume A":              "error: interrupted; feature.features.k8s.io/A resumed\n",
-		"enable A --wait":       "error: interrupted; what was requested is stored, and goes on\n",
+		"wait A --for=state=On":   name + ": Off\nerror: interrupted\n",
+		"wait A B --for=state=On": name + ": Off\nerror: interrupted\n",
+		"clean A --wait":          name + ": clean-up started (transition c1)\n  1. WaitForUses\n  2. ClearField/x\n" + name + ": TurningOff\nerror: interrupted; the clean-up goes on\n",
+		"resume A":                "error: interrupted; " + name + " resumed\n",
+		"enable A B --wait": name + " enabled\n" + name + ": spec.paused holds the feature: the request is stored, and begins when it is resumed (kubectl feature resume A)\n" +
+			"feature.features.k8s.io/B enabled\nerror: interrupted; what was requested is stored, and goes on\n",
 	} {
 		t.Run(command, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				c := newCluster(t, dynamic("A", v1alpha1.StateOff, func(f *v1alpha1.Feature) { f.Spec.Paused = true }))
+				c := newCluster(t, dynamic("A", v1alpha1.StateOff, func(f *v1alpha1.Feature) { f.Spec.Paused = true }), dynamic("B", v1alpha1.StateOff))
 				c.cleaning()
 				var out bytes.Buffer
 				ctx, interrupt := context.WithCancel(t.Context())
@@ -273,8 +314,8 @@ func TestInterrupted(t *testing.T) {
 				}()
 				settle()
 				interrupt()
-				if code := <-done; code != ExitFailed || !strings.HasSuffix(out.String(), want) {
-					t.Errorf("exit code %d: %s", code, out.String())
+				if code := <-done; code != ExitFailed || out.String() != want {
+					t.Errorf("exit code %d: %s\nwant:\n%s", code, out.String(), want)
 				}
 			})
 		})
