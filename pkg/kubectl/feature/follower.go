@@ -22,8 +22,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -112,9 +110,10 @@ func (w *follower) until(seen *v1alpha1.Feature, enough func(*v1alpha1.Feature) 
 }
 
 // watch is until without the last look. The informer tells of its troubles in the
-// log, which here would be the screen, and begins anew whatever they are.
+// log, which here would be the screen, and begins anew whatever they are. So it gets
+// the logger that says nothing, which is the zero one.
 func (w *follower) watch(seen *v1alpha1.Feature, enough func(*v1alpha1.Feature) bool) error {
-	ctx, fail := context.WithCancelCause(klog.NewContext(w.limited, logr.Discard()))
+	ctx, fail := context.WithCancelCause(klog.NewContext(w.limited, klog.Logger{}))
 	defer fail(nil)
 	features := w.client.FeaturesV1alpha1().Features(seen.Namespace)
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, seen.Name).String()
