@@ -22,6 +22,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
 )
@@ -126,7 +127,7 @@ func Proxy(tree Tree, arch string) ([]archive.Entry, error) {
 	}
 	for _, command := range iptablesCommands {
 		name := "usr/sbin/" + fmt.Sprintf(command, "nft")
-		plain := "usr/sbin/" + plainCommand(command)
+		plain := "usr/sbin/" + strings.Replace(command, "-%s", "", 1)
 		found[plain] = archive.Entry{Name: plain, Link: path.Base(name)}
 	}
 	entries := slices.Collect(maps.Values(found))
@@ -143,12 +144,6 @@ func Proxy(tree Tree, arch string) ([]archive.Entry, error) {
 var iptablesCommands = []string{
 	"iptables-%s", "iptables-%s-save", "iptables-%s-restore",
 	"ip6tables-%s", "ip6tables-%s-save", "ip6tables-%s-restore",
-}
-
-// plainCommand returns the command without a variant.
-func plainCommand(command string) string {
-	before, after, _ := bytes.Cut([]byte(command), []byte("-%s"))
-	return string(before) + string(after)
 }
 
 // copyrights returns the licences of packages, which have to go along.
