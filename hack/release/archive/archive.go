@@ -136,6 +136,24 @@ func (e Entry) write(tw *tar.Writer, mtime time.Time) error {
 	return err
 }
 
+// FromFile returns an entry for a file on disk: a symbolic link stays one, and of
+// the permissions only whether it may be run is kept.
+func FromFile(name, file string) (Entry, error) {
+	info, err := os.Lstat(file)
+	if err != nil {
+		return Entry{}, err
+	}
+	switch {
+	case info.Mode()&os.ModeSymlink != 0:
+		target, err := os.Readlink(file)
+		return Entry{Name: name, Link: target}, err
+	case info.Mode()&0o100 != 0:
+		return Entry{Name: name, Path: file, Mode: 0o755}, nil
+	default:
+		return Entry{Name: name, Path: file}, nil
+	}
+}
+
 // WriteFile writes the archive as a file, compressed with gzip when the name
 // ends in .gz. The file appears under its name only once it is whole.
 func WriteFile(name string, entries []Entry, mtime time.Time) (err error) {

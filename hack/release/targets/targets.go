@@ -37,6 +37,11 @@ type Binary struct {
 	Package string
 }
 
+// EntryPoint says whether the binary itself is the entry point of its image, in
+// /bin, as upstream's build/server-image/kubectl has it; all others are in
+// /usr/local/bin and are run by LogRunner.
+func (b Binary) EntryPoint() bool { return b == kubectl }
+
 // ours is the import path of this fork's binaries, upstreams that of upstream's.
 const (
 	ours      = "k8s.io/kubernetes-features/cmd/"

@@ -1,0 +1,142 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/kubernetes-features/hack/release/archive"
+	"k8s.io/kubernetes-features/hack/release/targets"
+)
+
+var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]es?|copying|notice|copyright|unlicense|patents)([.-].*)?$`)
+
+// licenses returns kubernetes/LICENSES: upstream's own, and in vendor/ those of
+// every module that the component's binaries say they contain. Upstream keeps
+// the latter in its tree; its module does not have them.
+func (r *release) licenses(ctx context.Context, c targets.Component, p targets.Platform) ([]archive.Entry, error) {
+	dirs, err := r.moduleDirs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := filesBelow("kubernetes/LICENSES", filepath.Join(dirs["k8s.io/kubernetes"], "LICENSES"))
+	if err != nil {
+		return nil, err
+	}
+	for _, module := range r.modulesOf(c, p) {
+		dir, ok := dirs[module]
+		if !ok {
+			return nil, fmt.Errorf("the module %s is in a binary, but \"go list -m all\" does not have it", module)
+		}
+		if dir == "" {
+			return nil, fmt.Errorf("the module %s is not in the module cache; run \"go mod download\"", module)
+		}
+		found, err := moduleLicenses(module, dir)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 && dir != r.root && strings.HasPrefix(dir, r.root) {
+			// A module of this tree is under the licence of the tree.
+			found, err = moduleLicenses(module, r.root)
+			if err != nil {
+				return nil, err
+			}
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("the module %s has no licence in its folder", module)
+		}
+		entries = append(entries, found...)
+	}
+	return entries, nil
+}
+
+// modulesOf returns the modules in a component's binaries, sorted.
+func (r *release) modulesOf(c targets.Component, p targets.Platform) []string {
+	var modules []string
+	for _, f := range r.bill.Files {
+		name, ok := strings.CutPrefix(f.Name, p.String()+"/")
+		if !ok || !slices.ContainsFunc(targets.Of(c), func(b targets.Binary) bool { return b.Name == name }) {
+			continue
+		}
+		for _, m := range f.Modules {
+			if m.Path != "stdlib" {
+				modules = append(modules, m.Path)
+			}
+		}
+	}
+	slices.Sort(modules)
+	return slices.Compact(modules)
+}
+
+// moduleLicenses returns the licences in the root of a module.
+func moduleLicenses(module, dir string) ([]archive.Entry, error) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var entries []archive.Entry
+	for _, f := range files {
+		if f.Type().IsRegular() && licenseFile.MatchString(f.Name()) {
+			entries = append(entries, archive.Entry{
+				Name: path.Join("kubernetes/LICENSES/vendor", module, f.Name()), Path: filepath.Join(dir, f.Name()),
+			})
+		}
+	}
+	return entries, nil
+}
+
+// moduleDirs returns where the modules of the build are. Without a replacement
+// the folder is empty for modules that are not in the cache.
+func (r *release) moduleDirs(ctx context.Context) (map[string]string, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}}\t{{.Dir}}", "all")
+	cmd.Dir = r.root
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the modules: %w: %s", err, stderr.String())
+	}
+	dirs := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		module, dir, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
+		dirs[module] = dir
+	}
+	return dirs, nil
+}
+
+// filesBelow returns the files below dir under prefix.
+func filesBelow(prefix, dir string) ([]archive.Entry, error) {
+	var entries []archive.Entry
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		entries = append(entries, archive.Entry{Name: path.Join(prefix, name), Path: filepath.Join(dir, name)})
+		return nil
+	})
+	return entries, err
+}

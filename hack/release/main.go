@@ -1,0 +1,136 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package main makes a release: binaries, image archives, the archives that
+// Kubernetes is published as, hashes and a bill of materials. "make
+// quick-release" runs it; no container runtime is needed.
+//
+//	release [flags]        makes a release of the checkout
+//	release lock [flags]   writes debian.lock with Debian's newest packages
+//
+// It has a module of its own, so that what it depends on does not move versions
+// that ship.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/kubernetes-features/hack/release/build"
+	"k8s.io/kubernetes-features/hack/release/rootfs"
+	"k8s.io/kubernetes-features/hack/release/targets"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return
+		}
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+// flags are the command line of both commands.
+type flags struct {
+	root, output, version, platforms, source string
+	apt                                      rootfs.Apt
+}
+
+func run(ctx context.Context, args []string) error {
+	var f flags
+	set := flag.NewFlagSet("release", flag.ContinueOnError)
+	set.StringVar(&f.root, "root", ".", "the checkout")
+	set.StringVar(&f.output, "output", "_output", "where release-stage, release-images and release-tars are written, below the checkout")
+	set.StringVar(&f.version, "version", "", "the version, for example v1.36.3+feature.1")
+	set.StringVar(&f.platforms, "platforms", "linux/amd64", "os/arch, separated by spaces")
+	set.StringVar(&f.source, "source", "", "the address of the repository, for labels of images")
+	set.StringVar(&f.apt.Mirror, "debian-mirror", "", "where Debian's packages are fetched; deb.debian.org by default")
+	set.StringVar(&f.apt.SecurityMirror, "debian-security-mirror", "", "where Debian's security updates are fetched; deb.debian.org by default")
+	lock := len(args) > 0 && args[0] == "lock"
+	if lock {
+		args = args[1:]
+	}
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	if set.NArg() > 0 {
+		return fmt.Errorf("unknown command %q; the only one is lock", set.Arg(0))
+	}
+	root, err := filepath.Abs(f.root)
+	if err != nil {
+		return err
+	}
+	f.root = root
+	f.apt.Dir = filepath.Join(root, f.output, "debian")
+	if lock {
+		return writeLock(ctx, f)
+	}
+	return makeRelease(ctx, f)
+}
+
+// lockHeader is what a reader of the lock file needs to know.
+const lockHeader = `# Debian's packages below the binaries of images: the architecture of images,
+# name, version, the package's architecture and its SHA-256. Suite: ` + rootfs.Suite + `.
+# Written by "make update-release-lock".
+`
+
+func lockFile(root string) string { return filepath.Join(root, "hack", "release", "debian.lock") }
+
+// lockedArchitectures are those that images are made for without asking Debian
+// for versions first.
+var lockedArchitectures = []string{"amd64", "arm64"}
+
+func writeLock(ctx context.Context, f flags) error {
+	var lines strings.Builder
+	lines.WriteString(lockHeader)
+	for _, arch := range lockedArchitectures {
+		f.apt.Arch = arch
+		packages, err := f.apt.Lock(ctx)
+		if err != nil {
+			return err
+		}
+		for _, p := range packages {
+			fmt.Fprintln(&lines, p)
+		}
+	}
+	return os.WriteFile(lockFile(f.root), []byte(lines.String()), 0o644)
+}
+
+func makeRelease(ctx context.Context, f flags) error {
+	version, err := targets.ParseVersion(f.version)
+	if err != nil {
+		return err
+	}
+	platforms, err := targets.ParsePlatforms(f.platforms)
+	if err != nil {
+		return err
+	}
+	source, err := build.Describe(ctx, f.root)
+	if err != nil {
+		return err
+	}
+	r := &release{flags: f, version: version, source: source, out: filepath.Join(f.root, f.output)}
+	return r.make(ctx, platforms)
+}

@@ -1,0 +1,193 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/kubernetes-features/hack/release/archive"
+	"k8s.io/kubernetes-features/hack/release/build"
+	"k8s.io/kubernetes-features/hack/release/sbom"
+	"k8s.io/kubernetes-features/hack/release/targets"
+)
+
+// release is a release in the making.
+type release struct {
+	flags
+	version targets.Version
+	source  build.Source
+	// out is the folder with release-stage, release-images and release-tars.
+	out string
+	// bill gathers what has been made.
+	bill sbom.Release
+}
+
+func (r *release) bin(p targets.Platform) string {
+	return filepath.Join(r.out, "release-stage", "bin", p.OS, p.Arch)
+}
+func (r *release) images(arch string) string { return filepath.Join(r.out, "release-images", arch) }
+func (r *release) tars() string              { return filepath.Join(r.out, "release-tars") }
+
+// sourceArchive is the name of the archive with the sources.
+const sourceArchive = "kubernetes-src.tar.gz"
+
+// make does everything anew, except for what the go command and the cache of
+// packages have already.
+func (r *release) make(ctx context.Context, platforms []targets.Platform) error {
+	for _, dir := range []string{"release-stage", "release-images", "release-tars"} {
+		if err := os.RemoveAll(filepath.Join(r.out, dir)); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(r.tars(), 0o755); err != nil {
+		return err
+	}
+	r.bill = sbom.Release{Version: string(r.version), Created: r.source.Time}
+	for _, p := range platforms {
+		if err := r.build(ctx, p); err != nil {
+			return err
+		}
+		if !p.Has(targets.Server) {
+			continue
+		}
+		if err := r.makeImages(ctx, p); err != nil {
+			return err
+		}
+	}
+	fmt.Println("Writing", r.tars())
+	if err := r.packSource(ctx); err != nil {
+		return err
+	}
+	for _, p := range platforms {
+		for _, c := range p.Components() {
+			if err := r.pack(ctx, c, p); err != nil {
+				return err
+			}
+		}
+	}
+	var bill bytes.Buffer
+	if err := sbom.Write(&bill, r.bill); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(r.tars(), "kubernetes.spdx.json"), bill.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return archive.WriteSums(r.tars())
+}
+
+// build compiles the binaries of p and enters them into the bill.
+func (r *release) build(ctx context.Context, p targets.Platform) error {
+	fmt.Printf("Building %d binaries for %s\n", len(targets.For(p)), p)
+	if err := os.MkdirAll(r.bin(p), 0o755); err != nil {
+		return err
+	}
+	cmd := r.source.Command(ctx, r.version, p, r.bin(p))
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("cannot build the binaries for %s: %w", p, err)
+	}
+	for _, b := range targets.For(p) {
+		file := r.binary(b, p)
+		modules, err := sbom.Modules(file, string(r.version))
+		if err != nil {
+			return err
+		}
+		if err := r.enter(sbom.File{Name: p.String() + "/" + b.Name, Modules: modules}, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *release) binary(b targets.Binary, p targets.Platform) string {
+	return filepath.Join(r.bin(p), p.Executable(b.Name))
+}
+
+// enter adds a file to the bill.
+func (r *release) enter(f sbom.File, file string) error {
+	sum, err := archive.Sum(file, sha256.New())
+	if err != nil {
+		return err
+	}
+	f.SHA256 = sum
+	r.bill.Files = append(r.bill.Files, f)
+	return nil
+}
+
+// packSource writes the sources of this fork; those of upstream are Go modules,
+// which go.sum names.
+func (r *release) packSource(ctx context.Context) error {
+	files, err := r.source.Files(ctx)
+	if err != nil {
+		return err
+	}
+	var entries []archive.Entry
+	for _, name := range files {
+		e, err := archive.FromFile(name, filepath.Join(r.root, name))
+		if err != nil {
+			return err
+		}
+		entries = append(entries, e)
+	}
+	return archive.WriteFile(filepath.Join(r.tars(), sourceArchive), entries, r.source.Time)
+}
+
+// pack writes the archive of a component with the inner layout of upstream's
+// build/lib/release.sh.
+func (r *release) pack(ctx context.Context, c targets.Component, p targets.Platform) error {
+	entries := r.binaries(c, p)
+	if c != targets.Client {
+		licenses, err := r.licenses(ctx, c, p)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, licenses...)
+		entries = append(entries,
+			archive.Entry{Name: "kubernetes/version", Data: []byte(string(r.version) + "\n")},
+			archive.Entry{Name: "kubernetes/" + sourceArchive, Path: filepath.Join(r.tars(), sourceArchive)})
+	}
+	if c == targets.Server {
+		entries = append(entries, archive.Entry{Name: "kubernetes/addons", Dir: true})
+		for _, b := range targets.Images() {
+			name := "kubernetes/server/bin/" + b.Name
+			entries = append(entries,
+				archive.Entry{Name: name + ".tar", Path: filepath.Join(r.images(p.Arch), b.Name+".tar")},
+				archive.Entry{Name: name + ".docker_tag", Data: []byte(r.version.ImageTag() + "\n")})
+		}
+	}
+	name := fmt.Sprintf("kubernetes-%s-%s.tar.gz", c, p.Tag())
+	return archive.WriteFile(filepath.Join(r.tars(), name), entries, r.source.Time)
+}
+
+// binaries are the programs of a component, and the completion of kubectl
+// feature, which kubectl looks for beside it.
+func (r *release) binaries(c targets.Component, p targets.Platform) []archive.Entry {
+	dir := "kubernetes/" + string(c) + "/bin/"
+	var entries []archive.Entry
+	for _, b := range targets.Of(c) {
+		entries = append(entries, archive.Entry{Name: dir + p.Executable(b.Name), Path: r.binary(b, p), Mode: 0o755})
+	}
+	const completion = "kubectl_complete-feature"
+	return append(entries, archive.Entry{
+		Name: dir + completion, Path: filepath.Join(r.root, "cmd", "kubectl-feature", completion), Mode: 0o755,
+	})
+}
