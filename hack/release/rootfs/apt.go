@@ -70,37 +70,47 @@ func (a Apt) Fetch(ctx context.Context, packages []Package) ([]string, error) {
 	if err := a.update(ctx); err != nil {
 		return nil, err
 	}
-	for _, p := range missing {
-		if err := a.download(ctx, p); err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
+	return files, a.download(ctx, missing)
 }
 
-// download puts one package into Dir under its name, once its hash is right.
-func (a Apt) download(ctx context.Context, p Package) error {
+// download puts packages into Dir under their names, once their hashes are
+// right.
+func (a Apt) download(ctx context.Context, packages []Package) error {
 	dir, err := os.MkdirTemp(a.Dir, "download-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if _, err := a.run(ctx, dir, "apt-get", "download", p.Name+"="+p.Version); err != nil {
-		return fmt.Errorf("cannot fetch Debian's %s %s for %s; if mirrors have a newer one only, set DEBIAN_MIRROR to a folder of snapshot.debian.org or run \"make update-release-lock\": %w",
-			p.Name, p.Version, p.For, err)
+	args := []string{"download"}
+	for _, p := range packages {
+		args = append(args, p.Name+"="+p.Version)
+	}
+	if _, err := a.run(ctx, dir, "apt-get", args...); err != nil {
+		return fmt.Errorf("cannot fetch Debian's packages for %s; if mirrors have newer ones only, set DEBIAN_MIRROR to a folder of snapshot.debian.org or run \"make update-release-lock\": %w",
+			a.Arch, err)
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "*.deb"))
-	if err != nil || len(found) != 1 {
-		return fmt.Errorf("apt-get download of %s left %d files, want 1", p.Name, len(found))
-	}
-	sum, err := archive.Sum(found[0], sha256.New())
 	if err != nil {
 		return err
 	}
-	if sum != p.SHA256 {
-		return fmt.Errorf("Debian's %s %s for %s has the SHA-256 %s, but the lock file says %s: do not use it", p.Name, p.Version, p.For, sum, p.SHA256)
+	bySum := map[string]string{}
+	for _, file := range found {
+		sum, err := archive.Sum(file, sha256.New())
+		if err != nil {
+			return err
+		}
+		bySum[sum] = file
 	}
-	return os.Rename(found[0], filepath.Join(a.Dir, p.File()))
+	for _, p := range packages {
+		file, ok := bySum[p.SHA256]
+		if !ok {
+			return fmt.Errorf("what was fetched as Debian's %s %s for %s does not have the SHA-256 %s of the lock file: do not use it", p.Name, p.Version, p.For, p.SHA256)
+		}
+		if err := os.Rename(file, filepath.Join(a.Dir, p.File())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // uri is a line of apt-get download --print-uris.
@@ -114,21 +124,20 @@ func (a Apt) Lock(ctx context.Context) ([]Package, error) {
 	if err := a.update(ctx); err != nil {
 		return nil, err
 	}
+	out, err := a.run(ctx, a.Dir, "apt-get", append([]string{"download", "--print-uris"}, Names()...)...)
+	if err != nil {
+		return nil, err
+	}
 	var packages []Package
-	for _, name := range Names() {
-		out, err := a.run(ctx, a.Dir, "apt-get", "download", "--print-uris", name)
-		if err != nil {
-			return nil, err
-		}
-		m := uri.FindStringSubmatch(out)
-		if m == nil {
-			return nil, fmt.Errorf("apt-get says nothing about %s that can be read: %q", name, out)
-		}
+	for _, m := range uri.FindAllStringSubmatch(out, -1) {
 		version, err := url.PathUnescape(m[2])
 		if err != nil {
 			return nil, err
 		}
 		packages = append(packages, Package{For: a.Arch, Name: m[1], Version: version, Arch: m[3], SHA256: m[4]})
+	}
+	if len(packages) != len(Names()) {
+		return nil, fmt.Errorf("apt-get names %d packages for %s, want the %d of Names: %q", len(packages), a.Arch, len(Names()), out)
 	}
 	return packages, nil
 }
