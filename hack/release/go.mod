@@ -3,6 +3,7 @@ module k8s.io/kubernetes-features/hack/release
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/spdx/tools-golang v0.5.7
 )
