@@ -39,7 +39,7 @@ var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]es?|copying|notice|copyrigh
 // every module that the component's binaries say they contain. Upstream keeps
 // the latter in its tree; its module does not have them.
 func (r *release) licenses(ctx context.Context, c targets.Component, p targets.Platform) ([]archive.Entry, error) {
-	dirs, err := r.moduleDirs(ctx)
+	dirs, err := r.moduleDirs(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -50,10 +50,7 @@ func (r *release) licenses(ctx context.Context, c targets.Component, p targets.P
 	for _, module := range r.modulesOf(c, p) {
 		dir, ok := dirs[module]
 		if !ok {
-			return nil, fmt.Errorf("the module %s is in a binary, but \"go list -m all\" does not have it", module)
-		}
-		if dir == "" {
-			return nil, fmt.Errorf("the module %s is not in the module cache; run \"go mod download\"", module)
+			return nil, fmt.Errorf("the module %s is in a binary, but \"go list -deps\" of the binaries for %s does not have it", module, p)
 		}
 		found, err := moduleLicenses(module, dir)
 		if err != nil {
@@ -109,21 +106,28 @@ func moduleLicenses(module, dir string) ([]archive.Entry, error) {
 	return entries, nil
 }
 
-// moduleDirs returns where the modules of the build are. Without a replacement
-// the folder is empty for modules that are not in the cache.
-func (r *release) moduleDirs(ctx context.Context) (map[string]string, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}}\t{{.Dir}}", "all")
+// moduleDirs returns where the modules of p's binaries are. The packages are
+// asked, since upstream's staging modules keep "go list -m all" from working in
+// any module but upstream's.
+func (r *release) moduleDirs(ctx context.Context, p targets.Platform) (map[string]string, error) {
+	args := []string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}{{end}}"}
+	for _, b := range targets.For(p) {
+		args = append(args, b.Package)
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = r.root
+	cmd.Env = r.source.Env(p)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("cannot list the modules: %w: %s", err, stderr.String())
+		return nil, fmt.Errorf("cannot list the modules of the binaries for %s: %w: %s", p, err, stderr.String())
 	}
 	dirs := map[string]string{}
 	for line := range strings.Lines(string(out)) {
-		module, dir, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
-		dirs[module] = dir
+		if module, dir, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t"); ok {
+			dirs[module] = dir
+		}
 	}
 	return dirs, nil
 }

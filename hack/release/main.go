@@ -132,5 +132,6 @@ func makeRelease(ctx context.Context, f flags) error {
 		return err
 	}
 	r := &release{flags: f, version: version, source: source, out: filepath.Join(f.root, f.output)}
+	r.compile = r.goBuild
 	return r.make(ctx, platforms)
 }

@@ -37,6 +37,8 @@ type release struct {
 	source  build.Source
 	// out is the folder with release-stage, release-images and release-tars.
 	out string
+	// compile builds all binaries of a platform into bin.
+	compile func(context.Context, targets.Platform) error
 	// bill gathers what has been made.
 	bill sbom.Release
 }
@@ -100,9 +102,7 @@ func (r *release) build(ctx context.Context, p targets.Platform) error {
 	if err := os.MkdirAll(r.bin(p), 0o755); err != nil {
 		return err
 	}
-	cmd := r.source.Command(ctx, r.version, p, r.bin(p))
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	if err := cmd.Run(); err != nil {
+	if err := r.compile(ctx, p); err != nil {
 		return fmt.Errorf("cannot build the binaries for %s: %w", p, err)
 	}
 	for _, b := range targets.For(p) {
@@ -116,6 +116,13 @@ func (r *release) build(ctx context.Context, p targets.Platform) error {
 		}
 	}
 	return nil
+}
+
+// goBuild runs the go command.
+func (r *release) goBuild(ctx context.Context, p targets.Platform) error {
+	cmd := r.source.Command(ctx, r.version, p, r.bin(p))
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
 }
 
 func (r *release) binary(b targets.Binary, p targets.Platform) string {

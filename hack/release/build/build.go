@@ -125,11 +125,17 @@ func (s Source) Command(ctx context.Context, v targets.Version, p targets.Platfo
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = s.Root
+	cmd.Env = s.Env(p)
+	return cmd
+}
+
+// Env is the environment of go commands for p. It overrides what would change
+// the bytes of binaries.
+func (s Source) Env(p targets.Platform) []string {
 	// The last value of a variable counts.
-	cmd.Env = append(os.Environ(),
+	return append(os.Environ(),
 		"CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Arch, "GOFLAGS=", "GOWORK="+filepath.Join(s.Root, "go.work"),
 		"GOAMD64=v1", "GOARM=7", "GOARM64=v8.0", "GO386=sse2", "GOPPC64=power8", "GOEXPERIMENT=", "GODEBUG=")
-	return cmd
 }
 
 func git(ctx context.Context, dir string, args ...string) (string, error) {

@@ -1,0 +1,159 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package build
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/kubernetes-features/hack/release/targets"
+)
+
+// checkout makes a repository with one commit.
+func checkout(t *testing.T) string {
+	t.Helper()
+	t.Setenv("SOURCE_DATE_EPOCH", "")
+	dir := t.TempDir()
+	for name, content := range map[string]string{"file": "x", ".gitignore": "_output\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{
+		{"init", "--quiet"},
+		{"add", "."},
+		{"-c", "user.name=n", "-c", "user.email=n@example.com", "commit", "--quiet", "-m", "m", "--date", "2026-11-21T01:02:03Z"},
+	} {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GIT_COMMITTER_DATE=2026-11-21T01:02:03Z", "GIT_CONFIG_GLOBAL="+os.DevNull)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+	return dir
+}
+
+func describe(t *testing.T, ctx context.Context, dir string) Source {
+	t.Helper()
+	s, err := Describe(ctx, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestDescribe(t *testing.T) {
+	dir := checkout(t)
+	s := describe(t, t.Context(), dir)
+	if len(s.Commit) != 40 || s.Dirty || !s.Time.Equal(time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)) {
+		t.Errorf("a clean checkout is %+v", s)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "new"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SOURCE_DATE_EPOCH", "86400")
+	s = describe(t, t.Context(), dir)
+	if !s.Dirty || s.Time.Unix() != 86400 {
+		t.Errorf("a dirty checkout at another time is %+v", s)
+	}
+	t.Setenv("SOURCE_DATE_EPOCH", "yesterday")
+	if _, err := Describe(t.Context(), dir); err == nil {
+		t.Error("a time that is no number was accepted")
+	}
+	if _, err := Describe(t.Context(), filepath.Join(dir, "missing")); err == nil {
+		t.Error("a folder that is no checkout was accepted")
+	}
+}
+
+func TestFiles(t *testing.T) {
+	dir := checkout(t)
+	for _, name := range []string{"new", "_output"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "file")); err != nil {
+		t.Fatal(err)
+	}
+	files, err := describe(t, t.Context(), dir).Files(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{".gitignore", "new"}; !slices.Equal(files, want) {
+		t.Errorf("files are %v, want %v", files, want)
+	}
+}
+
+func TestLDFlags(t *testing.T) {
+	s := Source{Commit: "0123abc", Time: time.Unix(86400, 0).UTC()}
+	flags := s.LDFlags("v1.36.3+feature.1")
+	for _, want := range []string{
+		"-s -w -buildid= ",
+		"-X k8s.io/component-base/version.gitVersion=v1.36.3+feature.1",
+		"-X k8s.io/client-go/pkg/version.gitVersion=v1.36.3+feature.1",
+		"-X k8s.io/component-base/version.gitCommit=0123abc",
+		"-X k8s.io/component-base/version.buildDate=1970-01-02T00:00:00Z",
+		"-X k8s.io/component-base/version.gitTreeState=clean",
+		"-X k8s.io/component-base/version.gitMajor=1",
+		"-X k8s.io/component-base/version.gitMinor=36",
+	} {
+		if !strings.Contains(flags, want) {
+			t.Errorf("%q is not in %q", want, flags)
+		}
+	}
+	s.Dirty = true
+	if !strings.Contains(s.LDFlags("v1.36.3"), "gitTreeState=dirty") {
+		t.Error("a dirty tree is not called so")
+	}
+}
+
+func TestCommand(t *testing.T) {
+	t.Setenv("GOFLAGS", "-race")
+	t.Setenv("CGO_ENABLED", "1")
+	t.Setenv("GOAMD64", "v4")
+	p := targets.Platform{OS: "linux", Arch: "arm64"}
+	cmd := Source{Root: "/src"}.Command(t.Context(), "v1.36.3+feature.1", p, "/out/bin")
+	for _, want := range []string{"-trimpath", "-buildvcs=false", "/out/bin/", "k8s.io/kubernetes-features/cmd/kube-apiserver", targets.LogRunner.Package} {
+		if !slices.Contains(cmd.Args, want) {
+			t.Errorf("%q is not in %v", want, cmd.Args)
+		}
+	}
+	if got, want := len(cmd.Args)-len(targets.For(p)), 8; got != want {
+		t.Errorf("%d arguments are not packages, want %d: %v", got, want, cmd.Args)
+	}
+	for name, want := range map[string]string{"CGO_ENABLED": "0", "GOOS": "linux", "GOARCH": "arm64", "GOFLAGS": "", "GOAMD64": "v1", "GOWORK": "/src/go.work"} {
+		last := "not set"
+		for _, e := range cmd.Env {
+			if value, ok := strings.CutPrefix(e, name+"="); ok {
+				last = value
+			}
+		}
+		if last != want {
+			t.Errorf("%s is %q, want %q", name, last, want)
+		}
+	}
+	if cmd.Dir != "/src" {
+		t.Errorf("the command runs in %s", cmd.Dir)
+	}
+}
