@@ -28,6 +28,49 @@ all: ## Build binaries into _output/bin; WHAT=cmd/kubectl builds one.
 	go build -ldflags '$(LDFLAGS)' -o $(BIN)/ $(foreach w,$(WHAT),$(if $(filter ./%,$(w)),$(w),./$(w)))
 	@install -m 0755 cmd/kubectl-feature/kubectl_complete-feature $(BIN)/
 
+# What a release is built for: os/arch, separated by spaces.
+KUBE_BUILD_PLATFORMS ?= linux/amd64
+# The address of the repository for labels of images; none without it.
+SOURCE_URL ?=
+# Where Debian's packages below images come from; deb.debian.org without it. A
+# folder of snapshot.debian.org has those of the lock file for ever.
+DEBIAN_MIRROR ?=
+DEBIAN_SECURITY_MIRROR ?=
+
+RELEASE_FLAGS = -root . -output $(OUT) -debian-mirror '$(DEBIAN_MIRROR)' -debian-security-mirror '$(DEBIAN_SECURITY_MIRROR)'
+
+$(TOOLS)/release: FORCE
+	@mkdir -p $(TOOLS)
+	cd hack/release && GOWORK=off CGO_ENABLED=0 go build -o $(CURDIR)/$@ .
+
+.PHONY: FORCE
+FORCE:
+
+.PHONY: quick-release
+quick-release: $(TOOLS)/release ## Build archives and images for KUBE_BUILD_PLATFORMS into _output/release-tars; needs no Docker.
+	$(TOOLS)/release $(RELEASE_FLAGS) -version '$(VERSION)' -platforms '$(KUBE_BUILD_PLATFORMS)' -source '$(SOURCE_URL)'
+
+.PHONY: test-release
+test-release: ## Check how releases are made, and the one in _output/release-tars if there is one.
+	@mkdir -p $(OUT)/debian
+	@if [[ ! -e $(OUT)/release-tars/SHA256SUMS ]]; then echo "Left out: tests of a real release; run \"make quick-release\" first"; fi
+	cd hack/release && GOWORK=off RELEASE_DEBIAN=$(CURDIR)/$(OUT)/debian \
+		RELEASE_TARS=$(if $(wildcard $(OUT)/release-tars/SHA256SUMS),$(CURDIR)/$(OUT)/release-tars) go test -count=1 -p 1 ./...
+
+.PHONY: verify-release
+verify-release: ## Make the release of this commit again in another directory with an empty cache and compare the hashes.
+	@test -e $(OUT)/release-tars/SHA256SUMS || { echo "Run \"make quick-release\" first" >&2; exit 1; }
+	@test -z "$$(git status --porcelain)" || { echo "The tree differs from its commit; commit first" >&2; exit 1; }
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; git clone --quiet . "$$dir/elsewhere"; \
+		GOCACHE="$$dir/cache" $(MAKE) -C "$$dir/elsewhere" quick-release \
+			VERSION='$(VERSION)' KUBE_BUILD_PLATFORMS='$(KUBE_BUILD_PLATFORMS)' SOURCE_URL='$(SOURCE_URL)' \
+			DEBIAN_MIRROR='$(DEBIAN_MIRROR)' DEBIAN_SECURITY_MIRROR='$(DEBIAN_SECURITY_MIRROR)'; \
+		diff "$$dir/elsewhere/$(OUT)/release-tars/SHA256SUMS" $(OUT)/release-tars/SHA256SUMS && echo "Both releases are equal"
+
+.PHONY: update-release-lock
+update-release-lock: $(TOOLS)/release ## Write hack/release/debian.lock with Debian's newest packages.
+	$(TOOLS)/release lock $(RELEASE_FLAGS)
+
 .PHONY: demo
 demo: all ## Turn a gate on, use it, turn it off on a real cluster, and see that nothing is left.
 	$(BIN)/local-up demo
@@ -48,6 +91,7 @@ test-unit: tools test-model ## Run the unit tests, those of the library with the
 	cd $(LIB) && $(CURDIR)/$(GOTESTSUM) -race ./...
 	$(GOTESTSUM) $$(go list ./... | grep -v /test/)
 	cd test/helm && GOWORK=off $(CURDIR)/$(GOTESTSUM) ./...
+	cd hack/release && GOWORK=off $(CURDIR)/$(GOTESTSUM) ./...
 	@if ! command -v chromium >/dev/null; then echo "Without chromium (Debian's package of that name) the page of kubectl feature report is not looked at in a browser"; fi
 	cd test/browser && GOWORK=off $(CURDIR)/$(GOTESTSUM) ./...
 

@@ -38,6 +38,7 @@ check "modules: root" tidy .
 check "modules: library" tidy $lib
 check "modules: tools" tidy hack/tools
 check "modules: previous" tidy hack/previous
+check "modules: release" tidy hack/release
 check "modules: helm" tidy test/helm
 check "modules: browser" tidy test/browser
 check "generated code" hack/verify-codegen.sh
@@ -46,9 +47,11 @@ check "vet: root" go vet ./...
 check "vet: library" in_lib go vet ./...
 check "vet: helm" vet_alone test/helm
 check "vet: browser" vet_alone test/browser
+check "vet: release" vet_alone hack/release
 check "lint: root" _output/tools/golangci-lint run --timeout 20m ./...
 check "lint: library" in_lib "$PWD/_output/tools/golangci-lint" run --timeout 20m --config "$PWD/.golangci.yml" ./...
 check "lint: browser" lint_alone test/browser
+check "lint: release" lint_alone hack/release
 
 if ((${#failed[@]})); then
 	echo "failed: ${failed[*]}" >&2
