@@ -96,7 +96,9 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	if os.Getenv("RELEASE_TARS") != "" {
 		if dir, err := extracted(); err == nil {
-			os.RemoveAll(dir)
+			if err := os.RemoveAll(dir); err != nil {
+				panic(err)
+			}
 		}
 	}
 	os.Exit(code)
@@ -164,7 +166,9 @@ func TestBinariesAreStaticAndStripped(t *testing.T) {
 				t.Errorf("%s has a section %s", b.Name, s.Name)
 			}
 		}
-		f.Close()
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -162,9 +163,11 @@ func WriteFile(name string, entries []Entry, mtime time.Time) (err error) {
 		return err
 	}
 	defer func() {
+		if closed := f.Close(); !errors.Is(closed, os.ErrClosed) {
+			err = errors.Join(err, closed)
+		}
 		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
+			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
 	w := io.Writer(f)

@@ -17,7 +17,6 @@ limitations under the License.
 package build
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,9 +53,9 @@ func checkout(t *testing.T) string {
 	return dir
 }
 
-func describe(t *testing.T, ctx context.Context, dir string) Source {
+func describe(t *testing.T, dir string) Source {
 	t.Helper()
-	s, err := Describe(ctx, dir)
+	s, err := Describe(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +64,7 @@ func describe(t *testing.T, ctx context.Context, dir string) Source {
 
 func TestDescribe(t *testing.T) {
 	dir := checkout(t)
-	s := describe(t, t.Context(), dir)
+	s := describe(t, dir)
 	if len(s.Commit) != 40 || s.Dirty || !s.Time.Equal(time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)) {
 		t.Errorf("a clean checkout is %+v", s)
 	}
@@ -73,7 +72,7 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "86400")
-	s = describe(t, t.Context(), dir)
+	s = describe(t, dir)
 	if !s.Dirty || s.Time.Unix() != 86400 {
 		t.Errorf("a dirty checkout at another time is %+v", s)
 	}
@@ -96,7 +95,7 @@ func TestFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "file")); err != nil {
 		t.Fatal(err)
 	}
-	files, err := describe(t, t.Context(), dir).Files(t.Context())
+	files, err := describe(t, dir).Files(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

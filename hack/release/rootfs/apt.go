@@ -21,6 +21,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -75,12 +76,12 @@ func (a Apt) Fetch(ctx context.Context, packages []Package) ([]string, error) {
 
 // download puts packages into Dir under their names, once their hashes are
 // right.
-func (a Apt) download(ctx context.Context, packages []Package) error {
+func (a Apt) download(ctx context.Context, packages []Package) (err error) {
 	dir, err := os.MkdirTemp(a.Dir, "download-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	args := []string{"download"}
 	for _, p := range packages {
 		args = append(args, p.Name+"="+p.Version)

@@ -51,7 +51,9 @@ var program = sync.OnceValues(func() (string, error) {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if file, err := program(); err == nil {
-		os.RemoveAll(filepath.Dir(file))
+		if err := os.RemoveAll(filepath.Dir(file)); err != nil {
+			panic(err)
+		}
 	}
 	os.Exit(code)
 }
