@@ -51,10 +51,10 @@ quick-release: $(TOOLS)/release ## Build archives and images for KUBE_BUILD_PLAT
 	$(TOOLS)/release $(RELEASE_FLAGS) -version '$(VERSION)' -platforms '$(KUBE_BUILD_PLATFORMS)' -source '$(SOURCE_URL)'
 
 .PHONY: test-release
-test-release: ## Check how releases are made, and the one in _output/release-tars if there is one.
+test-release: $(TOOLS)/kind ## Check how releases are made, and the one in _output/release-tars if there is one.
 	@mkdir -p $(OUT)/debian
 	@if [[ ! -e $(OUT)/release-tars/SHA256SUMS ]]; then echo "Left out: tests of a real release; run \"make quick-release\" first"; fi
-	cd hack/release && GOWORK=off RELEASE_DEBIAN=$(CURDIR)/$(OUT)/debian \
+	cd hack/release && GOWORK=off KIND=$(CURDIR)/$(TOOLS)/kind RELEASE_DEBIAN=$(CURDIR)/$(OUT)/debian \
 		RELEASE_TARS=$(if $(wildcard $(OUT)/release-tars/SHA256SUMS),$(CURDIR)/$(OUT)/release-tars) go test -count=1 -p 1 ./...
 
 .PHONY: verify-release
@@ -66,6 +66,28 @@ verify-release: ## Make the release of this commit again in another directory wi
 			VERSION='$(VERSION)' KUBE_BUILD_PLATFORMS='$(KUBE_BUILD_PLATFORMS)' SOURCE_URL='$(SOURCE_URL)' \
 			DEBIAN_MIRROR='$(DEBIAN_MIRROR)' DEBIAN_SECURITY_MIRROR='$(DEBIAN_SECURITY_MIRROR)'; \
 		diff "$$dir/elsewhere/$(OUT)/release-tars/SHA256SUMS" $(OUT)/release-tars/SHA256SUMS && echo "Both releases are equal"
+
+$(TOOLS)/kind: hack/kind/go.mod hack/kind/go.sum
+	@mkdir -p $(TOOLS)
+	cd hack/kind && GOWORK=off CGO_ENABLED=0 go build -o $(CURDIR)/$@ tool
+
+# The node image that kind-image builds and kind-up starts, and the cluster.
+KIND_IMAGE ?= kindest/node:$(subst +,_,$(VERSION))
+KIND_CLUSTER ?= features
+SERVER_TAR = $(OUT)/release-tars/kubernetes-server-linux-$(shell go env GOARCH).tar.gz
+need_docker = docker info >/dev/null 2>&1 || { echo "kind needs a Docker daemon, and \"docker info\" finds none" >&2; exit 1; }
+
+.PHONY: kind-image
+kind-image: $(TOOLS)/kind ## Build a node image for kind from the release in _output/release-tars; needs Docker.
+	@$(need_docker)
+	@test -e $(SERVER_TAR) || { echo "Run \"make quick-release\" first" >&2; exit 1; }
+	$(TOOLS)/kind build node-image --type file --image $(KIND_IMAGE) $(SERVER_TAR)
+
+.PHONY: kind-up
+kind-up: $(TOOLS)/kind ## Create a cluster from that image and show its features; needs Docker.
+	@$(need_docker)
+	$(TOOLS)/kind create cluster --name $(KIND_CLUSTER) --image $(KIND_IMAGE) --wait 5m
+	docker exec $(KIND_CLUSTER)-control-plane kubectl --kubeconfig /etc/kubernetes/admin.conf get features -n kube-system
 
 .PHONY: update-release-lock
 update-release-lock: $(TOOLS)/release ## Write hack/release/debian.lock with Debian's newest packages.

@@ -39,6 +39,7 @@ check "modules: library" tidy $lib
 check "modules: tools" tidy hack/tools
 check "modules: previous" tidy hack/previous
 check "modules: release" tidy hack/release
+check "modules: kind" tidy hack/kind
 check "modules: helm" tidy test/helm
 check "modules: browser" tidy test/browser
 check "generated code" hack/verify-codegen.sh
