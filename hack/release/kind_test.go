@@ -1,0 +1,124 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"k8s.io/kubernetes-features/hack/release/archive"
+	"k8s.io/kubernetes-features/hack/release/targets"
+)
+
+// kindImages are the images that kind loads into a node image.
+var kindImages = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
+
+// buildNodeImage lets kind build a node image of a server archive. Docker is
+// a script that records what it is asked, so that everything which is kind's own
+// happens: reading the archive and the images, and comparing names with those of
+// kubeadm. It returns the calls and the version that kind wrote.
+func buildNodeImage(t *testing.T, tar, kubeadm string) (calls, version string) {
+	t.Helper()
+	kind := os.Getenv("KIND")
+	if kind == "" {
+		t.Skip("KIND names no kind; \"make test-release\" builds and sets it")
+	}
+	bin, err := filepath.Abs(filepath.Join("testdata", "kind"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(t.TempDir(), "calls")
+	cmd := exec.CommandContext(t.Context(), kind, "build", "node-image", "--type", "file", "--image", "node:test", tar)
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "DOCKER_CALLS="+log, "KUBEADM="+kubeadm, "TMPDIR="+t.TempDir())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("kind does not accept %s: %v: %s", filepath.Base(tar), err, out)
+	}
+	recorded, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(log + ".version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(recorded), string(written)
+}
+
+// checkNodeImage says what kind has to have done with a release.
+func checkNodeImage(t *testing.T, calls, written string, version targets.Version, images string) {
+	t.Helper()
+	if written != string(version) {
+		t.Errorf("the node's version is %q, want %s", written, version)
+	}
+	var want []string
+	for _, name := range []string{"kubeadm", "kubelet", "kubectl"} {
+		want = append(want, fmt.Sprintf("/kubernetes/server/bin/%s kind-build-", name), ":/usr/bin/"+name+"\n")
+	}
+	for _, name := range kindImages {
+		tagged := version.ImageName(name, runtime.GOARCH)
+		plain := strings.Replace(tagged, "-"+runtime.GOARCH+":", ":", 1)
+		want = append(want, fmt.Sprintf("images tag --force %s %s\n", tagged, plain))
+		sum, err := archive.Sum(filepath.Join(images, name+".tar"), sha256.New())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, "imported "+sum+"\n")
+		if strings.Contains(calls, "linux/"+runtime.GOARCH+" "+plain) {
+			t.Errorf("kind pulls %s though the release has it", plain)
+		}
+	}
+	want = append(want, "content fetch --platform=linux/"+runtime.GOARCH+" registry.k8s.io/etcd:", "commit ", " node:test\n")
+	for _, w := range want {
+		if !strings.Contains(calls, w) {
+			t.Errorf("kind did not do %q; it did:\n%s", w, calls)
+		}
+	}
+}
+
+func TestKindTakesAStandIn(t *testing.T) {
+	if os.Getenv("KIND") == "" {
+		t.Skip("KIND names no kind; \"make test-release\" builds and sets it")
+	}
+	p := targets.Platform{OS: "linux", Arch: runtime.GOARCH}
+	r := standIn(t, t.TempDir(), p)
+	var lines strings.Builder
+	lines.WriteString("#!/bin/sh\n")
+	for _, name := range kindImages {
+		fmt.Fprintf(&lines, "echo registry.k8s.io/%s:%s\n", name, r.version.ImageTag())
+	}
+	lines.WriteString("echo registry.k8s.io/etcd:3.6.8-0\necho registry.k8s.io/pause:3.10\n")
+	kubeadm := filepath.Join(t.TempDir(), "kubeadm")
+	if err := os.WriteFile(kubeadm, []byte(lines.String()), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	calls, version := buildNodeImage(t, filepath.Join(r.tars(), "kubernetes-server-"+p.Tag()+".tar.gz"), kubeadm)
+	checkNodeImage(t, calls, version, r.version, r.images(p.Arch))
+}
+
+func TestKindTakesTheRelease(t *testing.T) {
+	dir, version := server(t)
+	bin := filepath.Join(dir, "server", "bin")
+	calls, written := buildNodeImage(t,
+		filepath.Join(os.Getenv("RELEASE_TARS"), "kubernetes-server-linux-"+runtime.GOARCH+".tar.gz"), filepath.Join(bin, "kubeadm"))
+	checkNodeImage(t, calls, written, version, bin)
+}
