@@ -25,8 +25,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -173,6 +175,28 @@ func TestCapability(t *testing.T) {
 	}
 	if flags := binary.LittleEndian.Uint32([]byte(NetBindService())); flags&1 == 0 {
 		t.Error("the capability is not effective")
+	}
+}
+
+// TestCapabilityOfLinux gives the attribute to a file and has libcap read it.
+func TestCapabilityOfLinux(t *testing.T) {
+	getcap, err := exec.LookPath("getcap")
+	if err != nil || os.Getuid() != 0 {
+		t.Skip("needs root and getcap (Debian's libcap2-bin)")
+	}
+	file := filepath.Join(t.TempDir(), "kube-apiserver")
+	if err := os.WriteFile(file, []byte("program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setxattr(file, CapabilityAttribute, []byte(NetBindService()), 0); err != nil {
+		if errors.Is(err, syscall.ENOTSUP) {
+			t.Skipf("this file system has no attributes: %v", err)
+		}
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), getcap, file).CombinedOutput()
+	if want := file + " cap_net_bind_service=ep\n"; err != nil || string(out) != want {
+		t.Errorf("the file has %q: %v; want %q", out, err, want)
 	}
 }
 
