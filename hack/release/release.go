@@ -23,6 +23,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
 	"k8s.io/kubernetes-features/hack/release/build"
@@ -79,12 +82,8 @@ func (r *release) make(ctx context.Context, platforms []targets.Platform) error 
 	if err := r.packSource(ctx); err != nil {
 		return err
 	}
-	for _, p := range platforms {
-		for _, c := range p.Components() {
-			if err := r.pack(ctx, c, p); err != nil {
-				return err
-			}
-		}
+	if err := r.packAll(ctx, platforms); err != nil {
+		return err
 	}
 	var bill bytes.Buffer
 	if err := sbom.Write(&bill, r.bill); err != nil {
@@ -156,6 +155,19 @@ func (r *release) packSource(ctx context.Context) error {
 		entries = append(entries, e)
 	}
 	return archive.WriteFile(filepath.Join(r.tars(), sourceArchive), entries, r.source.Time)
+}
+
+// packAll writes the archives of all components, as many at once as there are
+// processors: compressing takes most of the time.
+func (r *release) packAll(ctx context.Context, platforms []targets.Platform) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, p := range platforms {
+		for _, c := range p.Components() {
+			group.Go(func() error { return r.pack(ctx, c, p) })
+		}
+	}
+	return group.Wait()
 }
 
 // pack writes the archive of a component with the inner layout of upstream's
