@@ -107,7 +107,7 @@ func TestCost(t *testing.T) {
 	}
 	framework.WaitFor(t, "the server flow to look at features", func() bool {
 		data, err := c.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
-		return err == nil && strings.Contains(string(data), "\nfeature_lifecycle_running 1\n")
+		return err == nil && strings.Contains(string(data), "\nfeature_lifecycle_running{namespace=\"kube-system\"} 1\n")
 	})
 	after := c.Requests()
 	logRequests(t, "since a restart of kube-apiserver", after)
