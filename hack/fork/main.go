@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // fork lands this repository in a kubernetes/kubernetes checkout of the version
 // that go.mod names, or writes it as a series for "git am". docs/fork.md says
 // what goes where and why.

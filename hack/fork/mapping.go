@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package main
 
 import (
@@ -58,7 +59,6 @@ func same(dir string) move { return move{dir, dir} }
 
 const (
 	testsDir = "test/integration/features"
-	apiDir   = "api"
 )
 
 // parts are in the order of dependencies, which is also the order in which
@@ -143,7 +143,6 @@ var stays = map[string]string{
 	"Makefile":                 "upstream has its own",
 	"README.md":                "is about this repository",
 	"TODO-8.md":                "is about this repository",
-	"local-up":                 "is a built binary",
 	"go.mod":                   "edited there with the go command",
 	"go.sum":                   "edited there",
 	"go.work":                  "edited there with the go command",
