@@ -155,7 +155,7 @@ func newCase(t *testing.T, entry catalog.Entry) *lifecycletest.Case {
 	t.Helper()
 	file := filepath.Join("pkg", "catalog", "testdata", string(entry.Name)+".yaml")
 	c := &lifecycletest.Case{Feature: entry.Feature, Fixture: file}
-	data, err := os.ReadFile(filepath.Join("..", "..", file))
+	data, err := os.ReadFile(filepath.Join(framework.Root(t), file))
 	if os.IsNotExist(err) {
 		return c
 	}
