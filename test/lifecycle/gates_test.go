@@ -31,6 +31,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycletest"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/test/integration/framework"
 	_ "k8s.io/kubernetes/pkg/features" // the gates and what they depend on
 )
 
