@@ -129,6 +129,7 @@ verify: tools ## Check format, lint, generated code, modules, licences, sizes, i
 update: ## Write generated code and docs/gates.md.
 	hack/update-codegen.sh
 	go run ./hack/gates >docs/gates.md
+	hack/update-openapi-spec.sh
 
 .PHONY: tools
 tools: $(TOOLS)/.built
