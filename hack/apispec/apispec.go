@@ -44,8 +44,6 @@ const (
 	// kinds is where the types that every group has (DeleteOptions, WatchEvent)
 	// list all groups.
 	kinds = "x-kubernetes-group-version-kind"
-	// references begins what an OpenAPI v2 document says of a definition.
-	references = "#/definitions/"
 )
 
 // Own are the files below api/ that only the group has, with the server's paths
@@ -129,45 +127,47 @@ func (d Document) CutSwagger() error {
 	if len(paths) == 0 {
 		return fmt.Errorf("the OpenAPI document has no path of %s", Group)
 	}
-	all, _ := d["definitions"].(map[string]any)
-	kept := map[string]any{}
+	kept := map[string]map[string]any{"definitions": {}, "parameters": {}}
 	for queue := referred(paths); len(queue) > 0; queue = queue[1:] {
-		name := queue[0]
-		if _, ok := kept[name]; ok {
+		section, name, ok := strings.Cut(strings.TrimPrefix(queue[0], "#/"), "/")
+		if !ok || kept[section] == nil {
+			return fmt.Errorf("the OpenAPI document refers to %s, in a section that is not cut; see CutSwagger", queue[0])
+		}
+		if kept[section][name] != nil {
 			continue
 		}
-		definition, ok := all[name]
-		if !ok {
-			return fmt.Errorf("the OpenAPI document refers to %s and does not define it", name)
+		all, _ := d[section].(map[string]any)
+		value := all[name]
+		if value == nil {
+			return fmt.Errorf("the OpenAPI document refers to %s and does not define it", queue[0])
 		}
-		kept[name] = definition
-		queue = append(queue, referred(definition)...)
+		kept[section][name] = value
+		queue = append(queue, referred(value)...)
 	}
-	d["definitions"] = kept
+	for section, values := range kept {
+		d[section] = values
+	}
 	return nil
 }
 
-// referred are the names of the definitions that a value refers to.
+// referred are the references in a value: to definitions and to parameters.
 func referred(value any) []string {
-	var names []string
+	var references []string
 	switch v := value.(type) {
 	case map[string]any:
 		for key, field := range v {
-			if name, ok := field.(string); ok && key == "$ref" {
-				// Parameters are shared too, and stay all.
-				if name, ok = strings.CutPrefix(name, references); ok {
-					names = append(names, name)
-				}
+			if reference, ok := field.(string); ok && key == "$ref" {
+				references = append(references, reference)
 				continue
 			}
-			names = append(names, referred(field)...)
+			references = append(references, referred(field)...)
 		}
 	case []any:
 		for _, element := range v {
-			names = append(names, referred(element)...)
+			references = append(references, referred(element)...)
 		}
 	}
-	return names
+	return references
 }
 
 // AppendList adds the group's elements to upstream's list. The group has the
