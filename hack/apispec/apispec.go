@@ -92,13 +92,6 @@ func (d Document) Unversioned() {
 	}
 }
 
-// Schemas are the definitions of an OpenAPI v3 document, which may be changed.
-func (d Document) Schemas() map[string]any {
-	components, _ := d["components"].(map[string]any)
-	schemas, _ := components["schemas"].(map[string]any)
-	return schemas
-}
-
 // CutList leaves the group's elements in a list: "items" of aggregated discovery
 // or "groups" of the list of groups.
 func (d Document) CutList(list string) error {
@@ -190,32 +183,11 @@ func (d Document) MergeSwagger(ours Document) error {
 		if len(all) == 0 || len(add) == 0 {
 			return fmt.Errorf("%s are missing in upstream's or in our file", section)
 		}
-		if err := mergeAll(all, add, true); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// MergeSchemas adds the group to the types of an OpenAPI v3 document that every
-// group has, and says whether there are such.
-func (d Document) MergeSchemas(ours Document) (bool, error) {
-	schemas := d.Schemas()
-	before := maps.Clone(schemas)
-	err := mergeAll(schemas, ours.Schemas(), false)
-	return !reflect.DeepEqual(before, schemas), err
-}
-
-// mergeAll takes over what ours has, and, unless create is set, only what theirs
-// has too.
-func mergeAll(theirs, ours map[string]any, create bool) error {
-	for name, value := range ours {
-		existing, ok := theirs[name]
-		switch {
-		case ok && !agree(existing, value):
-			return fmt.Errorf("%q is another one upstream; write ours anew with hack/update-openapi-spec.sh", name)
-		case ok || create:
-			theirs[name] = value
+		for name, value := range add {
+			if existing, ok := all[name]; ok && !agree(existing, value) {
+				return fmt.Errorf("%q is another one upstream; write ours anew with hack/update-openapi-spec.sh", name)
+			}
+			all[name] = value
 		}
 	}
 	return nil

@@ -170,34 +170,3 @@ func TestMergeSwagger(t *testing.T) {
 		t.Errorf("a type that is another one upstream: %v", err)
 	}
 }
-
-func TestMergeSchemas(t *testing.T) {
-	ours := document(t, `{"components": {"schemas": {"DeleteOptions": `+andOurs+`, "Feature": {}}}}`)
-	for name, test := range map[string]struct {
-		theirs, want string
-		changed      bool
-	}{
-		"a group with the common type":       {`{"components": {"schemas": {"DeleteOptions": ` + everyGroup + `}}}`, `{"components": {"schemas": {"DeleteOptions": ` + andOurs + `}}}`, true},
-		"a group without it gets nothing":    {`{"components": {"schemas": {"Other": {}}}}`, `{"components": {"schemas": {"Other": {}}}}`, false},
-		"a document without schemas":         {`{"paths": {}}`, `{"paths": {}}`, false},
-		"a document that has our group":      {`{"components": {"schemas": {"DeleteOptions": ` + andOurs + `}}}`, `{"components": {"schemas": {"DeleteOptions": ` + andOurs + `}}}`, false},
-		"a document with another definition": {`{"components": {"schemas": {"DeleteOptions": {"type": "string"}}}}`, "", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			theirs := document(t, test.theirs)
-			changed, err := theirs.MergeSchemas(ours)
-			if test.want == "" {
-				if err == nil {
-					t.Error("no error")
-				}
-				return
-			}
-			if err != nil || changed != test.changed {
-				t.Errorf("changed: %t, %v, want %t", changed, err, test.changed)
-			}
-			if diff := cmp.Diff(document(t, test.want), theirs); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
-	}
-}

@@ -26,6 +26,9 @@ import (
 	"strings"
 )
 
+// predecessor is the staging module before ours in upstream's sorted lists.
+const predecessor = "externaljwt"
+
 // libraryEdits are upstream's lists of staging modules.
 var libraryEdits = []edit{
 	{"go.work", editWork},
@@ -86,29 +89,45 @@ func editWork(ctx context.Context, _ *plan, base []byte) ([]byte, error) {
 	return goEdit(ctx, "work", base, "-use=./"+libraryDir)
 }
 
+// editRootModule puts the lines where upstream has those of the other staging
+// modules; the go command alone would put them at the end of the file, into the
+// block of indirect requirements.
 func editRootModule(ctx context.Context, _ *plan, base []byte) ([]byte, error) {
+	for _, line := range []string{"\t%s v0.0.0\n", "\t%[1]s => ./staging/src/%[1]s\n"} {
+		var err error
+		before := fmt.Sprintf(line, "k8s.io/"+predecessor)
+		if base, err = insert(base, before, before+fmt.Sprintf(line, libraryPath)); err != nil {
+			return nil, err
+		}
+	}
 	return goEdit(ctx, "mod", base, "-require="+libraryPath+"@v0.0.0", "-replace="+libraryPath+"=./"+libraryDir)
 }
 
-// editSums adds the sums of what only the library depends on.
+// editSums adds the sums of what only the library depends on. Upstream's lines
+// stay in their order, which is by module and then by semantic version.
 func editSums(_ context.Context, p *plan, base []byte) ([]byte, error) {
 	library, ok := p.files[libraryDir+"/go.sum"]
 	if !ok {
 		return nil, fmt.Errorf("%s/go.sum is missing", libraryDir)
 	}
-	lines := strings.Split(strings.TrimRight(string(base), "\n"), "\n")
+	lines := slices.Collect(strings.Lines(string(base)))
+	moduleOf := func(line string) string { return strings.Fields(line)[0] }
 	known := map[string]bool{}
 	for _, line := range lines {
-		known[strings.Fields(line)[0]] = true
+		known[moduleOf(line)] = true
 	}
-	for _, line := range strings.Split(strings.TrimRight(string(library.data), "\n"), "\n") {
-		module := strings.Fields(line)[0]
-		if _, staging := p.base.staging[module]; !staging && !known[module] {
-			lines = append(lines, line)
+	for line := range strings.Lines(string(library.data)) {
+		module := moduleOf(line)
+		if _, staging := p.base.staging[module]; staging || known[module] {
+			continue
 		}
+		at := slices.IndexFunc(lines, func(other string) bool { return moduleOf(other) > module })
+		if at < 0 {
+			at = len(lines)
+		}
+		lines = slices.Insert(lines, at, line)
 	}
-	slices.Sort(lines)
-	return []byte(strings.Join(lines, "\n") + "\n"), nil
+	return []byte(strings.Join(lines, "")), nil
 }
 
 // editLibraryModule makes the other staging modules the ones beside it, as in
@@ -121,13 +140,18 @@ func editLibraryModule(ctx context.Context, p *plan, base []byte) ([]byte, error
 		return nil, err
 	}
 	var args []string
+	text := bytes.NewBuffer(bytes.Clone(base))
+	text.WriteString("\nreplace (\n")
 	for _, module := range closure {
+		beside := "../" + strings.TrimPrefix(module, "k8s.io/")
+		fmt.Fprintf(text, "\t%s => %s\n", module, beside)
 		if slices.Contains(direct, module) {
 			args = append(args, "-require="+module+"@v0.0.0")
 		}
-		args = append(args, "-replace="+module+"="+"../"+strings.TrimPrefix(module, "k8s.io/"))
+		args = append(args, "-replace="+module+"="+beside)
 	}
-	return goEdit(ctx, "mod", base, args...)
+	text.WriteString(")\n")
+	return goEdit(ctx, "mod", text.Bytes(), args...)
 }
 
 // requirements are the paths of the modules that a go.mod requires.
@@ -169,7 +193,7 @@ func (p *plan) closure(modules []string) ([]string, error) {
 // editReadme adds the library to the sorted list of repositories.
 func editReadme(_ context.Context, _ *plan, base []byte) ([]byte, error) {
 	const entry = "- [`k8s.io/%s`](https://github.com/kubernetes/%s)\n"
-	before := fmt.Sprintf(entry, "externaljwt", "externaljwt")
+	before := fmt.Sprintf(entry, predecessor, predecessor)
 	return insert(base, before, before+fmt.Sprintf(entry, libraryName, libraryName))
 }
 

@@ -75,7 +75,7 @@ func newPlan(ctx context.Context, source string, base *upstream) (*plan, error) 
 			}
 		}
 	}
-	return p, p.commonTypes(len(parts) - 1)
+	return p, nil
 }
 
 // move adds a file of this repository, unless it stays.

@@ -17,21 +17,22 @@ limitations under the License.
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 
 	"k8s.io/kubernetes-features/hack/apispec"
 )
 
-// specEdits are the files of api/ that upstream has for all groups together, and
+// specEdits are the files of api/ that landing writes: upstream's OpenAPI v3
+// documents of other groups name only their own, and stay as they are.
+//
+// They are the files of api/ that upstream has for all groups together, and
 // those that only our group has.
 var specEdits = append(ownSpecs(),
 	edit{"api/" + apispec.Aggregated, editSpec(apispec.Aggregated, func(theirs, ours apispec.Document) error { return theirs.AppendList("items", ours) })},
@@ -85,46 +86,4 @@ func editSpec(name string, merge func(theirs, ours apispec.Document) error) func
 		}
 		return theirs.Encode()
 	}
-}
-
-// commonTypes adds our group to the types that every group has, in the OpenAPI
-// v3 documents of all other groups.
-func (p *plan) commonTypes(number int) error {
-	ours, err := p.ourSpec(apispec.OwnVersion)
-	if err != nil {
-		return err
-	}
-	files, err := filepath.Glob(filepath.Join(p.base.dir, "api", filepath.FromSlash(apispec.V3), "*.json"))
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		name := path.Join("api", apispec.V3, filepath.Base(file))
-		base, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		theirs, err := apispec.Decode(base)
-		if err != nil {
-			return fmt.Errorf("upstream's %s: %w", name, err)
-		}
-		changed, err := theirs.MergeSchemas(ours)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if !changed {
-			continue
-		}
-		data, err := theirs.Encode()
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if bytes.Equal(base, data) {
-			continue
-		}
-		if err := p.add(&target{path: name, data: data, part: number, base: base}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -63,38 +63,63 @@ func command(ctx context.Context, dir string, stdin io.Reader, env []string, nam
 // findUpstream asks the go command for the modules that this repository is built
 // with.
 func findUpstream(ctx context.Context, source string) (*upstream, error) {
-	output, err := command(ctx, source, nil, nil, "go", "list", "-m", "-json", "all")
+	data, err := os.ReadFile(filepath.Join(source, "go.mod"))
+	if err != nil {
+		return nil, fmt.Errorf("%s is not the root of this repository: %w", source, err)
+	}
+	root, err := modules(ctx, source, theirs)
 	if err != nil {
 		return nil, err
 	}
-	u := &upstream{staging: map[string]string{}}
-	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
-		var module struct{ Path, Version, Dir string }
-		if err := decoder.Decode(&module); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("go list -m: %w", err)
-		}
-		if module.Path == theirs {
-			u.version, u.dir = module.Version, module.Dir
-		}
-		if module.Dir != "" {
-			u.staging[module.Path] = module.Dir
-		}
-	}
-	if u.dir == "" {
-		return nil, fmt.Errorf("%s is not in the module cache; run go mod download in %s", theirs, source)
-	}
+	u := &upstream{version: root[0].Version, dir: root[0].Dir, staging: map[string]string{}}
 	work, err := u.read("go.work")
 	if err != nil {
 		return nil, err
 	}
-	for path := range u.staging {
-		if !bytes.Contains(work, []byte("\t./staging/src/"+path+"\n")) {
-			delete(u.staging, path)
+	// Some of upstream's staging modules are for its tests and examples and not
+	// among ours; not all of them are published for every version.
+	var required []string
+	for _, module := range requirements(data) {
+		if bytes.Contains(work, []byte("\t./staging/src/"+module+"\n")) {
+			required = append(required, module)
 		}
 	}
+	staging, err := modules(ctx, source, required...)
+	if err != nil {
+		return nil, err
+	}
+	for _, module := range staging {
+		u.staging[module.Path] = module.Dir
+	}
 	return u, nil
+}
+
+// module is what the go command says of a module.
+type module struct{ Path, Version, Dir string }
+
+// modules asks the go command for modules by their paths.
+func modules(ctx context.Context, source string, paths ...string) ([]module, error) {
+	output, err := command(ctx, source, nil, nil, "go", append([]string{"list", "-m", "-json"}, paths...)...)
+	if err != nil {
+		return nil, err
+	}
+	var found []module
+	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
+		var m module
+		if err := decoder.Decode(&m); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("go list -m: %w", err)
+		}
+		if m.Dir == "" {
+			return nil, fmt.Errorf("%s is not in the module cache; run go mod download in %s", m.Path, source)
+		}
+		found = append(found, m)
+	}
+	if len(found) != len(paths) {
+		return nil, fmt.Errorf("the go command knows %d of the %d modules %s", len(found), len(paths), strings.Join(paths, ", "))
+	}
+	return found, nil
 }
 
 // read is a file of the root module.
