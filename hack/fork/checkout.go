@@ -47,6 +47,19 @@ func (c checkout) read(name string) ([]byte, error) {
 	return data, err
 }
 
+// executable is true for files that are executable in the tree, and for those
+// that shall be and are not there.
+func (c checkout) executable(t *target) (bool, error) {
+	info, err := os.Stat(filepath.Join(c.dir, filepath.FromSlash(t.path)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return t.executable, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return info.Mode()&0o100 != 0, nil
+}
+
 // check refuses trees in which landing would lose or break something: others
 // than upstream of this version, with or without what landing writes.
 func (c checkout) check(ctx context.Context, base *upstream, p *plan) error {

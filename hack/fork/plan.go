@@ -35,7 +35,8 @@ type target struct {
 	// path is slash-separated, from the checkout's root.
 	path string
 	data []byte
-	// executable files keep that.
+	// executable is for new files. Those of upstream keep the mode they have in
+	// the checkout; modules have none.
 	executable bool
 	// part is the index of the part that it belongs to.
 	part int
@@ -149,12 +150,7 @@ func (p *plan) edit(ctx context.Context, number int, e edit) error {
 	if err != nil {
 		return err
 	}
-	executable := false
-	if base != nil {
-		// The zip of a module has no modes.
-		executable = strings.HasSuffix(e.file, ".sh")
-	}
-	return p.add(&target{path: e.file, data: data, executable: executable, part: number, base: base})
+	return p.add(&target{path: e.file, data: data, part: number, base: base})
 }
 
 // add adds a file, once.

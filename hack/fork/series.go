@@ -123,8 +123,12 @@ func (s *series) commit(ctx context.Context, number int, files []*target) error 
 		if err != nil {
 			return err
 		}
+		executable, err := s.tree.executable(t)
+		if err != nil {
+			return err
+		}
 		mode := "100644"
-		if t.executable {
+		if executable {
 			mode = "100755"
 		}
 		fmt.Fprintf(&index, "%s %s\t%s\n", mode, bytes.TrimSpace(blob), t.path)
