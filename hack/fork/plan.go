@@ -60,14 +60,8 @@ type edit struct {
 // newPlan computes what landing writes from this repository and upstream.
 func newPlan(ctx context.Context, source string, base *upstream) (*plan, error) {
 	p := &plan{source: source, base: base, files: map[string]*target{}}
-	listed, err := command(ctx, source, nil, nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	if err != nil {
+	if err := p.moveAll(ctx); err != nil {
 		return nil, err
-	}
-	for _, file := range strings.Split(strings.TrimRight(string(listed), "\x00"), "\x00") {
-		if err := p.move(file); err != nil {
-			return nil, err
-		}
 	}
 	for number, part := range parts {
 		for _, e := range part.edits {
@@ -77,6 +71,20 @@ func newPlan(ctx context.Context, source string, base *upstream) (*plan, error) 
 		}
 	}
 	return p, nil
+}
+
+// moveAll adds the files of this repository.
+func (p *plan) moveAll(ctx context.Context) error {
+	listed, err := command(ctx, p.source, nil, nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	if err != nil {
+		return err
+	}
+	for file := range strings.SplitSeq(strings.TrimRight(string(listed), "\x00"), "\x00") {
+		if err := p.move(file); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // move adds a file of this repository, unless it stays.
