@@ -42,8 +42,11 @@ var libraryEdits = []edit{
 	{libraryDir + "/code-of-conduct.md", fromRoot("code-of-conduct.md")},
 }
 
-// groupEdits are upstream's lists of API groups.
+// groupEdits are upstream's lists of gates and API groups.
 var groupEdits = []edit{
+	{"pkg/features/kube_features.go", editGates},
+	{gateLists + "versioned_feature_list.yaml", editGateList},
+	{gateLists + "feature_list.md", editGateTable},
 	{"hack/lib/init.sh", after("events.k8s.io/v1beta1 \\\n", "features.k8s.io/v1alpha1 \\\n")},
 }
 

@@ -75,7 +75,6 @@ var parts = []part{
 		why:   "Internal types, conversion, validation and storage of Feature and FeatureReport, their OpenAPI definitions, and the gate FeatureLifecycle.",
 		moves: []move{
 			same("pkg/apis/features"), same("pkg/registry/features"),
-			{"pkg/features/features.go", "pkg/features/feature_lifecycle.go"},
 			{"pkg/features/features_test.go", "pkg/features/feature_lifecycle_test.go"},
 			// The generator of upstream writes all definitions into one file, which
 			// ours are beside.
@@ -151,6 +150,7 @@ var stays = map[string]string{
 	"cmd/kubectl":              "is upstream's, unchanged",
 	"api":                      "merged into upstream's files of the same names",
 	"build":                    "upstream has its own",
+	gateFile:                   "is a constant and an entry of upstream's lists of gates",
 	"test/docs":                "runs the commands of the pages",
 	"test/helm":                "is a module of its own and goes with the example chart",
 	"test/browser":             "is a module of its own and goes with the pages",
