@@ -39,7 +39,10 @@ var libraryEdits = []edit{
 	{"staging/publishing/rules.yaml", editRules},
 	{"staging/publishing/import-restrictions.yaml", editRestrictions},
 	{libraryDir + "/LICENSE", fromRoot("LICENSE")},
+	// hack/verify-staging-meta-files.sh wants these.
 	{libraryDir + "/code-of-conduct.md", fromRoot("code-of-conduct.md")},
+	{libraryDir + "/SECURITY_CONTACTS", fromRoot("SECURITY_CONTACTS")},
+	{libraryDir + "/.github/PULL_REQUEST_TEMPLATE.md", fromSibling(".github/PULL_REQUEST_TEMPLATE.md")},
 }
 
 // groupEdits are upstream's lists of gates and API groups.
@@ -47,7 +50,19 @@ var groupEdits = []edit{
 	{"pkg/features/kube_features.go", editGates},
 	{gateLists + "versioned_feature_list.yaml", editGateList},
 	{gateLists + "feature_list.md", editGateTable},
+	{"pkg/controlplane/import_known_versions.go", after("\t_ \"k8s.io/kubernetes/pkg/apis/extensions/install\"\n", "\t_ \"k8s.io/kubernetes/pkg/apis/features/install\"\n")},
 	{"hack/lib/init.sh", after("events.k8s.io/v1beta1 \\\n", "features.k8s.io/v1alpha1 \\\n")},
+}
+
+// pluginEdits have upstream's builds and releases make the plugin of kubectl.
+var pluginEdits = []edit{
+	{"hack/lib/golang.sh", func(ctx context.Context, p *plan, base []byte) ([]byte, error) {
+		base, err := after("  cmd/kubectl-convert\n", "  cmd/kubectl-feature\n")(ctx, p, base)
+		if err != nil {
+			return nil, err
+		}
+		return after("  kubectl\n  kubectl-convert\n", "  kubectl-feature\n")(ctx, p, base)
+	}},
 }
 
 // after adds text behind the one place that has another.
@@ -68,6 +83,13 @@ func insert(base []byte, mark, replacement string) ([]byte, error) {
 // fromRoot is a copy of a file of the root, as each staging module has one.
 func fromRoot(file string) func(context.Context, *plan, []byte) ([]byte, error) {
 	return func(_ context.Context, p *plan, _ []byte) ([]byte, error) { return p.base.read(file) }
+}
+
+// fromSibling is a copy of a file that all staging modules have alike.
+func fromSibling(file string) func(context.Context, *plan, []byte) ([]byte, error) {
+	return func(_ context.Context, p *plan, _ []byte) ([]byte, error) {
+		return os.ReadFile(filepath.Join(p.base.staging["k8s.io/component-base"], filepath.FromSlash(file)))
+	}
 }
 
 // goEdit lets the go command edit a go.mod or go.work.
@@ -133,17 +155,22 @@ func editSums(_ context.Context, p *plan, base []byte) ([]byte, error) {
 	return []byte(strings.Join(lines, "")), nil
 }
 
-// editLibraryModule makes the other staging modules the ones beside it, as in
-// each staging module: required as v0.0.0 and replaced. What they depend on is
-// replaced too, since no published version has it.
+// editLibraryModule is the library's go.mod in the fork.
 func editLibraryModule(ctx context.Context, p *plan, base []byte) ([]byte, error) {
-	direct := requirements(base)
-	closure, err := p.closure(direct)
-	if err != nil {
-		return nil, err
+	return stagingModule(ctx, p.base, base)
+}
+
+// stagingModule makes the other staging modules the ones beside a staging
+// module, as in each of them: required as v0.0.0 and replaced. What they depend
+// on is replaced too, since no published version has it.
+func stagingModule(ctx context.Context, base *upstream, data []byte) ([]byte, error) {
+	closure, err := base.closure(requirements(data))
+	if err != nil || len(closure) == 0 {
+		return data, err
 	}
+	direct := requirements(data)
 	var args []string
-	text := bytes.NewBuffer(bytes.Clone(base))
+	text := bytes.NewBuffer(bytes.Clone(data))
 	text.WriteString("\nreplace (\n")
 	for _, module := range closure {
 		beside := "../" + strings.TrimPrefix(module, "k8s.io/")
@@ -171,10 +198,10 @@ func requirements(data []byte) []string {
 
 // closure are the staging modules among some modules, and those that they depend
 // on, in order.
-func (p *plan) closure(modules []string) ([]string, error) {
+func (u *upstream) closure(modules []string) ([]string, error) {
 	found := map[string]bool{}
 	for queue := slices.Clone(modules); len(queue) > 0; queue = queue[1:] {
-		dir, staging := p.base.staging[queue[0]]
+		dir, staging := u.staging[queue[0]]
 		if !staging || found[queue[0]] {
 			continue
 		}
@@ -207,7 +234,7 @@ func editRules(_ context.Context, p *plan, base []byte) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s/go.mod is missing", libraryDir)
 	}
-	dependencies, err := p.closure(requirements(library.data))
+	dependencies, err := p.base.closure(requirements(library.data))
 	if err != nil {
 		return nil, err
 	}

@@ -85,6 +85,14 @@ func TestAFork(t *testing.T) {
 	}
 	goIn(t, tree, append([]string{"build", "-ldflags", strings.Join(flags, " "), "-o", "_output/bin/"}, binaries...)...)
 	goIn(t, tree, "vet", "./"+testsDir+"/...")
+	// Upstream's own checks of what it has lists for.
+	goIn(t, tree, "run", "test/compatibility_lifecycle/main.go", "feature-gates", "verify")
+	goIn(t, tree, "run", "./cmd/import-boss", "./pkg/...", "./cmd/kube-apiserver/...", "./"+testsDir+"/...")
+	for _, check := range []string{"hack/verify-staging-meta-files.sh", "hack/verify-api-groups.sh"} {
+		if output, err := command(t.Context(), tree, nil, nil, "bash", check); err != nil {
+			t.Errorf("%v\n%s", err, output)
+		}
+	}
 	goIn(t, tree, "test", "-count=1", "./pkg/features", "./pkg/generated/openapi", "./pkg/registry/features/...", "./pkg/apis/features/...")
 	goIn(t, tree, "test", "-count=1", "-v", "-run", "^TestEveryProcessReports$", "./"+testsDir+"/processes")
 }
@@ -111,8 +119,12 @@ func scratch(t *testing.T, base *upstream) string {
 			if err := os.CopyFS(at, os.DirFS(published)); err != nil {
 				t.Fatal(err)
 			}
+			unpublish(t, base, filepath.Join(at, "go.mod"))
 		} else {
 			put(t, at, map[string]string{"go.mod": "module " + place + "\n\ngo 1.26.0\n"})
+			for _, file := range []string{".github/PULL_REQUEST_TEMPLATE.md", "code-of-conduct.md", "LICENSE", "OWNERS", "README.md", "SECURITY_CONTACTS"} {
+				put(t, at, map[string]string{file: "\n"})
+			}
 		}
 	}
 	git(t, dir, "init", "-q")
@@ -121,6 +133,18 @@ func scratch(t *testing.T, base *upstream) string {
 	git(t, dir, "commit", "-qm", base.version)
 	git(t, dir, "tag", base.version)
 	return dir
+}
+
+// unpublish undoes what publishing did to a staging module's go.mod.
+func unpublish(t *testing.T, base *upstream, file string) {
+	t.Helper()
+	data, err := stagingModule(t.Context(), base, []byte(read(t, file)))
+	if err == nil {
+		err = os.WriteFile(file, data, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // goIn runs the go command in a fork, with its workspace.

@@ -110,6 +110,7 @@ var parts = []part{
 		title: "Add kubectl feature",
 		why:   "A plugin that shows, explains, plans and changes features.",
 		moves: []move{same("pkg/kubectl/feature"), same("cmd/kubectl-feature")},
+		edits: pluginEdits,
 	},
 	{
 		title: "Test features with real processes",
@@ -192,6 +193,10 @@ func below(file, dir string) (string, bool) {
 // importPath finds import paths of this repository in any text.
 var importPath = regexp.MustCompile(regexp.QuoteMeta(ours) + `(/[A-Za-z0-9_./-]*[A-Za-z0-9_])?`)
 
+// yearOf is what upstream's hack/boilerplate no longer takes in new files: after
+// 2025 their licence has no year.
+var yearOf = regexp.MustCompile(`Copyright 20(2[6-9]|[3-9][0-9]) The Kubernetes Authors`)
+
 // rewrite is a file's content at its destination.
 func rewrite(file string, data []byte) ([]byte, error) {
 	if bytes.IndexByte(data, 0) >= 0 {
@@ -200,6 +205,7 @@ func rewrite(file string, data []byte) ([]byte, error) {
 	data = importPath.ReplaceAllFunc(data, func(match []byte) []byte {
 		return []byte(theirs + packageAt(strings.TrimPrefix(string(match), ours)))
 	})
+	data = yearOf.ReplaceAll(data, []byte("Copyright The Kubernetes Authors"))
 	if !strings.HasSuffix(file, ".go") {
 		return data, nil
 	}

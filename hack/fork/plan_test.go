@@ -46,7 +46,7 @@ func moved(t *testing.T) *plan {
 	if err := p.moveAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for number, edits := range [][]edit{libraryEdits, groupEdits} {
+	for number, edits := range [][]edit{libraryEdits, groupEdits, pluginEdits} {
 		for _, e := range edits {
 			if err := p.edit(t.Context(), number, e); err != nil {
 				t.Fatalf("%s: %v", e.file, err)
@@ -120,6 +120,10 @@ const module = "k8s.io/kubernetes/" // and k8s.io/kubernetes.
 	}
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	got, err = rewrite("x.sh", []byte("# Copyright 2026 The Kubernetes Authors.\n# Copyright 2014 The Kubernetes Authors.\n"))
+	if want := "# Copyright The Kubernetes Authors.\n# Copyright 2014 The Kubernetes Authors.\n"; err != nil || string(got) != want {
+		t.Errorf("licences became %q, %v", got, err)
 	}
 	binary := []byte("k8s.io/kubernetes-features/\x00")
 	if got, err := rewrite("x", binary); err != nil || string(got) != string(binary) {
