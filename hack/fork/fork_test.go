@@ -47,8 +47,16 @@ func TestAFork(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := scratch(t, base)
-	o := options{source: root, kubeRoot: tree}
+	if !t.Run("lands", func(t *testing.T) { lands(t, tree) }) {
+		t.FailNow()
+	}
+	t.Run("passes upstream's checks", func(t *testing.T) { passesChecks(t, tree) })
+	t.Run("builds and works", func(t *testing.T) { works(t, tree, base.version) })
+}
 
+// lands lands in both ways, which must come to the same.
+func lands(t *testing.T, tree string) {
+	o := options{source: root, kubeRoot: tree}
 	series := filepath.Join(t.TempDir(), "series")
 	if err := run(t.Context(), options{source: root, kubeRoot: tree, patch: series}, t.Output()); err != nil {
 		t.Fatal(err)
@@ -76,16 +84,10 @@ func TestAFork(t *testing.T) {
 	if applied := git(t, tree, "rev-parse", "HEAD^{tree}"); applied != landed {
 		t.Errorf("the series makes another tree than landing:\n%s", git(t, tree, "diff", "--stat", landed, applied))
 	}
+}
 
-	// As upstream's hack/lib/version.sh has it for a tag.
-	var flags []string
-	for _, in := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		minor := strings.Split(base.version, ".")[1]
-		flags = append(flags, "-X "+in+".gitVersion="+base.version, "-X "+in+".gitMajor=1", "-X "+in+".gitMinor="+minor, "-X "+in+".gitTreeState=clean")
-	}
-	goIn(t, tree, append([]string{"build", "-ldflags", strings.Join(flags, " "), "-o", "_output/bin/"}, binaries...)...)
-	goIn(t, tree, "vet", "./"+testsDir+"/...")
-	// Upstream's own checks of what it has lists for.
+// passesChecks runs upstream's own checks of what it has lists and rules for.
+func passesChecks(t *testing.T, tree string) {
 	goIn(t, tree, "run", "test/compatibility_lifecycle/main.go", "feature-gates", "verify")
 	goIn(t, tree, "run", "./cmd/import-boss", "./pkg/...", "./cmd/kube-apiserver/...", "./"+testsDir+"/...")
 	for _, check := range []string{"hack/verify-staging-meta-files.sh", "hack/verify-api-groups.sh"} {
@@ -93,7 +95,28 @@ func TestAFork(t *testing.T) {
 			t.Errorf("%v\n%s", err, output)
 		}
 	}
-	goIn(t, tree, "test", "-count=1", "./pkg/features", "./pkg/generated/openapi", "./pkg/registry/features/...", "./pkg/apis/features/...")
+	// What boilerplate.py prints are the files whose licence is wrong.
+	if wrong, err := command(t.Context(), tree, nil, nil, "python3", "hack/boilerplate/boilerplate.py"); err != nil || len(wrong) > 0 {
+		t.Errorf("licences: %v\n%s", err, wrong)
+	}
+	// The library alone, as the publishing bot builds it.
+	library := filepath.Join(tree, filepath.FromSlash(libraryDir))
+	if output, err := command(t.Context(), library, nil, []string{"GOWORK=off"}, "go", "list", "-deps", "./..."); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
+
+// works builds the binaries and runs tests with them.
+func works(t *testing.T, tree, version string) {
+	// As upstream's hack/lib/version.sh has it for a tag.
+	minor := strings.Split(version, ".")[1]
+	var flags []string
+	for _, in := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		flags = append(flags, "-X "+in+".gitVersion="+version, "-X "+in+".gitMajor=1", "-X "+in+".gitMinor="+minor, "-X "+in+".gitTreeState=clean")
+	}
+	goIn(t, tree, append([]string{"build", "-ldflags", strings.Join(flags, " "), "-o", "_output/bin/"}, binaries...)...)
+	goIn(t, tree, "vet", "./"+testsDir+"/...")
+	goIn(t, tree, "test", "-count=1", "./pkg/features", "./pkg/controlplane", "./pkg/generated/openapi", "./pkg/registry/features/...", "./pkg/apis/features/...")
 	goIn(t, tree, "test", "-count=1", "-v", "-run", "^TestEveryProcessReports$", "./"+testsDir+"/processes")
 }
 
