@@ -356,3 +356,48 @@ func TestUpstreamsListsChanged(t *testing.T) {
 		}
 	}
 }
+
+// TestGate: upstream's lists have the gate once, between its neighbours, with the
+// versions that this repository declares.
+func TestGate(t *testing.T) {
+	p := moved(t)
+	declared, err := p.ourGate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := gate + `: {
+		{Version: version.MustParse("` + gateSince + `"), Default: true, PreRelease: featuregate.Beta},
+	}`
+	if diff := cmp.Diff(want, declared.entry); diff != "" {
+		t.Errorf("the gate is another one than in the lists of editGateList and editGateTable (-want +got):\n%s", diff)
+	}
+	target := p.files["pkg/features/kube_features.go"]
+	for text, neighbours := range map[string][2]string{
+		"\tFeatureLifecycle featuregate.Feature = \"FeatureLifecycle\"\n": {"\tExternalServiceAccountTokenSigner featuregate.Feature = ", "\tGangScheduling featuregate.Feature = "},
+		"\t" + want + ",\n":         {"\tExternalServiceAccountTokenSigner: {\n", "\tGangScheduling: {\n"},
+		"\tFeatureLifecycle: {},\n": {"\tExternalServiceAccountTokenSigner: {},\n", "\tGangScheduling: {GenericWorkload},\n"},
+	} {
+		between(t, target, text, neighbours)
+	}
+	between(t, p.files[gateLists+"versioned_feature_list.yaml"], "- name: FeatureLifecycle\n", [2]string{"- name: ExternalServiceAccountTokenSigner\n", "- name: GangScheduling\n"})
+	between(t, p.files[gateLists+"feature_list.md"], "| FeatureLifecycle |", [2]string{"| ExternalServiceAccountTokenSigner |", "| GangScheduling |"})
+}
+
+// between wants a text once, after and before others, and nothing of upstream's
+// removed.
+func between(t *testing.T, target *target, text string, neighbours [2]string) {
+	t.Helper()
+	data := string(target.data)
+	before, after, ok := strings.Cut(data, text)
+	if !ok || strings.Contains(after, text) || !strings.Contains(before, neighbours[0]) || !strings.Contains(after, neighbours[1]) {
+		t.Errorf("%s does not have %q once, between %q and %q", target.path, text, neighbours[0], neighbours[1])
+	}
+	rest := strings.Split(data, "\n")
+	for line := range strings.SplitSeq(string(target.base), "\n") {
+		at := slices.Index(rest, line)
+		if at < 0 {
+			t.Fatalf("%s lost upstream's line %q", target.path, line)
+		}
+		rest = rest[at+1:]
+	}
+}
