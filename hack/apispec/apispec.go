@@ -34,11 +34,12 @@ import (
 const (
 	// Group is the API group that the files are about.
 	Group = "features.k8s.io"
-	// Swagger, Aggregated and Groups are the files below api/ that upstream has
-	// for all groups together.
-	Swagger    = "openapi-spec/swagger.json"
+	// Swagger is the OpenAPI v2 document below api/; upstream's has all groups.
+	Swagger = "openapi-spec/swagger.json"
+	// Aggregated is the discovery of all groups in one document.
 	Aggregated = "discovery/aggregated_v2.json"
-	Groups     = "discovery/apis.json"
+	// Groups is the list of groups.
+	Groups = "discovery/apis.json"
 	// V3 is the folder of the OpenAPI v3 documents.
 	V3 = "openapi-spec/v3"
 	// kinds is where the types that every group has (DeleteOptions, WatchEvent)
