@@ -29,6 +29,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/kubernetes-features/hack/apispec"
 	"sigs.k8s.io/yaml"
 )
 
@@ -399,5 +400,62 @@ func between(t *testing.T, target *target, text string, neighbours [2]string) {
 			t.Fatalf("%s lost upstream's line %q", target.path, line)
 		}
 		rest = rest[at+1:]
+	}
+}
+
+// TestSpecs: upstream's documents keep all they have, and gain our group only.
+func TestSpecs(t *testing.T) {
+	base, err := findUpstream(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newPlan(t.Context(), root, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after map[string]map[string]json.RawMessage
+	target := p.files["api/"+apispec.Swagger]
+	for data, to := range map[string]*map[string]map[string]json.RawMessage{string(target.base): &before, string(target.data): &after} {
+		d, err := apispec.Decode([]byte(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(d, "swagger")
+		delete(d, "security")
+		text, err := d.Encode()
+		if err == nil {
+			err = json.Unmarshal(text, to)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	added := 0
+	for section, values := range after {
+		for name, value := range values {
+			existing, ok := before[section][name]
+			switch {
+			case !ok && strings.Contains(strings.ToLower(name), "feature"):
+				added++
+			case !ok:
+				t.Errorf("%s gained %s, which is not of our group", section, name)
+			case string(existing) != string(value) && !strings.Contains(string(value), apispec.Group):
+				t.Errorf("%s %s is another one", section, name)
+			}
+		}
+		for name := range before[section] {
+			if _, ok := values[name]; !ok {
+				t.Errorf("%s lost %s", section, name)
+			}
+		}
+	}
+	if added < 20 {
+		t.Errorf("only %d paths and definitions were added", added)
+	}
+	for _, file := range []string{"api/" + apispec.Aggregated, "api/" + apispec.Groups} {
+		data := string(p.files[file].data)
+		if !strings.Contains(data, `"name": "features.k8s.io"`) || !strings.Contains(data, `"name": "storagemigration.k8s.io"`) {
+			t.Errorf("%s does not have upstream's last group and ours", file)
+		}
 	}
 }
