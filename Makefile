@@ -195,6 +195,19 @@ verify: tools ## Check format, lint, generated code, modules, licences, sizes, i
 update: ## Write generated code and docs/gates.md.
 	hack/update-codegen.sh
 	go run ./hack/gates >docs/gates.md
+	hack/update-openapi-spec.sh
+
+# A checkout of kubernetes/kubernetes, and a new directory for a series.
+KUBE_ROOT ?=
+PATCH ?=
+
+.PHONY: fork
+fork: ## Land this repository in the checkout KUBE_ROOT; PATCH=DIR writes a series for git am instead.
+	go run ./hack/fork --kube-root "$(KUBE_ROOT)" --patch "$(PATCH)"
+
+.PHONY: test-fork
+test-fork: ## Land in a copy of upstream, build its binaries and run an integration test there; 5 to 15 minutes.
+	KUBE_FEATURES_TEST_FORK=true go test -count=1 -timeout 60m -v -run '^TestAFork$$' ./hack/fork
 
 .PHONY: tools
 tools: $(TOOLS)/.built

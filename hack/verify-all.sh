@@ -43,6 +43,7 @@ check "modules: kind" tidy hack/kind
 check "modules: helm" tidy test/helm
 check "modules: browser" tidy test/browser
 check "generated code" hack/verify-codegen.sh
+check "API specs" hack/verify-openapi-spec.sh
 check "docs/gates.md" gates
 check "vet: root" go vet ./...
 check "vet: library" in_lib go vet ./...

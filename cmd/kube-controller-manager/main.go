@@ -19,6 +19,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // time zones of CronJobs
 
 	_ "k8s.io/component-base/logs/json/register"          // JSON log format
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics

@@ -31,6 +31,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycletest"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/test/integration/framework"
 	_ "k8s.io/kubernetes/pkg/features" // the gates and what they depend on
 )
 
@@ -155,7 +156,7 @@ func newCase(t *testing.T, entry catalog.Entry) *lifecycletest.Case {
 	t.Helper()
 	file := filepath.Join("pkg", "catalog", "testdata", string(entry.Name)+".yaml")
 	c := &lifecycletest.Case{Feature: entry.Feature, Fixture: file}
-	data, err := os.ReadFile(filepath.Join("..", "..", file))
+	data, err := os.ReadFile(filepath.Join(framework.Root(t), file))
 	if os.IsNotExist(err) {
 		return c
 	}

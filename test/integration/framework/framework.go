@@ -147,12 +147,25 @@ func BinDir(t testing.TB) string {
 	if dir := os.Getenv("KUBE_FEATURES_BIN"); dir != "" {
 		return dir
 	}
+	return filepath.Join(Root(t), "_output", "bin")
+}
+
+// Root is the root of the repository that this file is in: the nearest directory
+// above it with a go.work.
+func Root(t testing.TB) string {
+	t.Helper()
 	_, file, _, ok := runtime.Caller(0)
 	if !ok {
 		t.Fatal("where this file is, is not known; set KUBE_FEATURES_BIN")
 	}
-	root := strings.TrimSuffix(filepath.Dir(file), filepath.Join("test", "integration", "framework"))
-	return filepath.Join(root, "_output", "bin")
+	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatalf("no directory above %s has a go.work; build the tests without -trimpath", file)
+		}
+	}
 }
 
 // Upstream is upstream's unchanged binary of a name, from "make upstream".

@@ -182,7 +182,7 @@ func cases(t *testing.T) (both, news []*lifecycletest.Case, files map[*lifecycle
 	t.Helper()
 	files = map[*lifecycletest.Case]string{}
 	for _, entry := range catalog.All() {
-		file := filepath.Join("..", "..", "..", "pkg", "catalog", "testdata", string(entry.Name)+".yaml")
+		file := filepath.Join(framework.Root(t), "pkg", "catalog", "testdata", string(entry.Name)+".yaml")
 		if _, err := os.Stat(file); err != nil || string(entry.Name)+"=true" == explicit {
 			continue
 		}

@@ -24,8 +24,9 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// GroupName is the API group of this package.
-const GroupName = v1alpha1.GroupName
+// GroupName is the API group of this package. It is written out since upstream's
+// hack/verify-api-groups.sh reads the text.
+const GroupName = "features.k8s.io"
 
 // SchemeGroupVersion is the version that this package converts.
 var SchemeGroupVersion = v1alpha1.SchemeGroupVersion

@@ -1,0 +1,268 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// identity is who commits in tests.
+func identity(t *testing.T) {
+	t.Helper()
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		t.Setenv("GIT_"+who+"_NAME", "Somebody")
+		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
+	}
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
+}
+
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	output, err := command(t.Context(), dir, nil, nil, "git", args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(output))
+}
+
+func put(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// small is a small upstream, a checkout of it, and what lands there: a new file
+// in the first part, an executable one in the second, and an edited one.
+type small struct {
+	base *upstream
+	tree checkout
+	plan *plan
+}
+
+func newSmall(t *testing.T) small {
+	t.Helper()
+	identity(t)
+	upstreamFiles := map[string]string{"go.mod": "module k8s.io/kubernetes\n", "hack/lib/init.sh": "events\n", "pkg/a/a.go": "package a\n"}
+	library := map[string]string{"b.go": "package b\n", "go.mod": "module k8s.io/b // published\n"}
+	s := small{
+		base: &upstream{version: "v1.36.3", dir: t.TempDir(), staging: map[string]string{"k8s.io/b": t.TempDir()}},
+		tree: checkout{dir: t.TempDir()},
+	}
+	put(t, s.base.dir, upstreamFiles)
+	put(t, s.base.staging["k8s.io/b"], library)
+	put(t, s.tree.dir, upstreamFiles)
+	put(t, s.tree.dir, map[string]string{"staging/src/k8s.io/b/b.go": "package b\n", "staging/src/k8s.io/b/go.mod": "module k8s.io/b\n", "only/in/git": "x\n", ".gitignore": "/_output\n"})
+	if err := os.Chmod(filepath.Join(s.tree.dir, "hack", "lib", "init.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	git(t, s.tree.dir, "init", "-q")
+	git(t, s.tree.dir, "add", "-A")
+	git(t, s.tree.dir, "commit", "-qm", "v1.36.3")
+	s.plan = &plan{base: s.base, files: map[string]*target{}}
+	for _, f := range []*target{
+		{path: "pkg/new/new.go", data: []byte("package new\n"), part: 0},
+		{path: "cmd/tool", data: []byte("#!/bin/sh\n"), part: 1, executable: true},
+		{path: "hack/lib/init.sh", data: []byte("events\nfeatures\n"), part: 1, base: []byte("events\n")},
+	} {
+		if err := s.plan.add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func (s small) land(t *testing.T) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := s.tree.check(t.Context(), s.base, s.plan); err != nil {
+		t.Fatal(err)
+	}
+	if err := land(t.Context(), s.tree, s.base, s.plan, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// content is the tree's content with modes, as git sees it.
+func (s small) content(t *testing.T) string {
+	t.Helper()
+	git(t, s.tree.dir, "add", "-A")
+	return git(t, s.tree.dir, "ls-files", "-s")
+}
+
+func TestLandingTwiceIsLandingOnce(t *testing.T) {
+	s := newSmall(t)
+	if out := s.land(t); !strings.Contains(out, "1 files new, 1 changed") || !strings.Contains(out, "3 files written") {
+		t.Errorf("it said:\n%s", out)
+	}
+	before := s.content(t)
+	if !strings.Contains(before, "100755") || strings.Count(before, "100755") != 2 {
+		t.Errorf("the new tool and upstream's script shall be executable:\n%s", before)
+	}
+	if out := s.land(t); !strings.Contains(out, "nothing changed") {
+		t.Errorf("the second time, not committed, it said:\n%s", out)
+	}
+	git(t, s.tree.dir, "commit", "-qm", "landed")
+	if out := s.land(t); !strings.Contains(out, "nothing changed") {
+		t.Errorf("the third time, committed, it said:\n%s", out)
+	}
+	if diff := cmp.Diff(before, s.content(t)); diff != "" {
+		t.Errorf("landing again changed:\n%s", diff)
+	}
+}
+
+func TestASeriesIsWhatLandingWrites(t *testing.T) {
+	s := newSmall(t)
+	dir := filepath.Join(t.TempDir(), "series")
+	objects := git(t, s.tree.dir, "count-objects")
+	var out bytes.Buffer
+	if err := writeSeries(t.Context(), s.tree, s.plan, dir, &out); err != nil {
+		t.Fatal(err)
+	}
+	if status := git(t, s.tree.dir, "status", "--porcelain"); status != "" || git(t, s.tree.dir, "count-objects") != objects {
+		t.Errorf("the checkout is not as it was: %s", status)
+	}
+	patches, err := filepath.Glob(filepath.Join(dir, "*.patch"))
+	if err != nil || len(patches) != 2 {
+		t.Fatalf("%d patches, %v:\n%s", len(patches), err, out.String())
+	}
+	again := filepath.Join(t.TempDir(), "again")
+	if err := writeSeries(t.Context(), s.tree, s.plan, again, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, patch := range patches {
+		if diff := cmp.Diff(read(t, patch), read(t, filepath.Join(again, filepath.Base(patch)))); diff != "" {
+			t.Errorf("the same series is another one the second time:\n%s", diff)
+		}
+	}
+	git(t, s.tree.dir, append([]string{"am", "-q"}, patches...)...)
+	applied := s.content(t)
+	git(t, s.tree.dir, "reset", "-q", "--hard", "HEAD~2")
+	s.land(t)
+	if diff := cmp.Diff(applied, s.content(t)); diff != "" {
+		t.Errorf("applied (-) and landed (+):\n%s", diff)
+	}
+	if err := writeSeries(t.Context(), s.tree, s.plan, t.TempDir(), &out); err == nil {
+		t.Error("a series on changes that are not committed: no error")
+	}
+	git(t, s.tree.dir, "commit", "-qm", "landed")
+	out.Reset()
+	if err := writeSeries(t.Context(), s.tree, s.plan, t.TempDir(), &out); err != nil || !strings.Contains(out.String(), "nothing to write") {
+		t.Errorf("where all has landed: %v, %s", err, out.String())
+	}
+	if err := writeSeries(t.Context(), s.tree, s.plan, dir, &out); err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("into a directory with a series: %v", err)
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	commit := func(t *testing.T, s small) {
+		git(t, s.tree.dir, "add", "-A")
+		git(t, s.tree.dir, "commit", "-qm", "mine")
+	}
+	for name, test := range map[string]struct {
+		change func(t *testing.T, s small)
+		want   string
+	}{
+		"a changed file": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"only/in/git": "y\n"})
+		}, "not committed: only/in/git"},
+		"a new file": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"pkg/mine/mine.go": "package mine\n"})
+		}, "not committed: pkg/mine/mine.go"},
+		"a new file where another one lands": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"pkg/new/new.go": "package mine\n"})
+		}, "not committed: pkg/new/new.go"},
+		"a renewed vendor before landing": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"vendor/modules.txt": "mine\n"})
+		}, "not committed: vendor"},
+		"another version": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"pkg/a/a.go": "package a // 1.36.2\n"})
+			commit(t, s)
+		}, "is not kubernetes/kubernetes v1.36.3: 1 of 4 files differ or are missing: pkg/a/a.go"},
+		"another version of a staging module": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"staging/src/k8s.io/b/b.go": "package b // 1.36.2\n"})
+			commit(t, s)
+		}, "files differ or are missing: staging/src/k8s.io/b/b.go"},
+		"a fork's own change in what landing edits": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"hack/lib/init.sh": "events\nmine\n"})
+			commit(t, s)
+		}, "own changes in files that landing edits: hack/lib/init.sh"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSmall(t)
+			test.change(t, s)
+			err := s.tree.check(t.Context(), s.base, s.plan)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
+	t.Run("a directory inside", func(t *testing.T) {
+		s := newSmall(t)
+		inside := checkout{dir: filepath.Join(s.tree.dir, "pkg")}
+		if err := inside.check(t.Context(), s.base, s.plan); err == nil || !strings.Contains(err.Error(), "name its root") {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("no checkout", func(t *testing.T) {
+		s := newSmall(t)
+		t.Setenv("GIT_CEILING_DIRECTORIES", "/")
+		if err := (checkout{dir: t.TempDir()}).check(t.Context(), s.base, s.plan); err == nil || !strings.Contains(err.Error(), "is no checkout") {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("no directory is named", func(t *testing.T) {
+		if err := run(t.Context(), options{source: "../.."}, os.Stdout); err == nil || !strings.Contains(err.Error(), "KUBE_ROOT") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestAForksOwnFilesStay(t *testing.T) {
+	s := newSmall(t)
+	put(t, s.tree.dir, map[string]string{"pkg/mine/mine.go": "package mine\n"})
+	git(t, s.tree.dir, "add", "-A")
+	git(t, s.tree.dir, "commit", "-qm", "mine")
+	s.land(t)
+	if got := read(t, filepath.Join(s.tree.dir, "pkg/mine/mine.go")); got != "package mine\n" {
+		t.Errorf("a file of the fork became %q", got)
+	}
+}

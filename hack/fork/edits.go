@@ -1,0 +1,274 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// predecessor is the staging module before ours in upstream's sorted lists.
+const predecessor = "externaljwt"
+
+// libraryEdits are upstream's lists of staging modules.
+var libraryEdits = []edit{
+	{"go.work", editWork},
+	{"go.mod", editRootModule},
+	{"go.sum", editSums},
+	{libraryDir + "/go.mod", editLibraryModule},
+	{"staging/README.md", editReadme},
+	{"staging/publishing/rules.yaml", editRules},
+	{"staging/publishing/import-restrictions.yaml", editRestrictions},
+	{libraryDir + "/LICENSE", fromRoot("LICENSE")},
+	// hack/verify-staging-meta-files.sh wants these.
+	{libraryDir + "/code-of-conduct.md", fromRoot("code-of-conduct.md")},
+	{libraryDir + "/SECURITY_CONTACTS", fromRoot("SECURITY_CONTACTS")},
+	{libraryDir + "/.github/PULL_REQUEST_TEMPLATE.md", fromSibling(".github/PULL_REQUEST_TEMPLATE.md")},
+}
+
+// groupEdits are upstream's lists of gates and API groups.
+var groupEdits = []edit{
+	{"pkg/features/kube_features.go", editGates},
+	{gateLists + "versioned_feature_list.yaml", editGateList},
+	{gateLists + "feature_list.md", editGateTable},
+	{"pkg/controlplane/import_known_versions.go", after("\t_ \"k8s.io/kubernetes/pkg/apis/extensions/install\"\n", "\t_ \"k8s.io/kubernetes/pkg/apis/features/install\"\n")},
+	{"hack/lib/init.sh", after("events.k8s.io/v1beta1 \\\n", "features.k8s.io/v1alpha1 \\\n")},
+}
+
+// pluginEdits have upstream's builds and releases make the plugin of kubectl.
+var pluginEdits = []edit{
+	{"hack/lib/golang.sh", func(ctx context.Context, p *plan, base []byte) ([]byte, error) {
+		base, err := after("  cmd/kubectl-convert\n", "  cmd/kubectl-feature\n")(ctx, p, base)
+		if err != nil {
+			return nil, err
+		}
+		return after("  kubectl\n  kubectl-convert\n", "  kubectl-feature\n")(ctx, p, base)
+	}},
+}
+
+// after adds text behind the one place that has another.
+func after(mark, text string) func(context.Context, *plan, []byte) ([]byte, error) {
+	return func(_ context.Context, _ *plan, base []byte) ([]byte, error) {
+		return insert(base, mark, mark+text)
+	}
+}
+
+// insert replaces the only occurrence of a mark.
+func insert(base []byte, mark, replacement string) ([]byte, error) {
+	if n := bytes.Count(base, []byte(mark)); n != 1 {
+		return nil, fmt.Errorf("upstream's file has %q %d times, not once; look where the entry belongs now and change hack/fork/edits.go", mark, n)
+	}
+	return bytes.Replace(base, []byte(mark), []byte(replacement), 1), nil
+}
+
+// fromRoot is a copy of a file of the root, as each staging module has one.
+func fromRoot(file string) func(context.Context, *plan, []byte) ([]byte, error) {
+	return func(_ context.Context, p *plan, _ []byte) ([]byte, error) { return p.base.read(file) }
+}
+
+// fromSibling is a copy of a file that all staging modules have alike.
+func fromSibling(file string) func(context.Context, *plan, []byte) ([]byte, error) {
+	return func(_ context.Context, p *plan, _ []byte) ([]byte, error) {
+		return os.ReadFile(filepath.Join(p.base.staging["k8s.io/component-base"], filepath.FromSlash(file)))
+	}
+}
+
+// goEdit lets the go command edit a go.mod or go.work.
+func goEdit(ctx context.Context, kind string, data []byte, args ...string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "fork")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "go."+kind)
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		return nil, err
+	}
+	args = append(append([]string{kind, "edit"}, args...), file)
+	if _, err := command(ctx, dir, nil, []string{"GOWORK=off"}, "go", args...); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+}
+
+func editWork(ctx context.Context, _ *plan, base []byte) ([]byte, error) {
+	return goEdit(ctx, "work", base, "-use=./"+libraryDir)
+}
+
+// editRootModule puts the lines where upstream has those of the other staging
+// modules; the go command alone would put them at the end of the file, into the
+// block of indirect requirements.
+func editRootModule(ctx context.Context, _ *plan, base []byte) ([]byte, error) {
+	for _, line := range []string{"\t%s v0.0.0\n", "\t%[1]s => ./staging/src/%[1]s\n"} {
+		var err error
+		before := fmt.Sprintf(line, "k8s.io/"+predecessor)
+		if base, err = insert(base, before, before+fmt.Sprintf(line, libraryPath)); err != nil {
+			return nil, err
+		}
+	}
+	return goEdit(ctx, "mod", base, "-require="+libraryPath+"@v0.0.0", "-replace="+libraryPath+"=./"+libraryDir)
+}
+
+// editSums adds the sums of what only the library depends on. Upstream's lines
+// stay in their order, which is by module and then by semantic version.
+func editSums(_ context.Context, p *plan, base []byte) ([]byte, error) {
+	library, ok := p.files[libraryDir+"/go.sum"]
+	if !ok {
+		return nil, fmt.Errorf("%s/go.sum is missing", libraryDir)
+	}
+	lines := slices.Collect(strings.Lines(string(base)))
+	moduleOf := func(line string) string { return strings.Fields(line)[0] }
+	known := map[string]bool{}
+	for _, line := range lines {
+		known[moduleOf(line)] = true
+	}
+	for line := range strings.Lines(string(library.data)) {
+		module := moduleOf(line)
+		if _, staging := p.base.staging[module]; staging || known[module] {
+			continue
+		}
+		at := slices.IndexFunc(lines, func(other string) bool { return moduleOf(other) > module })
+		if at < 0 {
+			at = len(lines)
+		}
+		lines = slices.Insert(lines, at, line)
+	}
+	return []byte(strings.Join(lines, "")), nil
+}
+
+// editLibraryModule is the library's go.mod in the fork.
+func editLibraryModule(ctx context.Context, p *plan, base []byte) ([]byte, error) {
+	return stagingModule(ctx, p.base, base)
+}
+
+// stagingModule makes the other staging modules the ones beside a staging
+// module, as in each of them: required as v0.0.0 and replaced. What they depend
+// on is replaced too, since no published version has it.
+func stagingModule(ctx context.Context, base *upstream, data []byte) ([]byte, error) {
+	closure, err := base.closure(requirements(data))
+	if err != nil || len(closure) == 0 {
+		return data, err
+	}
+	direct := requirements(data)
+	var args []string
+	text := bytes.NewBuffer(bytes.Clone(data))
+	text.WriteString("\nreplace (\n")
+	for _, module := range closure {
+		beside := "../" + strings.TrimPrefix(module, "k8s.io/")
+		fmt.Fprintf(text, "\t%s => %s\n", module, beside)
+		if slices.Contains(direct, module) {
+			args = append(args, "-require="+module+"@v0.0.0")
+		}
+		args = append(args, "-replace="+module+"="+beside)
+	}
+	text.WriteString(")\n")
+	return goEdit(ctx, "mod", text.Bytes(), args...)
+}
+
+// requirements are the paths of the modules that a go.mod requires.
+func requirements(data []byte) []string {
+	var modules []string
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Fields(strings.TrimPrefix(line, "require "))
+		if len(fields) >= 2 && strings.HasPrefix(fields[1], "v") && strings.Contains(fields[0], ".") {
+			modules = append(modules, fields[0])
+		}
+	}
+	return modules
+}
+
+// closure are the staging modules among some modules, and those that they depend
+// on, in order.
+func (u *upstream) closure(modules []string) ([]string, error) {
+	found := map[string]bool{}
+	for queue := slices.Clone(modules); len(queue) > 0; queue = queue[1:] {
+		dir, staging := u.staging[queue[0]]
+		if !staging || found[queue[0]] {
+			continue
+		}
+		found[queue[0]] = true
+		data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err != nil {
+			return nil, err
+		}
+		queue = append(queue, requirements(data)...)
+	}
+	sorted := make([]string, 0, len(found))
+	for module := range found {
+		sorted = append(sorted, module)
+	}
+	slices.Sort(sorted)
+	return sorted, nil
+}
+
+// editReadme adds the library to the sorted list of repositories.
+func editReadme(_ context.Context, _ *plan, base []byte) ([]byte, error) {
+	const entry = "- [`k8s.io/%s`](https://github.com/kubernetes/%s)\n"
+	before := fmt.Sprintf(entry, predecessor, predecessor)
+	return insert(base, before, before+fmt.Sprintf(entry, libraryName, libraryName))
+}
+
+// editRules has the publishing bot publish the library: from master, and from
+// the release branch of this version.
+func editRules(_ context.Context, p *plan, base []byte) ([]byte, error) {
+	library, ok := p.files[libraryDir+"/go.mod"]
+	if !ok {
+		return nil, fmt.Errorf("%s/go.mod is missing", libraryDir)
+	}
+	dependencies, err := p.base.closure(requirements(library.data))
+	if err != nil {
+		return nil, err
+	}
+	minor := strings.Join(strings.Split(strings.TrimPrefix(p.base.version, "v"), ".")[:2], ".")
+	var rule strings.Builder
+	fmt.Fprintf(&rule, "- destination: %s\n  branches:\n", libraryName)
+	for _, branch := range []string{"master", "release-" + minor} {
+		fmt.Fprintf(&rule, "  - name: %s\n    dependencies:\n", branch)
+		for _, module := range dependencies {
+			fmt.Fprintf(&rule, "    - repository: %s\n      branch: %s\n", strings.TrimPrefix(module, "k8s.io/"), branch)
+		}
+		fmt.Fprintf(&rule, "    source:\n      branch: %s\n      dirs:\n      - %s\n", branch, libraryDir)
+	}
+	rule.WriteString("  library: true\n")
+	// The rules end where the settings of the bot begin.
+	const settings = "recursive-delete-patterns:\n"
+	return insert(base, settings, rule.String()+settings)
+}
+
+// restrictions are the roots that the library may import from: never
+// k8s.io/kubernetes, so that any operator can use it.
+const restrictions = `
+- baseImportPath: "./` + libraryDir + `"
+  allowedImports:
+  - k8s.io/api
+  - k8s.io/apimachinery
+  - k8s.io/client-go
+  - k8s.io/component-base
+  - ` + libraryPath + `
+  - k8s.io/klog
+  - k8s.io/kube-openapi
+  - k8s.io/utils
+`
+
+func editRestrictions(_ context.Context, _ *plan, base []byte) ([]byte, error) {
+	return append(bytes.TrimRight(base, "\n"), "\n"+restrictions...), nil
+}

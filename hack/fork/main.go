@@ -1,0 +1,116 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// fork lands this repository in a kubernetes/kubernetes checkout of the version
+// that go.mod names, or writes it as a series for "git am". docs/fork.md says
+// what goes where and why.
+//
+// Everything it writes is computed from this repository and from upstream's
+// module, whose contents go.sum guards, never from the checkout: landing twice
+// is the same as landing once. The checkout is only compared and written.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+)
+
+// options are the flags.
+type options struct {
+	source   string
+	kubeRoot string
+	patch    string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.source, "source", ".", "Root of this repository.")
+	flag.StringVar(&o.kubeRoot, "kube-root", "", "Root of a clean kubernetes/kubernetes checkout.")
+	flag.StringVar(&o.patch, "patch", "", "Write a series for git am into this directory, which must be empty or new, and leave the checkout alone.")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, o, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fork:", err)
+		os.Exit(1)
+	}
+}
+
+// run lands the delta, or writes it as a series.
+func run(ctx context.Context, o options, out io.Writer) error {
+	if o.kubeRoot == "" {
+		return fmt.Errorf("no checkout is named; use make fork KUBE_ROOT=<checkout of kubernetes/kubernetes>")
+	}
+	var err error
+	for _, dir := range []*string{&o.source, &o.kubeRoot, &o.patch} {
+		if *dir == "" {
+			continue
+		}
+		if *dir, err = filepath.Abs(*dir); err != nil {
+			return err
+		}
+	}
+	base, err := findUpstream(ctx, o.source)
+	if err != nil {
+		return err
+	}
+	plan, err := newPlan(ctx, o.source, base)
+	if err != nil {
+		return err
+	}
+	tree := checkout{dir: o.kubeRoot}
+	if err := tree.check(ctx, base, plan); err != nil {
+		return err
+	}
+	if o.patch != "" {
+		return writeSeries(ctx, tree, plan, o.patch, out)
+	}
+	return land(ctx, tree, base, plan, out)
+}
+
+// land writes what is missing in the checkout and says what it did.
+func land(ctx context.Context, tree checkout, base *upstream, plan *plan, out io.Writer) error {
+	written := 0
+	for number, part := range parts {
+		created, changed, err := tree.write(plan.of(number))
+		if err != nil {
+			return err
+		}
+		written += created + changed
+		fmt.Fprintf(out, "%d. %s: %d files new, %d changed, %d as they are\n", number+1, part.title, created, changed, len(plan.of(number))-created-changed)
+	}
+	if written == 0 {
+		fmt.Fprintf(out, "%s has it all: nothing changed\n", tree.dir)
+		return nil
+	}
+	fmt.Fprintf(out, "Landed on %s in %s: %d files written\n", base.version, tree.dir, written)
+	vendored, err := tree.vendor(ctx)
+	if err != nil {
+		return err
+	}
+	if vendored {
+		fmt.Fprintln(out, "go work vendor has renewed vendor/")
+	}
+	fmt.Fprintln(out, "Next: look at git status, commit, and run make all there; docs/fork.md says what a fork can fold into upstream's own files")
+	return nil
+}

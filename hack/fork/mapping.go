@@ -1,0 +1,258 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"path"
+	"regexp"
+	"strings"
+)
+
+const (
+	// ours and theirs are the prefixes of import paths.
+	ours   = "k8s.io/kubernetes-features"
+	theirs = "k8s.io/kubernetes"
+	// libraryDir is where the staging module is, here and there.
+	libraryDir = "staging/src/" + libraryPath
+	// libraryPath is its module path.
+	libraryPath = "k8s.io/feature-lifecycle"
+	// libraryName is the name of its repository once published.
+	libraryName = "feature-lifecycle"
+)
+
+// move says where a directory or a file goes. Both are slash-separated paths
+// from the roots.
+type move struct{ from, to string }
+
+// part is one step of landing and one patch of the series. Each builds with what
+// is before it.
+type part struct {
+	// title is the subject of the patch.
+	title string
+	// why is its text.
+	why string
+	// moves are what of this repository it has.
+	moves []move
+	// edits are the files of upstream that it edits.
+	edits []edit
+}
+
+// same is a directory that keeps its path.
+func same(dir string) move { return move{dir, dir} }
+
+const (
+	testsDir = "test/integration/features"
+)
+
+// parts are in the order of dependencies, which is also the order in which
+// docs/fork.md advises to land.
+var parts = []part{
+	{
+		title: "Add the staging module k8s.io/feature-lifecycle",
+		why:   "The library of KEP-3920: API types, clients, the layer in front of feature gates, and the server flow.",
+		moves: []move{same(libraryDir)},
+		edits: libraryEdits,
+	},
+	{
+		title: "Add the API group features.k8s.io",
+		why:   "Internal types, conversion, validation and storage of Feature and FeatureReport, their OpenAPI definitions, and the gate FeatureLifecycle.",
+		moves: []move{
+			same("pkg/apis/features"), same("pkg/registry/features"),
+			{"pkg/features/features_test.go", "pkg/features/feature_lifecycle_test.go"},
+			// The generator of upstream writes all definitions into one file, which
+			// ours are beside.
+			{"pkg/generated/openapi", "pkg/generated/features/openapi"},
+		},
+		edits: groupEdits,
+	},
+	{
+		title: "Say what the features of Kubernetes leave behind",
+		why:   "The catalog: for each gate its clean-up, upgrade and control, to be taken over by the SIGs that own the gates.",
+		moves: []move{same("pkg/catalog")},
+	},
+	{
+		title: "Report which gates every component uses",
+		why:   "The reporting layer stands in front of the gates of each binary; its main says so before it builds the command.",
+		moves: []move{
+			same("pkg/reporting"),
+			{"cmd/kube-controller-manager/main.go", "cmd/kube-controller-manager/controller-manager.go"},
+			{"cmd/kube-scheduler/main.go", "cmd/kube-scheduler/scheduler.go"},
+			{"cmd/kubelet/main.go", "cmd/kubelet/kubelet.go"},
+			{"cmd/kube-proxy/main.go", "cmd/kube-proxy/proxy.go"},
+		},
+	},
+	{
+		title: "kube-apiserver: finish feature flags",
+		why:   "The server with the group, the server flow and its flags. It composes what cmd/kube-apiserver/app exports and therefore is beside it.",
+		moves: []move{
+			{"pkg/controlplane", "cmd/kube-apiserver/controlplane"},
+			{"cmd/kube-apiserver/main.go", "cmd/kube-apiserver/apiserver.go"},
+		},
+	},
+	{
+		title: "Add kubectl feature",
+		why:   "A plugin that shows, explains, plans and changes features.",
+		moves: []move{same("pkg/kubectl/feature"), same("cmd/kubectl-feature")},
+		edits: pluginEdits,
+	},
+	{
+		title: "Test features with real processes",
+		why:   "Clusters of real processes with real etcd, and hollow nodes that report.",
+		moves: []move{
+			same("cmd/local-up"),
+			{"cmd/kubemark", testsDir + "/kubemark"},
+			{"test/integration", testsDir},
+			{"test/faults", testsDir + "/faults"},
+			{"test/lifecycle", testsDir + "/gates"},
+		},
+	},
+	{
+		title: "Add features.k8s.io to the API specs",
+		why:   "What hack/update-openapi-spec.sh writes for the group.",
+		edits: specEdits,
+	},
+}
+
+// stays are the directories and files that do not go to kubernetes/kubernetes,
+// with the reason.
+var stays = map[string]string{
+	"docs":                     "pages go to kubernetes/website, the KEP to kubernetes/enhancements",
+	"hack":                     "upstream has its own code generation and checks",
+	".ci":                      "upstream has its own",
+	".gitignore":               "upstream has its own",
+	".golangci.yml":            "upstream has its own",
+	"CHANGELOG.md":             "release notes come from the pull requests",
+	"LICENSE":                  "the same there",
+	"Makefile":                 "upstream has its own",
+	"README.md":                "is about this repository",
+	"TODO-8.md":                "is about this repository",
+	"go.mod":                   "edited there with the go command",
+	"go.sum":                   "edited there",
+	"go.work":                  "edited there with the go command",
+	"go.work.sum":              "edited there",
+	"cmd/kubeadm":              "is upstream's, unchanged",
+	"cmd/kubectl":              "is upstream's, unchanged",
+	"api":                      "merged into upstream's files of the same names",
+	"build":                    "upstream has its own",
+	gateFile:                   "is a constant and an entry of upstream's lists of gates",
+	"test/docs":                "runs the commands of the pages",
+	"test/helm":                "is a module of its own and goes with the example chart",
+	"test/browser":             "is a module of its own and goes with the pages",
+	"test/integration/readers": "goes with test/helm",
+	"test/release":             "is about this repository's release",
+}
+
+// destination is where a file goes, and the part it belongs to; ok is false for
+// files that stay, and err is set for those that nobody decided about.
+func destination(file string) (to string, number int, ok bool, err error) {
+	longest := ""
+	for n, part := range parts {
+		for _, m := range part.moves {
+			if rest, in := below(file, m.from); in && len(m.from) > len(longest) {
+				longest, to, number, ok = m.from, m.to+rest, n, true
+			}
+		}
+	}
+	for from := range stays {
+		if _, in := below(file, from); in && len(from) > len(longest) {
+			longest, ok = from, false
+		}
+	}
+	if longest == "" {
+		return "", 0, false, fmt.Errorf("%s: nobody decided where it goes; add it to a part or to what stays in hack/fork/mapping.go, and to docs/fork.md", file)
+	}
+	return to, number, ok, nil
+}
+
+// below is the rest of a file's path after a directory, or after itself.
+func below(file, dir string) (string, bool) {
+	if file == dir {
+		return "", true
+	}
+	rest, ok := strings.CutPrefix(file, dir+"/")
+	return "/" + rest, ok
+}
+
+// importPath finds import paths of this repository in any text.
+var importPath = regexp.MustCompile(regexp.QuoteMeta(ours) + `(/[A-Za-z0-9_./-]*[A-Za-z0-9_])?`)
+
+// yearOf is what upstream's hack/boilerplate no longer takes in new files: after
+// 2025 their licence has no year.
+var yearOf = regexp.MustCompile(`Copyright 20(2[6-9]|[3-9][0-9]) The Kubernetes Authors`)
+
+// rewrite is a file's content at its destination.
+func rewrite(file string, data []byte) ([]byte, error) {
+	if bytes.IndexByte(data, 0) >= 0 {
+		return data, nil
+	}
+	data = importPath.ReplaceAllFunc(data, func(match []byte) []byte {
+		return []byte(theirs + packageAt(strings.TrimPrefix(string(match), ours)))
+	})
+	data = yearOf.ReplaceAll(data, []byte("Copyright The Kubernetes Authors"))
+	if !strings.HasSuffix(file, ".go") {
+		return data, nil
+	}
+	// Other paths have another order among the imports.
+	formatted, err := format.Source(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: formatting it for the fork: %w", file, err)
+	}
+	return formatted, nil
+}
+
+// packageAt is where a package of this repository is, both with a leading slash.
+func packageAt(name string) string {
+	longest, to := "", name
+	for _, part := range parts {
+		for _, m := range part.moves {
+			if path.Ext(m.from) == ".go" {
+				continue
+			}
+			if rest, in := below(strings.TrimPrefix(name, "/"), m.from); in && len(m.from) > len(longest) {
+				longest, to = m.from, "/"+m.to+rest
+			}
+		}
+	}
+	return to
+}
+
+// packageClause begins what a file consists of, after licence and documentation.
+var packageClause = regexp.MustCompile(`(?m)^package \w+$`)
+
+// besidePackage drops a package's documentation: the package is upstream's and
+// has one. The licence stays.
+func besidePackage(file string, data []byte) ([]byte, error) {
+	licence := bytes.Index(data, []byte("*/\n"))
+	begin := packageClause.FindIndex(data)
+	if licence < 0 || begin == nil || licence > begin[0] {
+		return nil, fmt.Errorf("%s: no licence before the package clause", file)
+	}
+	return append(append(bytes.Clone(data[:licence+3]), '\n'), data[begin[0]:]...), nil
+}
+
+// replaceMain gives upstream's main the code of ours and keeps upstream's
+// licence and documentation, so that the difference is what differs.
+func replaceMain(file string, theirs, ours []byte) ([]byte, error) {
+	theirBegin, ourBegin := packageClause.FindIndex(theirs), packageClause.FindIndex(ours)
+	if theirBegin == nil || ourBegin == nil {
+		return nil, fmt.Errorf("%s: no package clause in upstream's or our file", file)
+	}
+	return append(bytes.Clone(theirs[:theirBegin[0]]), ours[ourBegin[0]:]...), nil
+}

@@ -1,0 +1,461 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/kubernetes-features/hack/apispec"
+	"sigs.k8s.io/yaml"
+)
+
+const root = "../.."
+
+// moved is a plan of what moves and of what is edited beside, without the API
+// specs.
+func moved(t *testing.T) *plan {
+	t.Helper()
+	base, err := findUpstream(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &plan{source: root, base: base, files: map[string]*target{}}
+	if err := p.moveAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for number, edits := range [][]edit{libraryEdits, groupEdits, pluginEdits} {
+		for _, e := range edits {
+			if err := p.edit(t.Context(), number, e); err != nil {
+				t.Fatalf("%s: %v", e.file, err)
+			}
+		}
+	}
+	return p
+}
+
+func TestWhereFilesGo(t *testing.T) {
+	for file, want := range map[string]string{
+		"pkg/apis/features/types.go":                                 "pkg/apis/features/types.go",
+		"pkg/controlplane/apidocs/doc.go":                            "cmd/kube-apiserver/controlplane/apidocs/doc.go",
+		"cmd/kube-apiserver/main.go":                                 "cmd/kube-apiserver/apiserver.go",
+		"pkg/features/features.go":                                   "",
+		"pkg/features/features_test.go":                              "pkg/features/feature_lifecycle_test.go",
+		"test/integration/framework/framework.go":                    "test/integration/features/framework/framework.go",
+		"test/lifecycle/gates_test.go":                               "test/integration/features/gates/gates_test.go",
+		"staging/src/k8s.io/feature-lifecycle/apis/OWNERS":           "staging/src/k8s.io/feature-lifecycle/apis/OWNERS",
+		"test/integration/readers/readers_test.go":                   "",
+		"docs/keps/3920-finish-feature-flags/README.md":              "",
+		"hack/fork/mapping.go":                                       "",
+		"pkg/generated/openapi/cmd/models-schema/main.go":            "pkg/generated/features/openapi/cmd/models-schema/main.go",
+		"test/integration/lifecycle/lifecycle_test.go":               "test/integration/features/lifecycle/lifecycle_test.go",
+		"cmd/kubectl-feature/main.go":                                "cmd/kubectl-feature/main.go",
+		"cmd/kubectl/main.go":                                        "",
+		"cmd/kubemark/hollow.go":                                     "test/integration/features/kubemark/hollow.go",
+		"test/integration/versions/testdata/statefulset-before.yaml": "test/integration/features/versions/testdata/statefulset-before.yaml",
+	} {
+		to, _, ok, err := destination(file)
+		if err != nil {
+			t.Error(err)
+		}
+		if ok != (want != "") || ok && to != want {
+			t.Errorf("%s goes to %q (%t), want %q", file, to, ok, want)
+		}
+	}
+	if _, _, _, err := destination("pkg/newcomer/newcomer.go"); err == nil || !strings.Contains(err.Error(), "nobody decided") {
+		t.Errorf("a file that is in no table: %v", err)
+	}
+}
+
+func TestRewriting(t *testing.T) {
+	const before = `package x
+
+import (
+	"k8s.io/kubernetes-features/pkg/controlplane"
+	"k8s.io/kubernetes-features/pkg/controlplane/apidocs"
+	"k8s.io/kubernetes-features/pkg/features" // the gates
+	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/kubernetes/cmd/kubelet/app"
+)
+
+const module = "k8s.io/kubernetes-features/" // and k8s.io/kubernetes-features.
+`
+	const want = `package x
+
+import (
+	"k8s.io/kubernetes/cmd/kube-apiserver/controlplane"
+	"k8s.io/kubernetes/cmd/kube-apiserver/controlplane/apidocs"
+	"k8s.io/kubernetes/cmd/kubelet/app"
+	"k8s.io/kubernetes/pkg/features" // the gates
+	"k8s.io/kubernetes/test/integration/features/framework"
+)
+
+const module = "k8s.io/kubernetes/" // and k8s.io/kubernetes.
+`
+	got, err := rewrite("x.go", []byte(before))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	got, err = rewrite("x.sh", []byte("# Copyright 2026 The Kubernetes Authors.\n# Copyright 2014 The Kubernetes Authors.\n"))
+	if want := "# Copyright The Kubernetes Authors.\n# Copyright 2014 The Kubernetes Authors.\n"; err != nil || string(got) != want {
+		t.Errorf("licences became %q, %v", got, err)
+	}
+	binary := []byte("k8s.io/kubernetes-features/\x00")
+	if got, err := rewrite("x", binary); err != nil || string(got) != string(binary) {
+		t.Errorf("a file that is no text became %q, %v", got, err)
+	}
+}
+
+// TestMains: what is left of upstream's main is its licence and documentation.
+func TestMains(t *testing.T) {
+	const licence = "/*\nCopyright 2014\n*/\n\n"
+	got, err := replaceMain("main.go", []byte(licence+"// The daemon.\npackage main\n\nfunc main() { theirs() }\n"), []byte("/*\n2026\n*/\n\n// Package main is ours.\npackage main\n\nfunc main() { ours() }\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(licence+"// The daemon.\npackage main\n\nfunc main() { ours() }\n", string(got)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	got, err = besidePackage("x.go", []byte("/*\n2026\n*/\n\n// Package features has ours.\npackage features\n\nvar x int\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("/*\n2026\n*/\n\npackage features\n\nvar x int\n", string(got)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestImportsAreThere: every package of the fork that a landed file imports is
+// upstream's or has landed, and no part needs a later one.
+func TestImportsAreThere(t *testing.T) {
+	p := moved(t)
+	packages := map[string]int{}
+	for _, f := range p.files {
+		if dir := path.Dir(f.path); path.Ext(f.path) == ".go" && !strings.HasSuffix(f.path, "_test.go") && !strings.HasPrefix(dir, "staging/") {
+			if number, ok := packages[dir]; !ok || f.part < number {
+				packages[dir] = f.part
+			}
+		}
+	}
+	imports := 0
+	for _, f := range p.files {
+		if path.Ext(f.path) != ".go" {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), f.path, f.data, parser.ImportsOnly)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(imported, ours) {
+				t.Errorf("%s still imports %s", f.path, imported)
+			}
+			dir, ok := strings.CutPrefix(imported, theirs+"/")
+			if !ok || p.hasPackage(dir) && packages[dir] == 0 {
+				continue
+			}
+			imports++
+			number, landed := packages[dir]
+			switch {
+			case !landed && !p.hasPackage(dir):
+				t.Errorf("%s imports %s, which is neither upstream's nor ours", f.path, imported)
+			case number > f.part && !strings.HasSuffix(f.path, "_test.go"):
+				t.Errorf("%s of part %d imports %s of part %d; the series would not build in between", f.path, f.part+1, imported, number+1)
+			}
+		}
+	}
+	if imports < 100 {
+		t.Errorf("only %d imports were looked at", imports)
+	}
+}
+
+// TestNothingIsIgnored: upstream's .gitignore would keep an ignored file out of
+// the fork's commit.
+func TestNothingIsIgnored(t *testing.T) {
+	identity(t)
+	p := moved(t)
+	ignore, err := p.base.read(".gitignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	put(t, dir, map[string]string{".gitignore": string(ignore), "_output/x": ""})
+	git(t, dir, "init", "-q")
+	var names strings.Builder
+	for name := range p.files {
+		names.WriteString(name + "\n")
+	}
+	names.WriteString("_output/x\n")
+	output, err := command(t.Context(), dir, strings.NewReader(names.String()), nil, "git", "check-ignore", "--stdin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(output) != "_output/x\n" {
+		t.Errorf("ignored, of which only _output/x should be:\n%s", output)
+	}
+}
+
+func TestRules(t *testing.T) {
+	p := moved(t)
+	type branch struct {
+		Name         string `json:"name"`
+		Dependencies []struct {
+			Repository string `json:"repository"`
+			Branch     string `json:"branch"`
+		} `json:"dependencies"`
+	}
+	type rules struct {
+		Rules []struct {
+			Destination string   `json:"destination"`
+			Branches    []branch `json:"branches"`
+			Library     bool     `json:"library"`
+		} `json:"rules"`
+	}
+	target := p.files["staging/publishing/rules.yaml"]
+	var before, after rules
+	for data, to := range map[string]*rules{string(target.base): &before, string(target.data): &after} {
+		if err := yaml.Unmarshal([]byte(data), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := len(after.Rules) - 1
+	if diff := cmp.Diff(before.Rules, after.Rules[:last]); diff != "" {
+		t.Errorf("other rules changed:\n%s", diff)
+	}
+	got := after.Rules[last]
+	if got.Destination != libraryName || !got.Library || len(got.Branches) != 2 {
+		t.Fatalf("the rule is %+v", got)
+	}
+	var names []string
+	for _, dependency := range got.Branches[1].Dependencies {
+		names = append(names, dependency.Repository+" "+dependency.Branch)
+	}
+	const at = " release-1.36"
+	want := []string{"api" + at, "apimachinery" + at, "client-go" + at, "component-base" + at, "streaming" + at}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("dependencies (-want +got):\n%s", diff)
+	}
+	// The bot publishes in order.
+	for _, name := range names {
+		if !slices.ContainsFunc(before.Rules, func(r struct {
+			Destination string   `json:"destination"`
+			Branches    []branch `json:"branches"`
+			Library     bool     `json:"library"`
+		}) bool {
+			return r.Destination == strings.TrimSuffix(name, at)
+		}) {
+			t.Errorf("%s has no rule before", name)
+		}
+	}
+}
+
+// TestRestrictions: the library imports nothing that upstream's check of import
+// restrictions would refuse.
+func TestRestrictions(t *testing.T) {
+	p := moved(t)
+	var all []struct {
+		BaseImportPath string   `json:"baseImportPath"`
+		AllowedImports []string `json:"allowedImports"`
+	}
+	if err := yaml.Unmarshal(p.files["staging/publishing/import-restrictions.yaml"].data, &all); err != nil {
+		t.Fatal(err)
+	}
+	own := all[len(all)-1]
+	if own.BaseImportPath != "./"+libraryDir {
+		t.Fatalf("the last restriction is %+v", own)
+	}
+	output, err := command(t.Context(), filepath.Join(root, libraryDir), nil, []string{"GOWORK=off"}, "go", "list", "-f", `{{join .Imports "\n"}}
+{{join .TestImports "\n"}}
+{{join .XTestImports "\n"}}`, "./...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for imported := range strings.FieldsSeq(string(output)) {
+		if strings.HasPrefix(imported, "k8s.io/") && !slices.ContainsFunc(own.AllowedImports, func(allowed string) bool {
+			return imported == allowed || strings.HasPrefix(imported, allowed+"/")
+		}) {
+			t.Errorf("the library imports %s, which the restrictions do not allow", imported)
+		}
+	}
+}
+
+// TestModules: the go command reads the edited files as they are meant.
+func TestModules(t *testing.T) {
+	p := moved(t)
+	for kind, file := range map[string]string{"mod": "go.mod", "work": "go.work"} {
+		dir := t.TempDir()
+		put(t, dir, map[string]string{file: string(p.files[file].data)})
+		output, err := command(t.Context(), dir, nil, []string{"GOWORK=off"}, "go", kind, "edit", "-json", file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Require []struct{ Path, Version string }
+			Replace []struct{ Old, New struct{ Path string } }
+			Use     []struct{ DiskPath string }
+		}
+		if err := json.Unmarshal(output, &got); err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprint(got)
+		want := []string{"{k8s.io/feature-lifecycle v0.0.0}", "{{k8s.io/feature-lifecycle} {./staging/src/k8s.io/feature-lifecycle}}"}
+		if kind == "work" {
+			want = []string{"{./staging/src/k8s.io/feature-lifecycle}"}
+		}
+		for _, w := range want {
+			if strings.Count(text, w) != 1 {
+				t.Errorf("%s has %s %d times", file, w, strings.Count(text, w))
+			}
+		}
+		added := strings.Count(string(p.files[file].data), "\n") - strings.Count(string(p.files[file].base), "\n")
+		if added != len(want) {
+			t.Errorf("%s has %d lines more, want %d", file, added, len(want))
+		}
+	}
+	library := string(p.files[libraryDir+"/go.mod"].data)
+	if strings.Contains(library, "v0.36") || !strings.Contains(library, "k8s.io/streaming => ../streaming\n") {
+		t.Errorf("the library still requires published staging modules, or does not replace what they need:\n%s", library)
+	}
+}
+
+// TestUpstreamsListsChanged: an edit that no longer finds its place says so.
+func TestUpstreamsListsChanged(t *testing.T) {
+	for _, base := range []string{"", "events.k8s.io/v1beta1 \\\nevents.k8s.io/v1beta1 \\\n"} {
+		if _, err := groupEdits[len(groupEdits)-1].apply(t.Context(), nil, []byte(base)); err == nil || !strings.Contains(err.Error(), "not once") {
+			t.Errorf("%q: %v", base, err)
+		}
+	}
+}
+
+// TestGate: upstream's lists have the gate once, between its neighbours, with the
+// versions that this repository declares.
+func TestGate(t *testing.T) {
+	p := moved(t)
+	declared, err := p.ourGate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := gate + `: {
+		{Version: version.MustParse("` + gateSince + `"), Default: true, PreRelease: featuregate.Beta},
+	}`
+	if diff := cmp.Diff(strings.Fields(want), strings.Fields(declared.entry)); diff != "" {
+		t.Errorf("the gate is another one than in the lists of editGateList and editGateTable (-want +got):\n%s", diff)
+	}
+	target := p.files["pkg/features/kube_features.go"]
+	for text, neighbours := range map[string][2]string{
+		"\tFeatureLifecycle featuregate.Feature = \"FeatureLifecycle\"\n": {"\tExternalServiceAccountTokenSigner featuregate.Feature = ", "\tGangScheduling featuregate.Feature = "},
+		"\t" + want + ",\n":         {"\tExternalServiceAccountTokenSigner: {\n", "\tGangScheduling: {\n"},
+		"\tFeatureLifecycle: {},\n": {"\tExternalServiceAccountTokenSigner: {},\n", "\tGangScheduling: {GenericWorkload},\n"},
+	} {
+		between(t, target, text, neighbours)
+	}
+	between(t, p.files[gateLists+"versioned_feature_list.yaml"], "- name: FeatureLifecycle\n", [2]string{"- name: ExternalServiceAccountTokenSigner\n", "- name: GangScheduling\n"})
+	between(t, p.files[gateLists+"feature_list.md"], "| FeatureLifecycle |", [2]string{"| ExternalServiceAccountTokenSigner |", "| GangScheduling |"})
+}
+
+// between wants a text once, after and before others, and nothing of upstream's
+// removed.
+func between(t *testing.T, target *target, text string, neighbours [2]string) {
+	t.Helper()
+	data := string(target.data)
+	before, after, ok := strings.Cut(data, text)
+	if !ok || strings.Contains(after, text) || !strings.Contains(before, neighbours[0]) || !strings.Contains(after, neighbours[1]) {
+		t.Errorf("%s does not have %q once, between %q and %q", target.path, text, neighbours[0], neighbours[1])
+	}
+	rest := strings.Split(data, "\n")
+	for line := range strings.SplitSeq(string(target.base), "\n") {
+		at := slices.Index(rest, line)
+		if at < 0 {
+			t.Fatalf("%s lost upstream's line %q", target.path, line)
+		}
+		rest = rest[at+1:]
+	}
+}
+
+// TestSpecs: upstream's documents keep all they have, and gain our group only.
+func TestSpecs(t *testing.T) {
+	base, err := findUpstream(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newPlan(t.Context(), root, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after map[string]map[string]json.RawMessage
+	target := p.files["api/"+apispec.Swagger]
+	for data, to := range map[string]*map[string]map[string]json.RawMessage{string(target.base): &before, string(target.data): &after} {
+		d, err := apispec.Decode([]byte(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(d, "swagger")
+		delete(d, "security")
+		text, err := d.Encode()
+		if err == nil {
+			err = json.Unmarshal(text, to)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	added := 0
+	for section, values := range after {
+		for name, value := range values {
+			existing, ok := before[section][name]
+			switch {
+			case !ok && strings.Contains(strings.ToLower(name), "feature"):
+				added++
+			case !ok:
+				t.Errorf("%s gained %s, which is not of our group", section, name)
+			case string(existing) != string(value) && !strings.Contains(string(value), apispec.Group):
+				t.Errorf("%s %s is another one", section, name)
+			}
+		}
+		for name := range before[section] {
+			if _, ok := values[name]; !ok {
+				t.Errorf("%s lost %s", section, name)
+			}
+		}
+	}
+	if added < 20 {
+		t.Errorf("only %d paths and definitions were added", added)
+	}
+	for _, file := range []string{"api/" + apispec.Aggregated, "api/" + apispec.Groups} {
+		data := string(p.files[file].data)
+		if !strings.Contains(data, `"name": "features.k8s.io"`) || !strings.Contains(data, `"name": "storagemigration.k8s.io"`) {
+			t.Errorf("%s does not have upstream's last group and ours", file)
+		}
+	}
+}
