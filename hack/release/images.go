@@ -18,7 +18,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,7 +37,6 @@ type base struct {
 
 // makeImages writes the images of p and enters them into the bill.
 func (r *release) makeImages(ctx context.Context, p targets.Platform) error {
-	fmt.Printf("Making %d images for %s\n", len(targets.Images()), p)
 	base, err := r.base(ctx, p.Arch)
 	if err != nil {
 		return err

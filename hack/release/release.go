@@ -24,6 +24,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -68,17 +69,34 @@ func (r *release) make(ctx context.Context, platforms []targets.Platform) error 
 	}
 	r.bill = sbom.Release{Version: string(r.version), Created: r.source.Time}
 	for _, p := range platforms {
-		if err := r.build(ctx, p); err != nil {
+		what := fmt.Sprintf("Building %d binaries for %s", len(targets.For(p)), p)
+		if err := step(what, func() error { return r.build(ctx, p) }); err != nil {
 			return err
 		}
 		if !p.Has(targets.Server) {
 			continue
 		}
-		if err := r.makeImages(ctx, p); err != nil {
+		what = fmt.Sprintf("Making %d images for %s", len(targets.Images()), p)
+		if err := step(what, func() error { return r.makeImages(ctx, p) }); err != nil {
 			return err
 		}
 	}
-	fmt.Println("Writing", r.tars())
+	return step("Writing "+r.tars(), func() error { return r.write(ctx, platforms) })
+}
+
+// step says what is done, and then how long it took.
+func step(what string, do func() error) error {
+	fmt.Println(what)
+	begun := time.Now()
+	if err := do(); err != nil {
+		return err
+	}
+	fmt.Printf("  took %.0f s\n", time.Since(begun).Seconds())
+	return nil
+}
+
+// write writes release-tars: the archives, the bill and the hashes of all.
+func (r *release) write(ctx context.Context, platforms []targets.Platform) error {
 	if err := r.packSource(ctx); err != nil {
 		return err
 	}
@@ -97,7 +115,6 @@ func (r *release) make(ctx context.Context, platforms []targets.Platform) error 
 
 // build compiles the binaries of p and enters them into the bill.
 func (r *release) build(ctx context.Context, p targets.Platform) error {
-	fmt.Printf("Building %d binaries for %s\n", len(targets.For(p)), p)
 	if err := os.MkdirAll(r.bin(p), 0o755); err != nil {
 		return err
 	}
