@@ -191,7 +191,10 @@ func TestKubeadmAndKindFindTheImages(t *testing.T) {
 			continue
 		}
 		tag := manifest[0].RepoTags[0]
-		if plain := strings.Replace(tag, "-"+runtime.GOARCH+":", ":", 1); !slices.Contains(wanted, plain) {
+		if tag != version.ImageName(name, runtime.GOARCH) {
+			t.Errorf("the archive %s.tar names %s", name, tag)
+		}
+		if plain := plainName(version, name); !slices.Contains(wanted, plain) {
 			t.Errorf("the image %s is not one that kubeadm wants: %v", tag, wanted)
 		}
 	}

@@ -85,7 +85,7 @@ func TestClusterShowsTheVersion(t *testing.T) {
 	if got := kubectl("get", "features", "-n", "kube-system"); !strings.Contains(got, "MaxUnavailableStatefulSet") {
 		t.Errorf("the features are:\n%s", got)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "kubectl"), "--kubeconfig", kubeconfig, "feature", "list")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "kubectl"), "feature", "list", "--kubeconfig", kubeconfig)
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "MaxUnavailableStatefulSet") {
 		t.Errorf("kubectl feature list: %v:\n%s", err, out)

@@ -75,8 +75,7 @@ func checkNodeImage(t *testing.T, calls, written string, version targets.Version
 		want = append(want, fmt.Sprintf("/kubernetes/server/bin/%s kind-build-", name), ":/usr/bin/"+name+"\n")
 	}
 	for _, name := range kindImages {
-		tagged := version.ImageName(name, runtime.GOARCH)
-		plain := strings.Replace(tagged, "-"+runtime.GOARCH+":", ":", 1)
+		tagged, plain := version.ImageName(name, runtime.GOARCH), plainName(version, name)
 		want = append(want, fmt.Sprintf("images tag --force %s %s\n", tagged, plain))
 		sum, err := archive.Sum(filepath.Join(images, name+".tar"), sha256.New())
 		if err != nil {

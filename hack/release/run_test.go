@@ -43,16 +43,24 @@ import (
 
 // The tests in this file run what is in the images of a real release.
 
-// versionCommand is what shows the version in the image of a binary: the path
-// of the binary there and its arguments.
-func versionCommand(b targets.Binary) []string {
+// showsVersion is what shows the version in the image of a binary, beginning
+// with the image's entry point.
+func showsVersion(b targets.Binary) []string {
 	if b.EntryPoint() {
-		return []string{"/bin/" + b.Name, "version", "--client"}
+		return []string{inImage(b), "version", "--client"}
 	}
-	return []string{"/usr/local/bin/" + b.Name, "--version"}
+	return []string{image.Runner, inImage(b), "--version"}
 }
 
-// fileSystem lays down the layers of an image in a new folder.
+// inImage is where the image of a binary has it.
+func inImage(b targets.Binary) string {
+	if b.EntryPoint() {
+		return "/bin/" + b.Name
+	}
+	return "/usr/local/bin/" + b.Name
+}
+
+// fileSystem lays down the layers of an image in a new folder, as root.
 func fileSystem(t *testing.T, file string) (string, *v1.ConfigFile) {
 	t.Helper()
 	img, err := tarball.ImageFromPath(file, nil)
@@ -83,6 +91,17 @@ func fileSystem(t *testing.T, file string) (string, *v1.ConfigFile) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// Every runtime gives a container this device.
+	if err := os.Mkdir(filepath.Join(dir, "dev"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	null := filepath.Join(dir, "dev", "null")
+	if err := syscall.Mknod(null, syscall.S_IFCHR, 1<<8|3); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(null, 0o666); err != nil {
+		t.Fatal(err)
 	}
 	return dir, config
 }
@@ -144,9 +163,12 @@ func TestImagesRun(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			bin := filepath.Join(dir, "server", "bin", b.Name)
 			root, config := fileSystem(t, bin+".tar")
-			command := versionCommand(b)
+			command := showsVersion(b)
+			if got := config.Config.Entrypoint; len(got) != 1 || got[0] != command[0] {
+				t.Errorf("the entry point is %v, want %s", got, command[0])
+			}
 			var sums [2]string
-			for i, file := range []string{bin, filepath.Join(root, command[0])} {
+			for i, file := range []string{bin, filepath.Join(root, inImage(b))} {
 				sum, err := archive.Sum(file, sha256.New())
 				if err != nil {
 					t.Fatal(err)
@@ -156,20 +178,16 @@ func TestImagesRun(t *testing.T) {
 			if sums[0] != sums[1] {
 				t.Errorf("the image and the archive have different binaries: %v", sums)
 			}
-			args := append([]string{config.Config.Entrypoint[0]}, command...)
-			if b.EntryPoint() {
-				args = command
-			}
 			for _, user := range []uint32{rootfs.Root, rootfs.NonRoot} {
-				if got := inside(t, root, user, config.Config.Env, args...); !strings.Contains(got, string(version)) {
-					t.Errorf("%v says %q as %d, want %s", args, got, user, version)
+				if got := inside(t, root, user, config.Config.Env, command...); !strings.Contains(got, string(version)) {
+					t.Errorf("%v says %q as %d, want %s", command, got, user, version)
 				}
 			}
 			if b.EntryPoint() {
 				return
 			}
 			// GCE's manifests have the runner write the file that they show.
-			inside(t, root, rootfs.NonRoot, config.Config.Env, append([]string{image.Runner, "--log-file=/tmp/log"}, command...)...)
+			inside(t, root, rootfs.NonRoot, config.Config.Env, image.Runner, "--log-file=/tmp/log", inImage(b), "--version")
 			if log, err := os.ReadFile(filepath.Join(root, "tmp", "log")); err != nil || !strings.Contains(string(log), string(version)) {
 				t.Errorf("the runner wrote %q: %v; want %s", log, err, version)
 			}
@@ -250,6 +268,11 @@ func containerd(t *testing.T) (root string, ctr func(stdin io.Reader, args ...st
 	}
 }
 
+// plainName is the name that kubeadm asks for.
+func plainName(v targets.Version, binary string) string {
+	return strings.Replace(v.ImageName(binary, runtime.GOARCH), "-"+runtime.GOARCH+":", ":", 1)
+}
+
 // TestContainerdRunsTheImages imports the images into a real containerd as kind
 // does on its nodes, tags them as kind does, and runs them as containers.
 func TestContainerdRunsTheImages(t *testing.T) {
@@ -264,21 +287,19 @@ func TestContainerdRunsTheImages(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Error(err)
 		}
-		name := version.ImageName(b.Name, runtime.GOARCH)
-		plain := strings.Replace(name, "-"+runtime.GOARCH+":", ":", 1)
-		ctr(nil, "images", "tag", "--force", name, plain)
-		args := versionCommand(b)
-		if b.EntryPoint() {
-			// What follows is added to the entry point.
-			args = args[1:]
-		}
-		if got := ctr(nil, append([]string{"run", "--rm", plain, b.Name}, args...)...); !strings.Contains(got, string(version)) {
+		plain := plainName(version, b.Name)
+		ctr(nil, "images", "tag", "--force", version.ImageName(b.Name, runtime.GOARCH), plain)
+		// ctr takes a command in place of the entry point.
+		if got := ctr(nil, append([]string{"run", "--rm", plain, b.Name}, showsVersion(b)...)...); !strings.Contains(got, string(version)) {
 			t.Errorf("%s says %q in a container, want %s", b.Name, got, version)
 		}
 	}
+	if got := ctr(nil, "run", "--rm", plainName(version, "kubectl"), "entry-point"); !strings.Contains(got, "kubectl controls the Kubernetes cluster manager") {
+		t.Errorf("the entry point of kubectl says %q", got)
+	}
 	t.Run("kube-apiserver keeps its capability", func(t *testing.T) { keepsCapability(t, root) })
 	t.Run("kube-proxy has its programs", func(t *testing.T) {
-		proxy := strings.Replace(version.ImageName("kube-proxy", runtime.GOARCH), "-"+runtime.GOARCH+":", ":", 1)
+		proxy := plainName(version, "kube-proxy")
 		for i, c := range []struct{ command, want string }{
 			{"nft add table ip kube-proxy", ""},
 			{"nft --json list ruleset", "json_schema_version"},
