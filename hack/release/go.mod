@@ -9,6 +9,7 @@ require (
 	github.com/google/go-containerregistry v0.22.1
 	github.com/opencontainers/image-spec v1.1.1
 	github.com/spdx/tools-golang v0.5.7
+	golang.org/x/mod v0.39.0
 	golang.org/x/sync v0.22.0
 )
 

@@ -30,45 +30,76 @@ import (
 	"strings"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
+	"k8s.io/kubernetes-features/hack/release/sbom"
 	"k8s.io/kubernetes-features/hack/release/targets"
 )
 
-var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]es?|copying|notice|copyright|unlicense|patents)([.-].*)?$`)
+var (
+	// licenseFile matches what has to go along with a binary, licenseText what of
+	// it is a licence.
+	licenseFile = regexp.MustCompile(`(?i)^(licen[cs]es?|copying|notice|copyright|unlicense|patents)([.-].*)?$`)
+	licenseText = regexp.MustCompile(`(?i)^(licen[cs]es?|copying|unlicense)([.-].*)?$`)
+)
 
 // licenses returns kubernetes/LICENSES: upstream's own, and in vendor/ those of
 // every module that the component's binaries say they contain. Upstream keeps
 // the latter in its tree; its module does not have them.
-func (r *release) licenses(ctx context.Context, c targets.Component, p targets.Platform) ([]archive.Entry, error) {
-	dirs, err := r.moduleDirs(ctx, p)
-	if err != nil {
-		return nil, err
-	}
+func (r *release) licenses(c targets.Component, p targets.Platform) ([]archive.Entry, error) {
+	dirs := r.dirs[p]
 	entries, err := filesBelow("kubernetes/LICENSES", filepath.Join(dirs["k8s.io/kubernetes"], "LICENSES"))
 	if err != nil {
 		return nil, err
 	}
 	for _, module := range r.modulesOf(c, p) {
-		dir, ok := dirs[module]
-		if !ok {
-			return nil, fmt.Errorf("the module %s is in a binary, but \"go list -deps\" of the binaries for %s does not have it", module, p)
-		}
-		found, err := moduleLicenses(module, dir)
+		found, err := r.licensesOf(module, p)
 		if err != nil {
 			return nil, err
-		}
-		if len(found) == 0 && dir != r.root && strings.HasPrefix(dir, r.root) {
-			// A module of this tree is under the licence of the tree.
-			found, err = moduleLicenses(module, r.root)
-			if err != nil {
-				return nil, err
-			}
-		}
-		if len(found) == 0 {
-			return nil, fmt.Errorf("the module %s has no licence in its folder", module)
 		}
 		entries = append(entries, found...)
 	}
 	return entries, nil
+}
+
+// licensesOf returns the licences of a module in p's binaries.
+func (r *release) licensesOf(module string, p targets.Platform) ([]archive.Entry, error) {
+	dir, ok := r.dirs[p][module]
+	if !ok {
+		return nil, fmt.Errorf("the module %s is in a binary, but \"go list -deps\" of the binaries for %s does not have it", module, p)
+	}
+	found, err := moduleLicenses(module, dir)
+	if err == nil && len(found) == 0 && dir != r.root && strings.HasPrefix(dir, r.root) {
+		// A module of this tree is under the licence of the tree.
+		found, err = moduleLicenses(module, r.root)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("the module %s has no licence in its folder %s", module, dir)
+	}
+	return found, nil
+}
+
+// license reads the licences of modules into them, for the bill.
+func (r *release) license(modules []sbom.Module, p targets.Platform) error {
+	for i, m := range modules {
+		found, err := r.licensesOf(m.Path, p)
+		if err != nil {
+			return err
+		}
+		for _, e := range found {
+			// Notices and grants of patents are no licences.
+			if !licenseText.MatchString(path.Base(e.Name)) {
+				continue
+			}
+			text, err := os.ReadFile(e.Path)
+			if err != nil {
+				return err
+			}
+			modules[i].Licenses = append(modules[i].Licenses, string(text))
+		}
+	}
+	return nil
 }
 
 // modulesOf returns the modules in a component's binaries, sorted.
@@ -80,9 +111,7 @@ func (r *release) modulesOf(c targets.Component, p targets.Platform) []string {
 			continue
 		}
 		for _, m := range f.Modules {
-			if m.Path != "stdlib" {
-				modules = append(modules, m.Path)
-			}
+			modules = append(modules, m.Path)
 		}
 	}
 	slices.Sort(modules)
@@ -106,7 +135,8 @@ func moduleLicenses(module, dir string) ([]archive.Entry, error) {
 	return entries, nil
 }
 
-// moduleDirs returns where the modules of p's binaries are. The packages are
+// moduleDirs returns where the modules of p's binaries are, and Go itself for its
+// standard library. The packages are
 // asked, since upstream's staging modules keep "go list -m all" from working in
 // any module but upstream's.
 func (r *release) moduleDirs(ctx context.Context, p targets.Platform) (map[string]string, error) {
@@ -114,6 +144,23 @@ func (r *release) moduleDirs(ctx context.Context, p targets.Platform) (map[strin
 	for _, b := range targets.For(p) {
 		args = append(args, b.Package)
 	}
+	out, err := r.goOutput(ctx, p, args...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the modules of the binaries for %s: %w", p, err)
+	}
+	dirs := map[string]string{}
+	for line := range strings.Lines(out) {
+		if module, dir, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t"); ok {
+			dirs[module] = dir
+		}
+	}
+	goroot, err := r.goOutput(ctx, p, "env", "GOROOT")
+	dirs[sbom.Stdlib] = strings.TrimSpace(goroot)
+	return dirs, err
+}
+
+// goOutput runs the go command as for a build and returns what it prints.
+func (r *release) goOutput(ctx context.Context, p targets.Platform, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = r.root
 	cmd.Env = r.source.Env(p)
@@ -121,15 +168,9 @@ func (r *release) moduleDirs(ctx context.Context, p targets.Platform) (map[strin
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("cannot list the modules of the binaries for %s: %w: %s", p, err, stderr.String())
+		return "", fmt.Errorf("go %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
 	}
-	dirs := map[string]string{}
-	for line := range strings.Lines(string(out)) {
-		if module, dir, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t"); ok {
-			dirs[module] = dir
-		}
-	}
-	return dirs, nil
+	return string(out), nil
 }
 
 // filesBelow returns the files below dir under prefix.

@@ -45,6 +45,8 @@ type release struct {
 	compile func(context.Context, targets.Platform) error
 	// bill gathers what has been made.
 	bill sbom.Release
+	// dirs are where the modules of a platform's binaries are.
+	dirs map[targets.Platform]map[string]string
 }
 
 func (r *release) bin(p targets.Platform) string {
@@ -67,7 +69,12 @@ func (r *release) make(ctx context.Context, platforms []targets.Platform) error 
 	if err := os.MkdirAll(r.tars(), 0o755); err != nil {
 		return err
 	}
-	r.bill = sbom.Release{Version: string(r.version), Created: r.source.Time}
+	apache, err := os.ReadFile(filepath.Join(r.root, "LICENSE"))
+	if err != nil {
+		return err
+	}
+	r.bill = sbom.Release{Version: string(r.version), Created: r.source.Time, Apache: string(apache)}
+	r.dirs = map[targets.Platform]map[string]string{}
 	for _, p := range platforms {
 		what := fmt.Sprintf("Building %d binaries for %s", len(targets.For(p)), p)
 		if err := step(what, func() error { return r.build(ctx, p) }); err != nil {
@@ -100,7 +107,7 @@ func (r *release) write(ctx context.Context, platforms []targets.Platform) error
 	if err := r.packSource(ctx); err != nil {
 		return err
 	}
-	if err := r.packAll(ctx, platforms); err != nil {
+	if err := r.packAll(platforms); err != nil {
 		return err
 	}
 	var bill bytes.Buffer
@@ -121,10 +128,18 @@ func (r *release) build(ctx context.Context, p targets.Platform) error {
 	if err := r.compile(ctx, p); err != nil {
 		return fmt.Errorf("cannot build the binaries for %s: %w", p, err)
 	}
+	dirs, err := r.moduleDirs(ctx, p)
+	if err != nil {
+		return err
+	}
+	r.dirs[p] = dirs
 	for _, b := range targets.For(p) {
 		file := r.binary(b, p)
 		modules, err := sbom.Modules(file, string(r.version))
 		if err != nil {
+			return err
+		}
+		if err := r.license(modules, p); err != nil {
 			return err
 		}
 		if err := r.enter(sbom.File{Name: p.String() + "/" + b.Name, Modules: modules}, file); err != nil {
@@ -176,12 +191,12 @@ func (r *release) packSource(ctx context.Context) error {
 
 // packAll writes the archives of all components, as many at once as there are
 // processors: compressing takes most of the time.
-func (r *release) packAll(ctx context.Context, platforms []targets.Platform) error {
-	group, ctx := errgroup.WithContext(ctx)
+func (r *release) packAll(platforms []targets.Platform) error {
+	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, p := range platforms {
 		for _, c := range p.Components() {
-			group.Go(func() error { return r.pack(ctx, c, p) })
+			group.Go(func() error { return r.pack(c, p) })
 		}
 	}
 	return group.Wait()
@@ -189,10 +204,10 @@ func (r *release) packAll(ctx context.Context, platforms []targets.Platform) err
 
 // pack writes the archive of a component with the inner layout of upstream's
 // build/lib/release.sh.
-func (r *release) pack(ctx context.Context, c targets.Component, p targets.Platform) error {
+func (r *release) pack(c targets.Component, p targets.Platform) error {
 	entries := r.binaries(c, p)
 	if c != targets.Client {
-		licenses, err := r.licenses(ctx, c, p)
+		licenses, err := r.licenses(c, p)
 		if err != nil {
 			return err
 		}

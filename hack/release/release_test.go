@@ -162,7 +162,7 @@ func TestLayout(t *testing.T) {
 		}
 		for _, name := range []string{
 			"kubernetes/kubernetes-src.tar.gz", "kubernetes/LICENSES/LICENSE",
-			"kubernetes/LICENSES/vendor/k8s.io/component-base/LICENSE",
+			"kubernetes/LICENSES/vendor/k8s.io/component-base/LICENSE", "kubernetes/LICENSES/vendor/stdlib/LICENSE",
 		} {
 			if got[name] == "" {
 				t.Errorf("%s has no %s", component, name)

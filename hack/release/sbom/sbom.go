@@ -51,9 +51,14 @@ type File struct {
 	Contains []string
 }
 
-// Module is a Go module, or the standard library under the name "stdlib".
+// Stdlib is the name of Go's standard library as a module.
+const Stdlib = "stdlib"
+
+// Module is a Go module, or the standard library.
 type Module struct {
 	Path, Version string
+	// Licenses are the texts of its licence files.
+	Licenses []string
 }
 
 // Package is a Debian package.
@@ -68,6 +73,9 @@ type Release struct {
 	Created time.Time
 	Files   []File
 	Debian  []Package
+	// Apache is the text by which modules under Apache-2.0 are known; other
+	// licences are given by their texts.
+	Apache string
 }
 
 // Modules reads from a binary what is linked into it. The modules of the source
@@ -77,7 +85,7 @@ func Modules(binary, version string) ([]Module, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read which modules are in %s: %w", binary, err)
 	}
-	found := []Module{{Path: "stdlib", Version: strings.TrimPrefix(info.GoVersion, "go")}}
+	found := []Module{{Path: Stdlib, Version: strings.TrimPrefix(info.GoVersion, "go")}}
 	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
 		if m.Replace != nil && m.Replace.Version != "" {
 			m = m.Replace
@@ -105,7 +113,10 @@ const root = common.ElementID("Release")
 // document gathers packages and relationships; each is there once, in the order
 // of names.
 func document(r Release) *v2_3.Document {
-	b := &builder{packages: map[common.ElementID]*v2_3.Package{}, relationships: map[[3]string]bool{}}
+	b := &builder{
+		packages: map[common.ElementID]*v2_3.Package{}, relationships: map[[3]string]bool{},
+		licenses: newLicenses(r.Apache),
+	}
 	b.add(root, v2_3.Package{PackageName: "kubernetes", PackageVersion: r.Version, PrimaryPackagePurpose: "APPLICATION"}, "")
 	for _, p := range r.Debian {
 		b.add(id("Debian", p.Name), v2_3.Package{
@@ -127,8 +138,9 @@ func document(r Release) *v2_3.Document {
 	hash := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(b.packages)) {
 		doc.Packages = append(doc.Packages, b.packages[key])
-		fmt.Fprintln(hash, key, b.packages[key].PackageVersion, b.packages[key].PackageChecksums)
+		fmt.Fprintln(hash, key, b.packages[key].PackageVersion, b.packages[key].PackageChecksums, b.packages[key].PackageLicenseDeclared)
 	}
+	doc.OtherLicenses = b.licenses.others()
 	// A namespace identifies one document: it changes with the content.
 	doc.DocumentNamespace = "https://features.k8s.io/spdx/" + url.PathEscape(doc.DocumentName) + "-" + hex.EncodeToString(hash.Sum(nil))
 	compare := func(x, y [3]string) int { return slices.Compare(x[:], y[:]) }
@@ -146,6 +158,7 @@ func document(r Release) *v2_3.Document {
 type builder struct {
 	packages      map[common.ElementID]*v2_3.Package
 	relationships map[[3]string]bool
+	licenses      *licenses
 }
 
 func (b *builder) file(f File, r Release) {
@@ -154,8 +167,9 @@ func (b *builder) file(f File, r Release) {
 	b.relate(root, common.TypeRelationshipContains, this)
 	for _, m := range f.Modules {
 		module := id("Go", m.Path+"@"+m.Version)
-		b.add(module, v2_3.Package{PackageName: m.Path, PackageVersion: m.Version},
-			"pkg:golang/"+m.Path+"@"+url.QueryEscape(m.Version))
+		b.add(module, v2_3.Package{
+			PackageName: m.Path, PackageVersion: m.Version, PackageLicenseDeclared: b.licenses.expression(m.Licenses),
+		}, "pkg:golang/"+m.Path+"@"+url.QueryEscape(m.Version))
 		b.relate(this, common.TypeRelationshipStaticLink, module)
 	}
 	for _, name := range f.Contains {
@@ -172,7 +186,8 @@ func (b *builder) add(id common.ElementID, p v2_3.Package, purl string) {
 	const unknown = "NOASSERTION"
 	p.PackageSPDXIdentifier = id
 	p.PackageDownloadLocation = cmp.Or(p.PackageDownloadLocation, unknown)
-	p.PackageLicenseConcluded, p.PackageLicenseDeclared, p.PackageCopyrightText = unknown, unknown, unknown
+	p.PackageLicenseConcluded, p.PackageCopyrightText = unknown, unknown
+	p.PackageLicenseDeclared = cmp.Or(p.PackageLicenseDeclared, unknown)
 	p.IsFilesAnalyzedTagPresent = true
 	if purl != "" {
 		p.PackageExternalReferences = []*v2_3.PackageExternalReference{{

@@ -156,3 +156,30 @@ func TestBytesAreTheSame(t *testing.T) {
 		t.Error("two different bills have one namespace")
 	}
 }
+
+// TestLicenses gives modules one licence that is known, two of their own and
+// none.
+func TestLicenses(t *testing.T) {
+	r := sample(t)
+	r.Apache = "Apache License\nVersion 2.0"
+	r.Files[0].Modules = []Module{
+		{Path: "a", Version: "v1.0.0", Licenses: []string{"  Apache   License\nVersion 2.0\n"}},
+		{Path: "b", Version: "v1.0.0", Licenses: []string{"MIT License\nAnybody may", "Apache License Version 2.0"}},
+		{Path: "c", Version: "v1.0.0", Licenses: []string{"MIT License\n\n  Anybody may"}},
+		{Path: "d", Version: "v1.0.0"},
+	}
+	doc, _ := parse(t, r)
+	if len(doc.OtherLicenses) != 1 || doc.OtherLicenses[0].LicenseName != "MIT License" || !strings.Contains(doc.OtherLicenses[0].ExtractedText, "Anybody may") {
+		t.Fatalf("the bill has the texts %+v, want that of b and c once", doc.OtherLicenses)
+	}
+	own := doc.OtherLicenses[0].LicenseIdentifier
+	got := map[string]string{}
+	for _, p := range doc.Packages {
+		got[p.PackageName] = p.PackageLicenseDeclared
+	}
+	for module, want := range map[string]string{"a": "Apache-2.0", "b": "Apache-2.0 AND " + own, "c": own, "d": "NOASSERTION"} {
+		if got[module] != want {
+			t.Errorf("%s declares %q, want %q", module, got[module], want)
+		}
+	}
+}

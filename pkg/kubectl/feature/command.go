@@ -37,6 +37,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/component-base/version"
 )
 
 // Exit codes, for scripts. All commands follow one convention: 0 yes, 1 no, 2 not
@@ -93,7 +94,11 @@ func newCommand(b *base) *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl feature"},
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       version.Get().String(),
 	}
+	// As in all binaries; cobra's own flag would take -v, too.
+	cmd.Flags().Bool("version", false, "Print version information and quit.")
+	cmd.SetVersionTemplate("Kubernetes {{.Version}}\n")
 	cmd.SetIn(b.In)
 	cmd.SetOut(b.Out)
 	cmd.SetErr(b.ErrOut)
