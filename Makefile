@@ -76,17 +76,21 @@ $(TOOLS)/kind: hack/kind/go.mod hack/kind/go.sum
 KIND_IMAGE ?= kindest/node:$(subst +,_,$(VERSION))
 KIND_CLUSTER ?= features
 SERVER_TAR = $(OUT)/release-tars/kubernetes-server-linux-$(shell go env GOARCH).tar.gz
-need_docker = docker info >/dev/null 2>&1 || { echo "kind needs a Docker daemon, and \"docker info\" finds none" >&2; exit 1; }
+need_docker = command -v docker >/dev/null || { echo "kind needs Docker, and there is no docker command here" >&2; exit 1; }; \
+	docker info >/dev/null 2>&1 || { echo "kind needs a Docker daemon, and \"docker info\" finds none" >&2; exit 1; }
 
 .PHONY: kind-image
-kind-image: $(TOOLS)/kind ## Build a node image for kind from the release in _output/release-tars; needs Docker.
+kind-image: ## Build a node image for kind from the release in _output/release-tars; needs Docker.
 	@$(need_docker)
-	@test -e $(SERVER_TAR) || { echo "Run \"make quick-release\" first" >&2; exit 1; }
+	@test -e $(SERVER_TAR) || { echo "$(SERVER_TAR) is missing: run \"make quick-release KUBE_BUILD_PLATFORMS=linux/$(shell go env GOARCH)\" first" >&2; exit 1; }
+	@$(MAKE) -s $(TOOLS)/kind
 	$(TOOLS)/kind build node-image --type file --image $(KIND_IMAGE) $(SERVER_TAR)
 
 .PHONY: kind-up
-kind-up: $(TOOLS)/kind ## Create a cluster from that image and show its features; needs Docker.
+kind-up: ## Create a cluster from that image and show its features; needs Docker.
 	@$(need_docker)
+	@docker image inspect $(KIND_IMAGE) >/dev/null 2>&1 || { echo "Docker has no image $(KIND_IMAGE): run \"make kind-image\" first" >&2; exit 1; }
+	@$(MAKE) -s $(TOOLS)/kind
 	$(TOOLS)/kind create cluster --name $(KIND_CLUSTER) --image $(KIND_IMAGE) --wait 5m
 	docker exec $(KIND_CLUSTER)-control-plane kubectl --kubeconfig /etc/kubernetes/admin.conf get features -n kube-system
 

@@ -156,7 +156,6 @@ var stays = map[string]string{
 	"test/helm":                "is a module of its own and goes with the example chart",
 	"test/browser":             "is a module of its own and goes with the pages",
 	"test/integration/readers": "goes with test/helm",
-	"test/release":             "is about this repository's release",
 }
 
 // destination is where a file goes, and the part it belongs to; ok is false for
