@@ -121,3 +121,28 @@ func TestKindTakesTheRelease(t *testing.T) {
 		filepath.Join(os.Getenv("RELEASE_TARS"), "kubernetes-server-linux-"+runtime.GOARCH+".tar.gz"), filepath.Join(bin, "kubeadm"))
 	checkNodeImage(t, calls, written, version, bin)
 }
+
+// TestTargetsSayWhatIsMissing runs the targets for kind where a docker command
+// finds no daemon, no image, and no release.
+func TestTargetsSayWhatIsMissing(t *testing.T) {
+	for _, c := range []struct {
+		target, docker, want string
+	}{
+		{"kind-image", "exit 1", `kind needs a Docker daemon, and "docker info" finds none`},
+		{"kind-up", "exit 1", `kind needs a Docker daemon, and "docker info" finds none`},
+		{"kind-up", `[[ $1 == info ]]`, `Docker has no image kindest/node:v1.36.3_feature.9: run "make kind-image" first`},
+		{"kind-image", "exit 0", `kubernetes-server-linux-` + runtime.GOARCH + `.tar.gz is missing: run "make quick-release KUBE_BUILD_PLATFORMS=linux/` + runtime.GOARCH + `" first`},
+	} {
+		bin := t.TempDir()
+		if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/bash\n"+c.docker+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", filepath.Join("..", ".."), c.target, "OUT="+t.TempDir(), "VERSION=v1.36.3+feature.9")
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "MAKEFLAGS=", "MFLAGS=")
+		out, err := cmd.CombinedOutput()
+		said, _, _ := strings.Cut(string(out), "\nmake: ")
+		if err == nil || strings.Contains(said, "\n") || !strings.HasSuffix(said, c.want) {
+			t.Errorf("%s with docker as %q: %v: %q; want one line: %s", c.target, c.docker, err, out, c.want)
+		}
+	}
+}
