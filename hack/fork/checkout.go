@@ -94,7 +94,7 @@ func (c checkout) checkClean(ctx context.Context, p *plan) error {
 			continue
 		}
 		name := entry[3:]
-		if strings.HasPrefix(name, "vendor/") {
+		if strings.HasPrefix(name, "vendor/") || strings.HasPrefix(name, vendorLicenses) {
 			vendored = true
 			continue
 		}
@@ -107,7 +107,7 @@ func (c checkout) checkClean(ctx context.Context, p *plan) error {
 		}
 	}
 	if vendored {
-		// go work vendor is the last step: before it, all is landed.
+		// Vendoring is the last step: before it, all is landed.
 		for _, t := range p.files {
 			landed, err := c.has(t)
 			if err != nil {
@@ -216,17 +216,4 @@ func (c checkout) write(files []*target) (created, changed int, err error) {
 		}
 	}
 	return created, changed, nil
-}
-
-// vendor renews vendor/ where the tree has one.
-func (c checkout) vendor(ctx context.Context) (bool, error) {
-	if _, err := os.Stat(filepath.Join(c.dir, "vendor", "modules.txt")); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	} else if err != nil {
-		return false, err
-	}
-	if _, err := command(ctx, c.dir, nil, []string{"GOWORK=" + filepath.Join(c.dir, "go.work")}, "go", "work", "vendor"); err != nil {
-		return false, fmt.Errorf("the files have landed, but vendor/ could not be renewed; run hack/update-vendor.sh there: %w", err)
-	}
-	return true, nil
 }

@@ -213,6 +213,9 @@ func TestWhatIsRefused(t *testing.T) {
 		"a renewed vendor before landing": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"vendor/modules.txt": "mine\n"})
 		}, "not committed: vendor"},
+		"a licence of a vendored module before landing": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"LICENSES/vendor/mine/LICENSE": "mine\n"})
+		}, "not committed: vendor"},
 		"another version": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"pkg/a/a.go": "package a // 1.36.2\n"})
 			commit(t, s)
