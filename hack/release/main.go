@@ -55,6 +55,7 @@ func main() {
 // flags are the command line of both commands.
 type flags struct {
 	root, output, version, platforms, source string
+	hostGo                                   bool
 	apt                                      rootfs.Apt
 }
 
@@ -68,6 +69,7 @@ func run(ctx context.Context, args []string) error {
 	set.StringVar(&f.source, "source", "", "the address of the repository, for labels of images")
 	set.StringVar(&f.apt.Mirror, "debian-mirror", "", "where Debian's packages are fetched; deb.debian.org by default")
 	set.StringVar(&f.apt.SecurityMirror, "debian-security-mirror", "", "where Debian's security updates are fetched; deb.debian.org by default")
+	set.BoolVar(&f.hostGo, "host-go", false, "build with the Go on the PATH, whatever its version is")
 	lock := len(args) > 0 && args[0] == "lock"
 	if lock {
 		args = args[1:]
@@ -130,6 +132,13 @@ func makeRelease(ctx context.Context, f flags) error {
 	source, err := build.Describe(ctx, f.root)
 	if err != nil {
 		return err
+	}
+	if source.Go, err = build.FindGo(ctx, f.root, f.hostGo); err != nil {
+		return err
+	}
+	fmt.Printf("Release %s of commit %s, built with %s\n", version, source, source.Go.Version)
+	if f.hostGo {
+		fmt.Printf("FORCE_HOST_GO: %s may name another version of Go; the bytes are those of other people only where it is %s\n", build.VersionFile, source.Go.Version)
 	}
 	r := &release{flags: f, version: version, source: source, out: filepath.Join(f.root, f.output)}
 	r.compile = r.goBuild

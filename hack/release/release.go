@@ -45,8 +45,8 @@ type release struct {
 	compile func(context.Context, targets.Platform) error
 	// bill gathers what has been made.
 	bill sbom.Release
-	// dirs are where the modules of a platform's binaries are.
-	dirs map[targets.Platform]map[string]string
+	// modules are those of a platform's binaries, by their paths.
+	modules map[targets.Platform]map[string]module
 }
 
 func (r *release) bin(p targets.Platform) string {
@@ -74,7 +74,7 @@ func (r *release) make(ctx context.Context, platforms []targets.Platform) error 
 		return err
 	}
 	r.bill = sbom.Release{Version: string(r.version), Created: r.source.Time, Apache: string(apache)}
-	r.dirs = map[targets.Platform]map[string]string{}
+	r.modules = map[targets.Platform]map[string]module{}
 	for _, p := range platforms {
 		what := fmt.Sprintf("Building %d binaries for %s", len(targets.For(p)), p)
 		if err := step(what, func() error { return r.build(ctx, p) }); err != nil {
@@ -107,6 +107,9 @@ func (r *release) write(ctx context.Context, platforms []targets.Platform) error
 	if err := r.packSource(ctx); err != nil {
 		return err
 	}
+	if err := r.source.Unchanged(ctx); err != nil {
+		return err
+	}
 	if err := r.packAll(platforms); err != nil {
 		return err
 	}
@@ -128,11 +131,11 @@ func (r *release) build(ctx context.Context, p targets.Platform) error {
 	if err := r.compile(ctx, p); err != nil {
 		return fmt.Errorf("cannot build the binaries for %s: %w", p, err)
 	}
-	dirs, err := r.moduleDirs(ctx, p)
+	found, err := r.findModules(ctx, p)
 	if err != nil {
 		return err
 	}
-	r.dirs[p] = dirs
+	r.modules[p] = found
 	for _, b := range targets.For(p) {
 		file := r.binary(b, p)
 		modules, err := sbom.Modules(file, string(r.version))
@@ -151,7 +154,7 @@ func (r *release) build(ctx context.Context, p targets.Platform) error {
 
 // goBuild runs the go command.
 func (r *release) goBuild(ctx context.Context, p targets.Platform) error {
-	cmd := r.source.Command(ctx, r.version, p, r.bin(p))
+	cmd := r.source.Command(ctx, r.version, p, build.Folder(r.bin(p)), build.Packages(p)...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	return cmd.Run()
 }
@@ -174,17 +177,9 @@ func (r *release) enter(f sbom.File, file string) error {
 // packSource writes the sources of this fork; those of upstream are Go modules,
 // which go.sum names.
 func (r *release) packSource(ctx context.Context) error {
-	files, err := r.source.Files(ctx)
+	entries, err := r.source.Entries(ctx)
 	if err != nil {
 		return err
-	}
-	var entries []archive.Entry
-	for _, name := range files {
-		e, err := archive.FromFile(name, filepath.Join(r.root, name))
-		if err != nil {
-			return err
-		}
-		entries = append(entries, e)
 	}
 	return archive.WriteFile(filepath.Join(r.tars(), sourceArchive), entries, r.source.Time)
 }

@@ -57,10 +57,8 @@ func standIn(t *testing.T, out string, platforms ...targets.Platform) *release {
 		source: build.Source{Root: root, Commit: "0123abc", Time: time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)},
 	}
 	r.compile = func(ctx context.Context, p targets.Platform) error {
-		cmd := r.source.Command(ctx, r.version, p, "")
 		first := filepath.Join(r.bin(p), "kube-log-runner")
-		cmd.Args = []string{"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid=", "-o", first, targets.LogRunner.Package}
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := r.source.Command(ctx, r.version, p, first, targets.LogRunner.Package).CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
 			return err
 		}

@@ -75,7 +75,7 @@ func save(t *testing.T, s Spec) string {
 		t.Errorf("the image is not valid: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), s.Name+".tar")
-	if err := Save(file, img, ref, created); err != nil {
+	if err := Save(t.Context(), file, img, ref, created); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -285,7 +285,7 @@ func TestSaveWithoutTag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Save(filepath.Join(t.TempDir(), "a.tar"), img, "localhost:5000/kubectl", created); err == nil {
+	if err := Save(t.Context(), filepath.Join(t.TempDir(), "a.tar"), img, "localhost:5000/kubectl", created); err == nil {
 		t.Error("an image without a tag was saved")
 	}
 }
