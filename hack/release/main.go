@@ -34,15 +34,20 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
+	"k8s.io/kubernetes-features/hack/release/archive"
 	"k8s.io/kubernetes-features/hack/release/build"
 	"k8s.io/kubernetes-features/hack/release/rootfs"
 	"k8s.io/kubernetes-features/hack/release/targets"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// The second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
 	if err := run(ctx, os.Args[1:]); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return
@@ -95,21 +100,27 @@ func run(ctx context.Context, args []string) error {
 // lockHeader is what a reader of the lock file needs to know.
 const lockHeader = `# Debian's packages below the binaries of images: the architecture of images,
 # name, version, the package's architecture and its SHA-256. Suite: ` + rootfs.Suite + `.
+# From the time of the line "snapshot" on, snapshot.debian.org has them for ever.
 # Written by "make update-release-lock".
 `
 
+// snapshotDelay is how long snapshot.debian.org, which looks four times a day,
+// takes to have what mirrors have.
+const snapshotDelay = 6 * time.Hour
+
 func lockFile(root string) string { return filepath.Join(root, "hack", "release", "debian.lock") }
 
-// lockedArchitectures are those that images are made for without asking Debian
-// for versions first.
+// lockedArchitectures are those that images are made for. Upstream has ppc64le
+// and s390x, too.
 var lockedArchitectures = []string{"amd64", "arm64"}
 
 func writeLock(ctx context.Context, f flags) error {
 	var lines strings.Builder
 	lines.WriteString(lockHeader)
+	fmt.Fprintln(&lines, "snapshot", time.Now().Add(snapshotDelay).UTC().Format(rootfs.SnapshotTime))
 	for _, arch := range lockedArchitectures {
 		f.apt.Arch = arch
-		packages, err := f.apt.Lock(ctx)
+		packages, err := f.apt.Newest(ctx)
 		if err != nil {
 			return err
 		}
@@ -117,7 +128,7 @@ func writeLock(ctx context.Context, f flags) error {
 			fmt.Fprintln(&lines, p)
 		}
 	}
-	return os.WriteFile(lockFile(f.root), []byte(lines.String()), 0o644)
+	return archive.WriteData(lockFile(f.root), []byte(lines.String()))
 }
 
 func makeRelease(ctx context.Context, f flags) error {
