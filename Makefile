@@ -37,18 +37,24 @@ SOURCE_URL ?=
 DEBIAN_MIRROR ?=
 DEBIAN_SECURITY_MIRROR ?=
 
+# Set it to build a release with the Go on the PATH, whatever its version is.
+FORCE_HOST_GO ?=
+
 RELEASE_FLAGS = -root . -output $(OUT) -debian-mirror '$(DEBIAN_MIRROR)' -debian-security-mirror '$(DEBIAN_SECURITY_MIRROR)'
+
+# Tools run on this machine, whatever is built.
+FOR_HERE = GOWORK=off CGO_ENABLED=0 GOOS= GOARCH= GOFLAGS=
 
 $(TOOLS)/release: FORCE
 	@mkdir -p $(TOOLS)
-	cd hack/release && GOWORK=off CGO_ENABLED=0 go build -o $(CURDIR)/$@ .
+	cd hack/release && $(FOR_HERE) go build -o $(CURDIR)/$@ .
 
 .PHONY: FORCE
 FORCE:
 
 .PHONY: quick-release
 quick-release: $(TOOLS)/release ## Build archives and images for KUBE_BUILD_PLATFORMS into _output/release-tars; needs no Docker.
-	$(TOOLS)/release $(RELEASE_FLAGS) -version '$(VERSION)' -platforms '$(KUBE_BUILD_PLATFORMS)' -source '$(SOURCE_URL)'
+	$(TOOLS)/release $(RELEASE_FLAGS) -version '$(VERSION)' -platforms '$(KUBE_BUILD_PLATFORMS)' -source '$(SOURCE_URL)' $(if $(FORCE_HOST_GO),-host-go)
 
 .PHONY: test-release
 test-release: $(TOOLS)/kind ## Check how releases are made, and the one in _output/release-tars if there is one.
@@ -70,7 +76,7 @@ verify-release: ## Make the release of this commit again in another directory wi
 
 $(TOOLS)/kind: hack/kind/go.mod hack/kind/go.sum
 	@mkdir -p $(TOOLS)
-	cd hack/kind && GOWORK=off CGO_ENABLED=0 go build -o $(CURDIR)/$@ tool
+	cd hack/kind && $(FOR_HERE) go build -o $(CURDIR)/$@ tool
 
 # The node image that kind-image builds and kind-up starts, and the cluster.
 KIND_IMAGE ?= kindest/node:$(subst +,_,$(VERSION))

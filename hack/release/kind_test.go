@@ -27,6 +27,7 @@ import (
 	"testing"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
+	"k8s.io/kubernetes-features/hack/release/leftout"
 	"k8s.io/kubernetes-features/hack/release/targets"
 )
 
@@ -41,7 +42,7 @@ func buildNodeImage(t *testing.T, tar, kubeadm string) (calls, version string) {
 	t.Helper()
 	kind := os.Getenv("KIND")
 	if kind == "" {
-		t.Skip("KIND names no kind; \"make test-release\" builds and sets it")
+		leftout.Skip(t, "KIND names no kind; \"make test-release\" builds and sets it")
 	}
 	bin, err := filepath.Abs(filepath.Join("testdata", "kind"))
 	if err != nil {
@@ -96,10 +97,10 @@ func checkNodeImage(t *testing.T, calls, written string, version targets.Version
 
 func TestKindTakesAStandIn(t *testing.T) {
 	if os.Getenv("KIND") == "" {
-		t.Skip("KIND names no kind; \"make test-release\" builds and sets it")
+		leftout.Skip(t, "KIND names no kind; \"make test-release\" builds and sets it")
 	}
 	p := targets.Platform{OS: "linux", Arch: runtime.GOARCH}
-	r := standIn(t, t.TempDir(), p)
+	r := standIn(t, checkout(t), p)
 	var lines strings.Builder
 	lines.WriteString("#!/bin/sh\n")
 	for _, name := range kindImages {

@@ -37,7 +37,7 @@ import (
 
 var (
 	// licenseFile matches what has to go along with a binary, licenseText what of
-	// it is a licence.
+	// it is a licence of code: LICENSE.docs is of none that is linked.
 	licenseFile = regexp.MustCompile(`(?i)^(licen[cs]es?|copying|notice|copyright|unlicense|patents)([.-].*)?$`)
 	licenseText = regexp.MustCompile(`(?i)^(licen[cs]es?|copying|unlicense)([.-].*)?$`)
 )
@@ -89,7 +89,7 @@ func (r *release) license(modules []sbom.Module, p targets.Platform) error {
 		}
 		for _, e := range found {
 			// Notices and grants of patents are no licences.
-			if !licenseText.MatchString(path.Base(e.Name)) {
+			if !licenseText.MatchString(path.Base(e.Name)) || path.Ext(e.Name) == ".docs" {
 				continue
 			}
 			text, err := os.ReadFile(e.Path)

@@ -58,8 +58,9 @@ func (r *release) stage() string { return filepath.Join(r.out, "release-stage") 
 func (r *release) bin(p targets.Platform) string {
 	return filepath.Join(r.stage(), "bin", p.OS, p.Arch)
 }
+func (r *release) allImages() string { return filepath.Join(r.out, imagesFolder+r.unpublished) }
 func (r *release) images(arch string) string {
-	return filepath.Join(r.out, imagesFolder+r.unpublished, arch)
+	return filepath.Join(r.allImages(), arch)
 }
 func (r *release) tars() string { return filepath.Join(r.out, tarsFolder+r.unpublished) }
 
@@ -79,7 +80,7 @@ const (
 // packages have already. What may fail for want of something comes first.
 func (r *release) make(ctx context.Context, platforms []targets.Platform) error {
 	r.unpublished = ".new"
-	for _, dir := range []string{r.stage(), filepath.Dir(r.images("")), r.tars()} {
+	for _, dir := range []string{r.stage(), r.allImages(), r.tars()} {
 		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
