@@ -163,6 +163,27 @@ func standIn(t *testing.T, root string, platforms ...targets.Platform) *release 
 	return r
 }
 
+// made is a release for amd64 that tests only look at.
+func made(t *testing.T) *release {
+	t.Helper()
+	if finished == nil {
+		r := inTheMaking(t, checkout(t))
+		out, err := os.MkdirTemp("", "made-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		copies = append(copies, out)
+		r.out = out
+		if err := r.make(t.Context(), []targets.Platform{amd64}); err != nil {
+			t.Fatal(err)
+		}
+		finished = r
+	}
+	return finished
+}
+
+var finished *release
+
 // contents reads a compressed archive: the content of small files, and the
 // names of all.
 func contents(t *testing.T, file string) map[string]string {
@@ -213,7 +234,7 @@ var (
 )
 
 func TestLayout(t *testing.T) {
-	r := standIn(t, checkout(t), amd64)
+	r := made(t)
 	files, err := os.ReadDir(r.tars())
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +343,7 @@ func checkConfig(t *testing.T, file string, b targets.Binary, arch string, v tar
 }
 
 func TestImages(t *testing.T) {
-	r := standIn(t, checkout(t), amd64)
+	r := made(t)
 	for _, b := range targets.Images() {
 		file := filepath.Join(r.images("amd64"), b.Name+".tar")
 		checkConfig(t, file, b, "amd64", r.version, r.source.Commit, r.source.Time)
@@ -383,7 +404,7 @@ func TestWindows(t *testing.T) {
 
 // TestBillOfArchives looks up in the bill what is published.
 func TestBillOfArchives(t *testing.T) {
-	r := standIn(t, checkout(t), amd64)
+	r := made(t)
 	bill := readBill(t, r.tars())
 	for file, parts := range map[string][]string{
 		"kubernetes-src.tar.gz":                nil,
