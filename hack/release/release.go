@@ -20,6 +20,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -193,9 +194,15 @@ func (r *release) build(ctx context.Context, p targets.Platform) error {
 	return nil
 }
 
-// goBuild runs the go command.
-func (r *release) goBuild(ctx context.Context, p targets.Platform) error {
+// goBuild runs the go command, in a folder for what it leaves when it is ended.
+func (r *release) goBuild(ctx context.Context, p targets.Platform) (err error) {
+	temporary := filepath.Join(r.stage(), "tmp")
+	if err := os.MkdirAll(temporary, 0o755); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
 	cmd := r.source.Command(ctx, r.version, p, build.Folder(r.bin(p)), build.Packages(p)...)
+	cmd.Env = append(cmd.Env, "GOTMPDIR="+temporary)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	return cmd.Run()
 }

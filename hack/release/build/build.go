@@ -20,10 +20,10 @@ package build
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"k8s.io/kubernetes-features/hack/release/targets"
@@ -58,9 +58,9 @@ func (s Source) Command(ctx context.Context, v targets.Version, p targets.Platfo
 	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
 	cmd.Dir = s.Root
 	cmd.Env = s.Go.Env(s.Root, p)
-	// The go command ends its compilers when it is interrupted, not when it is
-	// killed.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	// The go command leaves its compilers alone when it ends.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	return cmd
 }

@@ -17,8 +17,11 @@ limitations under the License.
 package build
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -153,5 +156,50 @@ func TestBinariesDependOnSourcesOnly(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	if two := compile(); !bytes.Equal(one, two) {
 		t.Errorf("the two programs have %d and %d bytes and differ", len(one), len(two))
+	}
+}
+
+// TestAnEndedBuildLeavesNoProcess ends a build that runs a program of its own,
+// which stands for a compiler.
+func TestAnEndedBuildLeavesNoProcess(t *testing.T) {
+	dir := tree(t)
+	ready := filepath.Join(t.TempDir(), "ready")
+	if err := syscall.Mkfifo(ready, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOTMPDIR", t.TempDir())
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	s := Source{Root: dir, Go: find(t, dir)}
+	cmd := s.Command(ctx, "v1.36.3+feature.1", arm64, filepath.Join(t.TempDir(), "program"), ".")
+	// The go command runs this in place of each compiler. It says that it has begun
+	// and never ends by itself.
+	script := filepath.Join(t.TempDir(), "compiler")
+	if err := os.WriteFile(script, []byte("#!/bin/bash\n[[ $* == *-V=full* ]] && exec \"$@\"\nexec 9>"+ready+"\necho begun >&9\nexec 8<>"+ready+".never\nread -r never <&8\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(ready+".never", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Args = slices.Insert(cmd.Args, 2, "-a", "-toolexec="+script)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	fifo, err := os.Open(ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fifo.Close()
+	begun := bufio.NewReader(fifo)
+	if _, err := begun.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	if err := cmd.Wait(); err == nil {
+		t.Error("the build that was ended has no error")
+	}
+	// The end comes when nobody has it open for writing any more.
+	if _, err := io.ReadAll(begun); err != nil {
+		t.Error(err)
 	}
 }
