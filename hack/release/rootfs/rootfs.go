@@ -114,7 +114,8 @@ var opened = []string{"liblzma.so.5", "libzstd.so.1", "libz.so.1"}
 // conntrack, ipset and kmod with their libraries. iptables is the variant that
 // talks to nftables, as on every distribution of these years; the legacy one is
 // there under its own name. In this it differs from upstream's image, which looks
-// at the node's rules when it starts and takes the variant that has more of them.
+// at the node's chains when it starts and takes the variant that has kubelet's, or
+// more of them.
 func Proxy(tree Tree, arch string) ([]archive.Entry, error) {
 	lib := path.Join("usr/lib", architectures[arch].triplet)
 	names := slices.Clone(programs)
