@@ -111,7 +111,7 @@ func (o *rolloutOptions) validate() error {
 		return fmt.Errorf("--percent=%d is not between 0 and 100", o.percent)
 	case slices.Contains(o.components, ""):
 		return errors.New("--components has an empty name; write it like kube-scheduler,kube-controller-manager")
-	case o.dryRun == "server" && !o.changes():
+	case o.dryRun.wanted() && !o.changes():
 		return errors.New("--dry-run is for changes; add --percent, --components or --retry")
 	case o.output != "" && o.changes():
 		return errors.New("--output is for looking; leave out --percent, --components and --retry")
