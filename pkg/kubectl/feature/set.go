@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -167,22 +166,17 @@ func (o *setOptions) complete(b *base, cmd *cobra.Command) error {
 			o.request.rollout.Percent = &o.percent
 		}
 	}
-	switch {
-	case o.percent < 0 || o.percent > 100:
-		return fmt.Errorf("--percent=%d is not between 0 and 100", o.percent)
-	case slices.Contains(o.components, ""):
-		return errors.New("--components has an empty name; write it like kube-scheduler,kube-controller-manager")
+	if err := checkLimits(o.percent, o.components); err != nil {
+		return err
 	}
 	if err := o.dryRun.check(); err != nil {
 		return err
 	}
-	switch {
-	case o.wait && o.dryRun.wanted():
+	if o.wait && o.dryRun.wanted() {
 		return errors.New("--wait waits for nothing with --dry-run=server, which stores nothing; leave one of them out")
-	case !o.wait && flags.Changed("timeout"):
-		return errors.New("--timeout is how long --wait waits; add --wait")
-	case o.timeout < 0:
-		return fmt.Errorf("--timeout=%s is negative; 0 is without limit", o.timeout)
+	}
+	if err := checkTimeout(cmd, o.timeout, o.wait); err != nil {
+		return err
 	}
 	o.namespace, o.progress = b.namespace(), b.progress()
 	var err error
