@@ -81,13 +81,17 @@ func (b *base) client() (versioned.Interface, error) {
 	return b.connect(config)
 }
 
-// coreClient makes a client for all but Features.
-func (b *base) coreClient() (kubernetes.Interface, error) {
+// clients makes that client, and one for all else.
+func (b *base) clients() (client versioned.Interface, core kubernetes.Interface, err error) {
 	config, err := b.config(b.flags)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return b.connectCore(config)
+	if client, err = b.connect(config); err != nil {
+		return nil, nil, err
+	}
+	core, err = b.connectCore(config)
+	return client, core, err
 }
 
 // config makes a configuration from flags.

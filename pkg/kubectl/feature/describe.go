@@ -87,10 +87,7 @@ func newDescribe(b *base) *cobra.Command {
 				return err
 			}
 			o.namespace, o.palette = b.namespace(), b.palette()
-			if o.client, err = b.client(); err != nil {
-				return err
-			}
-			if o.core, err = b.coreClient(); err != nil {
+			if o.client, o.core, err = b.clients(); err != nil {
 				return err
 			}
 			return o.run(cmd.Context(), namesOf(args))

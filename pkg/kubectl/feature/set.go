@@ -158,7 +158,7 @@ func newSet(b *base, verb string, enabled *bool) *cobra.Command {
 }
 
 // complete validates the flags and makes the client.
-func (o *setOptions) complete(b *base, cmd *cobra.Command) error {
+func (o *setOptions) complete(b *base, cmd *cobra.Command) (err error) {
 	flags := cmd.Flags()
 	if flags.Changed("percent") || flags.Changed("components") {
 		o.request.rollout = &v1alpha1.FeatureRollout{Components: o.components}
@@ -179,10 +179,7 @@ func (o *setOptions) complete(b *base, cmd *cobra.Command) error {
 		return err
 	}
 	o.namespace, o.progress = b.namespace(), b.progress()
-	var err error
-	if o.client, err = b.client(); err == nil {
-		o.core, err = b.coreClient()
-	}
+	o.client, o.core, err = b.clients()
 	return err
 }
 
