@@ -106,6 +106,18 @@ func (b *base) config(flags *genericclioptions.ConfigFlags) (*rest.Config, error
 	return config, nil
 }
 
+// contextName is what people call the cluster, "" when nobody gave it a name.
+func contextName(flags *genericclioptions.ConfigFlags) string {
+	if flags.Context != nil && *flags.Context != "" {
+		return *flags.Context
+	}
+	raw, err := flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return ""
+	}
+	return raw.CurrentContext
+}
+
 // forAll does something for each name, and fails with all errors.
 func forAll(names []string, do func(name string) error) error {
 	var failed []error

@@ -55,11 +55,7 @@ func (b *base) clusterSide(kubeconfig, context string, clusters int) side {
 	if context != "" {
 		flags.Context = &context
 	}
-	name := context
-	if raw, err := flags.ToRawKubeConfigLoader().RawConfig(); err == nil {
-		name = cmp.Or(name, raw.CurrentContext)
-	}
-	name = cmp.Or(name, "cluster")
+	name := cmp.Or(contextName(flags), "cluster")
 	if kubeconfig != "" {
 		name = kubeconfig + ":" + name
 	}
