@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/safety"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
 const kubeAPIServer = "kube-apiserver"
@@ -69,7 +70,7 @@ func (c *checker) gather(ctx context.Context) (*found, error) {
 	}
 	// One that is down and did not end in order counts: it comes back with the
 	// settings that it had.
-	f.reports = slices.DeleteFunc(reports, func(r v1alpha1.FeatureReport) bool { return r.Annotations[v1alpha1.AnnotationEnding] == "true" })
+	f.reports = slices.DeleteFunc(reports, func(r v1alpha1.FeatureReport) bool { return uses.Ending(&r) })
 	slices.SortFunc(f.features, func(a, b v1alpha1.Feature) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(f.reports, func(a, b v1alpha1.FeatureReport) int {
 		return cmp.Or(cmp.Compare(a.Spec.Component, b.Spec.Component), cmp.Compare(a.Spec.Instance, b.Spec.Instance))

@@ -33,6 +33,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
 const (
@@ -248,7 +249,7 @@ func (r reported) speaking(feature string) []*v1alpha1.FeatureReport {
 	var speaking []*v1alpha1.FeatureReport
 	for i := range r.reports {
 		report := &r.reports[i]
-		if report.Annotations[v1alpha1.AnnotationEnding] != "true" && slices.ContainsFunc(report.Spec.Features, func(g v1alpha1.ReportedFeature) bool {
+		if !uses.Ending(report) && slices.ContainsFunc(report.Spec.Features, func(g v1alpha1.ReportedFeature) bool {
 			return says(g, feature)
 		}) {
 			speaking = append(speaking, report)
