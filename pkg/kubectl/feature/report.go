@@ -127,7 +127,7 @@ func newReport(b *base) *cobra.Command {
 
 // run reads the features and writes the page.
 func (o *reportOptions) run(ctx context.Context) error {
-	features, err := listFeatures(ctx, o.client, o.namespace)
+	features, err := listFeatures(ctx, o.client.FeaturesV1alpha1(), o.namespace)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func clusterReader(b *base, flags *genericclioptions.ConfigFlags) func(context.C
 		if err != nil {
 			return nil, err
 		}
-		features, err := listFeatures(ctx, client, namespace)
+		features, err := listFeatures(ctx, client.FeaturesV1alpha1(), namespace)
 		if err == nil && len(features) == 0 {
 			return nil, fmt.Errorf("there are no Features in %s", namespace)
 		}

@@ -27,7 +27,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -213,20 +212,11 @@ type reported struct {
 // gatherReports reads them. Without permission only the servers' counts are known,
 // which is no error.
 func gatherReports(ctx context.Context, client versioned.Interface, namespace string) (reported, error) {
-	var all reported
-	err := each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-		return client.FeaturesV1alpha1().FeatureReports(namespace).List(ctx, opts)
-	}, &all.reports)
+	reports, err := listReports(ctx, client.FeaturesV1alpha1(), namespace)
 	if apierrors.IsForbidden(err) {
 		return reported{unread: fmt.Sprintf("you may not list FeatureReports in %s, which say it of each process", namespace)}, nil
 	}
-	if apierrors.IsNotFound(err) {
-		return reported{}, errNoAPI
-	}
-	if err != nil {
-		return reported{}, fmt.Errorf("listing FeatureReports in %s: %w", namespace, err)
-	}
-	return all, nil
+	return reported{reports: reports}, err
 }
 
 // of says who uses a feature.
