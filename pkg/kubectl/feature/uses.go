@@ -175,7 +175,7 @@ func (o *usesOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	used, err := all.of(ctx, o.core, f)
+	used, err := all.of(ctx, newSigns(o.core), f)
 	if err != nil {
 		return err
 	}
@@ -220,16 +220,16 @@ func gatherReports(ctx context.Context, client versioned.Interface, namespace st
 }
 
 // of says who uses a feature.
-func (r reported) of(ctx context.Context, core kubernetes.Interface, f *v1alpha1.Feature) (*usage, error) {
+func (r reported) of(ctx context.Context, signs *signs, f *v1alpha1.Feature) (*usage, error) {
 	speaking := r.speaking(f.Name)
-	signs, err := gatherSigns(ctx, core, speaking)
+	missing, err := signs.read(ctx, speaking)
 	if err != nil {
 		return nil, err
 	}
 	return &usage{
 		TypeMeta: metav1.TypeMeta{APIVersion: "uses.features.k8s.io/v1alpha1", Kind: "FeatureUses"},
 		Feature:  f.Name, State: f.Status.State, Processes: processes(f, speaking, signs), Counts: f.Status.Uses,
-		Unread: r.unread, Unknown: signs.missing,
+		Unread: r.unread, Unknown: missing,
 	}, nil
 }
 
