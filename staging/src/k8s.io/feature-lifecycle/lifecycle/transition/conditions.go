@@ -87,7 +87,7 @@ func (s *step) describeUsesMatch() {
 	switch {
 	case len(differing) > 0:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionFalse, v1alpha1.ReasonUsersDiffer,
-			fmt.Sprintf("%d live users have the feature %s: %s; %s", len(differing), OnOff(!goal), list("", differing), s.howToFollow(goal)))
+			fmt.Sprintf("%s the feature %s: %s; %s", counted(len(differing), "live user has", "live users have"), OnOff(!goal), list("", differing), s.howToFollow(goal)))
 	case len(missing) > 0:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionUnknown, v1alpha1.ReasonUsersUnknown,
 			fmt.Sprintf("%d processes should report and have not: %s; they may be older than this system, or not allowed to write FeatureReports", len(missing), list("", missing)))

@@ -252,10 +252,11 @@ func usersElsewhere(feature *v1alpha1.Feature, view View, plan Plan, config conf
 	}
 	var blockers []string
 	if names := uses.Differing(explicit, *plan.Value); len(names) > 0 {
-		blockers = append(blockers, fmt.Sprintf("%d live users set the other value themselves, which wins over the API, and have to be restarted without %s in --feature-gates: %s", len(names), name, list("", names)))
+		who := counted(len(names), "live user sets the other value itself, which wins over the API, and has", "live users set the other value themselves, which wins over the API, and have")
+		blockers = append(blockers, fmt.Sprintf("%s to be restarted without %s in --feature-gates: %s", who, name, list("", names)))
 	}
 	if names := uses.Differing(left, *plan.Value); len(names) > 0 {
-		blockers = append(blockers, fmt.Sprintf("%d live users would keep the other value, since spec.rollout limits the value to %s; widen or remove it: %s", len(names), Audience(feature.Spec.Rollout), list("", names)))
+		blockers = append(blockers, fmt.Sprintf("%s would keep the other value, since spec.rollout limits the value to %s; widen or remove it: %s", counted(len(names), "live user", "live users"), Audience(feature.Spec.Rollout), list("", names)))
 	}
 	names := uses.Differing(differing, *plan.Value)
 	if len(names) == 0 {
@@ -268,5 +269,6 @@ func usersElsewhere(feature *v1alpha1.Feature, view View, plan Plan, config conf
 	case config.control == v1alpha1.ControlCentral:
 		how = fmt.Sprintf("once all %s have --feature-gates=%s=%t", plan.Component, name, *plan.Value)
 	}
-	return append(blockers, fmt.Sprintf("%d live users have the other value and have to be restarted %s: %s", len(names), how, list("", names)))
+	who := counted(len(names), "live user has the other value and has", "live users have the other value and have")
+	return append(blockers, fmt.Sprintf("%s to be restarted %s: %s", who, how, list("", names)))
 }

@@ -164,6 +164,8 @@ func TestBlockers(t *testing.T) {
 		return []uses.Instance{i}
 	}
 	asking := node(func(*uses.Instance) {})
+	several := append(asking, user("other", true))
+	explicit := slices.Concat(node(func(i *uses.Instance) { i.Explicit = true }), node(func(i *uses.Instance) { i.Name, i.Explicit = "other", true }))
 	dynamic := controlled(at(true, "1.36"), v1alpha1.ControlDynamic)
 	// canary is a feature whose value goes to no kubelet.
 	canary := func(f *v1alpha1.Feature, value bool) *v1alpha1.Feature {
@@ -184,10 +186,12 @@ func TestBlockers(t *testing.T) {
 		want []string
 	}{
 		"nobody holds it":             {on, View{Servers: at(true, "1.36")}, Plan{Value: off}, nil},
-		"a user has the other value":  {on, View{Servers: at(true, "1.36"), Instances: asking}, Plan{Value: off}, []string{"restarted with --feature-gates=F=false: kubelet/node"}},
+		"a user has the other value":  {on, View{Servers: at(true, "1.36"), Instances: asking}, Plan{Value: off}, []string{"1 live user has the other value and has to be restarted with --feature-gates=F=false: kubelet/node"}},
 		"servers disagree":            {on, View{Servers: append(at(true, "1.36"), server("other", false))}, Plan{Value: off}, []string{"on in s0, off in other; no transition starts"}},
 		"a server has not reported":   {on, View{Servers: append(at(true, "1.36"), Server{ID: "new", Starting: true})}, Plan{Value: off}, []string{reportAwaited}},
 		"paused":                      {paused(feature(v1alpha1.StateOn)), View{Servers: at(true, "1.36")}, Plan{Value: off}, []string{"spec.paused"}},
+		"users have the other value":  {on, View{Servers: at(true, "1.36"), Instances: several}, Plan{Value: off}, []string{"2 live users have the other value and have to be restarted with --feature-gates=F=false: kubelet/node, kubelet/other"}},
+		"users set the other value":   {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: explicit}, Plan{Value: off}, []string{"2 live users set the other value themselves, which wins over the API, and have to be restarted without F"}},
 		"dynamic: users follow":       {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: asking}, Plan{Value: off}, nil},
 		"central: restarts in order":  {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "apiserver"}, []string{"once all apiserver have --feature-gates=F=false"}},
 		"dynamic: explicit ones hold": {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: node(func(i *uses.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"without F in --feature-gates: kubelet/node"}},
@@ -205,14 +209,14 @@ func TestBlockers(t *testing.T) {
 		"a halted canary":                             {halted, View{Servers: dynamic}, Plan{Value: off}, []string{"the rollout was halted at 2026-01-01T00:00:00Z: 2 of 2 died"}},
 		"a halted canary holds a move, too":           {halted, View{Servers: dynamic}, Plan{To: "1.36"}, []string{"the rollout was halted"}},
 		"a halted canary is called off":               {halted, View{Servers: dynamic}, Plan{Value: ptr.To(true)}, nil},
-		"a rollout leaves a user out":                 {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, []string{"1 live users would keep the other value, since spec.rollout limits the value to the components scheduler; widen or remove it: kubelet/node"}},
-		"a rollout leaves one out, centrally":         {canary(feature(v1alpha1.StateOn), true), View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "apiserver"}, []string{"1 live users would keep the other value"}},
-		"a rollout leaves one out of a move":          {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: asking}, Plan{Value: off, To: "1.36"}, []string{"1 live users would keep the other value"}},
+		"a rollout leaves a user out":                 {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, []string{"1 live user would keep the other value, since spec.rollout limits the value to the components scheduler; widen or remove it: kubelet/node"}},
+		"a rollout leaves one out, centrally":         {canary(feature(v1alpha1.StateOn), true), View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "apiserver"}, []string{"1 live user would keep the other value"}},
+		"a rollout leaves one out of a move":          {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: asking}, Plan{Value: off, To: "1.36"}, []string{"1 live user would keep the other value"}},
 		"central servers decide, a rollout or not":    {canary(feature(v1alpha1.StateOn), true), View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "kubelet"}, []string{"once all kubelet have"}},
 		"a rollout that includes them":                {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *uses.Instance) { i.Component = "scheduler" })}, Plan{Value: off}, nil},
 		"a rollout without effect":                    {canary(feature(v1alpha1.StateOn), true), View{Servers: at(true, "1.36"), Instances: asking}, Plan{Value: off}, []string{"restarted with --feature-gates=F=false"}},
-		"a rollout does not limit who sets it":        {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *uses.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"without F in --feature-gates"}},
-		"a canary under way":                          {turningOff(v1alpha1.TaskWaitForUses, "off"), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, []string{"1 live users would keep the other value"}},
+		"a rollout does not limit who sets it":        {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *uses.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"1 live user sets the other value itself, which wins over the API, and has to be restarted without F in --feature-gates"}},
+		"a canary under way":                          {turningOff(v1alpha1.TaskWaitForUses, "off"), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, []string{"1 live user would keep the other value"}},
 		"a canary that all have":                      {turningOff("off"), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, nil},
 		"a canary that is called off":                 {turningOff(v1alpha1.TaskWaitForUses, "off"), View{Servers: dynamic, Instances: node(func(i *uses.Instance) { i.Enabled = false })}, Plan{Value: ptr.To(true)}, nil},
 		"a move without tasks is not held by a pause": {paused(feature(v1alpha1.StateOn)), View{Servers: at(true, "1.36")}, Plan{Value: ptr.To(true), To: "1.36"}, nil},
