@@ -287,7 +287,7 @@ func pageFeatureOf(f *v1alpha1.Feature, components []pageComponent) pageFeature 
 	row := pageFeature{
 		Key: f.Name, Namespace: f.Namespace, Name: f.Name, Stage: orNone(string(status.Stage)), State: orNone(string(status.State)),
 		Symbol: symbolOf(status.State), Since: ago(since(f).Time), Configured: configuredOf(f), Default: valueOf(status.Default),
-		Value: none, Source: none, Control: controlOf(f), StoredVersion: orNone(status.Version), Doing: shorten(doing(status), maxDoing),
+		Value: none, Source: none, Control: controlOf(f), StoredVersion: orNone(status.Version), Doing: transition.Shorten(transition.Doing(status), transition.MaxDoing),
 		Moving: status.Transition != nil, NotDefault: notDefault(status), Locked: status.LockedToDefault, Conditions: status.Conditions,
 	}
 	if f.Namespace != metav1.NamespaceSystem {
