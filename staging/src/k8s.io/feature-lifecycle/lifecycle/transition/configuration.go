@@ -212,15 +212,6 @@ func minorsBetween(earlier, later string) int {
 // maxNamed is how many things a message names before it counts the rest.
 const maxNamed = 5
 
-// counted is a number with what it counts, and a verb if there is one: "1 live user
-// has", "2 live users have".
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // list names things for a message: "a, b and c". With a verb of "is" it reads
 // "a is" or "a and b are".
 func list(verb string, names []string) string {

@@ -425,13 +425,13 @@ func TestEventsNameWhoWroteTheSpec(t *testing.T) {
 		servers []Server
 		says    string
 	}{
-		"a request":                            {by(enabled(feature(v1alpha1.StateOff))), dynamic(false), "on by API (requested by alice); 1 tasks"},
-		"a request by nobody knows whom":       {enabled(feature(v1alpha1.StateOff)), dynamic(false), "on by API; 1 tasks"},
-		"a request that was taken back":        {by(feature(v1alpha1.StateOn)), dynamic(false), "off by Default (nothing is requested; spec last changed by alice); 1 tasks"},
-		"a pause that ended":                   {resumed, []Server{server("a", false)}, "off by Default (resumed by alice); 1 tasks"},
-		"the servers' flags":                   {by(feature(v1alpha1.StateOff)), []Server{server("a", true)}, "on by CommandLine; 1 tasks"},
-		"their flags, of a central feature":    {by(feature(v1alpha1.StateOff)), controlled([]Server{server("a", true)}, v1alpha1.ControlCentral), "on by CommandLine; 1 tasks"},
-		"their flags, and a request left over": {by(enabled(feature(v1alpha1.StateOn))), []Server{server("a", false)}, "off by Default; 1 tasks"},
+		"a request":                            {by(enabled(feature(v1alpha1.StateOff))), dynamic(false), "on by API (requested by alice); 1 task"},
+		"a request by nobody knows whom":       {enabled(feature(v1alpha1.StateOff)), dynamic(false), "on by API; 1 task"},
+		"a request that was taken back":        {by(feature(v1alpha1.StateOn)), dynamic(false), "off by Default (nothing is requested; spec last changed by alice); 1 task"},
+		"a pause that ended":                   {resumed, []Server{server("a", false)}, "off by Default (resumed by alice); 1 task"},
+		"the servers' flags":                   {by(feature(v1alpha1.StateOff)), []Server{server("a", true)}, "on by CommandLine; 1 task"},
+		"their flags, of a central feature":    {by(feature(v1alpha1.StateOff)), controlled([]Server{server("a", true)}, v1alpha1.ControlCentral), "on by CommandLine; 1 task"},
+		"their flags, and a request left over": {by(enabled(feature(v1alpha1.StateOn))), []Server{server("a", false)}, "off by Default; 1 task"},
 	} {
 		events := Next(tc.feature, View{Servers: tc.servers, NewTransitionID: "t2"}, settings, start).Events
 		if len(events) != 1 || events[0].Reason != EventTransitionStarted || !strings.HasSuffix(events[0].Message, "configured value is "+tc.says) {
