@@ -246,7 +246,7 @@ fork: ## Land this repository in the checkout KUBE_ROOT; PATCH=DIR writes a seri
 	go run ./hack/fork --kube-root "$(KUBE_ROOT)" --patch "$(PATCH)"
 
 .PHONY: test-fork
-test-fork: ## Land in a copy of upstream, build its binaries and run an integration test there; 5 to 15 minutes.
+test-fork: ## Land in a copy of upstream, build its binaries and run an integration test there; 10 to 25 minutes.
 	KUBE_FEATURES_TEST_FORK=true go test -count=1 -timeout 60m -v -run '^TestAFork$$' ./hack/fork
 
 .PHONY: tools

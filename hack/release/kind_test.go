@@ -140,7 +140,7 @@ func target(t *testing.T, name, docker, kind string) (said, calls string, err er
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", filepath.Join("..", ".."), name, "OUT="+out, "VERSION=v1.36.3+feature.9")
-	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "MAKEFLAGS=", "MFLAGS=")
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=0")
 	output, err := cmd.CombinedOutput()
 	said, _, _ = strings.Cut(string(output), "\nmake: ")
 	recorded, missing := os.ReadFile(log)
