@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -27,7 +28,9 @@ import (
 	"testing"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
+	"k8s.io/kubernetes-features/hack/release/build"
 	"k8s.io/kubernetes-features/hack/release/leftout"
+	"k8s.io/kubernetes-features/hack/release/sbom"
 	"k8s.io/kubernetes-features/hack/release/targets"
 )
 
@@ -170,6 +173,42 @@ func TestTargetsSayWhatIsMissing(t *testing.T) {
 			t.Errorf("%s with docker as %q: %v: %q; want one line: %s", c.target, c.docker, err, said, c.want)
 		}
 	}
+}
+
+// TestChecksWithoutARelease runs the targets that look at a release where there is
+// none, and where there is one of another commit.
+func TestChecksWithoutARelease(t *testing.T) {
+	root, out := checkout(t), t.TempDir()
+	check := func(target, want string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", root, target, "OUT="+out)
+		cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=0")
+		output, err := cmd.CombinedOutput()
+		said, _, _ := strings.Cut(string(output), "\nmake: ")
+		if err == nil || strings.Contains(said, "\n") || !strings.Contains(said, want) {
+			t.Errorf("%s: %v: %q; want one line: %s", target, err, output, want)
+		}
+	}
+	check("test-release", `run "make quick-release" first`)
+	check("verify-release", `Run "make quick-release" first`)
+	tars := filepath.Join(out, tarsFolder)
+	if err := os.Mkdir(tars, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var bill bytes.Buffer
+	if err := sbom.Write(&bill, sbom.Release{Source: "commit 0123abc", Go: "go1.26.8"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{archive.SHA256Sums: nil, billFile: bill.Bytes()} {
+		if err := archive.WriteData(filepath.Join(tars, name), content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head, err := build.Describe(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("verify-release", "The release is of 0123abc, HEAD is "+head.Commit)
 }
 
 // TestKindUp creates a cluster that has features, and one that has none.
