@@ -73,7 +73,7 @@ verify-release: ## Make the release of this commit again in another directory wi
 	@test -z "$$(git status --porcelain)" || { echo "The tree differs from its commit; commit first" >&2; exit 1; }
 	@of=$$(sed -n 's/.*"sourceInfo": "commit \([^"]*\)".*/\1/p' $(OUT)/release-tars/kubernetes.spdx.json); head=$$(git rev-parse HEAD); \
 		[[ $$of == "$$head" ]] || { echo "The release is of $$of, HEAD is $$head: run \"make quick-release\" first" >&2; exit 1; }
-	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; git clone --quiet . "$$dir/elsewhere"; mkdir "$$dir/home"; umask 077; \
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; umask 077; git clone --quiet . "$$dir/elsewhere"; mkdir "$$dir/home"; \
 		GOENV="$$(go env GOENV)" GOMODCACHE="$$(go env GOMODCACHE)" GOCACHE="$$dir/cache" GOMAXPROCS=1 HOME="$$dir/home" TZ=Pacific/Auckland LC_ALL=C \
 			$(MAKE) -C "$$dir/elsewhere" quick-release \
 			VERSION='$(VERSION)' KUBE_BUILD_PLATFORMS='$(KUBE_BUILD_PLATFORMS)' SOURCE_URL='$(SOURCE_URL)' FORCE_HOST_GO='$(FORCE_HOST_GO)' \
