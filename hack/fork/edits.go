@@ -51,7 +51,21 @@ var groupEdits = []edit{
 	{gateLists + "versioned_feature_list.yaml", editGateList},
 	{gateLists + "feature_list.md", editGateTable},
 	{"pkg/controlplane/import_known_versions.go", after("\t_ \"k8s.io/kubernetes/pkg/apis/extensions/install\"\n", "\t_ \"k8s.io/kubernetes/pkg/apis/features/install\"\n")},
-	{"hack/lib/init.sh", after("events.k8s.io/v1beta1 \\\n", "features.k8s.io/v1alpha1 \\\n")},
+	{openAPI, editOpenAPI},
+	{"hack/lib/init.sh", editGroupVersions},
+}
+
+// editGroupVersions has hack/verify-api-groups.sh find the group, in the list of
+// those without generated code in k8s.io/api and k8s.io/client-go: from the other
+// list hack/update-codegen.sh takes what it looks for in k8s.io/api.
+func editGroupVersions(ctx context.Context, p *plan, base []byte) ([]byte, error) {
+	const begin = "KUBE_NONSERVER_GROUP_VERSIONS=\"\n"
+	base, err := insert(base, begin, "# features.k8s.io is served, with the types and clients of "+libraryDir+",\n"+
+		"# whose hack/update-codegen.sh generates them.\n"+begin)
+	if err != nil {
+		return nil, err
+	}
+	return after(" componentconfig/v1alpha1 \\\n", " features.k8s.io/v1alpha1 \\\n")(ctx, p, base)
 }
 
 // pluginEdits have upstream's builds and releases make the plugin of kubectl.

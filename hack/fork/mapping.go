@@ -76,9 +76,6 @@ var parts = []part{
 		moves: []move{
 			same("pkg/apis/features"), same("pkg/registry/features"),
 			{"pkg/features/features_test.go", "pkg/features/feature_lifecycle_test.go"},
-			// The generator of upstream writes all definitions into one file, which
-			// ours are beside.
-			{"pkg/generated/openapi", "pkg/generated/features/openapi"},
 		},
 		edits: groupEdits,
 	},
@@ -150,7 +147,7 @@ var stays = map[string]string{
 	"cmd/kubeadm":              "is upstream's, unchanged",
 	"cmd/kubectl":              "is upstream's, unchanged",
 	"api":                      "merged into upstream's files of the same names",
-	"build":                    "upstream has its own",
+	"pkg/generated/openapi":    "merged into upstream's file of all definitions",
 	gateFile:                   "is a constant and an entry of upstream's lists of gates",
 	"test/docs":                "runs the commands of the pages",
 	"test/helm":                "is a module of its own and goes with the example chart",

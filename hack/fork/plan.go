@@ -107,6 +107,9 @@ func (p *plan) move(file string) error {
 	if err != nil {
 		return err
 	}
+	if data, err = reword(file, data); err != nil {
+		return err
+	}
 	if data, err = rewrite(file, data); err != nil {
 		return err
 	}

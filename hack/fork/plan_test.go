@@ -19,6 +19,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"path"
@@ -70,7 +71,7 @@ func TestWhereFilesGo(t *testing.T) {
 		"test/integration/readers/readers_test.go":                   "",
 		"docs/keps/3920-finish-feature-flags/README.md":              "",
 		"hack/fork/mapping.go":                                       "",
-		"pkg/generated/openapi/cmd/models-schema/main.go":            "pkg/generated/features/openapi/cmd/models-schema/main.go",
+		"pkg/generated/openapi/cmd/models-schema/main.go":            "",
 		"test/integration/lifecycle/lifecycle_test.go":               "test/integration/features/lifecycle/lifecycle_test.go",
 		"cmd/kubectl-feature/main.go":                                "cmd/kubectl-feature/main.go",
 		"cmd/kubectl/main.go":                                        "",
@@ -351,8 +352,8 @@ func TestModules(t *testing.T) {
 
 // TestUpstreamsListsChanged: an edit that no longer finds its place says so.
 func TestUpstreamsListsChanged(t *testing.T) {
-	for _, base := range []string{"", "events.k8s.io/v1beta1 \\\nevents.k8s.io/v1beta1 \\\n"} {
-		if _, err := groupEdits[len(groupEdits)-1].apply(t.Context(), nil, []byte(base)); err == nil || !strings.Contains(err.Error(), "not once") {
+	for _, base := range []string{"", "KUBE_NONSERVER_GROUP_VERSIONS=\"\n", strings.Repeat("KUBE_NONSERVER_GROUP_VERSIONS=\"\n", 2)} {
+		if _, err := editGroupVersions(t.Context(), nil, []byte(base)); err == nil || !strings.Contains(err.Error(), "not once") {
 			t.Errorf("%q: %v", base, err)
 		}
 	}
@@ -457,5 +458,67 @@ func TestSpecs(t *testing.T) {
 		if !strings.Contains(data, `"name": "features.k8s.io"`) || !strings.Contains(data, `"name": "storagemigration.k8s.io"`) {
 			t.Errorf("%s does not have upstream's last group and ours", file)
 		}
+	}
+}
+
+// TestDefinitions: upstream's OpenAPI definitions keep all they have and gain the
+// group's, in the order in which the generator writes them.
+func TestDefinitions(t *testing.T) {
+	p := moved(t)
+	target := p.files[openAPI]
+	before, err := parseDefinitions("before", target.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := parseDefinitions("after", target.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := parseDefinitions("ours", []byte(read(t, filepath.Join(root, openAPI))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(d *definitions) int {
+		n := 0
+		for _, entry := range d.entries {
+			if d.of(entry) == typesPath {
+				n++
+			}
+		}
+		return n
+	}
+	if count(ours) < 20 || count(before) != 0 || count(after) != count(ours) {
+		t.Errorf("of the group are %d here, %d upstream, and %d after landing", count(ours), count(before), count(after))
+	}
+	if len(after.entries) != len(before.entries)+count(ours) || len(after.functions) != len(before.functions)+count(ours) {
+		t.Errorf("%d entries and %d functions became %d and %d", len(before.entries), len(before.functions), len(after.entries), len(after.functions))
+	}
+	if !slices.IsSortedFunc(after.entries, func(a, b *ast.KeyValueExpr) int { return strings.Compare(after.of(a), after.of(b)) }) {
+		t.Error("the entries are not in the order of packages")
+	}
+	for _, entry := range after.entries {
+		if after.function(entry) == nil {
+			t.Errorf("no function for %s", after.text(entry.Pos(), entry.End()))
+		}
+	}
+	if text := string(target.data); strings.Contains(text, "ref(v1alpha1.Feature") || !strings.Contains(text, "ref(featuresv1alpha1.FeatureSpec{}") {
+		t.Error("the definitions refer to the types by a name that is another package's there")
+	}
+	for _, taken := range []string{"import (\n\tv1 \"k8s.io/kube-aggregator\"\n\tfeaturesv1alpha1 \"x\"\n)\n", "import \"k8s.io/kube-aggregator\"\n", ""} {
+		base := "package openapi\n\n" + taken + "func GetOpenAPIDefinitions() any { return map[string]any{v1.A{}.OpenAPIModelName(): f(ref)} }\n\nfunc f() {}\n"
+		if _, err := editOpenAPI(t.Context(), p, []byte(base)); err == nil || !strings.Contains(err.Error(), "hack/fork/openapi.go") {
+			t.Errorf("upstream's file as %q: %v", base, err)
+		}
+	}
+}
+
+// TestGroupVersions: of upstream's two lists the group is in the one that no
+// generator reads.
+func TestGroupVersions(t *testing.T) {
+	text := string(moved(t).files["hack/lib/init.sh"].data)
+	_, list, ok := strings.Cut(text, "\nKUBE_NONSERVER_GROUP_VERSIONS=\"\n")
+	list, _, end := strings.Cut(list, "\"\n")
+	if !ok || !end || !strings.Contains(list, "\n features.k8s.io/v1alpha1 \\\n") || strings.Count(text, "features.k8s.io/v1alpha1") != 1 {
+		t.Errorf("features.k8s.io/v1alpha1 is not once in upstream's hack/lib/init.sh, in KUBE_NONSERVER_GROUP_VERSIONS:\n%s", list)
 	}
 }
