@@ -29,6 +29,10 @@ import (
 // compiles all of Kubernetes, which takes 5 to 15 minutes and 4 GB the first time.
 const forkVariable = "KUBE_FEATURES_TEST_FORK"
 
+// treeVariable names a directory for the tree of TestAFork, which stays there to
+// be looked at; it must not exist. Without it the tree is a temporary one.
+const treeVariable = "KUBE_FEATURES_FORK_TREE"
+
 // binaries are what a fork builds for the integration test that is run there.
 var binaries = []string{
 	"./cmd/kube-apiserver", "./cmd/kube-controller-manager", "./cmd/kube-scheduler", "./cmd/kubelet", "./cmd/kube-proxy",
@@ -124,7 +128,13 @@ func works(t *testing.T, tree, version string) {
 // staging module that no module here depends on is empty: upstream's examples.
 func scratch(t *testing.T, base *upstream) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "kubernetes")
+	dir := os.Getenv(treeVariable)
+	if dir == "" {
+		dir = filepath.Join(t.TempDir(), "kubernetes")
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Fatalf("%s exists; remove it, or name another directory in %s", dir, treeVariable)
+	}
 	if err := os.CopyFS(dir, os.DirFS(base.dir)); err != nil {
 		t.Fatal(err)
 	}

@@ -125,6 +125,10 @@ var parts = []part{
 		why:   "What hack/update-openapi-spec.sh writes for the group.",
 		edits: specEdits,
 	},
+	{
+		title: "Record what landing wrote",
+		why:   "make fork of a later version lands over this one: it may change and remove what still is as recorded.",
+	},
 }
 
 // stays are the directories and files that do not go to kubernetes/kubernetes,

@@ -30,6 +30,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/modfile"
 	"k8s.io/kubernetes-features/hack/apispec"
 	"sigs.k8s.io/yaml"
 )
@@ -339,12 +340,20 @@ func TestModules(t *testing.T) {
 				t.Errorf("%s has %s %d times", file, w, strings.Count(text, w))
 			}
 		}
+		for _, direct := range []string{"go.etcd.io/etcd/server/v3 v", "github.com/moby/sys/mountinfo v"} {
+			if _, line, ok := strings.Cut(string(p.files[file].data), "\t"+direct); kind == "mod" && (!ok || strings.Contains(strings.SplitN(line, "\n", 2)[0], "indirect")) {
+				t.Errorf("landed packages import %s…, which is not a direct requirement", direct)
+			}
+		}
 		added := strings.Count(string(p.files[file].data), "\n") - strings.Count(string(p.files[file].base), "\n")
 		if added != len(want) {
 			t.Errorf("%s has %d lines more, want %d", file, added, len(want))
 		}
 	}
 	library := string(p.files[libraryDir+"/go.mod"].data)
+	if !strings.HasPrefix(library, "// This is a generated file. Do not edit directly.\n\nmodule k8s.io/feature-lifecycle\n") {
+		t.Errorf("the library's go.mod begins otherwise than those of other staging modules:\n%.100s", library)
+	}
 	if strings.Contains(library, "v0.36") || !strings.Contains(library, "k8s.io/streaming => ../streaming\n") {
 		t.Errorf("the library still requires published staging modules, or does not replace what they need:\n%s", library)
 	}
@@ -520,5 +529,63 @@ func TestGroupVersions(t *testing.T) {
 	list, _, end := strings.Cut(list, "\"\n")
 	if !ok || !end || !strings.Contains(list, "\n features.k8s.io/v1alpha1 \\\n") || strings.Count(text, "features.k8s.io/v1alpha1") != 1 {
 		t.Errorf("features.k8s.io/v1alpha1 is not once in upstream's hack/lib/init.sh, in KUBE_NONSERVER_GROUP_VERSIONS:\n%s", list)
+	}
+}
+
+// TestSums: what upstream has not comes with all its lines, what it has stays at
+// its versions, and a library that needs newer ones is refused.
+func TestSums(t *testing.T) {
+	p := moved(t)
+	target := p.files["go.sum"]
+	var added []string
+	for line := range strings.Lines(string(target.data)) {
+		if !strings.Contains(string(target.base), line) {
+			module, version := summed(line)
+			added = append(added, module+" "+version)
+		}
+	}
+	want := []string{"pgregory.net/rapid v1.3.0", "pgregory.net/rapid v1.3.0/go.mod"}
+	if diff := cmp.Diff(want, added); diff != "" {
+		t.Errorf("new sums (-want +got):\n%s", diff)
+	}
+	library := p.files[libraryDir+"/go.mod"]
+	before := library.data
+	for text, want := range map[string]string{
+		"require github.com/spf13/pflag v1.99.0\n":     "requires newer modules than upstream " + p.base.version + ": github.com/spf13/pflag v1.99.0 (upstream's is v1.",
+		"require github.com/spf13/pflag v0.0.1\n":      "",
+		"require k8s.io/apimachinery v0.99.0\n":        "",
+		"require (\n\tgithub.com/spf13/pflag nothing)": "go.mod",
+	} {
+		library.data = []byte("module x\n\n" + text)
+		_, err := editSums(t.Context(), p, target.base)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("a library that says %q: %v, want %q", text, err, want)
+		}
+	}
+	library.data = before
+}
+
+// TestDirect: no landed package imports what go.mod says only others do.
+func TestDirect(t *testing.T) {
+	p := moved(t)
+	target := p.files["go.mod"]
+	for data, want := range map[string]int{string(target.base): 2, string(target.data): 0} {
+		file, err := modfile.Parse("go.mod", []byte(data), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		direct, err := p.imported(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var indirect []string
+		for _, line := range file.Require {
+			if line.Indirect && direct[line.Mod.Path] {
+				indirect = append(indirect, line.Mod.Path)
+			}
+		}
+		if len(indirect) != want {
+			t.Errorf("landed packages import %v, which are indirect requirements; want %d of them", indirect, want)
+		}
 	}
 }

@@ -119,11 +119,15 @@ func (s *series) commit(ctx context.Context, number int, files []*target) error 
 		if has {
 			continue
 		}
+		if t.remove {
+			fmt.Fprintf(&index, "0 %s\t%s\n", strings.Repeat("0", len(s.begin)), t.path)
+			continue
+		}
 		blob, err := s.git(ctx, bytes.NewReader(t.data), "hash-object", "-w", "--stdin")
 		if err != nil {
 			return err
 		}
-		executable, err := s.tree.executable(t)
+		executable, err := s.tree.executable(ctx, t)
 		if err != nil {
 			return err
 		}
