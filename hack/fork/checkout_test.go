@@ -188,6 +188,19 @@ func TestASeriesIsWhatLandingWrites(t *testing.T) {
 			t.Errorf("the same series is another one the second time:\n%s", diff)
 		}
 	}
+	// Somebody's habits make no other patches.
+	configured := filepath.Join(t.TempDir(), "configured")
+	for key, value := range map[string]string{"format.pretty": "oneline", "format.attach": "true", "format.coverLetter": "true", "format.signOff": "true", "format.headers": "X: y\n", "diff.noprefix": "true", "format.suffix": ".txt", "diff.context": "0"} {
+		git(t, s.tree.dir, "config", key, value)
+	}
+	if err := writeSeries(t.Context(), s.tree, s.plan, configured, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, patch := range patches {
+		if diff := cmp.Diff(read(t, patch), read(t, filepath.Join(configured, filepath.Base(patch)))); diff != "" {
+			t.Errorf("the same series is another one with other settings of git:\n%s", diff)
+		}
+	}
 	git(t, s.tree.dir, append([]string{"am", "-q"}, patches...)...)
 	applied := s.content(t)
 	git(t, s.tree.dir, "reset", "-q", "--hard", "HEAD~3")
@@ -291,6 +304,19 @@ func TestWhatIsRefused(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+func TestASeriesNeedsAnAuthor(t *testing.T) {
+	s := newSmall(t)
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		t.Setenv("GIT_"+who+"_NAME", "")
+		t.Setenv("GIT_"+who+"_EMAIL", "")
+	}
+	git(t, s.tree.dir, "config", "user.useConfigOnly", "true")
+	err := writeSeries(t.Context(), s.tree, s.plan, filepath.Join(t.TempDir(), "series"), t.Output())
+	if err == nil || !strings.Contains(err.Error(), "git config user.email") {
+		t.Errorf("without an author: %v", err)
+	}
 }
 
 // TestALaterDelta lands one over an earlier one: files change, go, and are given

@@ -22,6 +22,7 @@ import (
 	"go/format"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -247,12 +248,47 @@ func besidePackage(file string, data []byte) ([]byte, error) {
 	return append(append(bytes.Clone(data[:licence+3]), '\n'), data[begin[0]:]...), nil
 }
 
+// mainText is what upstream's binaries do. What else one did would be lost with
+// the code of ours.
+var mainText = regexp.MustCompile(`^func main\(\) \{
+	command := app\.New\w+\((context\.Background\(\))?\)
+	code := cli\.Run\(command\)
+	os\.Exit\(code\)
+\}\n$`)
+
 // replaceMain gives upstream's main the code of ours and keeps upstream's
-// licence and documentation, so that the difference is what differs.
+// licence and documentation, so that the difference is what differs. Upstream's
+// code and what it imports for their effects alone must be what ours stands for.
 func replaceMain(file string, theirs, ours []byte) ([]byte, error) {
 	theirBegin, ourBegin := packageClause.FindIndex(theirs), packageClause.FindIndex(ours)
 	if theirBegin == nil || ourBegin == nil {
 		return nil, fmt.Errorf("%s: no package clause in upstream's or our file", file)
 	}
+	parsed, err := parse(file, theirs)
+	if err != nil {
+		return nil, err
+	}
+	own, err := parse(file, ours)
+	if err != nil {
+		return nil, err
+	}
+	if begin := bytes.Index(theirs, []byte("\nfunc ")); begin < 0 || !mainText.Match(theirs[begin+1:]) {
+		return nil, fmt.Errorf("%s: upstream's main does something else than to run the command; do the same in ours, and change mainText in hack/fork/mapping.go", file)
+	}
+	if theirs, ours := parsed.forEffects(), own.forEffects(); !slices.Equal(theirs, ours) {
+		return nil, fmt.Errorf("%s: upstream imports %s for their effects, and ours %s; import the same in ours", file, strings.Join(theirs, ", "), strings.Join(ours, ", "))
+	}
 	return append(bytes.Clone(theirs[:theirBegin[0]]), ours[ourBegin[0]:]...), nil
+}
+
+// forEffects are the packages that a file imports without a name.
+func (s source) forEffects() []string {
+	var packages []string
+	for _, spec := range s.file.Imports {
+		if spec.Name != nil && spec.Name.Name == "_" {
+			packages = append(packages, strings.Trim(spec.Path.Value, `"`))
+		}
+	}
+	slices.Sort(packages)
+	return packages
 }

@@ -22,6 +22,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -92,6 +93,28 @@ func TestWhereFilesGo(t *testing.T) {
 	}
 }
 
+// TestTables: each entry of the tables of what moves, stays and is worded
+// otherwise is about a file that is there.
+func TestTables(t *testing.T) {
+	listed, err := command(t.Context(), root, nil, nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := strings.Split(strings.TrimRight(string(listed), "\x00"), "\x00")
+	entries := slices.Collect(maps.Keys(stays))
+	entries = slices.AppendSeq(entries, maps.Keys(wordings))
+	for _, part := range parts {
+		for _, m := range part.moves {
+			entries = append(entries, m.from)
+		}
+	}
+	for _, entry := range entries {
+		if !slices.ContainsFunc(files, func(file string) bool { _, in := below(file, entry); return in }) {
+			t.Errorf("no file is or is below %s, which a table of hack/fork/mapping.go or wordings.go has", entry)
+		}
+	}
+}
+
 func TestRewriting(t *testing.T) {
 	const before = `package x
 
@@ -137,12 +160,43 @@ const module = "k8s.io/kubernetes/" // and k8s.io/kubernetes.
 // TestMains: what is left of upstream's main is its licence and documentation.
 func TestMains(t *testing.T) {
 	const licence = "/*\nCopyright 2014\n*/\n\n"
-	got, err := replaceMain("main.go", []byte(licence+"// The daemon.\npackage main\n\nfunc main() { theirs() }\n"), []byte("/*\n2026\n*/\n\n// Package main is ours.\npackage main\n\nfunc main() { ours() }\n"))
+	const theirs = licence + `// The daemon.
+package main
+
+import (
+	"os"
+	_ "time/tzdata" // for CronJobs
+
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/logs/json/register"
+)
+
+func main() {
+	command := app.NewCommand()
+	code := cli.Run(command)
+	os.Exit(code)
+}
+`
+	const ours = "/*\n2026\n*/\n\n// Package main is ours.\npackage main\n\nimport (\n\t_ \"k8s.io/component-base/logs/json/register\"\n\t_ \"time/tzdata\"\n)\n\nfunc main() { ours() }\n"
+	got, err := replaceMain("main.go", []byte(theirs), []byte(ours))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(licence+"// The daemon.\npackage main\n\nfunc main() { ours() }\n", string(got)); diff != "" {
+	_, code, _ := strings.Cut(ours, "package main")
+	if diff := cmp.Diff(licence+"// The daemon.\npackage main"+code, string(got)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, test := range []struct{ replace, with, want string }{
+		{"\t_ \"time/tzdata\" // for CronJobs\n", "", "for their effects"},
+		{"cli\"\n", "cli\"\n\t_ \"k8s.io/new\"\n", "upstream imports k8s.io/component-base/logs/json/register, k8s.io/new, time/tzdata for their effects"},
+		{"\tos.Exit(code)\n", "\tflush()\n\tos.Exit(code)\n", "does something else"},
+		{"\tos.Exit(code)\n}\n", "\tos.Exit(code)\n}\n\nfunc init() { more() }\n", "does something else"},
+		{"func main", "func init() {}\n\nfunc main", "does something else"},
+		{"package main", "package x y", "no package clause"},
+	} {
+		if _, err := replaceMain("main.go", []byte(strings.Replace(theirs, test.replace, test.with, 1)), []byte(ours)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("upstream's main with %q for %q: %v, want %q", test.with, test.replace, err, test.want)
+		}
 	}
 	got, err = besidePackage("x.go", []byte("/*\n2026\n*/\n\n// Package features has ours.\npackage features\n\nvar x int\n"))
 	if err != nil {
@@ -440,7 +494,7 @@ func TestSpecs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	added := 0
+	added, changed := 0, 0
 	for section, values := range after {
 		for name, value := range values {
 			existing, ok := before[section][name]
@@ -449,8 +503,13 @@ func TestSpecs(t *testing.T) {
 				added++
 			case !ok:
 				t.Errorf("%s gained %s, which is not of our group", section, name)
-			case string(existing) != string(value) && !strings.Contains(string(value), apispec.Group):
-				t.Errorf("%s %s is another one", section, name)
+			case string(existing) != string(value):
+				// Types that every group has list all groups.
+				changed++
+				if diff := cmp.Diff(string(existing), withoutOurs(t, value)); diff != "" {
+					t.Errorf("%s %s differs by more than our group:\n%s", section, name, diff)
+				}
+				inOrder(t, name, value)
 			}
 		}
 		for name := range before[section] {
@@ -459,8 +518,8 @@ func TestSpecs(t *testing.T) {
 			}
 		}
 	}
-	if added < 20 {
-		t.Errorf("only %d paths and definitions were added", added)
+	if added < 20 || changed == 0 {
+		t.Errorf("only %d paths and definitions were added, and %d changed", added, changed)
 	}
 	for _, file := range []string{"api/" + apispec.Aggregated, "api/" + apispec.Groups} {
 		data := string(p.files[file].data)
@@ -587,5 +646,45 @@ func TestDirect(t *testing.T) {
 		if len(indirect) != want {
 			t.Errorf("landed packages import %v, which are indirect requirements; want %d of them", indirect, want)
 		}
+	}
+}
+
+// kindsOf is where a definition lists the groups that have its type.
+const kindsOf = "x-kubernetes-group-version-kind"
+
+// withoutOurs is a definition without our group, as upstream's file has it.
+func withoutOurs(t *testing.T, definition json.RawMessage) string {
+	t.Helper()
+	d, err := apispec.Decode(definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _ := d[kindsOf].([]any)
+	d[kindsOf] = slices.DeleteFunc(list, func(kind any) bool { return kind.(map[string]any)["group"] == apispec.Group })
+	text, err := d.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As it was inside of a section of the document.
+	return strings.TrimSuffix(strings.ReplaceAll(string(text), "\n", "\n    "), "\n    ")
+}
+
+// inOrder wants our group where upstream's generator puts it: it sorts by group.
+func inOrder(t *testing.T, name string, definition json.RawMessage) {
+	t.Helper()
+	var d map[string]json.RawMessage
+	if err := json.Unmarshal(definition, &d); err != nil {
+		t.Fatal(err)
+	}
+	var list []struct{ Group, Version, Kind string }
+	if err := json.Unmarshal(d[kindsOf], &list); err != nil {
+		t.Fatal(err)
+	}
+	var groups []string
+	for _, kind := range list {
+		groups = append(groups, kind.Group)
+	}
+	if !slices.IsSorted(groups) || !slices.Contains(groups, apispec.Group) {
+		t.Errorf("the groups of %s are not in order: %v", name, groups)
 	}
 }
