@@ -17,11 +17,14 @@ limitations under the License.
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
+	"io"
 	"maps"
 	"path"
 	"path/filepath"
@@ -686,5 +689,50 @@ func inOrder(t *testing.T, name string, definition json.RawMessage) {
 	}
 	if !slices.IsSorted(groups) || !slices.Contains(groups, apispec.Group) {
 		t.Errorf("the groups of %s are not in order: %v", name, groups)
+	}
+}
+
+// TestOtherSystems: upstream type-checks all packages for Windows and macOS
+// (hack/verify-typecheck.sh). What a landed file imports has a file there, too.
+func TestOtherSystems(t *testing.T) {
+	p := moved(t)
+	for _, system := range []string{"windows", "darwin"} {
+		// Packages that have files for Linux only.
+		linux := map[string]bool{}
+		var files []*target
+		for _, f := range p.files {
+			if path.Ext(f.path) != ".go" || strings.Contains(f.path, "/testdata/") {
+				continue
+			}
+			context := build.Default
+			context.GOOS, context.CgoEnabled = system, false
+			context.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(f.data)), nil }
+			matches, err := context.MatchFile(path.Dir(f.path), path.Base(f.path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if matches {
+				files = append(files, f)
+			}
+			if name := theirs + "/" + path.Dir(f.path); !strings.HasSuffix(f.path, "_test.go") {
+				if only, ok := linux[name]; !ok || only {
+					linux[name] = !matches && !p.hasPackage(path.Dir(f.path))
+				}
+			}
+		}
+		for _, f := range files {
+			parsed, err := parser.ParseFile(token.NewFileSet(), f.path, f.data, parser.ImportsOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, spec := range parsed.Imports {
+				if imported := strings.Trim(spec.Path.Value, `"`); linux[imported] {
+					t.Errorf("%s is for %s, too, and imports %s, which is for Linux only", f.path, system, imported)
+				}
+			}
+		}
+		if n := len(files); n < 300 || !linux[theirs+"/cmd/local-up/process"] {
+			t.Errorf("only %d files are for %s, or the processes of local clusters are not for Linux only", n, system)
+		}
 	}
 }
