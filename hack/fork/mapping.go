@@ -58,9 +58,9 @@ type part struct {
 // same is a directory that keeps its path.
 func same(dir string) move { return move{dir, dir} }
 
-const (
-	testsDir = "test/integration/features"
-)
+// testsDir is apart from test/integration, all of which upstream's "make
+// test-integration" runs: these tests start processes that have to be built first.
+const testsDir = "test/features"
 
 // parts are in the order of dependencies, which is also the order in which
 // docs/fork.md advises to land.

@@ -26,8 +26,10 @@ import (
 	"go/token"
 	"io"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,18 +72,18 @@ func TestWhereFilesGo(t *testing.T) {
 		"cmd/kube-apiserver/main.go":                                 "cmd/kube-apiserver/apiserver.go",
 		"pkg/features/features.go":                                   "",
 		"pkg/features/features_test.go":                              "pkg/features/feature_lifecycle_test.go",
-		"test/integration/framework/framework.go":                    "test/integration/features/framework/framework.go",
-		"test/lifecycle/gates_test.go":                               "test/integration/features/gates/gates_test.go",
+		"test/integration/framework/framework.go":                    "test/features/framework/framework.go",
+		"test/lifecycle/gates_test.go":                               "test/features/gates/gates_test.go",
 		"staging/src/k8s.io/feature-lifecycle/apis/OWNERS":           "staging/src/k8s.io/feature-lifecycle/apis/OWNERS",
 		"test/integration/readers/readers_test.go":                   "",
 		"docs/keps/3920-finish-feature-flags/README.md":              "",
 		"hack/fork/mapping.go":                                       "",
 		"pkg/generated/openapi/cmd/models-schema/main.go":            "",
-		"test/integration/lifecycle/lifecycle_test.go":               "test/integration/features/lifecycle/lifecycle_test.go",
+		"test/integration/lifecycle/lifecycle_test.go":               "test/features/lifecycle/lifecycle_test.go",
 		"cmd/kubectl-feature/main.go":                                "cmd/kubectl-feature/main.go",
 		"cmd/kubectl/main.go":                                        "",
-		"cmd/kubemark/hollow.go":                                     "test/integration/features/kubemark/hollow.go",
-		"test/integration/versions/testdata/statefulset-before.yaml": "test/integration/features/versions/testdata/statefulset-before.yaml",
+		"cmd/kubemark/hollow.go":                                     "test/features/kubemark/hollow.go",
+		"test/integration/versions/testdata/statefulset-before.yaml": "test/features/versions/testdata/statefulset-before.yaml",
 	} {
 		to, _, ok, err := destination(file)
 		if err != nil {
@@ -138,7 +140,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/controlplane/apidocs"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/pkg/features" // the gates
-	"k8s.io/kubernetes/test/integration/features/framework"
+	"k8s.io/kubernetes/test/features/framework"
 )
 
 const module = "k8s.io/kubernetes/" // and k8s.io/kubernetes.
@@ -733,6 +735,43 @@ func TestOtherSystems(t *testing.T) {
 		}
 		if n := len(files); n < 300 || !linux[theirs+"/cmd/local-up/process"] {
 			t.Errorf("only %d files are for %s, or the processes of local clusters are not for Linux only", n, system)
+		}
+	}
+}
+
+// TestNames: landed files name no pages, scripts and make targets that a fork does
+// not have.
+func TestNames(t *testing.T) {
+	p := moved(t)
+	makefile, err := p.base.read("build/root/Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(name string) bool {
+		if p.files[name] != nil || p.files[libraryDir+"/"+name] != nil {
+			return true
+		}
+		_, err := os.Stat(filepath.Join(p.base.dir, filepath.FromSlash(name)))
+		return err == nil
+	}
+	files := regexp.MustCompile(`(^|[^\w/.-])((docs|hack|test|api|cmd)/[\w./-]*\w\.(md|sh|go|mod|yaml))([^\w.]|\.?$|\.\s)`)
+	targets := regexp.MustCompile("[\"`]make ([a-z-]+)")
+	for _, f := range p.files {
+		if f.base != nil || bytes.IndexByte(f.data, 0) >= 0 || strings.Contains(f.path, "/testdata/") {
+			continue
+		}
+		for line := range strings.Lines(string(f.data)) {
+			for _, match := range files.FindAllStringSubmatch(line, -1) {
+				// Paths are from the root, or from the package.
+				if name := match[2]; !has(name) && !has(path.Join(path.Dir(f.path), name)) {
+					t.Errorf("%s names %s, which a fork does not have: %s", f.path, name, strings.TrimSpace(line))
+				}
+			}
+			for _, match := range targets.FindAllStringSubmatch(line, -1) {
+				if !strings.Contains(string(makefile), "\n"+match[1]+":") {
+					t.Errorf("%s names a target that upstream's Makefile does not have: %s", f.path, strings.TrimSpace(line))
+				}
+			}
 		}
 	}
 }
