@@ -54,6 +54,7 @@ quick-release: $(TOOLS)/release ## Build archives and images for KUBE_BUILD_PLAT
 test-release: $(TOOLS)/kind ## Check how releases are made, and the one in _output/release-tars if there is one.
 	@mkdir -p $(OUT)/debian
 	@if [[ ! -e $(OUT)/release-tars/SHA256SUMS ]]; then echo "Left out: tests of a real release; run \"make quick-release\" first"; fi
+	@if [[ $$(id -u) != 0 ]] || ! command -v containerd >/dev/null || ! command -v runc >/dev/null; then echo "Left out: images as containers need root, containerd and runc (Debian's packages of these names)"; fi
 	if [[ -e $(OUT)/release-tars/SHA256SUMS ]]; then $(MAKE) -s all WHAT=cmd/local-up; fi
 	cd hack/release && GOWORK=off KIND=$(CURDIR)/$(TOOLS)/kind RELEASE_DEBIAN=$(CURDIR)/$(OUT)/debian RELEASE_TOOLS=$(CURDIR)/$(BIN) \
 		RELEASE_TARS=$(if $(wildcard $(OUT)/release-tars/SHA256SUMS),$(CURDIR)/$(OUT)/release-tars) go test -count=1 -p 1 ./...
@@ -211,7 +212,7 @@ fork: ## Land this repository in the checkout KUBE_ROOT; PATCH=DIR writes a seri
 	go run ./hack/fork --kube-root "$(KUBE_ROOT)" --patch "$(PATCH)"
 
 .PHONY: test-fork
-test-fork: ## Land in a copy of upstream, build its binaries and run an integration test there; 5 to 15 minutes.
+test-fork: ## Land in a copy of upstream, build its binaries and run an integration test there; 10 to 25 minutes.
 	KUBE_FEATURES_TEST_FORK=true go test -count=1 -timeout 60m -v -run '^TestAFork$$' ./hack/fork
 
 .PHONY: tools

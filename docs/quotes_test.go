@@ -18,7 +18,6 @@ package docs
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -29,7 +28,7 @@ import (
 // TestFilesOfUpstreamThatChange looks whether the files and names that fork.md says
 // a fork changes are there, at the version that this repository is built of.
 func TestFilesOfUpstreamThatChange(t *testing.T) {
-	upstream := upstreamDir(t)
+	upstream := moduleDir(t, "k8s.io/kubernetes")
 	row := regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`|]+\\.go)`(?:, `([^`|]+)`)?[^|]* \\|")
 	found := row.FindAllStringSubmatch(section(t, page(t, "fork.md"), "Files of upstream that change"), -1)
 	if len(found) == 0 {
@@ -63,7 +62,7 @@ func TestEverythingHasAPlaceInAFork(t *testing.T) {
 			places = append(places, match[1]+match[2])
 		}
 	}
-	upstream := upstreamDir(t)
+	upstream := moduleDir(t, "k8s.io/kubernetes")
 	for _, parent := range []string{"pkg", "cmd", "test", "hack", "staging/src/k8s.io"} {
 		entries, err := os.ReadDir(filepath.Join(root, parent))
 		if err != nil {
@@ -83,15 +82,6 @@ func TestEverythingHasAPlaceInAFork(t *testing.T) {
 			t.Errorf("no row of \"Where everything goes\" in fork.md is about %s; add one", directory)
 		}
 	}
-}
-
-func upstreamDir(t *testing.T) string {
-	t.Helper()
-	output, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
-	if err != nil {
-		t.Fatalf("where upstream's module is: %v", err)
-	}
-	return strings.TrimSpace(string(output))
 }
 
 // quote is a block that says which file it is from.

@@ -26,7 +26,7 @@ import (
 )
 
 // forkVariable turns TestAFork on; "make test-fork" sets it. The test
-// compiles all of Kubernetes, which takes 5 to 15 minutes and 4 GB the first time.
+// compiles all of Kubernetes, which takes 10 to 25 minutes and 4 GB the first time.
 const forkVariable = "KUBE_FEATURES_TEST_FORK"
 
 // treeVariable names a directory for the tree of TestAFork, which stays there to

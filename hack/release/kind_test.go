@@ -138,7 +138,7 @@ func TestTargetsSayWhatIsMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", filepath.Join("..", ".."), c.target, "OUT="+t.TempDir(), "VERSION=v1.36.3+feature.9")
-		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "MAKEFLAGS=", "MFLAGS=")
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=0")
 		out, err := cmd.CombinedOutput()
 		said, _, _ := strings.Cut(string(out), "\nmake: ")
 		if err == nil || strings.Contains(said, "\n") || !strings.HasSuffix(said, c.want) {

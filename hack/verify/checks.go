@@ -83,6 +83,16 @@ func machinePaths(f file) []string {
 	return findings
 }
 
+// binary finds files that are no text: a program that somebody built without
+// saying where to. Nothing here is made of others, and git shows nothing of what
+// changes in them.
+func binary(f file) []string {
+	if bytes.IndexByte(f.data, 0) < 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s:1: has %d bytes that are no text; if it was built by mistake remove it, and build with -o", f.path, len(f.data))}
+}
+
 var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
 
 // links finds relative links in documents that lead nowhere.

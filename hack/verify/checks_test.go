@@ -42,6 +42,8 @@ func TestChecksFind(t *testing.T) {
 		"file too long":              {sizes(file{"a.go", []byte("package p\n" + strings.Repeat("\n", 400))}), []string{"a.go:1: 401 lines, more than 400; divide it"}},
 		"path of a machine":          {machinePaths(file{"a.md", []byte("x\nsee /" + "root/go/x\n")}), []string{"a.md:2: names a directory of somebody's machine"}},
 		"path of a URL":              {machinePaths(file{"a.md", []byte("https://k8s.io/root/x\n")}), nil},
+		"a program":                  {binary(file{"local-up", []byte("\x7fELF\x02\x01\x01\x00")}), []string{"local-up:1: has 8 bytes that are no text; if it was built by mistake remove it, and build with -o"}},
+		"a text":                     {binary(file{"a.md", []byte("\u00e4\n")}), nil},
 		"link into nowhere":          {links([]file{{"docs/a.md", []byte("[b](b.md)")}}), []string{"docs/a.md:1: the link to b.md leads nowhere"}},
 		"link to a file and folder":  {links([]file{{"docs/a.md", []byte("[b](b.md) [d](../docs)")}, {"docs/b.md", nil}}), nil},
 		"make target that is not":    {targets([]file{makefile, {"a.md", []byte("```\nmake dmo\n```\n")}}), []string{"a.md:2: the Makefile has no target dmo"}},

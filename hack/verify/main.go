@@ -15,8 +15,9 @@ limitations under the License.
 */
 
 // Package main checks what linters do not: licence headers, sizes of files and
-// functions, who imports whom, links in documents, and paths of somebody's
-// machine. "make verify" runs it from the root of the repository.
+// functions, who imports whom, links in documents, paths of somebody's machine,
+// and files that are no text. "make verify" runs it from the root of the
+// repository.
 package main
 
 import (
@@ -64,6 +65,7 @@ func run() ([]string, error) {
 	var findings []string
 	for _, f := range files {
 		findings = append(findings, license(f)...)
+		findings = append(findings, binary(f)...)
 		findings = append(findings, sizes(f)...)
 		findings = append(findings, machinePaths(f)...)
 	}

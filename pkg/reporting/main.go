@@ -56,15 +56,21 @@ func Main(component Component, build func() *cobra.Command) int {
 		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
 		return 1
 	}
-	// Every binary calls AddMetrics on its gate once command line and
-	// configuration have been read; values are final then.
-	gate.BeforeFinal(func() { process.resolve(ctx) })
-	gate.OnFinal(func() { process.start(ctx) })
-	if component.AsksBeforeFinal {
-		finalizeFirst(command, gate)
-	}
+	process.attach(ctx, command)
 	defer process.end()
 	return cli.Run(command)
+}
+
+// attach makes the process take values before they are final and report once the
+// command calls AddMetrics on its gate. Every binary does that when it has read
+// command line and configuration and has set up its logs, and right before it
+// begins its work.
+func (p *process) attach(ctx context.Context, command *cobra.Command) {
+	p.gate.BeforeFinal(func() { p.resolve(ctx) })
+	p.gate.OnAddMetrics(func() { p.start(ctx) })
+	if p.component.AsksBeforeFinal {
+		finalizeFirst(command, p.gate)
+	}
 }
 
 // finalizeFirst makes the gate's values final when the command begins to run, and

@@ -71,11 +71,7 @@ func (p *process) start(ctx context.Context) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// Binaries ask their gates on the way to setting up logs, so this may run while
-	// klog's own logger is being replaced, which klog does not guard: Background
-	// fails then. A logger in the context is used instead of it, and this one goes
-	// wherever klog writes at the time.
-	ctx, p.cancel = context.WithCancel(klog.NewContext(ctx, klog.NewKlogr()))
+	ctx, p.cancel = context.WithCancel(ctx)
 	p.done = make(chan struct{})
 	go func() {
 		defer close(p.done)

@@ -26,6 +26,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/cobra"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/version"
@@ -87,6 +88,49 @@ func TestWhatAProcessReportsAs(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(report.Config{}, "Features", "Kube", "Source")); diff != "" {
 				t.Errorf("unexpected configuration (-want +got):\n%s", diff)
 			}
+		})
+	}
+}
+
+// TestReportingBeginsWithMetrics: a command that asks for features early has final
+// values when it begins to run, but nothing may run beside it before it has set up
+// its logs: klog.Background fails while klog's logger is replaced. The components are
+// two that handle signals; for others, reporting ends the process with a signal that
+// another test sends.
+func TestReportingBeginsWithMetrics(t *testing.T) {
+	for _, component := range []Component{{Name: "kube-scheduler", AsksBeforeFinal: true}, {Name: "kubelet", Node: true}} {
+		t.Run(component.Name, func(t *testing.T) {
+			p := &process{component: component, gate: gateWith(t, nil), flags: newValueFlags(component),
+				arguments: parseArguments([]string{"--kubeconfig=" + kubeconfig(t, "https://server") + ".not"})}
+			begun := func() bool {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				return p.done != nil
+			}
+			ran := false
+			command := &cobra.Command{RunE: func(*cobra.Command, []string) error {
+				ran = true
+				if resolved := p.follower != nil; resolved != component.AsksBeforeFinal {
+					t.Errorf("the command begins to run; that values were taken is %t", resolved)
+				}
+				if begun() {
+					t.Error("it reports before the command has set up its logs")
+				}
+				p.gate.AddMetrics()
+				if !begun() {
+					t.Error("the command has called AddMetrics, and nothing is reported")
+				}
+				return nil
+			}}
+			command.SetArgs(nil)
+			p.attach(t.Context(), command)
+			if err := command.ExecuteContext(t.Context()); err != nil || !ran {
+				t.Fatalf("the command ran: %t; %v", ran, err)
+			}
+			if p.follower == nil {
+				t.Error("values of features that are set centrally were not taken")
+			}
+			p.end()
 		})
 	}
 }

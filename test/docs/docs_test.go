@@ -209,7 +209,7 @@ func (r *reader) do(shell *Shell, b Block) {
 	output, err := shell.Run(commands)
 	r.t.Logf("%s took %.1f s\n%s%s", where, time.Since(begun).Seconds(), prompt(commands), output)
 	if err != nil {
-		r.t.Fatalf("%s: a command failed: %v", where, err)
+		r.t.Fatalf("%s: a command failed: %v; of what it printed, this may say why:\n%s", where, err, strings.Join(Causes(output), "\n"))
 	}
 	if b.Output == nil {
 		return

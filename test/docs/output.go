@@ -18,6 +18,7 @@ package docs
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,4 +70,25 @@ func lines(text string) []string {
 		result = result[:len(result)-1]
 	}
 	return result
+}
+
+// telling are lines that say why a command failed: of go test, of a test's own, of
+// the tools of this repository.
+var telling = regexp.MustCompile(`^\s*--- FAIL|^panic: |HAS ENDED|[Ee]rror|_test\.go:\d+: \D|\w+\.go:\d+: [a-z]|died|ended by itself`)
+
+// Causes are the lines of what commands printed that say why they failed, the last
+// ones if there are many: the output of a test with a cluster has hundreds, and
+// those of logs come last. The same line counts once.
+func Causes(output string) []string {
+	const most, longest = 12, 400
+	var causes []string
+	for _, line := range lines(output) {
+		if strings.HasPrefix(line, `{"level":`) || !telling.MatchString(line) {
+			continue
+		}
+		if line = strings.ToValidUTF8(line[:min(len(line), longest)], ""); !slices.Contains(causes, line) {
+			causes = append(causes, line)
+		}
+	}
+	return causes[max(0, len(causes)-most):]
 }

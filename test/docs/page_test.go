@@ -98,6 +98,29 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestCauses(t *testing.T) {
+	output := `=== RUN   TestEveryGate
+    gate_test.go:113:    0.0 s begun
+I1121 23:57:16.966560   12453 storage.go:153] all are created.
+{"level":"warn","msg":"an error of etcd's"}
+    framework.go:98: starting the cluster: kube-scheduler died; the end of its log:
+    framework.go:130: --- kube-apiserver runs, the end of its log:
+        [-]poststarthook failed: not finished
+    framework.go:130: --- kube-scheduler HAS ENDED, the end of its log:
+        panic: runtime error: invalid memory address
+--- FAIL: TestEveryGate (0.98s)
+`
+	want := []string{
+		"framework.go:98: starting the cluster: kube-scheduler died; the end of its log:",
+		"framework.go:130: --- kube-scheduler HAS ENDED, the end of its log:",
+		"panic: runtime error: invalid memory address",
+		"--- FAIL: TestEveryGate (0.98s)",
+	}
+	if diff := cmp.Diff(want, Causes(output)); diff != "" {
+		t.Errorf("unexpected causes (-want +got):\n%s", diff)
+	}
+}
+
 func TestDiffers(t *testing.T) {
 	for name, test := range map[string]struct {
 		want, got string

@@ -66,8 +66,8 @@ func start(t *testing.T, config cluster.Config) *world {
 const logLines = 40
 
 // stop ends everything but etcd and returns what that was. What ended by itself
-// before is an error: a controller manager that lost its election, say, leaves
-// finalizers, and with them features that wait.
+// before is an error: without a controller manager, say, finalizers stay, and with
+// them features that wait.
 func (w *world) stop(t *testing.T) []string {
 	t.Helper()
 	var names []string

@@ -75,7 +75,7 @@ func (w *world) waitForAccounts(t *testing.T) {
 }
 
 // waitForControllers waits until the controllers run that entries name: after a
-// restart, the manager first has to win its election again.
+// restart, the manager starts them one after the other.
 func (w *world) waitForControllers(t *testing.T, entries []catalog.Entry) {
 	t.Helper()
 	for _, entry := range entries {

@@ -222,8 +222,8 @@ func (c *Cluster) controllerManager(number int) component {
 		"--cluster-signing-cert-file="+c.cert(pki.ClusterCA),
 		"--cluster-signing-key-file="+c.key(pki.ClusterCA),
 		"--service-cluster-ip-range="+serviceRange,
-		// It does not give its lock back when it is told to end, and nobody
-		// else may be there to take it: a short lock makes restarts short.
+		// It does not give its lock back when it is told to end: a short lock makes
+		// restarts short.
 		"--leader-elect-lease-duration=6s",
 		"--leader-elect-renew-deadline=4s",
 		"--leader-elect-retry-period=1s",
@@ -242,13 +242,23 @@ func (c *Cluster) health(scheme, name, path string) string {
 // clientArgs are what controller manager and scheduler have in common.
 func (c *Cluster) clientArgs(name string) []string {
 	file := c.Kubeconfig(name)
-	return []string{
+	return append([]string{
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", c.state.Ports[name]),
 		"--kubeconfig=" + file,
 		"--authentication-kubeconfig=" + file,
 		"--authorization-kubeconfig=" + file,
+	}, c.election()...)
+}
+
+// election says how controller managers and schedulers find out which of them
+// works. One that is alone need not: it would wait after a restart until its own
+// lock expires, and end itself when a busy machine keeps it from renewing that.
+func (c *Cluster) election() []string {
+	if c.state.replicas() == 1 {
+		return []string{"--leader-elect=false"}
 	}
+	return []string{"--leader-elect=true"}
 }
 
 // hollowNode are kubelet and kube-proxy of a hollow node.

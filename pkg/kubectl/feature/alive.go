@@ -27,7 +27,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
@@ -35,16 +34,25 @@ import (
 )
 
 // signs are the signs of life of processes: the Leases and Nodes that their reports
-// name, read once.
+// name. Each list is read once, when a report first asks for it. They are for one
+// goroutine.
 type signs struct {
+	core kubernetes.Interface
+	// leases are those that were read, by namespace, nil where they may not be.
+	leases map[string]*leaseList
+	// nodesRead is true once they were asked for; nodes is nil if they may not be read.
+	nodesRead bool
+	nodes     map[string]*corev1.Node
+}
+
+// leaseList is the Leases of a namespace, as they were at a time.
+type leaseList struct {
 	now    time.Time
-	leases map[types.NamespacedName]*coordinationv1.Lease
-	// unread are the namespaces whose Leases could not be read.
-	unread []string
-	// nodes is nil if they could not be read.
-	nodes map[string]*corev1.Node
-	// missing says what could not be read, one sentence each.
-	missing []string
+	byName map[string]*coordinationv1.Lease
+}
+
+func newSigns(core kubernetes.Interface) *signs {
+	return &signs{core: core, leases: map[string]*leaseList{}}
 }
 
 // life is what is known of whether a process lives.
@@ -72,10 +80,10 @@ func (l life) text() string {
 	}
 }
 
-// gatherSigns reads the Leases and Nodes of reports. What may not be read is said
-// and no error: reports can be read without.
-func gatherSigns(ctx context.Context, core kubernetes.Interface, reports []*v1alpha1.FeatureReport) (*signs, error) {
-	s := &signs{now: time.Now(), leases: map[types.NamespacedName]*coordinationv1.Lease{}}
+// read reads the Leases and Nodes of reports, as far as they were not read before.
+// What may not be read is returned, one sentence each, and no error: reports can be
+// read without.
+func (s *signs) read(ctx context.Context, reports []*v1alpha1.FeatureReport) (missing []string, err error) {
 	var namespaces []string
 	onNodes := false
 	for _, report := range reports {
@@ -89,48 +97,64 @@ func gatherSigns(ctx context.Context, core kubernetes.Interface, reports []*v1al
 	}
 	slices.Sort(namespaces)
 	for _, namespace := range namespaces {
-		if err := s.readLeases(ctx, core, namespace); err != nil {
+		if err := s.readLeases(ctx, namespace); err != nil {
 			return nil, err
 		}
+		if s.leases[namespace] == nil {
+			missing = append(missing, fmt.Sprintf("you may not list Leases in %s, which say whether processes are alive", namespace))
+		}
 	}
-	if onNodes {
-		return s, s.readNodes(ctx, core)
+	if !onNodes {
+		return missing, nil
 	}
-	return s, nil
+	if err := s.readNodes(ctx); err != nil {
+		return nil, err
+	}
+	if s.nodes == nil {
+		missing = append(missing, "you may not list Nodes, which say whether their processes are alive")
+	}
+	return missing, nil
 }
 
-func (s *signs) readLeases(ctx context.Context, core kubernetes.Interface, namespace string) error {
+func (s *signs) readLeases(ctx context.Context, namespace string) error {
+	if _, read := s.leases[namespace]; read {
+		return nil
+	}
+	all := &leaseList{now: time.Now(), byName: map[string]*coordinationv1.Lease{}}
 	var leases []coordinationv1.Lease
 	err := each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-		return core.CoordinationV1().Leases(namespace).List(ctx, opts)
+		return s.core.CoordinationV1().Leases(namespace).List(ctx, opts)
 	}, &leases)
 	if apierrors.IsForbidden(err) {
-		s.unread = append(s.unread, namespace)
-		s.missing = append(s.missing, fmt.Sprintf("you may not list Leases in %s, which say whether processes are alive", namespace))
+		s.leases[namespace] = nil
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("listing Leases in %s, which say whether processes are alive: %w", namespace, err)
 	}
 	for i := range leases {
-		s.leases[types.NamespacedName{Namespace: namespace, Name: leases[i].Name}] = &leases[i]
+		all.byName[leases[i].Name] = &leases[i]
 	}
+	s.leases[namespace] = all
 	return nil
 }
 
-func (s *signs) readNodes(ctx context.Context, core kubernetes.Interface) error {
+func (s *signs) readNodes(ctx context.Context) error {
+	if s.nodesRead {
+		return nil
+	}
 	var nodes []corev1.Node
 	err := each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-		return core.CoreV1().Nodes().List(ctx, opts)
+		return s.core.CoreV1().Nodes().List(ctx, opts)
 	}, &nodes)
 	if apierrors.IsForbidden(err) {
-		s.missing = append(s.missing, "you may not list Nodes, which say whether their processes are alive")
+		s.nodesRead = true
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("listing Nodes, which say whether their processes are alive: %w", err)
 	}
-	s.nodes = map[string]*corev1.Node{}
+	s.nodes, s.nodesRead = map[string]*corev1.Node{}, true
 	for i := range nodes {
 		s.nodes[nodes[i].Name] = &nodes[i]
 	}
@@ -139,13 +163,14 @@ func (s *signs) readNodes(ctx context.Context, core kubernetes.Interface) error 
 
 // of judges a process as the server flow does (Controller.alive of package
 // lifecycle/controller), which watches and so need not believe anybody's clock: this
-// compares the Lease's renewTime with the clock of this machine.
+// compares the Lease's renewTime with the clock of this machine when it was read.
 func (s *signs) of(spec *v1alpha1.FeatureReportSpec) life {
 	if lease := spec.Liveness.Lease; lease != nil {
-		if slices.Contains(s.unread, lease.Namespace) {
+		all := s.leases[lease.Namespace]
+		if all == nil {
 			return life{}
 		}
-		return s.ofLease(s.leases[types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}])
+		return ofLease(all.byName[lease.Name], all.now)
 	}
 	if spec.NodeName == "" || s.nodes == nil {
 		return life{}
@@ -154,12 +179,12 @@ func (s *signs) of(spec *v1alpha1.FeatureReportSpec) life {
 }
 
 // ofLease is for a Lease, nil for one that is not there any more.
-func (s *signs) ofLease(lease *coordinationv1.Lease) life {
+func ofLease(lease *coordinationv1.Lease, now time.Time) life {
 	if lease == nil || lease.Spec.RenewTime == nil {
 		return life{alive: ptr.To(false)}
 	}
 	renewed := lease.Spec.RenewTime.Time
-	if s.now.Before(renewed.Add(uses.LeaseTimeout(lease.Spec.LeaseDurationSeconds))) {
+	if now.Before(renewed.Add(uses.LeaseTimeout(lease.Spec.LeaseDurationSeconds))) {
 		return life{alive: ptr.To(true)}
 	}
 	return life{alive: ptr.To(false), seen: ptr.To(metav1.NewTime(renewed))}

@@ -81,13 +81,17 @@ func (b *base) client() (versioned.Interface, error) {
 	return b.connect(config)
 }
 
-// coreClient makes a client for all but Features.
-func (b *base) coreClient() (kubernetes.Interface, error) {
+// clients makes that client, and one for all else.
+func (b *base) clients() (client versioned.Interface, core kubernetes.Interface, err error) {
 	config, err := b.config(b.flags)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return b.connectCore(config)
+	if client, err = b.connect(config); err != nil {
+		return nil, nil, err
+	}
+	core, err = b.connectCore(config)
+	return client, core, err
 }
 
 // config makes a configuration from flags.
@@ -100,6 +104,18 @@ func (b *base) config(flags *genericclioptions.ConfigFlags) (*rest.Config, error
 	config.QPS, config.Burst = 50, 100
 	config.WarningHandler = rest.NewWarningWriter(b.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil
+}
+
+// contextName is what people call the cluster, "" when nobody gave it a name.
+func contextName(flags *genericclioptions.ConfigFlags) string {
+	if flags.Context != nil && *flags.Context != "" {
+		return *flags.Context
+	}
+	raw, err := flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return ""
+	}
+	return raw.CurrentContext
 }
 
 // forAll does something for each name, and fails with all errors.

@@ -24,9 +24,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/util/retry"
@@ -38,7 +36,7 @@ import (
 // changer changes the parts of spec that say how, not what: spec.paused and
 // spec.rollout.
 type changer struct {
-	dryRun string
+	dryRun dryRun
 	// objects is nil for commands that only say what they did.
 	objects *objects
 
@@ -47,15 +45,12 @@ type changer struct {
 	genericiooptions.IOStreams
 }
 
-func (c *changer) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.dryRun, "dry-run", "none", "none, or server: have the server judge the request and store nothing.")
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]cobra.Completion{"none", "server"}, cobra.ShellCompDirectiveNoFileComp))
-}
+func (c *changer) addFlags(cmd *cobra.Command) { c.dryRun.addFlag(cmd) }
 
 // complete validates the flags and makes the client.
 func (c *changer) complete(b *base) (err error) {
-	if c.dryRun != "none" && c.dryRun != "server" {
-		return wrongDryRun(c.dryRun)
+	if err := c.dryRun.check(); err != nil {
+		return err
 	}
 	if err := c.objects.complete(); err != nil {
 		return err
@@ -63,12 +58,6 @@ func (c *changer) complete(b *base) (err error) {
 	c.namespace = b.namespace()
 	c.client, err = b.client()
 	return err
-}
-
-// wrongDryRun is about a value of --dry-run. What client means for other commands
-// could say nothing here: only servers know what they would accept.
-func wrongDryRun(value string) error {
-	return fmt.Errorf("--dry-run=%s is neither none nor server; use --dry-run=server, which has the server judge and stores nothing", value)
 }
 
 func (c *changer) features() featuresclient.FeatureInterface {
@@ -100,14 +89,8 @@ func (c *changer) change(ctx context.Context, name, done string, spec func(*v1al
 	case err != nil:
 		return err
 	}
-	said := title(name) + " " + done
-	if c.dryRun == "server" {
-		said += " (server dry run)"
-	}
-	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {
-		said += " (no change)"
-	}
-	if c.dryRun == "server" {
+	said := c.dryRun.said(before, after, done)
+	if c.dryRun.wanted() {
 		return c.tell(after, said)
 	}
 	return c.answer(ctx, after, said)
@@ -128,11 +111,7 @@ func (c *changer) patch(ctx context.Context, before *v1alpha1.Feature, spec map[
 	if err != nil {
 		return nil, err
 	}
-	options := metav1.PatchOptions{FieldManager: fieldManager}
-	if c.dryRun == "server" {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	return c.features().Patch(ctx, before.Name, types.MergePatchType, patch, options)
+	return c.features().Patch(ctx, before.Name, types.MergePatchType, patch, c.dryRun.options())
 }
 
 // answer waits a moment for what the servers say, and prints it.
@@ -150,7 +129,7 @@ func (c *changer) answer(ctx context.Context, stored *v1alpha1.Feature, said str
 	case errors.Is(err, errInterrupted):
 		return fmt.Errorf("%w; %s", err, said)
 	case errors.Is(err, errTimedOut):
-		return c.tell(last, fmt.Sprintf("%s: the request is stored; no server has said yet what becomes of it (kubectl feature describe %s%s)", said, stored.Name, namespaceFlag(stored)))
+		return c.tell(last, unanswered(said, stored))
 	default:
 		return fmt.Errorf("%s, and is not followed any more: %w", said, err)
 	}

@@ -78,11 +78,8 @@ func newClean(b *base) *cobra.Command {
 		Args:              oneName,
 		ValidArgsFunction: b.completeName(func(f *v1alpha1.Feature) bool { return dangling(&f.Status) }),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			switch {
-			case !o.wait && cmd.Flags().Changed("timeout"):
-				return errors.New("--timeout is how long --wait waits; add --wait")
-			case o.timeout < 0:
-				return fmt.Errorf("--timeout=%s is negative; 0 is without limit", o.timeout)
+			if err := checkTimeout(cmd, o.timeout, o.wait); err != nil {
+				return err
 			}
 			if err := o.objects.complete(); err != nil {
 				return err

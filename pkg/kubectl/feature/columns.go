@@ -19,18 +19,14 @@ package feature
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
-
-// maxDoing keeps the table readable, as the server's own columns do; -o wide and
-// describe have the whole message.
-const maxDoing = 60
 
 // printTable prints features with the columns that the server gives "kubectl get"
 // (pkg/registry/features/feature/storage): the same words mean the same.
@@ -70,10 +66,10 @@ func cells(f *v1alpha1.Feature, wide bool) []string {
 	if c := status.Configured; c != nil {
 		configured, source = valueOf(&c.Value), string(c.Source)
 	}
-	on, off := usersOn(status.Uses)
-	activity := doing(status)
+	on, off := transition.LiveUsers(status.Uses)
+	activity := transition.Doing(status)
 	if !wide {
-		activity = shorten(activity, maxDoing)
+		activity = transition.Shorten(activity, transition.MaxDoing)
 	}
 	row := []string{
 		f.Name, orNone(string(status.Stage)), orNone(string(status.State)), configured, source,
@@ -148,53 +144,4 @@ func valueOf(value *bool) string {
 	default:
 		return "Off"
 	}
-}
-
-// usersOn counts live users by value.
-func usersOn(uses []v1alpha1.FeatureUse) (on, off int64) {
-	for _, use := range uses {
-		switch {
-		case use.Enabled == nil:
-		case *use.Enabled:
-			on += int64(use.Count)
-		default:
-			off += int64(use.Count)
-		}
-	}
-	return on, off
-}
-
-// doing says what is going on, and nothing when all is well.
-func doing(status *v1alpha1.FeatureStatus) string {
-	if len(status.Tasks) > 0 {
-		task := &status.Tasks[0]
-		text, _, _ := strings.Cut(task.Name, "/")
-		if task.Total > 0 {
-			text = fmt.Sprintf("%s %d/%d", text, task.Done, task.Total)
-		}
-		if task.Message != "" {
-			text += ": " + task.Message
-		}
-		return text
-	}
-	for _, t := range troubling {
-		c := meta.FindStatusCondition(status.Conditions, t.kind)
-		if c != nil && slices.Contains(t.reasons, c.Reason) {
-			return c.Reason
-		}
-	}
-	return ""
-}
-
-// troubling are the reasons that somebody should look at when no task runs, the
-// most important first.
-var troubling = []struct {
-	kind    string
-	reasons []string
-}{
-	{v1alpha1.ConditionKnown, []string{v1alpha1.ReasonNotKnown}},
-	{v1alpha1.ConditionConsistent, []string{v1alpha1.ReasonServersDisagree, v1alpha1.ReasonReportMissing}},
-	{v1alpha1.ConditionProgressing, []string{v1alpha1.ReasonPaused, v1alpha1.ReasonMixedVersions, v1alpha1.ReasonRolloutHalted}},
-	{v1alpha1.ConditionUsesMatch, []string{v1alpha1.ReasonUsersDiffer}},
-	{v1alpha1.ConditionClean, []string{v1alpha1.ReasonLeftovers}},
 }

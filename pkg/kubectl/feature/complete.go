@@ -170,9 +170,13 @@ func distinct(features []v1alpha1.Feature, of func(*v1alpha1.Feature) []string) 
 // the cluster that it names.
 func (b *base) completeConnection(cmd *cobra.Command) {
 	complete(cmd, "namespace", b.namespaces)
-	complete(cmd, "context", b.fromKubeconfig(func(c *clientcmdapi.Config) []string { return keys(c.Contexts) }))
+	complete(cmd, "context", b.contexts())
 	complete(cmd, "cluster", b.fromKubeconfig(func(c *clientcmdapi.Config) []string { return keys(c.Clusters) }))
 	complete(cmd, "user", b.fromKubeconfig(func(c *clientcmdapi.Config) []string { return keys(c.AuthInfos) }))
+}
+
+func (b *base) contexts() valuesOf {
+	return b.fromKubeconfig(func(c *clientcmdapi.Config) []string { return keys(c.Contexts) })
 }
 
 func (b *base) fromKubeconfig(names func(*clientcmdapi.Config) []string) valuesOf {

@@ -43,15 +43,15 @@ func printCounts(w io.Writer, palette palette, f *v1alpha1.Feature, mismatched, 
 	var rows [][]string
 	var colours []colour
 	for _, use := range f.Status.Uses {
-		differs := known && use.Enabled != nil && *use.Enabled != value && use.Count > 0
-		if mismatched && !differs {
+		other := differs(use, value, known)
+		if mismatched && !other {
 			continue
 		}
-		text, mark, matches := "not reported", plain, yesNo(!differs)
+		text, mark, matches := "not reported", plain, yesNo(!other)
 		switch {
 		case use.Enabled == nil:
 			mark, matches = yellow, "-"
-		case differs:
+		case other:
 			text, mark = valueOf(use.Enabled), red
 		default:
 			text = valueOf(use.Enabled)

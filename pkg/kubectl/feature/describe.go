@@ -87,10 +87,7 @@ func newDescribe(b *base) *cobra.Command {
 				return err
 			}
 			o.namespace, o.palette = b.namespace(), b.palette()
-			if o.client, err = b.client(); err != nil {
-				return err
-			}
-			if o.core, err = b.coreClient(); err != nil {
+			if o.client, o.core, err = b.clients(); err != nil {
 				return err
 			}
 			return o.run(cmd.Context(), namesOf(args))
@@ -110,13 +107,14 @@ func (o *describeOptions) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
+	signs := newSigns(o.core)
 	return forAll(names, func(name string) error {
 		f, err := lookUp(ctx, o.client.FeaturesV1alpha1().Features(o.namespace), o.namespace, name)
 		if err != nil {
 			return err
 		}
 		d := &description{palette: o.palette, feature: f}
-		if d.used, err = all.of(ctx, o.core, f); err != nil {
+		if d.used, err = all.of(ctx, signs, f); err != nil {
 			return err
 		}
 		d.events, d.noEvents = o.events(ctx, f)

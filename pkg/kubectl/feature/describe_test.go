@@ -26,6 +26,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -194,6 +196,55 @@ func TestOfThoseWhoMayNotReadLeases(t *testing.T) {
 			"describe MaxUnavailableStatefulSet",
 		))
 	})
+}
+
+// TestSignsOfLifeAreReadOnce for all features that are described: a cluster has a Lease
+// and a Node for each kubelet.
+func TestSignsOfLifeAreReadOnce(t *testing.T) {
+	const leases, more = "kube-feature-lease", "more-leases"
+	const noLeases, noMore, noNodes = "you may not list Leases in " + leases + ",", "you may not list Leases in " + more + ",", "you may not list Nodes,"
+	for name, tc := range map[string]struct {
+		forbidden []string
+		// said is how often the three descriptions together say something.
+		said map[string]int
+	}{
+		"by those who may":     {nil, map[string]int{`"alive": true`: 5, noLeases: 0, noMore: 0, noNodes: 0}},
+		"by those who may not": {[]string{"leases", "nodes"}, map[string]int{`"alive": true`: 0, noLeases: 2, noMore: 1, noNodes: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				c := newCluster(t, dynamic("A", v1alpha1.StateOn), dynamic("B", v1alpha1.StateOn), dynamic("C", v1alpha1.StateOn))
+				kubelet := report("kubelet", "n1", "v1.36.3", "A", on)
+				kubelet.Spec.Features = append(kubelet.Spec.Features, v1alpha1.ReportedFeature{Name: "B", Asked: true, Enabled: true})
+				kubelet.Spec.NodeName = "n1"
+				c.add(kubelet, node("n1", corev1.ConditionTrue),
+					leased(report("kube-scheduler", "a", "v1.36.3", "A", on), leases), lease(leases, "kube-scheduler.a", time.Second, 40),
+					leased(report("kube-scheduler", "b", "v1.36.3", "B", on), leases), lease(leases, "kube-scheduler.b", time.Second, 40),
+					leased(report("kube-scheduler", "c", "v1.36.3", "C", on), more), lease(more, "kube-scheduler.c", time.Second, 40))
+				for _, resource := range tc.forbidden {
+					forbid(&c.core.Fake, resource)
+				}
+				out, code := c.run("describe", "A", "B", "C", "-o", "json")
+				requests := map[string]int{}
+				for _, action := range c.core.Actions() {
+					if resource := action.GetResource().Resource; resource != "events" {
+						requests[action.GetVerb()+" "+resource+" "+action.GetNamespace()]++
+					}
+				}
+				want := map[string]int{"list leases " + leases: 1, "list leases " + more: 1, "list nodes ": 1}
+				if diff := cmp.Diff(want, requests); diff != "" {
+					t.Errorf("requests (-want +got):\n%s", diff)
+				}
+				said := map[string]int{}
+				for text := range tc.said {
+					said[text] = strings.Count(out, text)
+				}
+				if diff := cmp.Diff(tc.said, said); diff != "" || code != 0 {
+					t.Errorf("exit code %d, what is said (-want +got):\n%s", code, diff)
+				}
+			})
+		})
+	}
 }
 
 func TestDescribe(t *testing.T) {

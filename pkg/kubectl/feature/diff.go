@@ -26,7 +26,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
@@ -85,7 +84,7 @@ func newDiff(b *base) *cobra.Command {
 	// These take the place of those that all commands have.
 	cmd.Flags().StringArrayVar(&o.contexts, "context", nil, "The contexts of the clusters, once for each.")
 	cmd.Flags().StringArrayVar(&o.kubeconfigs, "kubeconfig", nil, "The kubeconfig files of the clusters, once for each, or once for both.")
-	complete(cmd, "context", b.fromKubeconfig(func(c *clientcmdapi.Config) []string { return keys(c.Contexts) }))
+	complete(cmd, "context", b.contexts())
 	addOutput(cmd, &o.output, diffFormats...)
 	return cmd
 }

@@ -78,8 +78,7 @@ func (o *setOptions) followOne(w *follower, change change) (int, error) {
 	case err != nil && !timedOut:
 		return ExitFailed, fmt.Errorf("feature %s in %s was %s, and is not followed any more: %w", stored.Name, o.namespace, o.request.done(), err)
 	case !o.wait && timedOut:
-		fmt.Fprintf(o.Out, "%s: the request is stored; no server has said yet what becomes of it (kubectl feature describe %s%s)\n",
-			change.said, stored.Name, namespaceFlag(stored))
+		fmt.Fprintln(o.Out, unanswered(change.said, stored))
 		return ExitDone, nil
 	case !o.wait:
 		fmt.Fprintf(o.Out, "%s: %s\n", change.said, progressOf(last))

@@ -263,8 +263,8 @@ func TestWaitForAPart(t *testing.T) {
 		if err := c.client.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), report("kube-scheduler", "s2", "v1.36.3", "A", on), "kube-system"); err != nil {
 			t.Fatal(err)
 		}
-		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForUses, "waiting for 1 users")
-		r.want(t, ExitDone, name+" enabled", name+": TurningOn, waiting for 2 users", name+": TurningOn, waiting for 1 users",
+		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForUses, "waiting for 1 user")
+		r.want(t, ExitDone, name+" enabled", name+": TurningOn, waiting for 2 users", name+": TurningOn, waiting for 1 user",
 			name+": all of 2 instances that it is for have the feature on, since spec.rollout limits it to the components kube-scheduler; "+widen)
 	})
 	inBubble(t, func(t *testing.T) {

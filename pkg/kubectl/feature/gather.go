@@ -30,7 +30,9 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/tools/pager"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/safety"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
 const kubeAPIServer = "kube-apiserver"
@@ -47,34 +49,40 @@ type found struct {
 
 // gather lists everything, in chunks: there is a report for each node.
 func (c *checker) gather(ctx context.Context) (*found, error) {
-	f := &found{}
-	err := each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-		return c.client.Features(c.namespace).List(ctx, opts)
-	}, &f.features)
-	if apierrors.IsNotFound(err) {
-		return nil, errNoAPI
-	}
+	features, err := listFeatures(ctx, c.client, c.namespace)
 	if err != nil {
-		return nil, fmt.Errorf("listing Features in %s: %w", c.namespace, err)
+		return nil, err
 	}
-	var reports []v1alpha1.FeatureReport
-	err = each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-		return c.client.FeatureReports(c.namespace).List(ctx, opts)
-	}, &reports)
+	reports, err := listReports(ctx, c.client, c.namespace)
 	if apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("what processes set has to be known, and that needs permission to list featurereports in %s, which administrators have: %w", c.namespace, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listing FeatureReports in %s: %w", c.namespace, err)
+		return nil, err
 	}
 	// One that is down and did not end in order counts: it comes back with the
 	// settings that it had.
-	f.reports = slices.DeleteFunc(reports, func(r v1alpha1.FeatureReport) bool { return r.Annotations[v1alpha1.AnnotationEnding] == "true" })
-	slices.SortFunc(f.features, func(a, b v1alpha1.Feature) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(f.reports, func(a, b v1alpha1.FeatureReport) int {
+	reports = slices.DeleteFunc(reports, func(r v1alpha1.FeatureReport) bool { return uses.Ending(&r) })
+	slices.SortFunc(reports, func(a, b v1alpha1.FeatureReport) int {
 		return cmp.Or(cmp.Compare(a.Spec.Component, b.Spec.Component), cmp.Compare(a.Spec.Instance, b.Spec.Instance))
 	})
-	return f, nil
+	return &found{features: features, reports: reports}, nil
+}
+
+// listReports reads all FeatureReports of a namespace. What it means not to be
+// allowed to is for the caller to say, so that error is the server's.
+func listReports(ctx context.Context, client featuresclient.FeaturesV1alpha1Interface, namespace string) ([]v1alpha1.FeatureReport, error) {
+	var reports []v1alpha1.FeatureReport
+	err := each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		return client.FeatureReports(namespace).List(ctx, opts)
+	}, &reports)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, errNoAPI
+	case err != nil && !apierrors.IsForbidden(err):
+		return nil, fmt.Errorf("listing FeatureReports in %s: %w", namespace, err)
+	}
+	return reports, err
 }
 
 // each appends all items of a list to a slice. Where a long list expires in the

@@ -176,7 +176,7 @@ func turningOff(name string) *v1alpha1.Feature {
 		v1alpha1.FeatureUse{Component: "kubelet", Version: "v1.33.1", Expected: 2, Examples: []string{"n7", "n8"}},
 	)
 	condition(f, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRunningTask, "ClearField/statefulsets.apps/spec.updateStrategy.rollingUpdate.maxUnavailable: clearing")
-	condition(f, v1alpha1.ConditionUsesMatch, metav1.ConditionFalse, v1alpha1.ReasonUsersDiffer, "1 live users have the feature on: kubelet/n6; they follow by themselves")
+	condition(f, v1alpha1.ConditionUsesMatch, metav1.ConditionFalse, v1alpha1.ReasonUsersDiffer, "1 live user has the feature on: kubelet/n6; they follow by themselves")
 	condition(f, v1alpha1.ConditionDowngradeSafe, metav1.ConditionFalse, v1alpha1.ReasonInTransition, "the feature is being turned off; wait until it is Off")
 	return f
 }

@@ -33,6 +33,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
 )
 
 const (
@@ -155,7 +156,7 @@ func (o *listOptions) complete(b *base, cmd *cobra.Command) (err error) {
 
 // run lists and prints.
 func (o *listOptions) run(ctx context.Context) error {
-	features, err := listFeatures(ctx, o.client, o.namespace)
+	features, err := listFeatures(ctx, o.client.FeaturesV1alpha1(), o.namespace)
 	if err != nil {
 		return err
 	}
@@ -192,10 +193,10 @@ func (o *listOptions) nothing() string {
 }
 
 // listFeatures reads all Features of a namespace, sorted by namespace and name.
-func listFeatures(ctx context.Context, client versioned.Interface, namespace string) ([]v1alpha1.Feature, error) {
+func listFeatures(ctx context.Context, client featuresclient.FeaturesV1alpha1Interface, namespace string) ([]v1alpha1.Feature, error) {
 	var features []v1alpha1.Feature
 	err := each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-		return client.FeaturesV1alpha1().Features(namespace).List(ctx, opts)
+		return client.Features(namespace).List(ctx, opts)
 	}, &features)
 	switch {
 	case apierrors.IsNotFound(err):

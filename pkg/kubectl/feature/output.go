@@ -128,15 +128,6 @@ func orNone(text string) string {
 	return text
 }
 
-// shorten cuts a text to a number of characters.
-func shorten(text string, most int) string {
-	characters := []rune(text)
-	if len(characters) <= most {
-		return text
-	}
-	return string(characters[:most-1]) + "…"
-}
-
 // count writes a number of things: 1 object, 2 objects.
 func count(n int64, thing string) string {
 	if n == 1 {

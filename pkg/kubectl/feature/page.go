@@ -29,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
 // page is what the template of "report" shows, in the order in which it does.
@@ -189,7 +190,7 @@ func pageOf(features []v1alpha1.Feature, all reported) page {
 func (p *page) countReports(reports []v1alpha1.FeatureReport) map[string]int64 {
 	byComponent, byVersion := map[string]int64{}, map[[2]string]int64{}
 	for i := range reports {
-		if reports[i].Annotations[v1alpha1.AnnotationEnding] == "true" {
+		if uses.Ending(&reports[i]) {
 			continue
 		}
 		spec := &reports[i].Spec
@@ -286,7 +287,7 @@ func pageFeatureOf(f *v1alpha1.Feature, components []pageComponent) pageFeature 
 	row := pageFeature{
 		Key: f.Name, Namespace: f.Namespace, Name: f.Name, Stage: orNone(string(status.Stage)), State: orNone(string(status.State)),
 		Symbol: symbolOf(status.State), Since: ago(since(f).Time), Configured: configuredOf(f), Default: valueOf(status.Default),
-		Value: none, Source: none, Control: controlOf(f), StoredVersion: orNone(status.Version), Doing: shorten(doing(status), maxDoing),
+		Value: none, Source: none, Control: controlOf(f), StoredVersion: orNone(status.Version), Doing: transition.Shorten(transition.Doing(status), transition.MaxDoing),
 		Moving: status.Transition != nil, NotDefault: notDefault(status), Locked: status.LockedToDefault, Conditions: status.Conditions,
 	}
 	if f.Namespace != metav1.NamespaceSystem {

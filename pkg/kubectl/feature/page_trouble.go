@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/utils/ptr"
 )
 
 // troubleKind is one kind of what needs attention.
@@ -178,11 +179,7 @@ func rolloutOf(f *v1alpha1.Feature) string {
 	if r == nil {
 		return ""
 	}
-	percent := int32(100)
-	if r.Observed.Percent != nil {
-		percent = *r.Observed.Percent
-	}
-	text := fmt.Sprintf("%d %% of the instances", percent)
+	text := fmt.Sprintf("%d %% of the instances", ptr.Deref(r.Observed.Percent, 100))
 	if len(r.Observed.Components) > 0 {
 		text += " of " + strings.Join(r.Observed.Components, ", ")
 	}

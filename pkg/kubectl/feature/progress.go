@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/kubectl/pkg/util/term"
 )
 
@@ -63,7 +64,7 @@ func (p *progress) say(line string) {
 		return
 	}
 	// A line that wraps could not be written anew.
-	fmt.Fprintf(p.w, "\r\x1b[K%s", shorten(line, p.width()-1))
+	fmt.Fprintf(p.w, "\r\x1b[K%s", transition.Shorten(line, p.width()-1))
 	p.open = true
 }
 

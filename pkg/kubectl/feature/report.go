@@ -112,7 +112,7 @@ func newReport(b *base) *cobra.Command {
 			if o.namespace = b.namespace(); o.allNamespaces {
 				o.namespace = metav1.NamespaceAll
 			}
-			o.cluster = b.contextName()
+			o.cluster = contextName(b.flags)
 			if o.client, err = b.client(); err != nil {
 				return err
 			}
@@ -125,21 +125,9 @@ func newReport(b *base) *cobra.Command {
 	return cmd
 }
 
-// contextName is what people call the cluster, "" when nobody gave it a name.
-func (b *base) contextName() string {
-	if b.flags.Context != nil && *b.flags.Context != "" {
-		return *b.flags.Context
-	}
-	raw, err := b.flags.ToRawKubeConfigLoader().RawConfig()
-	if err != nil {
-		return ""
-	}
-	return raw.CurrentContext
-}
-
 // run reads the features and writes the page.
 func (o *reportOptions) run(ctx context.Context) error {
-	features, err := listFeatures(ctx, o.client, o.namespace)
+	features, err := listFeatures(ctx, o.client.FeaturesV1alpha1(), o.namespace)
 	if err != nil {
 		return err
 	}

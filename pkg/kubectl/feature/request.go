@@ -222,3 +222,9 @@ func progressOf(f *v1alpha1.Feature) string {
 	}
 	return printable(fmt.Sprintf("%s, %s", state, progress.Message))
 }
+
+// unanswered is the line that tells of a request that was stored, while no server has
+// answered it.
+func unanswered(said string, stored *v1alpha1.Feature) string {
+	return fmt.Sprintf("%s: the request is stored; no server has said yet what becomes of it (kubectl feature describe %s%s)", said, stored.Name, namespaceFlag(stored))
+}

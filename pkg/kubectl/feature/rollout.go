@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -106,12 +105,11 @@ func (o *rolloutOptions) changes() bool { return o.retry || o.hasPercent || o.ha
 
 // validate judges the flags.
 func (o *rolloutOptions) validate() error {
+	if err := checkLimits(o.percent, o.components); err != nil {
+		return err
+	}
 	switch {
-	case o.percent < 0 || o.percent > 100:
-		return fmt.Errorf("--percent=%d is not between 0 and 100", o.percent)
-	case slices.Contains(o.components, ""):
-		return errors.New("--components has an empty name; write it like kube-scheduler,kube-controller-manager")
-	case o.dryRun == "server" && !o.changes():
+	case o.dryRun.wanted() && !o.changes():
 		return errors.New("--dry-run is for changes; add --percent, --components or --retry")
 	case o.output != "" && o.changes():
 		return errors.New("--output is for looking; leave out --percent, --components and --retry")

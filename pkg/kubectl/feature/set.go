@@ -20,13 +20,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
@@ -95,7 +92,7 @@ type setOptions struct {
 	components []string
 	wait       bool
 	timeout    time.Duration
-	dryRun     string
+	dryRun     dryRun
 
 	namespace string
 	progress  *progress
@@ -156,13 +153,12 @@ func newSet(b *base, verb string, enabled *bool) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "Follow the transition until its end, or until somebody has to act.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long --wait waits for all features together; 0 is without limit.")
-	cmd.Flags().StringVar(&o.dryRun, "dry-run", "none", "none, or server: have the server judge the request and store nothing.")
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]cobra.Completion{"none", "server"}, cobra.ShellCompDirectiveNoFileComp))
+	o.dryRun.addFlag(cmd)
 	return cmd
 }
 
 // complete validates the flags and makes the client.
-func (o *setOptions) complete(b *base, cmd *cobra.Command) error {
+func (o *setOptions) complete(b *base, cmd *cobra.Command) (err error) {
 	flags := cmd.Flags()
 	if flags.Changed("percent") || flags.Changed("components") {
 		o.request.rollout = &v1alpha1.FeatureRollout{Components: o.components}
@@ -170,25 +166,20 @@ func (o *setOptions) complete(b *base, cmd *cobra.Command) error {
 			o.request.rollout.Percent = &o.percent
 		}
 	}
-	switch {
-	case o.percent < 0 || o.percent > 100:
-		return fmt.Errorf("--percent=%d is not between 0 and 100", o.percent)
-	case slices.Contains(o.components, ""):
-		return errors.New("--components has an empty name; write it like kube-scheduler,kube-controller-manager")
-	case o.dryRun != "none" && o.dryRun != "server":
-		return wrongDryRun(o.dryRun)
-	case o.wait && o.dryRun == "server":
+	if err := checkLimits(o.percent, o.components); err != nil {
+		return err
+	}
+	if err := o.dryRun.check(); err != nil {
+		return err
+	}
+	if o.wait && o.dryRun.wanted() {
 		return errors.New("--wait waits for nothing with --dry-run=server, which stores nothing; leave one of them out")
-	case !o.wait && flags.Changed("timeout"):
-		return errors.New("--timeout is how long --wait waits; add --wait")
-	case o.timeout < 0:
-		return fmt.Errorf("--timeout=%s is negative; 0 is without limit", o.timeout)
+	}
+	if err := checkTimeout(cmd, o.timeout, o.wait); err != nil {
+		return err
 	}
 	o.namespace, o.progress = b.namespace(), b.progress()
-	var err error
-	if o.client, err = b.client(); err == nil {
-		o.core, err = b.coreClient()
-	}
+	o.client, o.core, err = b.clients()
 	return err
 }
 
@@ -226,7 +217,7 @@ func (o *setOptions) run(ctx context.Context, names []string) error {
 		}
 		stored = append(stored, change)
 	}
-	if o.dryRun == "server" {
+	if o.dryRun.wanted() {
 		return errors.Join(failed...)
 	}
 	if !o.wait {
@@ -276,11 +267,7 @@ func (o *setOptions) store(ctx context.Context, before *v1alpha1.Feature) (chang
 	if err != nil {
 		return change{}, err
 	}
-	options := metav1.PatchOptions{FieldManager: fieldManager}
-	if o.dryRun == "server" {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	after, err := o.features().Patch(ctx, before.Name, types.MergePatchType, patch, options)
+	after, err := o.features().Patch(ctx, before.Name, types.MergePatchType, patch, o.dryRun.options())
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return change{}, fmt.Errorf("feature %s in %s: the server did not answer, so it is not known whether it was %s; kubectl feature describe %s%s tells: %w",
@@ -288,14 +275,8 @@ func (o *setOptions) store(ctx context.Context, before *v1alpha1.Feature) (chang
 	case err != nil:
 		return change{}, fmt.Errorf("feature %s in %s could not be %s: %w", before.Name, o.namespace, o.request.done(), err)
 	}
-	said := title(after.Name) + " " + o.request.done()
-	if o.dryRun == "server" {
-		said += " (server dry run)"
-	}
-	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {
-		said += " (no change)"
-	}
-	if o.wait || o.dryRun == "server" {
+	said := o.dryRun.said(before, after, o.request.done())
+	if o.wait || o.dryRun.wanted() {
 		fmt.Fprintln(o.Out, said)
 	}
 	for _, remark := range o.request.remarks(after) {

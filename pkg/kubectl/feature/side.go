@@ -55,11 +55,7 @@ func (b *base) clusterSide(kubeconfig, context string, clusters int) side {
 	if context != "" {
 		flags.Context = &context
 	}
-	name := context
-	if raw, err := flags.ToRawKubeConfigLoader().RawConfig(); err == nil {
-		name = cmp.Or(name, raw.CurrentContext)
-	}
-	name = cmp.Or(name, "cluster")
+	name := cmp.Or(contextName(flags), "cluster")
 	if kubeconfig != "" {
 		name = kubeconfig + ":" + name
 	}
@@ -76,7 +72,7 @@ func clusterReader(b *base, flags *genericclioptions.ConfigFlags) func(context.C
 		if err != nil {
 			return nil, err
 		}
-		features, err := listFeatures(ctx, client, namespace)
+		features, err := listFeatures(ctx, client.FeaturesV1alpha1(), namespace)
 		if err == nil && len(features) == 0 {
 			return nil, fmt.Errorf("there are no Features in %s", namespace)
 		}

@@ -52,7 +52,7 @@ func (o *setOptions) trial(ctx context.Context, f *v1alpha1.Feature) *trial {
 	if t.unread = all.unread; t.unread != "" {
 		return t
 	}
-	used, err := all.of(ctx, o.core, f)
+	used, err := all.of(ctx, newSigns(o.core), f)
 	if err != nil {
 		t.failed = err
 		return t

@@ -27,12 +27,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
 const (
@@ -89,10 +89,7 @@ func newUses(b *base) *cobra.Command {
 				return err
 			}
 			o.namespace, o.palette = b.namespace(), b.palette()
-			if o.client, err = b.client(); err != nil {
-				return err
-			}
-			if o.core, err = b.coreClient(); err != nil {
+			if o.client, o.core, err = b.clients(); err != nil {
 				return err
 			}
 			return o.run(cmd.Context(), namesOf(args)[0])
@@ -178,7 +175,7 @@ func (o *usesOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	used, err := all.of(ctx, o.core, f)
+	used, err := all.of(ctx, newSigns(o.core), f)
 	if err != nil {
 		return err
 	}
@@ -215,33 +212,24 @@ type reported struct {
 // gatherReports reads them. Without permission only the servers' counts are known,
 // which is no error.
 func gatherReports(ctx context.Context, client versioned.Interface, namespace string) (reported, error) {
-	var all reported
-	err := each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-		return client.FeaturesV1alpha1().FeatureReports(namespace).List(ctx, opts)
-	}, &all.reports)
+	reports, err := listReports(ctx, client.FeaturesV1alpha1(), namespace)
 	if apierrors.IsForbidden(err) {
 		return reported{unread: fmt.Sprintf("you may not list FeatureReports in %s, which say it of each process", namespace)}, nil
 	}
-	if apierrors.IsNotFound(err) {
-		return reported{}, errNoAPI
-	}
-	if err != nil {
-		return reported{}, fmt.Errorf("listing FeatureReports in %s: %w", namespace, err)
-	}
-	return all, nil
+	return reported{reports: reports}, err
 }
 
 // of says who uses a feature.
-func (r reported) of(ctx context.Context, core kubernetes.Interface, f *v1alpha1.Feature) (*usage, error) {
+func (r reported) of(ctx context.Context, signs *signs, f *v1alpha1.Feature) (*usage, error) {
 	speaking := r.speaking(f.Name)
-	signs, err := gatherSigns(ctx, core, speaking)
+	missing, err := signs.read(ctx, speaking)
 	if err != nil {
 		return nil, err
 	}
 	return &usage{
 		TypeMeta: metav1.TypeMeta{APIVersion: "uses.features.k8s.io/v1alpha1", Kind: "FeatureUses"},
 		Feature:  f.Name, State: f.Status.State, Processes: processes(f, speaking, signs), Counts: f.Status.Uses,
-		Unread: r.unread, Unknown: signs.missing,
+		Unread: r.unread, Unknown: missing,
 	}, nil
 }
 
@@ -251,7 +239,7 @@ func (r reported) speaking(feature string) []*v1alpha1.FeatureReport {
 	var speaking []*v1alpha1.FeatureReport
 	for i := range r.reports {
 		report := &r.reports[i]
-		if report.Annotations[v1alpha1.AnnotationEnding] != "true" && slices.ContainsFunc(report.Spec.Features, func(g v1alpha1.ReportedFeature) bool {
+		if !uses.Ending(report) && slices.ContainsFunc(report.Spec.Features, func(g v1alpha1.ReportedFeature) bool {
 			return says(g, feature)
 		}) {
 			speaking = append(speaking, report)

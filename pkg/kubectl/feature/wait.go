@@ -151,8 +151,8 @@ func newWait(b *base) *cobra.Command {
 			if o.goal, err = goalOf(what); err != nil {
 				return err
 			}
-			if o.timeout < 0 {
-				return fmt.Errorf("--timeout=%s is negative; 0 is without limit", o.timeout)
+			if err := checkTimeout(cmd, o.timeout, true); err != nil {
+				return err
 			}
 			if err := o.objects.complete(); err != nil {
 				return err

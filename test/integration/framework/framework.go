@@ -50,13 +50,18 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/cmd/local-up/process"
 )
 
 // Patience bounds every wait of a test. It is generous: the machine may be busy.
 const Patience = 5 * time.Minute
 
-// logLines is how much of each log a failed test shows.
-const logLines = 40
+// How much of each log a failed test shows: more of processes that have ended,
+// which nobody told to while the test ran.
+const (
+	logLines       = 10
+	logLinesOfDead = 60
+)
 
 // Cluster is a cluster for one test.
 type Cluster struct {
@@ -115,9 +120,7 @@ func (c *Cluster) connect(kubeconfig string) {
 // end shows logs when the test failed and ends all processes.
 func (c *Cluster) end() {
 	if c.t.Failed() {
-		for _, p := range c.Processes() {
-			c.t.Logf("--- %s, alive: %t, the end of its log:\n%s", p.Name, p.Alive(), p.Tail(logLines))
-		}
+		c.showLogs()
 	}
 	// The test's context has ended by now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), Patience)
@@ -126,6 +129,22 @@ func (c *Cluster) end() {
 		c.t.Errorf("ending the cluster: %v", err)
 	}
 	c.Close()
+}
+
+// showLogs shows the end of all logs. The one that matters most is the last: long
+// output is often read, or kept, from its end.
+func (c *Cluster) showLogs() {
+	var dead []process.Process
+	for _, p := range c.Processes() {
+		if p.Alive() {
+			c.t.Logf("--- %s runs, the end of its log:\n%s", p.Name, p.Tail(logLines))
+		} else {
+			dead = append(dead, p)
+		}
+	}
+	for _, p := range dead {
+		c.t.Logf("--- %s HAS ENDED, the end of its log:\n%s", p.Name, p.Tail(logLinesOfDead))
+	}
 }
 
 // DataDir is a directory for one test. Its path is short: a Unix socket's path must not be longer than 107 characters.

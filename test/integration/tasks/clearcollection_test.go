@@ -132,7 +132,7 @@ func (w *world) clearCustomResources(t *testing.T) {
 		}
 	}
 	until(t, blocked, letGo("both"))
-	blocked = runBlocked(t, clients, clearing, "1 objects", "tasks/foreign")
+	blocked = runBlocked(t, clients, clearing, "1 object", "tasks/foreign")
 	until(t, blocked, letGo("foreign"))
 	run(t, clients, clearing)
 	if n := w.keys(t, "/registry/tasks.example.com/helds/"); n != 0 {

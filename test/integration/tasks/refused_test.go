@@ -84,7 +84,7 @@ func (w *world) deniedByPolicy(t *testing.T) {
 
 	clearing := lifecycle.ClearField(configMaps, "data.old")
 	clients := w.clients(t, declared(t, clearing)...)
-	blocked := runBlocked(t, clients, clearing, "1 objects of configmaps refuse", "tasks/denied", "this one is ours")
+	blocked := runBlocked(t, clients, clearing, "1 object of configmaps refuses", "tasks/denied", "this one is ours")
 	if strings.Contains(blocked.Message, "permitted") {
 		t.Errorf("an object is named that does not refuse: %s", blocked.Message)
 	}
@@ -229,7 +229,7 @@ func (w *world) stricterSchema(t *testing.T) {
 	})
 	clearing := lifecycle.ClearField(k.resource, "spec.field")
 	clients := w.clients(t, declared(t, clearing)...)
-	blocked := runBlocked(t, clients, clearing, "1 objects of stricters.tasks.example.com refuse", "tasks/old", "spec.must")
+	blocked := runBlocked(t, clients, clearing, "1 object of stricters.tasks.example.com refuses", "tasks/old", "spec.must")
 	until(t, blocked, func() {
 		mend := []byte(`{"spec":{"must":"be"}}`)
 		if _, err := w.dynamic.Resource(k.resource).Namespace(ns).Patch(t.Context(), "old", types.MergePatchType, mend, metav1.PatchOptions{}); err != nil {

@@ -148,7 +148,7 @@ func (w *world) planned(t *testing.T) {
 	}
 	fmt.Fprintf(t.Output(), "%s at 1.35:\n%s\n", relaxed, shown)
 	if !slices.ContainsFunc(service.Blockers, func(b string) bool {
-		return strings.Contains(b, "1 objects of services are changed or deleted") && strings.Contains(b, "inuse/1st")
+		return strings.Contains(b, "1 object of services is changed or deleted") && strings.Contains(b, "inuse/1st")
 	}) {
 		t.Errorf("the Service would hold it, and the blockers are %q", service.Blockers)
 	}

@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -497,21 +496,5 @@ func TestTable(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("unexpected table of %s (-want +got):\n%s", name, diff)
 		}
-	}
-}
-
-func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
-	for name, text := range map[string]string{
-		"of one byte each":    strings.Repeat("a", 80),
-		"of three bytes each": strings.Repeat("…", 80),
-		"of mixed length":     "a" + strings.Repeat("é", 80),
-	} {
-		got := shorten(text)
-		if !utf8.ValidString(got) || utf8.RuneCountInString(got) != maxDoing || !strings.HasSuffix(got, "…") {
-			t.Errorf("%s: %d characters, %q", name, utf8.RuneCountInString(got), got)
-		}
-	}
-	if short := strings.Repeat("é", maxDoing); shorten(short) != short {
-		t.Errorf("%d characters are cut", maxDoing)
 	}
 }

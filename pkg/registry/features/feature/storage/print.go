@@ -17,16 +17,14 @@ limitations under the License.
 package storage
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/kubernetes-features/pkg/apis/features"
+	conversion "k8s.io/kubernetes-features/pkg/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/pkg/registry/features/table"
 	"k8s.io/kubernetes/pkg/printers"
 )
@@ -59,11 +57,16 @@ func printFeature(feature *features.Feature, _ printers.GenerateOptions) ([]meta
 	if c := status.Configured; c != nil {
 		configured, source = onOff(&c.Value), string(c.Source)
 	}
-	on, off := users(status.Uses)
+	// It shares what it points to with the internal form, and is only read.
+	var as v1alpha1.FeatureStatus
+	if err := conversion.Convert_features_FeatureStatus_To_v1alpha1_FeatureStatus(status, &as, nil); err != nil {
+		return nil, err
+	}
+	on, off := transition.LiveUsers(as.Uses)
 	return []metav1.TableRow{{
 		Object: runtime.RawExtension{Object: feature},
 		Cells: []any{
-			feature.Name, table.OrNone(string(status.Stage)), table.OrNone(string(status.State)), configured, source, on, off, doing(status),
+			feature.Name, table.OrNone(string(status.Stage)), table.OrNone(string(status.State)), configured, source, on, off, transition.Shorten(transition.Doing(&as), transition.MaxDoing),
 			table.Age(feature.CreationTimestamp), string(status.Control), onOff(status.Default), status.Version, cleanness(status),
 		},
 	}}, nil
@@ -78,62 +81,6 @@ func onOff(value *bool) string {
 	default:
 		return "Off"
 	}
-}
-
-func users(uses []features.FeatureUse) (on, off int64) {
-	for _, use := range uses {
-		switch {
-		case use.Enabled == nil:
-		case *use.Enabled:
-			on += int64(use.Count)
-		default:
-			off += int64(use.Count)
-		}
-	}
-	return on, off
-}
-
-// maxDoing keeps the table readable; the whole message is in the object.
-const maxDoing = 60
-
-// doing says in a few words what is going on, and nothing when all is well.
-func doing(status *features.FeatureStatus) string {
-	if len(status.Tasks) > 0 {
-		task := &status.Tasks[0]
-		name, _, _ := strings.Cut(task.Name, "/")
-		text := name
-		if task.Total > 0 {
-			text = fmt.Sprintf("%s %d/%d", name, task.Done, task.Total)
-		}
-		if task.Message != "" {
-			text += ": " + task.Message
-		}
-		return shorten(text)
-	}
-	for _, kind := range []string{v1alpha1.ConditionKnown, v1alpha1.ConditionConsistent, v1alpha1.ConditionProgressing, v1alpha1.ConditionUsesMatch, v1alpha1.ConditionClean} {
-		c := meta.FindStatusCondition(status.Conditions, kind)
-		if c != nil && slices.Contains(troubling[kind], c.Reason) {
-			return c.Reason
-		}
-	}
-	return ""
-}
-
-// troubling are the reasons that somebody should look at when no task runs.
-var troubling = map[string][]string{
-	v1alpha1.ConditionKnown:       {v1alpha1.ReasonNotKnown},
-	v1alpha1.ConditionConsistent:  {v1alpha1.ReasonServersDisagree, v1alpha1.ReasonReportMissing},
-	v1alpha1.ConditionProgressing: {v1alpha1.ReasonPaused, v1alpha1.ReasonMixedVersions},
-	v1alpha1.ConditionUsesMatch:   {v1alpha1.ReasonUsersDiffer},
-	v1alpha1.ConditionClean:       {v1alpha1.ReasonLeftovers},
-}
-
-func shorten(text string) string {
-	characters := []rune(text)
-	if len(characters) <= maxDoing {
-		return text
-	}
-	return string(characters[:maxDoing-1]) + "…"
 }
 
 func cleanness(status *features.FeatureStatus) string {

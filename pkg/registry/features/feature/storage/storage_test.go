@@ -63,9 +63,10 @@ func TestColumns(t *testing.T) {
 		"at work": {status(func(s *features.FeatureStatus) {
 			s.Tasks = []features.FeatureTask{{Name: "ClearField/statefulsets.apps/spec.x", Done: 2, Total: 5, Message: strings.Repeat("m", 80)}}
 		}), []any{"F", "Beta", "Off", "Off", "Default", int64(0), int64(0), "ClearField 2/5: " + strings.Repeat("m", 43) + "…"}},
-		"dangling":         {status(condition(v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers)), []any{"F", "Beta", "Off", "Off", "Default", int64(0), int64(0), "Leftovers"}},
-		"servers disagree": {status(condition(v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree)), []any{"F", "Beta", "Off", "Off", "Default", int64(0), int64(0), "ServersDisagree"}},
-		"nothing is wrong": {status(condition(v1alpha1.ConditionProgressing, v1alpha1.ReasonComplete)), []any{"F", "Beta", "Off", "Off", "Default", int64(0), int64(0), ""}},
+		"dangling":           {status(condition(v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers)), []any{"F", "Beta", "Off", "Off", "Default", int64(0), int64(0), "Leftovers"}},
+		"servers disagree":   {status(condition(v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree)), []any{"F", "Beta", "Off", "Off", "Default", int64(0), int64(0), "ServersDisagree"}},
+		"a canary is halted": {status(condition(v1alpha1.ConditionProgressing, v1alpha1.ReasonRolloutHalted)), []any{"F", "Beta", "Off", "Off", "Default", int64(0), int64(0), "RolloutHalted"}},
+		"nothing is wrong":   {status(condition(v1alpha1.ConditionProgressing, v1alpha1.ReasonComplete)), []any{"F", "Beta", "Off", "Off", "Default", int64(0), int64(0), ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table, err := generator.GenerateTable(&features.FeatureList{Items: []features.Feature{tc.feature}}, printers.GenerateOptions{})

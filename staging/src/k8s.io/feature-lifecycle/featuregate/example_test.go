@@ -78,7 +78,7 @@ func Example_reporting() {
 		panic(err)
 	}
 	// Kubernetes' own binaries call it too; package reporting of the fork starts
-	// its reporter then (gate.OnFinal).
+	// its reporter then (gate.OnAddMetrics).
 	gate.AddMetrics()
 
 	config, err := rest.InClusterConfig()

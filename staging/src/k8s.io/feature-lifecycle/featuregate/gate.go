@@ -55,14 +55,14 @@ type Gate struct {
 	mu sync.Mutex
 	// finalizing is true once Finalize was called, final once the values are.
 	finalizing, final bool
-	// beforeFinal are called once before the values become final, onFinal after
-	// that.
-	beforeFinal, onFinal []func()
+	// beforeFinal are called once before the values become final, onAddMetrics once
+	// after AddMetrics was called.
+	beforeFinal, onAddMetrics []func()
 	// remote are the values from outside of the process.
 	remote remoteValues
 	// subscriptions are told of changes.
 	subscriptions map[*subscription]bool
-	// metrics is true once the values are shown as metrics.
+	// metrics is true once AddMetrics was called: the values are shown as metrics.
 	metrics bool
 
 	// news has room for one signal: something was asked for the first time, or
@@ -374,7 +374,12 @@ func (g *Gate) Type() string { return "mapStringBool" }
 func (g *Gate) AddMetrics() {
 	g.Finalize()
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.effective().AddMetrics()
 	g.metrics = true
+	hooks := g.onAddMetrics
+	g.onAddMetrics = nil
+	g.mu.Unlock()
+	for _, f := range hooks {
+		f()
+	}
 }

@@ -143,14 +143,20 @@ func TestAskedSurvivesMutationAndValuesAreNew(t *testing.T) {
 	}
 }
 
-func TestFinalHooksRunOnce(t *testing.T) {
+func TestHooksRunOnce(t *testing.T) {
 	g := Wrap(upstream(t))
 	var calls []string
-	g.OnFinal(func() { calls = append(calls, "before") })
+	called := func(what string) func() { return func() { calls = append(calls, what) } }
+	g.OnAddMetrics(called("when metrics are added"))
+	g.BeforeFinal(called("before the values are final"))
+	g.Finalize()
+	calls = append(calls, "final")
 	g.AddMetrics()
 	g.AddMetrics()
-	g.OnFinal(func() { calls = append(calls, "after") })
-	if diff := cmp.Diff([]string{"before", "after"}, calls); diff != "" {
+	g.Finalize()
+	g.OnAddMetrics(called("after that"))
+	want := []string{"before the values are final", "final", "when metrics are added", "after that"}
+	if diff := cmp.Diff(want, calls); diff != "" {
 		t.Errorf("unexpected calls (-want +got):\n%s", diff)
 	}
 }

@@ -112,11 +112,14 @@ func (g *Gate) BeforeFinal(f func()) {
 	g.beforeFinal = append(g.beforeFinal, f)
 }
 
-// OnFinal calls f once when the values are final, at once if they are already.
-func (g *Gate) OnFinal(f func()) {
+// OnAddMetrics calls f once when AddMetrics is called, at once if it was already.
+// A binary of Kubernetes has read its command line and configuration by then, and
+// has set up its logs: what runs beside the command starts there and not when the
+// values are final, since klog must not be used while its logger is replaced.
+func (g *Gate) OnAddMetrics(f func()) {
 	g.mu.Lock()
-	if !g.final {
-		g.onFinal = append(g.onFinal, f)
+	if !g.metrics {
+		g.onAddMetrics = append(g.onAddMetrics, f)
 		g.mu.Unlock()
 		return
 	}
@@ -139,11 +142,7 @@ func (g *Gate) Finalize() {
 		f()
 	}
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.finalLocked()
-	hooks = g.onFinal
-	g.beforeFinal, g.onFinal = nil, nil
-	g.mu.Unlock()
-	for _, f := range hooks {
-		f()
-	}
+	g.beforeFinal = nil
 }

@@ -25,6 +25,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
 // index answers which reports list a feature without walking all reports: with
@@ -141,7 +142,7 @@ func (x *index) countCrash(name string, old, report *v1alpha1.FeatureReport, now
 // has not ended in order: it would have deleted the report, or said so. A process
 // that is replaced while it still runs counts, too.
 func crashed(old, report *v1alpha1.FeatureReport) bool {
-	return old.UID == report.UID && otherProcess(old, report) && !ending(old)
+	return old.UID == report.UID && otherProcess(old, report) && !uses.Ending(old)
 }
 
 // otherProcess is true when a report has passed to another process.

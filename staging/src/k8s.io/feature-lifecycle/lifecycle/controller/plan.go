@@ -30,6 +30,7 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
@@ -111,7 +112,8 @@ func waitsFor(p v1alpha1.PlannedTask) []string {
 	var held []string
 	for _, l := range p.Leftovers {
 		resource := schema.GroupResource{Group: l.Group, Resource: l.Resource}
-		held = append(held, fmt.Sprintf("task %s waits until %d objects of %s are changed or deleted, which nothing does by itself: %s", p.Name, l.Count, resource, strings.Join(l.Examples, ", ")))
+		held = append(held, fmt.Sprintf("task %s waits until %s changed or deleted, which nothing does by itself: %s", p.Name,
+			phrase.Count(l.Count, fmt.Sprintf("object of %s is", resource), fmt.Sprintf("objects of %s are", resource)), strings.Join(l.Examples, ", ")))
 	}
 	return held
 }

@@ -323,7 +323,7 @@ func TestAPlanNamesWhatPeopleHaveToRemove(t *testing.T) {
 		s1 := w.serve("s1")
 		w.until(time.Minute, "adopted", func() bool { return w.rests("A", "1.36") })
 		off := v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}
-		blocked(t, w.plan(s1, "A", off), "task ClearB waits until 1 objects of widgets are changed or deleted")
+		blocked(t, w.plan(s1, "A", off), "task ClearB waits until 1 object of widgets is changed or deleted")
 		w.emulate("1.36", []v1alpha1.ReportedFeature{gate("A", false)}, "s1")
 		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
 		l.mu.Lock()

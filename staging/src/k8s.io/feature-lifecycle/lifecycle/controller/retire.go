@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 	"k8s.io/klog/v2"
 )
 
@@ -66,7 +67,7 @@ func (c *Controller) retires(report *v1alpha1.FeatureReport, now time.Time) bool
 	if alive || report.Spec.Liveness.Lease == nil {
 		return false
 	}
-	return ending(report) || !now.Before(since.Add(reportRetention))
+	return uses.Ending(report) || !now.Before(since.Add(reportRetention))
 }
 
 // retire deletes the Lease first: nobody looks after one that no report names.

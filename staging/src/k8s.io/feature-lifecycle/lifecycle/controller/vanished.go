@@ -109,7 +109,7 @@ func (v *vanished) of(feature string, present []uses.Instance) []uses.Instance {
 // since and were last seen at seen, before what shows that goes.
 func (c *Controller) noteVanished(match func(*v1alpha1.FeatureReport) bool, since, seen, now time.Time) {
 	for _, report := range c.reports.matching(match) {
-		if !ending(report) {
+		if !uses.Ending(report) {
 			c.vanish(report, since, seen, now)
 		}
 	}
@@ -146,15 +146,10 @@ func (c *Controller) vanish(report *v1alpha1.FeatureReport, since, seen, now tim
 	c.vanished.add(report.Name, process, now)
 }
 
-// ending is true for a report of a process that ends, or has ended, in order.
-func ending(report *v1alpha1.FeatureReport) bool {
-	return report.Annotations[v1alpha1.AnnotationEnding] == "true"
-}
-
 // died is true when a process was seen alive by this server and went without an
 // orderly end.
 func (c *Controller) died(report *v1alpha1.FeatureReport, now time.Time) bool {
-	if ending(report) {
+	if uses.Ending(report) {
 		return false
 	}
 	if lease := report.Spec.Liveness.Lease; lease != nil {

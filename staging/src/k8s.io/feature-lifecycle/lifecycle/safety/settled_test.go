@@ -68,7 +68,7 @@ func TestWhatIsNotSettled(t *testing.T) {
 		return with(f, v1alpha1.ConditionConsistent, metav1.ConditionFalse, reason, "on in a, off in b")
 	}
 	differ := func(f *v1alpha1.Feature) *v1alpha1.Feature {
-		return with(f, v1alpha1.ConditionUsesMatch, metav1.ConditionFalse, v1alpha1.ReasonUsersDiffer, "1 live users have the feature on")
+		return with(f, v1alpha1.ConditionUsesMatch, metav1.ConditionFalse, v1alpha1.ReasonUsersDiffer, "1 live user has the feature on")
 	}
 	for name, tc := range map[string]struct {
 		feature *v1alpha1.Feature
@@ -92,7 +92,7 @@ func TestWhatIsNotSettled(t *testing.T) {
 		"off, and servers disagree":            {disagree(off, v1alpha1.ReasonServersDisagree), metav1.ConditionUnknown, v1alpha1.ReasonUnsettled, "on in a, off in b"},
 		"on, and a server has not reported":    {disagree(on, v1alpha1.ReasonReportMissing), metav1.ConditionUnknown, v1alpha1.ReasonUnsettled, "Consistent"},
 		"a gate that nobody knows any more":    {disagree(off, v1alpha1.ReasonNotKnown), metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
-		"off, and a user has it on":            {differ(off), metav1.ConditionUnknown, v1alpha1.ReasonUnsettled, "1 live users have the feature on; wait until the condition UsesMatch is True"},
+		"off, and a user has it on":            {differ(off), metav1.ConditionUnknown, v1alpha1.ReasonUnsettled, "1 live user has the feature on; wait until the condition UsesMatch is True"},
 		"on, and a user has it off, as older ": {differ(on), metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,6 +33,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/utils/ptr"
 )
 
@@ -111,7 +112,7 @@ func (c clearCollection) run(ctx context.Context, clients Clients, attempt Attem
 	case err != nil:
 		return errors.Join(readable, err)
 	case readable != nil && removed > 0:
-		return fmt.Errorf("%d objects of %s that no server could decode are removed; the next attempt looks after the others: %w", removed, c.resource, readable)
+		return fmt.Errorf("removed what no server could decode, %s of %s; the next attempt looks after the others: %w", phrase.Count(removed, "object", "objects"), c.resource, readable)
 	default:
 		return readable
 	}
@@ -193,7 +194,7 @@ func (p *collectionPass) lasts(item *unstructured.Unstructured) bool {
 // blocked names what is left after a pass. It took so long to look.
 func (c clearCollection) blocked(clients Clients, resource schema.GroupVersionResource, pass *collectionPass, took time.Duration) error {
 	slices.Sort(pass.left)
-	message := fmt.Sprintf("%d objects of %s are left: %s", len(pass.left), c.resource, strings.Join(pass.left[:min(len(pass.left), maxExamples)], "; "))
+	message := fmt.Sprintf("%s left: %s", phrase.Count(len(pass.left), fmt.Sprintf("object of %s is", c.resource), fmt.Sprintf("objects of %s are", c.resource)), strings.Join(pass.left[:min(len(pass.left), maxExamples)], "; "))
 	var ends []func(context.Context) error
 	if waiting := pass.waiting[:min(len(pass.waiting), maxExamples)]; len(waiting) > 0 {
 		ends = append(ends, func(ctx context.Context) error {

@@ -167,7 +167,7 @@ func TestClearCollectionAndGracefulDeletion(t *testing.T) {
 		w := finalizing(t, "a", held("a"))
 		clearing := ClearCollection(widgets.GroupResource())
 		blocked := blockedBy(t, clearing, w.clients(), ignored)
-		if want := "1 objects of widgets.example.com are left: ns/a: being deleted"; blocked.Message != want {
+		if want := "1 object of widgets.example.com is left: ns/a: being deleted"; blocked.Message != want {
 			t.Errorf("got %q, want %q", blocked.Message, want)
 		}
 		done := make(chan error, 1)
@@ -310,7 +310,7 @@ func TestClearCollectionWithGarbage(t *testing.T) {
 	clients := w.clients()
 	clients.Storage = s
 	clearing := ClearCollection(widgets.GroupResource(), own)
-	if err := clearing.Run(t.Context(), clients, ignored); err == nil || !strings.Contains(err.Error(), "1 objects of widgets.example.com that no server could decode are removed") {
+	if err := clearing.Run(t.Context(), clients, ignored); err == nil || !strings.Contains(err.Error(), "removed what no server could decode, 1 object of widgets.example.com") {
 		t.Errorf("got %v, want an error that says what was done", err)
 	}
 	if diff := cmp.Diff([]string{"ns/a"}, s.keys()); diff != "" {

@@ -170,7 +170,7 @@ func TestClearFieldNamesWhatRefuses(t *testing.T) {
 	if !errors.As(err, &blocked) {
 		t.Fatalf("got %v, want it blocked", err)
 	}
-	for _, text := range []string{"1 objects", "ns/b", "a webhook says no"} {
+	for _, text := range []string{"1 object", "ns/b", "a webhook says no"} {
 		if !strings.Contains(blocked.Message, text) {
 			t.Errorf("the message does not say %q: %s", text, blocked.Message)
 		}

@@ -28,6 +28,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 )
 
 // tally counts what became of the objects of one attempt at clearing a field.
@@ -125,7 +126,7 @@ func (t *tally) pageDone(page *unstructured.UnstructuredList) {
 		if t.refused == 0 && t.failure == nil {
 			t.progress.Checkpoint = checkpoint(t.progress.Done, page.GetContinue())
 		}
-		t.progress.Message = fmt.Sprintf("%d objects changed", t.written)
+		t.progress.Message = phrase.Count(t.written, "object", "objects") + " changed"
 	}
 	progress := t.progress
 	t.mu.Unlock()
@@ -137,7 +138,7 @@ func (t *tally) verify() {
 	t.mu.Lock()
 	t.verifying = true
 	t.progress.Checkpoint = ""
-	t.progress.Message = fmt.Sprintf("%d objects changed; looking again for what was written meanwhile", t.written)
+	t.progress.Message = phrase.Count(t.written, "object", "objects") + " changed; looking again for what was written meanwhile"
 	progress := t.progress
 	t.mu.Unlock()
 	t.report(progress)
@@ -160,8 +161,8 @@ func (t *tally) blocked(c clearField, clients Clients) error {
 	}
 	first := t.examples[0].object
 	return &BlockedError{
-		Message: fmt.Sprintf("%d objects of %s refuse to have %s removed: %s",
-			t.refused, c.resource.GroupResource(), c.path, strings.Join(named, "; ")),
+		Message: fmt.Sprintf("%s to have %s removed: %s",
+			phrase.Count(t.refused, fmt.Sprintf("object of %s refuses", c.resource.GroupResource()), fmt.Sprintf("objects of %s refuse", c.resource.GroupResource())), c.path, strings.Join(named, "; ")),
 		// One of them tells when it is worth trying all.
 		Until: func(ctx context.Context) error {
 			return probe(ctx, func(ctx context.Context) bool {

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 	"k8s.io/feature-lifecycle/values/rollout"
 )
@@ -314,12 +315,14 @@ func (s *step) canaryHolds(goal bool) string {
 		}
 	}
 	var waits []string
-	for what, names := range map[string][]string{"cannot be reached": away, "have not reported since they restarted": silent} {
+	wait := func(names []string, one, many string) {
 		if len(names) > 0 {
 			slices.Sort(names)
-			waits = append(waits, fmt.Sprintf("waiting for %d users that the rollout leaves out and that %s: %s", len(names), what, list("", names)))
+			waits = append(waits, fmt.Sprintf("waiting for %s: %s", phrase.Count(len(names), "user that the rollout leaves out and that "+one, "users that the rollout leaves out and that "+many), list("", names)))
 		}
 	}
+	wait(away, "cannot be reached", "cannot be reached")
+	wait(silent, "has not reported since it restarted", "have not reported since they restarted")
 	if len(waits) == 0 {
 		return ""
 	}

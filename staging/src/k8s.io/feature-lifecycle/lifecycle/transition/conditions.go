@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
@@ -87,10 +88,10 @@ func (s *step) describeUsesMatch() {
 	switch {
 	case len(differing) > 0:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionFalse, v1alpha1.ReasonUsersDiffer,
-			fmt.Sprintf("%d live users have the feature %s: %s; %s", len(differing), OnOff(!goal), list("", differing), s.howToFollow(goal)))
+			fmt.Sprintf("%s the feature %s: %s; %s", phrase.Count(len(differing), "live user has", "live users have"), OnOff(!goal), list("", differing), s.howToFollow(goal)))
 	case len(missing) > 0:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionUnknown, v1alpha1.ReasonUsersUnknown,
-			fmt.Sprintf("%d processes should report and have not: %s; they may be older than this system, or not allowed to write FeatureReports", len(missing), list("", missing)))
+			fmt.Sprintf("%s not: %s; they may be older than this system, or not allowed to write FeatureReports", phrase.Count(len(missing), "process should report and has", "processes should report and have"), list("", missing)))
 	case len(s.Status.Uses) == 0:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonNoUsers, "no process has asked for the gate")
 	default:

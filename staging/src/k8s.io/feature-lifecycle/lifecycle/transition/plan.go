@@ -24,6 +24,7 @@ import (
 
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 	"k8s.io/feature-lifecycle/values/rollout"
 )
@@ -184,10 +185,11 @@ func serversElsewhere(servers []Server, plan Plan) []string {
 	}
 	var blockers []string
 	if len(emulate) > 0 {
-		blockers = append(blockers, fmt.Sprintf("%d live servers have another version and have to be restarted with --emulated-version=%s, or without the flag where the binary is of %s: %s", len(emulate), plan.To, plan.To, list("", emulate)))
+		blockers = append(blockers, fmt.Sprintf("%s to be restarted with --emulated-version=%s, or without the flag where the binary is of %s: %s",
+			phrase.Count(len(emulate), "live server has another version and has", "live servers have another version and have"), plan.To, plan.To, list("", emulate)))
 	}
 	if len(replace) > 0 {
-		blockers = append(blockers, fmt.Sprintf("%d live servers have binaries older than %s, and have to be replaced: %s", len(replace), plan.To, list("", replace)))
+		blockers = append(blockers, fmt.Sprintf("%s to be replaced with %s or newer: %s", phrase.Count(len(replace), "live server has an older binary, and has", "live servers have older binaries, and have"), plan.To, list("", replace)))
 	}
 	return blockers
 }
@@ -252,10 +254,11 @@ func usersElsewhere(feature *v1alpha1.Feature, view View, plan Plan, config conf
 	}
 	var blockers []string
 	if names := uses.Differing(explicit, *plan.Value); len(names) > 0 {
-		blockers = append(blockers, fmt.Sprintf("%d live users set the other value themselves, which wins over the API, and have to be restarted without %s in --feature-gates: %s", len(names), name, list("", names)))
+		who := phrase.Count(len(names), "live user sets the other value itself, which wins over the API, and has", "live users set the other value themselves, which wins over the API, and have")
+		blockers = append(blockers, fmt.Sprintf("%s to be restarted without %s in --feature-gates: %s", who, name, list("", names)))
 	}
 	if names := uses.Differing(left, *plan.Value); len(names) > 0 {
-		blockers = append(blockers, fmt.Sprintf("%d live users would keep the other value, since spec.rollout limits the value to %s; widen or remove it: %s", len(names), Audience(feature.Spec.Rollout), list("", names)))
+		blockers = append(blockers, fmt.Sprintf("%s would keep the other value, since spec.rollout limits the value to %s; widen or remove it: %s", phrase.Count(len(names), "live user", "live users"), Audience(feature.Spec.Rollout), list("", names)))
 	}
 	names := uses.Differing(differing, *plan.Value)
 	if len(names) == 0 {
@@ -268,5 +271,6 @@ func usersElsewhere(feature *v1alpha1.Feature, view View, plan Plan, config conf
 	case config.control == v1alpha1.ControlCentral:
 		how = fmt.Sprintf("once all %s have --feature-gates=%s=%t", plan.Component, name, *plan.Value)
 	}
-	return append(blockers, fmt.Sprintf("%d live users have the other value and have to be restarted %s: %s", len(names), how, list("", names)))
+	who := phrase.Count(len(names), "live user has the other value and has", "live users have the other value and have")
+	return append(blockers, fmt.Sprintf("%s to be restarted %s: %s", who, how, list("", names)))
 }

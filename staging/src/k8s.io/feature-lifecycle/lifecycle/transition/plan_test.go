@@ -164,6 +164,8 @@ func TestBlockers(t *testing.T) {
 		return []uses.Instance{i}
 	}
 	asking := node(func(*uses.Instance) {})
+	several := append(asking, user("other", true))
+	explicit := slices.Concat(node(func(i *uses.Instance) { i.Explicit = true }), node(func(i *uses.Instance) { i.Name, i.Explicit = "other", true }))
 	dynamic := controlled(at(true, "1.36"), v1alpha1.ControlDynamic)
 	// canary is a feature whose value goes to no kubelet.
 	canary := func(f *v1alpha1.Feature, value bool) *v1alpha1.Feature {
@@ -184,35 +186,37 @@ func TestBlockers(t *testing.T) {
 		want []string
 	}{
 		"nobody holds it":             {on, View{Servers: at(true, "1.36")}, Plan{Value: off}, nil},
-		"a user has the other value":  {on, View{Servers: at(true, "1.36"), Instances: asking}, Plan{Value: off}, []string{"restarted with --feature-gates=F=false: kubelet/node"}},
+		"a user has the other value":  {on, View{Servers: at(true, "1.36"), Instances: asking}, Plan{Value: off}, []string{"1 live user has the other value and has to be restarted with --feature-gates=F=false: kubelet/node"}},
 		"servers disagree":            {on, View{Servers: append(at(true, "1.36"), server("other", false))}, Plan{Value: off}, []string{"on in s0, off in other; no transition starts"}},
 		"a server has not reported":   {on, View{Servers: append(at(true, "1.36"), Server{ID: "new", Starting: true})}, Plan{Value: off}, []string{reportAwaited}},
 		"paused":                      {paused(feature(v1alpha1.StateOn)), View{Servers: at(true, "1.36")}, Plan{Value: off}, []string{"spec.paused"}},
+		"users have the other value":  {on, View{Servers: at(true, "1.36"), Instances: several}, Plan{Value: off}, []string{"2 live users have the other value and have to be restarted with --feature-gates=F=false: kubelet/node, kubelet/other"}},
+		"users set the other value":   {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: explicit}, Plan{Value: off}, []string{"2 live users set the other value themselves, which wins over the API, and have to be restarted without F"}},
 		"dynamic: users follow":       {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: asking}, Plan{Value: off}, nil},
 		"central: restarts in order":  {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "apiserver"}, []string{"once all apiserver have --feature-gates=F=false"}},
 		"dynamic: explicit ones hold": {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: node(func(i *uses.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"without F in --feature-gates: kubelet/node"}},
 		"locked": {on, View{Servers: []Server{{ID: "s", Reported: true, Knows: true, Version: "1.36", Gate: v1alpha1.ReportedFeature{Name: "F", Enabled: true, Default: true, LockedToDefault: true}}}},
 			Plan{Value: off}, []string{"locked to true"}},
-		"down: servers are restarted":                 {on, View{Servers: binary("v1.36.3", at(true, "1.36", "1.35"))}, Plan{To: "1.35"}, []string{"1 live servers have another version and have to be restarted with --emulated-version=1.35, or without the flag where the binary is of 1.35: s0"}},
-		"up: binaries are replaced":                   {on, View{Servers: binary("v1.36.3+feature.1", at(true, "1.36"))}, Plan{To: "1.37"}, []string{"binaries older than 1.37, and have to be replaced: s0"}},
+		"down: servers are restarted":                 {on, View{Servers: binary("v1.36.3", at(true, "1.36", "1.35"))}, Plan{To: "1.35"}, []string{"1 live server has another version and has to be restarted with --emulated-version=1.35, or without the flag where the binary is of 1.35: s0"}},
+		"up: binaries are replaced":                   {on, View{Servers: binary("v1.36.3+feature.1", at(true, "1.36"))}, Plan{To: "1.37"}, []string{"1 live server has an older binary, and has to be replaced with 1.37 or newer: s0"}},
 		"up: binaries are there already":              {on, View{Servers: binary("v1.36.3", at(true, "1.35"))}, Plan{To: "1.36"}, []string{"--emulated-version=1.36"}},
 		"everybody is there":                          {on, View{Servers: at(true, "1.36")}, Plan{To: "1.36"}, nil},
 		"down: who else has to follow":                {on, View{Servers: at(true, "1.35"), Instances: asking}, Plan{Value: off, To: "1.35"}, []string{"by --emulated-version=1.35 or --feature-gates=F=false: kubelet/node"}},
 		"down: servers follow themselves":             {on, View{Servers: at(true, "1.35"), Instances: node(func(i *uses.Instance) { i.Component = "apiserver" })}, Plan{Value: off, To: "1.35", Component: "apiserver"}, nil},
 		"servers have different versions":             {on, View{Servers: at(true, "1.36", "1.35")}, Plan{Value: off}, []string{"different effective versions; the transition goes on when they are the same"}},
 		"different versions, and no change":           {on, View{Servers: at(true, "1.36", "1.35")}, Plan{Value: ptr.To(true)}, nil},
-		"different versions, and a move ends that":    {on, View{Servers: at(true, "1.36", "1.35")}, Plan{To: "1.35"}, []string{"1 live servers have another version"}},
+		"different versions, and a move ends that":    {on, View{Servers: at(true, "1.36", "1.35")}, Plan{To: "1.35"}, []string{"1 live server has another version"}},
 		"a halted canary":                             {halted, View{Servers: dynamic}, Plan{Value: off}, []string{"the rollout was halted at 2026-01-01T00:00:00Z: 2 of 2 died"}},
 		"a halted canary holds a move, too":           {halted, View{Servers: dynamic}, Plan{To: "1.36"}, []string{"the rollout was halted"}},
 		"a halted canary is called off":               {halted, View{Servers: dynamic}, Plan{Value: ptr.To(true)}, nil},
-		"a rollout leaves a user out":                 {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, []string{"1 live users would keep the other value, since spec.rollout limits the value to the components scheduler; widen or remove it: kubelet/node"}},
-		"a rollout leaves one out, centrally":         {canary(feature(v1alpha1.StateOn), true), View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "apiserver"}, []string{"1 live users would keep the other value"}},
-		"a rollout leaves one out of a move":          {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: asking}, Plan{Value: off, To: "1.36"}, []string{"1 live users would keep the other value"}},
+		"a rollout leaves a user out":                 {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, []string{"1 live user would keep the other value, since spec.rollout limits the value to the components scheduler; widen or remove it: kubelet/node"}},
+		"a rollout leaves one out, centrally":         {canary(feature(v1alpha1.StateOn), true), View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "apiserver"}, []string{"1 live user would keep the other value"}},
+		"a rollout leaves one out of a move":          {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: asking}, Plan{Value: off, To: "1.36"}, []string{"1 live user would keep the other value"}},
 		"central servers decide, a rollout or not":    {canary(feature(v1alpha1.StateOn), true), View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "kubelet"}, []string{"once all kubelet have"}},
 		"a rollout that includes them":                {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *uses.Instance) { i.Component = "scheduler" })}, Plan{Value: off}, nil},
 		"a rollout without effect":                    {canary(feature(v1alpha1.StateOn), true), View{Servers: at(true, "1.36"), Instances: asking}, Plan{Value: off}, []string{"restarted with --feature-gates=F=false"}},
-		"a rollout does not limit who sets it":        {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *uses.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"without F in --feature-gates"}},
-		"a canary under way":                          {turningOff(v1alpha1.TaskWaitForUses, "off"), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, []string{"1 live users would keep the other value"}},
+		"a rollout does not limit who sets it":        {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *uses.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"1 live user sets the other value itself, which wins over the API, and has to be restarted without F in --feature-gates"}},
+		"a canary under way":                          {turningOff(v1alpha1.TaskWaitForUses, "off"), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, []string{"1 live user would keep the other value"}},
 		"a canary that all have":                      {turningOff("off"), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, nil},
 		"a canary that is called off":                 {turningOff(v1alpha1.TaskWaitForUses, "off"), View{Servers: dynamic, Instances: node(func(i *uses.Instance) { i.Enabled = false })}, Plan{Value: ptr.To(true)}, nil},
 		"a move without tasks is not held by a pause": {paused(feature(v1alpha1.StateOn)), View{Servers: at(true, "1.36")}, Plan{Value: ptr.To(true), To: "1.36"}, nil},

@@ -53,6 +53,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 )
 
 // Next decides what a server does about a feature. It changes none of its
@@ -225,7 +226,7 @@ func (s *step) mixedVersions() *holdup {
 func (s *step) begin(goal bool) {
 	Begin(&s.Status, goal, v1alpha1.TransitionConfiguration, s.view.Declared, s.view.NewTransitionID, s.now)
 	s.Hold, s.began = true, true
-	s.event(false, EventTransitionStarted, "%s: configured value is %s by %s; %d tasks", s.Status.State, OnOff(goal), s.source(), len(s.Status.Tasks))
+	s.event(false, EventTransitionStarted, "%s: configured value is %s by %s; %s", s.Status.State, OnOff(goal), s.source(), phrase.Count(len(s.Status.Tasks), "task", "tasks"))
 }
 
 // source is where the configured value comes from, for people: who asked for it,
@@ -270,7 +271,7 @@ func (s *step) complete() {
 	name := s.Status.Tasks[0].Name
 	s.Status.Tasks = s.Status.Tasks[1:]
 	if len(s.Status.Tasks) > 0 {
-		s.event(false, EventTaskCompleted, "%s done, %d tasks left", name, len(s.Status.Tasks))
+		s.event(false, EventTaskCompleted, "%s done, %s left", name, phrase.Count(len(s.Status.Tasks), "task", "tasks"))
 		return
 	}
 	s.finish()

@@ -363,7 +363,8 @@ func TestConditions(t *testing.T) {
 		"servers agree":               {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersAgree, metav1.ConditionTrue, ""},
 		"servers disagree":            {v1alpha1.StateOff, View{Servers: []Server{server("a", false), server("b", true)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree, metav1.ConditionFalse, "on in b, off in a"},
 		"a server has not reported":   {v1alpha1.StateOff, View{Servers: []Server{server("a", false), {ID: "b"}}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonReportMissing, metav1.ConditionFalse, "b is alive"},
-		"a user differs":              {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "--feature-gates=F=false"},
+		"a user differs":              {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "1 live user has the feature on: kubelet/n1; restart them with --feature-gates=F=false"},
+		"users differ":                {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", true), user("n2", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "2 live users have the feature on: kubelet/n1, kubelet/n2; restart"},
 		"a kubelet is silent":         {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{{Component: "kubelet", Name: "n1"}}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersUnknown, metav1.ConditionUnknown, "kubelet/n1"},
 		"users agree":                 {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonAllUsersMatch, metav1.ConditionTrue, ""},
 		"nobody uses it":              {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonNoUsers, metav1.ConditionTrue, ""},
@@ -424,13 +425,13 @@ func TestEventsNameWhoWroteTheSpec(t *testing.T) {
 		servers []Server
 		says    string
 	}{
-		"a request":                            {by(enabled(feature(v1alpha1.StateOff))), dynamic(false), "on by API (requested by alice); 1 tasks"},
-		"a request by nobody knows whom":       {enabled(feature(v1alpha1.StateOff)), dynamic(false), "on by API; 1 tasks"},
-		"a request that was taken back":        {by(feature(v1alpha1.StateOn)), dynamic(false), "off by Default (nothing is requested; spec last changed by alice); 1 tasks"},
-		"a pause that ended":                   {resumed, []Server{server("a", false)}, "off by Default (resumed by alice); 1 tasks"},
-		"the servers' flags":                   {by(feature(v1alpha1.StateOff)), []Server{server("a", true)}, "on by CommandLine; 1 tasks"},
-		"their flags, of a central feature":    {by(feature(v1alpha1.StateOff)), controlled([]Server{server("a", true)}, v1alpha1.ControlCentral), "on by CommandLine; 1 tasks"},
-		"their flags, and a request left over": {by(enabled(feature(v1alpha1.StateOn))), []Server{server("a", false)}, "off by Default; 1 tasks"},
+		"a request":                            {by(enabled(feature(v1alpha1.StateOff))), dynamic(false), "on by API (requested by alice); 1 task"},
+		"a request by nobody knows whom":       {enabled(feature(v1alpha1.StateOff)), dynamic(false), "on by API; 1 task"},
+		"a request that was taken back":        {by(feature(v1alpha1.StateOn)), dynamic(false), "off by Default (nothing is requested; spec last changed by alice); 1 task"},
+		"a pause that ended":                   {resumed, []Server{server("a", false)}, "off by Default (resumed by alice); 1 task"},
+		"the servers' flags":                   {by(feature(v1alpha1.StateOff)), []Server{server("a", true)}, "on by CommandLine; 1 task"},
+		"their flags, of a central feature":    {by(feature(v1alpha1.StateOff)), controlled([]Server{server("a", true)}, v1alpha1.ControlCentral), "on by CommandLine; 1 task"},
+		"their flags, and a request left over": {by(enabled(feature(v1alpha1.StateOn))), []Server{server("a", false)}, "off by Default; 1 task"},
 	} {
 		events := Next(tc.feature, View{Servers: tc.servers, NewTransitionID: "t2"}, settings, start).Events
 		if len(events) != 1 || events[0].Reason != EventTransitionStarted || !strings.HasSuffix(events[0].Message, "configured value is "+tc.says) {

@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 )
 
 // VersionTasks are the tasks of one version boundary, under the names that they
@@ -313,7 +314,7 @@ func (s *step) beginMove() {
 	for _, name := range m.tasks {
 		s.Status.Tasks = append(s.Status.Tasks, v1alpha1.FeatureTask{Name: name})
 	}
-	s.event(false, EventTransitionStarted, "%s from %s to %s: the cluster's version is %s; %d tasks", s.Status.State, fromVersion, m.to, m.to, len(s.Status.Tasks))
+	s.event(false, EventTransitionStarted, "%s from %s to %s: the cluster's version is %s; %s", s.Status.State, fromVersion, m.to, m.to, phrase.Count(len(s.Status.Tasks), "task", "tasks"))
 }
 
 // waitForServers is waiting for uses of a version: what is stored is read and

@@ -399,7 +399,7 @@ func TestWhatIsSaidOfAVersionTransition(t *testing.T) {
 	f.rest(at(false, "1.36", "1.36"))
 	want := []string{
 		"TransitionStarted: Upgrading from 1.35 to 1.36: the cluster's version is 1.36; 2 tasks",
-		"TaskCompleted: WaitForUses done, 1 tasks left",
+		"TaskCompleted: WaitForUses done, 1 task left",
 		"TransitionCompleted: Off in the form of 1.36 after 10s",
 	}
 	if diff := cmp.Diff(want, f.events); diff != "" {

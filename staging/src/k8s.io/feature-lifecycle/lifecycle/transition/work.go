@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 	"k8s.io/feature-lifecycle/values/rollout"
 )
@@ -111,13 +112,13 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 func waitMessage(wait uses.Wait, goal bool) string {
 	message := ""
 	if len(wait.Opposing) > 0 {
-		message = fmt.Sprintf("waiting for %d users that have the feature %s: %s", len(wait.Opposing), OnOff(!goal), list("", wait.Opposing))
+		message = fmt.Sprintf("waiting for %s the feature %s: %s", phrase.Count(len(wait.Opposing), "user that has", "users that have"), OnOff(!goal), list("", wait.Opposing))
 	}
 	if len(wait.Missing) > 0 {
 		if message != "" {
 			message += "; "
 		}
-		message += fmt.Sprintf("waiting for %d that should report and have not: %s", len(wait.Missing), list("", wait.Missing))
+		message += fmt.Sprintf("waiting for %s not: %s", phrase.Count(len(wait.Missing), "that should report and has", "that should report and have"), list("", wait.Missing))
 	}
 	return message
 }

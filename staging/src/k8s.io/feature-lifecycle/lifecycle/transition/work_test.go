@@ -224,7 +224,7 @@ func TestALimitedRolloutHoldsTheTransition(t *testing.T) {
 			on := []Server{server("a", true)}
 			d := Next(f, View{Servers: controlled(on, tc.control), Instances: []uses.Instance{user("x", true), user("y", false)}, Declared: declared}, settings, start)
 			message := d.Status.Tasks[0].Message
-			if _, next, _ := strings.Cut(message, "; "); next != tc.want || !strings.Contains(message, "waiting for 1 users") {
+			if _, next, _ := strings.Cut(message, "; "); next != tc.want || !strings.Contains(message, "waiting for 1 user") {
 				t.Errorf("it says %q, want %q", message, tc.want)
 			}
 		})

@@ -1,0 +1,42 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package uses
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+func TestEnding(t *testing.T) {
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		want        bool
+	}{
+		"a process that runs":     {nil, false},
+		"one that ended in order": {map[string]string{v1alpha1.AnnotationEnding: "true"}, true},
+		"one that was taken back": {map[string]string{v1alpha1.AnnotationEnding: ""}, false},
+		"what nobody writes":      {map[string]string{v1alpha1.AnnotationEnding: "yes"}, false},
+		"another annotation":      {map[string]string{v1alpha1.AnnotationProcess: "true"}, false},
+	} {
+		report := &v1alpha1.FeatureReport{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}
+		if got := Ending(report); got != test.want {
+			t.Errorf("%s: Ending is %t, want %t", name, got, test.want)
+		}
+	}
+}
