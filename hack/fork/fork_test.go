@@ -154,7 +154,7 @@ func scratch(t *testing.T, base *upstream) string {
 			}
 			unpublish(t, base, filepath.Join(at, "go.mod"))
 		} else {
-			put(t, at, map[string]string{"go.mod": "module " + place + "\n\ngo 1.26.0\n"})
+			put(t, at, map[string]string{"go.mod": "module " + place + "\n\ngo 1.26.0\n", "doc.go": "// Package sample is empty.\npackage sample\n"})
 			for _, file := range []string{".github/PULL_REQUEST_TEMPLATE.md", "code-of-conduct.md", "LICENSE", "OWNERS", "README.md", "SECURITY_CONTACTS"} {
 				put(t, at, map[string]string{file: "\n"})
 			}
