@@ -49,6 +49,8 @@ var wordings = map[string][]wording{
 		{`build it with \"make upstream\"`, `build it from upstream's tag, and put it there`},
 	},
 	"test/integration/framework/previous.go": {
+		{` hack/verify
+// compares it with go.mod.`, ``},
 		{`is the version of hack/previous/go.mod, which
 // "make upstream-previous" builds.`, `is the patch version of the minor version before
 // that clusters come from.`},

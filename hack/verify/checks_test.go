@@ -17,6 +17,11 @@ limitations under the License.
 package main
 
 import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,5 +64,127 @@ func TestChecksFind(t *testing.T) {
 				t.Errorf("unexpected findings (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// released are the files that name a version, all the same one.
+func released() map[string]string {
+	return map[string]string{
+		rootModule:       "module k8s.io/kubernetes-features\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/klog/v2 v2.140.0\n\tk8s.io/kubernetes v1.36.3\n\tk8s.io/utils v0.0.1\n)\n",
+		libraryModule:    "module k8s.io/feature-lifecycle\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/streaming v0.36.3 // indirect\n)\n",
+		previousModule:   "module previous\n\nrequire k8s.io/kubernetes v1.35.4 // indirect\n",
+		changelog:        "# Changelog\n\n## v1.36.3+feature.1 (unreleased)\n\n## v1.36.2+feature.1\n",
+		frameworkFile:    "package framework\n\nconst UpstreamVersion = \"v1.36.3\"\n\nconst PreviousVersion = \"v1.35.4\"\n",
+		"Makefile":       "VERSION ?= $(UPSTREAM_VERSION)+feature.1\n",
+		"README.md":      "on top of v1.36.3\n",
+		"docs/fork.md":   "v1.36.3, which came from 1.35.4; nftables 1.0.6\n",
+		"docs/a_test.go": "package docs // 1.36.1 is an example\n",
+	}
+}
+
+func asFiles(named map[string]string) []file {
+	var files []file
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		files = append(files, file{name, []byte(named[name])})
+	}
+	return files
+}
+
+func TestVersions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		file, from, to string
+		want           []string
+	}{
+		"all the same":                {},
+		"a staging module":            {libraryModule, "streaming v0.36.3", "streaming v0.36.2", []string{libraryModule + ":7: requires k8s.io/streaming v0.36.2, not v0.36.3; use make update-upstream"}},
+		"the changelog":               {changelog, "## v1.36.3+feature.1 (unreleased)\n", "", []string{"CHANGELOG.md:1: the newest heading is not of v1.36.3; use make update-upstream"}},
+		"a document":                  {"README.md", "v1.36.3", "1.36.2", []string{"README.md:1: names 1.36.2, not v1.36.3; use make update-upstream"}},
+		"the Makefile":                {"Makefile", "$(UPSTREAM_VERSION)", "v1.36.3", []string{"Makefile:1: names v1.36.3, which go.mod says; use make update-upstream"}},
+		"a constant":                  {frameworkFile, "v1.36.3", "v1.36.2", []string{frameworkFile + ":1: UpstreamVersion is v1.36.2, not v1.36.3; use make update-upstream"}},
+		"the version before":          {previousModule, "v1.35.4", "v1.35.5", []string{frameworkFile + ":1: PreviousVersion is v1.35.4, not v1.35.5; use make update-upstream"}},
+		"a go.mod without Kubernetes": {rootModule, "k8s.io/kubernetes v", "k8s.io/kubectl v", []string{"go.mod: requires no version of k8s.io/kubernetes"}},
+		"go.mod alone was changed":    {rootModule, "kubernetes v1.36.3", "kubernetes v1.37.0", []string{"CHANGELOG.md:1: the newest heading is not of v1.37.0; use make update-upstream", frameworkFile + ":1: UpstreamVersion is v1.36.3, not v1.37.0; use make update-upstream"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			named := released()
+			named[tc.file] = strings.Replace(named[tc.file], tc.from, tc.to, 1)
+			if tc.file == "" {
+				delete(named, "")
+			}
+			if diff := cmp.Diff(tc.want, versions(asFiles(named))); diff != "" {
+				t.Errorf("unexpected findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestUpdateUpstream moves a small repository to the next patch release. The go
+// command edits go.mod as ever; go mod tidy would ask for modules that are not
+// released.
+func TestUpdateUpstream(t *testing.T) {
+	script, err := os.ReadFile("../update-upstream.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	real, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	named := released()
+	named["hack/update-upstream.sh"] = string(script)
+	named["stand-in/go"] = "#!/bin/bash\nif [[ $1 $2 == 'mod tidy' ]]; then touch tidied; else exec '" + real + "' \"$@\"; fi\n"
+	named["stand-in/go"] = strings.Replace(named["stand-in/go"], "$1 $2", "\"$1 $2\"", 1)
+	for name, text := range named {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(version, name string, args ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "KUBE_VERSION="+version, "GOWORK=off", "PATH="+filepath.Join(dir, "stand-in")+":"+os.Getenv("PATH"))
+		output, err := cmd.CombinedOutput()
+		return string(output), err
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}} {
+		if output, err := run("", "git", args...); err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
+	}
+	for version, want := range map[string]string{"": "not a patch release", "1.36.4": "not a patch release", "v1.37.0": "another minor version"} {
+		if output, err := run(version, "hack/update-upstream.sh"); err == nil || !strings.Contains(output, want) {
+			t.Errorf("to %q: %v, %s; want %q", version, err, output, want)
+		}
+	}
+	if output, err := run("v1.36.4", "hack/update-upstream.sh"); err != nil || !strings.Contains(output, "Moved from v1.36.3 to v1.36.4") {
+		t.Fatalf("%v: %s", err, output)
+	}
+	for name := range named {
+		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named[name] = string(data)
+	}
+	if findings := versions(asFiles(named)); len(findings) > 0 {
+		t.Errorf("after the move:\n%s", strings.Join(findings, "\n"))
+	}
+	for name, want := range map[string]string{
+		rootModule: "k8s.io/kubernetes v1.36.4\n", libraryModule: "k8s.io/streaming v0.36.4 // indirect\n", "README.md": "v1.36.4",
+		changelog: "## v1.36.4+feature.1 (unreleased)\n\n## v1.36.2+feature.1\n", "docs/fork.md": "v1.36.4, which came from 1.35.4",
+	} {
+		if !strings.Contains(named[name], want) {
+			t.Errorf("%s does not have %q:\n%s", name, want, named[name])
+		}
+	}
+	for _, module := range []string{".", filepath.Dir(libraryModule)} {
+		if _, err := os.Stat(filepath.Join(dir, module, "tidied")); err != nil {
+			t.Errorf("go mod tidy has not run in %s", module)
+		}
 	}
 }

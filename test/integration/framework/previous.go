@@ -27,6 +27,10 @@ import (
 	"testing"
 )
 
+// UpstreamVersion is the version of upstream's binaries (Upstream). hack/verify
+// compares it with go.mod.
+const UpstreamVersion = "v1.36.3"
+
 // PreviousVersion is the version of hack/previous/go.mod, which
 // "make upstream-previous" builds.
 const PreviousVersion = "v1.35.4"
