@@ -212,10 +212,11 @@ update-upstream: ## Move to the patch release KUBE_VERSION of Kubernetes.
 # A checkout of kubernetes/kubernetes, and a new directory for a series.
 KUBE_ROOT ?=
 PATCH ?=
+ALLOW_DIFFERENT ?=
 
 .PHONY: fork
 fork: ## Land this repository in the checkout KUBE_ROOT; PATCH=DIR writes a series for git am instead.
-	go run ./hack/fork --kube-root "$(KUBE_ROOT)" --patch "$(PATCH)"
+	go run ./hack/fork --kube-root "$(KUBE_ROOT)" --patch "$(PATCH)" $(if $(ALLOW_DIFFERENT),--allow-different)
 
 .PHONY: test-fork
 test-fork: ## Land in a copy of upstream, build its binaries and run an integration test there; 10 to 25 minutes.
