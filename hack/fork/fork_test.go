@@ -221,6 +221,7 @@ func scratch(t *testing.T, base *upstream) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	licence := read(t, filepath.Join(base.dir, "hack", "boilerplate", "boilerplate.generatego.txt"))
 	for line := range strings.Lines(string(work)) {
 		place, ok := strings.CutPrefix(strings.TrimSpace(line), "./staging/src/")
 		if !ok {
@@ -233,7 +234,7 @@ func scratch(t *testing.T, base *upstream) string {
 			}
 			unpublish(t, base, filepath.Join(at, "go.mod"))
 		} else {
-			put(t, at, map[string]string{"go.mod": "module " + place + "\n\ngo 1.26.0\n", "doc.go": "// Package sample is empty.\npackage sample\n"})
+			put(t, at, map[string]string{"go.mod": "module " + place + "\n\ngo 1.26.0\n", "doc.go": licence + "// Package sample is empty.\npackage sample\n"})
 			for _, file := range []string{".github/PULL_REQUEST_TEMPLATE.md", "code-of-conduct.md", "LICENSE", "OWNERS", "README.md", "SECURITY_CONTACTS"} {
 				put(t, at, map[string]string{file: "\n"})
 			}
