@@ -123,7 +123,7 @@ func passesChecks(t *testing.T, tree string) {
 		t.Fatal(err)
 	}
 	goIn(t, tree, "run", "./cmd/importverifier", "k8s.io/", own)
-	goIn(t, tree, slices.Concat([]string{"run", "./test/typecheck", "--serial", "--platform", "windows/amd64,darwin/arm64"}, landed, []string{library})...)
+	goIn(t, tree, slices.Concat([]string{"run", "./test/typecheck", "--serial", "--platform", "linux/amd64,windows/amd64,darwin/arm64"}, landed, []string{library})...)
 	for _, check := range []string{
 		"verify-api-groups.sh", "verify-file-sizes.sh", "verify-non-mutating-validation.sh", "verify-pkg-names.sh", "verify-staging-meta-files.sh", "verify-test-featuregates.sh",
 	} {
