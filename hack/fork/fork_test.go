@@ -23,6 +23,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -136,6 +137,7 @@ func passesChecks(t *testing.T, tree string) {
 	if output := goIn(t, tree, args...); strings.Contains(output, "imports testing") {
 		t.Errorf("code for tests is in binaries:\n%s", output)
 	}
+	stableMetrics(t, tree)
 	// What boilerplate.py prints are the files whose licence is wrong.
 	if wrong, err := command(t.Context(), tree, nil, nil, "python3", "hack/boilerplate/boilerplate.py"); err != nil || len(wrong) > 0 {
 		t.Errorf("licences: %v\n%s", err, wrong)
@@ -143,6 +145,25 @@ func passesChecks(t *testing.T, tree string) {
 	// The library alone, as the publishing bot builds it.
 	if output, err := command(t.Context(), filepath.Join(tree, filepath.FromSlash(libraryDir)), nil, []string{"GOWORK=off"}, "go", "list", "-deps", "./..."); err != nil {
 		t.Errorf("%v\n%s", err, output)
+	}
+}
+
+// stableMetrics runs what hack/verify-generated-stable-metrics.sh runs on all
+// files on those that have landed: none has a stable metric, whose list would
+// have to be extended.
+func stableMetrics(t *testing.T, tree string) {
+	t.Helper()
+	added := git(t, tree, "diff", "--name-only", "--diff-filter=A", "HEAD~"+strconv.Itoa(len(parts)), "HEAD", "--", ":(glob)**/*.go", ":!:*/*_test.go", ":!:*/testdata/*")
+	args := []string{"run"}
+	for _, file := range []string{"main", "decode_metric", "find_stable_metric", "error", "endpoint_mapping"} {
+		args = append(args, "test/instrumentation/"+file+".go")
+	}
+	files := strings.Fields(added)
+	if !slices.Contains(files, libraryDir+"/report/metrics.go") {
+		t.Fatalf("of %d files that have landed none has the reporter's metrics", len(files))
+	}
+	if found := goIn(t, tree, slices.Concat(args, []string{"--"}, files)...); found != "" {
+		t.Errorf("these metrics are stable and not in upstream's list:\n%s", found)
 	}
 }
 
@@ -264,7 +285,7 @@ func unpublish(t *testing.T, base *upstream, file string) {
 // paths in what it builds, the next run finds in the cache what has not changed,
 // though its tree is elsewhere; tests then have to be told where the binaries are.
 func inTree(tree string) []string {
-	return []string{"GOWORK=" + filepath.Join(tree, "go.work"), "GOFLAGS=-trimpath", "KUBE_FEATURES_BIN=" + filepath.Join(tree, "_output", "bin")}
+	return []string{"GOWORK=" + filepath.Join(tree, "go.work"), "KUBE_ROOT=" + tree, "GOFLAGS=-trimpath", "KUBE_FEATURES_BIN=" + filepath.Join(tree, "_output", "bin")}
 }
 
 // goIn runs the go command in a fork, and returns what it prints.
