@@ -39,53 +39,68 @@ SOURCE_URL ?=
 DEBIAN_MIRROR ?=
 DEBIAN_SECURITY_MIRROR ?=
 
+# Set it to build a release with the Go on the PATH, whatever its version is.
+FORCE_HOST_GO ?=
+
 RELEASE_FLAGS = -root . -output $(OUT) -debian-mirror '$(DEBIAN_MIRROR)' -debian-security-mirror '$(DEBIAN_SECURITY_MIRROR)'
+
+# Tools run on this machine, whatever is built.
+FOR_HERE = GOWORK=off CGO_ENABLED=0 GOOS= GOARCH= GOFLAGS=
 
 $(TOOLS)/release: FORCE
 	@mkdir -p $(TOOLS)
-	cd hack/release && GOWORK=off CGO_ENABLED=0 go build -o $(CURDIR)/$@ .
+	cd hack/release && $(FOR_HERE) go build -o $(CURDIR)/$@ .
 
 .PHONY: FORCE
 FORCE:
 
 .PHONY: quick-release
 quick-release: $(TOOLS)/release ## Build archives and images for KUBE_BUILD_PLATFORMS into _output/release-tars; needs no Docker.
-	$(TOOLS)/release $(RELEASE_FLAGS) -version '$(VERSION)' -platforms '$(KUBE_BUILD_PLATFORMS)' -source '$(SOURCE_URL)'
+	$(TOOLS)/release $(RELEASE_FLAGS) -version '$(VERSION)' -platforms '$(KUBE_BUILD_PLATFORMS)' -source '$(SOURCE_URL)' $(if $(FORCE_HOST_GO),-host-go)
 
 .PHONY: test-release
-test-release: $(TOOLS)/kind ## Check how releases are made, and the one in _output/release-tars if there is one.
+test-release: ## Check how releases are made, and the one in _output/release-tars.
+	@test -e $(OUT)/release-tars/SHA256SUMS || { echo "There is no release in $(OUT)/release-tars: run \"make quick-release\" first" >&2; exit 1; }
+	@$(MAKE) -s $(TOOLS)/kind
+	@$(MAKE) -s all WHAT=cmd/local-up
 	@mkdir -p $(OUT)/debian
-	@if [[ ! -e $(OUT)/release-tars/SHA256SUMS ]]; then echo "Left out: tests of a real release; run \"make quick-release\" first"; fi
-	@if [[ $$(id -u) != 0 ]] || ! command -v containerd >/dev/null || ! command -v runc >/dev/null; then echo "Left out: images as containers need root, containerd and runc (Debian's packages of these names)"; fi
-	if [[ -e $(OUT)/release-tars/SHA256SUMS ]]; then $(MAKE) -s all WHAT=cmd/local-up; fi
-	cd hack/release && GOWORK=off KIND=$(CURDIR)/$(TOOLS)/kind RELEASE_DEBIAN=$(CURDIR)/$(OUT)/debian RELEASE_TOOLS=$(CURDIR)/$(BIN) \
-		RELEASE_TARS=$(if $(wildcard $(OUT)/release-tars/SHA256SUMS),$(CURDIR)/$(OUT)/release-tars) go test -count=1 -p 1 ./...
+	@rm -f $(OUT)/left-out.txt
+	status=0; (cd hack/release && GOWORK=off KIND=$(CURDIR)/$(TOOLS)/kind RELEASE_DEBIAN=$(CURDIR)/$(OUT)/debian RELEASE_TOOLS=$(CURDIR)/$(BIN) \
+		RELEASE_TARS=$(CURDIR)/$(OUT)/release-tars RELEASE_LEFT_OUT=$(CURDIR)/$(OUT)/left-out.txt go test -count=1 -p 1 -timeout 30m ./...) || status=$$?; \
+		if [[ -e $(OUT)/left-out.txt ]]; then sed 's/^/Left out: /' $(OUT)/left-out.txt; fi; exit $$status
 
 .PHONY: verify-release
 verify-release: ## Make the release of this commit again in another directory with an empty cache and compare the hashes.
 	@test -e $(OUT)/release-tars/SHA256SUMS || { echo "Run \"make quick-release\" first" >&2; exit 1; }
 	@test -z "$$(git status --porcelain)" || { echo "The tree differs from its commit; commit first" >&2; exit 1; }
-	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; git clone --quiet . "$$dir/elsewhere"; \
-		GOCACHE="$$dir/cache" $(MAKE) -C "$$dir/elsewhere" quick-release \
-			VERSION='$(VERSION)' KUBE_BUILD_PLATFORMS='$(KUBE_BUILD_PLATFORMS)' SOURCE_URL='$(SOURCE_URL)' \
+	@of=$$(sed -n 's/.*"sourceInfo": "commit \([^"]*\)".*/\1/p' $(OUT)/release-tars/kubernetes.spdx.json); head=$$(git rev-parse HEAD); \
+		[[ $$of == "$$head" ]] || { echo "The release is of $$of, HEAD is $$head: run \"make quick-release\" first" >&2; exit 1; }
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; umask 077; git clone --quiet . "$$dir/elsewhere"; mkdir "$$dir/home"; \
+		GOENV="$$(go env GOENV)" GOMODCACHE="$$(go env GOMODCACHE)" GOCACHE="$$dir/cache" GOMAXPROCS=1 HOME="$$dir/home" TZ=Pacific/Auckland LC_ALL=C \
+			$(MAKE) -C "$$dir/elsewhere" quick-release \
+			VERSION='$(VERSION)' KUBE_BUILD_PLATFORMS='$(KUBE_BUILD_PLATFORMS)' SOURCE_URL='$(SOURCE_URL)' FORCE_HOST_GO='$(FORCE_HOST_GO)' \
 			DEBIAN_MIRROR='$(DEBIAN_MIRROR)' DEBIAN_SECURITY_MIRROR='$(DEBIAN_SECURITY_MIRROR)'; \
 		diff "$$dir/elsewhere/$(OUT)/release-tars/SHA256SUMS" $(OUT)/release-tars/SHA256SUMS && echo "Both releases are equal"
 
 $(TOOLS)/kind: hack/kind/go.mod hack/kind/go.sum
 	@mkdir -p $(TOOLS)
-	cd hack/kind && GOWORK=off CGO_ENABLED=0 go build -o $(CURDIR)/$@ tool
+	cd hack/kind && $(FOR_HERE) go build -o $(CURDIR)/$@ tool
 
 # The node image that kind-image builds and kind-up starts, and the cluster.
 KIND_IMAGE ?= kindest/node:$(subst +,_,$(VERSION))
 KIND_CLUSTER ?= features
-SERVER_TAR = $(OUT)/release-tars/kubernetes-server-linux-$(shell go env GOARCH).tar.gz
+# The cluster's own kubeconfig; that of the user stays as it is.
+KIND_KUBECONFIG = $(OUT)/kind.kubeconfig
+# Nodes have the architecture of the daemon, which may be elsewhere.
+KIND_ARCH = $(or $(shell docker version --format '{{.Server.Arch}}' 2>/dev/null),$(shell go env GOHOSTARCH))
+SERVER_TAR = $(OUT)/release-tars/kubernetes-server-linux-$(KIND_ARCH).tar.gz
 need_docker = command -v docker >/dev/null || { echo "kind needs Docker, and there is no docker command here" >&2; exit 1; }; \
 	docker info >/dev/null 2>&1 || { echo "kind needs a Docker daemon, and \"docker info\" finds none" >&2; exit 1; }
 
 .PHONY: kind-image
 kind-image: ## Build a node image for kind from the release in _output/release-tars; needs Docker.
 	@$(need_docker)
-	@test -e $(SERVER_TAR) || { echo "$(SERVER_TAR) is missing: run \"make quick-release KUBE_BUILD_PLATFORMS=linux/$(shell go env GOARCH)\" first" >&2; exit 1; }
+	@test -e $(SERVER_TAR) || { echo "$(SERVER_TAR) is missing: run \"make quick-release KUBE_BUILD_PLATFORMS=linux/$(KIND_ARCH)\" first" >&2; exit 1; }
 	@$(MAKE) -s $(TOOLS)/kind
 	$(TOOLS)/kind build node-image --type file --image $(KIND_IMAGE) $(SERVER_TAR)
 
@@ -94,8 +109,21 @@ kind-up: ## Create a cluster from that image and show its features; needs Docker
 	@$(need_docker)
 	@docker image inspect $(KIND_IMAGE) >/dev/null 2>&1 || { echo "Docker has no image $(KIND_IMAGE): run \"make kind-image\" first" >&2; exit 1; }
 	@$(MAKE) -s $(TOOLS)/kind
-	$(TOOLS)/kind create cluster --name $(KIND_CLUSTER) --image $(KIND_IMAGE) --wait 5m
-	docker exec $(KIND_CLUSTER)-control-plane kubectl --kubeconfig /etc/kubernetes/admin.conf get features -n kube-system
+	@! $(TOOLS)/kind get clusters 2>/dev/null | grep -qx '$(KIND_CLUSTER)' || { echo "There is a cluster $(KIND_CLUSTER) already: run \"make kind-down\" first" >&2; exit 1; }
+	$(TOOLS)/kind create cluster --name $(KIND_CLUSTER) --image $(KIND_IMAGE) --kubeconfig $(KIND_KUBECONFIG) --wait 5m
+	$(KIND_KUBECTL) wait --for=create --timeout=2m -n kube-system features/$(KIND_FEATURE)
+	$(KIND_KUBECTL) get features -n kube-system
+	@echo "For kubectl: export KUBECONFIG=$(CURDIR)/$(KIND_KUBECONFIG)"
+
+# A feature that every kube-apiserver announces.
+KIND_FEATURE := MaxUnavailableStatefulSet
+KIND_KUBECTL = docker exec $(KIND_CLUSTER)-control-plane kubectl --kubeconfig /etc/kubernetes/admin.conf
+
+.PHONY: kind-down
+kind-down: ## Delete that cluster; needs Docker.
+	@$(need_docker)
+	@$(MAKE) -s $(TOOLS)/kind
+	$(TOOLS)/kind delete cluster --name $(KIND_CLUSTER) --kubeconfig $(KIND_KUBECONFIG)
 
 .PHONY: update-release-lock
 update-release-lock: $(TOOLS)/release ## Write hack/release/debian.lock with Debian's newest packages.
@@ -121,9 +149,15 @@ test-unit: tools test-model ## Run the unit tests, those of the library with the
 	cd $(LIB) && $(CURDIR)/$(GOTESTSUM) -race ./...
 	$(GOTESTSUM) $$(go list ./... | grep -v /test/)
 	cd test/helm && GOWORK=off $(CURDIR)/$(GOTESTSUM) ./...
-	cd hack/release && GOWORK=off $(CURDIR)/$(GOTESTSUM) ./...
+	@mkdir -p $(OUT)/debian
+	$(if $(KUBE_FEATURES_REQUIRE_ALL),@$(MAKE) -s $(TOOLS)/kind)
+	cd hack/release && GOWORK=off $(RELEASE_TEST) $(CURDIR)/$(GOTESTSUM) ./...
 	@if ! command -v chromium >/dev/null; then echo "Without chromium (Debian's package of that name) the page of kubectl feature report is not looked at in a browser"; fi
 	cd test/browser && GOWORK=off $(CURDIR)/$(GOTESTSUM) ./...
+
+# What the tests of releases need: Debian's packages are fetched where nothing may
+# be left out. Those of a real release are run by test-release.
+RELEASE_TEST = $(if $(KUBE_FEATURES_REQUIRE_ALL),RELEASE_DEBIAN=$(CURDIR)/$(OUT)/debian KIND=$(CURDIR)/$(TOOLS)/kind)
 
 .PHONY: coverage
 coverage: ## Print what the unit tests of each package run of it, as the table of the KEP.
@@ -227,7 +261,7 @@ tools: $(TOOLS)/.built
 
 $(TOOLS)/.built: hack/tools/go.mod hack/tools/go.sum
 	@mkdir -p $(TOOLS)
-	cd hack/tools && GOWORK=off go build -o $(CURDIR)/$(TOOLS)/ tool
+	cd hack/tools && GOWORK=off GOOS= GOARCH= go build -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
 
 .PHONY: clean

@@ -18,9 +18,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
 	"k8s.io/kubernetes-features/hack/release/image"
@@ -37,10 +39,7 @@ type base struct {
 
 // makeImages writes the images of p and enters them into the bill.
 func (r *release) makeImages(ctx context.Context, p targets.Platform) error {
-	base, err := r.base(ctx, p.Arch)
-	if err != nil {
-		return err
-	}
+	base := r.bases[p.Arch]
 	if err := os.MkdirAll(r.images(p.Arch), 0o755); err != nil {
 		return err
 	}
@@ -50,7 +49,7 @@ func (r *release) makeImages(ctx context.Context, p targets.Platform) error {
 			return err
 		}
 		file := filepath.Join(r.images(p.Arch), b.Name+".tar")
-		if err := image.Save(file, img, r.version.ImageName(b.Name, p.Arch), r.source.Time); err != nil {
+		if err := image.Save(ctx, file, img, r.version.ImageName(b.Name, p.Arch), r.source.Time); err != nil {
 			return err
 		}
 		entry := sbom.File{Name: p.String() + "/" + b.Name + ".tar", Contains: []string{p.String() + "/" + b.Name}}
@@ -58,7 +57,7 @@ func (r *release) makeImages(ctx context.Context, p targets.Platform) error {
 			entry.Contains = append(entry.Contains, p.String()+"/"+targets.LogRunner.Name)
 		}
 		for _, deb := range base.packages {
-			if b.Name == "kube-proxy" || deb.Name == "ca-certificates" {
+			if b.Name == "kube-proxy" || rootfs.InStatic(deb.Name) {
 				entry.Contains = append(entry.Contains, debName(deb))
 			}
 		}
@@ -69,20 +68,37 @@ func (r *release) makeImages(ctx context.Context, p targets.Platform) error {
 	return nil
 }
 
-// base fetches and unpacks the packages for arch.
-func (r *release) base(ctx context.Context, arch string) (base, error) {
+// fetch gets what is below the images of all platforms, and refuses platforms
+// that have none.
+func (r *release) fetch(ctx context.Context, platforms []targets.Platform) error {
+	r.bases = map[string]base{}
+	for _, p := range platforms {
+		if !p.Has(targets.Server) {
+			continue
+		}
+		made, err := r.base(ctx, p)
+		if err != nil {
+			return err
+		}
+		r.bases[p.Arch] = made
+	}
+	return nil
+}
+
+// base fetches and unpacks the packages for p.
+func (r *release) base(ctx context.Context, p targets.Platform) (base, error) {
 	f, err := os.Open(lockFile(r.root))
 	if err != nil {
 		return base{}, err
 	}
 	defer f.Close()
-	packages, err := rootfs.ReadLock(f, arch)
+	lock, err := rootfs.ReadLock(f, p.Arch)
 	if err != nil {
-		return base{}, err
+		return base{}, fmt.Errorf("there are no images for %s: %w; KUBE_BUILD_PLATFORMS may have linux/%s", p, err, strings.Join(lockedArchitectures, " and linux/"))
 	}
 	apt := r.apt
-	apt.Arch = arch
-	debs, err := apt.Fetch(ctx, packages)
+	apt.Arch = p.Arch
+	debs, err := apt.Fetch(ctx, lock)
 	if err != nil {
 		return base{}, err
 	}
@@ -90,16 +106,20 @@ func (r *release) base(ctx context.Context, arch string) (base, error) {
 	if err != nil {
 		return base{}, err
 	}
-	for _, p := range packages {
+	for _, p := range lock.Packages {
+		text, err := rootfs.Copyright(tree, p.Name)
+		if err != nil {
+			return base{}, err
+		}
 		r.bill.Debian = append(r.bill.Debian, sbom.Package{
-			Name: debName(p), Deb: p.Name, Version: p.Version, Arch: p.Arch, Suite: rootfs.Suite, SHA256: p.SHA256,
+			Name: debName(p), Deb: p.Name, Version: p.Version, Arch: p.Arch, Distro: rootfs.Distro, SHA256: p.SHA256, Copyright: text,
 		})
 	}
-	made := base{packages: packages}
+	made := base{packages: lock.Packages}
 	if made.static, err = rootfs.Static(tree); err != nil {
 		return base{}, err
 	}
-	made.proxy, err = rootfs.Proxy(tree, arch)
+	made.proxy, err = rootfs.Proxy(tree, p.Arch)
 	return made, err
 }
 
@@ -109,7 +129,7 @@ func debName(p rootfs.Package) string { return p.For + "/" + p.Name + "_" + p.Ve
 // spec says what the image of b consists of.
 func (r *release) spec(b targets.Binary, p targets.Platform, base base) image.Spec {
 	s := image.Spec{
-		Name: b.Name, Arch: p.Arch, User: rootfs.Root, Entrypoint: []string{image.Runner}, Licenses: "Apache-2.0",
+		Name: b.Name, Arch: p.Arch, User: rootfs.Root, Entrypoint: []string{image.Runner},
 		Version: string(r.version), Revision: r.source.Commit, Source: r.flags.source, Created: r.source.Time,
 		Layers: []image.Layer{{Comment: "users and CA certificates", Entries: base.static}},
 	}
@@ -125,7 +145,6 @@ func (r *release) spec(b targets.Binary, p targets.Platform, base base) image.Sp
 	case "kube-apiserver":
 		xattrs = map[string]string{image.CapabilityAttribute: image.NetBindService()}
 	case "kube-proxy":
-		s.Licenses = "Apache-2.0 AND GPL-2.0-or-later"
 		s.Layers = append(s.Layers, image.Layer{Comment: "nftables, iptables, conntrack, ipset and kmod of Debian", Entries: base.proxy})
 	}
 	s.Layers = slices.Concat(s.Layers, image.Component(b.Name, r.binary(b, p), r.binary(targets.LogRunner, p), xattrs))

@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -27,6 +28,9 @@ import (
 	"testing"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
+	"k8s.io/kubernetes-features/hack/release/build"
+	"k8s.io/kubernetes-features/hack/release/leftout"
+	"k8s.io/kubernetes-features/hack/release/sbom"
 	"k8s.io/kubernetes-features/hack/release/targets"
 )
 
@@ -41,7 +45,7 @@ func buildNodeImage(t *testing.T, tar, kubeadm string) (calls, version string) {
 	t.Helper()
 	kind := os.Getenv("KIND")
 	if kind == "" {
-		t.Skip("KIND names no kind; \"make test-release\" builds and sets it")
+		leftout.Skip(t, "KIND names no kind; \"make test-release\" builds and sets it")
 	}
 	bin, err := filepath.Abs(filepath.Join("testdata", "kind"))
 	if err != nil {
@@ -96,10 +100,10 @@ func checkNodeImage(t *testing.T, calls, written string, version targets.Version
 
 func TestKindTakesAStandIn(t *testing.T) {
 	if os.Getenv("KIND") == "" {
-		t.Skip("KIND names no kind; \"make test-release\" builds and sets it")
+		leftout.Skip(t, "KIND names no kind; \"make test-release\" builds and sets it")
 	}
 	p := targets.Platform{OS: "linux", Arch: runtime.GOARCH}
-	r := standIn(t, t.TempDir(), p)
+	r := standIn(t, checkout(t), p)
 	var lines strings.Builder
 	lines.WriteString("#!/bin/sh\n")
 	for _, name := range kindImages {
@@ -122,27 +126,111 @@ func TestKindTakesTheRelease(t *testing.T) {
 	checkNodeImage(t, calls, written, version, bin)
 }
 
-// TestTargetsSayWhatIsMissing runs the targets for kind where a docker command
-// finds no daemon, no image, and no release.
-func TestTargetsSayWhatIsMissing(t *testing.T) {
-	for _, c := range []struct {
-		target, docker, want string
-	}{
-		{"kind-image", "exit 1", `kind needs a Docker daemon, and "docker info" finds none`},
-		{"kind-up", "exit 1", `kind needs a Docker daemon, and "docker info" finds none`},
-		{"kind-up", `[[ $1 == info ]]`, `Docker has no image kindest/node:v1.36.3_feature.9: run "make kind-image" first`},
-		{"kind-image", "exit 0", `kubernetes-server-linux-` + runtime.GOARCH + `.tar.gz is missing: run "make quick-release KUBE_BUILD_PLATFORMS=linux/` + runtime.GOARCH + `" first`},
-	} {
-		bin := t.TempDir()
-		if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/bash\n"+c.docker+"\n"), 0o755); err != nil {
+// target runs a target of the Makefile with scripts in the place of docker and
+// kind. It returns what was said and what kind and docker were asked.
+func target(t *testing.T, name, docker, kind string) (said, calls string, err error) {
+	t.Helper()
+	bin, out := t.TempDir(), t.TempDir()
+	log := filepath.Join(out, "calls")
+	tools := filepath.Join(out, "tools")
+	if err := os.Mkdir(tools, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for file, script := range map[string]string{filepath.Join(bin, "docker"): docker, filepath.Join(tools, "kind"): kind} {
+		content := fmt.Sprintf("#!/bin/bash\necho \"${0##*/} $*\" >>%q\n%s\n", log, script)
+		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", filepath.Join("..", ".."), c.target, "OUT="+t.TempDir(), "VERSION=v1.36.3+feature.9")
-		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=0")
-		out, err := cmd.CombinedOutput()
-		said, _, _ := strings.Cut(string(out), "\nmake: ")
+	}
+	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", filepath.Join("..", ".."), name, "OUT="+out, "VERSION=v1.36.3+feature.9")
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=0")
+	output, err := cmd.CombinedOutput()
+	said, _, _ = strings.Cut(string(output), "\nmake: ")
+	recorded, missing := os.ReadFile(log)
+	if missing != nil {
+		t.Fatal(missing)
+	}
+	return said, string(recorded), err
+}
+
+// TestTargetsSayWhatIsMissing runs the targets for kind where a docker command
+// finds no daemon, no image, and no release, and where there is a cluster already.
+func TestTargetsSayWhatIsMissing(t *testing.T) {
+	const noDaemon = `kind needs a Docker daemon, and "docker info" finds none`
+	for _, c := range []struct {
+		target, docker, kind, want string
+	}{
+		{"kind-image", "exit 1", "", noDaemon},
+		{"kind-up", "exit 1", "", noDaemon},
+		{"kind-down", "exit 1", "", noDaemon},
+		{"kind-up", `[[ $1 == info ]]`, "", `Docker has no image kindest/node:v1.36.3_feature.9: run "make kind-image" first`},
+		{"kind-up", "exit 0", "echo features", `There is a cluster features already: run "make kind-down" first`},
+		{"kind-image", "exit 0", "", `kubernetes-server-linux-` + runtime.GOARCH + `.tar.gz is missing: run "make quick-release KUBE_BUILD_PLATFORMS=linux/` + runtime.GOARCH + `" first`},
+		{"kind-image", `if [[ $1 == version ]]; then echo riscv64; fi`, "", `kubernetes-server-linux-riscv64.tar.gz is missing: run "make quick-release KUBE_BUILD_PLATFORMS=linux/riscv64" first`},
+	} {
+		said, _, err := target(t, c.target, c.docker, c.kind)
 		if err == nil || strings.Contains(said, "\n") || !strings.HasSuffix(said, c.want) {
-			t.Errorf("%s with docker as %q: %v: %q; want one line: %s", c.target, c.docker, err, out, c.want)
+			t.Errorf("%s with docker as %q: %v: %q; want one line: %s", c.target, c.docker, err, said, c.want)
 		}
+	}
+}
+
+// TestChecksWithoutARelease runs the targets that look at a release where there is
+// none, and where there is one of another commit.
+func TestChecksWithoutARelease(t *testing.T) {
+	root, out := checkout(t), t.TempDir()
+	check := func(target, want string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", root, target, "OUT="+out)
+		cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=0")
+		output, err := cmd.CombinedOutput()
+		said, _, _ := strings.Cut(string(output), "\nmake: ")
+		if err == nil || strings.Contains(said, "\n") || !strings.Contains(said, want) {
+			t.Errorf("%s: %v: %q; want one line: %s", target, err, output, want)
+		}
+	}
+	check("test-release", `run "make quick-release" first`)
+	check("verify-release", `Run "make quick-release" first`)
+	tars := filepath.Join(out, tarsFolder)
+	if err := os.Mkdir(tars, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var bill bytes.Buffer
+	if err := sbom.Write(&bill, sbom.Release{Source: "commit 0123abc", Go: "go1.26.8"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{archive.SHA256Sums: nil, billFile: bill.Bytes()} {
+		if err := archive.WriteData(filepath.Join(tars, name), content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head, err := build.Describe(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("verify-release", "The release is of 0123abc, HEAD is "+head.Commit)
+}
+
+// TestKindUp creates a cluster that has features, and one that has none.
+func TestKindUp(t *testing.T) {
+	said, calls, err := target(t, "kind-up", "exit 0", "exit 0")
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	for _, want := range []string{
+		"kind create cluster --name features --image kindest/node:v1.36.3_feature.9 --kubeconfig ",
+		"docker exec features-control-plane kubectl --kubeconfig /etc/kubernetes/admin.conf wait --for=create",
+		"docker exec features-control-plane kubectl --kubeconfig /etc/kubernetes/admin.conf get features -n kube-system\n",
+	} {
+		if !strings.Contains(calls, want) {
+			t.Errorf("nobody was asked %q, but:\n%s", want, calls)
+		}
+	}
+	if said, _, err := target(t, "kind-up", `[[ $* != *" wait "* ]]`, "exit 0"); err == nil {
+		t.Errorf("a cluster without features is all right: %s", said)
+	}
+	_, calls, err = target(t, "kind-down", "exit 0", "exit 0")
+	if err != nil || !strings.Contains(calls, "kind delete cluster --name features --kubeconfig ") {
+		t.Errorf("kind-down: %v:\n%s", err, calls)
 	}
 }

@@ -30,13 +30,14 @@ import (
 	"strings"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
+	"k8s.io/kubernetes-features/hack/release/build"
 	"k8s.io/kubernetes-features/hack/release/sbom"
 	"k8s.io/kubernetes-features/hack/release/targets"
 )
 
 var (
 	// licenseFile matches what has to go along with a binary, licenseText what of
-	// it is a licence.
+	// it is a licence of code: LICENSE.docs is of none that is linked.
 	licenseFile = regexp.MustCompile(`(?i)^(licen[cs]es?|copying|notice|copyright|unlicense|patents)([.-].*)?$`)
 	licenseText = regexp.MustCompile(`(?i)^(licen[cs]es?|copying|unlicense)([.-].*)?$`)
 )
@@ -45,8 +46,7 @@ var (
 // every module that the component's binaries say they contain. Upstream keeps
 // the latter in its tree; its module does not have them.
 func (r *release) licenses(c targets.Component, p targets.Platform) ([]archive.Entry, error) {
-	dirs := r.dirs[p]
-	entries, err := filesBelow("kubernetes/LICENSES", filepath.Join(dirs["k8s.io/kubernetes"], "LICENSES"))
+	entries, err := filesBelow("kubernetes/LICENSES", filepath.Join(r.modules[p]["k8s.io/kubernetes"].dir, "LICENSES"))
 	if err != nil {
 		return nil, err
 	}
@@ -61,21 +61,21 @@ func (r *release) licenses(c targets.Component, p targets.Platform) ([]archive.E
 }
 
 // licensesOf returns the licences of a module in p's binaries.
-func (r *release) licensesOf(module string, p targets.Platform) ([]archive.Entry, error) {
-	dir, ok := r.dirs[p][module]
+func (r *release) licensesOf(name string, p targets.Platform) ([]archive.Entry, error) {
+	m, ok := r.modules[p][name]
 	if !ok {
-		return nil, fmt.Errorf("the module %s is in a binary, but \"go list -deps\" of the binaries for %s does not have it", module, p)
+		return nil, fmt.Errorf("the module %s is in a binary, but \"go list -deps\" of the binaries for %s does not have it", name, p)
 	}
-	found, err := moduleLicenses(module, dir)
-	if err == nil && len(found) == 0 && dir != r.root && strings.HasPrefix(dir, r.root) {
+	found, err := moduleLicenses(name, m.dir)
+	if err == nil && len(found) == 0 && m.main {
 		// A module of this tree is under the licence of the tree.
-		found, err = moduleLicenses(module, r.root)
+		found, err = moduleLicenses(name, r.root)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("the module %s has no licence in its folder %s", module, dir)
+		return nil, fmt.Errorf("the module %s has no licence in its folder %s", name, m.dir)
 	}
 	return found, nil
 }
@@ -89,7 +89,7 @@ func (r *release) license(modules []sbom.Module, p targets.Platform) error {
 		}
 		for _, e := range found {
 			// Notices and grants of patents are no licences.
-			if !licenseText.MatchString(path.Base(e.Name)) {
+			if !licenseText.MatchString(path.Base(e.Name)) || path.Ext(e.Name) == ".docs" {
 				continue
 			}
 			text, err := os.ReadFile(e.Path)
@@ -135,35 +135,39 @@ func moduleLicenses(module, dir string) ([]archive.Entry, error) {
 	return entries, nil
 }
 
-// moduleDirs returns where the modules of p's binaries are, and Go itself for its
-// standard library. The packages are
-// asked, since upstream's staging modules keep "go list -m all" from working in
-// any module but upstream's.
-func (r *release) moduleDirs(ctx context.Context, p targets.Platform) (map[string]string, error) {
-	args := []string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}{{end}}"}
-	for _, b := range targets.For(p) {
-		args = append(args, b.Package)
-	}
+// module is where a module is.
+type module struct {
+	dir string
+	// main is set for modules of this tree.
+	main bool
+}
+
+// findModules returns where the modules of p's binaries are, and Go itself for
+// its standard library. Packages are asked, since upstream's staging modules keep
+// "go list -m all" from working in any module but upstream's.
+func (r *release) findModules(ctx context.Context, p targets.Platform) (map[string]module, error) {
+	args := append([]string{"list", "-deps", "-tags=" + targets.Tags, "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}\t{{.Main}}{{end}}"}, build.Packages(p)...)
 	out, err := r.goOutput(ctx, p, args...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the modules of the binaries for %s: %w", p, err)
 	}
-	dirs := map[string]string{}
+	modules := map[string]module{}
 	for line := range strings.Lines(out) {
-		if module, dir, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t"); ok {
-			dirs[module] = dir
+		// Packages of the standard library are in none.
+		if f := strings.Split(strings.TrimSpace(line), "\t"); len(f) == 3 {
+			modules[f[0]] = module{dir: f[1], main: f[2] == "true"}
 		}
 	}
 	goroot, err := r.goOutput(ctx, p, "env", "GOROOT")
-	dirs[sbom.Stdlib] = strings.TrimSpace(goroot)
-	return dirs, err
+	modules[sbom.Stdlib] = module{dir: strings.TrimSpace(goroot)}
+	return modules, err
 }
 
 // goOutput runs the go command as for a build and returns what it prints.
 func (r *release) goOutput(ctx context.Context, p targets.Platform, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = r.root
-	cmd.Env = r.source.Env(p)
+	cmd.Env = r.source.Go.Env(r.root, p)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

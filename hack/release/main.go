@@ -34,15 +34,20 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
+	"k8s.io/kubernetes-features/hack/release/archive"
 	"k8s.io/kubernetes-features/hack/release/build"
 	"k8s.io/kubernetes-features/hack/release/rootfs"
 	"k8s.io/kubernetes-features/hack/release/targets"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// The second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
 	if err := run(ctx, os.Args[1:]); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return
@@ -55,6 +60,7 @@ func main() {
 // flags are the command line of both commands.
 type flags struct {
 	root, output, version, platforms, source string
+	hostGo                                   bool
 	apt                                      rootfs.Apt
 }
 
@@ -68,6 +74,7 @@ func run(ctx context.Context, args []string) error {
 	set.StringVar(&f.source, "source", "", "the address of the repository, for labels of images")
 	set.StringVar(&f.apt.Mirror, "debian-mirror", "", "where Debian's packages are fetched; deb.debian.org by default")
 	set.StringVar(&f.apt.SecurityMirror, "debian-security-mirror", "", "where Debian's security updates are fetched; deb.debian.org by default")
+	set.BoolVar(&f.hostGo, "host-go", false, "build with the Go on the PATH, whatever its version is")
 	lock := len(args) > 0 && args[0] == "lock"
 	if lock {
 		args = args[1:]
@@ -93,21 +100,27 @@ func run(ctx context.Context, args []string) error {
 // lockHeader is what a reader of the lock file needs to know.
 const lockHeader = `# Debian's packages below the binaries of images: the architecture of images,
 # name, version, the package's architecture and its SHA-256. Suite: ` + rootfs.Suite + `.
+# From the time of the line "snapshot" on, snapshot.debian.org has them for ever.
 # Written by "make update-release-lock".
 `
 
+// snapshotDelay is how long snapshot.debian.org, which looks four times a day,
+// takes to have what mirrors have.
+const snapshotDelay = 6 * time.Hour
+
 func lockFile(root string) string { return filepath.Join(root, "hack", "release", "debian.lock") }
 
-// lockedArchitectures are those that images are made for without asking Debian
-// for versions first.
+// lockedArchitectures are those that images are made for. Upstream has ppc64le
+// and s390x, too.
 var lockedArchitectures = []string{"amd64", "arm64"}
 
 func writeLock(ctx context.Context, f flags) error {
 	var lines strings.Builder
 	lines.WriteString(lockHeader)
+	fmt.Fprintln(&lines, "snapshot", time.Now().Add(snapshotDelay).UTC().Format(rootfs.SnapshotTime))
 	for _, arch := range lockedArchitectures {
 		f.apt.Arch = arch
-		packages, err := f.apt.Lock(ctx)
+		packages, err := f.apt.Newest(ctx)
 		if err != nil {
 			return err
 		}
@@ -115,7 +128,7 @@ func writeLock(ctx context.Context, f flags) error {
 			fmt.Fprintln(&lines, p)
 		}
 	}
-	return os.WriteFile(lockFile(f.root), []byte(lines.String()), 0o644)
+	return archive.WriteData(lockFile(f.root), []byte(lines.String()))
 }
 
 func makeRelease(ctx context.Context, f flags) error {
@@ -130,6 +143,13 @@ func makeRelease(ctx context.Context, f flags) error {
 	source, err := build.Describe(ctx, f.root)
 	if err != nil {
 		return err
+	}
+	if source.Go, err = build.FindGo(ctx, f.root, f.hostGo); err != nil {
+		return err
+	}
+	fmt.Printf("Release %s of commit %s, built with %s\n", version, source, source.Go.Version)
+	if f.hostGo {
+		fmt.Printf("FORCE_HOST_GO: %s may name another version of Go; the bytes are those of other people only where it is %s\n", build.VersionFile, source.Go.Version)
 	}
 	r := &release{flags: f, version: version, source: source, out: filepath.Join(f.root, f.output)}
 	r.compile = r.goBuild

@@ -20,6 +20,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,40 +42,58 @@ type release struct {
 	source  build.Source
 	// out is the folder with release-stage, release-images and release-tars.
 	out string
+	// unpublished is what the names of the last two end in until all is whole, so
+	// that a release which fails leaves the one before.
+	unpublished string
 	// compile builds all binaries of a platform into bin.
 	compile func(context.Context, targets.Platform) error
+	// bases are below the images, by architecture.
+	bases map[string]base
 	// bill gathers what has been made.
 	bill sbom.Release
-	// dirs are where the modules of a platform's binaries are.
-	dirs map[targets.Platform]map[string]string
+	// modules are those of a platform's binaries, by their paths.
+	modules map[targets.Platform]map[string]module
 }
 
+func (r *release) stage() string { return filepath.Join(r.out, "release-stage") }
 func (r *release) bin(p targets.Platform) string {
-	return filepath.Join(r.out, "release-stage", "bin", p.OS, p.Arch)
+	return filepath.Join(r.stage(), "bin", p.OS, p.Arch)
 }
-func (r *release) images(arch string) string { return filepath.Join(r.out, "release-images", arch) }
-func (r *release) tars() string              { return filepath.Join(r.out, "release-tars") }
+func (r *release) allImages() string { return filepath.Join(r.out, imagesFolder+r.unpublished) }
+func (r *release) images(arch string) string {
+	return filepath.Join(r.allImages(), arch)
+}
+func (r *release) tars() string { return filepath.Join(r.out, tarsFolder+r.unpublished) }
 
-// sourceArchive is the name of the archive with the sources.
-const sourceArchive = "kubernetes-src.tar.gz"
+// The folders that a release is published in.
+const (
+	imagesFolder = "release-images"
+	tarsFolder   = "release-tars"
+)
+
+// Names in release-tars.
+const (
+	sourceArchive = "kubernetes-src.tar.gz"
+	billFile      = "kubernetes.spdx.json"
+)
 
 // make does everything anew, except for what the go command and the cache of
-// packages have already.
+// packages have already. What may fail for want of something comes first.
 func (r *release) make(ctx context.Context, platforms []targets.Platform) error {
-	for _, dir := range []string{"release-stage", "release-images", "release-tars"} {
-		if err := os.RemoveAll(filepath.Join(r.out, dir)); err != nil {
+	r.unpublished = ".new"
+	for _, dir := range []string{r.stage(), r.allImages(), r.tars()} {
+		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
 	}
 	if err := os.MkdirAll(r.tars(), 0o755); err != nil {
 		return err
 	}
-	apache, err := os.ReadFile(filepath.Join(r.root, "LICENSE"))
-	if err != nil {
+	r.bill = sbom.Release{Version: string(r.version), Created: r.source.Time, Source: "commit " + r.source.String(), Go: r.source.Go.Version}
+	r.modules = map[targets.Platform]map[string]module{}
+	if err := step("Fetching Debian's packages", func() error { return r.fetch(ctx, platforms) }); err != nil {
 		return err
 	}
-	r.bill = sbom.Release{Version: string(r.version), Created: r.source.Time, Apache: string(apache)}
-	r.dirs = map[targets.Platform]map[string]string{}
 	for _, p := range platforms {
 		what := fmt.Sprintf("Building %d binaries for %s", len(targets.For(p)), p)
 		if err := step(what, func() error { return r.build(ctx, p) }); err != nil {
@@ -88,7 +107,30 @@ func (r *release) make(ctx context.Context, platforms []targets.Platform) error 
 			return err
 		}
 	}
-	return step("Writing "+r.tars(), func() error { return r.write(ctx, platforms) })
+	if err := step("Writing archives", func() error { return r.write(ctx, platforms) }); err != nil {
+		return err
+	}
+	if err := r.publish(); err != nil {
+		return err
+	}
+	fmt.Println("The release is in", r.tars())
+	return nil
+}
+
+// publish puts the whole release in the place of the one before.
+func (r *release) publish() error {
+	for _, folder := range []string{imagesFolder, tarsFolder} {
+		name := filepath.Join(r.out, folder)
+		if err := os.RemoveAll(name); err != nil {
+			return err
+		}
+		// Without a platform that has images there is no folder.
+		if err := os.Rename(name+r.unpublished, name); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+	}
+	r.unpublished = ""
+	return nil
 }
 
 // step says what is done, and then how long it took.
@@ -107,14 +149,17 @@ func (r *release) write(ctx context.Context, platforms []targets.Platform) error
 	if err := r.packSource(ctx); err != nil {
 		return err
 	}
-	if err := r.packAll(platforms); err != nil {
+	if err := r.source.Unchanged(ctx); err != nil {
+		return err
+	}
+	if err := r.packAll(ctx, platforms); err != nil {
 		return err
 	}
 	var bill bytes.Buffer
 	if err := sbom.Write(&bill, r.bill); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(r.tars(), "kubernetes.spdx.json"), bill.Bytes(), 0o644); err != nil {
+	if err := archive.WriteData(filepath.Join(r.tars(), billFile), bill.Bytes()); err != nil {
 		return err
 	}
 	return archive.WriteSums(r.tars())
@@ -128,11 +173,11 @@ func (r *release) build(ctx context.Context, p targets.Platform) error {
 	if err := r.compile(ctx, p); err != nil {
 		return fmt.Errorf("cannot build the binaries for %s: %w", p, err)
 	}
-	dirs, err := r.moduleDirs(ctx, p)
+	found, err := r.findModules(ctx, p)
 	if err != nil {
 		return err
 	}
-	r.dirs[p] = dirs
+	r.modules[p] = found
 	for _, b := range targets.For(p) {
 		file := r.binary(b, p)
 		modules, err := sbom.Modules(file, string(r.version))
@@ -149,9 +194,15 @@ func (r *release) build(ctx context.Context, p targets.Platform) error {
 	return nil
 }
 
-// goBuild runs the go command.
-func (r *release) goBuild(ctx context.Context, p targets.Platform) error {
-	cmd := r.source.Command(ctx, r.version, p, r.bin(p))
+// goBuild runs the go command, in a folder for what it leaves when it is ended.
+func (r *release) goBuild(ctx context.Context, p targets.Platform) (err error) {
+	temporary := filepath.Join(r.stage(), "tmp")
+	if err := os.MkdirAll(temporary, 0o755); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
+	cmd := r.source.Command(ctx, r.version, p, build.Folder(r.bin(p)), build.Packages(p)...)
+	cmd.Env = append(cmd.Env, "GOTMPDIR="+temporary)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	return cmd.Run()
 }
@@ -171,40 +222,73 @@ func (r *release) enter(f sbom.File, file string) error {
 	return nil
 }
 
+// completion is of kubectl feature; kubectl looks for it beside the plugin.
+const completion = "kubectl_complete-feature"
+
+func (r *release) completion() string {
+	return filepath.Join(r.root, "cmd", "kubectl-feature", completion)
+}
+
 // packSource writes the sources of this fork; those of upstream are Go modules,
 // which go.sum names.
 func (r *release) packSource(ctx context.Context) error {
-	files, err := r.source.Files(ctx)
+	entries, err := r.source.Entries(ctx)
 	if err != nil {
 		return err
 	}
-	var entries []archive.Entry
-	for _, name := range files {
-		e, err := archive.FromFile(name, filepath.Join(r.root, name))
-		if err != nil {
-			return err
-		}
-		entries = append(entries, e)
+	file := filepath.Join(r.tars(), sourceArchive)
+	if err := archive.WriteFile(ctx, file, entries, r.source.Time); err != nil {
+		return err
 	}
-	return archive.WriteFile(filepath.Join(r.tars(), sourceArchive), entries, r.source.Time)
+	if err := r.enter(sbom.File{Name: sourceArchive}, file); err != nil {
+		return err
+	}
+	return r.enter(sbom.File{Name: completion}, r.completion())
 }
 
 // packAll writes the archives of all components, as many at once as there are
-// processors: compressing takes most of the time.
-func (r *release) packAll(platforms []targets.Platform) error {
-	var group errgroup.Group
+// processors: compressing takes most of the time. Then it enters them into the
+// bill.
+func (r *release) packAll(ctx context.Context, platforms []targets.Platform) error {
+	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, p := range platforms {
 		for _, c := range p.Components() {
-			group.Go(func() error { return r.pack(c, p) })
+			group.Go(func() error { return r.pack(ctx, c, p) })
 		}
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, p := range platforms {
+		for _, c := range p.Components() {
+			f := sbom.File{Name: archiveName(c, p), Contains: []string{completion}}
+			for _, b := range targets.Of(c) {
+				f.Contains = append(f.Contains, p.String()+"/"+b.Name)
+			}
+			if c == targets.Server {
+				for _, b := range targets.Images() {
+					f.Contains = append(f.Contains, p.String()+"/"+b.Name+".tar")
+				}
+			}
+			if c != targets.Client {
+				f.Contains = append(f.Contains, sourceArchive)
+			}
+			if err := r.enter(f, filepath.Join(r.tars(), f.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func archiveName(c targets.Component, p targets.Platform) string {
+	return fmt.Sprintf("kubernetes-%s-%s.tar.gz", c, p.Tag())
 }
 
 // pack writes the archive of a component with the inner layout of upstream's
 // build/lib/release.sh.
-func (r *release) pack(c targets.Component, p targets.Platform) error {
+func (r *release) pack(ctx context.Context, c targets.Component, p targets.Platform) error {
 	entries := r.binaries(c, p)
 	if c != targets.Client {
 		licenses, err := r.licenses(c, p)
@@ -225,20 +309,15 @@ func (r *release) pack(c targets.Component, p targets.Platform) error {
 				archive.Entry{Name: name + ".docker_tag", Data: []byte(r.version.ImageTag() + "\n")})
 		}
 	}
-	name := fmt.Sprintf("kubernetes-%s-%s.tar.gz", c, p.Tag())
-	return archive.WriteFile(filepath.Join(r.tars(), name), entries, r.source.Time)
+	return archive.WriteFile(ctx, filepath.Join(r.tars(), archiveName(c, p)), entries, r.source.Time)
 }
 
-// binaries are the programs of a component, and the completion of kubectl
-// feature, which kubectl looks for beside it.
+// binaries are the programs of a component, and the completion of one.
 func (r *release) binaries(c targets.Component, p targets.Platform) []archive.Entry {
 	dir := "kubernetes/" + string(c) + "/bin/"
 	var entries []archive.Entry
 	for _, b := range targets.Of(c) {
 		entries = append(entries, archive.Entry{Name: dir + p.Executable(b.Name), Path: r.binary(b, p), Mode: 0o755})
 	}
-	const completion = "kubectl_complete-feature"
-	return append(entries, archive.Entry{
-		Name: dir + completion, Path: filepath.Join(r.root, "cmd", "kubectl-feature", completion), Mode: 0o755,
-	})
+	return append(entries, archive.Entry{Name: dir + completion, Path: r.completion(), Mode: 0o755})
 }

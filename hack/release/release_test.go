@@ -19,6 +19,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -26,41 +27,115 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"k8s.io/kubernetes-features/hack/release/archive"
 	"k8s.io/kubernetes-features/hack/release/build"
+	"k8s.io/kubernetes-features/hack/release/leftout"
 	"k8s.io/kubernetes-features/hack/release/rootfs"
 	"k8s.io/kubernetes-features/hack/release/targets"
 )
 
-// standIn makes a release in which a program of two modules stands for every
-// binary, so that all but the go command's part takes seconds.
-func standIn(t *testing.T, out string, platforms ...targets.Platform) *release {
+// copies are the checkouts that copied has made and the folders that acceptance
+// tests have unpacked; TestMain removes them.
+var copies []string
+
+// copied makes a checkout with the files of this one, in which they are committed:
+// a release of it is one of a clean tree, the same one wherever it is.
+func copied(t *testing.T) string {
 	t.Helper()
-	dir := os.Getenv("RELEASE_DEBIAN")
-	if dir == "" {
-		t.Skip("RELEASE_DEBIAN names no folder for Debian's packages; \"make test-release\" sets it")
-	}
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
+	files, err := build.Source{Root: root}.Files(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "checkout-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copies = append(copies, dir)
+	for _, name := range files {
+		e, err := archive.FromFile(name, filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if e.Link != "" {
+			err = os.Symlink(e.Link, to)
+		} else {
+			var content []byte
+			if content, err = os.ReadFile(e.Path); err == nil {
+				err = os.WriteFile(to, content, os.FileMode(cmp.Or(e.Mode, 0o644)))
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{
+		{"init", "--quiet"}, {"add", "--force", "."},
+		{"-c", "user.name=n", "-c", "user.email=n@example.com", "commit", "--quiet", "-m", "m", "--date", "2026-11-21T01:02:03Z"},
+	} {
+		git := exec.CommandContext(t.Context(), "git", args...)
+		git.Dir = dir
+		git.Env = append(os.Environ(), "GIT_COMMITTER_DATE=2026-11-21T01:02:03Z", "GIT_CONFIG_GLOBAL="+os.DevNull)
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+	return dir
+}
+
+// checkout is one of copied for all tests that need no other.
+func checkout(t *testing.T) string {
+	t.Helper()
+	if shared == "" {
+		shared = copied(t)
+	}
+	return shared
+}
+
+var shared string
+
+// inTheMaking is a release of the checkout root in which a program of the standard
+// library stands for every binary, so that all but the go command's part takes
+// seconds.
+func inTheMaking(t *testing.T, root string) *release {
+	t.Helper()
+	t.Setenv("SOURCE_DATE_EPOCH", "")
+	dir := os.Getenv("RELEASE_DEBIAN")
+	if dir == "" {
+		leftout.Skip(t, "RELEASE_DEBIAN names no folder for Debian's packages; \"make test-release\" sets it")
+	}
+	source, err := build.Describe(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Here any Go does.
+	if source.Go, err = build.FindGo(t.Context(), root, true); err != nil {
+		t.Fatal(err)
+	}
 	r := &release{
-		flags: flags{root: root, source: "https://example.com/fork", apt: rootfs.Apt{Dir: dir}}, out: out, version: "v1.36.3+feature.1",
-		source: build.Source{Root: root, Commit: "0123abc", Time: time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)},
+		flags: flags{root: root, source: "https://example.com/fork", apt: rootfs.Apt{Dir: dir}}, out: t.TempDir(), version: "v1.36.3+feature.1",
+		source: source,
 	}
 	r.compile = func(ctx context.Context, p targets.Platform) error {
-		cmd := r.source.Command(ctx, r.version, p, "")
-		first := filepath.Join(r.bin(p), "kube-log-runner")
-		cmd.Args = []string{"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid=", "-o", first, targets.LogRunner.Package}
-		if out, err := cmd.CombinedOutput(); err != nil {
+		first := filepath.Join(r.bin(p), "first")
+		if out, err := r.source.Command(ctx, r.version, p, first, targets.LogRunner.Package).CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
 			return err
 		}
@@ -75,11 +150,39 @@ func standIn(t *testing.T, out string, platforms ...targets.Platform) *release {
 		}
 		return nil
 	}
+	return r
+}
+
+// standIn makes it.
+func standIn(t *testing.T, root string, platforms ...targets.Platform) *release {
+	t.Helper()
+	r := inTheMaking(t, root)
 	if err := r.make(t.Context(), platforms); err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
+
+// made is a release for amd64 that tests only look at.
+func made(t *testing.T) *release {
+	t.Helper()
+	if finished == nil {
+		r := inTheMaking(t, checkout(t))
+		out, err := os.MkdirTemp("", "made-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		copies = append(copies, out)
+		r.out = out
+		if err := r.make(t.Context(), []targets.Platform{amd64}); err != nil {
+			t.Fatal(err)
+		}
+		finished = r
+	}
+	return finished
+}
+
+var finished *release
 
 // contents reads a compressed archive: the content of small files, and the
 // names of all.
@@ -124,10 +227,14 @@ func below(files map[string]string, dir string) []string {
 	return names
 }
 
-var amd64 = targets.Platform{OS: "linux", Arch: "amd64"}
+var (
+	amd64   = targets.Platform{OS: "linux", Arch: "amd64"}
+	arm64   = targets.Platform{OS: "linux", Arch: "arm64"}
+	windows = targets.Platform{OS: "windows", Arch: "amd64"}
+)
 
 func TestLayout(t *testing.T) {
-	r := standIn(t, t.TempDir(), amd64)
+	r := made(t)
 	files, err := os.ReadDir(r.tars())
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +243,7 @@ func TestLayout(t *testing.T) {
 	for _, f := range files {
 		names = append(names, f.Name())
 	}
-	if diff := cmp.Diff([]string{
+	if diff := gocmp.Diff([]string{
 		"SHA256SUMS", "SHA512SUMS", "kubernetes-client-linux-amd64.tar.gz", "kubernetes-node-linux-amd64.tar.gz",
 		"kubernetes-server-linux-amd64.tar.gz", "kubernetes-src.tar.gz", "kubernetes.spdx.json",
 	}, names); diff != "" {
@@ -151,7 +258,7 @@ func TestLayout(t *testing.T) {
 	for component, want := range map[string][]string{"client": clients, "node": nodes, "server": servers} {
 		got := contents(t, filepath.Join(r.tars(), "kubernetes-"+component+"-linux-amd64.tar.gz"))
 		slices.Sort(want)
-		if diff := cmp.Diff(want, below(got, "kubernetes/"+component+"/bin/")); diff != "" {
+		if diff := gocmp.Diff(want, below(got, "kubernetes/"+component+"/bin/")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", component, diff)
 		}
 		if component == "client" {
@@ -194,10 +301,53 @@ func checkSums(t *testing.T, dir string) {
 	}
 }
 
+// checkConfig says what the image of a binary has to say of itself; where it is
+// may be anything.
+func checkConfig(t *testing.T, file string, b targets.Binary, arch string, v targets.Version, commit string, created time.Time) {
+	t.Helper()
+	img, err := tarball.ImageFromPath(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entrypoint, layers := "/go-runner", 3
+	switch b.Name {
+	case "kubectl":
+		entrypoint, layers = "/bin/kubectl", 2
+	case "kube-proxy":
+		layers = 4
+	}
+	const prefix = "org.opencontainers.image."
+	delete(config.Config.Labels, prefix+"source")
+	want := v1.Config{
+		// runAsNonRoot judges numbers only.
+		User: "0", WorkingDir: "/", Entrypoint: []string{entrypoint},
+		Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"},
+		Labels: map[string]string{
+			prefix + "title": b.Name, prefix + "description": b.Name + " of Kubernetes with feature lifecycle (KEP-3920)",
+			prefix + "version": string(v), prefix + "revision": commit, prefix + "created": created.UTC().Format(time.RFC3339),
+			prefix + "url": "https://www.kubernetes.dev/resources/keps/3920/", prefix + "vendor": "The Kubernetes Authors",
+			prefix + "documentation": "https://github.com/kubernetes/enhancements/issues/3920",
+		},
+	}
+	if diff := gocmp.Diff(want, config.Config); diff != "" {
+		t.Errorf("%s for %s (-want +got):\n%s", b.Name, arch, diff)
+	}
+	if config.OS != "linux" || config.Architecture != arch || !config.Created.Equal(created) || len(config.RootFS.DiffIDs) != layers {
+		t.Errorf("%s is for %s/%s, of %s and has %d layers, want linux/%s, %s and %d",
+			b.Name, config.OS, config.Architecture, config.Created, len(config.RootFS.DiffIDs), arch, created, layers)
+	}
+}
+
 func TestImages(t *testing.T) {
-	r := standIn(t, t.TempDir(), amd64)
+	r := made(t)
 	for _, b := range targets.Images() {
-		img, err := tarball.ImageFromPath(filepath.Join(r.images("amd64"), b.Name+".tar"), nil)
+		file := filepath.Join(r.images("amd64"), b.Name+".tar")
+		checkConfig(t, file, b, "amd64", r.version, r.source.Commit, r.source.Time)
+		img, err := tarball.ImageFromPath(file, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,41 +355,169 @@ func TestImages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entrypoint, layers := "/go-runner", 3
-		switch b.Name {
-		case "kubectl":
-			entrypoint, layers = "/bin/kubectl", 2
-		case "kube-proxy":
-			layers = 4
-		}
-		if !slices.Equal(config.Config.Entrypoint, []string{entrypoint}) || len(config.RootFS.DiffIDs) != layers {
-			t.Errorf("%s runs %v and has %d layers, want %s and %d", b.Name, config.Config.Entrypoint, len(config.RootFS.DiffIDs), entrypoint, layers)
-		}
-		// runAsNonRoot judges numbers only.
-		if !regexp.MustCompile(`^[0-9]+$`).MatchString(config.Config.User) {
-			t.Errorf("%s runs as %q, want a number", b.Name, config.Config.User)
-		}
 		if got := config.Config.Labels["org.opencontainers.image.source"]; got != "https://example.com/fork" {
 			t.Errorf("the source of %s is %q", b.Name, got)
 		}
 	}
 }
 
+// TestTwoReleasesAreEqual makes a release of two checkouts in different folders,
+// the second time with other settings. What the go command does is tested in
+// package build.
 func TestTwoReleasesAreEqual(t *testing.T) {
-	arm64 := targets.Platform{OS: "linux", Arch: "arm64"}
-	one, two := standIn(t, t.TempDir(), amd64, arm64), standIn(t, t.TempDir(), amd64, arm64)
-	sums := func(r *release) []byte {
+	sums := func(r *release) string {
 		content, err := os.ReadFile(filepath.Join(r.tars(), "SHA256SUMS"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return content
+		return string(content)
 	}
-	if diff := cmp.Diff(string(sums(one)), string(sums(two))); diff != "" {
+	one := sums(standIn(t, checkout(t), amd64, arm64))
+	t.Setenv("TZ", "Pacific/Auckland")
+	t.Setenv("LC_ALL", "C")
+	t.Setenv("GOMAXPROCS", "1")
+	defer syscall.Umask(syscall.Umask(0o077))
+	two := sums(standIn(t, copied(t), amd64, arm64))
+	if diff := gocmp.Diff(one, two); diff != "" {
 		t.Errorf("two releases in two folders differ:\n%s", diff)
 	}
-	if n := bytes.Count(sums(one), []byte("linux-arm64")); n != 3 {
+	if n := strings.Count(one, "linux-arm64"); n != 3 {
 		t.Errorf("there are %d archives for arm64, want 3", n)
+	}
+}
+
+// TestWindows makes what there is for Windows, and nothing of images.
+func TestWindows(t *testing.T) {
+	r := standIn(t, checkout(t), windows)
+	node := contents(t, filepath.Join(r.tars(), "kubernetes-node-windows-amd64.tar.gz"))
+	if diff := gocmp.Diff([]string{
+		"kube-log-runner.exe", "kube-proxy.exe", "kubeadm.exe", "kubectl-convert.exe", "kubectl-feature.exe", "kubectl.exe", "kubectl_complete-feature", "kubelet.exe",
+	}, below(node, "kubernetes/node/bin/")); diff != "" {
+		t.Errorf("node (-want +got):\n%s", diff)
+	}
+	for _, name := range []string{filepath.Join(r.tars(), "kubernetes-server-windows-amd64.tar.gz"), filepath.Join(r.out, imagesFolder)} {
+		if _, err := os.Stat(name); !os.IsNotExist(err) {
+			t.Errorf("%s is there: %v", filepath.Base(name), err)
+		}
+	}
+}
+
+// TestBillOfArchives looks up in the bill what is published.
+func TestBillOfArchives(t *testing.T) {
+	r := made(t)
+	bill := readBill(t, r.tars())
+	for file, parts := range map[string][]string{
+		"kubernetes-src.tar.gz":                nil,
+		"kubernetes-client-linux-amd64.tar.gz": {"linux/amd64/kubectl", "kubectl_complete-feature"},
+		"kubernetes-node-linux-amd64.tar.gz":   {"linux/amd64/kubelet", "kubernetes-src.tar.gz"},
+		"kubernetes-server-linux-amd64.tar.gz": {"linux/amd64/kube-apiserver", "linux/amd64/kube-apiserver.tar"},
+	} {
+		bill.hashes(t, file, filepath.Join(r.tars(), file))
+		for _, part := range parts {
+			bill.has(t, file, "CONTAINS", part+"@"+string(r.version))
+		}
+	}
+	bill.hashes(t, "kubectl_complete-feature", r.completion())
+	if commit, _ := bill.commit(t); commit != r.source.Commit {
+		t.Errorf("the bill is of the commit %q, want %s", commit, r.source.Commit)
+	}
+}
+
+// TestAFailedReleaseLeavesTheOneBefore ends a release at its second platform, by
+// a failure and by a signal.
+func TestAFailedReleaseLeavesTheOneBefore(t *testing.T) {
+	r := standIn(t, checkout(t), amd64)
+	before, err := os.ReadFile(filepath.Join(r.tars(), "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compile, ctx := r.compile, t.Context()
+	broken := errors.New("does not compile")
+	for what, want := range map[string]error{"a failure": broken, "a signal": context.Canceled} {
+		ctx, end := context.WithCancel(ctx)
+		r.compile = func(ctx context.Context, p targets.Platform) error {
+			if p == amd64 {
+				return compile(ctx, p)
+			}
+			if errors.Is(want, broken) {
+				return broken
+			}
+			err := compile(ctx, p)
+			end()
+			return err
+		}
+		if err := r.make(ctx, []targets.Platform{amd64, arm64}); !errors.Is(err, want) {
+			t.Errorf("%s: the release ended with %v, want %v", what, err, want)
+		}
+		end()
+		r.unpublished = ""
+		checkSums(t, r.tars())
+		after, err := os.ReadFile(filepath.Join(r.tars(), "SHA256SUMS"))
+		if err != nil || !bytes.Equal(before, after) {
+			t.Errorf("after %s the release before is another one: %v", what, err)
+		}
+		if _, err := os.Stat(filepath.Join(r.images("amd64"), "kube-proxy.tar")); err != nil {
+			t.Errorf("after %s an image of the release before is gone: %v", what, err)
+		}
+		left, err := filepath.Glob(filepath.Join(r.out, "*", "*", ".archive-*"))
+		if err != nil || len(left) > 0 {
+			t.Errorf("%s left %v: %v", what, left, err)
+		}
+	}
+	r.compile = compile
+	if err := r.make(ctx, []targets.Platform{amd64}); err != nil {
+		t.Errorf("after failures: %v", err)
+	}
+}
+
+// TestNothingIsBuiltForWant asks for a platform without packages.
+func TestNothingIsBuiltForWant(t *testing.T) {
+	r := inTheMaking(t, checkout(t))
+	r.compile = func(_ context.Context, p targets.Platform) error {
+		t.Errorf("the binaries for %s are built though there can be no images", p)
+		return nil
+	}
+	err := r.make(t.Context(), []targets.Platform{amd64, {OS: "linux", Arch: "s390x"}})
+	if err == nil || !strings.Contains(err.Error(), "there are no images for linux/s390x") || !strings.Contains(err.Error(), "linux/amd64 and linux/arm64") {
+		t.Errorf("linux/s390x: %v, want an error that names what there is", err)
+	}
+}
+
+// TestTreeThatChanges edits a file while binaries are built.
+func TestTreeThatChanges(t *testing.T) {
+	r := inTheMaking(t, copied(t))
+	compile := r.compile
+	r.compile = func(ctx context.Context, p targets.Platform) error {
+		if err := os.WriteFile(filepath.Join(r.root, "README.md"), []byte("changed"), 0o644); err != nil {
+			return err
+		}
+		return compile(ctx, p)
+	}
+	if err := r.make(t.Context(), []targets.Platform{amd64}); err == nil || !strings.Contains(err.Error(), "changed while its release was made") {
+		t.Errorf("a tree that changes: %v", err)
+	}
+}
+
+// TestLicenseOfAModule has a module of somebody else below the checkout, as with
+// GOMODCACHE there.
+func TestLicenseOfAModule(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "LICENSE"), []byte("ours"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(root, "mod", "somebody")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := &release{flags: flags{root: root}, modules: map[targets.Platform]map[string]module{amd64: {"theirs": {dir: dir}, "staging": {dir: dir, main: true}}}}
+	if found, err := r.licensesOf("theirs", amd64); err == nil || !strings.Contains(err.Error(), "theirs has no licence") {
+		t.Errorf("a module without a licence has %v: %v", found, err)
+	}
+	if found, err := r.licensesOf("staging", amd64); err != nil || len(found) != 1 || found[0].Path != filepath.Join(root, "LICENSE") {
+		t.Errorf("a module of this tree has %v: %v", found, err)
+	}
+	if _, err := r.licensesOf("other", amd64); err == nil {
+		t.Error("a module that nobody knows has a licence")
 	}
 }
 

@@ -37,6 +37,7 @@ import (
 
 	"k8s.io/kubernetes-features/hack/release/archive"
 	"k8s.io/kubernetes-features/hack/release/image"
+	"k8s.io/kubernetes-features/hack/release/leftout"
 	"k8s.io/kubernetes-features/hack/release/rootfs"
 	"k8s.io/kubernetes-features/hack/release/targets"
 )
@@ -157,7 +158,7 @@ func inside(t *testing.T, dir string, user uint32, env []string, args ...string)
 func TestImagesRun(t *testing.T) {
 	dir, version := server(t)
 	if os.Getuid() != 0 {
-		t.Skip("chroot needs root")
+		leftout.Skip(t, "chroot needs root")
 	}
 	for _, b := range targets.Images() {
 		t.Run(b.Name, func(t *testing.T) {
@@ -200,7 +201,7 @@ func containerd(t *testing.T) (root string, ctr func(stdin io.Reader, args ...st
 	t.Helper()
 	for _, name := range []string{"containerd", "ctr", "runc"} {
 		if _, err := exec.LookPath(name); err != nil || os.Getuid() != 0 {
-			t.Skip("needs root, containerd and runc (Debian's packages of these names)")
+			leftout.Skip(t, "needs root, containerd and runc (Debian's packages of these names)")
 		}
 	}
 	// A socket's path has to be short.

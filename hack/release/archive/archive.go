@@ -16,7 +16,7 @@ limitations under the License.
 
 // Package archive writes tar archives whose bytes depend on nothing but what is
 // put into them: entries are sorted by name, and owner, group, permissions and
-// times are fixed.
+// times are given.
 package archive
 
 import (
@@ -24,6 +24,7 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,8 @@ type Entry struct {
 	Link string
 	// Dir makes this a directory.
 	Dir bool
+	// User owns it, and a group of the same number; 0 by default.
+	User int
 	// Mode are the permission bits, those above 0777 included; 0 means 0755 for
 	// directories and 0644 for files.
 	Mode int64
@@ -99,7 +102,7 @@ func complete(entries []Entry) ([]Entry, error) {
 }
 
 func (e Entry) write(tw *tar.Writer, mtime time.Time) error {
-	h := &tar.Header{Name: e.Name, Mode: e.Mode, ModTime: mtime, Typeflag: tar.TypeReg}
+	h := &tar.Header{Name: e.Name, Mode: e.Mode, ModTime: mtime, Typeflag: tar.TypeReg, Uid: e.User, Gid: e.User}
 	content := io.Reader(bytes.NewReader(e.Data))
 	h.Size = int64(len(e.Data))
 	switch {
@@ -156,8 +159,47 @@ func FromFile(name, file string) (Entry, error) {
 }
 
 // WriteFile writes the archive as a file, compressed with gzip when the name
-// ends in .gz. The file appears under its name only once it is whole.
-func WriteFile(name string, entries []Entry, mtime time.Time) (err error) {
+// ends in .gz. The file appears under its name only once it is whole. It ends
+// with the error of ctx as soon as that has ended.
+func WriteFile(ctx context.Context, name string, entries []Entry, mtime time.Time) error {
+	return whole(name, func(f io.Writer) error {
+		f = &until{ctx, f}
+		if path.Ext(name) != ".gz" {
+			return Write(f, entries, mtime)
+		}
+		// The header has neither a name nor a time.
+		z := gzip.NewWriter(f)
+		if err := Write(z, entries, mtime); err != nil {
+			return err
+		}
+		return z.Close()
+	})
+}
+
+// WriteData writes a small file, which appears under its name only once it is
+// whole.
+func WriteData(name string, data []byte) error {
+	return whole(name, func(f io.Writer) error {
+		_, err := f.Write(data)
+		return err
+	})
+}
+
+// until writes as long as ctx has not ended.
+type until struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (u *until) Write(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.w.Write(p)
+}
+
+// whole writes a file under another name in the same folder, and renames it.
+func whole(name string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(path.Dir(name), ".archive-")
 	if err != nil {
 		return err
@@ -170,20 +212,8 @@ func WriteFile(name string, entries []Entry, mtime time.Time) (err error) {
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
-	w := io.Writer(f)
-	var z *gzip.Writer
-	if path.Ext(name) == ".gz" {
-		// The header has neither a name nor a time.
-		z = gzip.NewWriter(f)
-		w = z
-	}
-	if err := Write(w, entries, mtime); err != nil {
+	if err := write(f); err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, err)
-	}
-	if z != nil {
-		if err := z.Close(); err != nil {
-			return err
-		}
 	}
 	if err := f.Chmod(0o644); err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"crypto/sha512"
 	"errors"
@@ -46,7 +47,7 @@ func some(t *testing.T) []Entry {
 	return []Entry{
 		{Name: "usr/bin/program", Path: large, Mode: 0o755, Xattrs: map[string]string{"security.capability": "\x01\x00\x02", "user.a": "b"}},
 		{Name: "etc/file", Data: []byte("text\n")},
-		{Name: "tmp", Dir: true, Mode: 0o1777},
+		{Name: "tmp", Dir: true, Mode: 0o1777, User: 65532},
 		{Name: "usr/bin/link", Link: "program"},
 	}
 }
@@ -94,8 +95,12 @@ func TestEntries(t *testing.T) {
 	var names []string
 	for _, h := range read(t, archive.Bytes()) {
 		names = append(names, h.Name)
-		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "" {
-			t.Errorf("%s belongs to %d:%d %q:%q, want 0:0 without names", h.Name, h.Uid, h.Gid, h.Uname, h.Gname)
+		user := 0
+		if h.Name == "tmp/" {
+			user = 65532
+		}
+		if h.Uid != user || h.Gid != user || h.Uname != "" || h.Gname != "" {
+			t.Errorf("%s belongs to %d:%d %q:%q, want %d:%d without names", h.Name, h.Uid, h.Gid, h.Uname, h.Gname, user, user)
 		}
 		if want := commit.Truncate(time.Second); !h.ModTime.Equal(want) {
 			t.Errorf("%s is of %s, want %s", h.Name, h.ModTime, want)
@@ -135,7 +140,7 @@ func TestNamesThatAreRefused(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a.tar.gz")
-	if err := WriteFile(name, some(t), commit); err != nil {
+	if err := WriteFile(t.Context(), name, some(t), commit); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(name)
@@ -156,8 +161,13 @@ func TestWriteFile(t *testing.T) {
 	if got := len(read(t, plain)); got != 7 {
 		t.Errorf("the archive has %d entries, want 7", got)
 	}
-	if err := WriteFile(filepath.Join(dir, "b.tar"), []Entry{{Name: "a", Path: filepath.Join(dir, "missing")}}, commit); err == nil {
+	if err := WriteFile(t.Context(), filepath.Join(dir, "b.tar"), []Entry{{Name: "a", Path: filepath.Join(dir, "missing")}}, commit); err == nil {
 		t.Error("an archive with a file that is missing was written")
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := WriteFile(ended, filepath.Join(dir, "c.tar.gz"), some(t), commit); !errors.Is(err, context.Canceled) {
+		t.Errorf("an archive was written after the end: %v", err)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {

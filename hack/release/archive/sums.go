@@ -35,25 +35,29 @@ const (
 )
 
 // WriteSums writes SHA256SUMS and SHA512SUMS beside the files in dir, one line
-// for each file, sorted by name, in the form that "sha256sum -c" reads.
+// for each file, sorted by name, in the form that "sha256sum -c" reads. SHA256SUMS
+// comes last: where it is, all is.
 func WriteSums(dir string) error {
-	for name, algorithm := range map[string]func() hash.Hash{SHA256Sums: sha256.New, SHA512Sums: sha512.New} {
+	for _, sums := range []struct {
+		name      string
+		algorithm func() hash.Hash
+	}{{SHA512Sums, sha512.New}, {SHA256Sums, sha256.New}} {
 		files, err := os.ReadDir(dir)
 		if err != nil {
 			return err
 		}
-		var sums bytes.Buffer
+		var lines bytes.Buffer
 		for _, f := range files {
 			if !f.Type().IsRegular() || f.Name() == SHA256Sums || f.Name() == SHA512Sums {
 				continue
 			}
-			sum, err := Sum(filepath.Join(dir, f.Name()), algorithm())
+			sum, err := Sum(filepath.Join(dir, f.Name()), sums.algorithm())
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(&sums, "%s  %s\n", sum, f.Name())
+			fmt.Fprintf(&lines, "%s  %s\n", sum, f.Name())
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), sums.Bytes(), 0o644); err != nil {
+		if err := WriteData(filepath.Join(dir, sums.name), lines.Bytes()); err != nil {
 			return err
 		}
 	}

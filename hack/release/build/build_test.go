@@ -25,6 +25,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"k8s.io/kubernetes-features/hack/release/archive"
 	"k8s.io/kubernetes-features/hack/release/targets"
 )
 
@@ -33,11 +36,35 @@ func checkout(t *testing.T) string {
 	t.Helper()
 	t.Setenv("SOURCE_DATE_EPOCH", "")
 	dir := t.TempDir()
-	for name, content := range map[string]string{"file": "x", ".gitignore": "_output\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+	write(t, dir, map[string]string{"file": "x", ".gitignore": "_output\n"})
+	if err := os.Symlink("file", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, dir)
+	return dir
+}
+
+// write writes files below dir; those that begin with "#!" may be run.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(content, "#!") {
+			mode = 0o755
+		}
+		if err := os.WriteFile(file, []byte(content), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// commit makes a repository of dir with one commit.
+func commit(t *testing.T, dir string) {
+	t.Helper()
 	for _, args := range [][]string{
 		{"init", "--quiet"},
 		{"add", "."},
@@ -50,7 +77,6 @@ func checkout(t *testing.T) string {
 			t.Fatalf("git %v: %v: %s", args, err, out)
 		}
 	}
-	return dir
 }
 
 func describe(t *testing.T, dir string) Source {
@@ -85,6 +111,77 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// TestSettingsOfGit gives git the settings that would hide what is new, and that
+// would say more than the time of a commit.
+func TestSettingsOfGit(t *testing.T) {
+	dir := checkout(t)
+	for _, setting := range [][]string{{"status.showUntrackedFiles", "no"}, {"log.showSignature", "true"}, {"color.status", "always"}} {
+		cmd := exec.CommandContext(t.Context(), "git", "config", setting[0], setting[1])
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	if s := describe(t, dir); s.Dirty || s.Time.Year() != 2026 {
+		t.Errorf("a clean checkout is %+v", s)
+	}
+	write(t, dir, map[string]string{"new": ""})
+	if s := describe(t, dir); !s.Dirty {
+		t.Error("a file that git does not know makes no tree dirty")
+	}
+}
+
+// TestEntries changes a checkout behind git's back: what is packed is the commit.
+func TestEntries(t *testing.T) {
+	dir := checkout(t)
+	write(t, dir, map[string]string{"program": "#!/bin/sh\n", "empty": "", "a folder/ä": "umlaut"})
+	commit(t, dir)
+	s := describe(t, dir)
+	write(t, dir, map[string]string{"file": "changed"})
+	entries, err := s.Entries(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []archive.Entry{
+		{Name: ".gitignore", Data: []byte("_output\n")}, {Name: "a folder/ä", Data: []byte("umlaut")}, {Name: "empty", Data: []byte{}},
+		{Name: "file", Data: []byte("x")}, {Name: "link", Link: "file"}, {Name: "program", Data: []byte("#!/bin/sh\n"), Mode: 0o755},
+	}
+	if diff := cmp.Diff(want, entries); diff != "" {
+		t.Errorf("a clean tree (-want +got):\n%s", diff)
+	}
+	if entries, err = describe(t, dir).Entries(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(entries, func(e archive.Entry) bool { return e.Name == "file" })
+	if i < 0 || entries[i].Path != filepath.Join(dir, "file") {
+		t.Errorf("a dirty tree is not packed from disk: %+v", entries)
+	}
+}
+
+func TestUnchanged(t *testing.T) {
+	dir := checkout(t)
+	clean := describe(t, dir)
+	if err := clean.Unchanged(t.Context()); err != nil {
+		t.Error(err)
+	}
+	write(t, dir, map[string]string{"file": "changed"})
+	if err := clean.Unchanged(t.Context()); err == nil || !strings.Contains(err.Error(), "dirty") {
+		t.Errorf("a tree that became dirty: %v", err)
+	}
+	dirty := describe(t, dir)
+	if err := dirty.Unchanged(t.Context()); err != nil {
+		t.Error(err)
+	}
+	write(t, dir, map[string]string{"file": "changed again"})
+	if err := dirty.Unchanged(t.Context()); err == nil {
+		t.Error("a dirty tree that changed is called unchanged")
+	}
+	commit(t, dir)
+	if err := clean.Unchanged(t.Context()); err == nil {
+		t.Error("another commit is called unchanged")
+	}
+}
+
 func TestFiles(t *testing.T) {
 	dir := checkout(t)
 	for _, name := range []string{"new", "_output"} {
@@ -99,7 +196,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{".gitignore", "new"}; !slices.Equal(files, want) {
+	if want := []string{".gitignore", "link", "new"}; !slices.Equal(files, want) {
 		t.Errorf("files are %v, want %v", files, want)
 	}
 }
@@ -128,29 +225,15 @@ func TestLDFlags(t *testing.T) {
 }
 
 func TestCommand(t *testing.T) {
-	t.Setenv("GOFLAGS", "-race")
-	t.Setenv("CGO_ENABLED", "1")
-	t.Setenv("GOAMD64", "v4")
 	p := targets.Platform{OS: "linux", Arch: "arm64"}
-	cmd := Source{Root: "/src"}.Command(t.Context(), "v1.36.3+feature.1", p, "/out/bin")
-	for _, want := range []string{"-trimpath", "-buildvcs=false", "/out/bin/", "k8s.io/kubernetes-features/cmd/kube-apiserver", targets.LogRunner.Package} {
+	cmd := Source{Root: "/src"}.Command(t.Context(), "v1.36.3+feature.1", p, Folder("/out/bin"), Packages(p)...)
+	for _, want := range []string{"-trimpath", "-buildvcs=false", "-tags=" + targets.Tags, "/out/bin/", "k8s.io/kubernetes-features/cmd/kube-apiserver", targets.LogRunner.Package} {
 		if !slices.Contains(cmd.Args, want) {
 			t.Errorf("%q is not in %v", want, cmd.Args)
 		}
 	}
-	if got, want := len(cmd.Args)-len(targets.For(p)), 8; got != want {
+	if got, want := len(cmd.Args)-len(targets.For(p)), 9; got != want {
 		t.Errorf("%d arguments are not packages, want %d: %v", got, want, cmd.Args)
-	}
-	for name, want := range map[string]string{"CGO_ENABLED": "0", "GOOS": "linux", "GOARCH": "arm64", "GOFLAGS": "", "GOAMD64": "v1", "GOWORK": "/src/go.work"} {
-		last := "not set"
-		for _, e := range cmd.Env {
-			if value, ok := strings.CutPrefix(e, name+"="); ok {
-				last = value
-			}
-		}
-		if last != want {
-			t.Errorf("%s is %q, want %q", name, last, want)
-		}
 	}
 	if cmd.Dir != "/src" {
 		t.Errorf("the command runs in %s", cmd.Dir)

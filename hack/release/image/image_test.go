@@ -39,6 +39,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
+	"k8s.io/kubernetes-features/hack/release/leftout"
 )
 
 const ref = "registry.k8s.io/kube-apiserver-amd64:v1.36.3_feature.1"
@@ -58,7 +59,7 @@ func apiserver(t *testing.T) Spec {
 		{Name: "tmp", Dir: true, Mode: 0o1777},
 	}}
 	return Spec{
-		Name: "kube-apiserver", Arch: "amd64", Version: "v1.36.3+feature.1", Revision: "0123abc", Licenses: "Apache-2.0",
+		Name: "kube-apiserver", Arch: "amd64", Version: "v1.36.3+feature.1", Revision: "0123abc",
 		User: 0, Entrypoint: []string{Runner}, Created: created,
 		Layers: append([]Layer{base}, Component("kube-apiserver", filepath.Join(dir, "kube-apiserver"), filepath.Join(dir, "kube-log-runner"),
 			map[string]string{CapabilityAttribute: NetBindService()})...),
@@ -75,7 +76,7 @@ func save(t *testing.T, s Spec) string {
 		t.Errorf("the image is not valid: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), s.Name+".tar")
-	if err := Save(file, img, ref, created); err != nil {
+	if err := Save(t.Context(), file, img, ref, created); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -99,7 +100,8 @@ func TestConfig(t *testing.T) {
 		},
 		Labels: map[string]string{
 			prefix + "title": "kube-apiserver", prefix + "version": "v1.36.3+feature.1", prefix + "revision": "0123abc",
-			prefix + "created": "2026-11-21T01:02:03Z", prefix + "licenses": "Apache-2.0",
+			prefix + "created": "2026-11-21T01:02:03Z", prefix + "vendor": "The Kubernetes Authors",
+			prefix + "url": "https://www.kubernetes.dev/resources/keps/3920/", prefix + "documentation": "https://github.com/kubernetes/enhancements/issues/3920",
 			prefix + "description": "kube-apiserver of Kubernetes with feature lifecycle (KEP-3920)",
 		},
 	}
@@ -182,7 +184,7 @@ func TestCapability(t *testing.T) {
 func TestCapabilityOfLinux(t *testing.T) {
 	getcap, err := exec.LookPath("getcap")
 	if err != nil || os.Getuid() != 0 {
-		t.Skip("needs root and getcap (Debian's libcap2-bin)")
+		leftout.Skip(t, "needs root and getcap (Debian's libcap2-bin)")
 	}
 	file := filepath.Join(t.TempDir(), "kube-apiserver")
 	if err := os.WriteFile(file, []byte("program"), 0o755); err != nil {
@@ -190,7 +192,7 @@ func TestCapabilityOfLinux(t *testing.T) {
 	}
 	if err := syscall.Setxattr(file, CapabilityAttribute, []byte(NetBindService()), 0); err != nil {
 		if errors.Is(err, syscall.ENOTSUP) {
-			t.Skipf("this file system has no attributes: %v", err)
+			leftout.Skip(t, "this file system has no attributes: "+err.Error())
 		}
 		t.Fatal(err)
 	}
@@ -285,7 +287,7 @@ func TestSaveWithoutTag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Save(filepath.Join(t.TempDir(), "a.tar"), img, "localhost:5000/kubectl", created); err == nil {
+	if err := Save(t.Context(), filepath.Join(t.TempDir(), "a.tar"), img, "localhost:5000/kubectl", created); err == nil {
 		t.Error("an image without a tag was saved")
 	}
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package image
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,12 +35,18 @@ import (
 // "docker save" of Docker 25 and later writes: an OCI layout that containerd
 // reads by index.json, with the manifest.json that older readers and kind look
 // for.
-func Save(file string, img v1.Image, ref string, mtime time.Time) error {
+//
+// It is not go-containerregistry that writes it: its package tarball writes the
+// older form without index.json, in which containerd finds neither annotations
+// nor OCI's media types; its package layout writes a folder without manifest.json
+// and repositories, which kind reads. Both leave times and the order of files to
+// the moment.
+func Save(ctx context.Context, file string, img v1.Image, ref string, mtime time.Time) error {
 	entries, err := saved(img, ref)
 	if err != nil {
 		return fmt.Errorf("cannot save the image %s: %w", ref, err)
 	}
-	return archive.WriteFile(file, entries, mtime)
+	return archive.WriteFile(ctx, file, entries, mtime)
 }
 
 // dockerManifest is an element of manifest.json in Docker's image

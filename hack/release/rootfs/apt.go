@@ -33,9 +33,13 @@ import (
 	"k8s.io/kubernetes-features/hack/release/archive"
 )
 
-// Suite is the release of Debian that packages are taken from. Upstream's
-// distroless-iptables has the same one.
-const Suite = "trixie"
+// Suite is the release of Debian that packages are taken from, and Distro how
+// addresses of packages (purl) call it. Upstream's distroless-iptables has the
+// same one.
+const (
+	Suite  = "trixie"
+	Distro = "debian-13"
+)
 
 // keyring holds the keys that Debian signs its lists with.
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -48,30 +52,63 @@ type Apt struct {
 	Dir string
 	// Arch is the architecture as the go command names it.
 	Arch string
-	// Mirror and SecurityMirror are URLs, by default those of deb.debian.org. A
-	// snapshot.debian.org URL has versions that other mirrors do not have any
-	// more.
+	// Mirror and SecurityMirror are URLs, by default those of deb.debian.org.
 	Mirror, SecurityMirror string
+	// Snapshot is the URL of an archive of all versions, snapshot.debian.org by
+	// default. It is asked for what the mirrors do not have any more.
+	Snapshot string
 }
 
-// Fetch returns the files of packages in their order, downloading those that
-// Dir does not have. A file with another hash is an error.
-func (a Apt) Fetch(ctx context.Context, packages []Package) ([]string, error) {
-	files := make([]string, len(packages))
+// The addresses that are asked by default.
+const (
+	defaultMirror         = "http://deb.debian.org/debian"
+	defaultSecurityMirror = "http://deb.debian.org/debian-security"
+	defaultSnapshot       = "http://snapshot.debian.org"
+)
+
+// Fetch returns the files of the packages in their order, downloading those that
+// Dir does not have with the hash of the lock file: from the mirrors, or else from
+// the snapshot.
+func (a Apt) Fetch(ctx context.Context, lock Lock) ([]string, error) {
+	if _, ok := architectures[a.Arch]; !ok {
+		return nil, fmt.Errorf("there are no images for the architecture %s", a.Arch)
+	}
+	files := make([]string, len(lock.Packages))
 	var missing []Package
-	for i, p := range packages {
+	for i, p := range lock.Packages {
 		files[i] = filepath.Join(a.Dir, p.File())
-		if _, err := os.Stat(files[i]); err != nil {
-			missing = append(missing, p)
+		sum, err := archive.Sum(files[i], sha256.New())
+		if err == nil && sum == p.SHA256 {
+			continue
 		}
+		if err := os.Remove(files[i]); err != nil && !os.IsNotExist(err) {
+			return nil, err
+		}
+		missing = append(missing, p)
 	}
 	if len(missing) == 0 {
 		return files, nil
 	}
-	if err := a.update(ctx); err != nil {
-		return nil, err
+	err := a.fetch(ctx, missing)
+	if err == nil || ctx.Err() != nil {
+		return files, err
 	}
-	return files, a.download(ctx, missing)
+	snapshot := a
+	base := strings.TrimSuffix(cmp.Or(a.Snapshot, defaultSnapshot), "/") + "/archive/"
+	snapshot.Mirror, snapshot.SecurityMirror = base+"debian/"+lock.Snapshot, base+"debian-security/"+lock.Snapshot
+	if second := snapshot.fetch(ctx, missing); second != nil {
+		return nil, fmt.Errorf("cannot fetch Debian's packages for %s; "+
+			"\"make update-release-lock\" takes those that mirrors have now: %w; nor from %s and %s: %w",
+			a.Arch, err, snapshot.Mirror, snapshot.SecurityMirror, second)
+	}
+	return files, nil
+}
+
+func (a Apt) fetch(ctx context.Context, packages []Package) error {
+	if err := a.update(ctx); err != nil {
+		return err
+	}
+	return a.download(ctx, packages)
 }
 
 // download puts packages into Dir under their names, once their hashes are
@@ -87,8 +124,7 @@ func (a Apt) download(ctx context.Context, packages []Package) (err error) {
 		args = append(args, p.Name+"="+p.Version)
 	}
 	if _, err := a.run(ctx, dir, "apt-get", args...); err != nil {
-		return fmt.Errorf("cannot fetch Debian's packages for %s; if mirrors have newer ones only, set DEBIAN_MIRROR to a folder of snapshot.debian.org or run \"make update-release-lock\": %w",
-			a.Arch, err)
+		return err
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "*.deb"))
 	if err != nil {
@@ -117,8 +153,8 @@ func (a Apt) download(ctx context.Context, packages []Package) (err error) {
 // uri is a line of apt-get download --print-uris.
 var uri = regexp.MustCompile(`'[^']+' (\S+)_(\S+)_(\S+)\.deb [0-9]+ SHA256:([0-9a-f]{64})`)
 
-// Lock returns the newest versions of Names, for a new lock file.
-func (a Apt) Lock(ctx context.Context) ([]Package, error) {
+// Newest returns the newest versions of Names, for a new lock file.
+func (a Apt) Newest(ctx context.Context) ([]Package, error) {
 	if err := os.RemoveAll(filepath.Join(a.Dir, "state-"+a.Arch)); err != nil {
 		return nil, err
 	}
@@ -149,22 +185,31 @@ func (a Apt) update(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("there are no images for the architecture %s", a.Arch)
 	}
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return fmt.Errorf("a release fetches Debian's packages by apt-get (Debian's package apt): %w", err)
+	}
+	if _, err := os.Stat(keyring); err != nil {
+		return fmt.Errorf("a release needs the keys of Debian (Debian's package debian-archive-keyring): %w", err)
+	}
 	for _, dir := range []string{a.state() + "/lists/partial", a.state() + "/cache/archives/partial"} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
+	if err := a.configure(ctx); err != nil {
+		return err
+	}
 	var sources strings.Builder
 	for _, s := range []struct{ mirror, suite string }{
-		{cmp.Or(a.Mirror, "http://deb.debian.org/debian"), Suite},
-		{cmp.Or(a.SecurityMirror, "http://deb.debian.org/debian-security"), Suite + "-security"},
+		{cmp.Or(a.Mirror, defaultMirror), Suite}, {cmp.Or(a.SecurityMirror, defaultSecurityMirror), Suite + "-security"},
 	} {
 		fmt.Fprintf(&sources, "deb [arch=%s signed-by=%s] %s %s main\n", arch.debian, keyring, s.mirror, s.suite)
 	}
 	if err := os.WriteFile(a.state()+"/sources.list", []byte(sources.String()), 0o644); err != nil {
 		return err
 	}
-	if _, err := a.run(ctx, a.Dir, "apt-get", "--quiet", "update"); err != nil {
+	// Lists that could not be fetched are an error, too.
+	if _, err := a.run(ctx, a.Dir, "apt-get", "--quiet", "--error-on=any", "update"); err != nil {
 		return fmt.Errorf("cannot fetch Debian's lists: %w", err)
 	}
 	return nil
@@ -172,22 +217,62 @@ func (a Apt) update(ctx context.Context) error {
 
 func (a Apt) state() string { return filepath.Join(a.Dir, "state-"+a.Arch) }
 
-func (a Apt) run(ctx context.Context, dir, name string, args ...string) (string, error) {
+// configuration is all that apt-get is configured by: it reads the file that
+// APT_CONFIG names before any other and by it learns that there is none. So no
+// hook of this machine runs, and none of its preferences counts.
+const configuration = `Dir::State "%[1]s";
+Dir::State::status "/dev/null";
+Dir::Cache "%[1]s/cache";
+Dir::Etc::main "/dev/null";
+Dir::Etc::parts "/dev/null";
+Dir::Etc::sourcelist "%[1]s/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::Etc::trusted "/dev/null";
+Dir::Etc::trustedparts "/dev/null";
+APT::Architecture "%[2]s";
+APT::Architectures:: "%[2]s";
+APT::Sandbox::User "root";
+Acquire::Languages "none";
+// Old lists of a snapshot are what is wanted.
+Acquire::Check-Valid-Until "false";
+Acquire::Retries "3";
+`
+
+// ofMachine matches the settings that are taken over: how this machine gets at
+// others.
+var ofMachine = regexp.MustCompile(`(?i)^Acquire::([^ ]*::)?(Proxy|Proxy-Auto-Detect|ProxyAutoDetect|CaInfo|CaPath|CrlFile|SslCert|SslKey|Verify-Peer|Verify-Host)(::[^ ]*)? "`)
+
+// configure writes the configuration.
+func (a Apt) configure(ctx context.Context) error {
 	state, err := filepath.Abs(a.state())
+	if err != nil {
+		return err
+	}
+	content := fmt.Sprintf(configuration, state, architectures[a.Arch].debian)
+	dump, err := exec.CommandContext(ctx, "apt-config", "dump", "Acquire").Output()
+	if err != nil {
+		return fmt.Errorf("cannot ask apt-config (Debian's package apt) how this machine gets at mirrors: %w", err)
+	}
+	for line := range strings.Lines(string(dump)) {
+		if ofMachine.MatchString(line) {
+			content += line
+		}
+	}
+	return os.WriteFile(a.config(), []byte(content), 0o600)
+}
+
+func (a Apt) config() string { return filepath.Join(a.state(), "apt.conf") }
+
+func (a Apt) run(ctx context.Context, dir, name string, args ...string) (string, error) {
+	config, err := filepath.Abs(a.config())
 	if err != nil {
 		return "", err
 	}
-	arch := architectures[a.Arch].debian
-	options := []string{
-		"-o", "Dir::State=" + state, "-o", "Dir::Cache=" + state + "/cache", "-o", "Dir::State::status=/dev/null",
-		"-o", "Dir::Etc::SourceList=" + state + "/sources.list", "-o", "Dir::Etc::SourceParts=/dev/null",
-		"-o", "APT::Architecture=" + arch, "-o", "APT::Architectures::=" + arch,
-		"-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none",
-		// Old lists of a snapshot are what is wanted.
-		"-o", "Acquire::Check-Valid-Until=false",
-	}
-	cmd := exec.CommandContext(ctx, name, append(options, args...)...)
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "APT_CONFIG="+config, "LC_ALL=C.UTF-8")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
+	"k8s.io/kubernetes-features/hack/release/leftout"
 )
 
 // debian returns the packages of the lock file, which "make test-release" has
@@ -39,18 +40,18 @@ func debian(t *testing.T, arch string) Tree {
 	t.Helper()
 	dir := os.Getenv("RELEASE_DEBIAN")
 	if dir == "" {
-		t.Skip("RELEASE_DEBIAN names no folder for Debian's packages; \"make test-release\" sets it")
+		leftout.Skip(t, "RELEASE_DEBIAN names no folder for Debian's packages; \"make test-release\" sets it")
 	}
 	f, err := os.Open(filepath.Join("..", "debian.lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	packages, err := ReadLock(f, arch)
+	lock, err := ReadLock(f, arch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	debs, err := Apt{Dir: dir, Arch: arch}.Fetch(t.Context(), packages)
+	debs, err := Apt{Dir: dir, Arch: arch}.Fetch(t.Context(), lock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,9 +63,8 @@ func debian(t *testing.T, arch string) Tree {
 }
 
 // maxProxySize is what Debian's programs may take in the image of kube-proxy,
-// in bytes. They took 17 MB on amd64 and 22 MB on arm64 when this was written,
-// the largest part being libcrypto, with
-// which kmod checks signatures.
+// in bytes. They took 17 MB on amd64 and 22 MB on arm64 when this was written, the
+// largest part being libcrypto, with which kmod checks signatures.
 const maxProxySize = 25 << 20
 
 func TestProxyOfDebian(t *testing.T) {
@@ -90,11 +90,19 @@ func TestProxyOfDebian(t *testing.T) {
 			root := t.TempDir()
 			extract(t, root, static)
 			extract(t, root, entries)
+			for _, name := range Names() {
+				if fields := read(t, filepath.Join(root, StatusFolder, name)); !bytes.Contains(fields, []byte("Version: ")) {
+					t.Errorf("scanners find no version of %s: %s", name, fields)
+				}
+			}
+			if licence := read(t, filepath.Join(root, "usr/share/common-licenses/GPL-2")); !bytes.Contains(licence, []byte("GNU GENERAL PUBLIC LICENSE")) {
+				t.Error("the text of the licence of iptables is not there")
+			}
 			if n := bytes.Count(read(t, filepath.Join(root, CertificatesFile)), []byte("BEGIN CERTIFICATE")); n < 100 {
 				t.Errorf("there are %d CA certificates, want those of Mozilla, more than 100", n)
 			}
 			if arch != runtime.GOARCH || os.Getuid() != 0 {
-				t.Logf("Left out: programs of %s run only there, and chroot needs root", arch)
+				leftout.Note(t, "programs of "+arch+" run only there, and chroot needs root")
 				return
 			}
 			programsRun(t, root)

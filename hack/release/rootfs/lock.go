@@ -29,6 +29,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Package is a Debian package of exactly one content.
@@ -77,10 +78,22 @@ func Names() []string {
 
 var sha256Digits = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
+// Lock is what the lock file has for one architecture.
+type Lock struct {
+	// Snapshot is a time in the form SnapshotTime at which snapshot.debian.org has
+	// all packages.
+	Snapshot string
+	// Packages are those of Names.
+	Packages []Package
+}
+
+// SnapshotTime is the form of times in addresses of snapshot.debian.org.
+const SnapshotTime = "20060102T150405Z"
+
 // ReadLock returns the packages for arch. Lines that are empty or begin with
 // "#" are comments.
-func ReadLock(r io.Reader, arch string) ([]Package, error) {
-	var packages []Package
+func ReadLock(r io.Reader, arch string) (Lock, error) {
+	var lock Lock
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
@@ -88,20 +101,30 @@ func ReadLock(r io.Reader, arch string) ([]Package, error) {
 			continue
 		}
 		f := strings.Fields(line)
+		if len(f) == 2 && f[0] == "snapshot" {
+			if _, err := time.Parse(SnapshotTime, f[1]); err != nil {
+				return lock, fmt.Errorf("line %d of the lock file has no time of a snapshot: %w", n, err)
+			}
+			lock.Snapshot = f[1]
+			continue
+		}
 		if len(f) != 5 || !sha256Digits.MatchString(f[4]) {
-			return nil, fmt.Errorf("line %d of the lock file is not \"for name version arch sha256\": %q", n, line)
+			return lock, fmt.Errorf("line %d of the lock file is not \"for name version arch sha256\": %q", n, line)
 		}
 		if f[0] == arch {
-			packages = append(packages, Package{For: f[0], Name: f[1], Version: f[2], Arch: f[3], SHA256: f[4]})
+			lock.Packages = append(lock.Packages, Package{For: f[0], Name: f[1], Version: f[2], Arch: f[3], SHA256: f[4]})
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, err
+		return lock, err
+	}
+	if lock.Snapshot == "" {
+		return lock, fmt.Errorf("the lock file has no line \"snapshot\"; write it anew with \"make update-release-lock\"")
 	}
 	for _, name := range Names() {
-		if !slices.ContainsFunc(packages, func(p Package) bool { return p.Name == name }) {
-			return nil, fmt.Errorf("the lock file has no package %s for %s; write it anew with \"make update-release-lock\"", name, arch)
+		if !slices.ContainsFunc(lock.Packages, func(p Package) bool { return p.Name == name }) {
+			return lock, fmt.Errorf("the lock file has no package %s for %s; write it anew with \"make update-release-lock\"", name, arch)
 		}
 	}
-	return packages, nil
+	return lock, nil
 }

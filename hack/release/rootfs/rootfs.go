@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -40,16 +41,29 @@ const (
 // CertificatesFile is where Go looks for CA certificates first.
 const CertificatesFile = "etc/ssl/certs/ca-certificates.crt"
 
+// inStatic are the packages that Static takes files from.
+var inStatic = []string{"base-files", "ca-certificates"}
+
+// InStatic says whether files of a package are in all images.
+func InStatic(name string) bool { return slices.Contains(inStatic, name) }
+
 // Static returns the file system below statically linked binaries: users, CA
-// certificates and a place for temporary files.
+// certificates, a place for temporary files, and what it is made of.
 func Static(tree Tree) ([]archive.Entry, error) {
 	bundle, err := certificates(tree)
 	if err != nil {
 		return nil, err
 	}
-	copyright, err := copyrights(tree, "ca-certificates")
+	about, err := about(tree, inStatic...)
 	if err != nil {
 		return nil, err
+	}
+	for _, name := range []string{"etc/os-release", "usr/lib/os-release"} {
+		e, ok := tree[name]
+		if !ok {
+			return nil, fmt.Errorf("the package base-files has no %s", name)
+		}
+		about = append(about, e)
 	}
 	accounts := fmt.Sprintf("root:x:%[1]d:\nnobody:x:%[3]d:\nnonroot:x:%[2]d:\n", Root, NonRoot, nobody)
 	users := fmt.Sprintf("root:x:%[1]d:%[1]d:root:/root:/sbin/nologin\n"+
@@ -61,10 +75,10 @@ func Static(tree Tree) ([]archive.Entry, error) {
 		{Name: "etc/group", Data: []byte(accounts)},
 		// Without it some resolvers do not read /etc/hosts.
 		{Name: "etc/nsswitch.conf", Data: []byte("hosts: files dns\n")},
-		{Name: "home", Dir: true},
+		{Name: "home/nonroot", Dir: true, Mode: 0o700, User: NonRoot},
 		{Name: "root", Dir: true, Mode: 0o700},
 		{Name: "tmp", Dir: true, Mode: 0o1777},
-	}, copyright...), nil
+	}, about...), nil
 }
 
 // certificates joins Mozilla's certificates as update-ca-certificates does.
@@ -99,7 +113,9 @@ var opened = []string{"liblzma.so.5", "libzstd.so.1", "libz.so.1"}
 // Proxy returns what kube-proxy needs on top of Static: nft, iptables,
 // conntrack, ipset and kmod with their libraries. iptables is the variant that
 // talks to nftables, as on every distribution of these years; the legacy one is
-// there under its own name.
+// there under its own name. In this it differs from upstream's image, which looks
+// at the node's chains when it starts and takes the variant that has kubelet's, or
+// more of them.
 func Proxy(tree Tree, arch string) ([]archive.Entry, error) {
 	lib := path.Join("usr/lib", architectures[arch].triplet)
 	names := slices.Clone(programs)
@@ -114,7 +130,7 @@ func Proxy(tree Tree, arch string) ([]archive.Entry, error) {
 	}
 	names = append(names, below(tree, path.Join(lib, "xtables"))...)
 	// Which numbers protocols and services have, for iptables' names of them.
-	names = append(names, "etc/protocols", "etc/services", "usr/lib/os-release", "etc/os-release")
+	names = append(names, "etc/protocols", "etc/services")
 	found, err := Closure(tree, arch, names)
 	if err != nil {
 		return nil, err
@@ -133,11 +149,17 @@ func Proxy(tree Tree, arch string) ([]archive.Entry, error) {
 	entries := slices.Collect(maps.Values(found))
 	// The lock of the legacy variant.
 	entries = append(entries, archive.Entry{Name: "run", Dir: true})
-	copyright, err := copyrights(tree, slices.DeleteFunc(Names(), func(n string) bool { return n == "ca-certificates" })...)
+	all, err := about(tree, Names()...)
 	if err != nil {
 		return nil, err
 	}
-	return append(entries, copyright...), nil
+	below, err := about(tree, inStatic...)
+	if err != nil {
+		return nil, err
+	}
+	return append(entries, slices.DeleteFunc(all, func(e archive.Entry) bool {
+		return slices.ContainsFunc(below, func(b archive.Entry) bool { return b.Name == e.Name })
+	})...), nil
 }
 
 // iptablesCommands are the commands, with a place for the variant.
@@ -146,16 +168,46 @@ var iptablesCommands = []string{
 	"ip6tables-%s", "ip6tables-%s-save", "ip6tables-%s-restore",
 }
 
-// copyrights returns the licences of packages, which have to go along.
-func copyrights(tree Tree, packages ...string) ([]archive.Entry, error) {
-	var entries []archive.Entry
+// commonLicense matches where a copyright file has another for the text of a
+// licence.
+var commonLicense = regexp.MustCompile(`/usr/share/common-licenses/[A-Za-z0-9.+-]*[A-Za-z0-9+]`)
+
+// about returns what has to go along with files of packages: their licences, with
+// the texts that those refer to, and what scanners know them by.
+func about(tree Tree, packages ...string) ([]archive.Entry, error) {
+	found := Tree{}
 	for _, name := range packages {
-		doc := path.Join("usr/share/doc", name, "copyright")
-		file, _, err := tree.Resolve(doc)
-		if err != nil {
-			return nil, fmt.Errorf("the package %s has no licence: %w", name, err)
+		status, ok := tree[path.Join(StatusFolder, name)]
+		if !ok {
+			return nil, fmt.Errorf("the package %s is not there", name)
 		}
-		entries = append(entries, archive.Entry{Name: doc, Data: tree[file].Data})
+		found[status.Name] = status
+		text, err := Copyright(tree, name)
+		if err != nil {
+			return nil, err
+		}
+		doc := copyrightFile(name)
+		found[doc] = archive.Entry{Name: doc, Data: []byte(text)}
+		for _, reference := range commonLicense.FindAllString(text, -1) {
+			file, links, err := tree.Resolve(reference)
+			if err != nil {
+				return nil, fmt.Errorf("the licence of the package %s refers to %s: %w", name, reference, err)
+			}
+			for _, text := range append(links, file) {
+				found[text] = tree[text]
+			}
+		}
 	}
-	return entries, nil
+	return slices.Collect(maps.Values(found)), nil
+}
+
+func copyrightFile(name string) string { return path.Join("usr/share/doc", name, "copyright") }
+
+// Copyright returns the licences of a package, as its file copyright has them.
+func Copyright(tree Tree, name string) (string, error) {
+	file, _, err := tree.Resolve(copyrightFile(name))
+	if err != nil {
+		return "", fmt.Errorf("the package %s has no licence: %w", name, err)
+	}
+	return string(tree[file].Data), nil
 }

@@ -29,11 +29,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
+	"k8s.io/kubernetes-features/hack/release/leftout"
 )
 
 func lock(arch string) string {
 	var lines strings.Builder
-	lines.WriteString("# comment\n\n")
+	lines.WriteString("# comment\n\nsnapshot 20261122T050000Z\n")
 	for _, name := range Names() {
 		fmt.Fprintln(&lines, Package{For: arch, Name: name, Version: "1:2~3", Arch: arch, SHA256: strings.Repeat("0a", 32)})
 	}
@@ -46,10 +47,10 @@ func TestReadLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != len(Names()) {
-		t.Errorf("%d packages, want %d", len(got), len(Names()))
+	if len(got.Packages) != len(Names()) || got.Snapshot != "20261122T050000Z" {
+		t.Errorf("%d packages of %s, want %d", len(got.Packages), got.Snapshot, len(Names()))
 	}
-	for _, p := range got {
+	for _, p := range got.Packages {
 		if p.For != "arm64" || p.Version != "1:2~3" {
 			t.Errorf("read %v", p)
 		}
@@ -57,6 +58,8 @@ func TestReadLock(t *testing.T) {
 	for what, text := range map[string]string{
 		"has no packages for it":  lock("amd64"),
 		"lacks one package":       strings.Replace(both, "arm64 nftables", "arm64 nothing", 1),
+		"has no time":             strings.ReplaceAll(both, "snapshot 20261122T050000Z\n", ""),
+		"has a time that is none": strings.Replace(both, "snapshot 20261122", "snapshot 20261322", 1),
 		"has a hash that is none": strings.Replace(both, strings.Repeat("0a", 32), "0a", 1),
 	} {
 		if _, err := ReadLock(strings.NewReader(text), "arm64"); err == nil {
@@ -109,7 +112,7 @@ func dpkgDeb(t *testing.T) (Tree, []string) {
 	t.Helper()
 	program, err := exec.LookPath("dpkg-deb")
 	if err != nil {
-		t.Skip("dpkg-deb is not installed; images cannot be made here either")
+		leftout.Skip(t, "dpkg-deb is not installed; images cannot be made here either")
 	}
 	content, err := os.ReadFile(program)
 	if err != nil {
@@ -161,36 +164,55 @@ func TestClosure(t *testing.T) {
 	}
 }
 
-// TestUnpack builds a package and reads it back.
-func TestUnpack(t *testing.T) {
+// pack builds a package of a name with files.
+func pack(t *testing.T, name string, files map[string]string) string {
+	t.Helper()
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
-		t.Skip("dpkg-deb is not installed; images cannot be made here either")
+		leftout.Skip(t, "dpkg-deb is not installed; images cannot be made here either")
 	}
 	dir := filepath.Join(t.TempDir(), "package")
-	for name, content := range map[string]string{
-		"DEBIAN/control": "Package: ca-certificates\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: test\n",
-		"usr/share/ca-certificates/mozilla/B.crt":     "\nB\n\n",
-		"usr/share/ca-certificates/mozilla/A.crt":     "A",
-		"usr/share/ca-certificates/mozilla/README":    "no certificate",
-		"usr/share/doc/ca-certificates/copyright":     "licence",
-		"usr/share/ca-certificates/elsewhere/CCC.crt": "C",
-	} {
+	files["DEBIAN/control"] = "Package: " + name + "\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: test\n"
+	for name, content := range files {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+		var err error
+		if target, ok := strings.CutPrefix(content, "-> "); ok {
+			err = os.Symlink(target, file)
+		} else {
+			err = os.WriteFile(file, []byte(content), 0o644)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink("A.crt", filepath.Join(dir, "usr/share/ca-certificates/mozilla/link")); err != nil {
-		t.Fatal(err)
-	}
-	deb := filepath.Join(t.TempDir(), "a.deb")
+	deb := filepath.Join(t.TempDir(), name+".deb")
 	if out, err := exec.CommandContext(t.Context(), "dpkg-deb", "--root-owner-group", "--build", dir, deb).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	tree, err := Unpack(t.Context(), []string{deb})
+	return deb
+}
+
+func certificatesPackage(t *testing.T) string {
+	return pack(t, "ca-certificates", map[string]string{
+		"usr/share/ca-certificates/mozilla/B.crt":     "\nB\n\n",
+		"usr/share/ca-certificates/mozilla/A.crt":     "A",
+		"usr/share/ca-certificates/mozilla/link":      "-> A.crt",
+		"usr/share/ca-certificates/mozilla/README":    "no certificate",
+		"usr/share/doc/ca-certificates/copyright":     "licence: see\n /usr/share/common-licenses/GPL.",
+		"usr/share/ca-certificates/elsewhere/CCC.crt": "C",
+	})
+}
+
+// TestUnpack builds packages and reads them back.
+func TestUnpack(t *testing.T) {
+	base := pack(t, "base-files", map[string]string{
+		"etc/os-release": "-> ../usr/lib/os-release", "usr/lib/os-release": "ID=debian\n",
+		"usr/share/common-licenses/GPL": "-> GPL-3", "usr/share/common-licenses/GPL-3": "text", "usr/share/common-licenses/BSD": "other",
+		"usr/share/doc/base-files/copyright": "free",
+	})
+	tree, err := Unpack(t.Context(), []string{certificatesPackage(t), base})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +225,7 @@ func TestUnpack(t *testing.T) {
 	}
 	content := map[string]string{}
 	for _, e := range entries {
-		content[e.Name] = string(e.Data)
+		content[e.Name] = string(e.Data) + e.Link
 	}
 	if got := content[CertificatesFile]; got != "A\nB\n" {
 		t.Errorf("the certificates are %q", got)
@@ -211,17 +233,36 @@ func TestUnpack(t *testing.T) {
 	for name, want := range map[string]string{
 		"etc/passwd": "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n",
 		"etc/group":  "root:x:0:\nnobody:x:65534:\nnonroot:x:65532:\n",
-		"usr/share/doc/ca-certificates/copyright": "licence",
+		"usr/share/doc/ca-certificates/copyright": "licence: see\n /usr/share/common-licenses/GPL.",
+		"usr/share/common-licenses/GPL":           "GPL-3",
+		"usr/share/common-licenses/GPL-3":         "text",
+		"usr/share/common-licenses/BSD":           "",
+		"etc/os-release":                          "../usr/lib/os-release",
+		"usr/lib/os-release":                      "ID=debian\n",
+		"var/lib/dpkg/status.d/base-files":        "Package: base-files\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: test\n",
 	} {
 		if content[name] != want {
 			t.Errorf("%s is %q, want %q", name, content[name], want)
 		}
 	}
-	if !slices.ContainsFunc(entries, func(e archive.Entry) bool { return e.Name == "tmp" && e.Mode == 0o1777 }) {
-		t.Error("there is no tmp that everyone may write to")
+	for _, want := range []archive.Entry{{Name: "tmp", Dir: true, Mode: 0o1777}, {Name: "home/nonroot", Dir: true, Mode: 0o700, User: NonRoot}} {
+		if !slices.ContainsFunc(entries, func(e archive.Entry) bool { return cmp.Equal(e, want) }) {
+			t.Errorf("there is no %+v", want)
+		}
 	}
 	if _, err := Static(Tree{}); err == nil {
 		t.Error("a file system without certificates was made")
+	}
+	delete(tree, "usr/share/common-licenses/GPL-3")
+	if _, err := Static(tree); err == nil || !strings.Contains(err.Error(), "common-licenses/GPL") {
+		t.Errorf("without the text of a licence: %v, want an error that names it", err)
+	}
+}
+
+func TestTwoPackagesWithOneFile(t *testing.T) {
+	other := pack(t, "other", map[string]string{"usr/share/doc/ca-certificates/copyright": "mine"})
+	if _, err := Unpack(t.Context(), []string{certificatesPackage(t), other}); err == nil || !strings.Contains(err.Error(), "usr/share/doc/ca-certificates/copyright") {
+		t.Errorf("two packages with one file: %v, want an error that names it", err)
 	}
 }
 

@@ -43,13 +43,37 @@ func Unpack(ctx context.Context, debs []string) (Tree, error) {
 		cmd.Stderr = &stderr
 		content, err := cmd.Output()
 		if err != nil {
-			return nil, fmt.Errorf("dpkg-deb cannot unpack %s: %w: %s", deb, err, stderr.String())
+			return nil, fmt.Errorf("dpkg-deb (Debian's package dpkg) cannot unpack %s: %w: %s", deb, err, stderr.String())
 		}
 		if err := tree.add(bytes.NewReader(content)); err != nil {
 			return nil, fmt.Errorf("cannot read %s: %w", deb, err)
 		}
+		control, err := exec.CommandContext(ctx, "dpkg-deb", "--field", deb).Output()
+		if err != nil {
+			return nil, fmt.Errorf("dpkg-deb cannot read the fields of %s: %w", deb, err)
+		}
+		if err := tree.status(control); err != nil {
+			return nil, fmt.Errorf("cannot read the fields of %s: %w", deb, err)
+		}
 	}
 	return tree, nil
+}
+
+// StatusFolder has a file of each package. Images without dpkg's database say by
+// these what they contain: scanners of vulnerabilities read them, since Google's
+// distroless images have them.
+const StatusFolder = "var/lib/dpkg/status.d"
+
+// status adds the file of a package with these fields.
+func (t Tree) status(control []byte) error {
+	for line := range strings.Lines(string(control)) {
+		if name, ok := strings.CutPrefix(line, "Package: "); ok {
+			file := path.Join(StatusFolder, strings.TrimSpace(name))
+			t[file] = archive.Entry{Name: file, Data: control}
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no field Package")
 }
 
 // add reads a tar archive.
@@ -82,6 +106,9 @@ func (t Tree) add(r io.Reader) error {
 			continue
 		default:
 			return fmt.Errorf("%s is of type %q, which is not known here", name, h.Typeflag)
+		}
+		if old, ok := t[name]; ok {
+			return fmt.Errorf("another package has %s, too (%d bytes there, %d here)", name, len(old.Data), len(e.Data))
 		}
 		t[name] = e
 	}

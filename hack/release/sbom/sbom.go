@@ -15,8 +15,8 @@ limitations under the License.
 */
 
 // Package sbom writes the bill of materials of a release in SPDX 2.3: which
-// modules are linked into which binary, as the binaries themselves say, and
-// which Debian packages are in which image.
+// modules are linked into which binary, as the binaries themselves say, which
+// Debian packages are in which image, and what is in which archive.
 package sbom
 
 import (
@@ -24,6 +24,7 @@ import (
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -45,9 +46,10 @@ type File struct {
 	Name string
 	// SHA256 is its hash in hexadecimal digits.
 	SHA256 string
-	// Modules are those linked into a binary; empty for an image.
+	// Modules are those linked into a binary; empty for others.
 	Modules []Module
-	// Contains are names of other files and of Debian packages in an image.
+	// Contains are names of other files in an image or archive, and of Debian
+	// packages in an image.
 	Contains []string
 }
 
@@ -63,19 +65,21 @@ type Module struct {
 
 // Package is a Debian package.
 type Package struct {
-	// Name is unique within the release; Deb, Version, Arch and Suite are Debian's.
-	Name, Deb, Version, Arch, Suite, SHA256 string
+	// Name is unique within the release; Deb, Version and Arch are Debian's, and
+	// Distro is its release as in debian-13.
+	Name, Deb, Version, Arch, Distro, SHA256 string
+	// Copyright is the text of its licences.
+	Copyright string
 }
 
 // Release is what the bill is about.
 type Release struct {
 	Version string
 	Created time.Time
-	Files   []File
-	Debian  []Package
-	// Apache is the text by which modules under Apache-2.0 are known; other
-	// licences are given by their texts.
-	Apache string
+	// Source says which sources it was built from, Go by which version of Go.
+	Source, Go string
+	Files      []File
+	Debian     []Package
 }
 
 // Modules reads from a binary what is linked into it. The modules of the source
@@ -101,8 +105,11 @@ func Modules(binary, version string) ([]Module, error) {
 
 // Write writes the bill as JSON. The same release gives the same bytes.
 func Write(w io.Writer, r Release) error {
-	doc := document(r)
-	if err := spdxjson.Write(doc, w, spdxjson.Indent(" ")); err != nil {
+	doc, err := document(r)
+	if err == nil {
+		err = spdxjson.Write(doc, w, spdxjson.Indent(" "))
+	}
+	if err != nil {
 		return fmt.Errorf("cannot write the bill of materials: %w", err)
 	}
 	return nil
@@ -112,37 +119,38 @@ const root = common.ElementID("Release")
 
 // document gathers packages and relationships; each is there once, in the order
 // of names.
-func document(r Release) *v2_3.Document {
+func document(r Release) (*v2_3.Document, error) {
 	b := &builder{
 		packages: map[common.ElementID]*v2_3.Package{}, relationships: map[[3]string]bool{},
-		licenses: newLicenses(r.Apache),
+		licenses: newLicenses(),
 	}
-	b.add(root, v2_3.Package{PackageName: "kubernetes", PackageVersion: r.Version, PrimaryPackagePurpose: "APPLICATION"}, "")
+	b.add(root, v2_3.Package{
+		PackageName: "kubernetes", PackageVersion: r.Version, PrimaryPackagePurpose: "APPLICATION", PackageSourceInfo: r.Source,
+	}, "")
 	for _, p := range r.Debian {
 		b.add(id("Debian", p.Name), v2_3.Package{
 			PackageName: p.Deb, PackageVersion: p.Version, PackageChecksums: checksum(p.SHA256),
-		}, fmt.Sprintf("pkg:deb/debian/%s@%s?arch=%s&distro=%s", p.Deb, url.QueryEscape(p.Version), p.Arch, p.Suite))
+			PackageLicenseDeclared: b.licenses.own("Debian-"+notInID.ReplaceAllString(p.Deb, "-")+"-", p.Copyright),
+		}, fmt.Sprintf("pkg:deb/debian/%s@%s?arch=%s&distro=%s", p.Deb, url.QueryEscape(p.Version), p.Arch, p.Distro))
 	}
 	for _, f := range r.Files {
-		b.file(f, r)
+		if err := b.file(f, r); err != nil {
+			return nil, err
+		}
 	}
 	b.relate("DOCUMENT", common.TypeRelationshipDescribe, root)
 	doc := &v2_3.Document{
 		SPDXVersion: v2_3.Version, DataLicense: v2_3.DataLicense, SPDXIdentifier: "DOCUMENT",
 		DocumentName: "kubernetes-" + r.Version,
 		CreationInfo: &v2_3.CreationInfo{
-			Creators: []common.Creator{{CreatorType: "Tool", Creator: "hack-release-" + r.Version}},
+			Creators: []common.Creator{{CreatorType: "Tool", Creator: "hack-release-" + r.Version}, {CreatorType: "Tool", Creator: r.Go}},
 			Created:  r.Created.UTC().Format(time.RFC3339),
 		},
 	}
-	hash := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(b.packages)) {
 		doc.Packages = append(doc.Packages, b.packages[key])
-		fmt.Fprintln(hash, key, b.packages[key].PackageVersion, b.packages[key].PackageChecksums, b.packages[key].PackageLicenseDeclared)
 	}
 	doc.OtherLicenses = b.licenses.others()
-	// A namespace identifies one document: it changes with the content.
-	doc.DocumentNamespace = "https://features.k8s.io/spdx/" + url.PathEscape(doc.DocumentName) + "-" + hex.EncodeToString(hash.Sum(nil))
 	compare := func(x, y [3]string) int { return slices.Compare(x[:], y[:]) }
 	for _, key := range slices.SortedFunc(maps.Keys(b.relationships), compare) {
 		doc.Relationships = append(doc.Relationships, &v2_3.Relationship{
@@ -151,7 +159,14 @@ func document(r Release) *v2_3.Document {
 			RefB:         common.MakeDocElementID("", key[2]),
 		})
 	}
-	return doc
+	// A namespace identifies one document: it changes with any of the content.
+	content, err := json.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(content)
+	doc.DocumentNamespace = "https://features.k8s.io/spdx/" + url.PathEscape(doc.DocumentName) + "-" + hex.EncodeToString(sum[:])
+	return doc, nil
 }
 
 // builder gathers what a document has.
@@ -161,15 +176,19 @@ type builder struct {
 	licenses      *licenses
 }
 
-func (b *builder) file(f File, r Release) {
+func (b *builder) file(f File, r Release) error {
 	this := id("File", f.Name)
 	b.add(this, v2_3.Package{PackageName: f.Name, PackageVersion: r.Version, PackageChecksums: checksum(f.SHA256)}, "")
 	b.relate(root, common.TypeRelationshipContains, this)
 	for _, m := range f.Modules {
 		module := id("Go", m.Path+"@"+m.Version)
-		b.add(module, v2_3.Package{
-			PackageName: m.Path, PackageVersion: m.Version, PackageLicenseDeclared: b.licenses.expression(m.Licenses),
-		}, "pkg:golang/"+m.Path+"@"+url.QueryEscape(m.Version))
+		license, err := b.licenses.expression(m.Licenses)
+		if err != nil {
+			return fmt.Errorf("cannot judge the licence of %s: %w", m.Path, err)
+		}
+		// Addresses of packages (purl) have Go's modules in lower case.
+		b.add(module, v2_3.Package{PackageName: m.Path, PackageVersion: m.Version, PackageLicenseDeclared: license},
+			"pkg:golang/"+strings.ToLower(m.Path)+"@"+url.QueryEscape(m.Version))
 		b.relate(this, common.TypeRelationshipStaticLink, module)
 	}
 	for _, name := range f.Contains {
@@ -179,6 +198,7 @@ func (b *builder) file(f File, r Release) {
 		}
 		b.relate(this, common.TypeRelationshipContains, part)
 	}
+	return nil
 }
 
 // add adds a package with the fields that every one needs.

@@ -71,8 +71,10 @@ func sample(t *testing.T) Release {
 	return Release{
 		Version: "v1.36.3+feature.1",
 		Created: time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC),
+		Source:  "commit 0123abc", Go: "go1.26.8",
 		Debian: []Package{{
-			Name: "amd64/libc6_2.41-12", Deb: "libc6", Version: "2.41-12+deb13u4", Arch: "amd64", Suite: "trixie", SHA256: strings.Repeat("1", 64),
+			Name: "amd64/libc6_2.41-12", Deb: "libc6", Version: "2.41-12+deb13u4", Arch: "amd64", Distro: "debian-13", SHA256: strings.Repeat("1", 64),
+			Copyright: "LGPL-2.1-or-later, and more",
 		}},
 		Files: []File{
 			{Name: "linux/amd64/kube-proxy", SHA256: strings.Repeat("2", 64), Modules: modules},
@@ -115,6 +117,9 @@ func TestDocumentIsValid(t *testing.T) {
 	if err := spdxlib.ValidateDocument(doc); err != nil {
 		t.Error(err)
 	}
+	if c := doc.CreationInfo.Creators; len(c) != 2 || c[1].Creator != "go1.26.8" {
+		t.Errorf("made by %v, want the version of Go, too", c)
+	}
 	if doc.CreationInfo.Created != "2026-11-21T01:02:03Z" {
 		t.Errorf("made at %s", doc.CreationInfo.Created)
 	}
@@ -124,7 +129,7 @@ func TestDocumentIsValid(t *testing.T) {
 			purls[r.Locator] = true
 		}
 	}
-	if want := "pkg:deb/debian/libc6@2.41-12%2Bdeb13u4?arch=amd64&distro=trixie"; !purls[want] {
+	if want := "pkg:deb/debian/libc6@2.41-12%2Bdeb13u4?arch=amd64&distro=debian-13"; !purls[want] {
 		t.Errorf("%s is not in the bill: %v", want, purls)
 	}
 }
@@ -152,34 +157,75 @@ func TestBytesAreTheSame(t *testing.T) {
 		t.Error("another order of files gives another bill")
 	}
 	r.Files[0].SHA256 = strings.Repeat("4", 64)
-	if other, _ := parse(t, r); other.DocumentNamespace == one.DocumentNamespace {
-		t.Error("two different bills have one namespace")
+	for what, change := range map[string]func(){
+		"another file":    func() {},
+		"another licence": func() { r.Debian[0].Copyright = "other" },
+		"another relationship": func() {
+			i := slices.IndexFunc(r.Files, func(f File) bool { return len(f.Contains) > 0 })
+			r.Files[i].Contains = r.Files[i].Contains[:1]
+		},
+	} {
+		before, _ := parse(t, r)
+		change()
+		if after, _ := parse(t, r); after.DocumentNamespace == one.DocumentNamespace || what != "another file" && after.DocumentNamespace == before.DocumentNamespace {
+			t.Errorf("%s: two different bills have one namespace", what)
+		}
 	}
 }
 
-// TestLicenses gives modules one licence that is known, two of their own and
-// none.
+// license reads a licence of the module cache or of this tree.
+func license(t *testing.T, file ...string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(file...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// TestLicenses gives modules licences that are known, one of their own, and none.
 func TestLicenses(t *testing.T) {
+	dir, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bsd := license(t, strings.TrimSpace(string(dir)), "LICENSE")
+	apache := license(t, "..", "..", "..", "LICENSE")
+	const own = "Licence of Mine\n\n  Anybody may"
 	r := sample(t)
-	r.Apache = "Apache License\nVersion 2.0"
 	r.Files[0].Modules = []Module{
-		{Path: "a", Version: "v1.0.0", Licenses: []string{"  Apache   License\nVersion 2.0\n"}},
-		{Path: "b", Version: "v1.0.0", Licenses: []string{"MIT License\nAnybody may", "Apache License Version 2.0"}},
-		{Path: "c", Version: "v1.0.0", Licenses: []string{"MIT License\n\n  Anybody may"}},
+		{Path: "example.com/A", Version: "v1.0.0", Licenses: []string{apache}},
+		{Path: "b", Version: "v1.0.0", Licenses: []string{own, apache}},
+		{Path: "c", Version: "v1.0.0", Licenses: []string{"Licence of Mine\nAnybody   may"}},
 		{Path: "d", Version: "v1.0.0"},
+		{Path: "e", Version: "v1.0.0", Licenses: []string{bsd}},
+		{Path: "f", Version: "v1.0.0", Licenses: []string{apache + "\n---\n" + bsd}},
 	}
 	doc, _ := parse(t, r)
-	if len(doc.OtherLicenses) != 1 || doc.OtherLicenses[0].LicenseName != "MIT License" || !strings.Contains(doc.OtherLicenses[0].ExtractedText, "Anybody may") {
-		t.Fatalf("the bill has the texts %+v, want that of b and c once", doc.OtherLicenses)
+	if len(doc.OtherLicenses) != 2 {
+		t.Fatalf("the bill has the texts %+v, want that of b and c once, and that of Debian's package", doc.OtherLicenses)
 	}
-	own := doc.OtherLicenses[0].LicenseIdentifier
+	// The first is Debian's.
+	theirs, mine := doc.OtherLicenses[0], doc.OtherLicenses[1]
+	if strings.HasPrefix(mine.LicenseIdentifier, "LicenseRef-Debian") {
+		theirs, mine = mine, theirs
+	}
+	if mine.LicenseName != "Licence of Mine" || !strings.Contains(mine.ExtractedText, "may") || theirs.ExtractedText != "LGPL-2.1-or-later, and more" {
+		t.Errorf("the texts are %+v and %+v", mine, theirs)
+	}
 	got := map[string]string{}
 	for _, p := range doc.Packages {
 		got[p.PackageName] = p.PackageLicenseDeclared
+		for _, r := range p.PackageExternalReferences {
+			got[r.Locator] = "there"
+		}
 	}
-	for module, want := range map[string]string{"a": "Apache-2.0", "b": "Apache-2.0 AND " + own, "c": own, "d": "NOASSERTION"} {
-		if got[module] != want {
-			t.Errorf("%s declares %q, want %q", module, got[module], want)
+	for name, want := range map[string]string{
+		"example.com/A": "Apache-2.0", "b": "Apache-2.0 AND " + mine.LicenseIdentifier, "c": mine.LicenseIdentifier, "d": "NOASSERTION",
+		"e": "BSD-3-Clause", "f": "Apache-2.0 AND BSD-3-Clause", "libc6": theirs.LicenseIdentifier, "pkg:golang/example.com/a@v1.0.0": "there",
+	} {
+		if got[name] != want {
+			t.Errorf("%s declares %q, want %q", name, got[name], want)
 		}
 	}
 }

@@ -67,6 +67,11 @@ var (
 	mounter    = Binary{"mounter", "k8s.io/kubernetes/cluster/gce/gci/mounter"}
 )
 
+// Tags are the build tags that upstream's hack/lib/golang.sh gives binaries of a
+// release. grpcnotrace keeps golang.org/x/net/trace, and with it a page of every
+// request, out of servers.
+const Tags = "selinux,notest,grpcnotrace"
+
 // Component is one of the archives of a release.
 type Component string
 

@@ -29,9 +29,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// upstream returns the words of a list in upstream's hack/lib/golang.sh, of the
-// version that the root module requires.
-func upstream(t *testing.T, list string) []string {
+// golangSh returns upstream's hack/lib/golang.sh of the version that the root
+// module requires.
+func golangSh(t *testing.T) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
 	cmd.Dir = filepath.Join("..", "..", "..")
@@ -44,6 +44,13 @@ func upstream(t *testing.T, list string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return content
+}
+
+// upstream returns the words of a list in it.
+func upstream(t *testing.T, list string) []string {
+	t.Helper()
+	content := golangSh(t)
 	m := regexp.MustCompile(`(?s)` + list + `[^\n]*\n?[^\n]*\(\n(.*?)\n\s*\)`).FindSubmatch(content)
 	if m == nil {
 		t.Fatalf("upstream has no list %s any more", list)
@@ -92,6 +99,19 @@ func TestListsAreUpstreams(t *testing.T) {
 		if diff := cmp.Diff(upstream(t, list), slices.Sorted(slices.Values(platforms[component]))); diff != "" {
 			t.Errorf("%s: upstream's and ours (-upstream +ours):\n%s", list, diff)
 		}
+	}
+}
+
+// TestTagsAreUpstreams reads the tags of a build that is not for a debugger.
+func TestTagsAreUpstreams(t *testing.T) {
+	content := golangSh(t)
+	tags := regexp.MustCompile(`(?m)^\s*gotags="([a-z,]+)\$\{grpcnotrace\}`).FindSubmatch(content)
+	more := regexp.MustCompile(`(?m)^\s*grpcnotrace="(,[a-z]+)"`).FindSubmatch(content)
+	if tags == nil || more == nil {
+		t.Fatal("upstream has no gotags any more")
+	}
+	if want := string(tags[1]) + string(more[1]); Tags != want {
+		t.Errorf("the tags are %s, upstream's %s", Tags, want)
 	}
 }
 
