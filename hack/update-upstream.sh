@@ -36,10 +36,15 @@ done
 
 git ls-files -z -- README.md 'docs/*.md' ':!docs/keps' test/integration/framework |
 	xargs -0 grep -lZF "$old" -- | xargs -0r sed -i "s/${old//./\\.}\b/$new/g"
-# A release that is out keeps its section; the one that is not moves along.
-if grep -m1 '^## ' CHANGELOG.md | grep -qF '(unreleased)'; then
-	sed -i "0,/^## /s/^## .*/## $new+feature.1 (unreleased)/" CHANGELOG.md
+# A version that is published keeps its section; one that is not moves along, with
+# its downloads and the addresses of its headings.
+newest=$(awk '/^# v/ { n++ } n == 1' CHANGELOG.md)
+if grep -qF 'This version is not published yet' <<<"$newest"; then
+	awk -v old="${old//./\\.}" -v new="$new" -v oldAddress="${old//./}feature" -v newAddress="${new//./}feature" \
+		'/^# v/ { n++ } n <= 1 { gsub(old, new); gsub(oldAddress, newAddress) } { print }' CHANGELOG.md >CHANGELOG.md.new
 else
-	sed -i "0,/^## /s/^## /## $new+feature.1 (unreleased)\n\n&/" CHANGELOG.md
+	awk -v heading="# $new+feature.1" -v base="$new" \
+		'/^# v/ && !n++ { print heading "\n\nThis version is not published yet.\n\n## Changelog since " base "\n" } { print }' CHANGELOG.md >CHANGELOG.md.new
 fi
+mv CHANGELOG.md.new CHANGELOG.md
 echo "Moved from $old to $new. Next: make update, make verify and make test; the minor version before is in hack/previous (docs/development.md)"

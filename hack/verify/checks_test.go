@@ -74,7 +74,7 @@ func released() map[string]string {
 		rootModule:       "module k8s.io/kubernetes-features\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/klog/v2 v2.140.0\n\tk8s.io/kubernetes v1.36.3\n\tk8s.io/utils v0.0.1\n)\n",
 		libraryModule:    "module k8s.io/feature-lifecycle\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/streaming v0.36.3 // indirect\n)\n",
 		previousModule:   "module previous\n\nrequire k8s.io/kubernetes v1.35.4 // indirect\n",
-		changelog:        "# Changelog\n\n## v1.36.3+feature.1 (unreleased)\n\n## v1.36.2+feature.1\n",
+		changelog:        "- [v1.36.3+feature.1](#v1363feature1)\n- [v1.36.2+feature.1](#v1362feature1)\n\n# v1.36.3+feature.1\n\nThis version is not published yet.\n\n# v1.36.2+feature.1\n",
 		frameworkFile:    "package framework\n\nconst UpstreamVersion = \"v1.36.3\"\n\nconst PreviousVersion = \"v1.35.4\"\n",
 		"Makefile":       "VERSION ?= $(UPSTREAM_VERSION)+feature.1\n",
 		"README.md":      "on top of v1.36.3\n",
@@ -98,7 +98,7 @@ func TestVersions(t *testing.T) {
 	}{
 		"all the same":                {},
 		"a staging module":            {libraryModule, "streaming v0.36.3", "streaming v0.36.2", []string{libraryModule + ":7: requires k8s.io/streaming v0.36.2, not v0.36.3; use make update-upstream"}},
-		"the changelog":               {changelog, "## v1.36.3+feature.1 (unreleased)\n", "", []string{"CHANGELOG.md:1: the newest heading is not of v1.36.3; use make update-upstream"}},
+		"the changelog":               {changelog, "\n# v1.36.3+feature.1\n", "", []string{"CHANGELOG.md:1: the newest heading is not of v1.36.3; use make update-upstream"}},
 		"a document":                  {"README.md", "v1.36.3", "1.36.2", []string{"README.md:1: names 1.36.2, not v1.36.3; use make update-upstream"}},
 		"the Makefile":                {"Makefile", "$(UPSTREAM_VERSION)", "v1.36.3", []string{"Makefile:1: names v1.36.3, which go.mod says; use make update-upstream"}},
 		"a constant":                  {frameworkFile, "v1.36.3", "v1.36.2", []string{frameworkFile + ":1: UpstreamVersion is v1.36.2, not v1.36.3; use make update-upstream"}},
@@ -177,7 +177,7 @@ func TestUpdateUpstream(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		rootModule: "k8s.io/kubernetes v1.36.4\n", libraryModule: "k8s.io/streaming v0.36.4 // indirect\n", "README.md": "v1.36.4",
-		changelog: "## v1.36.4+feature.1 (unreleased)\n\n## v1.36.2+feature.1\n", "docs/fork.md": "v1.36.4, which came from 1.35.4",
+		changelog: "- [v1.36.4+feature.1](#v1364feature1)\n- [v1.36.2+feature.1](#v1362feature1)\n\n# v1.36.4+feature.1\n\nThis version is not published yet.\n\n# v1.36.2+feature.1\n", "docs/fork.md": "v1.36.4, which came from 1.35.4",
 	} {
 		if !strings.Contains(named[name], want) {
 			t.Errorf("%s does not have %q:\n%s", name, want, named[name])

@@ -33,7 +33,7 @@ const (
 var (
 	requiresKubernetes = regexp.MustCompile(`(?m)^(?:require)?\s*k8s\.io/kubernetes (v1\.[0-9]+\.[0-9]+)(?: // indirect)?$`)
 	requiresStaging    = regexp.MustCompile(`^\s*(k8s\.io/[a-z-]+) (v0\.[0-9]+\.[0-9]+)( // indirect)?$`)
-	newestHeading      = regexp.MustCompile(`(?m)^## (\S+)`)
+	newestHeading      = regexp.MustCompile(`(?m)^# (\S+)`)
 	patchVersion       = regexp.MustCompile(`\bv?(1\.[0-9]+)\.([0-9]+)\b`)
 	declaredVersion    = regexp.MustCompile(`const (Upstream|Previous)Version = "(v[0-9.]+)"`)
 )
