@@ -12,8 +12,10 @@ LIB := staging/src/k8s.io/feature-lifecycle
 WHAT ?= ./cmd/...
 # The version that binaries show. There is no time in it, so that builds are
 # cached and the same everywhere.
-VERSION ?= v1.36.3+feature.1
-version_of = -X $(1).gitVersion=$(VERSION) -X $(1).gitMajor=1 -X $(1).gitMinor=36 -X $(1).gitTreeState=clean
+UPSTREAM_VERSION := $(shell sed -nE 's/^[[:space:]]*k8s\.io\/kubernetes (v[0-9.]+)$$/\1/p' go.mod)
+VERSION ?= $(UPSTREAM_VERSION)+feature.1
+minor_of = $(word 2,$(subst ., ,$(1)))
+version_of = -X $(1).gitVersion=$(VERSION) -X $(1).gitMajor=1 -X $(1).gitMinor=$(call minor_of,$(UPSTREAM_VERSION)) -X $(1).gitTreeState=clean
 LDFLAGS := $(call version_of,k8s.io/component-base/version) $(call version_of,k8s.io/client-go/pkg/version)
 
 GOTESTSUM = $(TOOLS)/gotestsum --format pkgname --
@@ -181,11 +183,11 @@ UPSTREAM := kube-apiserver kube-controller-manager kube-scheduler kubelet kube-p
 .PHONY: upstream
 upstream: ## Build upstream's unchanged binaries into _output/upstream.
 	@mkdir -p $(OUT)/upstream
-	go build -ldflags '$(subst $(VERSION),v1.36.3,$(LDFLAGS))' -o $(OUT)/upstream/ $(addprefix k8s.io/kubernetes/cmd/,$(UPSTREAM))
+	go build -ldflags '$(subst $(VERSION),$(UPSTREAM_VERSION),$(LDFLAGS))' -o $(OUT)/upstream/ $(addprefix k8s.io/kubernetes/cmd/,$(UPSTREAM))
 
 # The minor version before, which clusters come from and may go back to.
 PREVIOUS = $(shell sed -n 's/^require k8s.io.kubernetes \(v[0-9.]*\).*/\1/p' hack/previous/go.mod)
-PREVIOUS_LDFLAGS = $(subst $(VERSION),$(PREVIOUS),$(subst gitMinor=36,gitMinor=$(word 2,$(subst ., ,$(PREVIOUS))),$(LDFLAGS)))
+PREVIOUS_LDFLAGS = $(subst $(VERSION),$(PREVIOUS),$(subst gitMinor=$(call minor_of,$(UPSTREAM_VERSION)),gitMinor=$(call minor_of,$(PREVIOUS)),$(LDFLAGS)))
 
 .PHONY: upstream-previous
 upstream-previous: ## Build the unchanged kube-apiserver of the minor version before into _output/previous.
@@ -237,13 +239,18 @@ update: ## Write generated code and docs/gates.md.
 	go run ./hack/gates >docs/gates.md
 	hack/update-openapi-spec.sh
 
+.PHONY: update-upstream
+update-upstream: ## Move to the patch release KUBE_VERSION of Kubernetes.
+	KUBE_VERSION='$(KUBE_VERSION)' hack/update-upstream.sh
+
 # A checkout of kubernetes/kubernetes, and a new directory for a series.
 KUBE_ROOT ?=
 PATCH ?=
+ALLOW_DIFFERENT ?=
 
 .PHONY: fork
 fork: ## Land this repository in the checkout KUBE_ROOT; PATCH=DIR writes a series for git am instead.
-	go run ./hack/fork --kube-root "$(KUBE_ROOT)" --patch "$(PATCH)"
+	go run ./hack/fork --kube-root "$(KUBE_ROOT)" --patch "$(PATCH)" $(if $(ALLOW_DIFFERENT),--allow-different)
 
 .PHONY: test-fork
 test-fork: ## Land in a copy of upstream, build its binaries and run an integration test there; 10 to 25 minutes.

@@ -8,6 +8,7 @@ godebug default=go1.26
 
 require (
 	go.etcd.io/etcd/server/v3 v3.6.8
+	golang.org/x/mod v0.32.0
 	k8s.io/cri-client v0.36.3
 	k8s.io/feature-lifecycle v0.0.0
 	k8s.io/kubectl v0.36.3
@@ -16,7 +17,6 @@ require (
 
 require (
 	github.com/go-logr/zapr v1.3.0 // indirect
-	golang.org/x/mod v0.32.0 // indirect
 	golang.org/x/telemetry v0.0.0-20260109210033-bd525da824e2 // indirect
 	k8s.io/code-generator v0.36.3 // indirect
 	k8s.io/gengo/v2 v2.0.0-20250922181213-ec3ebc5fd46b // indirect

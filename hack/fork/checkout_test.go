@@ -18,6 +18,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,23 +88,46 @@ func newSmall(t *testing.T) small {
 	git(t, s.tree.dir, "init", "-q")
 	git(t, s.tree.dir, "add", "-A")
 	git(t, s.tree.dir, "commit", "-qm", "v1.36.3")
-	s.plan = &plan{base: s.base, files: map[string]*target{}}
-	for _, f := range []*target{
-		{path: "pkg/new/new.go", data: []byte("package new\n"), part: 0},
-		{path: "cmd/tool", data: []byte("#!/bin/sh\n"), part: 1, executable: true},
-		{path: "hack/lib/init.sh", data: []byte("events\nfeatures\n"), part: 1, base: []byte("events\n")},
-	} {
-		if err := s.plan.add(f); err != nil {
+	s.plan = s.planned(t,
+		&target{path: "pkg/new/new.go", data: []byte("package new\n"), part: 0},
+		&target{path: "cmd/tool", data: []byte("#!/bin/sh\n"), part: 1, executable: true},
+		&target{path: "hack/lib/init.sh", data: []byte("events\nfeatures\n"), part: 1, base: []byte("events\n")},
+	)
+	return s
+}
+
+// planned is a plan of some files, the library's go.mod and the record.
+func (s small) planned(t *testing.T, files ...*target) *plan {
+	t.Helper()
+	p := &plan{base: s.base, files: map[string]*target{}}
+	for _, f := range append(files, &target{path: libraryDir + "/go.mod", data: []byte("module " + libraryPath + "\n")}) {
+		if err := p.add(f); err != nil {
 			t.Fatal(err)
 		}
 	}
+	if err := p.addRecord(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// next is the same tree with a later delta.
+func (s small) next(t *testing.T, files ...*target) small {
+	t.Helper()
+	s.plan = s.planned(t, files...)
 	return s
+}
+
+func (s small) commit(t *testing.T) {
+	t.Helper()
+	git(t, s.tree.dir, "add", "-A")
+	git(t, s.tree.dir, "commit", "-qm", "mine")
 }
 
 func (s small) land(t *testing.T) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := s.tree.check(t.Context(), s.base, s.plan); err != nil {
+	if err := s.tree.check(t.Context(), s.base, s.plan, false, &out); err != nil {
 		t.Fatal(err)
 	}
 	if err := land(t.Context(), s.tree, s.base, s.plan, &out); err != nil {
@@ -120,7 +145,7 @@ func (s small) content(t *testing.T) string {
 
 func TestLandingTwiceIsLandingOnce(t *testing.T) {
 	s := newSmall(t)
-	if out := s.land(t); !strings.Contains(out, "1 files new, 1 changed") || !strings.Contains(out, "3 files written") {
+	if out := s.land(t); !strings.Contains(out, "1 files new, 1 changed") || !strings.Contains(out, "upstream's hack/lib/init.sh\n") || !strings.Contains(out, "5 files written") {
 		t.Errorf("it said:\n%s", out)
 	}
 	before := s.content(t)
@@ -151,7 +176,7 @@ func TestASeriesIsWhatLandingWrites(t *testing.T) {
 		t.Errorf("the checkout is not as it was: %s", status)
 	}
 	patches, err := filepath.Glob(filepath.Join(dir, "*.patch"))
-	if err != nil || len(patches) != 2 {
+	if err != nil || len(patches) != 3 {
 		t.Fatalf("%d patches, %v:\n%s", len(patches), err, out.String())
 	}
 	again := filepath.Join(t.TempDir(), "again")
@@ -163,9 +188,22 @@ func TestASeriesIsWhatLandingWrites(t *testing.T) {
 			t.Errorf("the same series is another one the second time:\n%s", diff)
 		}
 	}
+	// Somebody's habits make no other patches.
+	configured := filepath.Join(t.TempDir(), "configured")
+	for key, value := range map[string]string{"format.pretty": "oneline", "format.attach": "true", "format.coverLetter": "true", "format.signOff": "true", "format.headers": "X: y\n", "diff.noprefix": "true", "format.suffix": ".txt", "diff.context": "0"} {
+		git(t, s.tree.dir, "config", key, value)
+	}
+	if err := writeSeries(t.Context(), s.tree, s.plan, configured, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, patch := range patches {
+		if diff := cmp.Diff(read(t, patch), read(t, filepath.Join(configured, filepath.Base(patch)))); diff != "" {
+			t.Errorf("the same series is another one with other settings of git:\n%s", diff)
+		}
+	}
 	git(t, s.tree.dir, append([]string{"am", "-q"}, patches...)...)
 	applied := s.content(t)
-	git(t, s.tree.dir, "reset", "-q", "--hard", "HEAD~2")
+	git(t, s.tree.dir, "reset", "-q", "--hard", "HEAD~3")
 	s.land(t)
 	if diff := cmp.Diff(applied, s.content(t)); diff != "" {
 		t.Errorf("applied (-) and landed (+):\n%s", diff)
@@ -193,10 +231,6 @@ func read(t *testing.T, file string) string {
 }
 
 func TestWhatIsRefused(t *testing.T) {
-	commit := func(t *testing.T, s small) {
-		git(t, s.tree.dir, "add", "-A")
-		git(t, s.tree.dir, "commit", "-qm", "mine")
-	}
 	for name, test := range map[string]struct {
 		change func(t *testing.T, s small)
 		want   string
@@ -209,7 +243,7 @@ func TestWhatIsRefused(t *testing.T) {
 		}, "not committed: pkg/mine/mine.go"},
 		"a new file where another one lands": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"pkg/new/new.go": "package mine\n"})
-		}, "not committed: pkg/new/new.go"},
+		}, "own files where landing puts others, and no landing that hack/.feature-lifecycle.sums knows wrote them: pkg/new/new.go"},
 		"a renewed vendor before landing": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"vendor/modules.txt": "mine\n"})
 		}, "not committed: vendor"},
@@ -218,21 +252,34 @@ func TestWhatIsRefused(t *testing.T) {
 		}, "not committed: vendor"},
 		"another version": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"pkg/a/a.go": "package a // 1.36.2\n"})
-			commit(t, s)
+			s.commit(t)
 		}, "is not kubernetes/kubernetes v1.36.3: 1 of 4 files differ or are missing: pkg/a/a.go"},
 		"another version of a staging module": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"staging/src/k8s.io/b/b.go": "package b // 1.36.2\n"})
-			commit(t, s)
+			s.commit(t)
 		}, "files differ or are missing: staging/src/k8s.io/b/b.go"},
 		"a fork's own change in what landing edits": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"hack/lib/init.sh": "events\nmine\n"})
-			commit(t, s)
+			s.commit(t)
 		}, "own changes in files that landing edits: hack/lib/init.sh"},
+		"a fork's own committed file where another one lands": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"pkg/new/new.go": "package mine\n"})
+			s.commit(t)
+		}, "own files where landing puts others, and no landing that hack/.feature-lifecycle.sums knows wrote them: pkg/new/new.go"},
+		"a landed file that the fork has changed since": {func(t *testing.T, s small) {
+			s.land(t)
+			put(t, s.tree.dir, map[string]string{"pkg/new/new.go": "package mine\n"})
+			s.commit(t)
+		}, "wrote them: pkg/new/new.go"},
+		"a record that is none": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{recordFile: "<<<<<<< HEAD\n"})
+			s.commit(t)
+		}, "a line that is not of sha256sum"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSmall(t)
 			test.change(t, s)
-			err := s.tree.check(t.Context(), s.base, s.plan)
+			err := s.tree.check(t.Context(), s.base, s.plan, false, t.Output())
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
@@ -241,14 +288,14 @@ func TestWhatIsRefused(t *testing.T) {
 	t.Run("a directory inside", func(t *testing.T) {
 		s := newSmall(t)
 		inside := checkout{dir: filepath.Join(s.tree.dir, "pkg")}
-		if err := inside.check(t.Context(), s.base, s.plan); err == nil || !strings.Contains(err.Error(), "name its root") {
+		if err := inside.check(t.Context(), s.base, s.plan, false, t.Output()); err == nil || !strings.Contains(err.Error(), "name its root") {
 			t.Errorf("%v", err)
 		}
 	})
 	t.Run("no checkout", func(t *testing.T) {
 		s := newSmall(t)
 		t.Setenv("GIT_CEILING_DIRECTORIES", "/")
-		if err := (checkout{dir: t.TempDir()}).check(t.Context(), s.base, s.plan); err == nil || !strings.Contains(err.Error(), "is no checkout") {
+		if err := (checkout{dir: t.TempDir()}).check(t.Context(), s.base, s.plan, false, t.Output()); err == nil || !strings.Contains(err.Error(), "is no checkout") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -257,6 +304,145 @@ func TestWhatIsRefused(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+func TestASeriesNeedsAnAuthor(t *testing.T) {
+	s := newSmall(t)
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		t.Setenv("GIT_"+who+"_NAME", "")
+		t.Setenv("GIT_"+who+"_EMAIL", "")
+	}
+	git(t, s.tree.dir, "config", "user.useConfigOnly", "true")
+	err := writeSeries(t.Context(), s.tree, s.plan, filepath.Join(t.TempDir(), "series"), t.Output())
+	if err == nil || !strings.Contains(err.Error(), "git config user.email") {
+		t.Errorf("without an author: %v", err)
+	}
+}
+
+// TestALaterDelta lands one over an earlier one: files change, go, and are given
+// back to upstream, in the tree and as a series alike.
+func TestALaterDelta(t *testing.T) {
+	s := newSmall(t)
+	s.plan = s.planned(t, &target{path: "pkg/new/new.go", data: []byte("package new\n")},
+		&target{path: "pkg/new/kept.go", data: []byte("package new // kept\n")},
+		&target{path: "pkg/new/gone.go", data: []byte("package new // gone\n")},
+		&target{path: "pkg/a/a.go", data: []byte("package a // edited\n"), base: []byte("package a\n")})
+	s.land(t)
+	s.commit(t)
+	put(t, s.tree.dir, map[string]string{"pkg/new/kept.go": "package new // mine\n"})
+	s.commit(t)
+	later := func() small {
+		return s.next(t, &target{path: "pkg/new/new.go", data: []byte("package new // later\n")},
+			&target{path: "hack/lib/init.sh", data: []byte("events\nlater\n"), part: 1, base: []byte("events\n")})
+	}
+	next := later()
+	out := next.land(t)
+	for _, want := range []string{"so they stay: pkg/new/kept.go", "1 removed", "upstream's hack/lib/init.sh", "upstream's pkg/a/a.go"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+	landed := next.content(t)
+	for name, want := range map[string]string{"pkg/new/new.go": "package new // later\n", "pkg/new/kept.go": "package new // mine\n", "pkg/a/a.go": "package a\n", "hack/lib/init.sh": "events\nlater\n"} {
+		if got := read(t, filepath.Join(s.tree.dir, name)); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if strings.Contains(landed, "gone.go") {
+		t.Errorf("gone.go is still there:\n%s", landed)
+	}
+	if out := later().land(t); !strings.Contains(out, "nothing changed") {
+		t.Errorf("again, not committed, it said:\n%s", out)
+	}
+	git(t, s.tree.dir, "reset", "-q", "--hard")
+	next, dir := later(), filepath.Join(t.TempDir(), "series")
+	if err := next.tree.check(t.Context(), next.base, next.plan, false, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeSeries(t.Context(), next.tree, next.plan, dir, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	patches, err := filepath.Glob(filepath.Join(dir, "*.patch"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	git(t, s.tree.dir, append([]string{"am", "-q"}, patches...)...)
+	if diff := cmp.Diff(landed, next.content(t)); diff != "" {
+		t.Errorf("landed (-) and applied (+):\n%s", diff)
+	}
+}
+
+// TestLandingGoesOn: what an end in between leaves behind is whole files, and the
+// next landing does the rest.
+func TestLandingGoesOn(t *testing.T) {
+	want := newSmall(t)
+	want.land(t)
+	s := newSmall(t)
+	// A directory where a file belongs ends the landing after two files.
+	blocked := filepath.Join(s.tree.dir, "pkg", "new", "new.go")
+	if err := os.MkdirAll(blocked, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := land(t.Context(), s.tree, s.base, s.plan, t.Output())
+	if err == nil || !strings.Contains(err.Error(), "of 5 that landing has") {
+		t.Errorf("where a directory is in the way: %v", err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.tree.write(ended, s.plan.of(1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("after an interruption: %v", err)
+	}
+	s.land(t)
+	if diff := cmp.Diff(want.content(t), s.content(t)); diff != "" {
+		t.Errorf("landed at once (-) and in two goes (+):\n%s", diff)
+	}
+}
+
+// TestAForksOwnChanges land only when that is asked for, and stay.
+func TestAForksOwnChanges(t *testing.T) {
+	s := newSmall(t)
+	put(t, s.tree.dir, map[string]string{"pkg/a/a.go": "package a // mine\n"})
+	s.commit(t)
+	var out bytes.Buffer
+	if err := s.tree.check(t.Context(), s.base, s.plan, true, &out); err != nil || !strings.Contains(out.String(), "1 of 4 files differ from upstream's v1.36.3, which landing leaves as they are: pkg/a/a.go") {
+		t.Errorf("%v, %s", err, out.String())
+	}
+	put(t, s.tree.dir, map[string]string{"hack/lib/init.sh": "mine\n"})
+	s.commit(t)
+	if err := s.tree.check(t.Context(), s.base, s.plan, true, &out); err == nil || !strings.Contains(err.Error(), "own changes in files that landing edits: hack/lib/init.sh") {
+		t.Errorf("a file that landing edits: %v", err)
+	}
+}
+
+// TestModes: landing gives its own files the mode that they have here, and leaves
+// upstream's the one that git has.
+func TestModes(t *testing.T) {
+	s := newSmall(t)
+	s.land(t)
+	want := s.content(t)
+	if err := os.Chmod(filepath.Join(s.tree.dir, "cmd", "tool"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.commit(t)
+	if out := s.land(t); !strings.Contains(out, "1 changed") {
+		t.Errorf("of a file that is not executable any more, it said:\n%s", out)
+	}
+	if diff := cmp.Diff(want, s.content(t)); diff != "" {
+		t.Errorf("the modes were not mended:\n%s", diff)
+	}
+	git(t, s.tree.dir, "config", "core.fileMode", "false")
+	git(t, s.tree.dir, "reset", "-q", "--hard", "HEAD~1")
+	script := filepath.Join(s.tree.dir, "hack", "lib", "init.sh")
+	if err := os.Chmod(script, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.land(t)
+	if info, err := os.Stat(script); err != nil || info.Mode()&0o100 == 0 {
+		t.Errorf("upstream's script became %v, %v; git has it as executable", info.Mode(), err)
+	}
 }
 
 func TestAForksOwnFilesStay(t *testing.T) {

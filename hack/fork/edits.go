@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -51,7 +50,22 @@ var groupEdits = []edit{
 	{gateLists + "versioned_feature_list.yaml", editGateList},
 	{gateLists + "feature_list.md", editGateTable},
 	{"pkg/controlplane/import_known_versions.go", after("\t_ \"k8s.io/kubernetes/pkg/apis/extensions/install\"\n", "\t_ \"k8s.io/kubernetes/pkg/apis/features/install\"\n")},
-	{"hack/lib/init.sh", after("events.k8s.io/v1beta1 \\\n", "features.k8s.io/v1alpha1 \\\n")},
+	{openAPI, editOpenAPI},
+	{"hack/update-codegen.sh", after("        staging/src/k8s.io/kube-aggregator\n", "        "+libraryDir+"\n")},
+	{"hack/lib/init.sh", editGroupVersions},
+}
+
+// editGroupVersions has hack/verify-api-groups.sh find the group, in the list of
+// those without generated code in k8s.io/api and k8s.io/client-go: from the other
+// list hack/update-codegen.sh takes what it looks for in k8s.io/api.
+func editGroupVersions(ctx context.Context, p *plan, base []byte) ([]byte, error) {
+	const begin = "KUBE_NONSERVER_GROUP_VERSIONS=\"\n"
+	base, err := insert(base, begin, "# features.k8s.io is served, with the types and clients of "+libraryDir+",\n"+
+		"# whose hack/update-codegen.sh generates them.\n"+begin)
+	if err != nil {
+		return nil, err
+	}
+	return after(" componentconfig/v1alpha1 \\\n", " features.k8s.io/v1alpha1 \\\n")(ctx, p, base)
 }
 
 // pluginEdits have upstream's builds and releases make the plugin of kubectl.
@@ -92,134 +106,6 @@ func fromSibling(file string) func(context.Context, *plan, []byte) ([]byte, erro
 	}
 }
 
-// goEdit lets the go command edit a go.mod or go.work.
-func goEdit(ctx context.Context, kind string, data []byte, args ...string) ([]byte, error) {
-	dir, err := os.MkdirTemp("", "fork")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	file := filepath.Join(dir, "go."+kind)
-	if err := os.WriteFile(file, data, 0o644); err != nil {
-		return nil, err
-	}
-	args = append(append([]string{kind, "edit"}, args...), file)
-	if _, err := command(ctx, dir, nil, []string{"GOWORK=off"}, "go", args...); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(file)
-}
-
-func editWork(ctx context.Context, _ *plan, base []byte) ([]byte, error) {
-	return goEdit(ctx, "work", base, "-use=./"+libraryDir)
-}
-
-// editRootModule puts the lines where upstream has those of the other staging
-// modules; the go command alone would put them at the end of the file, into the
-// block of indirect requirements.
-func editRootModule(ctx context.Context, _ *plan, base []byte) ([]byte, error) {
-	for _, line := range []string{"\t%s v0.0.0\n", "\t%[1]s => ./staging/src/%[1]s\n"} {
-		var err error
-		before := fmt.Sprintf(line, "k8s.io/"+predecessor)
-		if base, err = insert(base, before, before+fmt.Sprintf(line, libraryPath)); err != nil {
-			return nil, err
-		}
-	}
-	return goEdit(ctx, "mod", base, "-require="+libraryPath+"@v0.0.0", "-replace="+libraryPath+"=./"+libraryDir)
-}
-
-// editSums adds the sums of what only the library depends on. Upstream's lines
-// stay in their order, which is by module and then by semantic version.
-func editSums(_ context.Context, p *plan, base []byte) ([]byte, error) {
-	library, ok := p.files[libraryDir+"/go.sum"]
-	if !ok {
-		return nil, fmt.Errorf("%s/go.sum is missing", libraryDir)
-	}
-	lines := slices.Collect(strings.Lines(string(base)))
-	moduleOf := func(line string) string { return strings.Fields(line)[0] }
-	known := map[string]bool{}
-	for _, line := range lines {
-		known[moduleOf(line)] = true
-	}
-	for line := range strings.Lines(string(library.data)) {
-		module := moduleOf(line)
-		if _, staging := p.base.staging[module]; staging || known[module] {
-			continue
-		}
-		at := slices.IndexFunc(lines, func(other string) bool { return moduleOf(other) > module })
-		if at < 0 {
-			at = len(lines)
-		}
-		lines = slices.Insert(lines, at, line)
-	}
-	return []byte(strings.Join(lines, "")), nil
-}
-
-// editLibraryModule is the library's go.mod in the fork.
-func editLibraryModule(ctx context.Context, p *plan, base []byte) ([]byte, error) {
-	return stagingModule(ctx, p.base, base)
-}
-
-// stagingModule makes the other staging modules the ones beside a staging
-// module, as in each of them: required as v0.0.0 and replaced. What they depend
-// on is replaced too, since no published version has it.
-func stagingModule(ctx context.Context, base *upstream, data []byte) ([]byte, error) {
-	closure, err := base.closure(requirements(data))
-	if err != nil || len(closure) == 0 {
-		return data, err
-	}
-	direct := requirements(data)
-	var args []string
-	text := bytes.NewBuffer(bytes.Clone(data))
-	text.WriteString("\nreplace (\n")
-	for _, module := range closure {
-		beside := "../" + strings.TrimPrefix(module, "k8s.io/")
-		fmt.Fprintf(text, "\t%s => %s\n", module, beside)
-		if slices.Contains(direct, module) {
-			args = append(args, "-require="+module+"@v0.0.0")
-		}
-		args = append(args, "-replace="+module+"="+beside)
-	}
-	text.WriteString(")\n")
-	return goEdit(ctx, "mod", text.Bytes(), args...)
-}
-
-// requirements are the paths of the modules that a go.mod requires.
-func requirements(data []byte) []string {
-	var modules []string
-	for line := range strings.Lines(string(data)) {
-		fields := strings.Fields(strings.TrimPrefix(line, "require "))
-		if len(fields) >= 2 && strings.HasPrefix(fields[1], "v") && strings.Contains(fields[0], ".") {
-			modules = append(modules, fields[0])
-		}
-	}
-	return modules
-}
-
-// closure are the staging modules among some modules, and those that they depend
-// on, in order.
-func (u *upstream) closure(modules []string) ([]string, error) {
-	found := map[string]bool{}
-	for queue := slices.Clone(modules); len(queue) > 0; queue = queue[1:] {
-		dir, staging := u.staging[queue[0]]
-		if !staging || found[queue[0]] {
-			continue
-		}
-		found[queue[0]] = true
-		data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err != nil {
-			return nil, err
-		}
-		queue = append(queue, requirements(data)...)
-	}
-	sorted := make([]string, 0, len(found))
-	for module := range found {
-		sorted = append(sorted, module)
-	}
-	slices.Sort(sorted)
-	return sorted, nil
-}
-
 // editReadme adds the library to the sorted list of repositories.
 func editReadme(_ context.Context, _ *plan, base []byte) ([]byte, error) {
 	const entry = "- [`k8s.io/%s`](https://github.com/kubernetes/%s)\n"
@@ -234,7 +120,11 @@ func editRules(_ context.Context, p *plan, base []byte) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s/go.mod is missing", libraryDir)
 	}
-	dependencies, err := p.base.closure(requirements(library.data))
+	direct, err := required(library.data)
+	if err != nil {
+		return nil, err
+	}
+	dependencies, err := p.base.closure(direct)
 	if err != nil {
 		return nil, err
 	}

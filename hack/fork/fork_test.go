@@ -18,28 +18,38 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // forkVariable turns TestAFork on; "make test-fork" sets it. The test
 // compiles all of Kubernetes, which takes 10 to 25 minutes and 4 GB the first time.
 const forkVariable = "KUBE_FEATURES_TEST_FORK"
 
+// treeVariable names a directory for the tree of TestAFork, which stays there to
+// be looked at; it must not exist. Without it the tree is a temporary one.
+const treeVariable = "KUBE_FEATURES_FORK_TREE"
+
+// mains are the binaries that are ours in a fork.
+var mains = []string{"./cmd/kube-apiserver", "./cmd/kube-controller-manager", "./cmd/kube-scheduler", "./cmd/kubelet", "./cmd/kube-proxy", "./cmd/kubectl-feature"}
+
 // binaries are what a fork builds for the integration test that is run there.
-var binaries = []string{
-	"./cmd/kube-apiserver", "./cmd/kube-controller-manager", "./cmd/kube-scheduler", "./cmd/kubelet", "./cmd/kube-proxy",
-	"./cmd/kubectl", "./cmd/kubectl-feature", "./cmd/local-up", "./" + testsDir + "/kubemark",
-}
+var binaries = append([]string{"./cmd/kubectl", "./cmd/local-up", "./" + testsDir + "/kubemark"}, mains...)
 
 // TestAFork lands in the tree of the version as the Go modules have it, builds
 // the binaries there and runs an integration test of theirs.
 func TestAFork(t *testing.T) {
-	if os.Getenv(forkVariable) == "" {
-		t.Skipf("compiles all of Kubernetes; \"make test-fork\" runs it (%s)", forkVariable)
+	whole := os.Getenv(forkVariable) != ""
+	if !whole && os.Getenv("KUBE_FEATURES_REQUIRE_ALL") == "" {
+		t.Skipf("copies and compiles all of Kubernetes; \"make test-fork\" runs it (%s)", forkVariable)
 	}
 	identity(t)
 	base, err := findUpstream(t.Context(), root)
@@ -51,6 +61,11 @@ func TestAFork(t *testing.T) {
 		t.FailNow()
 	}
 	t.Run("passes upstream's checks", func(t *testing.T) { passesChecks(t, tree) })
+	if !whole {
+		t.Log("Left out: generators, and what compiles all of Kubernetes; \"make test-fork\" runs both")
+		return
+	}
+	t.Run("regenerates", func(t *testing.T) { regenerates(t, tree) })
 	t.Run("builds and works", func(t *testing.T) { works(t, tree, base.version) })
 }
 
@@ -84,26 +99,115 @@ func lands(t *testing.T, tree string) {
 	if applied := git(t, tree, "rev-parse", "HEAD^{tree}"); applied != landed {
 		t.Errorf("the series makes another tree than landing:\n%s", git(t, tree, "diff", "--stat", landed, applied))
 	}
+	out.Reset()
+	if err := run(t.Context(), o, &out); err != nil || !strings.Contains(out.String(), "nothing changed") {
+		t.Errorf("after the series: %v\n%s", err, out.String())
+	}
 }
 
-// passesChecks runs upstream's own checks of what it has lists and rules for.
+// landed are the packages of the root module that have landed or import such.
+var landed = []string{
+	"./cmd/kube-apiserver/...", "./cmd/kubectl-feature/...", "./cmd/local-up/...", "./pkg/apis/features/...", "./pkg/catalog/...",
+	"./pkg/kubectl/...", "./pkg/registry/features/...", "./pkg/reporting/...", "./" + testsDir + "/...",
+}
+
+// passesChecks runs upstream's own checks of what it has lists and rules for, as
+// far as they run without a network and without vendor/. (Its check of aliases of
+// imports looks at test/e2e only; the one of the publishing bot's rules is in a
+// module that is not published, and TestRules compares them.)
 func passesChecks(t *testing.T, tree string) {
+	library := "./" + libraryDir + "/..."
 	goIn(t, tree, "run", "test/compatibility_lifecycle/main.go", "feature-gates", "verify")
-	goIn(t, tree, "run", "./cmd/import-boss", "./pkg/...", "./cmd/kube-apiserver/...", "./"+testsDir+"/...")
-	for _, check := range []string{"hack/verify-staging-meta-files.sh", "hack/verify-api-groups.sh"} {
-		if output, err := command(t.Context(), tree, nil, nil, "bash", check); err != nil {
+	goIn(t, tree, "run", "./cmd/import-boss", "./pkg/...", "./cmd/kube-apiserver/...", "./"+testsDir+"/...", library)
+	own := filepath.Join(t.TempDir(), "import-restrictions.yaml")
+	if err := os.WriteFile(own, []byte(restrictions), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	goIn(t, tree, "run", "./cmd/importverifier", "k8s.io/", own)
+	goIn(t, tree, slices.Concat([]string{"run", "./test/typecheck", "--serial", "--platform", "linux/amd64,windows/amd64,darwin/arm64"}, landed, []string{library})...)
+	for _, check := range []string{
+		"verify-api-groups.sh", "verify-file-sizes.sh", "verify-non-mutating-validation.sh", "verify-pkg-names.sh", "verify-staging-meta-files.sh", "verify-test-featuregates.sh",
+	} {
+		if output, err := command(t.Context(), tree, nil, nil, "bash", "hack/"+check); err != nil {
 			t.Errorf("%v\n%s", err, output)
 		}
 	}
+	// As hack/verify-testing-import.sh, for the binaries that are ours, too.
+	args := append([]string{"list", "-f", `{{.ImportPath}}{{range .Deps}}{{if eq . "testing"}} imports testing{{end}}{{end}}`}, mains...)
+	if output := goIn(t, tree, args...); strings.Contains(output, "imports testing") {
+		t.Errorf("code for tests is in binaries:\n%s", output)
+	}
+	stableMetrics(t, tree)
 	// What boilerplate.py prints are the files whose licence is wrong.
 	if wrong, err := command(t.Context(), tree, nil, nil, "python3", "hack/boilerplate/boilerplate.py"); err != nil || len(wrong) > 0 {
 		t.Errorf("licences: %v\n%s", err, wrong)
 	}
 	// The library alone, as the publishing bot builds it.
-	library := filepath.Join(tree, filepath.FromSlash(libraryDir))
-	if output, err := command(t.Context(), library, nil, []string{"GOWORK=off"}, "go", "list", "-deps", "./..."); err != nil {
+	if output, err := command(t.Context(), filepath.Join(tree, filepath.FromSlash(libraryDir)), nil, []string{"GOWORK=off"}, "go", "list", "-deps", "./..."); err != nil {
 		t.Errorf("%v\n%s", err, output)
 	}
+}
+
+// stableMetrics runs what hack/verify-generated-stable-metrics.sh runs on all
+// files on those that have landed: none has a stable metric, whose list would
+// have to be extended.
+func stableMetrics(t *testing.T, tree string) {
+	t.Helper()
+	added := git(t, tree, "diff", "--name-only", "--diff-filter=A", "HEAD~"+strconv.Itoa(len(parts)), "HEAD", "--", ":(glob)**/*.go", ":!:*/*_test.go", ":!:*/testdata/*")
+	args := []string{"run"}
+	for _, file := range []string{"main", "decode_metric", "find_stable_metric", "error", "endpoint_mapping"} {
+		args = append(args, "test/instrumentation/"+file+".go")
+	}
+	files := strings.Fields(added)
+	if !slices.Contains(files, libraryDir+"/report/metrics.go") {
+		t.Fatalf("of %d files that have landed none has the reporter's metrics", len(files))
+	}
+	if found := goIn(t, tree, slices.Concat(args, []string{"--"}, files)...); found != "" {
+		t.Errorf("these metrics are stable and not in upstream's list:\n%s", found)
+	}
+}
+
+// regenerates runs the generators of hack/update-codegen.sh that write what has
+// landed, with its flags: nothing changes. Protobuf is left out, for which that
+// script downloads a compiler.
+func regenerates(t *testing.T, tree string) {
+	header := []string{"--go-header-file", "hack/boilerplate/boilerplate.generatego.txt"}
+	generator := func(name string, args ...string) {
+		goIn(t, tree, slices.Concat([]string{"run", name}, header, args)...)
+	}
+	generator("k8s.io/code-generator/cmd/deepcopy-gen", "--output-file", "zz_generated.deepcopy.go", "./pkg/apis/features", "./"+libraryDir+"/apis/features/v1alpha1")
+	generator("k8s.io/code-generator/cmd/defaulter-gen", "--output-file", "zz_generated.defaults.go", "./pkg/apis/features/v1alpha1")
+	generator("k8s.io/code-generator/cmd/conversion-gen", "--output-file", "zz_generated.conversion.go",
+		"--extra-peer-dirs", "k8s.io/kubernetes/pkg/apis/core", "--extra-peer-dirs", "k8s.io/kubernetes/pkg/apis/core/v1", "--extra-peer-dirs", "k8s.io/api/core/v1", "./pkg/apis/features/v1alpha1")
+	report := filepath.Join(t.TempDir(), "violations")
+	generator("k8s.io/kube-openapi/cmd/openapi-gen", slices.Concat([]string{
+		"--output-file", "zz_generated.openapi.go", "--output-model-name-file", "zz_generated.model_name.go",
+		"--output-dir", "pkg/generated/openapi", "--output-pkg", "k8s.io/kubernetes/pkg/generated/openapi", "--report-filename", report,
+	}, withOpenAPI(t, tree))...)
+	if diff := cmp.Diff(read(t, filepath.Join(tree, "api", "api-rules", "violation_exceptions.list")), read(t, report)); diff != "" {
+		t.Errorf("upstream's exceptions from rules for APIs (-) and what breaks them (+):\n%s", diff)
+	}
+	env := append(inTree(tree), "CODEGEN_PKG="+filepath.Join(tree, "staging/src/k8s.io/code-generator"), "GOBIN="+t.TempDir())
+	if output, err := command(t.Context(), tree, nil, env, "bash", libraryDir+"/hack/update-codegen.sh"); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+	if changed := git(t, tree, "status", "--porcelain"); changed != "" {
+		t.Errorf("generators write something else than what has landed:\n%s", changed)
+	}
+}
+
+// withOpenAPI are the packages whose definitions hack/update-codegen.sh has in one
+// file: those that say so by a tag.
+func withOpenAPI(t *testing.T, tree string) []string {
+	t.Helper()
+	found := map[string]bool{}
+	for file := range strings.Lines(git(t, tree, "grep", "-l", "-e", "^// *+k8s:openapi", "--", ":(glob)**/*.go", ":!:*/testdata/*", ":!:staging/src/k8s.io/code-generator")) {
+		found["./"+path.Dir(strings.TrimSpace(file))] = true
+	}
+	if len(found) < 50 || !found["./"+libraryDir+"/apis/features/v1alpha1"] {
+		t.Fatalf("only %d packages have OpenAPI definitions, or the group's has none", len(found))
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // works builds the binaries and runs tests with them.
@@ -124,7 +228,13 @@ func works(t *testing.T, tree, version string) {
 // staging module that no module here depends on is empty: upstream's examples.
 func scratch(t *testing.T, base *upstream) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "kubernetes")
+	dir := os.Getenv(treeVariable)
+	if dir == "" {
+		dir = filepath.Join(t.TempDir(), "kubernetes")
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Fatalf("%s exists; remove it, or name another directory in %s", dir, treeVariable)
+	}
 	if err := os.CopyFS(dir, os.DirFS(base.dir)); err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +242,7 @@ func scratch(t *testing.T, base *upstream) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	licence := read(t, filepath.Join(base.dir, "hack", "boilerplate", "boilerplate.generatego.txt"))
 	for line := range strings.Lines(string(work)) {
 		place, ok := strings.CutPrefix(strings.TrimSpace(line), "./staging/src/")
 		if !ok {
@@ -144,7 +255,7 @@ func scratch(t *testing.T, base *upstream) string {
 			}
 			unpublish(t, base, filepath.Join(at, "go.mod"))
 		} else {
-			put(t, at, map[string]string{"go.mod": "module " + place + "\n\ngo 1.26.0\n"})
+			put(t, at, map[string]string{"go.mod": "module " + place + "\n\ngo 1.26.0\n", "doc.go": licence + "// Package sample is empty.\npackage sample\n"})
 			for _, file := range []string{".github/PULL_REQUEST_TEMPLATE.md", "code-of-conduct.md", "LICENSE", "OWNERS", "README.md", "SECURITY_CONTACTS"} {
 				put(t, at, map[string]string{file: "\n"})
 			}
@@ -170,15 +281,20 @@ func unpublish(t *testing.T, base *upstream, file string) {
 	}
 }
 
-// goIn runs the go command in a fork, with its workspace. Without paths in what it
-// builds, the next run finds in the cache what has not changed, though its tree is
-// elsewhere; tests then have to be told where the binaries are.
-func goIn(t *testing.T, tree string, args ...string) {
+// inTree is the environment of commands in a fork, with its workspace. Without
+// paths in what it builds, the next run finds in the cache what has not changed,
+// though its tree is elsewhere; tests then have to be told where the binaries are.
+func inTree(tree string) []string {
+	return []string{"GOWORK=" + filepath.Join(tree, "go.work"), "KUBE_ROOT=" + tree, "GOFLAGS=-trimpath", "KUBE_FEATURES_BIN=" + filepath.Join(tree, "_output", "bin")}
+}
+
+// goIn runs the go command in a fork, and returns what it prints.
+func goIn(t *testing.T, tree string, args ...string) string {
 	t.Helper()
-	env := []string{"GOWORK=" + filepath.Join(tree, "go.work"), "GOFLAGS=-trimpath", "KUBE_FEATURES_BIN=" + filepath.Join(tree, "_output", "bin")}
-	output, err := command(t.Context(), tree, nil, slices.Clone(env), "go", args...)
+	output, err := command(t.Context(), tree, nil, inTree(tree), "go", args...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
 	t.Logf("go %s\n%s", strings.Join(args, " "), output)
+	return string(output)
 }

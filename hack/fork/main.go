@@ -39,6 +39,9 @@ type options struct {
 	source   string
 	kubeRoot string
 	patch    string
+	// different has landing accept a fork's own changes in files that it does not
+	// write.
+	different bool
 }
 
 func main() {
@@ -46,6 +49,7 @@ func main() {
 	flag.StringVar(&o.source, "source", ".", "Root of this repository.")
 	flag.StringVar(&o.kubeRoot, "kube-root", "", "Root of a clean kubernetes/kubernetes checkout.")
 	flag.StringVar(&o.patch, "patch", "", "Write a series for git am into this directory, which must be empty or new, and leave the checkout alone.")
+	flag.BoolVar(&o.different, "allow-different", false, "Land although files differ from upstream's, as long as landing does not write them; their names are printed.")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o, os.Stdout)
@@ -79,7 +83,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	tree := checkout{dir: o.kubeRoot}
-	if err := tree.check(ctx, base, plan); err != nil {
+	if err := tree.check(ctx, base, plan, o.different, out); err != nil {
 		return err
 	}
 	if o.patch != "" {
@@ -90,24 +94,32 @@ func run(ctx context.Context, o options, out io.Writer) error {
 
 // land writes what is missing in the checkout and says what it did.
 func land(ctx context.Context, tree checkout, base *upstream, plan *plan, out io.Writer) error {
-	written := 0
+	total := 0
 	for number, part := range parts {
-		created, changed, err := tree.write(plan.of(number))
+		files := plan.of(number)
+		w, err := tree.write(ctx, files)
+		total += w.count()
 		if err != nil {
-			return err
+			return fmt.Errorf("%w; %d files are written, of %d that landing has, each whole: land again, which goes on", err, total, len(plan.files))
 		}
-		written += created + changed
-		fmt.Fprintf(out, "%d. %s: %d files new, %d changed, %d as they are\n", number+1, part.title, created, changed, len(plan.of(number))-created-changed)
+		fmt.Fprintf(out, "%d. %s: %d files new, %d changed, %d removed, %d as they are\n", number+1, part.title, w.created, w.changed, w.removed, len(files)-w.count())
+		for _, name := range w.upstreams {
+			fmt.Fprintf(out, "   upstream's %s\n", name)
+		}
 	}
-	if written == 0 {
-		fmt.Fprintf(out, "%s has it all: nothing changed\n", tree.dir)
-		return nil
-	}
-	fmt.Fprintf(out, "Landed on %s in %s: %d files written\n", base.version, tree.dir, written)
-	vendored, err := tree.vendor(ctx)
+	brought, err := plan.newModules()
 	if err != nil {
 		return err
 	}
+	vendored, err := tree.vendor(ctx, brought, total > 0)
+	if err != nil {
+		return err
+	}
+	if total == 0 && !vendored {
+		fmt.Fprintf(out, "%s has it all: nothing changed\n", tree.dir)
+		return nil
+	}
+	fmt.Fprintf(out, "Landed on %s in %s: %d files written\n", base.version, tree.dir, total)
 	if vendored {
 		fmt.Fprintln(out, "go work vendor has renewed vendor/")
 	}

@@ -22,6 +22,7 @@ import (
 	"go/format"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -57,9 +58,9 @@ type part struct {
 // same is a directory that keeps its path.
 func same(dir string) move { return move{dir, dir} }
 
-const (
-	testsDir = "test/integration/features"
-)
+// testsDir is apart from test/integration, all of which upstream's "make
+// test-integration" runs: these tests start processes that have to be built first.
+const testsDir = "test/features"
 
 // parts are in the order of dependencies, which is also the order in which
 // docs/fork.md advises to land.
@@ -76,9 +77,6 @@ var parts = []part{
 		moves: []move{
 			same("pkg/apis/features"), same("pkg/registry/features"),
 			{"pkg/features/features_test.go", "pkg/features/feature_lifecycle_test.go"},
-			// The generator of upstream writes all definitions into one file, which
-			// ours are beside.
-			{"pkg/generated/openapi", "pkg/generated/features/openapi"},
 		},
 		edits: groupEdits,
 	},
@@ -128,6 +126,10 @@ var parts = []part{
 		why:   "What hack/update-openapi-spec.sh writes for the group.",
 		edits: specEdits,
 	},
+	{
+		title: "Record what landing wrote",
+		why:   "make fork of a later version lands over this one: it may change and remove what still is as recorded.",
+	},
 }
 
 // stays are the directories and files that do not go to kubernetes/kubernetes,
@@ -150,7 +152,7 @@ var stays = map[string]string{
 	"cmd/kubeadm":              "is upstream's, unchanged",
 	"cmd/kubectl":              "is upstream's, unchanged",
 	"api":                      "merged into upstream's files of the same names",
-	"build":                    "upstream has its own",
+	"pkg/generated/openapi":    "merged into upstream's file of all definitions",
 	gateFile:                   "is a constant and an entry of upstream's lists of gates",
 	"test/docs":                "runs the commands of the pages",
 	"test/helm":                "is a module of its own and goes with the example chart",
@@ -246,12 +248,47 @@ func besidePackage(file string, data []byte) ([]byte, error) {
 	return append(append(bytes.Clone(data[:licence+3]), '\n'), data[begin[0]:]...), nil
 }
 
+// mainText is what upstream's binaries do. What else one did would be lost with
+// the code of ours.
+var mainText = regexp.MustCompile(`^func main\(\) \{
+	command := app\.New\w+\((context\.Background\(\))?\)
+	code := cli\.Run\(command\)
+	os\.Exit\(code\)
+\}\n$`)
+
 // replaceMain gives upstream's main the code of ours and keeps upstream's
-// licence and documentation, so that the difference is what differs.
+// licence and documentation, so that the difference is what differs. Upstream's
+// code and what it imports for their effects alone must be what ours stands for.
 func replaceMain(file string, theirs, ours []byte) ([]byte, error) {
 	theirBegin, ourBegin := packageClause.FindIndex(theirs), packageClause.FindIndex(ours)
 	if theirBegin == nil || ourBegin == nil {
 		return nil, fmt.Errorf("%s: no package clause in upstream's or our file", file)
 	}
+	parsed, err := parse(file, theirs)
+	if err != nil {
+		return nil, err
+	}
+	own, err := parse(file, ours)
+	if err != nil {
+		return nil, err
+	}
+	if begin := bytes.Index(theirs, []byte("\nfunc ")); begin < 0 || !mainText.Match(theirs[begin+1:]) {
+		return nil, fmt.Errorf("%s: upstream's main does something else than to run the command; do the same in ours, and change mainText in hack/fork/mapping.go", file)
+	}
+	if theirs, ours := parsed.forEffects(), own.forEffects(); !slices.Equal(theirs, ours) {
+		return nil, fmt.Errorf("%s: upstream imports %s for their effects, and ours %s; import the same in ours", file, strings.Join(theirs, ", "), strings.Join(ours, ", "))
+	}
 	return append(bytes.Clone(theirs[:theirBegin[0]]), ours[ourBegin[0]:]...), nil
+}
+
+// forEffects are the packages that a file imports without a name.
+func (s source) forEffects() []string {
+	var packages []string
+	for _, spec := range s.file.Imports {
+		if spec.Name != nil && spec.Name.Name == "_" {
+			packages = append(packages, strings.Trim(spec.Path.Value, `"`))
+		}
+	}
+	slices.Sort(packages)
+	return packages
 }

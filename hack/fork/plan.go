@@ -35,13 +35,15 @@ type target struct {
 	// path is slash-separated, from the checkout's root.
 	path string
 	data []byte
-	// executable is for new files. Those of upstream keep the mode they have in
-	// the checkout; modules have none.
+	// executable is for new files. Those of upstream keep the mode that the
+	// checkout's git has; modules have none.
 	executable bool
 	// part is the index of the part that it belongs to.
 	part int
 	// base is what upstream has there, nil where it has nothing.
 	base []byte
+	// remove is set for files of an earlier landing that go; they have no data.
+	remove bool
 }
 
 // plan has all files that landing writes, by path.
@@ -70,7 +72,7 @@ func newPlan(ctx context.Context, source string, base *upstream) (*plan, error) 
 			}
 		}
 	}
-	return p, nil
+	return p, p.addRecord()
 }
 
 // moveAll adds the files of this repository.
@@ -105,6 +107,9 @@ func (p *plan) move(file string) error {
 	}
 	data, err := os.ReadFile(filepath.Join(p.source, file))
 	if err != nil {
+		return err
+	}
+	if data, err = reword(file, data); err != nil {
 		return err
 	}
 	if data, err = rewrite(file, data); err != nil {

@@ -17,18 +17,26 @@ limitations under the License.
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
+	"io"
+	"maps"
+	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/modfile"
 	"k8s.io/kubernetes-features/hack/apispec"
 	"sigs.k8s.io/yaml"
 )
@@ -64,18 +72,18 @@ func TestWhereFilesGo(t *testing.T) {
 		"cmd/kube-apiserver/main.go":                                 "cmd/kube-apiserver/apiserver.go",
 		"pkg/features/features.go":                                   "",
 		"pkg/features/features_test.go":                              "pkg/features/feature_lifecycle_test.go",
-		"test/integration/framework/framework.go":                    "test/integration/features/framework/framework.go",
-		"test/lifecycle/gates_test.go":                               "test/integration/features/gates/gates_test.go",
+		"test/integration/framework/framework.go":                    "test/features/framework/framework.go",
+		"test/lifecycle/gates_test.go":                               "test/features/gates/gates_test.go",
 		"staging/src/k8s.io/feature-lifecycle/apis/OWNERS":           "staging/src/k8s.io/feature-lifecycle/apis/OWNERS",
 		"test/integration/readers/readers_test.go":                   "",
 		"docs/keps/3920-finish-feature-flags/README.md":              "",
 		"hack/fork/mapping.go":                                       "",
-		"pkg/generated/openapi/cmd/models-schema/main.go":            "pkg/generated/features/openapi/cmd/models-schema/main.go",
-		"test/integration/lifecycle/lifecycle_test.go":               "test/integration/features/lifecycle/lifecycle_test.go",
+		"pkg/generated/openapi/cmd/models-schema/main.go":            "",
+		"test/integration/lifecycle/lifecycle_test.go":               "test/features/lifecycle/lifecycle_test.go",
 		"cmd/kubectl-feature/main.go":                                "cmd/kubectl-feature/main.go",
 		"cmd/kubectl/main.go":                                        "",
-		"cmd/kubemark/hollow.go":                                     "test/integration/features/kubemark/hollow.go",
-		"test/integration/versions/testdata/statefulset-before.yaml": "test/integration/features/versions/testdata/statefulset-before.yaml",
+		"cmd/kubemark/hollow.go":                                     "test/features/kubemark/hollow.go",
+		"test/integration/versions/testdata/statefulset-before.yaml": "test/features/versions/testdata/statefulset-before.yaml",
 	} {
 		to, _, ok, err := destination(file)
 		if err != nil {
@@ -87,6 +95,28 @@ func TestWhereFilesGo(t *testing.T) {
 	}
 	if _, _, _, err := destination("pkg/newcomer/newcomer.go"); err == nil || !strings.Contains(err.Error(), "nobody decided") {
 		t.Errorf("a file that is in no table: %v", err)
+	}
+}
+
+// TestTables: each entry of the tables of what moves, stays and is worded
+// otherwise is about a file that is there.
+func TestTables(t *testing.T) {
+	listed, err := command(t.Context(), root, nil, nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := strings.Split(strings.TrimRight(string(listed), "\x00"), "\x00")
+	entries := slices.Collect(maps.Keys(stays))
+	entries = slices.AppendSeq(entries, maps.Keys(wordings))
+	for _, part := range parts {
+		for _, m := range part.moves {
+			entries = append(entries, m.from)
+		}
+	}
+	for _, entry := range entries {
+		if !slices.ContainsFunc(files, func(file string) bool { _, in := below(file, entry); return in }) {
+			t.Errorf("no file is or is below %s, which a table of hack/fork/mapping.go or wordings.go has", entry)
+		}
 	}
 }
 
@@ -110,7 +140,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/controlplane/apidocs"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/pkg/features" // the gates
-	"k8s.io/kubernetes/test/integration/features/framework"
+	"k8s.io/kubernetes/test/features/framework"
 )
 
 const module = "k8s.io/kubernetes/" // and k8s.io/kubernetes.
@@ -135,12 +165,43 @@ const module = "k8s.io/kubernetes/" // and k8s.io/kubernetes.
 // TestMains: what is left of upstream's main is its licence and documentation.
 func TestMains(t *testing.T) {
 	const licence = "/*\nCopyright 2014\n*/\n\n"
-	got, err := replaceMain("main.go", []byte(licence+"// The daemon.\npackage main\n\nfunc main() { theirs() }\n"), []byte("/*\n2026\n*/\n\n// Package main is ours.\npackage main\n\nfunc main() { ours() }\n"))
+	const theirs = licence + `// The daemon.
+package main
+
+import (
+	"os"
+	_ "time/tzdata" // for CronJobs
+
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/logs/json/register"
+)
+
+func main() {
+	command := app.NewCommand()
+	code := cli.Run(command)
+	os.Exit(code)
+}
+`
+	const ours = "/*\n2026\n*/\n\n// Package main is ours.\npackage main\n\nimport (\n\t_ \"k8s.io/component-base/logs/json/register\"\n\t_ \"time/tzdata\"\n)\n\nfunc main() { ours() }\n"
+	got, err := replaceMain("main.go", []byte(theirs), []byte(ours))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(licence+"// The daemon.\npackage main\n\nfunc main() { ours() }\n", string(got)); diff != "" {
+	_, code, _ := strings.Cut(ours, "package main")
+	if diff := cmp.Diff(licence+"// The daemon.\npackage main"+code, string(got)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, test := range []struct{ replace, with, want string }{
+		{"\t_ \"time/tzdata\" // for CronJobs\n", "", "for their effects"},
+		{"cli\"\n", "cli\"\n\t_ \"k8s.io/new\"\n", "upstream imports k8s.io/component-base/logs/json/register, k8s.io/new, time/tzdata for their effects"},
+		{"\tos.Exit(code)\n", "\tflush()\n\tos.Exit(code)\n", "does something else"},
+		{"\tos.Exit(code)\n}\n", "\tos.Exit(code)\n}\n\nfunc init() { more() }\n", "does something else"},
+		{"func main", "func init() {}\n\nfunc main", "does something else"},
+		{"package main", "package x y", "no package clause"},
+	} {
+		if _, err := replaceMain("main.go", []byte(strings.Replace(theirs, test.replace, test.with, 1)), []byte(ours)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("upstream's main with %q for %q: %v, want %q", test.with, test.replace, err, test.want)
+		}
 	}
 	got, err = besidePackage("x.go", []byte("/*\n2026\n*/\n\n// Package features has ours.\npackage features\n\nvar x int\n"))
 	if err != nil {
@@ -338,12 +399,20 @@ func TestModules(t *testing.T) {
 				t.Errorf("%s has %s %d times", file, w, strings.Count(text, w))
 			}
 		}
+		for _, direct := range []string{"go.etcd.io/etcd/server/v3 v", "github.com/moby/sys/mountinfo v"} {
+			if _, line, ok := strings.Cut(string(p.files[file].data), "\t"+direct); kind == "mod" && (!ok || strings.Contains(strings.SplitN(line, "\n", 2)[0], "indirect")) {
+				t.Errorf("landed packages import %s…, which is not a direct requirement", direct)
+			}
+		}
 		added := strings.Count(string(p.files[file].data), "\n") - strings.Count(string(p.files[file].base), "\n")
 		if added != len(want) {
 			t.Errorf("%s has %d lines more, want %d", file, added, len(want))
 		}
 	}
 	library := string(p.files[libraryDir+"/go.mod"].data)
+	if !strings.HasPrefix(library, "// This is a generated file. Do not edit directly.\n\nmodule k8s.io/feature-lifecycle\n") {
+		t.Errorf("the library's go.mod begins otherwise than those of other staging modules:\n%.100s", library)
+	}
 	if strings.Contains(library, "v0.36") || !strings.Contains(library, "k8s.io/streaming => ../streaming\n") {
 		t.Errorf("the library still requires published staging modules, or does not replace what they need:\n%s", library)
 	}
@@ -351,8 +420,8 @@ func TestModules(t *testing.T) {
 
 // TestUpstreamsListsChanged: an edit that no longer finds its place says so.
 func TestUpstreamsListsChanged(t *testing.T) {
-	for _, base := range []string{"", "events.k8s.io/v1beta1 \\\nevents.k8s.io/v1beta1 \\\n"} {
-		if _, err := groupEdits[len(groupEdits)-1].apply(t.Context(), nil, []byte(base)); err == nil || !strings.Contains(err.Error(), "not once") {
+	for _, base := range []string{"", "KUBE_NONSERVER_GROUP_VERSIONS=\"\n", strings.Repeat("KUBE_NONSERVER_GROUP_VERSIONS=\"\n", 2)} {
+		if _, err := editGroupVersions(t.Context(), nil, []byte(base)); err == nil || !strings.Contains(err.Error(), "not once") {
 			t.Errorf("%q: %v", base, err)
 		}
 	}
@@ -430,7 +499,7 @@ func TestSpecs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	added := 0
+	added, changed := 0, 0
 	for section, values := range after {
 		for name, value := range values {
 			existing, ok := before[section][name]
@@ -439,8 +508,13 @@ func TestSpecs(t *testing.T) {
 				added++
 			case !ok:
 				t.Errorf("%s gained %s, which is not of our group", section, name)
-			case string(existing) != string(value) && !strings.Contains(string(value), apispec.Group):
-				t.Errorf("%s %s is another one", section, name)
+			case string(existing) != string(value):
+				// Types that every group has list all groups.
+				changed++
+				if diff := cmp.Diff(string(existing), withoutOurs(t, value)); diff != "" {
+					t.Errorf("%s %s differs by more than our group:\n%s", section, name, diff)
+				}
+				inOrder(t, name, value)
 			}
 		}
 		for name := range before[section] {
@@ -449,13 +523,255 @@ func TestSpecs(t *testing.T) {
 			}
 		}
 	}
-	if added < 20 {
-		t.Errorf("only %d paths and definitions were added", added)
+	if added < 20 || changed == 0 {
+		t.Errorf("only %d paths and definitions were added, and %d changed", added, changed)
 	}
 	for _, file := range []string{"api/" + apispec.Aggregated, "api/" + apispec.Groups} {
 		data := string(p.files[file].data)
 		if !strings.Contains(data, `"name": "features.k8s.io"`) || !strings.Contains(data, `"name": "storagemigration.k8s.io"`) {
 			t.Errorf("%s does not have upstream's last group and ours", file)
+		}
+	}
+}
+
+// TestDefinitions: upstream's OpenAPI definitions keep all they have and gain the
+// group's, in the order in which the generator writes them.
+func TestDefinitions(t *testing.T) {
+	p := moved(t)
+	target := p.files[openAPI]
+	before, err := parseDefinitions("before", target.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := parseDefinitions("after", target.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := parseDefinitions("ours", []byte(read(t, filepath.Join(root, openAPI))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(d *definitions) int {
+		n := 0
+		for _, entry := range d.entries {
+			if d.of(entry) == typesPath {
+				n++
+			}
+		}
+		return n
+	}
+	if count(ours) < 20 || count(before) != 0 || count(after) != count(ours) {
+		t.Errorf("of the group are %d here, %d upstream, and %d after landing", count(ours), count(before), count(after))
+	}
+	if len(after.entries) != len(before.entries)+count(ours) || len(after.functions) != len(before.functions)+count(ours) {
+		t.Errorf("%d entries and %d functions became %d and %d", len(before.entries), len(before.functions), len(after.entries), len(after.functions))
+	}
+	if !slices.IsSortedFunc(after.entries, func(a, b *ast.KeyValueExpr) int { return strings.Compare(after.of(a), after.of(b)) }) {
+		t.Error("the entries are not in the order of packages")
+	}
+	for _, entry := range after.entries {
+		if after.function(entry) == nil {
+			t.Errorf("no function for %s", after.text(entry.Pos(), entry.End()))
+		}
+	}
+	if text := string(target.data); strings.Contains(text, "ref(v1alpha1.Feature") || !strings.Contains(text, "ref(featuresv1alpha1.FeatureSpec{}") {
+		t.Error("the definitions refer to the types by a name that is another package's there")
+	}
+	for _, taken := range []string{"import (\n\tv1 \"k8s.io/kube-aggregator\"\n\tfeaturesv1alpha1 \"x\"\n)\n", "import \"k8s.io/kube-aggregator\"\n", ""} {
+		base := "package openapi\n\n" + taken + "func GetOpenAPIDefinitions() any { return map[string]any{v1.A{}.OpenAPIModelName(): f(ref)} }\n\nfunc f() {}\n"
+		if _, err := editOpenAPI(t.Context(), p, []byte(base)); err == nil || !strings.Contains(err.Error(), "hack/fork/openapi.go") {
+			t.Errorf("upstream's file as %q: %v", base, err)
+		}
+	}
+}
+
+// TestGroupVersions: of upstream's two lists the group is in the one that no
+// generator reads.
+func TestGroupVersions(t *testing.T) {
+	text := string(moved(t).files["hack/lib/init.sh"].data)
+	_, list, ok := strings.Cut(text, "\nKUBE_NONSERVER_GROUP_VERSIONS=\"\n")
+	list, _, end := strings.Cut(list, "\"\n")
+	if !ok || !end || !strings.Contains(list, "\n features.k8s.io/v1alpha1 \\\n") || strings.Count(text, "features.k8s.io/v1alpha1") != 1 {
+		t.Errorf("features.k8s.io/v1alpha1 is not once in upstream's hack/lib/init.sh, in KUBE_NONSERVER_GROUP_VERSIONS:\n%s", list)
+	}
+}
+
+// TestSums: what upstream has not comes with all its lines, what it has stays at
+// its versions, and a library that needs newer ones is refused.
+func TestSums(t *testing.T) {
+	p := moved(t)
+	target := p.files["go.sum"]
+	var added []string
+	for line := range strings.Lines(string(target.data)) {
+		if !strings.Contains(string(target.base), line) {
+			module, version := summed(line)
+			added = append(added, module+" "+version)
+		}
+	}
+	want := []string{"pgregory.net/rapid v1.3.0", "pgregory.net/rapid v1.3.0/go.mod"}
+	if diff := cmp.Diff(want, added); diff != "" {
+		t.Errorf("new sums (-want +got):\n%s", diff)
+	}
+	library := p.files[libraryDir+"/go.mod"]
+	before := library.data
+	for text, want := range map[string]string{
+		"require github.com/spf13/pflag v1.99.0\n":     "requires newer modules than upstream " + p.base.version + ": github.com/spf13/pflag v1.99.0 (upstream's is v1.",
+		"require github.com/spf13/pflag v0.0.1\n":      "",
+		"require k8s.io/apimachinery v0.99.0\n":        "",
+		"require (\n\tgithub.com/spf13/pflag nothing)": "go.mod",
+	} {
+		library.data = []byte("module x\n\n" + text)
+		_, err := editSums(t.Context(), p, target.base)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("a library that says %q: %v, want %q", text, err, want)
+		}
+	}
+	library.data = before
+}
+
+// TestDirect: no landed package imports what go.mod says only others do.
+func TestDirect(t *testing.T) {
+	p := moved(t)
+	target := p.files["go.mod"]
+	for data, want := range map[string]int{string(target.base): 2, string(target.data): 0} {
+		file, err := modfile.Parse("go.mod", []byte(data), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		direct, err := p.imported(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var indirect []string
+		for _, line := range file.Require {
+			if line.Indirect && direct[line.Mod.Path] {
+				indirect = append(indirect, line.Mod.Path)
+			}
+		}
+		if len(indirect) != want {
+			t.Errorf("landed packages import %v, which are indirect requirements; want %d of them", indirect, want)
+		}
+	}
+}
+
+// kindsOf is where a definition lists the groups that have its type.
+const kindsOf = "x-kubernetes-group-version-kind"
+
+// withoutOurs is a definition without our group, as upstream's file has it.
+func withoutOurs(t *testing.T, definition json.RawMessage) string {
+	t.Helper()
+	d, err := apispec.Decode(definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _ := d[kindsOf].([]any)
+	d[kindsOf] = slices.DeleteFunc(list, func(kind any) bool { return kind.(map[string]any)["group"] == apispec.Group })
+	text, err := d.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As it was inside of a section of the document.
+	return strings.TrimSuffix(strings.ReplaceAll(string(text), "\n", "\n    "), "\n    ")
+}
+
+// inOrder wants our group where upstream's generator puts it: it sorts by group.
+func inOrder(t *testing.T, name string, definition json.RawMessage) {
+	t.Helper()
+	var d map[string]json.RawMessage
+	if err := json.Unmarshal(definition, &d); err != nil {
+		t.Fatal(err)
+	}
+	var list []struct{ Group, Version, Kind string }
+	if err := json.Unmarshal(d[kindsOf], &list); err != nil {
+		t.Fatal(err)
+	}
+	var groups []string
+	for _, kind := range list {
+		groups = append(groups, kind.Group)
+	}
+	if !slices.IsSorted(groups) || !slices.Contains(groups, apispec.Group) {
+		t.Errorf("the groups of %s are not in order: %v", name, groups)
+	}
+}
+
+// TestOtherSystems: upstream type-checks all packages for Windows and macOS
+// (hack/verify-typecheck.sh). What a landed file imports has a file there, too.
+func TestOtherSystems(t *testing.T) {
+	p := moved(t)
+	for _, system := range []string{"windows", "darwin"} {
+		// Packages that have files for Linux only.
+		linux := map[string]bool{}
+		var files []*target
+		for _, f := range p.files {
+			if path.Ext(f.path) != ".go" || strings.Contains(f.path, "/testdata/") {
+				continue
+			}
+			context := build.Default
+			context.GOOS, context.CgoEnabled = system, false
+			context.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(f.data)), nil }
+			matches, err := context.MatchFile(path.Dir(f.path), path.Base(f.path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if matches {
+				files = append(files, f)
+			}
+			if name := theirs + "/" + path.Dir(f.path); !strings.HasSuffix(f.path, "_test.go") {
+				if only, ok := linux[name]; !ok || only {
+					linux[name] = !matches && !p.hasPackage(path.Dir(f.path))
+				}
+			}
+		}
+		for _, f := range files {
+			parsed, err := parser.ParseFile(token.NewFileSet(), f.path, f.data, parser.ImportsOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, spec := range parsed.Imports {
+				if imported := strings.Trim(spec.Path.Value, `"`); linux[imported] {
+					t.Errorf("%s is for %s, too, and imports %s, which is for Linux only", f.path, system, imported)
+				}
+			}
+		}
+		if n := len(files); n < 300 || !linux[theirs+"/cmd/local-up/process"] {
+			t.Errorf("only %d files are for %s, or the processes of local clusters are not for Linux only", n, system)
+		}
+	}
+}
+
+// TestNames: landed files name no pages, scripts and make targets that a fork does
+// not have.
+func TestNames(t *testing.T) {
+	p := moved(t)
+	makefile, err := p.base.read("build/root/Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(name string) bool {
+		if p.files[name] != nil || p.files[libraryDir+"/"+name] != nil {
+			return true
+		}
+		_, err := os.Stat(filepath.Join(p.base.dir, filepath.FromSlash(name)))
+		return err == nil
+	}
+	files := regexp.MustCompile(`(^|[^\w/.-])((docs|hack|test|api|cmd)/[\w./-]*\w\.(md|sh|go|mod|yaml))([^\w.]|\.?$|\.\s)`)
+	targets := regexp.MustCompile("[\"`]make ([a-z-]+)")
+	for _, f := range p.files {
+		if f.base != nil || bytes.IndexByte(f.data, 0) >= 0 || strings.Contains(f.path, "/testdata/") {
+			continue
+		}
+		for line := range strings.Lines(string(f.data)) {
+			for _, match := range files.FindAllStringSubmatch(line, -1) {
+				// Paths are from the root, or from the package.
+				if name := match[2]; !has(name) && !has(path.Join(path.Dir(f.path), name)) {
+					t.Errorf("%s names %s, which a fork does not have: %s", f.path, name, strings.TrimSpace(line))
+				}
+			}
+			for _, match := range targets.FindAllStringSubmatch(line, -1) {
+				if !strings.Contains(string(makefile), "\n"+match[1]+":") {
+					t.Errorf("%s names a target that upstream's Makefile does not have: %s", f.path, strings.TrimSpace(line))
+				}
+			}
 		}
 	}
 }

@@ -23,8 +23,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
+
+// plainPatches has format-patch write what git am reads, whatever somebody has
+// configured.
+var plainPatches = []string{
+	"-c", "format.signOff=false", "-c", "format.pretty=", "-c", "diff.submodule=short",
+	"-c", "core.quotePath=true", "-c", "diff.suppressBlankEmpty=false",
+	"format-patch", "--zero-commit", "--no-signature", "--numbered", "--subject-prefix=PATCH", "--suffix=.patch", "--no-attach", "--no-thread",
+	"--no-cover-letter", "--no-notes", "--no-base", "--no-from", "--no-to", "--no-cc", "--no-add-header", "--no-ext-diff", "--no-textconv", "--no-color",
+	"--no-renames", "--no-relative", "-O" + os.DevNull, "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers", "--src-prefix=a/", "--dst-prefix=b/", "--full-index",
+}
 
 // writeSeries writes one patch for each part that the checkout does not have. It
 // builds commits in a store and an index of their own: the checkout's stay as
@@ -37,6 +48,11 @@ func writeSeries(ctx context.Context, tree checkout, p *plan, dir string, out io
 	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s is not empty; git am would take its files for patches of the series: name a new directory", dir)
+	}
+	for _, who := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} {
+		if _, err := tree.git(ctx, "var", who); err != nil {
+			return fmt.Errorf("git does not know who the patches are from; say so with git config user.name and git config user.email: %w", err)
+		}
 	}
 	s, err := newSeries(ctx, tree)
 	if err != nil {
@@ -52,7 +68,7 @@ func writeSeries(ctx context.Context, tree checkout, p *plan, dir string, out io
 		fmt.Fprintf(out, "%s has it all: there is nothing to write\n", tree.dir)
 		return nil
 	}
-	written, err := s.git(ctx, nil, "format-patch", "--zero-commit", "--no-signature", "--output-directory", dir, s.begin+".."+s.tip)
+	written, err := s.git(ctx, nil, slices.Concat(plainPatches, []string{"--output-directory", dir, s.begin + ".." + s.tip})...)
 	if err != nil {
 		return err
 	}
@@ -119,11 +135,15 @@ func (s *series) commit(ctx context.Context, number int, files []*target) error 
 		if has {
 			continue
 		}
+		if t.remove {
+			fmt.Fprintf(&index, "0 %s\t%s\n", strings.Repeat("0", len(s.begin)), t.path)
+			continue
+		}
 		blob, err := s.git(ctx, bytes.NewReader(t.data), "hash-object", "-w", "--stdin")
 		if err != nil {
 			return err
 		}
-		executable, err := s.tree.executable(t)
+		executable, err := s.tree.executable(ctx, t)
 		if err != nil {
 			return err
 		}

@@ -24,9 +24,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -78,13 +80,14 @@ func findUpstream(ctx context.Context, source string) (*upstream, error) {
 	}
 	// Some of upstream's staging modules are for its tests and examples and not
 	// among ours; not all of them are published for every version.
-	var required []string
-	for _, module := range requirements(data) {
-		if bytes.Contains(work, []byte("\t./staging/src/"+module+"\n")) {
-			required = append(required, module)
-		}
+	all, err := required(data)
+	if err != nil {
+		return nil, err
 	}
-	staging, err := modules(ctx, source, required...)
+	maps.DeleteFunc(all, func(module, _ string) bool {
+		return !bytes.Contains(work, []byte("\t./staging/src/"+module+"\n"))
+	})
+	staging, err := modules(ctx, source, slices.Sorted(maps.Keys(all))...)
 	if err != nil {
 		return nil, err
 	}

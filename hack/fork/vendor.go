@@ -33,54 +33,99 @@ const (
 	vendorLicenses = "LICENSES/vendor/"
 )
 
-// vendor renews vendor/ where the tree has one, and does to the rest of it what
-// upstream's hack/update-vendor.sh does: it keeps OWNERS, which the go command
-// removes, and gives new modules their licences in LICENSES/vendor.
-func (c checkout) vendor(ctx context.Context) (bool, error) {
+// vendor renews vendor/ where the tree has one and something has landed or a new
+// module is not in it, and does to the rest of it what upstream's
+// hack/update-vendor.sh does: it keeps OWNERS, which the go command removes, and
+// gives new modules their licences in LICENSES/vendor.
+func (c checkout) vendor(ctx context.Context, brought map[string]string, landed bool) (bool, error) {
 	before, err := c.read(vendorModules)
 	if err != nil || before == nil {
 		return false, err
 	}
+	if !landed && c.isVendored(before, brought) {
+		return false, nil
+	}
 	owners, err := c.read(vendorOwners)
+	if err == nil && owners == nil {
+		owners, err = c.committed(ctx, vendorOwners)
+	}
 	if err != nil {
 		return false, err
 	}
-	if _, err := command(ctx, c.dir, nil, []string{"GOWORK=" + filepath.Join(c.dir, "go.work")}, "go", "work", "vendor"); err != nil {
-		return false, fmt.Errorf("the files have landed, but vendor/ could not be renewed; run hack/update-vendor.sh there: %w", err)
-	}
-	var files []*target
+	_, failed := command(ctx, c.dir, nil, []string{"GOWORK=" + filepath.Join(c.dir, "go.work")}, "go", "work", "vendor")
 	if owners != nil {
-		files = append(files, &target{path: vendorOwners, data: owners})
+		// Also when the go command failed, which it does after removing all.
+		if _, err := c.write(context.WithoutCancel(ctx), []*target{{path: vendorOwners, data: owners}}); err != nil {
+			return false, err
+		}
 	}
+	if failed != nil {
+		return false, fmt.Errorf("the files have landed, but vendor/ could not be renewed; land again, or run hack/update-vendor.sh there: %w", failed)
+	}
+	licenses, err := c.licenses(ctx, brought)
+	if err != nil {
+		return false, err
+	}
+	_, err = c.write(ctx, licenses)
+	return true, err
+}
+
+// isVendored is true when vendor/ lists the new modules and they have licences.
+func (c checkout) isVendored(list []byte, brought map[string]string) bool {
+	listed := vendored(list)
+	for module, version := range brought {
+		license, err := c.read(licenseOf(module))
+		if listed[module] != version || license == nil || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// licenses are the files for modules that vendor/ did not have in the last commit
+// and for those that landing brings, as far as they are missing: earlier attempts
+// may have left vendor/ without them.
+func (c checkout) licenses(ctx context.Context, brought map[string]string) ([]*target, error) {
 	after, err := c.read(vendorModules)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	known := map[string]bool{}
-	for _, module := range vendored(before) {
-		known[module] = true
+	committed, err := c.committed(ctx, vendorModules)
+	if err != nil {
+		return nil, err
 	}
-	for _, module := range vendored(after) {
-		if known[module] {
+	known := vendored(committed)
+	var files []*target
+	for module := range vendored(after) {
+		if known[module] != "" && brought[module] == "" {
+			continue
+		}
+		have, err := c.read(licenseOf(module))
+		if err != nil {
+			return nil, err
+		}
+		if have != nil {
 			continue
 		}
 		license, err := c.license(module)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		files = append(files, license)
 	}
-	_, _, err = c.write(files)
-	return true, err
+	return files, nil
 }
 
-// vendored are the modules that vendor/modules.txt lists.
-func vendored(list []byte) []string {
-	var modules []string
+// licenseOf is where upstream has the licence of a vendored module.
+func licenseOf(module string) string { return path.Join(vendorLicenses, module, "LICENSE") }
+
+// vendored are the modules that vendor/modules.txt lists, with their versions.
+func vendored(list []byte) map[string]string {
+	modules := map[string]string{}
 	for line := range strings.Lines(string(list)) {
 		// Replaced modules are in the tree itself: "# path version => ./staging/…".
 		if f := strings.Fields(line); len(f) == 3 && f[0] == "#" {
-			modules = append(modules, f[1])
+			modules[f[1]] = f[2]
 		}
 	}
 	return modules
@@ -106,7 +151,7 @@ func (c checkout) license(module string) (*target, error) {
 		}
 		var data bytes.Buffer
 		fmt.Fprintf(&data, "= %s licensed under: =\n\n%s\n= %s %x\n", dir, text, file, md5.Sum(text))
-		return &target{path: path.Join(vendorLicenses, module, "LICENSE"), data: data.Bytes()}, nil
+		return &target{path: licenseOf(module), data: data.Bytes()}, nil
 	}
 	return nil, fmt.Errorf("the files have landed, but the new module %s in vendor/ has no licence; see hack/update-vendor-licenses.sh there", module)
 }

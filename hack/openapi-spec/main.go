@@ -146,18 +146,23 @@ func collect(ctx context.Context, config *rest.Config) (map[string]apispec.Docum
 	return files, nil
 }
 
-// write replaces the directory's files by these.
+// write replaces the directory's files by these. What cannot be encoded leaves
+// them as they are.
 func write(dir string, files map[string]apispec.Document) error {
-	for _, folder := range []string{"discovery", "openapi-spec"} {
-		if err := os.RemoveAll(filepath.Join(dir, folder)); err != nil {
-			return err
-		}
-	}
+	encoded := map[string][]byte{}
 	for name, d := range files {
 		data, err := d.Encode()
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		encoded[name] = data
+	}
+	for _, folder := range []string{"discovery", "openapi-spec"} {
+		if err := os.RemoveAll(filepath.Join(dir, folder)); err != nil {
+			return err
+		}
+	}
+	for name, data := range encoded {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err

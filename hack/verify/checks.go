@@ -34,12 +34,21 @@ const (
 	maxFunctionLines = 80
 )
 
-// license finds Go files and scripts without the licence's header.
+// license finds Go files without the licence's header, and those that go on with
+// the next line: Go takes the licence for the package's documentation, and
+// upstream's hack/boilerplate takes it for another licence.
 func license(f file) []string {
-	if !f.isGo() || bytes.Contains(f.data[:min(len(f.data), 1500)], []byte("Licensed under the Apache License, Version 2.0")) {
+	if !f.isGo() {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s:1: the licence header is missing", f.path)}
+	head := f.data[:min(len(f.data), 1500)]
+	if !bytes.Contains(head, []byte("Licensed under the Apache License, Version 2.0")) {
+		return []string{fmt.Sprintf("%s:1: the licence header is missing", f.path)}
+	}
+	if before, after, ok := bytes.Cut(head, []byte("\n*/\n")); ok && !bytes.HasPrefix(after, []byte("\n")) {
+		return []string{fmt.Sprintf("%s:%d: an empty line has to follow the licence", f.path, bytes.Count(before, []byte("\n"))+2)}
+	}
+	return nil
 }
 
 // sizes finds files and functions that have grown too large.

@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package main checks what linters do not: licence headers, sizes of files and
-// functions, who imports whom, links in documents, paths of somebody's machine,
+// functions, who imports whom, versions of Kubernetes, links in documents, paths of somebody's machine,
 // and files that are no text. "make verify" runs it from the root of the
 // repository.
 package main
@@ -72,6 +72,7 @@ func run() ([]string, error) {
 	findings = append(findings, links(files)...)
 	findings = append(findings, targets(files)...)
 	findings = append(findings, sections(files)...)
+	findings = append(findings, versions(files)...)
 	packages, err := list()
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ func TestWhatMayBeSetFromElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := CompletedOptions{Control: tc.control, Features: catalog.Features()}
-			says(t, options.validateControl(utilfeature.DefaultMutableFeatureGate, true, nil), tc.refusals...)
+			says(t, options.validateControl(utilfeature.DefaultFeatureGate.DeepCopy(), true, nil), tc.refusals...)
 		})
 	}
 }
@@ -110,9 +110,9 @@ func TestControlNeedsTheAPI(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := CompletedOptions{Control: control.Options{Central: []string{"HostnameOverride"}}, Features: catalog.Features()}
-			says(t, options.validateControl(utilfeature.DefaultMutableFeatureGate, true, tc.runtimeConfig), tc.refusals...)
+			says(t, options.validateControl(utilfeature.DefaultFeatureGate.DeepCopy(), true, tc.runtimeConfig), tc.refusals...)
 			options.Control = control.Options{}
-			if errs := options.validateControl(utilfeature.DefaultMutableFeatureGate, true, tc.runtimeConfig); len(errs) > 0 {
+			if errs := options.validateControl(utilfeature.DefaultFeatureGate.DeepCopy(), true, tc.runtimeConfig); len(errs) > 0 {
 				t.Errorf("nothing is named: %v", errs)
 			}
 		})

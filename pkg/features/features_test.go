@@ -25,7 +25,7 @@ import (
 
 func TestFeatureLifecycleIsThereAtEveryVersionThatCanBeEmulated(t *testing.T) {
 	for _, v := range []string{"1.33", "1.34", "1.35", "1.36"} {
-		gate := utilfeature.DefaultMutableFeatureGate.DeepCopy()
+		gate := utilfeature.DefaultFeatureGate.DeepCopy()
 		if err := gate.SetEmulationVersion(version.MustParse(v)); err != nil {
 			t.Fatal(err)
 		}

@@ -37,13 +37,20 @@ import (
 // it. It has to run in main, before a command is built: commands and libraries
 // read the variables that it replaces. Calling it again returns the same gate.
 var Install = sync.OnceValue(func() *featuregate.Gate {
-	gate := featuregate.Wrap(utilfeature.DefaultMutableFeatureGate)
+	gate := featuregate.Wrap(processGate())
 	utilfeature.DefaultMutableFeatureGate = gate
 	utilfeature.DefaultFeatureGate = gate
 	clientfeatures.ReplaceFeatureGates(clientGates{gate})
 	reregister(gate)
 	return gate
 })
+
+// processGate is the gate that commands set and add to. The same as
+// utilfeature.DefaultFeatureGate, it is a variable of its own, which the layer has
+// to replace, too.
+func processGate() componentfeaturegate.MutableVersionedFeatureGate {
+	return utilfeature.DefaultMutableFeatureGate
+}
 
 // reregister gives the layer to the registry that parses --feature-gates and
 // --emulated-version: it captured the wrapped gate when its package was

@@ -57,7 +57,7 @@ func TestInstallIsBetweenEverythingAndTheGate(t *testing.T) {
 	}
 	for name, ask := range map[string]func() bool{
 		string(kubefeatures.MaxUnavailableStatefulSet): func() bool { return utilfeature.DefaultFeatureGate.Enabled(kubefeatures.MaxUnavailableStatefulSet) },
-		string(kubefeatures.GenericWorkload):           func() bool { return utilfeature.DefaultMutableFeatureGate.Enabled(kubefeatures.GenericWorkload) },
+		string(kubefeatures.GenericWorkload):           func() bool { return processGate().Enabled(kubefeatures.GenericWorkload) },
 		string(clientfeatures.ClientsAllowCBOR):        func() bool { return clientfeatures.FeatureGates().Enabled(clientfeatures.ClientsAllowCBOR) },
 		string(kubefeatures.PodLevelResources): func() bool {
 			return compatibility.DefaultComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent).Enabled(kubefeatures.PodLevelResources)

@@ -40,7 +40,7 @@ import (
 // the gates that kube-controller-manager adds.
 func gateWith(t *testing.T, values map[string]bool) *featuregate.Gate {
 	t.Helper()
-	gate := featuregate.Wrap(utilfeature.DefaultMutableFeatureGate.DeepCopy())
+	gate := featuregate.Wrap(utilfeature.DefaultFeatureGate.DeepCopy())
 	if err := cmfeatures.SetupCurrentKubernetesSpecificFeatureGates(gate); err != nil {
 		t.Fatal(err)
 	}

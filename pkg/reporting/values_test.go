@@ -242,7 +242,11 @@ func TestASignalEndsTheWaiting(t *testing.T) {
 		p.resolve(t.Context())
 	}()
 	<-asked
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := self.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	<-resolved

@@ -1,3 +1,5 @@
+//go:build linux
+
 /*
 Copyright 2026 The Kubernetes Authors.
 
@@ -96,8 +98,8 @@ func (g gates) arguments() map[string][]string {
 // depends on is off.
 func together(names ...featuregate.Feature) (on, off gates) {
 	on, off = gates{}, gates{}
-	dependencies := utilfeature.DefaultMutableFeatureGate.Dependencies()
-	known := utilfeature.DefaultMutableFeatureGate.GetAll()
+	dependencies := utilfeature.DefaultFeatureGate.Dependencies()
+	known := utilfeature.DefaultFeatureGate.DeepCopy().GetAll()
 	var turnOn, turnOff func(featuregate.Feature)
 	turnOn = func(name featuregate.Feature) {
 		if on[name] || known[name].LockToDefault {

@@ -1,3 +1,5 @@
+//go:build linux
+
 /*
 Copyright 2026 The Kubernetes Authors.
 
@@ -24,6 +26,10 @@ import (
 	"strings"
 	"testing"
 )
+
+// UpstreamVersion is the version of upstream's binaries (Upstream). hack/verify
+// compares it with go.mod.
+const UpstreamVersion = "v1.36.3"
 
 // PreviousVersion is the version of hack/previous/go.mod, which
 // "make upstream-previous" builds.

@@ -1,3 +1,5 @@
+//go:build linux
+
 /*
 Copyright 2026 The Kubernetes Authors.
 
@@ -38,7 +40,7 @@ func TestUpstreamServer(t *testing.T) {
 		Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(),
 		Binaries: map[string]string{cluster.APIServer: framework.Upstream(t, "kube-apiserver")},
 	})
-	if version := c.Version(); version != "v1.36.3" {
+	if version := c.Version(); version != framework.UpstreamVersion {
 		t.Fatalf("the server is %s", version)
 	}
 	for _, name := range []string{cluster.ControllerManager, cluster.Scheduler, cluster.Kubelet("node-1"), cluster.Proxy("node-1")} {
@@ -81,7 +83,7 @@ func TestUpstreamProcessesNeverAgree(t *testing.T) {
 	for _, use := range f.Status.Uses {
 		if use.Component == "kubelet" {
 			rows++
-			if use.Enabled != nil || use.Count != 0 || use.Expected != 1 || use.Version != "v1.36.3" {
+			if use.Enabled != nil || use.Count != 0 || use.Expected != 1 || use.Version != framework.UpstreamVersion {
 				t.Errorf("upstream's kubelet is shown as %+v", use)
 			}
 		}

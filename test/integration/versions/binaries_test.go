@@ -1,3 +1,5 @@
+//go:build linux
+
 /*
 Copyright 2026 The Kubernetes Authors.
 
@@ -168,7 +170,7 @@ func (b *binaries) useCase(t *testing.T, c *lifecycletest.Case, file string) {
 // featuregate, GetAll with an emulated version).
 func onAt(gate featuregate.Feature, version string) bool {
 	on := false
-	for _, spec := range utilfeature.DefaultMutableFeatureGate.GetAllVersioned()[gate] {
+	for _, spec := range utilfeature.DefaultFeatureGate.DeepCopy().GetAllVersioned()[gate] {
 		if !spec.Version.GreaterThan(utilversion.MustParse(version)) {
 			on = spec.Default
 		}
@@ -337,7 +339,7 @@ func (b *binaries) useNew(t *testing.T, news []*lifecycletest.Case, files map[*l
 // turnOn are values that turn features on, and what they need.
 func turnOn(cases []*lifecycletest.Case) []string {
 	on := map[featuregate.Feature]bool{}
-	dependencies := utilfeature.DefaultMutableFeatureGate.Dependencies()
+	dependencies := utilfeature.DefaultFeatureGate.Dependencies()
 	var turn func(featuregate.Feature)
 	turn = func(gate featuregate.Feature) {
 		if on[gate] || string(gate)+"=true" == explicit {

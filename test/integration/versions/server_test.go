@@ -1,3 +1,5 @@
+//go:build linux
+
 /*
 Copyright 2026 The Kubernetes Authors.
 
@@ -29,12 +31,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/kubernetes-features/pkg/controlplane"
 	"k8s.io/kubernetes-features/pkg/reporting"
+	"k8s.io/kubernetes-features/test/integration/framework"
 	"k8s.io/kubernetes/pkg/features"
 )
 
@@ -95,7 +97,7 @@ func register() error {
 		{Version: utilversion.MustParse("1.35"), PreRelease: featuregate.Alpha},
 		{Version: utilversion.MustParse("1.36"), PreRelease: featuregate.Beta, Default: true},
 	}
-	return utilfeature.DefaultMutableFeatureGate.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{kept: alpha[:1], removed: alpha})
+	return framework.AddGates(map[featuregate.Feature]featuregate.VersionedSpecs{kept: alpha[:1], removed: alpha})
 }
 
 // serve is kube-apiserver with the test's features.

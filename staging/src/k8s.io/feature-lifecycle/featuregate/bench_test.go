@@ -23,7 +23,7 @@ import (
 )
 
 // BenchmarkEnabled compares the layer with the gate it wraps, in one run: the
-// names are what benchstat makes columns of ("make bench-featuregate").
+// names are what benchstat makes columns of (benchstat -col /gate).
 func BenchmarkEnabled(b *testing.B) {
 	for _, value := range []struct {
 		name    string

@@ -150,7 +150,11 @@ var operations = map[string]func(featuregate.MutableVersionedFeatureGate) any{
 		return fs.Parse([]string{"--feature-gates=Unknown=true"})
 	},
 	"set with logger": func(g featuregate.MutableVersionedFeatureGate) any {
-		l := g.(featuregate.MutableFeatureGateWithLogger)
+		l := g.(interface {
+			SetWithLogger(klog.Logger, string) error
+			SetFromMapWithLogger(klog.Logger, map[string]bool) error
+			OverrideDefaultWithLogger(klog.Logger, featuregate.Feature, bool) error
+		})
 		return []any{l.SetWithLogger(klog.Logger{}, "Alpha=true"), l.SetFromMapWithLogger(klog.Logger{}, map[string]bool{"Deprecated": true}), l.OverrideDefaultWithLogger(klog.Logger{}, "Beta", true)}
 	},
 	"emulate with logger": func(g featuregate.MutableVersionedFeatureGate) any {
