@@ -18,7 +18,8 @@ minor_of = $(word 2,$(subst ., ,$(1)))
 version_of = -X $(1).gitVersion=$(VERSION) -X $(1).gitMajor=1 -X $(1).gitMinor=$(call minor_of,$(UPSTREAM_VERSION)) -X $(1).gitTreeState=clean
 LDFLAGS := $(call version_of,k8s.io/component-base/version) $(call version_of,k8s.io/client-go/pkg/version)
 
-GOTESTSUM = $(TOOLS)/gotestsum --format pkgname --
+# When a test fails, why is printed last (hack/causes).
+GOTESTSUM = $(TOOLS)/gotestsum --format pkgname --jsonfile $(CURDIR)/$(OUT)/tests.json --post-run-command "env -u GOWORK go run -C $(CURDIR) ./hack/causes" --
 
 .PHONY: help
 help: ## Say what the targets do.

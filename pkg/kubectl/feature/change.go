@@ -22,8 +22,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/cobra"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -44,8 +42,6 @@ type changer struct {
 	client    versioned.Interface
 	genericiooptions.IOStreams
 }
-
-func (c *changer) addFlags(cmd *cobra.Command) { c.dryRun.addFlag(cmd) }
 
 // complete validates the flags and makes the client.
 func (c *changer) complete(b *base) (err error) {

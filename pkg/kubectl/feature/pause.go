@@ -73,7 +73,7 @@ func newHold(b *base, verb, done string, paused bool) *cobra.Command {
 			})
 		},
 	}
-	c.addFlags(cmd)
+	c.dryRun.addFlag(cmd)
 	c.objects.addFlags(cmd)
 	return cmd
 }

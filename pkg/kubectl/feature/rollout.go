@@ -95,7 +95,7 @@ func newRollout(b *base) *cobra.Command {
 	cmd.Flags().StringSliceVar(&o.components, "components", nil, "The components whose instances take the value, for example kube-scheduler; empty for all.")
 	cmd.Flags().BoolVar(&o.retry, "retry", false, "Try a rollout that was halted again.")
 	completeList(cmd, "components", b.components)
-	o.addFlags(cmd)
+	o.dryRun.addFlag(cmd)
 	addOutput(cmd, &o.output, rolloutFormats...)
 	return cmd
 }

@@ -18,7 +18,6 @@ package report
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -38,27 +37,10 @@ const (
 	renewPeriod = 10 * time.Second
 )
 
-// renewLease keeps the reporter's own Lease until the context ends.
-func (r *Reporter) renewLease(ctx context.Context) {
-	logger := klog.FromContext(ctx)
-	failures := 0
-	var once sync.Once
+// renewLease keeps the reporter's own Lease until the context ends. It was written
+// just now, and wait is when to do so again.
+func (r *Reporter) renewLease(ctx context.Context, wait time.Duration) {
 	for {
-		wait := renewPeriod
-		if err := r.renewOnce(ctx); err != nil && ctx.Err() == nil {
-			if retry.Refused(err) || retry.Missing(err) {
-				// A server without this system has neither the namespace nor the
-				// permission; one that is new has them soon.
-				wait = retry.Backoff(failures+1, minBackoff, maxBackoff)
-			}
-			if failures == 0 {
-				logger.Info("Renewing the Lease of the feature report failed; trying again", "lease", klog.KRef(r.config.LeaseNamespace, r.name), "err", err)
-			}
-			failures++
-		} else {
-			failures = 0
-		}
-		once.Do(func() { close(r.started) })
 		timer := r.config.Clock.NewTimer(wait + retry.Jitter(wait/20))
 		select {
 		case <-ctx.Done():
@@ -66,7 +48,27 @@ func (r *Reporter) renewLease(ctx context.Context) {
 			return
 		case <-timer.C():
 		}
+		wait = r.renew(ctx)
 	}
+}
+
+// renew writes the Lease and returns when to do so again.
+func (r *Reporter) renew(ctx context.Context) time.Duration {
+	err := r.renewOnce(ctx)
+	if err == nil || ctx.Err() != nil {
+		r.leaseFailures = 0
+		return renewPeriod
+	}
+	if r.leaseFailures == 0 {
+		klog.FromContext(ctx).Info("Renewing the Lease of the feature report failed; trying again", "lease", klog.KRef(r.config.LeaseNamespace, r.name), "err", err)
+	}
+	r.leaseFailures++
+	if retry.Refused(err) || retry.Missing(err) {
+		// A server without this system has neither the namespace nor the
+		// permission; one that is new has them soon.
+		return retry.Backoff(r.leaseFailures, minBackoff, maxBackoff)
+	}
+	return renewPeriod
 }
 
 func (r *Reporter) renewOnce(ctx context.Context) error {

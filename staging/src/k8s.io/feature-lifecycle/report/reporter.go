@@ -29,6 +29,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/kubernetes"
@@ -108,7 +109,7 @@ type Reporter struct {
 	name   string
 	// process tells this process from others of the same instance.
 	process string
-	// started is closed once the first report was written, and the Lease was.
+	// started is closed once the first report was written, and before it the Lease.
 	started chan struct{}
 	// renewing is the goroutine that renews the Lease.
 	renewing sync.WaitGroup
@@ -117,12 +118,16 @@ type Reporter struct {
 	ending      atomic.Bool
 	ends, ended chan struct{}
 
+	// leaseFailures counts failures to renew the Lease in a row, for introduce and
+	// then for renewLease.
+	leaseFailures int
+
 	// What follows is used by Run, and by Remove when Run has returned.
 
 	// confirmed is true from the first report on.
 	confirmed bool
-	// attempted is true once a write was sent: the report may be there even if
-	// no answer came.
+	// attempted is true once a write was sent: the report or the Lease may be
+	// there even if no answer came.
 	attempted bool
 	// stored is the report as the server returned it last.
 	stored *v1alpha1.FeatureReport
@@ -222,28 +227,53 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 	if err != nil {
 		return r.outcome(ctx, err)
 	}
+	renewal, err := r.introduce(ctx)
+	if err != nil {
+		return r.outcome(ctx, err)
+	}
 	err = r.write(ctx, spec, owner)
 	r.lastWrite = r.config.Clock.Now()
 	if err == nil {
 		r.written = spec
 		r.lastCheck = r.lastWrite
-		r.confirm(ctx)
+		r.confirm(ctx, renewal)
 	}
 	return r.outcome(ctx, err)
 }
 
-// confirm begins to renew the Lease with the first report. Where reports are not
-// taken nobody asks for a Lease.
-func (r *Reporter) confirm(ctx context.Context) {
+// introduce writes the Lease before the first report. Who reads the report may act
+// on it at once, and a process that dies then has to leave a Lease that expires:
+// one that has none is taken for one that ended in order. Where reports are not
+// taken nobody asks for a Lease, so the server has to know reports first. It
+// returns when to renew the Lease.
+func (r *Reporter) introduce(ctx context.Context) (renewal time.Duration, err error) {
+	if r.confirmed || r.config.LeaseNamespace == "" {
+		return 0, nil
+	}
+	stored, err := r.config.Features.FeaturesV1alpha1().FeatureReports(r.config.Namespace).Get(ctx, r.name, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		// An earlier process of this instance left it.
+		r.stored = stored
+	case retry.Missing(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		// A server without the API does not answer with a Status of its own.
+	default:
+		return 0, err
+	}
+	r.attempted = true
+	return r.renew(ctx), nil
+}
+
+// confirm begins to renew the Lease with the first report.
+func (r *Reporter) confirm(ctx context.Context, renewal time.Duration) {
 	if r.confirmed {
 		return
 	}
 	r.confirmed = true
-	if r.config.LeaseNamespace == "" {
-		close(r.started)
-		return
+	close(r.started)
+	if r.config.LeaseNamespace != "" {
+		r.renewing.Go(func() { r.renewLease(ctx, renewal) })
 	}
-	r.renewing.Go(func() { r.renewLease(ctx) })
 }
 
 // outcome returns the pause after a write or a look. After a failure nothing

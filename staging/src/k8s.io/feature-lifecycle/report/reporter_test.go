@@ -28,8 +28,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -594,57 +592,6 @@ func TestAReportBelongsToItsNode(t *testing.T) {
 			}
 		})
 	})
-}
-
-func TestALeaseOfItsOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := run(t, func(c *Config) { c.LeaseNamespace = "leases" })
-		f.pass(3 * time.Second)
-		if lease := f.report().Spec.Liveness.Lease; lease == nil || *lease != (v1alpha1.LeaseReference{Namespace: "leases", Name: "comp.i1"}) {
-			t.Fatalf("the report names Lease %+v", lease)
-		}
-		first, err := f.kube.CoordinationV1().Leases("leases").Get(t.Context(), "comp.i1", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.pass(30 * time.Second)
-		later, err := f.kube.CoordinationV1().Leases("leases").Get(t.Context(), "comp.i1", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if age := later.Spec.RenewTime.Sub(first.Spec.RenewTime.Time); age < 15*time.Second {
-			t.Errorf("renewed %s later, want within the duration of %s", age, LeaseDuration)
-		}
-		f.end()
-		if err := f.reporter.Remove(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.kube.CoordinationV1().Leases("leases").Get(t.Context(), "comp.i1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("the Lease is left: %v", err)
-		}
-		if _, err := f.server.FeaturesV1alpha1().FeatureReports("ns").Get(t.Context(), "comp.i1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("the report is left: %v", err)
-		}
-		if err := f.reporter.Remove(t.Context()); err != nil {
-			t.Errorf("removing what is gone: %v", err)
-		}
-	})
-}
-
-// TestLiveness: what is said of itself by a process with one way to be seen.
-func TestLiveness(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(*Config)
-		want   *v1alpha1.LeaseReference
-	}{
-		"nothing said":          {nil, &v1alpha1.LeaseReference{Namespace: "ns", Name: "comp.i1"}},
-		"a place for its Lease": {func(c *Config) { c.LeaseNamespace = "leases" }, &v1alpha1.LeaseReference{Namespace: "leases", Name: "comp.i1"}},
-		"a Node":                {func(c *Config) { c.NodeName, c.LeaseNamespace = "n1", "leases" }, nil},
-	} {
-		if diff := cmp.Diff(tc.want, prepare(t, tc.change).reporter.observe().Liveness.Lease); diff != "" {
-			t.Errorf("%s: unexpected Lease (-want +got):\n%s", name, diff)
-		}
-	}
 }
 
 func TestConfigIsChecked(t *testing.T) {

@@ -113,7 +113,7 @@ func waitsFor(p v1alpha1.PlannedTask) []string {
 	for _, l := range p.Leftovers {
 		resource := schema.GroupResource{Group: l.Group, Resource: l.Resource}
 		held = append(held, fmt.Sprintf("task %s waits until %s changed or deleted, which nothing does by itself: %s", p.Name,
-			phrase.Count(l.Count, fmt.Sprintf("object of %s is", resource), fmt.Sprintf("objects of %s are", resource)), strings.Join(l.Examples, ", ")))
+			phrase.Objects(l.Count, resource, "is", "are"), strings.Join(l.Examples, ", ")))
 	}
 	return held
 }

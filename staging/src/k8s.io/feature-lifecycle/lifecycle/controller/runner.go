@@ -21,11 +21,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/klog/v2"
@@ -138,12 +138,7 @@ func (r *runner) progress(feature string, current *running, p task.Progress) {
 // status that is too large to be stored would stop everything.
 const maxMessage = 4096
 
-func shorten(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
-}
+func shorten(message string) string { return phrase.Cut(message, maxMessage) }
 
 // end records what became of an attempt, and tells.
 func (r *runner) end(ctx context.Context, feature string, current *running, begun time.Time, err error) {

@@ -194,7 +194,7 @@ func (p *collectionPass) lasts(item *unstructured.Unstructured) bool {
 // blocked names what is left after a pass. It took so long to look.
 func (c clearCollection) blocked(clients Clients, resource schema.GroupVersionResource, pass *collectionPass, took time.Duration) error {
 	slices.Sort(pass.left)
-	message := fmt.Sprintf("%s left: %s", phrase.Count(len(pass.left), fmt.Sprintf("object of %s is", c.resource), fmt.Sprintf("objects of %s are", c.resource)), strings.Join(pass.left[:min(len(pass.left), maxExamples)], "; "))
+	message := fmt.Sprintf("%s left: %s", phrase.Objects(len(pass.left), c.resource, "is", "are"), strings.Join(pass.left[:min(len(pass.left), maxExamples)], "; "))
 	var ends []func(context.Context) error
 	if waiting := pass.waiting[:min(len(pass.waiting), maxExamples)]; len(waiting) > 0 {
 		ends = append(ends, func(ctx context.Context) error {

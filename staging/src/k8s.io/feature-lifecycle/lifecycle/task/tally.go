@@ -162,7 +162,7 @@ func (t *tally) blocked(c clearField, clients Clients) error {
 	first := t.examples[0].object
 	return &BlockedError{
 		Message: fmt.Sprintf("%s to have %s removed: %s",
-			phrase.Count(t.refused, fmt.Sprintf("object of %s refuses", c.resource.GroupResource()), fmt.Sprintf("objects of %s refuse", c.resource.GroupResource())), c.path, strings.Join(named, "; ")),
+			phrase.Objects(t.refused, c.resource.GroupResource(), "refuses", "refuse"), c.path, strings.Join(named, "; ")),
 		// One of them tells when it is worth trying all.
 		Until: func(ctx context.Context) error {
 			return probe(ctx, func(ctx context.Context) bool {

@@ -32,6 +32,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 )
 
 // probePeriod is how often something that refused is tried again while nobody
@@ -156,10 +157,4 @@ func denied(err error) bool {
 const maxCause = 500
 
 // cut shortens a server's answer.
-func cut(err error) string {
-	text := err.Error()
-	if len(text) > maxCause {
-		return strings.ToValidUTF8(text[:maxCause], "") + "…"
-	}
-	return text
-}
+func cut(err error) string { return phrase.Cut(err.Error(), maxCause) }

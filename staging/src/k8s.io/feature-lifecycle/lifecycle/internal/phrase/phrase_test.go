@@ -16,12 +16,33 @@ limitations under the License.
 
 package phrase
 
-import "testing"
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 func TestCount(t *testing.T) {
 	for n, want := range map[int]string{0: "0 objects are", 1: "1 object is", 2: "2 objects are", 11: "11 objects are"} {
 		if got := Count(n, "object is", "objects are"); got != want {
 			t.Errorf("Count says %q, want %q", got, want)
+		}
+	}
+}
+
+func TestObjects(t *testing.T) {
+	resource := schema.GroupResource{Group: "example.com", Resource: "widgets"}
+	for n, want := range map[int64]string{1: "1 object of widgets.example.com refuses", 2: "2 objects of widgets.example.com refuse"} {
+		if got := Objects(n, resource, "refuses", "refuse"); got != want {
+			t.Errorf("Objects says %q, want %q", got, want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for text, want := range map[string]string{"": "", "four": "four", "fives": "five…", "abcé": "abc…", "éé": "éé"} {
+		if got := Cut(text, 4); got != want {
+			t.Errorf("%q is cut to %q, want %q", text, got, want)
 		}
 	}
 }
