@@ -33,9 +33,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
-	"time"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
 	"k8s.io/kubernetes-features/hack/release/build"
@@ -97,38 +95,14 @@ func run(ctx context.Context, args []string) error {
 	return makeRelease(ctx, f)
 }
 
-// lockHeader is what a reader of the lock file needs to know.
-const lockHeader = `# Debian's packages below the binaries of images: the architecture of images,
-# name, version, the package's architecture and its SHA-256. Suite: ` + rootfs.Suite + `.
-# From the time of the line "snapshot" on, snapshot.debian.org has them for ever.
-# Written by "make update-release-lock".
-`
-
-// snapshotDelay is how long snapshot.debian.org, which looks four times a day,
-// takes to have what mirrors have.
-const snapshotDelay = 6 * time.Hour
-
 func lockFile(root string) string { return filepath.Join(root, "hack", "release", "debian.lock") }
 
-// lockedArchitectures are those that images are made for. Upstream has ppc64le
-// and s390x, too.
-var lockedArchitectures = []string{"amd64", "arm64"}
-
 func writeLock(ctx context.Context, f flags) error {
-	var lines strings.Builder
-	lines.WriteString(lockHeader)
-	fmt.Fprintln(&lines, "snapshot", time.Now().Add(snapshotDelay).UTC().Format(rootfs.SnapshotTime))
-	for _, arch := range lockedArchitectures {
-		f.apt.Arch = arch
-		packages, err := f.apt.Newest(ctx)
-		if err != nil {
-			return err
-		}
-		for _, p := range packages {
-			fmt.Fprintln(&lines, p)
-		}
+	lock, err := rootfs.NewLock(ctx, f.apt)
+	if err != nil {
+		return err
 	}
-	return archive.WriteData(lockFile(f.root), []byte(lines.String()))
+	return archive.WriteData(lockFile(f.root), []byte(lock))
 }
 
 func makeRelease(ctx context.Context, f flags) error {

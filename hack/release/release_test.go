@@ -39,8 +39,8 @@ import (
 
 	"k8s.io/kubernetes-features/hack/release/archive"
 	"k8s.io/kubernetes-features/hack/release/build"
-	"k8s.io/kubernetes-features/hack/release/leftout"
 	"k8s.io/kubernetes-features/hack/release/rootfs"
+	"k8s.io/kubernetes-features/hack/release/rootfs/debiantest"
 	"k8s.io/kubernetes-features/hack/release/targets"
 )
 
@@ -86,6 +86,12 @@ func copied(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	if debian := os.Getenv("RELEASE_DEBIAN"); debian != "" {
+		lock := debiantest.Lock(t, lockFile(root), rootfs.Apt{Dir: debian})
+		if err := os.WriteFile(lockFile(dir), []byte(lock), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, args := range [][]string{
 		{"init", "--quiet"}, {"add", "--force", "."},
 		{"-c", "user.name=n", "-c", "user.email=n@example.com", "commit", "--quiet", "-m", "m", "--date", "2026-11-21T01:02:03Z"},
@@ -117,10 +123,7 @@ var shared string
 func inTheMaking(t *testing.T, root string) *release {
 	t.Helper()
 	t.Setenv("SOURCE_DATE_EPOCH", "")
-	dir := os.Getenv("RELEASE_DEBIAN")
-	if dir == "" {
-		leftout.Skip(t, "RELEASE_DEBIAN names no folder for Debian's packages; \"make test-release\" sets it")
-	}
+	dir := debiantest.Dir(t)
 	source, err := build.Describe(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package rootfs
+package rootfs_test
 
 import (
 	"archive/tar"
@@ -32,34 +32,53 @@ import (
 
 	"k8s.io/kubernetes-features/hack/release/archive"
 	"k8s.io/kubernetes-features/hack/release/leftout"
+	"k8s.io/kubernetes-features/hack/release/rootfs"
+	"k8s.io/kubernetes-features/hack/release/rootfs/debiantest"
 )
 
 // debian returns the packages of the lock file, which "make test-release" has
 // fetched or fetches into the folder RELEASE_DEBIAN.
-func debian(t *testing.T, arch string) Tree {
+func debian(t *testing.T, arch string) rootfs.Tree {
 	t.Helper()
-	dir := os.Getenv("RELEASE_DEBIAN")
-	if dir == "" {
-		leftout.Skip(t, "RELEASE_DEBIAN names no folder for Debian's packages; \"make test-release\" sets it")
-	}
-	f, err := os.Open(filepath.Join("..", "debian.lock"))
+	apt := rootfs.Apt{Dir: debiantest.Dir(t), Arch: arch}
+	lock, err := rootfs.ReadLock(strings.NewReader(debiantest.Lock(t, filepath.Join("..", "debian.lock"), apt)), arch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	lock, err := ReadLock(f, arch)
+	debs, err := apt.Fetch(t.Context(), lock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	debs, err := Apt{Dir: dir, Arch: arch}.Fetch(t.Context(), lock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := Unpack(t.Context(), debs)
+	tree, err := rootfs.Unpack(t.Context(), debs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return tree
+}
+
+// TestAnOutdatedLock: with a lock file whose packages nobody has any more, tests
+// take today's.
+func TestAnOutdatedLock(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "debian.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var outdated strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) == 5 && f[1] == "netbase" {
+			line = strings.Join([]string{f[0], f[1], "0.1", f[3], strings.Repeat("0", 64)}, " ") + "\n"
+		}
+		outdated.WriteString(line)
+	}
+	file := filepath.Join(t.TempDir(), "debian.lock")
+	if err := os.WriteFile(file, []byte(outdated.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// Nobody listens there.
+	apt := rootfs.Apt{Dir: debiantest.Dir(t), Snapshot: "http://127.0.0.1:1"}
+	if lock := debiantest.Lock(t, file, apt); lock == outdated.String() || !strings.Contains(lock, "\namd64 netbase 6") {
+		t.Errorf("tests would take\n%s", lock)
+	}
 }
 
 // maxProxySize is what Debian's programs may take in the image of kube-proxy,
@@ -71,11 +90,11 @@ func TestProxyOfDebian(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
 		t.Run(arch, func(t *testing.T) {
 			tree := debian(t, arch)
-			entries, err := Proxy(tree, arch)
+			entries, err := rootfs.Proxy(tree, arch)
 			if err != nil {
 				t.Fatal(err)
 			}
-			static, err := Static(tree)
+			static, err := rootfs.Static(tree)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,15 +109,15 @@ func TestProxyOfDebian(t *testing.T) {
 			root := t.TempDir()
 			extract(t, root, static)
 			extract(t, root, entries)
-			for _, name := range Names() {
-				if fields := read(t, filepath.Join(root, StatusFolder, name)); !bytes.Contains(fields, []byte("Version: ")) {
+			for _, name := range rootfs.Names() {
+				if fields := read(t, filepath.Join(root, rootfs.StatusFolder, name)); !bytes.Contains(fields, []byte("Version: ")) {
 					t.Errorf("scanners find no version of %s: %s", name, fields)
 				}
 			}
 			if licence := read(t, filepath.Join(root, "usr/share/common-licenses/GPL-2")); !bytes.Contains(licence, []byte("GNU GENERAL PUBLIC LICENSE")) {
 				t.Error("the text of the licence of iptables is not there")
 			}
-			if n := bytes.Count(read(t, filepath.Join(root, CertificatesFile)), []byte("BEGIN CERTIFICATE")); n < 100 {
+			if n := bytes.Count(read(t, filepath.Join(root, rootfs.CertificatesFile)), []byte("BEGIN CERTIFICATE")); n < 100 {
 				t.Errorf("there are %d CA certificates, want those of Mozilla, more than 100", n)
 			}
 			if arch != runtime.GOARCH || os.Getuid() != 0 {

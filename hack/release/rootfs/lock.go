@@ -24,6 +24,7 @@ package rootfs
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"regexp"
@@ -127,4 +128,38 @@ func ReadLock(r io.Reader, arch string) (Lock, error) {
 		}
 	}
 	return lock, nil
+}
+
+// LockedArchitectures are those that images are made for, as the go command names
+// them. Upstream has ppc64le and s390x, too.
+func LockedArchitectures() []string { return []string{"amd64", "arm64"} }
+
+// lockHeader is what a reader of the lock file needs to know.
+const lockHeader = `# Debian's packages below the binaries of images: the architecture of images,
+# name, version, the package's architecture and its SHA-256. Suite: ` + Suite + `.
+# From the time of the line "snapshot" on, snapshot.debian.org has them for ever.
+# Written by "make update-release-lock".
+`
+
+// snapshotDelay is how long snapshot.debian.org, which looks four times a day,
+// takes to have what mirrors have.
+const snapshotDelay = 6 * time.Hour
+
+// NewLock returns the text of a lock file with the newest versions of Names for
+// LockedArchitectures. Apt's Arch does not matter.
+func NewLock(ctx context.Context, apt Apt) (string, error) {
+	var lines strings.Builder
+	lines.WriteString(lockHeader)
+	fmt.Fprintln(&lines, "snapshot", time.Now().Add(snapshotDelay).UTC().Format(SnapshotTime))
+	for _, arch := range LockedArchitectures() {
+		apt.Arch = arch
+		packages, err := apt.Newest(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, p := range packages {
+			fmt.Fprintln(&lines, p)
+		}
+	}
+	return lines.String(), nil
 }
