@@ -31,6 +31,7 @@ import (
 	"strings"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
+	"k8s.io/kubernetes-features/hack/release/flock"
 )
 
 // Suite is the release of Debian that packages are taken from, and Distro how
@@ -45,8 +46,8 @@ const (
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 // Apt fetches packages by apt-get with a configuration of its own: what is
-// installed on this machine, and what it is, does not matter. It is not safe
-// for concurrent use in one Dir.
+// installed on this machine, and what it is, does not matter. Of those that use one
+// Dir, in this process or another, each waits for the one before.
 type Apt struct {
 	// Dir holds lists and packages; it is made when it does not exist.
 	Dir string
@@ -69,11 +70,16 @@ const (
 // Fetch returns the files of the packages in their order, downloading those that
 // Dir does not have with the hash of the lock file: from the mirrors, or else from
 // the snapshot.
-func (a Apt) Fetch(ctx context.Context, lock Lock) ([]string, error) {
+func (a Apt) Fetch(ctx context.Context, lock Lock) (files []string, err error) {
 	if _, ok := architectures[a.Arch]; !ok {
 		return nil, fmt.Errorf("there are no images for the architecture %s", a.Arch)
 	}
-	files := make([]string, len(lock.Packages))
+	release, err := a.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	files = make([]string, len(lock.Packages))
 	var missing []Package
 	for i, p := range lock.Packages {
 		files[i] = filepath.Join(a.Dir, p.File())
@@ -89,7 +95,7 @@ func (a Apt) Fetch(ctx context.Context, lock Lock) ([]string, error) {
 	if len(missing) == 0 {
 		return files, nil
 	}
-	err := a.fetch(ctx, missing)
+	err = a.fetch(ctx, missing)
 	if err == nil || ctx.Err() != nil {
 		return files, err
 	}
@@ -102,6 +108,15 @@ func (a Apt) Fetch(ctx context.Context, lock Lock) ([]string, error) {
 			a.Arch, err, snapshot.Mirror, snapshot.SecurityMirror, second)
 	}
 	return files, nil
+}
+
+// lock waits until nobody else works in Dir.
+func (a Apt) lock(ctx context.Context) (release func() error, err error) {
+	release, err = flock.Wait(ctx, filepath.Join(a.Dir, "lock"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot fetch Debian's packages into %s, one at a time: %w", a.Dir, err)
+	}
+	return release, nil
 }
 
 func (a Apt) fetch(ctx context.Context, packages []Package) error {
@@ -154,7 +169,12 @@ func (a Apt) download(ctx context.Context, packages []Package) (err error) {
 var uri = regexp.MustCompile(`'[^']+' (\S+)_(\S+)_(\S+)\.deb [0-9]+ SHA256:([0-9a-f]{64})`)
 
 // Newest returns the newest versions of Names, for a new lock file.
-func (a Apt) Newest(ctx context.Context) ([]Package, error) {
+func (a Apt) Newest(ctx context.Context) (packages []Package, err error) {
+	release, err := a.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	if err := os.RemoveAll(filepath.Join(a.Dir, "state-"+a.Arch)); err != nil {
 		return nil, err
 	}
@@ -165,7 +185,6 @@ func (a Apt) Newest(ctx context.Context) ([]Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	var packages []Package
 	for _, m := range uri.FindAllStringSubmatch(out, -1) {
 		version, err := url.PathUnescape(m[2])
 		if err != nil {

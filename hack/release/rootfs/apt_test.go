@@ -17,7 +17,9 @@ limitations under the License.
 package rootfs
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -28,6 +30,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -35,7 +38,8 @@ import (
 )
 
 // fakeApt puts a script in apt-get's place that writes its calls to a file: it
-// downloads a file with the content "package NAME=VERSION" for every package.
+// downloads a file with the content "package NAME=VERSION" for every package. As
+// apt-get it fails while another one runs.
 // It returns the calls so far.
 func fakeApt(t *testing.T) func() string {
 	t.Helper()
@@ -43,6 +47,8 @@ func fakeApt(t *testing.T) func() string {
 	calls := filepath.Join(dir, "calls")
 	script := `#!/bin/bash
 set -eu
+mkdir ` + dir + `/inside || { echo "E: Could not get lock" >&2; exit 100; }
+trap 'rmdir ` + dir + `/inside' EXIT
 while [[ $1 == -* ]]; do [[ $1 == -o ]] && shift; shift; done
 echo "$*" >>` + calls + `
 [[ $1 == download ]] || exit 0
@@ -129,6 +135,51 @@ func TestFetch(t *testing.T) {
 		if !strings.Contains(string(sources), want) {
 			t.Errorf("%q is not in the sources %q", want, sources)
 		}
+	}
+}
+
+// TestFetchAtOnce has several fetch into one folder, as the packages of tests do
+// and two releases of one checkout.
+func TestFetchAtOnce(t *testing.T) {
+	calls := fakeApt(t)
+	apt := Apt{Dir: filepath.Join(t.TempDir(), "debian"), Arch: "arm64"}
+	results := make(chan error)
+	for range 4 {
+		go func() {
+			_, err := apt.Fetch(t.Context(), lockOf(locked("kmod"), locked("ipset")))
+			results <- err
+		}()
+	}
+	for range 4 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	if diff := cmp.Diff("update\ndownload kmod=1:2+b1 ipset=1:2+b1\n", calls()); diff != "" {
+		t.Errorf("calls of apt-get (-want +got):\n%s", diff)
+	}
+}
+
+// TestFetchWaits: while somebody works in the folder, nothing is done there.
+func TestFetchWaits(t *testing.T) {
+	apt := Apt{Dir: t.TempDir(), Arch: "arm64"}
+	release, err := apt.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer end()
+	if _, err := apt.Fetch(ctx, lockOf(locked("kmod"))); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), apt.Dir) {
+		t.Errorf("Fetch: %v, want an error that names the folder", err)
+	}
+	if _, err := apt.Newest(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Newest: %v", err)
+	}
+	if _, err := os.Stat(apt.state()); !os.IsNotExist(err) {
+		t.Errorf("the other's state was touched: %v", err)
+	}
+	if err := release(); err != nil {
+		t.Error(err)
 	}
 }
 
