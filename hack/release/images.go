@@ -94,7 +94,7 @@ func (r *release) base(ctx context.Context, p targets.Platform) (base, error) {
 	defer f.Close()
 	lock, err := rootfs.ReadLock(f, p.Arch)
 	if err != nil {
-		return base{}, fmt.Errorf("there are no images for %s: %w; KUBE_BUILD_PLATFORMS may have linux/%s", p, err, strings.Join(rootfs.LockedArchitectures(), " and linux/"))
+		return base{}, fmt.Errorf("there are no images for %s: %w; KUBE_BUILD_PLATFORMS may have linux/%s", p, err, strings.Join(targets.ImageArchitectures(), " and linux/"))
 	}
 	apt := r.apt
 	apt.Arch = p.Arch

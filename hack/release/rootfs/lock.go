@@ -31,6 +31,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/kubernetes-features/hack/release/targets"
 )
 
 // Package is a Debian package of exactly one content.
@@ -124,15 +126,15 @@ func ReadLock(r io.Reader, arch string) (Lock, error) {
 	}
 	for _, name := range Names() {
 		if !slices.ContainsFunc(lock.Packages, func(p Package) bool { return p.Name == name }) {
-			return lock, fmt.Errorf("the lock file has no package %s for %s; write it anew with \"make update-release-lock\"", name, arch)
+			err := fmt.Errorf("the lock file has no package %s for %s", name, arch)
+			if slices.Contains(targets.ImageArchitectures(), arch) {
+				err = fmt.Errorf("%w; write it anew with \"make update-release-lock\"", err)
+			}
+			return lock, err
 		}
 	}
 	return lock, nil
 }
-
-// LockedArchitectures are those that images are made for, as the go command names
-// them. Upstream has ppc64le and s390x, too.
-func LockedArchitectures() []string { return []string{"amd64", "arm64"} }
 
 // lockHeader is what a reader of the lock file needs to know.
 const lockHeader = `# Debian's packages below the binaries of images: the architecture of images,
@@ -146,12 +148,12 @@ const lockHeader = `# Debian's packages below the binaries of images: the archit
 const snapshotDelay = 6 * time.Hour
 
 // NewLock returns the text of a lock file with the newest versions of Names for
-// LockedArchitectures. Apt's Arch does not matter.
+// targets.ImageArchitectures. Apt's Arch does not matter.
 func NewLock(ctx context.Context, apt Apt) (string, error) {
 	var lines strings.Builder
 	lines.WriteString(lockHeader)
 	fmt.Fprintln(&lines, "snapshot", time.Now().Add(snapshotDelay).UTC().Format(SnapshotTime))
-	for _, arch := range LockedArchitectures() {
+	for _, arch := range targets.ImageArchitectures() {
 		apt.Arch = arch
 		packages, err := apt.Newest(ctx)
 		if err != nil {

@@ -68,6 +68,17 @@ func TestReadLock(t *testing.T) {
 	}
 }
 
+// TestRemedyOfALock: writing the lock file anew helps those architectures only that
+// it is written for.
+func TestRemedyOfALock(t *testing.T) {
+	for arch, want := range map[string]bool{"amd64": true, "s390x": false} {
+		_, err := ReadLock(strings.NewReader(lock("arm64")), arch)
+		if err == nil || strings.Contains(err.Error(), "make update-release-lock") != want {
+			t.Errorf("%s: %v; whether it tells to write the lock file anew has to be %v", arch, err, want)
+		}
+	}
+}
+
 func TestLockOfThisTree(t *testing.T) {
 	for arch := range map[string]bool{"amd64": true, "arm64": true} {
 		f, err := os.Open(filepath.Join("..", "debian.lock"))

@@ -99,6 +99,31 @@ var platforms = map[Component][]string{
 	Server: {"linux/amd64", "linux/arm64", "linux/s390x", "linux/ppc64le"},
 }
 
+// imageArchitectures are those that images are made for: the lock file has Debian's
+// packages of these only.
+var imageArchitectures = []string{"amd64", "arm64"}
+
+// ImageArchitectures are those that images are made for, as the go command names
+// them. Upstream has ppc64le and s390x, too.
+func ImageArchitectures() []string { return slices.Clone(imageArchitectures) }
+
+// Platforms are those that releases are made for, sorted by name: upstream's without
+// those whose servers would have no images.
+func Platforms() []Platform {
+	var list []Platform
+	for _, name := range slices.Sorted(slices.Values(platforms[Client])) {
+		if p := parse(name); !p.Has(Server) || slices.Contains(imageArchitectures, p.Arch) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func parse(name string) Platform {
+	os, arch, _ := strings.Cut(name, "/")
+	return Platform{OS: os, Arch: arch}
+}
+
 // Images are the binaries that become images. Upstream builds one of kubectl
 // too.
 func Images() []Binary {
@@ -146,15 +171,23 @@ func (p Platform) Components() []Component {
 func ParsePlatforms(list string) ([]Platform, error) {
 	words := strings.Fields(list)
 	slices.Sort(words)
+	known := Platforms()
 	var parsed []Platform
 	for _, word := range slices.Compact(words) {
-		os, arch, _ := strings.Cut(word, "/")
-		p := Platform{OS: os, Arch: arch}
-		if len(p.Components()) == 0 {
-			return nil, fmt.Errorf("platform %q of KUBE_BUILD_PLATFORMS is not one that Kubernetes is released for; use some of %s",
-				word, strings.Join(platforms[Client], ", "))
+		p := parse(word)
+		if slices.Contains(known, p) {
+			parsed = append(parsed, p)
+			continue
 		}
-		parsed = append(parsed, p)
+		why := "Kubernetes is not released for it"
+		if p.Has(Server) {
+			why = "there are no packages of Debian for its images"
+		}
+		var names []string
+		for _, p := range known {
+			names = append(names, p.String())
+		}
+		return nil, fmt.Errorf("platform %q of KUBE_BUILD_PLATFORMS cannot be made: %s; use some of %s", word, why, strings.Join(names, ", "))
 	}
 	if len(parsed) == 0 {
 		return nil, fmt.Errorf("KUBE_BUILD_PLATFORMS names no platform; for example linux/amd64")

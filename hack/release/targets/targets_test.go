@@ -151,9 +151,20 @@ func TestParsePlatforms(t *testing.T) {
 	if c := got[2].Components(); !slices.Equal(c, []Component{Client, Node}) {
 		t.Errorf("windows/amd64 is released for %v", c)
 	}
-	for _, list := range []string{"", "linux", "linux/riscv64", "plan9/amd64"} {
-		if got, err := ParsePlatforms(list); err == nil {
-			t.Errorf("%q gives %v, want an error", list, got)
+	for list, want := range map[string]string{
+		"": "names no platform", "linux": "not released", "linux/riscv64": "not released", "linux/amd64 plan9/amd64": "not released",
+		"linux/s390x": "no packages of Debian", "linux/ppc64le": "no packages of Debian",
+	} {
+		got, err := ParsePlatforms(list)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q gives %v: %v; want an error: %s", list, got, err, want)
+			continue
+		}
+		// What it says is to be used can be.
+		if _, offer, ok := strings.Cut(err.Error(), "; use some of "); ok {
+			if all, err := ParsePlatforms(strings.ReplaceAll(offer, ",", "")); err != nil || len(all) != 9 {
+				t.Errorf("%q: what is offered is %v: %v", list, all, err)
+			}
 		}
 	}
 }

@@ -25,6 +25,7 @@ import (
 
 	"k8s.io/kubernetes-features/hack/release/leftout"
 	"k8s.io/kubernetes-features/hack/release/rootfs"
+	"k8s.io/kubernetes-features/hack/release/targets"
 )
 
 // Dir returns the folder for Debian's packages, RELEASE_DEBIAN. Without one it skips
@@ -66,7 +67,7 @@ func Lock(t *testing.T, file string, apt rootfs.Apt) string {
 
 // fetch fetches the packages of a lock file.
 func fetch(ctx context.Context, text string, apt rootfs.Apt) error {
-	for _, apt.Arch = range rootfs.LockedArchitectures() {
+	for _, apt.Arch = range targets.ImageArchitectures() {
 		lock, err := rootfs.ReadLock(strings.NewReader(text), apt.Arch)
 		if err != nil {
 			return err
