@@ -70,12 +70,7 @@ func commit(t *testing.T, dir string) {
 		{"add", "."},
 		{"-c", "user.name=n", "-c", "user.email=n@example.com", "commit", "--quiet", "-m", "m", "--date", "2026-11-21T01:02:03Z"},
 	} {
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GIT_COMMITTER_DATE=2026-11-21T01:02:03Z", "GIT_CONFIG_GLOBAL="+os.DevNull)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v: %s", args, err, out)
-		}
+		gitIn(t, dir, args...)
 	}
 }
 
@@ -106,8 +101,49 @@ func TestDescribe(t *testing.T) {
 	if _, err := Describe(t.Context(), dir); err == nil {
 		t.Error("a time that is no number was accepted")
 	}
-	if _, err := Describe(t.Context(), filepath.Join(dir, "missing")); err == nil {
-		t.Error("a folder that is no checkout was accepted")
+}
+
+// TestOtherRepositories describes folders that have no repository, none of their
+// own, and one without a commit.
+func TestOtherRepositories(t *testing.T) {
+	outer := checkout(t)
+	const clone, commit = "clone the repository", `git add . && git commit`
+	inside := filepath.Join(outer, "_output", "src")
+	if err := os.MkdirAll(inside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	gitIn(t, empty, "init", "--quiet")
+	for dir, want := range map[string][]string{
+		t.TempDir(): {clone, commit}, filepath.Join(outer, "missing"): {clone}, inside: {inside + " is a folder of the checkout " + outer, clone, commit}, empty: {"has none", commit},
+	} {
+		s, err := Describe(t.Context(), dir)
+		if err == nil {
+			t.Errorf("%s is %+v", dir, s)
+			continue
+		}
+		for _, w := range want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("the error is %q, want %q in it", err, w)
+			}
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(outer, link); err != nil {
+		t.Fatal(err)
+	}
+	if s := describe(t, link); s.Commit != describe(t, outer).Commit {
+		t.Errorf("by a symbolic link the checkout is %+v", s)
+	}
+}
+
+func gitIn(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_COMMITTER_DATE=2026-11-21T01:02:03Z", "GIT_CONFIG_GLOBAL="+os.DevNull)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v: %s", args, err, out)
 	}
 }
 
@@ -116,11 +152,7 @@ func TestDescribe(t *testing.T) {
 func TestSettingsOfGit(t *testing.T) {
 	dir := checkout(t)
 	for _, setting := range [][]string{{"status.showUntrackedFiles", "no"}, {"log.showSignature", "true"}, {"color.status", "always"}} {
-		cmd := exec.CommandContext(t.Context(), "git", "config", setting[0], setting[1])
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		gitIn(t, dir, "config", setting[0], setting[1])
 	}
 	if s := describe(t, dir); s.Dirty || s.Time.Year() != 2026 {
 		t.Errorf("a clean checkout is %+v", s)
@@ -128,6 +160,63 @@ func TestSettingsOfGit(t *testing.T) {
 	write(t, dir, map[string]string{"new": ""})
 	if s := describe(t, dir); !s.Dirty {
 		t.Error("a file that git does not know makes no tree dirty")
+	}
+}
+
+// TestHiddenChanges: what git was told not to see is compiled all the same.
+func TestHiddenChanges(t *testing.T) {
+	for what, hide := range map[string]func(dir string){
+		"a file of .git/info/exclude": func(dir string) {
+			write(t, dir, map[string]string{".git/info/exclude": "*.local\nlocal.go\n", "cmd/local.go": "package cmd\n"})
+		},
+		"a file of core.excludesFile": func(dir string) {
+			gitIn(t, dir, "config", "core.excludesFile", filepath.Join(dir, "_output", "ignore"))
+			write(t, dir, map[string]string{"_output/ignore": "go.work\n", "go.work": "go 1.26.0\n"})
+		},
+		"an assembler file in an ignored folder": func(dir string) {
+			write(t, dir, map[string]string{".git/info/exclude": "*.local\nlocal/\n", "pkg/local/local.s": ""})
+		},
+		"a changed file with --assume-unchanged": func(dir string) {
+			gitIn(t, dir, "update-index", "--assume-unchanged", "file")
+			write(t, dir, map[string]string{"file": "changed"})
+		},
+		"a changed file with --skip-worktree": func(dir string) {
+			gitIn(t, dir, "update-index", "--skip-worktree", "file")
+			write(t, dir, map[string]string{"file": "changed"})
+		},
+	} {
+		dir := checkout(t)
+		// What the go command does not see does not count.
+		write(t, dir, map[string]string{"_output/src/main.go": "", ".git/info/exclude": "*.local\n", "notes.local": ""})
+		if s := describe(t, dir); s.Dirty {
+			t.Errorf("before %s: the checkout is %+v", what, s)
+		}
+		hide(dir)
+		before := describe(t, dir)
+		if !before.Dirty {
+			t.Errorf("%s makes no tree dirty", what)
+			continue
+		}
+		files, err := before.Files(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hidden, _ := before.hidden(t.Context()); len(hidden) > 0 && !slices.Contains(files, hidden[0]) {
+			t.Errorf("%s is not among the sources %v", what, files)
+		}
+	}
+}
+
+// TestInnerRepository has git worktree or a clone below the checkout.
+func TestInnerRepository(t *testing.T) {
+	dir := checkout(t)
+	gitIn(t, dir, "worktree", "add", "--quiet", "inner")
+	if _, err := Describe(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "inner/ is a repository of its own") || !strings.Contains(err.Error(), "move it away") {
+		t.Errorf("a repository below the checkout: %v", err)
+	}
+	write(t, dir, map[string]string{".git/info/exclude": "inner\n"})
+	if s := describe(t, dir); s.Dirty {
+		t.Errorf("with an ignored repository the checkout is %+v", s)
 	}
 }
 
@@ -218,9 +307,13 @@ func TestLDFlags(t *testing.T) {
 			t.Errorf("%q is not in %q", want, flags)
 		}
 	}
+	clean := s.Revision()
 	s.Dirty = true
 	if !strings.Contains(s.LDFlags("v1.36.3"), "gitTreeState=dirty") {
 		t.Error("a dirty tree is not called so")
+	}
+	if dirty := s.Revision(); clean != "0123abc" || dirty != "0123abc-dirty" {
+		t.Errorf("the revisions are %s and %s", clean, dirty)
 	}
 }
 

@@ -58,16 +58,19 @@ type Source struct {
 // FindGo.
 func Describe(ctx context.Context, root string) (Source, error) {
 	s := Source{Root: root}
+	if err := ownRepository(ctx, root); err != nil {
+		return s, fmt.Errorf("a release is made from a git checkout, which names its commit and time: %w; "+
+			"clone the repository, or run \"git init && git add . && git commit -m sources\" in unpacked sources", err)
+	}
 	commit, err := git(ctx, root, "rev-parse", "HEAD")
 	if err != nil {
-		return s, fmt.Errorf("a release is made from a git checkout, which names its commit and time: %w", err)
+		return s, fmt.Errorf("a release names its commit, and %s has none; run \"git add . && git commit -m sources\": %w", root, err)
 	}
 	s.Commit = strings.TrimSpace(commit)
-	status, err := git(ctx, root, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=none")
-	if err != nil {
+	if s.Dirty, err = s.differs(ctx); err != nil {
 		return s, err
 	}
-	if s.Dirty = status != ""; s.Dirty {
+	if s.Dirty {
 		if s.State, err = s.state(ctx); err != nil {
 			return s, err
 		}
@@ -86,6 +89,64 @@ func Describe(ctx context.Context, root string) (Source, error) {
 		return s, fmt.Errorf("cannot read the time of the commit %s: %w", s.Commit, err)
 	}
 	return s, nil
+}
+
+// ownRepository is an error when root is no checkout, or only a folder of one: the
+// commit and the files would be another repository's.
+func ownRepository(ctx context.Context, root string) error {
+	top, err := git(ctx, root, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	top = strings.TrimSuffix(top, "\n")
+	real, err := filepath.EvalSymlinks(root)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err == nil && real != top {
+		err = fmt.Errorf("%s is a folder of the checkout %s", root, top)
+	}
+	return err
+}
+
+// differs says whether what is compiled may be another thing than Commit.
+func (s Source) differs(ctx context.Context) (bool, error) {
+	status, err := git(ctx, s.Root, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=none")
+	if err != nil || status != "" {
+		return true, err
+	}
+	// Files whose changes git was told not to see: "h" for --assume-unchanged, "S"
+	// and "s" for --skip-worktree.
+	tracked, err := git(ctx, s.Root, "ls-files", "-z", "-v")
+	if err != nil {
+		return true, err
+	}
+	for line := range strings.SplitSeq(tracked, "\x00") {
+		if line != "" && (line[0] == 'S' || line[0] >= 'a') {
+			return true, nil
+		}
+	}
+	hidden, err := s.hidden(ctx)
+	return len(hidden) > 0, err
+}
+
+// compiled are the files that the go command compiles or is governed by, wherever
+// they are below a checkout.
+var compiled = []string{"*.go", "*.s", "*.S", "*.sx", "*.c", "*.h", "*.syso", "*go.mod", "*go.sum", "*go.work", "*go.work.sum", "*vendor/modules.txt"}
+
+// hidden returns the paths of files that the go command sees and git ignores, by
+// .gitignore, .git/info/exclude or core.excludesFile. The folder of what is built
+// begins with "_", which the go command passes over.
+func (s Source) hidden(ctx context.Context) ([]string, error) {
+	args := append([]string{"ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"}, compiled...)
+	out, err := git(ctx, s.Root, args...)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(strings.Split(out, "\x00"), func(name string) bool {
+		// Git lists repositories below this one whatever is asked for.
+		return name == "" || strings.HasSuffix(name, "/") || name[0] == '_' || strings.Contains(name, "/_")
+	}), nil
 }
 
 func seconds(s string) (time.Time, error) {
@@ -114,20 +175,36 @@ func (s Source) String() string {
 	return s.Commit
 }
 
+// Revision names the commit for labels, which have one word: as git describe it
+// says by "-dirty" that the tree differs.
+func (s Source) Revision() string {
+	if s.Dirty {
+		return s.Commit + "-dirty"
+	}
+	return s.Commit
+}
+
 // Files returns the paths of the source files below Root: what git knows or
-// would add.
+// would add, and what the go command compiles though git ignores it.
 func (s Source) Files(ctx context.Context) ([]string, error) {
 	out, err := git(ctx, s.Root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
 		return nil, err
 	}
-	var files []string
+	files, err := s.hidden(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for name := range strings.SplitSeq(out, "\x00") {
 		if name == "" {
 			continue
 		}
 		// A file that was removed but not committed is still listed.
-		if _, err := os.Lstat(filepath.Join(s.Root, name)); err == nil {
+		info, err := os.Lstat(filepath.Join(s.Root, name))
+		if err == nil && info.IsDir() {
+			return nil, fmt.Errorf("%s is a repository of its own below the checkout: move it away, or name it in .git/info/exclude", name)
+		}
+		if err == nil {
 			files = append(files, name)
 		}
 	}
