@@ -130,7 +130,7 @@ func debName(p rootfs.Package) string { return p.For + "/" + p.Name + "_" + p.Ve
 func (r *release) spec(b targets.Binary, p targets.Platform, base base) image.Spec {
 	s := image.Spec{
 		Name: b.Name, Arch: p.Arch, User: rootfs.Root, Entrypoint: []string{image.Runner},
-		Version: string(r.version), Revision: r.source.Commit, Source: r.flags.source, Created: r.source.Time,
+		Version: string(r.version), Revision: r.source.Revision(), Source: r.flags.source, Created: r.source.Time,
 		Layers: []image.Layer{{Comment: "users and CA certificates", Entries: base.static}},
 	}
 	if b.EntryPoint() {

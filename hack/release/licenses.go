@@ -66,10 +66,12 @@ func (r *release) licensesOf(name string, p targets.Platform) ([]archive.Entry, 
 	if !ok {
 		return nil, fmt.Errorf("the module %s is in a binary, but \"go list -deps\" of the binaries for %s does not have it", name, p)
 	}
-	found, err := moduleLicenses(name, m.dir)
-	if err == nil && len(found) == 0 && m.main {
-		// A module of this tree is under the licence of the tree.
-		found, err = moduleLicenses(name, r.root)
+	var found []archive.Entry
+	var err error
+	if m.main {
+		found, err = r.ownLicenses(name, m.dir)
+	} else {
+		found, err = moduleLicenses(name, m.dir)
 	}
 	if err != nil {
 		return nil, err
@@ -92,7 +94,7 @@ func (r *release) license(modules []sbom.Module, p targets.Platform) error {
 			if !licenseText.MatchString(path.Base(e.Name)) || path.Ext(e.Name) == ".docs" {
 				continue
 			}
-			text, err := os.ReadFile(e.Path)
+			text, err := content(e)
 			if err != nil {
 				return err
 			}
@@ -118,6 +120,39 @@ func (r *release) modulesOf(c targets.Component, p targets.Platform) []string {
 	return slices.Compact(modules)
 }
 
+// ownLicenses returns the licences of a module of this tree, which are in its
+// folder or else in the root. They are those of the sources.
+func (r *release) ownLicenses(name, dir string) ([]archive.Entry, error) {
+	root, err := filepath.EvalSymlinks(r.root)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
+	}
+	below, err := filepath.Rel(root, dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, folder := range []string{filepath.ToSlash(below), "."} {
+		var entries []archive.Entry
+		for _, e := range r.sources {
+			if base := path.Base(e.Name); path.Dir(e.Name) == folder && e.Link == "" && licenseFile.MatchString(base) {
+				e.Name = path.Join(licensesFolder, name, base)
+				entries = append(entries, e)
+			}
+		}
+		if len(entries) > 0 {
+			slices.SortFunc(entries, func(a, b archive.Entry) int { return strings.Compare(a.Name, b.Name) })
+			return entries, nil
+		}
+	}
+	return nil, nil
+}
+
+// licensesFolder has the licences of modules in archives.
+const licensesFolder = "kubernetes/LICENSES/vendor"
+
 // moduleLicenses returns the licences in the root of a module.
 func moduleLicenses(module, dir string) ([]archive.Entry, error) {
 	files, err := os.ReadDir(dir)
@@ -128,7 +163,7 @@ func moduleLicenses(module, dir string) ([]archive.Entry, error) {
 	for _, f := range files {
 		if f.Type().IsRegular() && licenseFile.MatchString(f.Name()) {
 			entries = append(entries, archive.Entry{
-				Name: path.Join("kubernetes/LICENSES/vendor", module, f.Name()), Path: filepath.Join(dir, f.Name()),
+				Name: path.Join(licensesFolder, module, f.Name()), Path: filepath.Join(dir, f.Name()),
 			})
 		}
 	}

@@ -33,6 +33,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
@@ -66,7 +67,7 @@ func run(ctx context.Context, args []string) error {
 	var f flags
 	set := flag.NewFlagSet("release", flag.ContinueOnError)
 	set.StringVar(&f.root, "root", ".", "the checkout")
-	set.StringVar(&f.output, "output", "_output", "where release-stage, release-images and release-tars are written, below the checkout")
+	set.StringVar(&f.output, "output", "_output", "where release-stage, release-images and release-tars are written; a relative path is below the checkout")
 	set.StringVar(&f.version, "version", "", "the version, for example v1.36.3+feature.1")
 	set.StringVar(&f.platforms, "platforms", "linux/amd64", "os/arch, separated by spaces")
 	set.StringVar(&f.source, "source", "", "the address of the repository, for labels of images")
@@ -88,7 +89,10 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	f.root = root
-	f.apt.Dir = filepath.Join(root, f.output, "debian")
+	if !filepath.IsAbs(f.output) {
+		f.output = filepath.Join(root, f.output)
+	}
+	f.apt.Dir = filepath.Join(f.output, "debian")
 	if lock {
 		return writeLock(ctx, f)
 	}
@@ -121,11 +125,25 @@ func makeRelease(ctx context.Context, f flags) error {
 	if source.Go, err = build.FindGo(ctx, f.root, f.hostGo); err != nil {
 		return err
 	}
+	if err := builtBy(runtime.Version(), source.Go); err != nil {
+		return err
+	}
 	fmt.Printf("Release %s of commit %s, built with %s\n", version, source, source.Go.Version)
 	if f.hostGo {
 		fmt.Printf("FORCE_HOST_GO: %s may name another version of Go; the bytes are those of other people only where it is %s\n", build.VersionFile, source.Go.Version)
 	}
-	r := &release{flags: f, version: version, source: source, out: filepath.Join(f.root, f.output)}
+	r := &release{flags: f, version: version, source: source, out: f.output}
 	r.compile = r.goBuild
 	return r.make(ctx, platforms)
+}
+
+// builtBy is an error when this program, which was built by version, is of another Go
+// than the binaries will be: compress/gzip, archive/tar and encoding/json, too, write
+// other bytes in other versions, and with other experiments.
+func builtBy(version string, binaries build.Go) error {
+	if version == binaries.Version {
+		return nil
+	}
+	return fmt.Errorf("the program that makes releases was built by %s and the release would be by %s, which gives other bytes than those of other people: "+
+		"run \"make quick-release\", which builds it by the Go of %s; where that says this, \"go env -u GOEXPERIMENT\"", version, binaries.Version, build.VersionFile)
 }

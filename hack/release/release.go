@@ -22,9 +22,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -45,6 +47,9 @@ type release struct {
 	// unpublished is what the names of the last two end in until all is whole, so
 	// that a release which fails leaves the one before.
 	unpublished string
+	// sources are the files of this fork, by their paths: of a clean tree as git has
+	// them, whatever happens on disk meanwhile.
+	sources map[string]archive.Entry
 	// compile builds all binaries of a platform into bin.
 	compile func(context.Context, targets.Platform) error
 	// bases are below the images, by architecture.
@@ -79,7 +84,12 @@ const (
 
 // make does everything anew, except for what the go command and the cache of
 // packages have already. What may fail for want of something comes first.
-func (r *release) make(ctx context.Context, platforms []targets.Platform) error {
+func (r *release) make(ctx context.Context, platforms []targets.Platform) (err error) {
+	end, err := r.begin()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
 	r.unpublished = ".new"
 	for _, dir := range []string{r.stage(), r.allImages(), r.tars()} {
 		if err := os.RemoveAll(dir); err != nil {
@@ -91,6 +101,9 @@ func (r *release) make(ctx context.Context, platforms []targets.Platform) error 
 	}
 	r.bill = sbom.Release{Version: string(r.version), Created: r.source.Time, Source: "commit " + r.source.String(), Go: r.source.Go.Version}
 	r.modules = map[targets.Platform]map[string]module{}
+	if err := r.readSources(ctx); err != nil {
+		return err
+	}
 	if err := step("Fetching Debian's packages", func() error { return r.fetch(ctx, platforms) }); err != nil {
 		return err
 	}
@@ -114,22 +127,6 @@ func (r *release) make(ctx context.Context, platforms []targets.Platform) error 
 		return err
 	}
 	fmt.Println("The release is in", r.tars())
-	return nil
-}
-
-// publish puts the whole release in the place of the one before.
-func (r *release) publish() error {
-	for _, folder := range []string{imagesFolder, tarsFolder} {
-		name := filepath.Join(r.out, folder)
-		if err := os.RemoveAll(name); err != nil {
-			return err
-		}
-		// Without a platform that has images there is no folder.
-		if err := os.Rename(name+r.unpublished, name); err != nil && !os.IsNotExist(err) {
-			return err
-		}
-	}
-	r.unpublished = ""
 	return nil
 }
 
@@ -225,25 +222,49 @@ func (r *release) enter(f sbom.File, file string) error {
 // completion is of kubectl feature; kubectl looks for it beside the plugin.
 const completion = "kubectl_complete-feature"
 
-func (r *release) completion() string {
-	return filepath.Join(r.root, "cmd", "kubectl-feature", completion)
-}
+// completionSource is where the sources have it.
+const completionSource = "cmd/kubectl-feature/" + completion
 
-// packSource writes the sources of this fork; those of upstream are Go modules,
+// readSources finds the sources of this fork; those of upstream are Go modules,
 // which go.sum names.
-func (r *release) packSource(ctx context.Context) error {
+func (r *release) readSources(ctx context.Context) error {
 	entries, err := r.source.Entries(ctx)
 	if err != nil {
 		return err
 	}
+	r.sources = map[string]archive.Entry{}
+	for _, e := range entries {
+		r.sources[e.Name] = e
+	}
+	if _, ok := r.sources[completionSource]; !ok {
+		return fmt.Errorf("%s of %s has no %s", r.root, r.source, completionSource)
+	}
+	return nil
+}
+
+// content reads an entry.
+func content(e archive.Entry) ([]byte, error) {
+	if e.Path != "" {
+		return os.ReadFile(e.Path)
+	}
+	return e.Data, nil
+}
+
+// packSource writes the sources and enters them into the bill.
+func (r *release) packSource(ctx context.Context) error {
 	file := filepath.Join(r.tars(), sourceArchive)
-	if err := archive.WriteFile(ctx, file, entries, r.source.Time); err != nil {
+	if err := archive.WriteFile(ctx, file, slices.Collect(maps.Values(r.sources)), r.source.Time); err != nil {
 		return err
 	}
 	if err := r.enter(sbom.File{Name: sourceArchive}, file); err != nil {
 		return err
 	}
-	return r.enter(sbom.File{Name: completion}, r.completion())
+	data, err := content(r.sources[completionSource])
+	if err != nil {
+		return err
+	}
+	r.bill.Files = append(r.bill.Files, sbom.File{Name: completion, SHA256: fmt.Sprintf("%x", sha256.Sum256(data))})
+	return nil
 }
 
 // packAll writes the archives of all components, as many at once as there are
@@ -319,5 +340,7 @@ func (r *release) binaries(c targets.Component, p targets.Platform) []archive.En
 	for _, b := range targets.Of(c) {
 		entries = append(entries, archive.Entry{Name: dir + p.Executable(b.Name), Path: r.binary(b, p), Mode: 0o755})
 	}
-	return append(entries, archive.Entry{Name: dir + completion, Path: r.completion(), Mode: 0o755})
+	script := r.sources[completionSource]
+	script.Name, script.Mode = dir+completion, 0o755
+	return append(entries, script)
 }

@@ -18,7 +18,6 @@ package main
 
 import (
 	"archive/tar"
-	"bytes"
 	"cmp"
 	"compress/gzip"
 	"context"
@@ -31,11 +30,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"k8s.io/kubernetes-features/hack/release/archive"
 	"k8s.io/kubernetes-features/hack/release/build"
@@ -119,7 +115,7 @@ var shared string
 
 // inTheMaking is a release of the checkout root in which a program of the standard
 // library stands for every binary, so that all but the go command's part takes
-// seconds.
+// seconds. The name at its end tells one from another.
 func inTheMaking(t *testing.T, root string) *release {
 	t.Helper()
 	t.Setenv("SOURCE_DATE_EPOCH", "")
@@ -147,11 +143,11 @@ func inTheMaking(t *testing.T, root string) *release {
 			return err
 		}
 		for _, b := range targets.For(p) {
-			if err := os.WriteFile(r.binary(b, p), content, 0o755); err != nil {
+			if err := os.WriteFile(r.binary(b, p), append(content, b.Name...), 0o755); err != nil {
 				return err
 			}
 		}
-		return nil
+		return os.Remove(first)
 	}
 	return r
 }
@@ -304,66 +300,6 @@ func checkSums(t *testing.T, dir string) {
 	}
 }
 
-// checkConfig says what the image of a binary has to say of itself; where it is
-// may be anything.
-func checkConfig(t *testing.T, file string, b targets.Binary, arch string, v targets.Version, commit string, created time.Time) {
-	t.Helper()
-	img, err := tarball.ImageFromPath(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	entrypoint, layers := "/go-runner", 3
-	switch b.Name {
-	case "kubectl":
-		entrypoint, layers = "/bin/kubectl", 2
-	case "kube-proxy":
-		layers = 4
-	}
-	const prefix = "org.opencontainers.image."
-	delete(config.Config.Labels, prefix+"source")
-	want := v1.Config{
-		// runAsNonRoot judges numbers only.
-		User: "0", WorkingDir: "/", Entrypoint: []string{entrypoint},
-		Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"},
-		Labels: map[string]string{
-			prefix + "title": b.Name, prefix + "description": b.Name + " of Kubernetes with feature lifecycle (KEP-3920)",
-			prefix + "version": string(v), prefix + "revision": commit, prefix + "created": created.UTC().Format(time.RFC3339),
-			prefix + "url": "https://www.kubernetes.dev/resources/keps/3920/", prefix + "vendor": "The Kubernetes Authors",
-			prefix + "documentation": "https://github.com/kubernetes/enhancements/issues/3920",
-		},
-	}
-	if diff := gocmp.Diff(want, config.Config); diff != "" {
-		t.Errorf("%s for %s (-want +got):\n%s", b.Name, arch, diff)
-	}
-	if config.OS != "linux" || config.Architecture != arch || !config.Created.Equal(created) || len(config.RootFS.DiffIDs) != layers {
-		t.Errorf("%s is for %s/%s, of %s and has %d layers, want linux/%s, %s and %d",
-			b.Name, config.OS, config.Architecture, config.Created, len(config.RootFS.DiffIDs), arch, created, layers)
-	}
-}
-
-func TestImages(t *testing.T) {
-	r := made(t)
-	for _, b := range targets.Images() {
-		file := filepath.Join(r.images("amd64"), b.Name+".tar")
-		checkConfig(t, file, b, "amd64", r.version, r.source.Commit, r.source.Time)
-		img, err := tarball.ImageFromPath(file, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		config, err := img.ConfigFile()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := config.Config.Labels["org.opencontainers.image.source"]; got != "https://example.com/fork" {
-			t.Errorf("the source of %s is %q", b.Name, got)
-		}
-	}
-}
-
 // TestTwoReleasesAreEqual makes a release of two checkouts in different folders,
 // the second time with other settings. What the go command does is tested in
 // package build.
@@ -389,22 +325,6 @@ func TestTwoReleasesAreEqual(t *testing.T) {
 	}
 }
 
-// TestWindows makes what there is for Windows, and nothing of images.
-func TestWindows(t *testing.T) {
-	r := standIn(t, checkout(t), windows)
-	node := contents(t, filepath.Join(r.tars(), "kubernetes-node-windows-amd64.tar.gz"))
-	if diff := gocmp.Diff([]string{
-		"kube-log-runner.exe", "kube-proxy.exe", "kubeadm.exe", "kubectl-convert.exe", "kubectl-feature.exe", "kubectl.exe", "kubectl_complete-feature", "kubelet.exe",
-	}, below(node, "kubernetes/node/bin/")); diff != "" {
-		t.Errorf("node (-want +got):\n%s", diff)
-	}
-	for _, name := range []string{filepath.Join(r.tars(), "kubernetes-server-windows-amd64.tar.gz"), filepath.Join(r.out, imagesFolder)} {
-		if _, err := os.Stat(name); !os.IsNotExist(err) {
-			t.Errorf("%s is there: %v", filepath.Base(name), err)
-		}
-	}
-}
-
 // TestBillOfArchives looks up in the bill what is published.
 func TestBillOfArchives(t *testing.T) {
 	r := made(t)
@@ -420,56 +340,9 @@ func TestBillOfArchives(t *testing.T) {
 			bill.has(t, file, "CONTAINS", part+"@"+string(r.version))
 		}
 	}
-	bill.hashes(t, "kubectl_complete-feature", r.completion())
-	if commit, _ := bill.commit(t); commit != r.source.Commit {
-		t.Errorf("the bill is of the commit %q, want %s", commit, r.source.Commit)
-	}
-}
-
-// TestAFailedReleaseLeavesTheOneBefore ends a release at its second platform, by
-// a failure and by a signal.
-func TestAFailedReleaseLeavesTheOneBefore(t *testing.T) {
-	r := standIn(t, checkout(t), amd64)
-	before, err := os.ReadFile(filepath.Join(r.tars(), "SHA256SUMS"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compile, ctx := r.compile, t.Context()
-	broken := errors.New("does not compile")
-	for what, want := range map[string]error{"a failure": broken, "a signal": context.Canceled} {
-		ctx, end := context.WithCancel(ctx)
-		r.compile = func(ctx context.Context, p targets.Platform) error {
-			if p == amd64 {
-				return compile(ctx, p)
-			}
-			if errors.Is(want, broken) {
-				return broken
-			}
-			err := compile(ctx, p)
-			end()
-			return err
-		}
-		if err := r.make(ctx, []targets.Platform{amd64, arm64}); !errors.Is(err, want) {
-			t.Errorf("%s: the release ended with %v, want %v", what, err, want)
-		}
-		end()
-		r.unpublished = ""
-		checkSums(t, r.tars())
-		after, err := os.ReadFile(filepath.Join(r.tars(), "SHA256SUMS"))
-		if err != nil || !bytes.Equal(before, after) {
-			t.Errorf("after %s the release before is another one: %v", what, err)
-		}
-		if _, err := os.Stat(filepath.Join(r.images("amd64"), "kube-proxy.tar")); err != nil {
-			t.Errorf("after %s an image of the release before is gone: %v", what, err)
-		}
-		left, err := filepath.Glob(filepath.Join(r.out, "*", "*", ".archive-*"))
-		if err != nil || len(left) > 0 {
-			t.Errorf("%s left %v: %v", what, left, err)
-		}
-	}
-	r.compile = compile
-	if err := r.make(ctx, []targets.Platform{amd64}); err != nil {
-		t.Errorf("after failures: %v", err)
+	bill.hashes(t, completion, filepath.Join(r.root, completionSource))
+	if got := bill.source(t); got.String() != r.source.String() || !got.Time.Equal(r.source.Time) {
+		t.Errorf("the bill is of %s at %s, want %s at %s", got, got.Time, r.source, r.source.Time)
 	}
 }
 
@@ -501,28 +374,98 @@ func TestTreeThatChanges(t *testing.T) {
 	}
 }
 
+// TestSourcesAreTheCommits: of a clean tree, what archives have of this fork is read
+// from git, so that nothing which happens on disk while a release is made matters.
+func TestSourcesAreTheCommits(t *testing.T) {
+	root := checkout(t)
+	source, err := build.Describe(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &release{flags: flags{root: root}, source: source, modules: map[targets.Platform]map[string]module{amd64: {"ours": {dir: root, main: true}}}}
+	if err := r.readSources(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	entries := r.binaries(targets.Client, amd64)
+	licenses, err := r.licensesOf("ours", amd64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, e := range append(entries, licenses...) {
+		if name := filepath.Base(e.Name); name != completion && name != "LICENSE" {
+			continue
+		}
+		found++
+		if e.Path != "" || len(e.Data) == 0 {
+			t.Errorf("%s has %d bytes of git and is read from %q", e.Name, len(e.Data), e.Path)
+		}
+	}
+	if found != 2 {
+		t.Errorf("there are %d files of this fork, want the completion and its licence: %v", found, licenses)
+	}
+}
+
 // TestLicenseOfAModule has a module of somebody else below the checkout, as with
 // GOMODCACHE there.
 func TestLicenseOfAModule(t *testing.T) {
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "LICENSE"), []byte("ours"), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	dir := filepath.Join(root, "mod", "somebody")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r := &release{flags: flags{root: root}, modules: map[targets.Platform]map[string]module{amd64: {"theirs": {dir: dir}, "staging": {dir: dir, main: true}}}}
+	license := archive.Entry{Name: "LICENSE", Data: []byte("ours")}
+	r := &release{flags: flags{root: root}, sources: map[string]archive.Entry{license.Name: license}, modules: map[targets.Platform]map[string]module{amd64: {"theirs": {dir: dir}, "staging": {dir: dir, main: true}}}}
 	if found, err := r.licensesOf("theirs", amd64); err == nil || !strings.Contains(err.Error(), "theirs has no licence") {
 		t.Errorf("a module without a licence has %v: %v", found, err)
 	}
-	if found, err := r.licensesOf("staging", amd64); err != nil || len(found) != 1 || found[0].Path != filepath.Join(root, "LICENSE") {
+	if found, err := r.licensesOf("staging", amd64); err != nil || len(found) != 1 || found[0].Name != "kubernetes/LICENSES/vendor/staging/LICENSE" || string(found[0].Data) != "ours" {
 		t.Errorf("a module of this tree has %v: %v", found, err)
+	}
+	r.sources["mod/somebody/COPYING"] = archive.Entry{Name: "mod/somebody/COPYING", Data: []byte("its own")}
+	if found, err := r.licensesOf("staging", amd64); err != nil || len(found) != 1 || string(found[0].Data) != "its own" {
+		t.Errorf("a module of this tree with a licence of its own has %v: %v", found, err)
 	}
 	if _, err := r.licensesOf("other", amd64); err == nil {
 		t.Error("a module that nobody knows has a licence")
 	}
 }
+
+// TestBuiltBy: another Go compresses in another way.
+func TestBuiltBy(t *testing.T) {
+	for version, want := range map[string]string{
+		"go1.26.8": "", "go1.27.0": "was built by go1.27.0 and the release would be by go1.26.8", "go1.26.8 X:jsonv2": "go env -u GOEXPERIMENT",
+	} {
+		err := builtBy(version, build.Go{Version: "go1.26.8"})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", version, err, want)
+		}
+	}
+	root := copied(t)
+	if err := os.WriteFile(filepath.Join(root, build.VersionFile), []byte(strings.TrimPrefix(other, "go")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// A go command of the version that the file names, as GOTOOLCHAIN would fetch it.
+	bin := t.TempDir()
+	script := "#!/bin/sh\n[ \"$*\" = 'env GOVERSION' ] && exec echo " + other + "\nexec go.real \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	real, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, filepath.Join(bin, "go.real")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	if err := run(t.Context(), []string{"-root", root, "-version", "v1.36.3"}); err == nil || !strings.Contains(err.Error(), "would be by "+other) {
+		t.Errorf("a release by another Go than this program's: %v", err)
+	}
+}
+
+// other is a version of Go that nobody has.
+const other = "go1.26.999"
 
 func TestCommandLine(t *testing.T) {
 	for _, args := range [][]string{
