@@ -6,6 +6,9 @@ SHELL := /bin/bash
 OUT := _output
 BIN := $(OUT)/bin
 TOOLS := $(OUT)/tools
+# OUT for commands that run in another folder. Neither may have a space but in the
+# path of the checkout, which is quoted.
+OUT_DIR = $(if $(filter /%,$(OUT)),$(OUT),$(CURDIR)/$(OUT))
 LIB := staging/src/k8s.io/feature-lifecycle
 
 # What to build: one or more packages, for example WHAT=cmd/kubectl.
@@ -19,7 +22,7 @@ version_of = -X $(1).gitVersion=$(VERSION) -X $(1).gitMajor=1 -X $(1).gitMinor=$
 LDFLAGS := $(call version_of,k8s.io/component-base/version) $(call version_of,k8s.io/client-go/pkg/version)
 
 # When a test fails, why is printed last (hack/causes).
-GOTESTSUM = $(TOOLS)/gotestsum --format pkgname --jsonfile $(CURDIR)/$(OUT)/tests.json --post-run-command "env -u GOWORK go run -C $(CURDIR) ./hack/causes" --
+GOTESTSUM = "$(OUT_DIR)/tools/gotestsum" --format pkgname --jsonfile "$(OUT_DIR)/tests.json" --post-run-command "env -u GOWORK go run -C '$(CURDIR)' ./hack/causes" --
 
 .PHONY: help
 help: ## Say what the targets do.
@@ -31,8 +34,9 @@ all: ## Build binaries into _output/bin; WHAT=cmd/kubectl builds one.
 	go build -ldflags '$(LDFLAGS)' -o $(BIN)/ $(foreach w,$(WHAT),$(if $(filter ./%,$(w)),$(w),./$(w)))
 	@install -m 0755 cmd/kubectl-feature/kubectl_complete-feature $(BIN)/
 
-# What a release is built for: os/arch, separated by spaces.
-KUBE_BUILD_PLATFORMS ?= linux/amd64
+# What a release is built for: os/arch, separated by spaces. This machine's
+# architecture, as upstream's target of that name, where there are images for it.
+KUBE_BUILD_PLATFORMS ?= linux/$(or $(filter amd64 arm64,$(shell go env GOHOSTARCH)),amd64)
 # The address of the repository for labels of images; none without it.
 SOURCE_URL ?=
 # Where Debian's packages below images come from; deb.debian.org without it. A
@@ -45,12 +49,19 @@ FORCE_HOST_GO ?=
 
 RELEASE_FLAGS = -root . -output $(OUT) -debian-mirror '$(DEBIAN_MIRROR)' -debian-security-mirror '$(DEBIAN_SECURITY_MIRROR)'
 
-# Tools run on this machine, whatever is built.
-FOR_HERE = GOWORK=off CGO_ENABLED=0 GOOS= GOARCH= GOFLAGS=
+# Tools run on this machine, whatever is built. An empty variable does not override
+# what "go env -w" wrote, so none is empty; GOEXPERIMENT is a list of nothing.
+FOR_HERE = GOWORK=off CGO_ENABLED=0 GOOS=$(shell go env GOHOSTOS) GOARCH=$(shell go env GOHOSTARCH) GOFLAGS=-mod=readonly GOEXPERIMENT=,
+
+# The Go of a release. It builds the program that makes it, too, which compresses:
+# that gives other bytes in other versions of Go.
+RELEASE_GO = $(if $(FORCE_HOST_GO),local,go$(shell cat hack/release/go-version))
 
 $(TOOLS)/release: FORCE
 	@mkdir -p $(TOOLS)
-	cd hack/release && $(FOR_HERE) go build -o $(CURDIR)/$@ .
+	@cause=$$(GOTOOLCHAIN=$(RELEASE_GO) go version 2>&1) || { echo "A release wants $(RELEASE_GO) (hack/release/go-version), which cannot be had: $$cause;" \
+		"install it, or set FORCE_HOST_GO=y, which gives other bytes than those of other people" >&2; exit 1; }
+	cd hack/release && $(FOR_HERE) GOTOOLCHAIN=$(RELEASE_GO) go build -o "$(OUT_DIR)/tools/release" .
 
 .PHONY: FORCE
 FORCE:
@@ -66,26 +77,20 @@ test-release: ## Check how releases are made, and the one in _output/release-tar
 	@$(MAKE) -s all WHAT=cmd/local-up
 	@mkdir -p $(OUT)/debian
 	@rm -f $(OUT)/left-out.txt
-	status=0; (cd hack/release && GOWORK=off KIND=$(CURDIR)/$(TOOLS)/kind RELEASE_DEBIAN=$(CURDIR)/$(OUT)/debian RELEASE_TOOLS=$(CURDIR)/$(BIN) \
-		RELEASE_TARS=$(CURDIR)/$(OUT)/release-tars RELEASE_LEFT_OUT=$(CURDIR)/$(OUT)/left-out.txt go test -count=1 -p 1 -timeout 30m ./...) || status=$$?; \
+	status=0; (cd hack/release && GOWORK=off KIND="$(OUT_DIR)/tools/kind" RELEASE_DEBIAN="$(OUT_DIR)/debian" RELEASE_TOOLS="$(OUT_DIR)/bin" \
+		RELEASE_TARS="$(OUT_DIR)/release-tars" RELEASE_LEFT_OUT="$(OUT_DIR)/left-out.txt" go test -count=1 -p 1 -timeout 30m ./...) || status=$$?; \
 		if [[ -e $(OUT)/left-out.txt ]]; then sed 's/^/Left out: /' $(OUT)/left-out.txt; fi; exit $$status
 
+# What the release was made with is read from it; FORCE_HOST_GO has to be said again.
 .PHONY: verify-release
 verify-release: ## Make the release of this commit again in another directory with an empty cache and compare the hashes.
-	@test -e $(OUT)/release-tars/SHA256SUMS || { echo "Run \"make quick-release\" first" >&2; exit 1; }
-	@test -z "$$(git status --porcelain)" || { echo "The tree differs from its commit; commit first" >&2; exit 1; }
-	@of=$$(sed -n 's/.*"sourceInfo": "commit \([^"]*\)".*/\1/p' $(OUT)/release-tars/kubernetes.spdx.json); head=$$(git rev-parse HEAD); \
-		[[ $$of == "$$head" ]] || { echo "The release is of $$of, HEAD is $$head: run \"make quick-release\" first" >&2; exit 1; }
-	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; umask 077; git clone --quiet . "$$dir/elsewhere"; mkdir "$$dir/home"; \
-		GOENV="$$(go env GOENV)" GOMODCACHE="$$(go env GOMODCACHE)" GOCACHE="$$dir/cache" GOMAXPROCS=1 HOME="$$dir/home" TZ=Pacific/Auckland LC_ALL=C \
-			$(MAKE) -C "$$dir/elsewhere" quick-release \
-			VERSION='$(VERSION)' KUBE_BUILD_PLATFORMS='$(KUBE_BUILD_PLATFORMS)' SOURCE_URL='$(SOURCE_URL)' FORCE_HOST_GO='$(FORCE_HOST_GO)' \
-			DEBIAN_MIRROR='$(DEBIAN_MIRROR)' DEBIAN_SECURITY_MIRROR='$(DEBIAN_SECURITY_MIRROR)'; \
-		diff "$$dir/elsewhere/$(OUT)/release-tars/SHA256SUMS" $(OUT)/release-tars/SHA256SUMS && echo "Both releases are equal"
+	@test -e $(OUT)/release-tars/SHA256SUMS || { echo "There is no release in $(OUT)/release-tars: run \"make quick-release\" first" >&2; exit 1; }
+	@$(MAKE) -s $(TOOLS)/release
+	@$(TOOLS)/release verify $(RELEASE_FLAGS) $(if $(FORCE_HOST_GO),-host-go)
 
 $(TOOLS)/kind: hack/kind/go.mod hack/kind/go.sum
 	@mkdir -p $(TOOLS)
-	cd hack/kind && $(FOR_HERE) go build -o $(CURDIR)/$@ tool
+	cd hack/kind && $(FOR_HERE) go build -o "$(OUT_DIR)/tools/kind" tool
 
 # The node image that kind-image builds and kind-up starts, and the cluster.
 KIND_IMAGE ?= kindest/node:$(subst +,_,$(VERSION))
@@ -110,11 +115,11 @@ kind-up: ## Create a cluster from that image and show its features; needs Docker
 	@$(need_docker)
 	@docker image inspect $(KIND_IMAGE) >/dev/null 2>&1 || { echo "Docker has no image $(KIND_IMAGE): run \"make kind-image\" first" >&2; exit 1; }
 	@$(MAKE) -s $(TOOLS)/kind
-	@! $(TOOLS)/kind get clusters 2>/dev/null | grep -qx '$(KIND_CLUSTER)' || { echo "There is a cluster $(KIND_CLUSTER) already: run \"make kind-down\" first" >&2; exit 1; }
+	@! $(TOOLS)/kind get clusters 2>/dev/null | grep -x '$(KIND_CLUSTER)' >/dev/null || { echo "There is a cluster $(KIND_CLUSTER) already: run \"make kind-down\" first" >&2; exit 1; }
 	$(TOOLS)/kind create cluster --name $(KIND_CLUSTER) --image $(KIND_IMAGE) --kubeconfig $(KIND_KUBECONFIG) --wait 5m
 	$(KIND_KUBECTL) wait --for=create --timeout=2m -n kube-system features/$(KIND_FEATURE)
 	$(KIND_KUBECTL) get features -n kube-system
-	@echo "For kubectl: export KUBECONFIG=$(CURDIR)/$(KIND_KUBECONFIG)"
+	@echo "For kubectl: export KUBECONFIG='$(OUT_DIR)/kind.kubeconfig'"
 
 # A feature that every kube-apiserver announces.
 KIND_FEATURE := MaxUnavailableStatefulSet
@@ -147,18 +152,18 @@ test: test-unit test-integration ## Run all tests.
 
 .PHONY: test-unit
 test-unit: tools test-model ## Run the unit tests, those of the library with the race detector.
-	cd $(LIB) && $(CURDIR)/$(GOTESTSUM) -race ./...
+	cd $(LIB) && $(GOTESTSUM) -race ./...
 	$(GOTESTSUM) $$(go list ./... | grep -v /test/)
-	cd test/helm && GOWORK=off $(CURDIR)/$(GOTESTSUM) ./...
+	cd test/helm && GOWORK=off $(GOTESTSUM) ./...
 	@mkdir -p $(OUT)/debian
 	$(if $(KUBE_FEATURES_REQUIRE_ALL),@$(MAKE) -s $(TOOLS)/kind)
-	cd hack/release && GOWORK=off $(RELEASE_TEST) $(CURDIR)/$(GOTESTSUM) ./...
+	cd hack/release && GOWORK=off $(RELEASE_TEST) $(GOTESTSUM) ./...
 	@if ! command -v chromium >/dev/null; then echo "Without chromium (Debian's package of that name) the page of kubectl feature report is not looked at in a browser"; fi
-	cd test/browser && GOWORK=off $(CURDIR)/$(GOTESTSUM) ./...
+	cd test/browser && GOWORK=off $(GOTESTSUM) ./...
 
 # What the tests of releases need: Debian's packages are fetched where nothing may
 # be left out. Those of a real release are run by test-release.
-RELEASE_TEST = $(if $(KUBE_FEATURES_REQUIRE_ALL),RELEASE_DEBIAN=$(CURDIR)/$(OUT)/debian KIND=$(CURDIR)/$(TOOLS)/kind)
+RELEASE_TEST = $(if $(KUBE_FEATURES_REQUIRE_ALL),RELEASE_DEBIAN="$(OUT_DIR)/debian" KIND="$(OUT_DIR)/tools/kind")
 
 .PHONY: coverage
 coverage: ## Print what the unit tests of each package run of it, as the table of the KEP.
@@ -173,7 +178,7 @@ MODEL_SEED ?= $(shell date +%s)
 .PHONY: test-model
 test-model: ## Run the model of several servers through 100,000 random schedules.
 	@mkdir -p $(OUT)
-	cd $(LIB) && go test -c -o $(CURDIR)/$(OUT)/model.test ./lifecycle/controller
+	cd $(LIB) && go test -c -o "$(OUT_DIR)/model.test" ./lifecycle/controller
 	cores=$$(nproc); for ((i = 0; i < cores; i++)); do echo $$(($(MODEL_SEED) + i * 1000000007)); done | \
 		MODEL_SCHEDULES=$$((($(MODEL_SCHEDULES) + cores - 1) / cores)) GOMAXPROCS=1 GOGC=400 \
 		xargs -P "$$cores" -I{} $(OUT)/model.test -test.run '^TestModel$$' -test.v -test.timeout 30m -rapid.seed={}
@@ -193,7 +198,7 @@ PREVIOUS_LDFLAGS = $(subst $(VERSION),$(PREVIOUS),$(subst gitMinor=$(call minor_
 .PHONY: upstream-previous
 upstream-previous: ## Build the unchanged kube-apiserver of the minor version before into _output/previous.
 	@mkdir -p $(OUT)/previous
-	cd hack/previous && GOWORK=off go build -ldflags '$(PREVIOUS_LDFLAGS)' -o $(CURDIR)/$(OUT)/previous/ tool
+	cd hack/previous && GOWORK=off go build -ldflags '$(PREVIOUS_LDFLAGS)' -o "$(OUT_DIR)/previous/" tool
 
 .PHONY: test-integration
 test-integration: tools all upstream upstream-previous ## Run real processes with real etcd, the fault suite in its short form (FAULTS_SHORT=false: whole).
@@ -227,7 +232,7 @@ docs-test: all ## Run the commands of README.md and docs on real clusters; PAGE=
 
 .PHONY: bench-featuregate
 bench-featuregate: tools ## Compare the layer's Enabled with upstream's, side by side.
-	cd $(LIB) && go test -run '^$$' -bench Enabled -count 6 ./featuregate | tee $(CURDIR)/$(OUT)/bench-featuregate.txt
+	cd $(LIB) && go test -run '^$$' -bench Enabled -count 6 ./featuregate | tee "$(OUT_DIR)/bench-featuregate.txt"
 	$(TOOLS)/benchstat -col /gate $(OUT)/bench-featuregate.txt
 
 .PHONY: verify
@@ -262,7 +267,7 @@ tools: $(TOOLS)/.built
 
 $(TOOLS)/.built: hack/tools/go.mod hack/tools/go.sum
 	@mkdir -p $(TOOLS)
-	cd hack/tools && GOWORK=off GOOS= GOARCH= go build -o $(CURDIR)/$(TOOLS)/ tool
+	cd hack/tools && $(filter-out CGO_ENABLED=0,$(FOR_HERE)) go build -o "$(OUT_DIR)/tools/" tool
 	@touch $@
 
 .PHONY: clean

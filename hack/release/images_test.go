@@ -59,7 +59,7 @@ func checkConfig(t *testing.T, file string, b targets.Binary, arch string, v tar
 		layers = 4
 	}
 	const prefix = "org.opencontainers.image."
-	delete(config.Config.Labels, prefix+"source")
+	delete(config.Config.Labels, image.SourceLabel)
 	want := v1.Config{
 		// runAsNonRoot judges numbers only.
 		User: "0", WorkingDir: "/", Entrypoint: []string{entrypoint},
@@ -189,7 +189,7 @@ func TestImages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := config.Config.Labels["org.opencontainers.image.source"]; got != "https://example.com/fork" {
+		if got := config.Config.Labels[image.SourceLabel]; got != "https://example.com/fork" {
 			t.Errorf("the source of %s is %q", b.Name, got)
 		}
 	}

@@ -20,6 +20,7 @@ limitations under the License.
 //
 //	release [flags]        makes a release of the checkout
 //	release lock [flags]   writes debian.lock with Debian's newest packages
+//	release verify [flags] makes the release in place again and compares
 //
 // It has a module of its own, so that what it depends on does not move versions
 // that ship.
@@ -56,7 +57,7 @@ func main() {
 	}
 }
 
-// flags are the command line of both commands.
+// flags are the command line of all commands.
 type flags struct {
 	root, output, version, platforms, source string
 	hostGo                                   bool
@@ -69,20 +70,22 @@ func run(ctx context.Context, args []string) error {
 	set.StringVar(&f.root, "root", ".", "the checkout")
 	set.StringVar(&f.output, "output", "_output", "where release-stage, release-images and release-tars are written; a relative path is below the checkout")
 	set.StringVar(&f.version, "version", "", "the version, for example v1.36.3+feature.1")
-	set.StringVar(&f.platforms, "platforms", "linux/amd64", "os/arch, separated by spaces")
+	set.StringVar(&f.platforms, "platforms", "linux/"+runtime.GOARCH, "os/arch, separated by spaces")
 	set.StringVar(&f.source, "source", "", "the address of the repository, for labels of images")
 	set.StringVar(&f.apt.Mirror, "debian-mirror", "", "where Debian's packages are fetched; deb.debian.org by default")
 	set.StringVar(&f.apt.SecurityMirror, "debian-security-mirror", "", "where Debian's security updates are fetched; deb.debian.org by default")
 	set.BoolVar(&f.hostGo, "host-go", false, "build with the Go on the PATH, whatever its version is")
-	lock := len(args) > 0 && args[0] == "lock"
-	if lock {
-		args = args[1:]
+	do := makeRelease
+	if len(args) > 0 {
+		if other, ok := map[string]func(context.Context, flags) error{"lock": writeLock, "verify": verifyRelease}[args[0]]; ok {
+			do, args = other, args[1:]
+		}
 	}
 	if err := set.Parse(args); err != nil {
 		return err
 	}
 	if set.NArg() > 0 {
-		return fmt.Errorf("unknown command %q; the only one is lock", set.Arg(0))
+		return fmt.Errorf("unknown command %q; there are lock and verify", set.Arg(0))
 	}
 	root, err := filepath.Abs(f.root)
 	if err != nil {
@@ -93,10 +96,7 @@ func run(ctx context.Context, args []string) error {
 		f.output = filepath.Join(root, f.output)
 	}
 	f.apt.Dir = filepath.Join(f.output, "debian")
-	if lock {
-		return writeLock(ctx, f)
-	}
-	return makeRelease(ctx, f)
+	return do(ctx, f)
 }
 
 func lockFile(root string) string { return filepath.Join(root, "hack", "release", "debian.lock") }

@@ -56,7 +56,8 @@ func copied(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "checkout-")
+	// A space has to be in no command's way.
+	dir, err := os.MkdirTemp("", "a checkout-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,7 +435,7 @@ func TestLicenseOfAModule(t *testing.T) {
 // TestBuiltBy: another Go compresses in another way.
 func TestBuiltBy(t *testing.T) {
 	for version, want := range map[string]string{
-		"go1.26.8": "", "go1.27.0": "was built by go1.27.0 and the release would be by go1.26.8", "go1.26.8 X:jsonv2": "go env -u GOEXPERIMENT",
+		"go1.26.8": "", "go1.27.0": "was built by go1.27.0 and the release would be by go1.26.8", "go1.26.8-X:jsonv2": "go env -u GOEXPERIMENT",
 	} {
 		err := builtBy(version, build.Go{Version: "go1.26.8"})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -84,6 +84,9 @@ const (
 	vendor        = "The Kubernetes Authors"
 )
 
+// SourceLabel is the label with the address of the repository.
+const SourceLabel = "org.opencontainers.image.source"
+
 // Labels returns the annotations of the OCI image specification, which the image
 // has as labels and its manifest as annotations. There is none of licences: an
 // image is under those of some hundred modules and, for kube-proxy, of Debian's
@@ -103,7 +106,7 @@ func (s Spec) Labels() map[string]string {
 		labels[prefix+"revision"] = s.Revision
 	}
 	if s.Source != "" {
-		labels[prefix+"source"] = s.Source
+		labels[SourceLabel] = s.Source
 	}
 	return labels
 }
