@@ -32,7 +32,10 @@ import (
 )
 
 // VersionFile names, below a checkout, the version of Go that its release is
-// built with. Another one gives other bytes. Upstream has .go-version for this.
+// built with. Another one gives other bytes. Upstream has .go-version for this, which
+// a release branch moves with its patch releases; ours is the newest patch release of
+// the same minor version, because binaries of today would else have errors of the
+// standard library that are known and fixed. It is never older than upstream's.
 const VersionFile = "hack/release/go-version"
 
 // Go is the go command of a release.

@@ -21,6 +21,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"go/version"
 	"io"
 	"os"
 	"os/exec"
@@ -105,6 +106,30 @@ func TestSettingsOfGo(t *testing.T) {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
 		}
+	}
+}
+
+// TestGoIsNotOlderThanUpstreams reads .go-version of the upstream that is built: ours
+// is of that minor version, and of no older patch release.
+func TestGoIsNotOlderThanUpstreams(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	read := func(file string) string {
+		t.Helper()
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "go" + strings.TrimSpace(string(content))
+	}
+	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
+	list.Dir, list.Env = root, append(os.Environ(), "GOWORK=")
+	dir, err := output(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, upstreams := read(filepath.Join(root, VersionFile)), read(filepath.Join(strings.TrimSpace(dir), ".go-version"))
+	if version.Lang(ours) != version.Lang(upstreams) || version.Compare(ours, upstreams) < 0 {
+		t.Errorf("%s names %s, upstream's .go-version %s: take that minor version and no older patch release of it", VersionFile, ours, upstreams)
 	}
 }
 
