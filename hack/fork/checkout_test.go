@@ -71,12 +71,18 @@ type small struct {
 
 func newSmall(t *testing.T) small {
 	t.Helper()
+	return newSmallIn(t, t.TempDir())
+}
+
+// newSmallIn has the checkout in a directory.
+func newSmallIn(t *testing.T, dir string) small {
+	t.Helper()
 	identity(t)
 	upstreamFiles := map[string]string{"go.mod": "module k8s.io/kubernetes\n", "hack/lib/init.sh": "events\n", "pkg/a/a.go": "package a\n"}
 	library := map[string]string{"b.go": "package b\n", "go.mod": "module k8s.io/b // published\n"}
 	s := small{
 		base: &upstream{version: "v1.36.3", dir: t.TempDir(), staging: map[string]string{"k8s.io/b": t.TempDir()}},
-		tree: checkout{dir: t.TempDir()},
+		tree: checkout{dir: dir},
 	}
 	put(t, s.base.dir, upstreamFiles)
 	put(t, s.base.staging["k8s.io/b"], library)
@@ -127,10 +133,14 @@ func (s small) commit(t *testing.T) {
 func (s small) land(t *testing.T) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := s.tree.check(t.Context(), s.base, s.plan, false, &out); err != nil {
+	tree, err := open(t.Context(), s.tree.dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := land(t.Context(), s.tree, s.base, s.plan, &out); err != nil {
+	if err := tree.check(t.Context(), s.base, s.plan, false, &out); err != nil {
+		t.Fatal(err)
+	}
+	if err := land(t.Context(), tree, s.base, s.plan, &out); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -243,13 +253,30 @@ func TestWhatIsRefused(t *testing.T) {
 		}, "not committed: pkg/mine/mine.go"},
 		"a new file where another one lands": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"pkg/new/new.go": "package mine\n"})
-		}, "own files where landing puts others, and no landing that hack/.feature-lifecycle.sums knows wrote them: pkg/new/new.go"},
+		}, "not committed: pkg/new/new.go"},
+		// Advice about committed changes would overwrite these.
+		"an edit of a file that landing edits": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"hack/lib/init.sh": "events\nmine\n"})
+		}, "not committed: hack/lib/init.sh"},
+		"an edit of a file that landing does not edit": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"pkg/a/a.go": "package a // mine\n"})
+		}, "not committed: pkg/a/a.go"},
+		"an edit of what has landed": {func(t *testing.T, s small) {
+			s.land(t)
+			s.commit(t)
+			put(t, s.tree.dir, map[string]string{"pkg/new/new.go": "package mine\n"})
+		}, "not committed: pkg/new/new.go"},
+		"work in vendor where all has landed": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"vendor/modules.txt": "## workspace\n", "vendor/old/old.go": "package old\n"})
+			s.asSeries(t)
+			put(t, s.tree.dir, map[string]string{"vendor/old/old.go": "package old // mine\n", "vendor/mine.go": "package mine\n"})
+		}, "not committed: vendor/mine.go, vendor/old/old.go"},
 		"a renewed vendor before landing": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"vendor/modules.txt": "mine\n"})
 		}, "not committed: vendor"},
 		"a licence of a vendored module before landing": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"LICENSES/vendor/mine/LICENSE": "mine\n"})
-		}, "not committed: vendor"},
+		}, "not committed: LICENSES/vendor/mine/LICENSE"},
 		"another version": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"pkg/a/a.go": "package a // 1.36.2\n"})
 			s.commit(t)
@@ -271,6 +298,45 @@ func TestWhatIsRefused(t *testing.T) {
 			put(t, s.tree.dir, map[string]string{"pkg/new/new.go": "package mine\n"})
 			s.commit(t)
 		}, "wrote them: pkg/new/new.go"},
+		"a link where a directory belongs": {func(t *testing.T, s small) {
+			s.link(t, t.TempDir(), "pkg/new")
+		}, "pkg/new is a symbolic link, where a directory should be"},
+		"a link to a directory of the checkout": {func(t *testing.T, s small) {
+			s.link(t, "../only", "pkg/new")
+		}, "pkg/new is a symbolic link, where a directory should be"},
+		"a link to nothing where a file belongs": {func(t *testing.T, s small) {
+			s.link(t, "nothing", "pkg/new/new.go")
+		}, "pkg/new/new.go is a symbolic link, where a file should be"},
+		"a link in the place of a file that landing edits": {func(t *testing.T, s small) {
+			s.link(t, "../../only/in/git", "hack/lib/init.sh")
+		}, "hack/lib/init.sh is a symbolic link, where a file should be"},
+		"a file where a directory belongs": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"pkg/new": "mine\n"})
+			s.commit(t)
+		}, "pkg/new is no directory, where a directory should be; move or remove it"},
+		"a directory where a file belongs": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"pkg/new/new.go/mine.go": "package mine\n"})
+			s.commit(t)
+		}, "pkg/new/new.go is no regular file, where a file should be"},
+		"landed files that the fork has removed": {func(t *testing.T, s small) {
+			s.land(t)
+			s.commit(t)
+			git(t, s.tree.dir, "rm", "-q", "pkg/new/new.go")
+			s.commit(t)
+		}, "has removed files that landing writes: pkg/new/new.go"},
+		"without a tag": {func(t *testing.T, s small) {
+			put(t, s.tree.dir, map[string]string{"hack/lib/init.sh": "mine\n"})
+			s.commit(t)
+		}, "hack/lib/init.sh; get the tag with \"git fetch --depth=1 https://github.com/kubernetes/kubernetes tag v1.36.3\", take"},
+		"with a tag": {func(t *testing.T, s small) {
+			git(t, s.tree.dir, "tag", "v1.36.3")
+			put(t, s.tree.dir, map[string]string{"hack/lib/init.sh": "mine\n"})
+			s.commit(t)
+		}, "hack/lib/init.sh; take upstream's with \"git checkout v1.36.3 -- FILE\""},
+		"a record of a file outside":     {recorded("../victim.txt"), `names "../victim.txt", which is no file of the checkout`},
+		"a record of a file by its root": {recorded("/victim.txt"), "which is no file of the checkout"},
+		"a record of git's own":          {recorded("pkg/../.GIT/config"), "which is no file of the checkout"},
+		"a record of git's own, plainly": {recorded(".GIT/config"), "which is no file of the checkout"},
 		"a record that is none": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{recordFile: "<<<<<<< HEAD\n"})
 			s.commit(t)
@@ -285,20 +351,56 @@ func TestWhatIsRefused(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a directory inside", func(t *testing.T) {
-		s := newSmall(t)
-		inside := checkout{dir: filepath.Join(s.tree.dir, "pkg")}
-		if err := inside.check(t.Context(), s.base, s.plan, false, t.Output()); err == nil || !strings.Contains(err.Error(), "name its root") {
-			t.Errorf("%v", err)
+}
+
+// recorded commits a record of a landing that names a file.
+func recorded(name string) func(t *testing.T, s small) {
+	return func(t *testing.T, s small) {
+		put(t, s.tree.dir, map[string]string{recordFile: sum([]byte("theirs\n")) + "  " + name + "\n"})
+		s.commit(t)
+	}
+}
+
+// asSeries lands as git am does, which leaves vendor/ alone.
+func (s small) asSeries(t *testing.T) {
+	t.Helper()
+	for number := range parts {
+		if _, err := s.tree.write(t.Context(), s.plan.of(number)); err != nil {
+			t.Fatal(err)
 		}
-	})
-	t.Run("no checkout", func(t *testing.T) {
-		s := newSmall(t)
-		t.Setenv("GIT_CEILING_DIRECTORIES", "/")
-		if err := (checkout{dir: t.TempDir()}).check(t.Context(), s.base, s.plan, false, t.Output()); err == nil || !strings.Contains(err.Error(), "is no checkout") {
-			t.Errorf("%v", err)
-		}
-	})
+	}
+	s.commit(t)
+}
+
+// link commits a symbolic link, in the place of what is there.
+func (s small) link(t *testing.T, to, name string) {
+	t.Helper()
+	file := filepath.Join(s.tree.dir, filepath.FromSlash(name))
+	if err := errors.Join(os.RemoveAll(file), os.MkdirAll(filepath.Dir(file), 0o755), os.Symlink(to, file)); err != nil {
+		t.Fatal(err)
+	}
+	s.commit(t)
+}
+
+// TestNoCheckouts: what is no root of a checkout is named before anything else.
+func TestNoCheckouts(t *testing.T) {
+	s := newSmall(t)
+	t.Setenv("GIT_CEILING_DIRECTORIES", "/")
+	empty := t.TempDir()
+	git(t, empty, "init", "-q")
+	for name, test := range map[string]struct{ dir, want string }{
+		"a directory inside":          {filepath.Join(s.tree.dir, "pkg"), "name its root"},
+		"no checkout":                 {t.TempDir(), "is no checkout"},
+		"a checkout without a commit": {empty, "has no commit; check out a version"},
+		"nothing":                     {filepath.Join(empty, "nothing"), "which is no directory; name the root"},
+		"a file":                      {filepath.Join(s.tree.dir, "go.mod"), "which is no directory; name the root"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := open(t.Context(), test.dir); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
 	t.Run("no directory is named", func(t *testing.T) {
 		if err := run(t.Context(), options{source: "../.."}, os.Stdout); err == nil || !strings.Contains(err.Error(), "KUBE_ROOT") {
 			t.Errorf("%v", err)
@@ -326,6 +428,7 @@ func TestALaterDelta(t *testing.T) {
 	s.plan = s.planned(t, &target{path: "pkg/new/new.go", data: []byte("package new\n")},
 		&target{path: "pkg/new/kept.go", data: []byte("package new // kept\n")},
 		&target{path: "pkg/new/gone.go", data: []byte("package new // gone\n")},
+		&target{path: "pkg/deep/down/gone.go", data: []byte("package down\n")},
 		&target{path: "pkg/a/a.go", data: []byte("package a // edited\n"), base: []byte("package a\n")})
 	s.land(t)
 	s.commit(t)
@@ -337,7 +440,7 @@ func TestALaterDelta(t *testing.T) {
 	}
 	next := later()
 	out := next.land(t)
-	for _, want := range []string{"so they stay: pkg/new/kept.go", "1 removed", "upstream's hack/lib/init.sh", "upstream's pkg/a/a.go"} {
+	for _, want := range []string{"so they stay: pkg/new/kept.go", "2 removed", "upstream's hack/lib/init.sh", "upstream's pkg/a/a.go"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}
@@ -350,6 +453,9 @@ func TestALaterDelta(t *testing.T) {
 	}
 	if strings.Contains(landed, "gone.go") {
 		t.Errorf("gone.go is still there:\n%s", landed)
+	}
+	if _, err := os.Stat(filepath.Join(s.tree.dir, "pkg", "deep")); !os.IsNotExist(err) {
+		t.Errorf("a directory without files is still there: %v", err)
 	}
 	if out := later().land(t); !strings.Contains(out, "nothing changed") {
 		t.Errorf("again, not committed, it said:\n%s", out)
