@@ -79,7 +79,7 @@ func newSmallIn(t *testing.T, dir string) small {
 	t.Helper()
 	identity(t)
 	upstreamFiles := map[string]string{"go.mod": "module k8s.io/kubernetes\n", "hack/lib/init.sh": "events\n", "pkg/a/a.go": "package a\n"}
-	library := map[string]string{"b.go": "package b\n", "go.mod": "module k8s.io/b // published\n"}
+	library := map[string]string{"b.go": "package b\n", "go.mod": "module k8s.io/b // published\n", "go.sum": "published\n", "generate.sh": "generate\n"}
 	s := small{
 		base: &upstream{version: "v1.36.3", dir: t.TempDir(), staging: map[string]string{"k8s.io/b": t.TempDir()}},
 		tree: checkout{dir: dir},
@@ -87,7 +87,7 @@ func newSmallIn(t *testing.T, dir string) small {
 	put(t, s.base.dir, upstreamFiles)
 	put(t, s.base.staging["k8s.io/b"], library)
 	put(t, s.tree.dir, upstreamFiles)
-	put(t, s.tree.dir, map[string]string{"staging/src/k8s.io/b/b.go": "package b\n", "staging/src/k8s.io/b/go.mod": "module k8s.io/b\n", "only/in/git": "x\n", ".gitignore": "/_output\n"})
+	put(t, s.tree.dir, map[string]string{"staging/src/k8s.io/b/b.go": "package b\n", "staging/src/k8s.io/b/generate.sh": "generate\n", "staging/src/k8s.io/b/go.sum": "\n", "staging/src/k8s.io/b/go.mod": "module k8s.io/b\n", "only/in/git": "x\n", ".gitignore": "/_output\n"})
 	if err := os.Chmod(filepath.Join(s.tree.dir, "hack", "lib", "init.sh"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -280,11 +280,15 @@ func TestWhatIsRefused(t *testing.T) {
 		"another version": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"pkg/a/a.go": "package a // 1.36.2\n"})
 			s.commit(t)
-		}, "is not kubernetes/kubernetes v1.36.3: 1 of 4 files differ or are missing: pkg/a/a.go"},
+		}, "is not kubernetes/kubernetes v1.36.3: 1 of 5 files differ or are missing: pkg/a/a.go"},
 		"another version of a staging module": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"staging/src/k8s.io/b/b.go": "package b // 1.36.2\n"})
 			s.commit(t)
 		}, "files differ or are missing: staging/src/k8s.io/b/b.go"},
+		"another script in a staging module": {func(t *testing.T, s small) {
+			git(t, s.tree.dir, "rm", "-q", "staging/src/k8s.io/b/generate.sh")
+			s.commit(t)
+		}, "files differ or are missing: staging/src/k8s.io/b/generate.sh"},
 		"a fork's own change in what landing edits": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"hack/lib/init.sh": "events\nmine\n"})
 			s.commit(t)
@@ -513,7 +517,7 @@ func TestAForksOwnChanges(t *testing.T) {
 	put(t, s.tree.dir, map[string]string{"pkg/a/a.go": "package a // mine\n"})
 	s.commit(t)
 	var out bytes.Buffer
-	if err := s.tree.check(t.Context(), s.base, s.plan, true, &out); err != nil || !strings.Contains(out.String(), "1 of 4 files differ from upstream's v1.36.3, which landing leaves as they are: pkg/a/a.go") {
+	if err := s.tree.check(t.Context(), s.base, s.plan, true, &out); err != nil || !strings.Contains(out.String(), "1 of 5 files differ from upstream's v1.36.3, which landing leaves as they are: pkg/a/a.go") {
 		t.Errorf("%v, %s", err, out.String())
 	}
 	put(t, s.tree.dir, map[string]string{"hack/lib/init.sh": "mine\n"})
