@@ -141,6 +141,29 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
+// TestRemovedFilesComeBack: as the refusal says, without their lines in the record.
+func TestRemovedFilesComeBack(t *testing.T) {
+	s := newSmall(t)
+	s.land(t)
+	want := s.content(t)
+	s.commit(t)
+	git(t, s.tree.dir, "rm", "-q", "pkg/new/new.go")
+	var rest strings.Builder
+	for line := range strings.Lines(read(t, filepath.Join(s.tree.dir, recordFile))) {
+		if !strings.Contains(line, "pkg/new/new.go") {
+			rest.WriteString(line)
+		}
+	}
+	put(t, s.tree.dir, map[string]string{recordFile: rest.String()})
+	s.commit(t)
+	if out := s.land(t); !strings.Contains(out, "2 files written") {
+		t.Errorf("it said:\n%s", out)
+	}
+	if got := s.content(t); got != want {
+		t.Errorf("the tree is\n%s\nwant\n%s", got, want)
+	}
+}
+
 // recorded commits a record of a landing that names a file.
 func recorded(name string) func(t *testing.T, s small) {
 	return func(t *testing.T, s small) {
