@@ -249,14 +249,15 @@ update: ## Write generated code and docs/gates.md.
 update-upstream: ## Move to the patch release KUBE_VERSION of Kubernetes.
 	KUBE_VERSION='$(KUBE_VERSION)' hack/update-upstream.sh
 
-# A checkout of kubernetes/kubernetes, and a new directory for a series.
+# A checkout of kubernetes/kubernetes, a new directory for a series, and 1 to land
+# although files of upstream differ that landing does not write.
 KUBE_ROOT ?=
 PATCH ?=
 ALLOW_DIFFERENT ?=
 
 .PHONY: fork
 fork: ## Land this repository in the checkout KUBE_ROOT; PATCH=DIR writes a series for git am instead.
-	go run ./hack/fork --kube-root "$(KUBE_ROOT)" --patch "$(PATCH)" $(if $(ALLOW_DIFFERENT),--allow-different)
+	go run ./hack/fork --kube-root "$(KUBE_ROOT)" --patch "$(PATCH)" $(if $(filter 1 true,$(ALLOW_DIFFERENT)),--allow-different)
 
 .PHONY: test-fork
 test-fork: ## Land in a copy of upstream, build its binaries and run an integration test there; 10 to 25 minutes.

@@ -5,11 +5,14 @@
 #
 # go.mod of the root and of the library, what people read, and the tests that name
 # the version. The Makefile reads it from go.mod; hack/verify finds what is left.
+# When it fails, all files are as they were.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 lib=staging/src/k8s.io/feature-lifecycle
-old=$(sed -nE 's/^\s*k8s\.io\/kubernetes (v[0-9.]+)$/\1/p' go.mod)
+# Written last: what an end in between leaves behind is finished by the next run.
+named=test/integration/framework/previous.go
+old=$(sed -nE 's/^const UpstreamVersion = "(v[0-9.]+)"$/\1/p' "$named")
 new=${KUBE_VERSION:-}
 
 if [[ ! $new =~ ^v1\.[0-9]+\.[0-9]+$ ]]; then
@@ -21,30 +24,40 @@ if [[ ${new%.*} != "${old%.*}" ]]; then
 	exit 1
 fi
 
-# Staging modules are published as v0.
-published() { echo "v0.${1#v1.}"; }
+mapfile -d '' -t pages < <(git ls-files -z -- README.md 'docs/*.md' ':!docs/keps' test/integration/framework ":!$named" |
+	xargs -0r grep -lZF "${old#v}" --)
+modules=(go.mod go.sum "$lib/go.mod" "$lib/go.sum")
+kept=$(mktemp -d)
+for file in "${modules[@]}" CHANGELOG.md "$named" "${pages[@]}"; do
+	if [[ -e $file ]]; then cp --parents -p "$file" "$kept"; fi
+done
+finish() {
+	local status=$?
+	if ((status)); then
+		for file in "${modules[@]}"; do
+			if [[ ! -e $kept/$file ]]; then rm -f "$file"; fi
+		done
+		cp -pR "$kept/." .
+		echo "Not moved to $new: all files are as they were. If it cannot be downloaded, see whether it is published, and try again" >&2
+	fi
+	rm -rf "$kept"
+}
+trap finish EXIT
+
+go run ./hack/changelog "$new"
+# All of the minor version move, whichever patch release they name. Staging modules
+# are published as v0.
+minor=${old#v1.}
+minor=${minor%.*}
 for dir in . "$lib"; do
-	mapfile -t requires < <(sed -nE "s/^(require)?\s*(k8s\.io\/[a-z-]+) ($old|$(published "$old"))( .*)?$/\2 \3/p" "$dir/go.mod" |
-		while read -r module version; do
-			if [[ $version == "$old" ]]; then echo "-require=$module@$new"; else echo "-require=$module@$(published "$new")"; fi
-		done)
+	mapfile -t requires < <(sed -nE "s/^(require)?\s*(k8s\.io\/[a-z-]+) v([01])\.$minor\.[0-9]+( .*)?$/-require=\2@v\3.${new#v1.}/p" "$dir/go.mod")
 	go mod edit "${requires[@]}" "$dir/go.mod"
 done
 for dir in "$lib" .; do
 	(cd "$dir" && GOWORK=off go mod tidy)
 done
 
-git ls-files -z -- README.md 'docs/*.md' ':!docs/keps' test/integration/framework |
-	xargs -0 grep -lZF "$old" -- | xargs -0r sed -i "s/${old//./\\.}\b/$new/g"
-# A version that is published keeps its section; one that is not moves along, with
-# its downloads and the addresses of its headings.
-newest=$(awk '/^# v/ { n++ } n == 1' CHANGELOG.md)
-if grep -qF 'This version is not published yet' <<<"$newest"; then
-	awk -v old="${old//./\\.}" -v new="$new" -v oldAddress="${old//./}feature" -v newAddress="${new//./}feature" \
-		'/^# v/ { n++ } n <= 1 { gsub(old, new); gsub(oldAddress, newAddress) } { print }' CHANGELOG.md >CHANGELOG.md.new
-else
-	awk -v heading="# $new+feature.1" -v base="$new" \
-		'/^# v/ && !n++ { print heading "\n\nThis version is not published yet.\n\n## Changelog since " base "\n" } { print }' CHANGELOG.md >CHANGELOG.md.new
-fi
-mv CHANGELOG.md.new CHANGELOG.md
+for file in "${pages[@]}" "$named"; do
+	sed -Ei "s/\b(v?)1\.$minor\.${old##*.}(\b|_)/\1${new#v}\2/g" "$file"
+done
 echo "Moved from $old to $new. Next: make update, make verify and make test; the minor version before is in hack/previous (docs/development.md)"

@@ -71,17 +71,23 @@ type small struct {
 
 func newSmall(t *testing.T) small {
 	t.Helper()
+	return newSmallIn(t, t.TempDir())
+}
+
+// newSmallIn has the checkout in a directory.
+func newSmallIn(t *testing.T, dir string) small {
+	t.Helper()
 	identity(t)
 	upstreamFiles := map[string]string{"go.mod": "module k8s.io/kubernetes\n", "hack/lib/init.sh": "events\n", "pkg/a/a.go": "package a\n"}
-	library := map[string]string{"b.go": "package b\n", "go.mod": "module k8s.io/b // published\n"}
+	library := map[string]string{"b.go": "package b\n", "go.mod": "module k8s.io/b // published\n", "go.sum": "published\n", "generate.sh": "generate\n"}
 	s := small{
 		base: &upstream{version: "v1.36.3", dir: t.TempDir(), staging: map[string]string{"k8s.io/b": t.TempDir()}},
-		tree: checkout{dir: t.TempDir()},
+		tree: checkout{dir: dir},
 	}
 	put(t, s.base.dir, upstreamFiles)
 	put(t, s.base.staging["k8s.io/b"], library)
 	put(t, s.tree.dir, upstreamFiles)
-	put(t, s.tree.dir, map[string]string{"staging/src/k8s.io/b/b.go": "package b\n", "staging/src/k8s.io/b/go.mod": "module k8s.io/b\n", "only/in/git": "x\n", ".gitignore": "/_output\n"})
+	put(t, s.tree.dir, map[string]string{"staging/src/k8s.io/b/b.go": "package b\n", "staging/src/k8s.io/b/generate.sh": "generate\n", "staging/src/k8s.io/b/go.sum": "\n", "staging/src/k8s.io/b/go.mod": "module k8s.io/b\n", "only/in/git": "x\n", ".gitignore": "/_output\n"})
 	if err := os.Chmod(filepath.Join(s.tree.dir, "hack", "lib", "init.sh"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -127,10 +133,14 @@ func (s small) commit(t *testing.T) {
 func (s small) land(t *testing.T) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := s.tree.check(t.Context(), s.base, s.plan, false, &out); err != nil {
+	tree, err := open(t.Context(), s.tree.dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := land(t.Context(), s.tree, s.base, s.plan, &out); err != nil {
+	if err := tree.check(t.Context(), s.base, s.plan, false, &out); err != nil {
+		t.Fatal(err)
+	}
+	if err := land(t.Context(), tree, s.base, s.plan, &out); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -230,82 +240,6 @@ func read(t *testing.T, file string) string {
 	return string(data)
 }
 
-func TestWhatIsRefused(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(t *testing.T, s small)
-		want   string
-	}{
-		"a changed file": {func(t *testing.T, s small) {
-			put(t, s.tree.dir, map[string]string{"only/in/git": "y\n"})
-		}, "not committed: only/in/git"},
-		"a new file": {func(t *testing.T, s small) {
-			put(t, s.tree.dir, map[string]string{"pkg/mine/mine.go": "package mine\n"})
-		}, "not committed: pkg/mine/mine.go"},
-		"a new file where another one lands": {func(t *testing.T, s small) {
-			put(t, s.tree.dir, map[string]string{"pkg/new/new.go": "package mine\n"})
-		}, "own files where landing puts others, and no landing that hack/.feature-lifecycle.sums knows wrote them: pkg/new/new.go"},
-		"a renewed vendor before landing": {func(t *testing.T, s small) {
-			put(t, s.tree.dir, map[string]string{"vendor/modules.txt": "mine\n"})
-		}, "not committed: vendor"},
-		"a licence of a vendored module before landing": {func(t *testing.T, s small) {
-			put(t, s.tree.dir, map[string]string{"LICENSES/vendor/mine/LICENSE": "mine\n"})
-		}, "not committed: vendor"},
-		"another version": {func(t *testing.T, s small) {
-			put(t, s.tree.dir, map[string]string{"pkg/a/a.go": "package a // 1.36.2\n"})
-			s.commit(t)
-		}, "is not kubernetes/kubernetes v1.36.3: 1 of 4 files differ or are missing: pkg/a/a.go"},
-		"another version of a staging module": {func(t *testing.T, s small) {
-			put(t, s.tree.dir, map[string]string{"staging/src/k8s.io/b/b.go": "package b // 1.36.2\n"})
-			s.commit(t)
-		}, "files differ or are missing: staging/src/k8s.io/b/b.go"},
-		"a fork's own change in what landing edits": {func(t *testing.T, s small) {
-			put(t, s.tree.dir, map[string]string{"hack/lib/init.sh": "events\nmine\n"})
-			s.commit(t)
-		}, "own changes in files that landing edits: hack/lib/init.sh"},
-		"a fork's own committed file where another one lands": {func(t *testing.T, s small) {
-			put(t, s.tree.dir, map[string]string{"pkg/new/new.go": "package mine\n"})
-			s.commit(t)
-		}, "own files where landing puts others, and no landing that hack/.feature-lifecycle.sums knows wrote them: pkg/new/new.go"},
-		"a landed file that the fork has changed since": {func(t *testing.T, s small) {
-			s.land(t)
-			put(t, s.tree.dir, map[string]string{"pkg/new/new.go": "package mine\n"})
-			s.commit(t)
-		}, "wrote them: pkg/new/new.go"},
-		"a record that is none": {func(t *testing.T, s small) {
-			put(t, s.tree.dir, map[string]string{recordFile: "<<<<<<< HEAD\n"})
-			s.commit(t)
-		}, "a line that is not of sha256sum"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSmall(t)
-			test.change(t, s)
-			err := s.tree.check(t.Context(), s.base, s.plan, false, t.Output())
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v, want %q", err, test.want)
-			}
-		})
-	}
-	t.Run("a directory inside", func(t *testing.T) {
-		s := newSmall(t)
-		inside := checkout{dir: filepath.Join(s.tree.dir, "pkg")}
-		if err := inside.check(t.Context(), s.base, s.plan, false, t.Output()); err == nil || !strings.Contains(err.Error(), "name its root") {
-			t.Errorf("%v", err)
-		}
-	})
-	t.Run("no checkout", func(t *testing.T) {
-		s := newSmall(t)
-		t.Setenv("GIT_CEILING_DIRECTORIES", "/")
-		if err := (checkout{dir: t.TempDir()}).check(t.Context(), s.base, s.plan, false, t.Output()); err == nil || !strings.Contains(err.Error(), "is no checkout") {
-			t.Errorf("%v", err)
-		}
-	})
-	t.Run("no directory is named", func(t *testing.T) {
-		if err := run(t.Context(), options{source: "../.."}, os.Stdout); err == nil || !strings.Contains(err.Error(), "KUBE_ROOT") {
-			t.Errorf("%v", err)
-		}
-	})
-}
-
 func TestASeriesNeedsAnAuthor(t *testing.T) {
 	s := newSmall(t)
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
@@ -326,6 +260,7 @@ func TestALaterDelta(t *testing.T) {
 	s.plan = s.planned(t, &target{path: "pkg/new/new.go", data: []byte("package new\n")},
 		&target{path: "pkg/new/kept.go", data: []byte("package new // kept\n")},
 		&target{path: "pkg/new/gone.go", data: []byte("package new // gone\n")},
+		&target{path: "pkg/deep/down/gone.go", data: []byte("package down\n")},
 		&target{path: "pkg/a/a.go", data: []byte("package a // edited\n"), base: []byte("package a\n")})
 	s.land(t)
 	s.commit(t)
@@ -337,7 +272,7 @@ func TestALaterDelta(t *testing.T) {
 	}
 	next := later()
 	out := next.land(t)
-	for _, want := range []string{"so they stay: pkg/new/kept.go", "1 removed", "upstream's hack/lib/init.sh", "upstream's pkg/a/a.go"} {
+	for _, want := range []string{"so they stay: pkg/new/kept.go", "2 removed", "upstream's hack/lib/init.sh", "upstream's pkg/a/a.go"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}
@@ -350,6 +285,9 @@ func TestALaterDelta(t *testing.T) {
 	}
 	if strings.Contains(landed, "gone.go") {
 		t.Errorf("gone.go is still there:\n%s", landed)
+	}
+	if _, err := os.Stat(filepath.Join(s.tree.dir, "pkg", "deep")); !os.IsNotExist(err) {
+		t.Errorf("a directory without files is still there: %v", err)
 	}
 	if out := later().land(t); !strings.Contains(out, "nothing changed") {
 		t.Errorf("again, not committed, it said:\n%s", out)
@@ -407,7 +345,7 @@ func TestAForksOwnChanges(t *testing.T) {
 	put(t, s.tree.dir, map[string]string{"pkg/a/a.go": "package a // mine\n"})
 	s.commit(t)
 	var out bytes.Buffer
-	if err := s.tree.check(t.Context(), s.base, s.plan, true, &out); err != nil || !strings.Contains(out.String(), "1 of 4 files differ from upstream's v1.36.3, which landing leaves as they are: pkg/a/a.go") {
+	if err := s.tree.check(t.Context(), s.base, s.plan, true, &out); err != nil || !strings.Contains(out.String(), "1 of 5 files differ from upstream's v1.36.3, which landing leaves as they are: pkg/a/a.go") {
 		t.Errorf("%v, %s", err, out.String())
 	}
 	put(t, s.tree.dir, map[string]string{"hack/lib/init.sh": "mine\n"})

@@ -219,9 +219,51 @@ func works(t *testing.T, tree, version string) {
 		flags = append(flags, "-X "+in+".gitVersion="+version, "-X "+in+".gitMajor=1", "-X "+in+".gitMinor="+minor, "-X "+in+".gitTreeState=clean")
 	}
 	goIn(t, tree, append([]string{"build", "-ldflags", strings.Join(flags, " "), "-o", "_output/bin/"}, binaries...)...)
+	published(t, tree)
 	goIn(t, tree, "vet", "./"+testsDir+"/...")
 	goIn(t, tree, "test", "-count=1", "./pkg/features", "./pkg/controlplane", "./pkg/generated/openapi", "./pkg/registry/features/...", "./pkg/apis/features/...")
-	goIn(t, tree, "test", "-count=1", "-v", "-run", "^TestEveryProcessReports$", "./"+testsDir+"/processes")
+	const name = "TestEveryProcessReports"
+	// The go command is content when no test has the name.
+	if said := goIn(t, tree, "test", "-count=1", "-v", "-run", "^"+name+"$", "./"+testsDir+"/processes"); !strings.Contains(said, "--- PASS: "+name+" ") {
+		t.Errorf("%s has not run:\n%s", name, said)
+	}
+}
+
+// published compares the landed api/ with what the fork's server publishes, as
+// upstream's hack/verify-openapi-spec.sh does.
+func published(t *testing.T, tree string) {
+	t.Helper()
+	fresh := t.TempDir()
+	bin := filepath.Join(tree, "_output", "bin")
+	if _, err := command(t.Context(), root, nil, nil, "go", "run", "./hack/openapi-spec", "--all-groups", "--bin-dir", bin, "--output-dir", fresh); err != nil {
+		t.Fatal(err)
+	}
+	documents := func(dir string) map[string]string {
+		found := map[string]string{}
+		for _, folder := range []string{"discovery", "openapi-spec"} {
+			err := eachFile(filepath.Join(dir, folder), folder+"/", func(name, file string) error {
+				if path.Ext(name) == ".json" {
+					found[name] = read(t, file)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return found
+	}
+	want, got := documents(filepath.Join(tree, "api")), documents(fresh)
+	for name := range want {
+		if _, ok := got[name]; !ok {
+			t.Errorf("the server does not publish api/%s", name)
+		}
+	}
+	for name, document := range got {
+		if want[name] != document {
+			t.Errorf("api/%s is not what the server publishes (-landed +published):\n%.4000s", name, cmp.Diff(strings.Split(want[name], "\n"), strings.Split(document, "\n")))
+		}
+	}
 }
 
 // scratch is a checkout of upstream's version as far as modules have it. A

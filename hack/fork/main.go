@@ -28,9 +28,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -74,6 +77,10 @@ func run(ctx context.Context, o options, out io.Writer) error {
 			return err
 		}
 	}
+	tree, err := open(ctx, o.kubeRoot)
+	if err != nil {
+		return err
+	}
 	base, err := findUpstream(ctx, o.source)
 	if err != nil {
 		return err
@@ -82,7 +89,9 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	tree := checkout{dir: o.kubeRoot}
+	if len(plan.untracked) > 0 {
+		fmt.Fprintf(out, "Not in git, so they do not land: %s\n", some(plan.untracked))
+	}
 	if err := tree.check(ctx, base, plan, o.different, out); err != nil {
 		return err
 	}
@@ -94,6 +103,9 @@ func run(ctx context.Context, o options, out io.Writer) error {
 
 // land writes what is missing in the checkout and says what it did.
 func land(ctx context.Context, tree checkout, base *upstream, plan *plan, out io.Writer) error {
+	if err := tree.prepare(ctx, plan); err != nil {
+		return err
+	}
 	total := 0
 	for number, part := range parts {
 		files := plan.of(number)
@@ -115,6 +127,14 @@ func land(ctx context.Context, tree checkout, base *upstream, plan *plan, out io
 	if err != nil {
 		return err
 	}
+	unset, err := tree.withoutMode(ctx, slices.Collect(maps.Values(plan.files)))
+	if err != nil {
+		return err
+	}
+	if len(unset) > 0 {
+		slices.Sort(unset)
+		fmt.Fprintf(out, "git does not see modes there (core.fileMode is false): git add --chmod=+x %s\n", strings.Join(unset, " "))
+	}
 	if total == 0 && !vendored {
 		fmt.Fprintf(out, "%s has it all: nothing changed\n", tree.dir)
 		return nil
@@ -124,5 +144,22 @@ func land(ctx context.Context, tree checkout, base *upstream, plan *plan, out io
 		fmt.Fprintln(out, "go work vendor has renewed vendor/")
 	}
 	fmt.Fprintln(out, "Next: look at git status, commit, and run make all there; docs/fork.md says what a fork can fold into upstream's own files")
+	return nil
+}
+
+// prepare removes what a killed landing left, and notes that vendor/ has to be
+// renewed if a file will be written.
+func (c checkout) prepare(ctx context.Context, p *plan) error {
+	for _, name := range p.leftovers {
+		if err := c.remove(name); err != nil {
+			return err
+		}
+	}
+	for _, t := range p.files {
+		// Writing says what is wrong.
+		if has, err := c.has(t); err != nil || !has {
+			return c.vendoringDue(ctx)
+		}
+	}
 	return nil
 }

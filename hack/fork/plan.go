@@ -51,6 +51,10 @@ type plan struct {
 	source string
 	base   *upstream
 	files  map[string]*target
+	// untracked are files of this repository that would land if git knew them.
+	untracked []string
+	// leftovers are temporary files in the checkout of a landing that was killed.
+	leftovers []string
 }
 
 // edit changes one file of upstream's.
@@ -75,15 +79,23 @@ func newPlan(ctx context.Context, source string, base *upstream) (*plan, error) 
 	return p, p.addRecord()
 }
 
-// moveAll adds the files of this repository.
+// moveAll adds the files of this repository that git knows, as they are in the
+// tree: others may be anything, from notes to a series.
 func (p *plan) moveAll(ctx context.Context) error {
-	listed, err := command(ctx, p.source, nil, nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	if err != nil {
-		return err
-	}
-	for file := range strings.SplitSeq(strings.TrimRight(string(listed), "\x00"), "\x00") {
-		if err := p.move(file); err != nil {
+	for _, which := range []string{"--cached", "--others"} {
+		listed, err := command(ctx, p.source, nil, nil, "git", "ls-files", "-z", "--exclude-standard", which)
+		if err != nil {
 			return err
+		}
+		for file := range strings.SplitSeq(strings.TrimRight(string(listed), "\x00"), "\x00") {
+			if which == "--cached" {
+				err = p.move(file)
+			} else if _, _, lands, undecided := destination(file); lands && undecided == nil {
+				p.untracked = append(p.untracked, file)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -20,8 +20,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -47,6 +50,10 @@ func (s sums) add(record []byte) error {
 		hash, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		if !ok || len(hash) != 2*sha256.Size || name == "" {
 			return fmt.Errorf("%s has a line that is not of sha256sum: %q; take the file of the last landing's commit", recordFile, strings.TrimSpace(line))
+		}
+		// Landing removes and changes what is recorded.
+		if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name || slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.EqualFold(part, ".git") }) {
+			return fmt.Errorf("%s names %q, which is no file of the checkout; take the file of the last landing's commit", recordFile, name)
 		}
 		s[name] = append(s[name], hash)
 	}
@@ -97,6 +104,11 @@ func (p *plan) retire(tree checkout, before sums) (stay []string, err error) {
 			continue
 		}
 		have, err := tree.read(name)
+		var other *obstacle
+		if errors.As(err, &other) {
+			stay = append(stay, name)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

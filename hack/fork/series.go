@@ -23,6 +23,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -41,10 +42,16 @@ var plainPatches = []string{
 // builds commits in a store and an index of their own: the checkout's stay as
 // they are.
 func writeSeries(ctx context.Context, tree checkout, p *plan, dir string, out io.Writer) error {
-	if status, err := tree.git(ctx, "status", "--porcelain"); err != nil {
+	dirty, err := tree.status(ctx)
+	if err != nil {
 		return err
-	} else if len(bytes.TrimSpace(status)) > 0 {
-		return fmt.Errorf("%s has changes that are not committed, on which no series can be based; commit or stash them first", tree.dir)
+	}
+	if len(dirty) > 0 {
+		var names []string
+		for _, e := range dirty {
+			names = append(names, e.name)
+		}
+		return fmt.Errorf("no series can be based on this: %w", tree.notCommitted(names))
 	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s is not empty; git am would take its files for patches of the series: name a new directory", dir)
@@ -72,9 +79,19 @@ func writeSeries(ctx context.Context, tree checkout, p *plan, dir string, out io
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%sApply them with git am %s/*.patch, then run hack/update-vendor.sh: the series does not have vendor/\n", written, dir)
+	fmt.Fprintf(out, "%sApply them with git am --whitespace=nowarn %s/*.patch, then run hack/update-vendor.sh: the series does not have vendor/\n", written, quote(dir))
 	return nil
 }
+
+// quote is a word for a shell.
+func quote(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_/.,:=@%+-]+$`)
 
 // series is a line of commits on a checkout's HEAD that only exists in a
 // temporary directory.
@@ -107,15 +124,28 @@ func newSeries(ctx context.Context, tree checkout) (*series, error) {
 	s := &series{tree: tree, dir: dir, begin: strings.TrimSpace(string(head)), env: []string{
 		"GIT_INDEX_FILE=" + filepath.Join(dir, "index"),
 		"GIT_OBJECT_DIRECTORY=" + dir,
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + strings.TrimSpace(string(objects)),
 		"GIT_AUTHOR_DATE=" + at, "GIT_COMMITTER_DATE=" + at,
 	}}
 	s.tip = s.begin
+	// In the variable for other stores a colon would end the path.
+	if err := s.borrow(strings.TrimSuffix(string(objects), "\n")); err != nil {
+		s.remove()
+		return nil, err
+	}
 	if _, err := s.git(ctx, nil, "read-tree", s.begin); err != nil {
 		s.remove()
 		return nil, err
 	}
 	return s, nil
+}
+
+// borrow has git find objects of another store.
+func (s *series) borrow(objects string) error {
+	info := filepath.Join(s.dir, "info")
+	if err := os.Mkdir(info, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o644)
 }
 
 func (s *series) remove() { _ = os.RemoveAll(s.dir) }
@@ -132,7 +162,11 @@ func (s *series) commit(ctx context.Context, number int, files []*target) error 
 		if err != nil {
 			return err
 		}
-		if has {
+		unset, err := s.tree.withoutMode(ctx, []*target{t})
+		if err != nil {
+			return err
+		}
+		if has && len(unset) == 0 {
 			continue
 		}
 		if t.remove {

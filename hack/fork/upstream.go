@@ -131,15 +131,16 @@ func (u *upstream) read(name string) ([]byte, error) {
 }
 
 // files calls f for each file of the version that a checkout has to agree with:
-// those of the root module, and the Go files of staging modules, of which
-// publishing rewrites others.
+// those of the root module, and those of staging modules, of which publishing
+// rewrites go.mod and go.sum.
 func (u *upstream) files(f func(name, file string) error) error {
 	if err := eachFile(u.dir, "", f); err != nil {
 		return err
 	}
 	for path, dir := range u.staging {
-		err := eachFile(dir, "staging/src/"+path+"/", func(name, file string) error {
-			if filepath.Ext(name) != ".go" {
+		prefix := "staging/src/" + path + "/"
+		err := eachFile(dir, prefix, func(name, file string) error {
+			if name == prefix+"go.mod" || name == prefix+"go.sum" {
 				return nil
 			}
 			return f(name, file)

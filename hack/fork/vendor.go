@@ -33,17 +33,24 @@ const (
 	vendorLicenses = "LICENSES/vendor/"
 )
 
-// vendor renews vendor/ where the tree has one and something has landed or a new
-// module is not in it, and does to the rest of it what upstream's
-// hack/update-vendor.sh does: it keeps OWNERS, which the go command removes, and
-// gives new modules their licences in LICENSES/vendor.
+// vendor renews vendor/ where the tree has one and something has landed, a new
+// module is not in it, or an earlier attempt is unfinished, and does to the rest of
+// it what upstream's hack/update-vendor.sh does: it keeps OWNERS, which the go
+// command removes, and gives new modules their licences in LICENSES/vendor.
 func (c checkout) vendor(ctx context.Context, brought map[string]string, landed bool) (bool, error) {
-	before, err := c.read(vendorModules)
-	if err != nil || before == nil {
+	has, err := c.hasVendor(ctx)
+	if err != nil || !has {
 		return false, err
 	}
-	if !landed && c.isVendored(before, brought) {
-		return false, nil
+	state, err := c.vendoring(ctx)
+	if err != nil {
+		return false, err
+	}
+	if !landed && !state.Due {
+		list, err := c.read(vendorModules)
+		if err != nil || c.isVendored(list, brought) {
+			return false, err
+		}
 	}
 	owners, err := c.read(vendorOwners)
 	if err == nil && owners == nil {
@@ -52,22 +59,38 @@ func (c checkout) vendor(ctx context.Context, brought map[string]string, landed 
 	if err != nil {
 		return false, err
 	}
+	if err := c.vendoringBegins(ctx); err != nil {
+		return false, err
+	}
+	err = c.renew(ctx, brought, owners)
+	// Also after an interruption it has to be known what is whose.
+	if noted := c.vendoringEnded(context.WithoutCancel(ctx), err != nil); err == nil {
+		err = noted
+	}
+	if err != nil {
+		return false, fmt.Errorf("the files have landed, but vendor/ could not be renewed; land again, or run hack/update-vendor.sh there: %w", err)
+	}
+	return true, nil
+}
+
+// renew has the go command write vendor/, and writes what belongs to it.
+func (c checkout) renew(ctx context.Context, brought map[string]string, owners []byte) error {
 	_, failed := command(ctx, c.dir, nil, []string{"GOWORK=" + filepath.Join(c.dir, "go.work")}, "go", "work", "vendor")
 	if owners != nil {
 		// Also when the go command failed, which it does after removing all.
 		if _, err := c.write(context.WithoutCancel(ctx), []*target{{path: vendorOwners, data: owners}}); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if failed != nil {
-		return false, fmt.Errorf("the files have landed, but vendor/ could not be renewed; land again, or run hack/update-vendor.sh there: %w", failed)
+		return failed
 	}
 	licenses, err := c.licenses(ctx, brought)
 	if err != nil {
-		return false, err
+		return err
 	}
 	_, err = c.write(ctx, licenses)
-	return true, err
+	return err
 }
 
 // isVendored is true when vendor/ lists the new modules and they have licences.
@@ -153,5 +176,5 @@ func (c checkout) license(module string) (*target, error) {
 		fmt.Fprintf(&data, "= %s licensed under: =\n\n%s\n= %s %x\n", dir, text, file, md5.Sum(text))
 		return &target{path: licenseOf(module), data: data.Bytes()}, nil
 	}
-	return nil, fmt.Errorf("the files have landed, but the new module %s in vendor/ has no licence; see hack/update-vendor-licenses.sh there", module)
+	return nil, fmt.Errorf("the new module %s in vendor/ has no licence; see hack/update-vendor-licenses.sh there", module)
 }

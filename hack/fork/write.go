@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 )
 
@@ -48,20 +49,21 @@ func (c checkout) write(ctx context.Context, files []*target) (written, error) {
 		if done {
 			continue
 		}
-		name := filepath.Join(c.dir, filepath.FromSlash(t.path))
 		if t.remove {
-			if err := os.Remove(name); err != nil {
+			if err := c.remove(t.path); err != nil {
 				return w, err
 			}
 			w.removed++
 			continue
 		}
-		_, err = os.Lstat(name)
-		existed := err == nil
-		if err := c.replace(ctx, name, t); err != nil {
+		existed, err := c.lstat(t.path)
+		if err != nil {
 			return w, err
 		}
-		if !existed {
+		if err := c.replace(ctx, t); err != nil {
+			return w, fmt.Errorf("writing %s: %w", t.path, err)
+		}
+		if existed == nil {
 			w.created++
 			continue
 		}
@@ -73,24 +75,29 @@ func (c checkout) write(ctx context.Context, files []*target) (written, error) {
 	return w, nil
 }
 
-// replace gives a file its content and mode at once.
-func (c checkout) replace(ctx context.Context, name string, t *target) (err error) {
-	dir := filepath.Dir(name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
+// replace gives a file its content and mode at once. It stays inside of the
+// checkout, wherever links lead.
+func (c checkout) replace(ctx context.Context, t *target) (err error) {
 	executable, err := c.executable(ctx, t)
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(dir, ".landing-*")
+	tree, err := os.OpenRoot(c.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tree.Close() }()
+	if err := tree.MkdirAll(filepath.FromSlash(path.Dir(t.path)), 0o755); err != nil {
+		return err
+	}
+	name := filepath.FromSlash(temporaryOf(t.path))
+	file, err := tree.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(file.Name())
-			err = fmt.Errorf("writing %s: %w", t.path, err)
+			_ = tree.Remove(name)
 		}
 	}()
 	_, err = file.Write(t.data)
@@ -103,7 +110,22 @@ func (c checkout) replace(ctx context.Context, name string, t *target) (err erro
 	if err != nil {
 		return err
 	}
-	return os.Rename(file.Name(), name)
+	return tree.Rename(name, filepath.FromSlash(t.path))
+}
+
+// remove removes a file, and the directories that are empty without it.
+func (c checkout) remove(name string) error {
+	tree, err := os.OpenRoot(c.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tree.Close() }()
+	if err := tree.Remove(filepath.FromSlash(name)); err != nil {
+		return err
+	}
+	for dir := path.Dir(name); dir != "." && tree.Remove(filepath.FromSlash(dir)) == nil; dir = path.Dir(dir) {
+	}
+	return nil
 }
 
 func modeOf(executable bool) fs.FileMode {

@@ -31,7 +31,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/hack/apispec"
 )
@@ -43,8 +42,6 @@ const (
 	gates = "AllAlpha=true,AllBeta=true,OpenAPIEnums=false"
 	// removed has the server keep what a release is going to remove.
 	removed = "KUBE_APISERVER_STRICT_REMOVED_API_HANDLING_IN_ALPHA"
-	// aggregated is the form of discovery that has all groups in one document.
-	aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	// patience bounds the end of the servers.
 	patience = time.Minute
 )
@@ -52,9 +49,10 @@ const (
 func main() {
 	bin := flag.String("bin-dir", "_output/bin", "Where kube-apiserver and local-up (for etcd) are.")
 	out := flag.String("output-dir", "api", "Directory to write.")
+	all := flag.Bool("all-groups", false, "Write the documents of all groups, as upstream's script does in a fork, not those of this repository's group.")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *bin, *out)
+	err := run(ctx, *bin, *out, *all)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "openapi-spec:", err)
@@ -63,7 +61,7 @@ func main() {
 }
 
 // run starts a server, asks it and ends it.
-func run(ctx context.Context, bin, out string) (err error) {
+func run(ctx context.Context, bin, out string, all bool) (err error) {
 	data, err := os.MkdirTemp("", "spec")
 	if err != nil {
 		return err
@@ -74,10 +72,15 @@ func run(ctx context.Context, bin, out string) (err error) {
 			return err
 		}
 	}
+	args := []string{"--runtime-config=api/all=true"}
+	if all {
+		// Upstream's script has this document, too.
+		args = append(args, "--enable-logs-handler=true")
+	}
 	servers, err := cluster.Open(cluster.Config{
 		DataDir: data, BinDir: bin, FeatureGates: gates, DieWithParent: true, Progress: os.Stderr,
 		Only:      []string{cluster.Etcd, cluster.APIServer},
-		ExtraArgs: map[string][]string{cluster.APIServer: {"--runtime-config=api/all=true"}},
+		ExtraArgs: map[string][]string{cluster.APIServer: args},
 	})
 	if err != nil {
 		return err
@@ -95,55 +98,19 @@ func run(ctx context.Context, bin, out string) (err error) {
 	if err != nil {
 		return err
 	}
-	files, err := collect(ctx, config)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	ask := server{client.Discovery().RESTClient()}
+	files, err := ask.ownGroup(ctx)
+	if all {
+		files, err = ask.allGroups(ctx)
+	}
 	if err != nil {
 		return err
 	}
 	return write(out, files)
-}
-
-// collect asks the server for all files, by their names below api/.
-func collect(ctx context.Context, config *rest.Config) (map[string]apispec.Document, error) {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	get := func(path, accept string) (apispec.Document, error) {
-		body, err := client.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx).Raw()
-		if err != nil {
-			return nil, fmt.Errorf("GET %s: %w", path, err)
-		}
-		d, err := apispec.Decode(body)
-		if err != nil {
-			return nil, fmt.Errorf("GET %s: %w", path, err)
-		}
-		d.Unversioned()
-		return d, nil
-	}
-	files := map[string]apispec.Document{}
-	for name, path := range apispec.Own {
-		if files[name], err = get(path, "application/json"); err != nil {
-			return nil, err
-		}
-	}
-	for _, shared := range []struct {
-		name, path, accept string
-		cut                func(apispec.Document) error
-	}{
-		{apispec.Swagger, "/openapi/v2", "application/json", apispec.Document.CutSwagger},
-		{apispec.Aggregated, "/apis", aggregated, func(d apispec.Document) error { return d.CutList("items") }},
-		{apispec.Groups, "/apis", "application/json", func(d apispec.Document) error { return d.CutList("groups") }},
-	} {
-		d, err := get(shared.path, shared.accept)
-		if err != nil {
-			return nil, err
-		}
-		if err := shared.cut(d); err != nil {
-			return nil, fmt.Errorf("GET %s: %w", shared.path, err)
-		}
-		files[shared.name] = d
-	}
-	return files, nil
 }
 
 // write replaces the directory's files by these. What cannot be encoded leaves

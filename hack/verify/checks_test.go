@@ -52,6 +52,8 @@ func TestChecksFind(t *testing.T) {
 		"a text":                     {binary(file{"a.md", []byte("\u00e4\n")}), nil},
 		"link into nowhere":          {links([]file{{"docs/a.md", []byte("[b](b.md)")}}), []string{"docs/a.md:1: the link to b.md leads nowhere"}},
 		"link to a file and folder":  {links([]file{{"docs/a.md", []byte("[b](b.md) [d](../docs)")}, {"docs/b.md", nil}}), nil},
+		"link to no heading":         {anchors([]file{{"docs/a.md", []byte("# A b\n[c](#c), [a](#a-b)\n")}}), []string{"docs/a.md:2: docs/a.md has no heading #c"}},
+		"link to another page's":     {anchors([]file{{"docs/a.md", []byte("[c](b.md#c), [d](b.md#d), [e](https://e#e), [f](f.go#L1)\n")}, {"docs/b.md", []byte("## C\n")}}), []string{"docs/a.md:1: docs/b.md has no heading #d"}},
 		"make target that is not":    {targets([]file{makefile, {"a.md", []byte("```\nmake dmo\n```\n")}}), []string{"a.md:2: the Makefile has no target dmo"}},
 		"make target that is":        {targets([]file{makefile, {"a.md", []byte("use `make demo` to make sense")}}), nil},
 		"section that is not":        {sections([]file{proposal, {"pkg/a.go", []byte("// A rule (KEP-3920, \"Values\n// set\").\n")}}), []string{"pkg/a.go: cites KEP-3920, \"Values set\", which is no section of " + kep}},
@@ -74,7 +76,7 @@ func released() map[string]string {
 		rootModule:       "module k8s.io/kubernetes-features\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/klog/v2 v2.140.0\n\tk8s.io/kubernetes v1.36.3\n\tk8s.io/utils v0.0.1\n)\n",
 		libraryModule:    "module k8s.io/feature-lifecycle\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/streaming v0.36.3 // indirect\n)\n",
 		previousModule:   "module previous\n\nrequire k8s.io/kubernetes v1.35.4 // indirect\n",
-		changelog:        "- [v1.36.3+feature.1](#v1363feature1)\n- [v1.36.2+feature.1](#v1362feature1)\n\n# v1.36.3+feature.1\n\nThis version is not published yet.\n\n# v1.36.2+feature.1\n",
+		changelog:        "<!-- BEGIN MUNGE: GENERATED_TOC -->\n\n- [v1.36.3+feature.1](#v1363feature1)\n  - [Changelog since v1.36.3](#changelog-since-v1363)\n- [v1.36.2+feature.1](#v1362feature1)\n\n<!-- END MUNGE: GENERATED_TOC -->\n\n# v1.36.3+feature.1\n\nThis version is not published yet.\n\n## Changelog since v1.36.3\n\n# v1.36.2+feature.1\n",
 		frameworkFile:    "package framework\n\nconst UpstreamVersion = \"v1.36.3\"\n\nconst PreviousVersion = \"v1.35.4\"\n",
 		"Makefile":       "VERSION ?= $(UPSTREAM_VERSION)+feature.1\n",
 		"README.md":      "on top of v1.36.3\n",
@@ -119,25 +121,27 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestUpdateUpstream moves a small repository to the next patch release. The go
-// command edits go.mod as ever; go mod tidy would ask for modules that are not
-// released.
-func TestUpdateUpstream(t *testing.T) {
-	script, err := os.ReadFile("../update-upstream.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+// update is a small repository with hack/update-upstream.sh. The go command edits
+// go.mod as ever; go mod tidy would ask for modules that are not released.
+type update struct{ dir string }
+
+func newUpdate(t *testing.T, named map[string]string) update {
+	t.Helper()
+	u := update{t.TempDir()}
 	real, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	named := released()
-	named["hack/update-upstream.sh"] = string(script)
-	named["stand-in/go"] = "#!/bin/bash\nif [[ $1 $2 == 'mod tidy' ]]; then touch tidied; else exec '" + real + "' \"$@\"; fi\n"
-	named["stand-in/go"] = strings.Replace(named["stand-in/go"], "$1 $2", "\"$1 $2\"", 1)
+	for _, name := range []string{"hack/update-upstream.sh", "hack/changelog/main.go", "hack/headings/headings.go"} {
+		data, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named[name] = string(data)
+	}
+	named["stand-in/go"] = "#!/bin/bash\nif [[ \"$1 $2\" == 'mod tidy' ]]; then echo >go.sum; if [[ -e $OFFLINE ]]; then echo 'no network' >&2; exit 1; fi; touch tidied; else exec '" + real + "' \"$@\"; fi\n"
 	for name, text := range named {
-		file := filepath.Join(dir, filepath.FromSlash(name))
+		file := filepath.Join(u.dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -145,47 +149,106 @@ func TestUpdateUpstream(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run := func(version, name string, args ...string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), name, args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "KUBE_VERSION="+version, "GOWORK=off", "PATH="+filepath.Join(dir, "stand-in")+":"+os.Getenv("PATH"))
-		output, err := cmd.CombinedOutput()
-		return string(output), err
-	}
-	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}} {
-		if output, err := run("", "git", args...); err != nil {
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "x"}} {
+		if output, err := u.run(t, "", "git", args...); err != nil {
 			t.Fatalf("%v: %s", err, output)
 		}
 	}
-	for version, want := range map[string]string{"": "not a patch release", "1.36.4": "not a patch release", "v1.37.0": "another minor version"} {
-		if output, err := run(version, "hack/update-upstream.sh"); err == nil || !strings.Contains(output, want) {
-			t.Errorf("to %q: %v, %s; want %q", version, err, output, want)
-		}
-	}
-	if output, err := run("v1.36.4", "hack/update-upstream.sh"); err != nil || !strings.Contains(output, "Moved from v1.36.3 to v1.36.4") {
+	return u
+}
+
+func (u update) run(t *testing.T, version, name string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = u.dir
+	cmd.Env = append(os.Environ(), "KUBE_VERSION="+version, "GOWORK=off", "PATH="+filepath.Join(u.dir, "stand-in")+":"+os.Getenv("PATH"), "OFFLINE="+filepath.Join(u.dir, ".git", "offline"))
+	output, err := cmd.CombinedOutput()
+	return string(output), err
+}
+
+// to moves, and returns the files.
+func (u update) to(t *testing.T, version, want string) map[string]string {
+	t.Helper()
+	if output, err := u.run(t, version, "hack/update-upstream.sh"); err != nil || !strings.Contains(output, want) {
 		t.Fatalf("%v: %s", err, output)
 	}
+	named := released()
 	for name := range named {
-		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		data, err := os.ReadFile(filepath.Join(u.dir, filepath.FromSlash(name)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		named[name] = string(data)
 	}
 	if findings := versions(asFiles(named)); len(findings) > 0 {
-		t.Errorf("after the move:\n%s", strings.Join(findings, "\n"))
+		t.Errorf("after the move to %s:\n%s", version, strings.Join(findings, "\n"))
 	}
+	return named
+}
+
+// TestUpdateUpstream moves a small repository to the next patch release.
+func TestUpdateUpstream(t *testing.T) {
+	u := newUpdate(t, released())
+	for version, want := range map[string]string{"": "not a patch release", "1.36.4": "not a patch release", "v1.37.0": "another minor version"} {
+		if output, err := u.run(t, version, "hack/update-upstream.sh"); err == nil || !strings.Contains(output, want) {
+			t.Errorf("to %q: %v, %s; want %q", version, err, output, want)
+		}
+	}
+	named := u.to(t, "v1.36.4", "Moved from v1.36.3 to v1.36.4")
 	for name, want := range map[string]string{
 		rootModule: "k8s.io/kubernetes v1.36.4\n", libraryModule: "k8s.io/streaming v0.36.4 // indirect\n", "README.md": "v1.36.4",
-		changelog: "- [v1.36.4+feature.1](#v1364feature1)\n- [v1.36.2+feature.1](#v1362feature1)\n\n# v1.36.4+feature.1\n\nThis version is not published yet.\n\n# v1.36.2+feature.1\n", "docs/fork.md": "v1.36.4, which came from 1.35.4",
+		"docs/fork.md": "v1.36.4, which came from 1.35.4",
 	} {
 		if !strings.Contains(named[name], want) {
 			t.Errorf("%s does not have %q:\n%s", name, want, named[name])
 		}
 	}
+	page := strings.NewReplacer("v1.36.3", "v1.36.4", "v1363", "v1364").Replace(released()[changelog])
+	if diff := cmp.Diff(page, named[changelog]); diff != "" {
+		t.Errorf("the changelog (-want +got):\n%s", diff)
+	}
 	for _, module := range []string{".", filepath.Dir(libraryModule)} {
-		if _, err := os.Stat(filepath.Join(dir, module, "tidied")); err != nil {
+		if _, err := os.Stat(filepath.Join(u.dir, module, "tidied")); err != nil {
 			t.Errorf("go mod tidy has not run in %s", module)
 		}
+	}
+}
+
+// TestUpdateUpstreamAgain: a move that failed leaves everything as it was, and one
+// that was killed is finished by the next.
+func TestUpdateUpstreamAgain(t *testing.T) {
+	u := newUpdate(t, released())
+	offline := filepath.Join(u.dir, ".git", "offline")
+	if err := os.WriteFile(offline, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := u.run(t, "v1.36.40", "hack/update-upstream.sh"); err == nil || !strings.Contains(output, "no network") || !strings.Contains(output, "Not moved to v1.36.40: all files are as they were") {
+		t.Errorf("without a network: %v: %s", err, output)
+	}
+	if status, err := u.run(t, "", "git", "status", "--porcelain"); err != nil || status != "" {
+		t.Errorf("files are not as they were: %v\n%s", err, status)
+	}
+	if err := os.Remove(offline); err != nil {
+		t.Fatal(err)
+	}
+	// As killed between the modules and the pages.
+	for _, module := range []string{rootModule, libraryModule} {
+		text := strings.ReplaceAll(strings.ReplaceAll(released()[module], "1.36.3", "1.36.40"), "0.36.3", "0.36.40")
+		if err := os.WriteFile(filepath.Join(u.dir, filepath.FromSlash(module)), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if named := u.to(t, "v1.36.4", "Moved from v1.36.3 to v1.36.4"); !strings.Contains(named["README.md"], "v1.36.4\n") {
+		t.Errorf("README.md has %q", named["README.md"])
+	}
+}
+
+// TestUpdateUpstreamUnnamed: no page has to name the version.
+func TestUpdateUpstreamUnnamed(t *testing.T) {
+	named := released()
+	named["README.md"], named["docs/fork.md"] = "on top\n", "nftables 1.0.6\n"
+	u := newUpdate(t, named)
+	if moved := u.to(t, "v1.36.4", "Moved from"); moved["README.md"] != "on top\n" {
+		t.Errorf("README.md has %q", moved["README.md"])
 	}
 }

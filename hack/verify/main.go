@@ -70,6 +70,7 @@ func run() ([]string, error) {
 		findings = append(findings, machinePaths(f)...)
 	}
 	findings = append(findings, links(files)...)
+	findings = append(findings, anchors(files)...)
 	findings = append(findings, targets(files)...)
 	findings = append(findings, sections(files)...)
 	findings = append(findings, versions(files)...)
