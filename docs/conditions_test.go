@@ -28,6 +28,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"k8s.io/kubernetes-features/hack/headings"
 )
 
 const library = "staging/src/k8s.io/feature-lifecycle"
@@ -134,17 +136,13 @@ func TestEveryEventIsExplained(t *testing.T) {
 	}
 }
 
-var (
-	fragment = regexp.MustCompile(`\]\(([^)#\s]*)#([^)]+)\)`)
-	headings = regexp.MustCompile(`(?m)^#+ (.+)$`)
-	dropped  = regexp.MustCompile("[^a-z0-9 _-]")
-)
+var fragment = regexp.MustCompile(`\]\(([^)#\s]*)#([^)]+)\)`)
 
-// anchors are the fragments that a page offers, as GitHub makes them.
+// anchors are the fragments that a page offers.
 func anchors(text string) []string {
 	var result []string
-	for _, match := range headings.FindAllStringSubmatch(text, -1) {
-		result = append(result, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-"))
+	for _, h := range headings.Of(text) {
+		result = append(result, h.Address)
 	}
 	return result
 }
