@@ -411,7 +411,10 @@ func TestTheOldestVanishedProcessIsForgottenFirst(t *testing.T) {
 		at := start.Add(time.Duration(i) * time.Second)
 		// The last is noted twice, which makes no difference.
 		for range 2 {
-			v.add(name(i), vanishedProcess{at, map[string]uses.Instance{"A": {Component: kubelet, Name: fmt.Sprintf("n%d", i)}}}, at)
+			v.add(name(i), vanishedProcess{
+				since: at, instance: uses.Instance{Component: kubelet, Name: fmt.Sprintf("n%d", i)},
+				gates: map[string]*v1alpha1.ReportedFeature{"A": {Name: "A", Asked: true}},
+			}, at)
 		}
 	}
 	found := v.of("A", nil)
@@ -434,13 +437,13 @@ func TestWhatIsInheritedIsForgotten(t *testing.T) {
 		r.Annotations = map[string]string{v1alpha1.AnnotationProcess: process}
 		return r
 	}
-	x := newIndex(3)
+	x := newIndex(indexConfig{mostCrashes: 3})
 	check := func(what string, features, changed []string, want ...string) {
 		t.Helper()
 		var heirs []string
 		for _, feature := range []string{"A", "B", "C"} {
 			for _, h := range x.heirsOf(feature) {
-				if h.gate.Name != feature || h.report != x.reports["c.1"] {
+				if h.gate.Name != feature || h.report != x.processes["c.1"].report {
 					t.Errorf("%s: %s has the gate %s", what, feature, h.gate.Name)
 				}
 				heirs = append(heirs, feature)
@@ -459,20 +462,22 @@ func TestWhatIsInheritedIsForgotten(t *testing.T) {
 	x.forgetInherited(start)
 	check("a fourth comes in time", all, x.set(asked("4", "A"), start), "B", "C")
 	x.forgetInherited(start.Add(24 * time.Hour))
-	if gate, _ := x.departed("B", "c.1"); gate != nil {
+	if gone := x.departedOf("B"); len(gone) > 0 {
 		t.Error("it has departed")
 	}
 	check("while it is there nothing is forgotten", nil, x.set(asked("4", "A"), start), "B", "C")
 	x.remove("c.1", start)
-	if gate, at := x.departed("B", "c.1"); gate == nil || gate.Name != "B" || !at.Equal(start) {
-		t.Errorf("%v departed at %s", gate, at)
+	if gone := x.departedOf("B"); len(gone) != 1 || gone[0].report != "c.1" || gone[0].gate.Name != "B" || !gone[0].at.Equal(start) {
+		t.Errorf("these have departed: %v", gone)
 	}
 	if got := x.forgetInherited(start.Add(1)); !slices.Equal(got, all) {
 		t.Errorf("%v changed as they were forgotten, want %v", got, all)
 	}
 	check("a fifth comes too late", []string{"A"}, x.set(asked("5", "A"), start))
-	if len(x.inherited)+len(x.heirs) > 0 {
-		t.Errorf("%v and %v are left", x.inherited, x.heirs)
+	x.remove("c.1", start)
+	x.forgetInherited(start.Add(1))
+	if len(x.inherited)+len(x.cohorts)+len(x.features) > 0 {
+		t.Errorf("%v, %v and %v are left", x.inherited, x.cohorts, x.features)
 	}
 }
 

@@ -36,6 +36,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -130,6 +131,13 @@ type Controller struct {
 	servers string
 	// silent names the kubelets that had not reported when last looked.
 	silent string
+	// identityLeases are the Leases that say which servers exist.
+	identityLeases map[types.NamespacedName]bool
+	// awaited is when the features are looked at that enqueue has put off.
+	awaited map[string]time.Time
+
+	// silence is who has not reported.
+	silence silent
 
 	// nodes and processes remember who was alive, to notice changes.
 	nodes, processes *lastSeen
@@ -142,7 +150,9 @@ func New(config Config) (*Controller, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	informers := externalversions.NewSharedInformerFactoryWithOptions(config.Client, 0, externalversions.WithNamespace(config.Namespace))
+	informers := externalversions.NewSharedInformerFactoryWithOptions(config.Client, 0, externalversions.WithNamespace(config.Namespace),
+		// What thousands of processes report alike is held once.
+		externalversions.WithTransform(newSharing().report))
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(newRateLimiter(),
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: queueName(config.Namespace), Clock: config.Clock})
 	c, err := newController(config, informers, queue)
@@ -196,13 +206,20 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 		features:  map[string]lifecycle.Feature{},
 		informers: informers,
 		queue:     queue,
-		reports:   newIndex(config.Settings.Canary.OrDefault().CrashLoop),
-		liveness:  newLiveness(),
-		led:       newLedFeatures(),
-		vanished:  newVanished(),
+		reports: newIndex(indexConfig{
+			servers:     config.Component,
+			mostCrashes: config.Settings.Canary.OrDefault().CrashLoop,
+			settled:     config.Settings.ReportPeriod,
+		}),
+		liveness: newLiveness(),
+		led:      newLedFeatures(),
+		vanished: newVanished(),
 
 		nodes:     newLastSeen(),
 		processes: newLastSeen(),
+
+		identityLeases: map[types.NamespacedName]bool{},
+		awaited:        map[string]time.Time{},
 	}
 	for _, feature := range config.Features {
 		c.features[string(feature.Name)] = feature
@@ -268,7 +285,11 @@ func (c *Controller) tick(ctx context.Context) {
 			c.noticeServers()
 			c.noticeProcesses()
 			c.retireReports(ctx)
-			c.enqueue(c.reports.forgetInherited(c.config.Clock.Now().Add(-inheritedRetention - c.config.Settings.Grace)))
+			now := c.config.Clock.Now()
+			c.enqueue(c.reports.forgetInherited(now.Add(-inheritedRetention - c.config.Settings.Grace)))
+			// Of a node that died it is known that late when it was last seen.
+			c.reports.decided(now.Add(-c.config.Settings.ReportPeriod - 2*nodeMonitorGrace))
+			c.reports.settle(now)
 		}
 	}
 }
@@ -313,8 +334,24 @@ func (c *Controller) enqueueAfter(name string, after time.Duration) {
 	c.queue.AddAfter(name, after)
 }
 
+// enqueue looks at features a little later, together with what changes meanwhile.
+// Thousands of reports may come before that, each with the same features.
 func (c *Controller) enqueue(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	now := c.config.Clock.Now()
+	var added []string
+	c.mu.Lock()
 	for _, name := range names {
+		if at := c.awaited[name]; now.Before(at) && !at.After(now.Add(reportBatch)) {
+			continue
+		}
+		c.awaited[name] = now.Add(reportBatch)
+		added = append(added, name)
+	}
+	c.mu.Unlock()
+	for _, name := range added {
 		c.queue.AddAfter(name, reportBatch)
 	}
 }

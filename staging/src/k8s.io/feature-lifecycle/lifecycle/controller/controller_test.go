@@ -51,7 +51,7 @@ func report(component, instance string, features ...v1alpha1.ReportedFeature) *v
 
 func TestIndexTellsWhatChanged(t *testing.T) {
 	a, aOn, b := v1alpha1.ReportedFeature{Name: "A"}, v1alpha1.ReportedFeature{Name: "A", Enabled: true}, v1alpha1.ReportedFeature{Name: "B"}
-	x := newIndex(3)
+	x := newIndex(indexConfig{mostCrashes: 3})
 	for _, step := range []struct {
 		what string
 		do   func() []string
@@ -79,17 +79,34 @@ func TestIndexTellsWhatChanged(t *testing.T) {
 	}
 }
 
+// TestIndexRemembersSinceWhen a process says what it has not asked for, as long as
+// that matters.
 func TestIndexRemembersSinceWhen(t *testing.T) {
-	a, b := v1alpha1.ReportedFeature{Name: "A"}, v1alpha1.ReportedFeature{Name: "B"}
-	x := newIndex(3)
+	a, b := v1alpha1.ReportedFeature{Name: "A", Explicit: true}, v1alpha1.ReportedFeature{Name: "B", Explicit: true}
+	x := newIndex(indexConfig{settled: 2 * time.Minute})
+	check := func(what string, wantA, wantB time.Time) {
+		t.Helper()
+		for feature, want := range map[string]time.Time{"A": wantA, "B": wantB} {
+			if e, listed := x.says("c.1", feature); !listed || !e.since.Equal(want) {
+				t.Errorf("%s: %s is listed: %t, since %s, want %s", what, feature, listed, e.since, want)
+			}
+		}
+	}
 	x.set(report("c", "1", a), start)
 	x.set(report("c", "1", a, b), start.Add(time.Minute))
-	if got := x.of("A")["c.1"].since; !got.Equal(start) {
-		t.Errorf("A since %s, want %s", got, start)
+	check("both are recent", start, start.Add(time.Minute))
+	x.settle(start.Add(2 * time.Minute))
+	check("A is not", time.Time{}, start.Add(time.Minute))
+	x.set(report("c", "1", b, a), start.Add(2*time.Minute))
+	check("it is said again", time.Time{}, start.Add(time.Minute))
+	x.settle(start.Add(3 * time.Minute))
+	check("none is", time.Time{}, time.Time{})
+	if len(x.recent) != 0 {
+		t.Errorf("%d processes have something recent", len(x.recent))
 	}
-	if got, want := x.of("B")["c.1"].since, start.Add(time.Minute); !got.Equal(want) {
-		t.Errorf("B since %s, want %s", got, want)
-	}
+	b.Enabled = true
+	x.set(report("c", "1", a, b), start.Add(4*time.Minute))
+	check("B changes", time.Time{}, start.Add(4*time.Minute))
 }
 
 func lease(renewed time.Time, seconds int32) *coordinationv1.Lease {
@@ -291,7 +308,7 @@ func BenchmarkIndex(b *testing.B) {
 			for i := range 50 {
 				features = append(features, v1alpha1.ReportedFeature{Name: fmt.Sprintf("F%d", i)})
 			}
-			x := newIndex(3)
+			x := newIndex(indexConfig{mostCrashes: 3})
 			for i := range others {
 				x.set(report("c", fmt.Sprint(i), features...), start)
 			}

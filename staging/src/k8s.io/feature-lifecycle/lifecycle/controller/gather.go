@@ -18,11 +18,11 @@ package controller
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -53,11 +53,11 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 		WatchingSince:   c.led.since(name, now),
 		NewTransitionID: string(uuid.NewUUID()),
 	}
-	entries := c.reports.of(name)
-	view.Servers = c.liveServers(entries, now)
+	crowds, others := c.reports.of(name)
+	view.Servers = c.liveServers(name, now)
 	var explicit []safety.Setting
 	var controlled []safety.Controlled
-	for _, e := range entries {
+	for _, e := range others {
 		alive, since, exists := c.alive(e.report, now)
 		if !exists {
 			continue
@@ -76,13 +76,33 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 			view.Instances = append(view.Instances, c.instance(e, alive, since, now))
 		}
 	}
-	silent := c.silentKubelets(now)
-	view.Instances = slices.Concat(view.Instances, silent, c.silentProcesses(now))
-	view.Replaced = append(c.replaced(name, now), c.departed(name, silent)...)
+	for _, crowd := range crowds {
+		explicit = append(explicit, c.settings(crowd)...)
+		if crowd.gate.Asked || crowd.gate.Explicit {
+			view.Instances = append(view.Instances, c.instances(crowd))
+		}
+	}
+	silent := c.silentNow(now)
+	view.Instances = append(view.Instances, silent...)
+	view.Replaced = append(c.replaced(name, now), c.departed(name, silent, now)...)
 	view.Vanished = c.vanished.of(name, slices.Concat(view.Instances, view.Replaced))
 	view.Upgrade, view.Downgrade = c.safety(name, explicit, controlled, view.Declared)
 	slices.SortFunc(view.Reporters, func(a, b transition.Server) int { return cmp.Compare(a.ID, b.ID) })
 	return view
+}
+
+// instances are usual processes as users of a feature.
+func (c *Controller) instances(crowd crowd) uses.Instance {
+	return uses.Alike(uses.Instance{
+		Component: crowd.component,
+		Version:   crowd.version,
+		Reported:  true,
+		Enabled:   crowd.gate.Enabled,
+		Potential: !crowd.gate.Asked,
+		Alive:     true,
+		Expected:  crowd.component == kubelet,
+		Explicit:  crowd.gate.Explicit,
+	}, crowd.names)
 }
 
 // instance is a process as a user of a feature.
@@ -133,18 +153,21 @@ func (c *Controller) replaced(feature string, now time.Time) []uses.Instance {
 // in order and did not come back, although their Nodes are there, and are not
 // Ready. A kubelet that restarts for a value and fails before it reports is gone
 // so. Of other components nobody knows whether they should come back.
-func (c *Controller) departed(feature string, silent []uses.Instance) []uses.Instance {
+func (c *Controller) departed(feature string, silent []uses.Instance, now time.Time) []uses.Instance {
 	var instances []uses.Instance
-	for _, i := range silent {
-		gate, at := c.reports.departed(feature, kubelet+"."+i.Name)
-		if gate == nil || i.Recent {
+	for _, d := range c.reports.departedOf(feature) {
+		node, isKubelet := strings.CutPrefix(d.report, kubelet+".")
+		at := slices.IndexFunc(silent, func(i uses.Instance) bool { return i.Component == kubelet && i.Has(node) })
+		if !isKubelet || at < 0 || silent[at].Recent {
 			continue
 		}
-		if node, err := c.config.Nodes.Lister().Get(i.Name); err != nil || ready(node) {
+		if n, err := c.config.Nodes.Lister().Get(node); err != nil || ready(n) {
 			continue
 		}
+		i := uses.Alike(silent[at], []string{node})
+		i.Since = c.liveness.missing(d.report, now)
 		// Nobody has taken its place, so its last report still says who set the value.
-		i.Reported, i.Enabled, i.Explicit, i.Lost, i.TakenOver = true, gate.Enabled, gate.Explicit, true, at
+		i.Reported, i.Enabled, i.Explicit, i.Lost, i.TakenOver = true, d.gate.Enabled, d.gate.Explicit, true, d.at
 		instances = append(instances, i)
 	}
 	return instances
@@ -169,15 +192,16 @@ func announces(report *v1alpha1.FeatureReport) bool {
 	return report.Spec.NodeName == "" && lease != nil && lease.Name == report.Name
 }
 
-// liveServers are those that report and those that only have an identity.
-func (c *Controller) liveServers(entries map[string]entry, now time.Time) []transition.Server {
+// liveServers are those that report and those that only have an identity, with what
+// they say of a feature; "" is none.
+func (c *Controller) liveServers(feature string, now time.Time) []transition.Server {
 	byID := map[string]transition.Server{}
 	for _, report := range c.reports.ofComponent(c.config.Component) {
 		if alive, _, exists := c.alive(report, now); !alive || !exists {
 			continue
 		}
 		server := transition.Server{ID: report.Spec.Instance, Reported: true, Version: report.Spec.EmulationVersion, Binary: report.Spec.BinaryVersion}
-		if e, ok := entries[report.Name]; ok {
+		if e, ok := c.reports.says(report.Name, feature); ok {
 			server = reported(e)
 		}
 		byID[server.ID] = server
@@ -202,20 +226,14 @@ func (c *Controller) liveServers(entries map[string]entry, now time.Time) []tran
 
 // identities are the Leases that say which servers exist.
 func (c *Controller) identities() []types.NamespacedName {
-	var keys []types.NamespacedName
-	for _, informer := range c.config.Leases {
-		for _, object := range informer.GetStore().List() {
-			if lease := asLease(object); lease != nil && c.config.IsIdentity(lease) {
-				keys = append(keys, types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name})
-			}
-		}
-	}
-	return keys
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.identityLeases))
 }
 
 // serversNow are the live servers, without what they say of any feature.
 func (c *Controller) serversNow() []transition.Server {
-	return c.liveServers(nil, c.config.Clock.Now())
+	return c.liveServers("", c.config.Clock.Now())
 }
 
 func reported(e entry) transition.Server {
@@ -247,73 +265,6 @@ func (c *Controller) alive(report *v1alpha1.FeatureReport, now time.Time) (alive
 	}
 	alive, since = c.liveness.node(node, now)
 	return alive, since, true
-}
-
-// silentKubelets are the kubelets that should exist, because their Nodes do, and
-// have not reported. Those that may still be starting, or rebooting if their
-// Nodes are not Ready, hold transitions without being shown.
-func (c *Controller) silentKubelets(now time.Time) []uses.Instance {
-	if c.config.Nodes == nil {
-		return nil
-	}
-	// Listing from the cache cannot fail.
-	nodes, _ := c.config.Nodes.Lister().List(labels.Everything())
-	var silent []uses.Instance
-	for _, node := range nodes {
-		name := kubelet + "." + node.Name
-		if c.reports.has(name) {
-			c.liveness.arrived(name)
-			continue
-		}
-		since := c.liveness.missing(name, now)
-		delay := reportingDelay
-		if !ready(node) {
-			delay = max(delay, c.config.Settings.Grace)
-		}
-		silent = append(silent, uses.Instance{
-			Component: kubelet,
-			Name:      node.Name,
-			Version:   node.Status.NodeInfo.KubeletVersion,
-			Since:     since,
-			Recent:    now.Before(since.Add(delay)),
-			Expected:  true,
-		})
-	}
-	return silent
-}
-
-// silentProcesses are those that renew the Lease of a report that is not there:
-// somebody has deleted it. They write it again within a minute or so, and hold
-// transitions until then.
-func (c *Controller) silentProcesses(now time.Time) []uses.Instance {
-	var silent []uses.Instance
-	for _, informer := range c.config.Leases {
-		for _, object := range informer.GetStore().List() {
-			lease := asLease(object)
-			if lease == nil || lease.Labels[v1alpha1.LabelComponent] == "" || c.config.IsIdentity(lease) {
-				continue
-			}
-			component := lease.Labels[v1alpha1.LabelComponent]
-			instance, ok := strings.CutPrefix(lease.Name, component+".")
-			if !ok || component == c.config.Component {
-				continue
-			}
-			alive, _ := c.liveness.lease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}, now)
-			if c.reports.has(lease.Name) || !alive {
-				c.liveness.arrived(lease.Name)
-				continue
-			}
-			since := c.liveness.missing(lease.Name, now)
-			silent = append(silent, uses.Instance{
-				Component: component,
-				Name:      instance,
-				Since:     since,
-				Recent:    now.Before(since.Add(2 * reportingDelay)),
-				Expected:  true,
-			})
-		}
-	}
-	return silent
 }
 
 // leads says whether this server looks after a feature: the first by rendezvous

@@ -28,39 +28,85 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
-// index answers which reports list a feature without walking all reports: with
-// 10,000 processes of 50 features each, only what changed may cost. Reports in
-// it belong to the informer and are not changed. It is safe for concurrent use.
+// index answers which processes report a feature. Most processes of a large cluster
+// report the same, so it keeps cohorts of them: what it holds grows with processes
+// and with kinds of reports, never with processes times features, and what a look at
+// a feature costs grows with the cohorts and with the processes that are unusual.
+// Reports in it belong to the informer and are not changed. It is safe for
+// concurrent use.
 type index struct {
-	mu       sync.RWMutex
-	reports  map[string]*v1alpha1.FeatureReport
-	features map[string]map[string]entry
-	// crashes are the last times at which another process took over a report
-	// without an orderly end of the one before, by report; no more than mostCrashes.
-	crashes     map[string][]time.Time
-	mostCrashes int
-	// inherited is what earlier processes of a report asked for, by report, and
-	// heirs are the reports with such of a feature, by feature.
+	config indexConfig
+
+	mu        sync.RWMutex
+	processes map[string]*member
+	cohorts   map[cohortKey][]*cohort
+	// features are the cohorts that list a feature, or have heirs that may use it.
+	features map[string]map[*cohort]bool
+	// byLease, byNode and byComponent are processes by report; those of byNode have
+	// no Lease.
+	byLease     map[types.NamespacedName]map[string]*member
+	byNode      map[string]map[string]*member
+	byComponent map[string]map[string]*member
+	// nodes are the nodes that are there and whether they are Ready.
+	nodes map[string]bool
+	// reportless are the nodes whose kubelet has no report.
+	reportless map[string]bool
+	// recent are the processes that have something in member.recent.
+	recent map[string]*member
+	// inherited is what earlier processes of a report asked for, by report.
 	inherited map[string]*inheritance
-	heirs     map[string]map[string]bool
+	// generation counts what silent processes depend on.
+	generation uint64
+	// idle are cohorts that may have lost their last process or heir, while one
+	// process takes the place of another.
+	idle []*cohort
+}
+
+// indexConfig is what an index has to know. The zero value will do, but remembers
+// no crashes.
+type indexConfig struct {
+	// servers is the component of the servers, which are looked at one by one.
+	servers string
+	// mostCrashes is how many crashes of a process are remembered.
+	mostCrashes int
+	// settled is for how long it matters since when a process reports a value
+	// that it has not asked for (uses.Settings.ReportPeriod).
+	settled time.Duration
+}
+
+// member is a process that reports, a member of its cohort.
+type member struct {
+	report *v1alpha1.FeatureReport
+	cohort *cohort
+	// crashes are the last times at which another process took over the report
+	// without an orderly end of the one before, oldest first. The slice is replaced
+	// and not changed.
+	crashes []time.Time
+	// recent is since when the process says what it says of features that it has
+	// not asked for, where that is not long ago (indexConfig.settled).
+	recent map[string]time.Time
+	// usual is true for one that its cohort counts without looking.
+	usual bool
 }
 
 // entry is what one report says of one feature.
 type entry struct {
 	report *v1alpha1.FeatureReport
 	gate   *v1alpha1.ReportedFeature
-	// since is when the report was first seen to say this.
+	// since is when the report was first seen to say this; zero when that is long
+	// ago or the feature was asked for.
 	since time.Time
 	// crashes are those of the process, oldest first.
 	crashes []time.Time
 }
 
-// newIndex makes an index that remembers so many crashes of a process.
-func newIndex(mostCrashes int) *index {
+func newIndex(config indexConfig) *index {
 	return &index{
-		reports: map[string]*v1alpha1.FeatureReport{}, features: map[string]map[string]entry{},
-		crashes: map[string][]time.Time{}, mostCrashes: mostCrashes,
-		inherited: map[string]*inheritance{}, heirs: map[string]map[string]bool{},
+		config:    config,
+		processes: map[string]*member{}, cohorts: map[cohortKey][]*cohort{}, features: map[string]map[*cohort]bool{},
+		byLease: map[types.NamespacedName]map[string]*member{}, byNode: map[string]map[string]*member{}, byComponent: map[string]map[string]*member{},
+		nodes: map[string]bool{}, reportless: map[string]bool{}, recent: map[string]*member{},
+		inherited: map[string]*inheritance{},
 	}
 }
 
@@ -78,63 +124,201 @@ func (x *index) remove(name string, now time.Time) []string {
 func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Time) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	old := x.reports[name]
-	// What counts for every feature of the process changes all of them.
-	all := old == nil || report == nil || !sameProcess(&old.Spec, &report.Spec) || crashed(old, report)
-	x.countCrash(name, old, report, now)
-	changed := map[string]bool{}
-	for _, feature := range x.inherit(name, old, report, now) {
+	old := x.processes[name]
+	if old == nil && report == nil {
+		return nil
+	}
+	var current *member
+	if report != nil {
+		current = &member{report: report, cohort: x.cohortOf(report)}
+		current.crashes = x.crashes(old, report, now)
+		x.remember(current, old, now)
+	}
+	changed := changedFeatures(old, current)
+	for _, feature := range x.inherit(name, old, current, now) {
 		changed[feature] = true
 	}
-	before := map[string]entry{}
 	if old != nil {
-		for i := range old.Spec.Features {
-			gate := &old.Spec.Features[i]
-			changed[gate.Name] = true
-			before[gate.Name] = x.features[gate.Name][name]
-			delete(x.features[gate.Name], name)
-		}
-		delete(x.reports, name)
+		x.take(name, old)
 	}
-	if report != nil {
-		x.reports[name] = report
-		for i := range report.Spec.Features {
-			gate := &report.Spec.Features[i]
-			since := now
-			was := before[gate.Name].gate
-			same := was != nil && *gate == *was
-			if same {
-				since = before[gate.Name].since
-			}
-			if same && !all {
-				delete(changed, gate.Name)
-			} else {
-				changed[gate.Name] = true
-			}
-			if x.features[gate.Name] == nil {
-				x.features[gate.Name] = map[string]entry{}
-			}
-			x.features[gate.Name][name] = entry{report, gate, since, x.crashes[name]}
-		}
+	if current != nil {
+		x.put(name, current)
 	}
-	for feature := range changed {
-		if len(x.features[feature]) == 0 {
-			delete(x.features, feature)
-		}
+	if old != nil {
+		x.idle = append(x.idle, old.cohort)
+	}
+	for _, c := range x.idle {
+		x.release(c)
+	}
+	x.idle = nil
+	if (old == nil) != (current == nil) {
+		x.generation++
 	}
 	return slices.Sorted(maps.Keys(changed))
 }
 
-// countCrash needs the lock.
-func (x *index) countCrash(name string, old, report *v1alpha1.FeatureReport, now time.Time) {
+// changedFeatures are the features whose picture changes when one process takes
+// the place of another; either may be nil.
+func changedFeatures(old, current *member) map[string]bool {
+	changed := map[string]bool{}
+	list := func(p *member) {
+		for i := range p.cohort.gates {
+			changed[p.cohort.gates[i].Name] = true
+		}
+	}
 	switch {
-	case report == nil, old != nil && old.UID != report.UID:
+	case old == nil || current == nil || !sameProcess(&old.report.Spec, &current.report.Spec) || crashed(old.report, current.report):
+		// What counts for every feature of the process changes all of them.
+		for _, p := range []*member{old, current} {
+			if p != nil {
+				list(p)
+			}
+		}
+	case old.cohort != current.cohort:
+		for name, gate := range current.cohort.byName {
+			if before, listed := old.cohort.byName[name]; !listed || *before != *gate {
+				changed[name] = true
+			}
+		}
+		for name := range old.cohort.byName {
+			if _, listed := current.cohort.byName[name]; !listed {
+				changed[name] = true
+			}
+		}
+	}
+	return changed
+}
+
+// crashes needs the lock.
+func (x *index) crashes(old *member, report *v1alpha1.FeatureReport, now time.Time) []time.Time {
+	switch {
+	case old == nil, old.report.UID != report.UID:
 		// The one before took its report away.
-		delete(x.crashes, name)
-	case old != nil && crashed(old, report):
-		// A new slice: entries hold the old one.
-		all := append(slices.Clone(x.crashes[name]), now)
-		x.crashes[name] = all[max(0, len(all)-x.mostCrashes):]
+		return nil
+	case crashed(old.report, report):
+		all := append(slices.Clone(old.crashes), now)
+		return all[max(0, len(all)-x.config.mostCrashes):]
+	default:
+		return old.crashes
+	}
+}
+
+// remember notes since when a process says what it says of features that it has
+// not asked for. It needs the lock.
+func (x *index) remember(current, old *member, now time.Time) {
+	for i := range current.cohort.gates {
+		gate := &current.cohort.gates[i]
+		if gate.Asked {
+			continue
+		}
+		since := now
+		if old != nil {
+			if before := old.cohort.byName[gate.Name]; before != nil && *before == *gate {
+				since = old.recent[gate.Name]
+			}
+		}
+		if since.IsZero() || !now.Before(since.Add(x.config.settled)) {
+			continue
+		}
+		if current.recent == nil {
+			current.recent = map[string]time.Time{}
+		}
+		current.recent[gate.Name] = since
+	}
+}
+
+// settle drops what is no longer recent.
+func (x *index) settle(now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for name, p := range x.recent {
+		maps.DeleteFunc(p.recent, func(_ string, since time.Time) bool { return !now.Before(since.Add(x.config.settled)) })
+		if len(p.recent) == 0 {
+			delete(x.recent, name)
+		}
+	}
+}
+
+// put adds a process to everything that finds it. It needs the lock.
+func (x *index) put(name string, p *member) {
+	spec := &p.report.Spec
+	x.processes[name] = p
+	insert(x.byComponent, spec.Component, name, p)
+	if lease := spec.Liveness.Lease; lease != nil {
+		insert(x.byLease, types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}, name, p)
+	} else if spec.NodeName != "" {
+		insert(x.byNode, spec.NodeName, name, p)
+	}
+	if len(p.recent) > 0 {
+		x.recent[name] = p
+	}
+	if spec.Component == kubelet {
+		x.noteKubelet(spec.Instance)
+	}
+	x.join(name, p)
+}
+
+// take takes a process out of everything that finds it. It needs the lock.
+func (x *index) take(name string, p *member) {
+	spec := &p.report.Spec
+	delete(x.processes, name)
+	drop(x.byComponent, spec.Component, name)
+	if lease := spec.Liveness.Lease; lease != nil {
+		drop(x.byLease, types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}, name)
+	} else if spec.NodeName != "" {
+		drop(x.byNode, spec.NodeName, name)
+	}
+	delete(x.recent, name)
+	if spec.Component == kubelet {
+		x.noteKubelet(spec.Instance)
+	}
+	x.leave(name, p)
+}
+
+// insert and drop change a map of maps, which has no empty ones.
+func insert[K comparable](of map[K]map[string]*member, key K, name string, p *member) {
+	if of[key] == nil {
+		of[key] = map[string]*member{}
+	}
+	of[key][name] = p
+}
+
+func drop[K comparable](of map[K]map[string]*member, key K, name string) {
+	delete(of[key], name)
+	if len(of[key]) == 0 {
+		delete(of, key)
+	}
+}
+
+// node records that a node is there, and whether it is Ready, or that it has gone.
+func (x *index) node(name string, there, ready bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	was, known := x.nodes[name]
+	if there {
+		x.nodes[name] = ready
+	} else {
+		delete(x.nodes, name)
+	}
+	if known == there && was == ready {
+		return
+	}
+	x.generation++
+	x.noteKubelet(name)
+	for report, p := range x.byNode[name] {
+		x.leave(report, p)
+		x.join(report, p)
+	}
+}
+
+// noteKubelet records whether the kubelet of a node lacks a report. It needs the
+// lock.
+func (x *index) noteKubelet(node string) {
+	_, there := x.nodes[node]
+	if there && x.processes[kubelet+"."+node] == nil {
+		x.reportless[node] = true
+	} else {
+		delete(x.reportless, node)
 	}
 }
 
@@ -157,83 +341,12 @@ func sameProcess(a, b *v1alpha1.FeatureReportSpec) bool {
 		(a.Liveness.Lease == nil || *a.Liveness.Lease == *b.Liveness.Lease)
 }
 
-// of returns the reports that list a feature, by report name.
-func (x *index) of(feature string) map[string]entry {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return maps.Clone(x.features[feature])
-}
-
-// has is true when a report is known.
-func (x *index) has(report string) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.reports[report] != nil
-}
-
-// names matches the reports that name a Lease.
-func names(key types.NamespacedName) func(*v1alpha1.FeatureReport) bool {
-	return func(report *v1alpha1.FeatureReport) bool {
-		lease := report.Spec.Liveness.Lease
-		return lease != nil && lease.Namespace == key.Namespace && lease.Name == key.Name
-	}
-}
-
-// named is true when a report names the Lease.
-func (x *index) named(key types.NamespacedName) bool { return len(x.matching(names(key))) > 0 }
-
-// ofComponent returns the reports of a component.
-func (x *index) ofComponent(component string) []*v1alpha1.FeatureReport {
-	return x.matching(func(report *v1alpha1.FeatureReport) bool { return report.Spec.Component == component })
-}
-
-// byComponent counts reports.
-func (x *index) byComponent() map[string]int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	counts := map[string]int{}
-	for _, report := range x.reports {
-		counts[report.Spec.Component]++
-	}
-	return counts
-}
-
-// matching returns the reports that match, sorted by name.
-func (x *index) matching(match func(*v1alpha1.FeatureReport) bool) []*v1alpha1.FeatureReport {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	var reports []*v1alpha1.FeatureReport
-	for _, report := range x.reports {
-		if match(report) {
-			reports = append(reports, report)
-		}
+// sortedReports needs the lock.
+func sortedReports(processes map[string]*member) []*v1alpha1.FeatureReport {
+	reports := make([]*v1alpha1.FeatureReport, 0, len(processes))
+	for _, p := range processes {
+		reports = append(reports, p.report)
 	}
 	slices.SortFunc(reports, func(a, b *v1alpha1.FeatureReport) int { return cmp.Compare(a.Name, b.Name) })
 	return reports
-}
-
-// where returns the features listed by the reports that match, or by earlier
-// processes of them, sorted.
-func (x *index) where(match func(*v1alpha1.FeatureReport) bool) []string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	found := map[string]bool{}
-	for _, report := range x.reports {
-		if match(report) {
-			for i := range report.Spec.Features {
-				found[report.Spec.Features[i].Name] = true
-			}
-			if h := x.inherited[report.Name]; h != nil {
-				for feature := range h.gates {
-					found[feature] = true
-				}
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(found))
-}
-
-// all returns every feature that a report lists, sorted.
-func (x *index) all() []string {
-	return x.where(func(*v1alpha1.FeatureReport) bool { return true })
 }

@@ -34,8 +34,9 @@ const inheritedRetention = reportRetention
 // follows a minute later: one that crashes as soon as it asks a feature would never
 // seem to use it, and one that is left out of a canary would seem to be gone.
 type inheritance struct {
-	// gates are what the last process that reported a feature said of it.
-	gates map[string]*v1alpha1.ReportedFeature
+	// ancestors are what earlier processes reported, the last one first. The first
+	// that lists a feature decides; each asked for one that no later one lists.
+	ancestors []*cohort
 	// since is when the present process was first seen or, when there is none,
 	// when the report of the last one went.
 	since time.Time
@@ -43,61 +44,104 @@ type inheritance struct {
 	present bool
 }
 
-// inherit records that a report took the place of another, either of them nil for
-// none, and returns the features whose picture changed by it. It needs the lock.
-func (x *index) inherit(name string, old, report *v1alpha1.FeatureReport, now time.Time) []string {
-	h, passed := x.inherited[name], old == nil || report == nil || otherProcess(old, report)
+// inherit records that a process took the place of another, either of them nil for
+// none, and returns the features whose picture changed by it. It needs the lock, and
+// is called before the index changes.
+func (x *index) inherit(name string, old, current *member, now time.Time) []string {
+	h, passed := x.inherited[name], old == nil || current == nil || otherProcess(old.report, current.report)
 	if h == nil {
 		if old == nil || !passed {
 			return nil
 		}
-		h = &inheritance{gates: map[string]*v1alpha1.ReportedFeature{}}
+		h = &inheritance{}
 		x.inherited[name] = h
 	}
 	var changed []string
 	if passed {
-		h.since, h.present = now, report != nil
-		for feature := range h.gates {
-			changed = append(changed, feature)
-		}
+		changed = slices.Collect(maps.Keys(x.inheritedGates(name)))
+		h.since, h.present = now, current != nil
 		if old != nil {
-			for i := range old.Spec.Features {
-				if gate := &old.Spec.Features[i]; gate.Asked {
-					x.bequeath(h, name, gate)
+			for i := range old.cohort.gates {
+				if gate := &old.cohort.gates[i]; gate.Asked {
 					changed = append(changed, gate.Name)
 				}
 			}
+			h.ancestors = append([]*cohort{old.cohort}, slices.DeleteFunc(h.ancestors, func(c *cohort) bool { return c == old.cohort })...)
+			old.cohort.heirs[name] = true
 		}
 	}
-	if report != nil {
-		for i := range report.Spec.Features {
-			x.disinherit(h, name, report.Spec.Features[i].Name)
-		}
-	}
-	if len(h.gates) == 0 {
-		delete(x.inherited, name)
-	}
+	x.prune(name, h, current)
 	return changed
 }
 
-// bequeath needs the lock.
-func (x *index) bequeath(h *inheritance, name string, gate *v1alpha1.ReportedFeature) {
-	h.gates[gate.Name] = gate
-	if x.heirs[gate.Name] == nil {
-		x.heirs[gate.Name] = map[string]bool{}
+// prune drops the ancestors that have nothing to leave, and notes that they may be
+// idle. It needs the lock.
+func (x *index) prune(name string, h *inheritance, current *member) {
+	listed := []*cohort{}
+	if current != nil {
+		listed = append(listed, current.cohort)
 	}
-	x.heirs[gate.Name][name] = true
+	h.ancestors = slices.DeleteFunc(h.ancestors, func(c *cohort) bool {
+		if leaves(c, listed) {
+			listed = append(listed, c)
+			return false
+		}
+		delete(c.heirs, name)
+		x.idle = append(x.idle, c)
+		return true
+	})
+	if len(h.ancestors) == 0 {
+		delete(x.inherited, name)
+	}
 }
 
-// disinherit needs the lock.
-func (x *index) disinherit(h *inheritance, name, feature string) {
-	delete(h.gates, feature)
-	if heirs := x.heirs[feature]; heirs[name] {
-		delete(heirs, name)
-		if len(heirs) == 0 {
-			delete(x.heirs, feature)
+// leaves is true when a cohort asked for a feature that none of those listed lists.
+func leaves(c *cohort, listed []*cohort) bool {
+	if slices.Contains(listed, c) {
+		return false
+	}
+	return slices.ContainsFunc(c.gates, func(gate v1alpha1.ReportedFeature) bool {
+		return gate.Asked && !slices.ContainsFunc(listed, func(other *cohort) bool { return other.byName[gate.Name] != nil })
+	})
+}
+
+// inheritedGate is what a report has inherited of a feature and from which cohort,
+// nil for nothing. It needs the lock.
+func (x *index) inheritedGate(name, feature string) (*v1alpha1.ReportedFeature, *cohort) {
+	h := x.inherited[name]
+	if h == nil {
+		return nil, nil
+	}
+	if p := x.processes[name]; p != nil && p.cohort.byName[feature] != nil {
+		return nil, nil
+	}
+	for _, c := range h.ancestors {
+		if gate := c.byName[feature]; gate != nil {
+			if !gate.Asked {
+				return nil, nil
+			}
+			return gate, c
 		}
 	}
+	return nil, nil
+}
+
+// inheritedGates are those that a report has inherited, by feature. It needs the
+// lock.
+func (x *index) inheritedGates(name string) map[string]*v1alpha1.ReportedFeature {
+	h := x.inherited[name]
+	if h == nil {
+		return nil
+	}
+	gates := map[string]*v1alpha1.ReportedFeature{}
+	for _, c := range h.ancestors {
+		for feature := range c.byName {
+			if gate, _ := x.inheritedGate(name, feature); gate != nil {
+				gates[feature] = gate
+			}
+		}
+	}
+	return gates
 }
 
 // heir is a process, and what the one before it found of a feature that it does
@@ -114,48 +158,67 @@ func (x *index) heirsOf(feature string) []heir {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var heirs []heir
-	for name := range x.heirs[feature] {
-		if h := x.inherited[name]; h.present {
-			heirs = append(heirs, x.heir(name, feature, h))
+	for c := range x.features[feature] {
+		for name := range c.heirs {
+			if h := x.inherited[name]; !h.present {
+				continue
+			}
+			if gate, from := x.inheritedGate(name, feature); gate != nil && from == c {
+				heirs = append(heirs, x.heir(name, gate))
+			}
 		}
 	}
 	return heirs
 }
 
-// departed returns what the last process of a report had found of a feature when
-// the report went, and when that was. It is nil for one that never asked, that is
-// long gone, or that is there.
-func (x *index) departed(feature, name string) (gate *v1alpha1.ReportedFeature, at time.Time) {
+// departed is a report that has gone, and what its last process found of a feature.
+type departed struct {
+	report string
+	gate   *v1alpha1.ReportedFeature
+	// at is when it went.
+	at time.Time
+}
+
+// departedOf returns the reports that have gone of which a process had asked for a
+// feature, and that are not long gone.
+func (x *index) departedOf(feature string) []departed {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	h := x.inherited[name]
-	if h == nil || h.present {
-		return nil, time.Time{}
+	var gone []departed
+	for c := range x.features[feature] {
+		for name := range c.heirs {
+			h := x.inherited[name]
+			if h.present {
+				continue
+			}
+			if gate, from := x.inheritedGate(name, feature); gate != nil && from == c {
+				gone = append(gone, departed{name, gate, h.since})
+			}
+		}
 	}
-	return h.gates[feature], h.since
+	return gone
 }
 
 // inheritedBy returns what the process of a report has inherited.
 func (x *index) inheritedBy(name string) []heir {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	h := x.inherited[name]
-	if h == nil || !h.present {
+	if h := x.inherited[name]; h == nil || !h.present {
 		return nil
 	}
 	var heirs []heir
-	for feature := range h.gates {
-		heirs = append(heirs, x.heir(name, feature, h))
+	for _, gate := range x.inheritedGates(name) {
+		heirs = append(heirs, x.heir(name, gate))
 	}
 	return heirs
 }
 
 // heir needs the lock.
-func (x *index) heir(name, feature string, h *inheritance) heir {
-	gate := *h.gates[feature]
+func (x *index) heir(name string, inherited *v1alpha1.ReportedFeature) heir {
+	gate, p, h := *inherited, x.processes[name], x.inherited[name]
 	// The present process would report what is set explicitly on it.
 	gate.Explicit = false
-	return heir{entry{x.reports[name], &gate, h.since, x.crashes[name]}, h.since}
+	return heir{entry{p.report, &gate, h.since, p.crashes}, h.since}
 }
 
 // forgetInherited drops what processes asked for whose reports went before a time,
@@ -168,11 +231,32 @@ func (x *index) forgetInherited(before time.Time) []string {
 		if h.present || !h.since.Before(before) {
 			continue
 		}
-		for feature := range h.gates {
+		for feature := range x.inheritedGates(name) {
 			changed[feature] = true
-			x.disinherit(h, name, feature)
 		}
-		delete(x.inherited, name)
+		x.disinherit(name, h)
 	}
 	return slices.Sorted(maps.Keys(changed))
+}
+
+// decided drops what processes inherited that were there before a time and are
+// usual: they have lived long enough to say what they use, and the picture of no
+// feature changes by it.
+func (x *index) decided(before time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for name, h := range x.inherited {
+		if p := x.processes[name]; h.present && h.since.Before(before) && p != nil && p.usual {
+			x.disinherit(name, h)
+		}
+	}
+}
+
+// disinherit needs the lock.
+func (x *index) disinherit(name string, h *inheritance) {
+	for _, c := range h.ancestors {
+		delete(c.heirs, name)
+		x.release(c)
+	}
+	delete(x.inherited, name)
 }

@@ -75,7 +75,7 @@ func gauges(t *testing.T, from metrics.Gatherer) []string {
 
 // idle is a controller that looks after A and does nothing.
 func idle(namespace string, status *v1alpha1.FeatureStatus, found *transition.Leftovers) *Controller {
-	c := &Controller{config: Config{Namespace: namespace}, led: newLedFeatures(), reports: newIndex(1)}
+	c := &Controller{config: Config{Namespace: namespace}, led: newLedFeatures(), reports: newIndex(indexConfig{mostCrashes: 1})}
 	c.led.set("A", status, found)
 	return c
 }

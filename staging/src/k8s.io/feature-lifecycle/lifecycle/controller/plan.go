@@ -204,7 +204,11 @@ func (c *Controller) planDependencies(result *v1alpha1.FeaturePlanStatus, name, 
 // valuesNow says whether live processes have a gate on, and whether some have it
 // off.
 func (c *Controller) valuesNow(name string, now time.Time) (on, off bool) {
-	for _, e := range c.reports.of(name) {
+	crowds, others := c.reports.of(name)
+	for _, crowd := range crowds {
+		on, off = on || crowd.gate.Enabled, off || !crowd.gate.Enabled
+	}
+	for _, e := range others {
 		if alive, _, exists := c.alive(e.report, now); alive && exists {
 			on, off = on || e.gate.Enabled, off || !e.gate.Enabled
 		}

@@ -47,9 +47,10 @@ func (c *Controller) retireReports(ctx context.Context) {
 			servers = append(servers, server.ID)
 		}
 	}
-	for _, report := range c.reports.matching(func(report *v1alpha1.FeatureReport) bool {
-		return leader.Of(report.Name, servers) == c.config.ServerID && c.retires(report, now)
-	}) {
+	for _, report := range c.reports.unusual() {
+		if leader.Of(report.Name, servers) != c.config.ServerID || !c.retires(report, now) {
+			continue
+		}
 		if err := c.retire(ctx, report); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			klog.FromContext(ctx).Info("The report of a process that is gone could not be deleted; trying again", "featureReport", klog.KObj(report), "err", err)
 		}

@@ -92,6 +92,18 @@ func (c *Controller) setting(e entry) safety.Setting {
 	return safety.Setting{Component: spec.Component, Instance: spec.Instance, Enabled: e.gate.Enabled, Server: spec.Component == c.config.Component}
 }
 
+// settings are the explicit settings of usual processes.
+func (c *Controller) settings(crowd crowd) []safety.Setting {
+	if !crowd.gate.Explicit {
+		return nil
+	}
+	var settings []safety.Setting
+	for _, name := range crowd.names {
+		settings = append(settings, safety.Setting{Component: crowd.component, Instance: name, Enabled: crowd.gate.Enabled})
+	}
+	return settings
+}
+
 // controlled is a server that lets others than its own command line decide, as its
 // report has it; false for all others.
 func (c *Controller) controlled(e entry) (safety.Controlled, bool) {
@@ -103,7 +115,11 @@ func (c *Controller) controlled(e entry) (safety.Controlled, bool) {
 // commandLines are the explicit settings of a gate in live processes, and the live
 // servers that let others decide its value, sorted.
 func (c *Controller) commandLines(name string, now time.Time) (settings []safety.Setting, controls []safety.Controlled) {
-	for _, e := range c.reports.of(name) {
+	crowds, others := c.reports.of(name)
+	for _, crowd := range crowds {
+		settings = append(settings, c.settings(crowd)...)
+	}
+	for _, e := range others {
 		if alive, _, exists := c.alive(e.report, now); !alive || !exists {
 			continue
 		}

@@ -48,8 +48,26 @@ type vanished struct {
 type vanishedProcess struct {
 	// since is when that was noticed.
 	since time.Time
-	// uses are the features that it used, or may have used, by name.
-	uses map[string]uses.Instance
+	// instance is the process, without what depends on the feature.
+	instance uses.Instance
+	// gates are what it reported, shared with those that reported the same, and
+	// inherited what it may have used besides.
+	gates     map[string]*v1alpha1.ReportedFeature
+	inherited map[string]heir
+}
+
+// as is the process as a user of a feature, false if it was none.
+func (p vanishedProcess) as(feature string) (uses.Instance, bool) {
+	i, gate := p.instance, p.gates[feature]
+	if gate == nil || !gate.Asked {
+		h, ok := p.inherited[feature]
+		if !ok {
+			return i, false
+		}
+		gate, i.TakenOver = h.gate, h.takenOver
+	}
+	i.Enabled, i.Explicit = gate.Enabled, gate.Explicit
+	return i, true
 }
 
 func newVanished() *vanished { return &vanished{known: map[string]vanishedProcess{}} }
@@ -89,13 +107,10 @@ func (v *vanished) of(feature string, present []uses.Instance) []uses.Instance {
 	if len(v.known) == 0 {
 		return nil
 	}
-	here := map[string]bool{}
-	for _, i := range present {
-		here[i.Component+"."+i.Name] = true
-	}
 	var instances []uses.Instance
-	for name, process := range v.known {
-		if i, ok := process.uses[feature]; ok && !here[name] {
+	for _, process := range v.known {
+		i, ok := process.as(feature)
+		if ok && !slices.ContainsFunc(present, func(other uses.Instance) bool { return other.Component == i.Component && other.Has(i.Name) }) {
 			instances = append(instances, i)
 		}
 	}
@@ -107,8 +122,8 @@ func (v *vanished) of(feature string, present []uses.Instance) []uses.Instance {
 
 // noteVanished remembers the processes of reports, which died as was noticed at
 // since and were last seen at seen, before what shows that goes.
-func (c *Controller) noteVanished(match func(*v1alpha1.FeatureReport) bool, since, seen, now time.Time) {
-	for _, report := range c.reports.matching(match) {
+func (c *Controller) noteVanished(reports []*v1alpha1.FeatureReport, since, seen, now time.Time) {
+	for _, report := range reports {
 		if !uses.Ending(report) {
 			c.vanish(report, since, seen, now)
 		}
@@ -118,29 +133,23 @@ func (c *Controller) noteVanished(match func(*v1alpha1.FeatureReport) bool, sinc
 // vanish remembers a process that died.
 func (c *Controller) vanish(report *v1alpha1.FeatureReport, since, seen, now time.Time) {
 	spec := &report.Spec
-	process := vanishedProcess{since: since, uses: map[string]uses.Instance{}}
-	add := func(gate *v1alpha1.ReportedFeature, takenOver time.Time) {
-		process.uses[gate.Name] = uses.Instance{
+	process := vanishedProcess{
+		since: since,
+		instance: uses.Instance{
 			Component: spec.Component,
 			Name:      spec.Instance,
 			Version:   spec.BinaryVersion,
 			Reported:  true,
-			Enabled:   gate.Enabled,
-			Explicit:  gate.Explicit,
 			Since:     since,
 			LastSeen:  seen,
-			TakenOver: takenOver,
 			Lost:      true,
-		}
+		},
+		gates:     c.reports.gates(report.Name),
+		inherited: map[string]heir{},
 	}
 	for _, h := range c.reports.inheritedBy(report.Name) {
 		if c.undecided(h, uses.Instance{LastSeen: seen}, now) {
-			add(h.gate, h.takenOver)
-		}
-	}
-	for i := range spec.Features {
-		if gate := &spec.Features[i]; gate.Asked {
-			add(gate, time.Time{})
+			process.inherited[h.gate.Name] = h
 		}
 	}
 	c.vanished.add(report.Name, process, now)
@@ -176,11 +185,4 @@ func (c *Controller) lastSeen(report *v1alpha1.FeatureReport, since time.Time) t
 		return since
 	}
 	return nodeSeen(node, since)
-}
-
-// onNode matches the reports of processes that are alive while a Node is Ready.
-func onNode(name string) func(*v1alpha1.FeatureReport) bool {
-	return func(report *v1alpha1.FeatureReport) bool {
-		return report.Spec.Liveness.Lease == nil && report.Spec.NodeName == name
-	}
 }

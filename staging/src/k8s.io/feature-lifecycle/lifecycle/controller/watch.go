@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"strings"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -86,6 +87,7 @@ func (c *Controller) reportChanged(object any, gone bool) {
 		}
 	} else {
 		c.vanished.forget(report.Name)
+		c.liveness.arrived(report.Name)
 		c.enqueue(c.reports.set(report, now))
 	}
 	if known == gone {
@@ -105,10 +107,11 @@ func (c *Controller) leaseChanged(object any, gone bool) {
 	now := c.config.Clock.Now()
 	key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
 	wasAlive, since := c.liveness.lease(key, now)
+	c.noteIdentity(lease, gone)
 	if gone {
 		if c.liveness.leaseDied(key, now) {
 			// Whoever retires a report deletes its Lease first.
-			c.noteVanished(names(key), since, c.liveness.leaseSeen(key, since), now)
+			c.noteVanished(c.reports.naming(key), since, c.liveness.leaseSeen(key, since), now)
 		}
 		c.liveness.forget(key, now)
 		if !c.reports.named(key) {
@@ -120,7 +123,11 @@ func (c *Controller) leaseChanged(object any, gone bool) {
 	} else {
 		c.liveness.observe(lease, now)
 	}
-	if isAlive, _ := c.liveness.lease(key, now); isAlive != wasAlive {
+	isAlive, _ := c.liveness.lease(key, now)
+	if isAlive != wasAlive || !c.reports.has(lease.Name) {
+		c.silence.leasesChanged()
+	}
+	if isAlive != wasAlive {
 		c.enqueueLease(key)
 		if !c.reports.named(key) {
 			c.enqueueTransitions()
@@ -129,8 +136,20 @@ func (c *Controller) leaseChanged(object any, gone bool) {
 	}
 }
 
+// noteIdentity remembers which Leases say that a server exists.
+func (c *Controller) noteIdentity(lease *coordinationv1.Lease, gone bool) {
+	key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !gone && c.config.IsIdentity(lease) {
+		c.identityLeases[key] = true
+	} else {
+		delete(c.identityLeases, key)
+	}
+}
+
 func (c *Controller) enqueueLease(key types.NamespacedName) {
-	c.enqueue(c.reports.where(names(key)))
+	c.enqueue(c.reports.featuresOf(c.reports.naming(key)))
 }
 
 func (c *Controller) nodeChanged(object any, gone bool) {
@@ -143,12 +162,17 @@ func (c *Controller) nodeChanged(object any, gone bool) {
 	_, since := c.liveness.node(node, now)
 	if gone {
 		if c.liveness.nodeDied(node) {
-			c.noteVanished(onNode(node.Name), since, nodeSeen(node, since), now)
+			c.noteVanished(c.reports.onNode(node.Name), since, nodeSeen(node, since), now)
 		}
 		c.liveness.forgetNode(node.Name, kubelet+"."+node.Name)
 		c.nodes.forget(node.Name)
-	} else if !c.nodes.changed(node.Name, ready(node)) {
+	}
+	c.reports.node(node.Name, !gone, ready(node))
+	if !gone && !c.nodes.changed(node.Name, ready(node)) {
 		return
+	}
+	for _, report := range c.reports.onNode(node.Name) {
+		c.liveness.nodeFound(report.Name)
 	}
 	c.enqueueNode(node.Name)
 	if !c.reports.has(kubelet + "." + node.Name) {
@@ -170,7 +194,7 @@ func (c *Controller) enqueueTransitions() {
 }
 
 func (c *Controller) enqueueNode(name string) {
-	c.enqueue(c.reports.where(onNode(name)))
+	c.enqueue(c.reports.featuresOf(c.reports.onNode(name)))
 }
 
 // noticeServers looks at every feature when the set of live servers changed:
@@ -217,7 +241,7 @@ func (c *Controller) noticeProcesses() {
 			}
 		}
 	}
-	silent := strings.Join(uses.Unreported(append(c.silentKubelets(now), c.silentProcesses(now)...)), ",")
+	silent := strings.Join(uses.Unreported(c.silentNow(now)), ",")
 	c.mu.Lock()
 	changed := silent != c.silent
 	c.silent = silent

@@ -186,7 +186,7 @@ func (t tallies) of(component string) *tally {
 // others. The message is empty when not too many are gone.
 func (s *step) tooManyGone(current *v1alpha1.FeatureRolloutStatus) (gone []string, message string) {
 	in, out, others, chosen := tallies{}, tallies{}, &tally{}, map[string]int{}
-	for _, instance := range slices.Concat(s.view.Instances, s.view.Replaced, s.view.Vanished) {
+	for instance := range uses.Each(slices.Concat(s.view.Instances, s.view.Replaced, s.view.Vanished)) {
 		// Who has the value by itself is neither on trial nor without it.
 		if !counts(instance, current.StartTime.Time) || instance.Explicit && instance.Enabled == current.Value {
 			continue
@@ -301,12 +301,12 @@ func (s *step) canaryHolds(goal bool) string {
 		return i.Reported && !i.Potential && i.Enabled != goal && !s.includes(i)
 	}
 	var away, silent []string
-	for _, i := range s.view.Instances {
+	for i := range uses.Each(s.view.Instances) {
 		if leftOut(i) {
 			away = append(away, i.Component+"/"+i.Name)
 		}
 	}
-	for _, i := range s.view.Replaced {
+	for i := range uses.Each(s.view.Replaced) {
 		if leftOut(i) {
 			silent = append(silent, i.Component+"/"+i.Name)
 			if i.Alive {

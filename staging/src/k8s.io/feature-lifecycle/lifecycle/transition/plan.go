@@ -241,7 +241,7 @@ func usersElsewhere(feature *v1alpha1.Feature, view View, plan Plan, config conf
 	name, leftOut := feature.Name, leavesOut(feature, plan, config)
 	follows := config.control == v1alpha1.ControlDynamic && plan.To == ""
 	var differing, explicit, left []uses.Instance
-	for _, i := range view.Instances {
+	for i := range uses.Each(view.Instances) {
 		switch {
 		case leftOut(i):
 			left = append(left, i)

@@ -86,7 +86,7 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 	task.Total = int64(holding)
 	for _, i := range s.view.Instances {
 		if !i.Potential && i.Reported && i.Enabled == goal {
-			task.Total++
+			task.Total += int64(i.Count())
 		}
 	}
 	task.Done = task.Total - int64(holding)

@@ -31,54 +31,6 @@ import (
 // MaxExamples is how many instances a FeatureUse names.
 const MaxExamples = 5
 
-// Instance is one process that uses a feature, or one that should exist and has
-// not said whether it does.
-type Instance struct {
-	// Component and Name identify the process, for example kubelet and the
-	// node's name.
-	Component, Name string
-	// Version is the binary version, "" when not known.
-	Version string
-	// Reported is false for a process that should exist, a kubelet whose Node
-	// is there, say, and has not reported.
-	Reported bool
-	// Enabled is the value found; without meaning when Reported is false.
-	Enabled bool
-	// Potential is true for a process that has the value set explicitly and has
-	// not asked for it: no user, but it may have become one since its last
-	// report.
-	Potential bool
-	// Alive is true while the process shows signs of life.
-	Alive bool
-	// Since is when the observer noticed that the process is not alive, or,
-	// when Reported is false, that its report is missing, or, when Potential is
-	// true, that it has this value. Unset otherwise.
-	Since time.Time
-	// Recent is true for a process that has not reported and may yet be
-	// starting: it holds a transition, and nobody is told.
-	Recent bool
-	// Expected is true for components of which the cluster knows how many
-	// there should be.
-	Expected bool
-	// Explicit is true for a process that has the value set explicitly: it takes
-	// no other one from a rollout.
-	Explicit bool
-	// Lost is true for a process that the observer saw alive and that went
-	// without an orderly end; Since says when that was noticed.
-	Lost bool
-	// LastSeen is when a process that is not alive last showed a sign of life, as
-	// far as the observer can tell: earlier than Since. Unset when it cannot.
-	LastSeen time.Time
-	// TakenOver is when another process took this one's place that has not said
-	// yet whether it uses the feature, or should have and did not come. Enabled is
-	// what the one before found, all else is of the present one. Unset for what a
-	// process says of itself.
-	TakenOver time.Time
-	// Crashes are the last times at which another process took this one's place
-	// without an orderly end, oldest first.
-	Crashes []time.Time
-}
-
 // Settings are the periods that decide how long an instance holds a transition.
 type Settings struct {
 	// Grace is how long an instance that cannot be reached, or never reported,
@@ -106,10 +58,11 @@ func Aggregate(instances []Instance, settings Settings, now time.Time) []v1alpha
 		component, version, value string
 	}
 	rows := map[key]*v1alpha1.FeatureUse{}
-	for _, i := range sorted(instances) {
+	for _, i := range instances {
 		if i.Potential || i.Recent {
 			continue
 		}
+		count := int32(i.Count())
 		k := key{i.Component, i.Version, "unknown"}
 		if i.Reported {
 			k.value = map[bool]string{true: "on", false: "off"}[i.Enabled]
@@ -125,18 +78,16 @@ func Aggregate(instances []Instance, settings Settings, now time.Time) []v1alpha
 		}
 		switch {
 		case !i.Reported:
-			row.Expected++
+			row.Expected += count
 		case settings.stale(i, now):
-			row.Stale++
+			row.Stale += count
 		default:
-			row.Count++
+			row.Count += count
 			if i.Expected {
-				row.Expected++
+				row.Expected += count
 			}
 		}
-		if len(row.Examples) < MaxExamples {
-			row.Examples = append(row.Examples, i.Name)
-		}
+		row.Examples = firstNames(row.Examples, i)
 	}
 	keys := make([]key, 0, len(rows))
 	for k := range rows {
@@ -150,6 +101,27 @@ func Aggregate(instances []Instance, settings Settings, now time.Time) []v1alpha
 		result = append(result, *rows[k])
 	}
 	return result
+}
+
+// firstNames adds the names of an instance to examples, which stay sorted, and no
+// more than MaxExamples.
+func firstNames(examples []string, i Instance) []string {
+	add := func(name string) bool {
+		at, _ := slices.BinarySearch(examples, name)
+		if at >= MaxExamples {
+			return false
+		}
+		examples = slices.Insert(examples, at, name)
+		examples = examples[:min(len(examples), MaxExamples)]
+		return true
+	}
+	for name := range i.Names() {
+		// What follows is behind it.
+		if !add(name) {
+			break
+		}
+	}
+	return examples
 }
 
 // Wait says who holds a transition.
@@ -178,64 +150,81 @@ func Waiting(instances []Instance, wanted bool, start time.Time, settings Settin
 			wait.Until = t
 		}
 	}
-	for _, i := range sorted(instances) {
-		name := i.Component + "/" + i.Name
+	var opposing, missing []Instance
+	for _, i := range instances {
 		switch {
 		case !i.Reported:
 			// Time before the transition does not count against a process that
 			// was not asked anything then.
 			end := later(i.Since, start).Add(settings.Grace)
 			if settings.RequireFullCoverage {
-				wait.Missing = append(wait.Missing, name)
+				missing = append(missing, i)
 			} else if now.Before(end) {
-				wait.Missing = append(wait.Missing, name)
+				missing = append(missing, i)
 				until(end)
 			}
 		case i.Enabled == wanted:
 		case i.Potential:
 			if end := later(i.Since, start).Add(settings.ReportPeriod); i.Alive && now.Before(end) {
-				wait.Opposing = append(wait.Opposing, name)
+				opposing = append(opposing, i)
 				until(end)
 			}
 		case i.Alive:
-			wait.Opposing = append(wait.Opposing, name)
+			opposing = append(opposing, i)
 		case !settings.stale(i, now):
-			wait.Opposing = append(wait.Opposing, name)
+			opposing = append(opposing, i)
 			until(i.Since.Add(settings.Grace))
 		}
 	}
+	wait.Opposing, wait.Missing = fullNames(opposing), fullNames(missing)
 	return wait
 }
 
 // Differing returns the live instances with another value than the one given,
 // named <component>/<name> and sorted.
 func Differing(instances []Instance, value bool) []string {
-	var names []string
-	for _, i := range sorted(instances) {
+	var differing []Instance
+	for _, i := range instances {
 		if i.Reported && !i.Potential && i.Alive && i.Enabled != value {
-			names = append(names, i.Component+"/"+i.Name)
+			differing = append(differing, i)
 		}
 	}
-	return names
+	return fullNames(differing)
 }
 
 // Unreported returns the instances that should exist, have had the time to
 // report and have not, named
 // <component>/<name> and sorted.
 func Unreported(instances []Instance) []string {
-	var names []string
-	for _, i := range sorted(instances) {
+	var unreported []Instance
+	for _, i := range instances {
 		if !i.Reported && !i.Recent {
-			names = append(names, i.Component+"/"+i.Name)
+			unreported = append(unreported, i)
 		}
 	}
-	return names
+	return fullNames(unreported)
 }
 
-func sorted(instances []Instance) []Instance {
-	return slices.SortedFunc(slices.Values(instances), func(a, b Instance) int {
-		return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Name, b.Name))
+// fullNames names all processes of instances <component>/<name>, sorted by these.
+func fullNames(instances []Instance) []string {
+	if len(instances) == 0 {
+		return nil
+	}
+	type process struct{ component, name string }
+	var processes []process
+	for _, i := range instances {
+		for name := range i.Names() {
+			processes = append(processes, process{i.Component, name})
+		}
+	}
+	slices.SortFunc(processes, func(a, b process) int {
+		return cmp.Or(cmp.Compare(a.component, b.component), cmp.Compare(a.name, b.name))
 	})
+	names := make([]string, 0, len(processes))
+	for _, p := range processes {
+		names = append(names, p.component+"/"+p.name)
+	}
+	return names
 }
 
 func later(a, b time.Time) time.Time {

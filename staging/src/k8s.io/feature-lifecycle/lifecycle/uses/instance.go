@@ -1,0 +1,125 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package uses
+
+import (
+	"iter"
+	"slices"
+	"time"
+)
+
+// Instance is one process that uses a feature, or one that should exist and has
+// not said whether it does. It may stand for others that are alike: of thousands
+// of kubelets most are, and what is asked of them then costs what there are kinds.
+type Instance struct {
+	// Component and Name identify the process, for example kubelet and the
+	// node's name.
+	Component, Name string
+	// Alike are the names of further processes of which all else here holds, too,
+	// sorted, and all behind Name. They are shared and must not be changed.
+	Alike []string
+	// Version is the binary version, "" when not known.
+	Version string
+	// Reported is false for a process that should exist, a kubelet whose Node
+	// is there, say, and has not reported.
+	Reported bool
+	// Enabled is the value found; without meaning when Reported is false.
+	Enabled bool
+	// Potential is true for a process that has the value set explicitly and has
+	// not asked for it: no user, but it may have become one since its last
+	// report.
+	Potential bool
+	// Alive is true while the process shows signs of life.
+	Alive bool
+	// Since is when the observer noticed that the process is not alive, or,
+	// when Reported is false, that its report is missing, or, when Potential is
+	// true, that it has this value. Unset otherwise.
+	Since time.Time
+	// Recent is true for a process that has not reported and may yet be
+	// starting: it holds a transition, and nobody is told.
+	Recent bool
+	// Expected is true for components of which the cluster knows how many
+	// there should be.
+	Expected bool
+	// Explicit is true for a process that has the value set explicitly: it takes
+	// no other one from a rollout.
+	Explicit bool
+	// Lost is true for a process that the observer saw alive and that went
+	// without an orderly end; Since says when that was noticed.
+	Lost bool
+	// LastSeen is when a process that is not alive last showed a sign of life, as
+	// far as the observer can tell: earlier than Since. Unset when it cannot.
+	LastSeen time.Time
+	// TakenOver is when another process took this one's place that has not said
+	// yet whether it uses the feature, or should have and did not come. Enabled is
+	// what the one before found, all else is of the present one. Unset for what a
+	// process says of itself.
+	TakenOver time.Time
+	// Crashes are the last times at which another process took this one's place
+	// without an orderly end, oldest first.
+	Crashes []time.Time
+}
+
+// Count is how many processes the instance stands for.
+func (i Instance) Count() int { return 1 + len(i.Alike) }
+
+// Names are those of all processes that the instance stands for, sorted.
+func (i Instance) Names() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !yield(i.Name) {
+			return
+		}
+		for _, name := range i.Alike {
+			if !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// Has is true when the instance stands for the process of a name.
+func (i Instance) Has(name string) bool {
+	if i.Name == name {
+		return true
+	}
+	_, found := slices.BinarySearch(i.Alike, name)
+	return found
+}
+
+// Each are the processes that instances stand for, one by one: for what depends on
+// their names, and costs what there are processes.
+func Each(instances []Instance) iter.Seq[Instance] {
+	return func(yield func(Instance) bool) {
+		for _, i := range instances {
+			one := i
+			one.Alike = nil
+			for name := range i.Names() {
+				one.Name = name
+				if !yield(one) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Alike is an instance for all processes that are like one, with the names given,
+// sorted, at least one. It does not copy them.
+func Alike(one Instance, names []string) Instance {
+	one.Name, one.Alike = names[0], names[1:]
+	return one
+}
