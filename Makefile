@@ -230,10 +230,26 @@ PAGE ?=
 docs-test: all ## Run the commands of README.md and docs on real clusters; PAGE=docs/upgrade.md does one. 5 to 10 minutes.
 	go test -count=1 -timeout 40m -v -run 'TestPages$(if $(PAGE),/^$(PAGE)$$)' ./test/docs | tee $(OUT)/docs.txt
 
-.PHONY: bench-featuregate
-bench-featuregate: tools ## Compare the layer's Enabled with upstream's, side by side.
-	cd $(LIB) && go test -run '^$$' -bench Enabled -count 6 ./featuregate | tee "$(OUT_DIR)/bench-featuregate.txt"
-	$(TOOLS)/benchstat -col /gate $(OUT)/bench-featuregate.txt
+# All benchmarks of test/scale, in their order. Each has a target, for its help.
+BENCHMARKS := featuregate
+
+.PHONY: bench
+bench: $(addprefix bench-,$(BENCHMARKS)) ## Run all benchmarks and write BENCHMARKS.md and its pictures.
+
+.PHONY: $(addprefix bench-,$(BENCHMARKS)) bench-draw
+bench-featuregate: ## Compare the layer's Enabled with upstream's gate; 4 minutes.
+	$(run_benchmark)
+
+bench-draw: ## Write BENCHMARKS.md and its pictures from docs/benchmarks.
+	cd test/scale/draw && GOWORK=off go run . -root ../../..
+
+# The program is built first, so that signals reach it.
+define run_benchmark
+@mkdir -p $(OUT)
+go build -o $(OUT)/scale ./test/scale
+$(OUT)/scale $(@:bench-%=%)
+@$(MAKE) -s bench-draw
+endef
 
 .PHONY: verify
 verify: tools ## Check format, lint, generated code, modules, licences, sizes, imports, docs.

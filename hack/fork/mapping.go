@@ -153,6 +153,8 @@ var stays = map[string]string{
 	"api":                      "merged into upstream's files of the same names",
 	"pkg/generated/openapi":    "merged into upstream's file of all definitions",
 	gateFile:                   "is a constant and an entry of upstream's lists of gates",
+	"BENCHMARKS.md":            "is about this repository",
+	"test/scale":               "writes BENCHMARKS.md; upstream measures with kubernetes/perf-tests",
 	"test/docs":                "runs the commands of the pages",
 	"test/helm":                "is a module of its own and goes with the example chart",
 	"test/browser":             "is a module of its own and goes with the pages",

@@ -1,0 +1,55 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"k8s.io/kubernetes-features/test/scale/featuregate"
+	"k8s.io/kubernetes-features/test/scale/result"
+	"k8s.io/kubernetes-features/test/scale/testbed"
+)
+
+// runner runs a benchmark whose flags were read.
+type runner func(context.Context, *testbed.Bed) (*result.Result, error)
+
+// benchmark is one subcommand.
+type benchmark struct {
+	name, short string
+	// new makes the benchmark's flags and what runs it with them.
+	new func() (addFlags func(*pflag.FlagSet), run runner)
+}
+
+// benchmarks are all there are, in the order of result.Names. Each has a Makefile
+// target bench-<name> and a section in BENCHMARKS.md, and a smoke test.
+var benchmarks = []benchmark{
+	{"featuregate", "Enabled of the reporting layer beside upstream's gate", of(featuregate.Defaults(), (*featuregate.Options).AddFlags, featuregate.Run)},
+}
+
+// of joins the options of a benchmark, which begin with their defaults, with what
+// adds their flags and what runs with them.
+func of[Options any](defaults Options, addFlags func(*Options, *pflag.FlagSet), run func(context.Context, *testbed.Bed, Options) (*result.Result, error)) func() (func(*pflag.FlagSet), runner) {
+	return func() (func(*pflag.FlagSet), runner) {
+		options := defaults
+		return func(fs *pflag.FlagSet) { addFlags(&options, fs) },
+			func(ctx context.Context, bed *testbed.Bed) (*result.Result, error) { return run(ctx, bed, options) }
+	}
+}

@@ -1,0 +1,89 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"k8s.io/kubernetes-features/test/scale/result"
+)
+
+// root is the repository's.
+var root = filepath.Join("..", "..")
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestEveryBenchmarkCanBeFound holds the table against the list of names, the
+// Makefile and BENCHMARKS.md.
+func TestEveryBenchmarkCanBeFound(t *testing.T) {
+	var names []string
+	for _, b := range benchmarks {
+		names = append(names, b.name)
+	}
+	inOrder := slices.DeleteFunc(slices.Clone(result.Names), func(name string) bool { return !slices.Contains(names, name) })
+	if diff := cmp.Diff(inOrder, names); diff != "" {
+		t.Errorf("the table's names are not those of result.Names in their order:\n%s", diff)
+	}
+	makefile := read(t, "Makefile")
+	all := regexp.MustCompile(`(?m)^BENCHMARKS := (.*)$`).FindStringSubmatch(makefile)
+	if all == nil || all[1] != strings.Join(names, " ") {
+		t.Errorf("BENCHMARKS in the Makefile is %q, want %q", all, strings.Join(names, " "))
+	}
+	for _, name := range names {
+		if !regexp.MustCompile(`(?m)^bench-` + name + `:.* ## `).MatchString(makefile) {
+			t.Errorf("the Makefile has no target bench-%s with help", name)
+		}
+		if !strings.Contains(read(t, "BENCHMARKS.md"), "\n## "+name+"\n") {
+			t.Errorf("BENCHMARKS.md has no section %s; run make bench-%s", name, name)
+		}
+	}
+}
+
+func TestACommandLineSaysWhatRepeatsTheRun(t *testing.T) {
+	for want, args := range map[string][]string{
+		"make bench-clear":                       {"--output=/tmp/x"},
+		"go run ./test/scale clear --sizes=1,20": {"--sizes=1,20", "--bin-dir=/tmp"},
+	} {
+		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+		fs.IntSlice("sizes", nil, "")
+		fs.String("output", "", "")
+		fs.String("bin-dir", "", "")
+		if err := fs.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		if got := commandLine("clear", fs); got != want {
+			t.Errorf("commandLine is %q, want %q", got, want)
+		}
+	}
+}

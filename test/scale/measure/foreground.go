@@ -1,0 +1,225 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	foregroundNamespace = "foreground"
+	// ForegroundUser is who sends the foreground's requests: a user like any, whom
+	// API priority and fairness puts where ordinary users are.
+	ForegroundUser = "foreground-user"
+	// foregroundObjects is how many ConfigMaps the namespace has, which is what a
+	// LIST returns.
+	foregroundObjects = 20
+	foregroundTimeout = 30 * time.Second
+)
+
+// The operations of the foreground, in turn.
+const (
+	OpGet   = "GET"
+	OpList  = "LIST"
+	OpPatch = "PATCH"
+)
+
+var operations = []string{OpGet, OpList, OpPatch}
+
+// Foreground is a load that stands for everybody else: one GET, one LIST of a small
+// namespace and one PATCH in turn, as many a second as was said, whether the server
+// keeps up or not (an open loop). Latency counts from the moment at which a request
+// was due, so a server that stalls cannot hide what waits.
+type Foreground struct {
+	client kubernetes.Interface
+	period time.Duration
+	stop   context.CancelFunc
+	done   sync.WaitGroup
+
+	latencies map[string]*Latencies
+	mu        sync.Mutex
+	codes     map[string]int
+}
+
+// ForegroundStats is what became of the requests that ended since the last Take.
+type ForegroundStats struct {
+	// All are the latencies of all requests, By those of each operation.
+	All Distribution
+	By  map[string]Distribution
+	// Codes counts answers by HTTP status, "none" for requests without an answer.
+	Codes map[string]int
+}
+
+// Failed is how many requests did not succeed.
+func (s ForegroundStats) Failed() int {
+	failed := 0
+	for code, n := range s.Codes {
+		if !strings.HasPrefix(code, "2") {
+			failed += n
+		}
+	}
+	return failed
+}
+
+// StartForeground makes the namespace, the objects and the permissions with the
+// administrator's client, and begins to send rate requests a second as the user
+// whose configuration is given. Stop ends it.
+func StartForeground(ctx context.Context, admin kubernetes.Interface, user *rest.Config, rate float64) (*Foreground, error) {
+	if rate <= 0 {
+		return nil, fmt.Errorf("a foreground of %v requests a second is none", rate)
+	}
+	if err := prepareForeground(ctx, admin); err != nil {
+		return nil, fmt.Errorf("preparing the foreground: %w", err)
+	}
+	config := rest.CopyConfig(user)
+	// The rate is the only limit.
+	config.QPS, config.Timeout = -1, foregroundTimeout
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	f := &Foreground{client: client, period: time.Duration(float64(time.Second) / rate), latencies: map[string]*Latencies{}, codes: map[string]int{}}
+	for _, op := range operations {
+		f.latencies[op] = &Latencies{}
+		// The first of each makes connections and tells whether it is allowed at all.
+		if err := f.send(ctx, op, 0); err != nil {
+			return nil, fmt.Errorf("the foreground's first %s: %w", op, err)
+		}
+	}
+	ctx, f.stop = context.WithCancel(ctx)
+	f.done.Go(func() { f.run(ctx) })
+	return f, nil
+}
+
+func prepareForeground(ctx context.Context, admin kubernetes.Interface) error {
+	ignoreExists := func(_ any, err error) error {
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	}
+	errs := []error{ignoreExists(admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: foregroundNamespace}}, metav1.CreateOptions{}))}
+	for i := range foregroundObjects {
+		errs = append(errs, ignoreExists(admin.CoreV1().ConfigMaps(foregroundNamespace).Create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: objectName(i)},
+			Data:       map[string]string{"text": strings.Repeat("x", 500)},
+		}, metav1.CreateOptions{})))
+	}
+	meta := metav1.ObjectMeta{Name: ForegroundUser}
+	errs = append(errs,
+		ignoreExists(admin.RbacV1().Roles(foregroundNamespace).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "patch"}},
+		}}, metav1.CreateOptions{})),
+		ignoreExists(admin.RbacV1().RoleBindings(foregroundNamespace).Create(ctx, &rbacv1.RoleBinding{
+			ObjectMeta: meta,
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: ForegroundUser}},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: ForegroundUser},
+		}, metav1.CreateOptions{})))
+	return errors.Join(errs...)
+}
+
+func objectName(i int) string { return fmt.Sprintf("object-%d", i%foregroundObjects) }
+
+// run sends requests when they are due. What could not be sent in time, because
+// this process did not run, is sent at once and counts from when it was due.
+func (f *Foreground) run(ctx context.Context) {
+	ticker := time.NewTicker(f.period)
+	defer ticker.Stop()
+	begun := time.Now()
+	for n := 0; ; {
+		for due := begun.Add(time.Duration(n) * f.period); !time.Now().Before(due); due = begun.Add(time.Duration(n) * f.period) {
+			op, number, due := operations[n%len(operations)], n, due
+			f.done.Go(func() { f.measured(ctx, op, number, due) })
+			n++
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (f *Foreground) measured(ctx context.Context, op string, n int, due time.Time) {
+	err := f.send(ctx, op, n)
+	if ctx.Err() != nil {
+		return
+	}
+	f.latencies[op].Record(time.Since(due))
+	code := "200"
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		code = fmt.Sprint(status.Status().Code)
+	} else if err != nil {
+		code = "none"
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.codes[code]++
+}
+
+func (f *Foreground) send(ctx context.Context, op string, n int) error {
+	// One request is one request: a client would wait and repeat what got a 429.
+	client := f.client.CoreV1().RESTClient()
+	var request *rest.Request
+	switch op {
+	case OpGet:
+		request = client.Get().Name(objectName(n))
+	case OpList:
+		request = client.Get()
+	default:
+		request = client.Patch(types.MergePatchType).Name(objectName(n)).Body(fmt.Appendf(nil, `{"data":{"turn":"%d"}}`, n))
+	}
+	return request.Namespace(foregroundNamespace).Resource("configmaps").MaxRetries(0).Do(ctx).Error()
+}
+
+// Take returns what ended since the last Take, or since the start.
+func (f *Foreground) Take() ForegroundStats {
+	stats := ForegroundStats{By: map[string]Distribution{}}
+	var all []time.Duration
+	for op, latencies := range f.latencies {
+		stats.By[op] = latencies.Take()
+		all = append(all, stats.By[op].sorted...)
+	}
+	stats.All = distribution(all)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	stats.Codes = maps.Clone(f.codes)
+	clear(f.codes)
+	return stats
+}
+
+// Stop ends the load and returns when no request is under way.
+func (f *Foreground) Stop() {
+	f.stop()
+	f.done.Wait()
+}

@@ -1,0 +1,142 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package measure
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+func TestPercentilesAreOfWhatWasRecorded(t *testing.T) {
+	var l Latencies
+	for i := range 100 {
+		l.Record(time.Duration(100-i) * time.Millisecond)
+	}
+	d := l.Take()
+	for p, want := range map[float64]time.Duration{0: 1, 1: 1, 50: 50, 99: 99, 99.5: 100, 100: 100} {
+		if got := d.Percentile(p); got != want*time.Millisecond {
+			t.Errorf("percentile %v is %s, want %d ms", p, got, want)
+		}
+	}
+	if d.Count() != 100 || d.Max() != 100*time.Millisecond {
+		t.Errorf("%d durations up to %s", d.Count(), d.Max())
+	}
+	if again := l.Take(); again.Count() != 0 || again.Percentile(99) != 0 {
+		t.Errorf("what was taken is still there: %v", again)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	if got := SpreadOf(3, 1, 2); got != (Spread{2, 1, 3}) {
+		t.Errorf("of three: %v", got)
+	}
+	if got := SpreadOf(4, 1, 2, 3); got != (Spread{2.5, 1, 4}) {
+		t.Errorf("of four: %v", got)
+	}
+	if got := SpreadOf(); got != (Spread{}) {
+		t.Errorf("of none: %v", got)
+	}
+}
+
+// TestAProcess observes this one while it uses what can be told.
+func TestAProcess(t *testing.T) {
+	p, err := ObserveProcess(t.Context(), os.Getpid(), func(context.Context) (int64, error) { return 42, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 64 << 20
+	memory := make([]byte, size)
+	for i := range memory {
+		memory[i] = byte(i)
+	}
+	before, err := CPU(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for now := before; now < before+100*time.Millisecond; {
+		if now, err = CPU(os.Getpid()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.KeepAlive(memory)
+	usage, err := p.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if usage.CPU < 100*time.Millisecond || usage.Wall < 50*time.Millisecond || usage.Cores() <= 0 {
+		t.Errorf("used %s in %s, which is less than it did", usage.CPU, usage.Wall)
+	}
+	if usage.RSSPeak < usage.RSSBefore+size/2 {
+		t.Errorf("the peak is %d over %d; the 64 MiB are missing", usage.RSSPeak, usage.RSSBefore)
+	}
+	if usage.HeapPeak != 42 {
+		t.Errorf("the heap is %d, not what was sampled", usage.HeapPeak)
+	}
+}
+
+func TestAProcessThatIsNotThere(t *testing.T) {
+	// Ids end at 2^22 (proc(5), pid_max).
+	if _, err := ObserveProcess(t.Context(), 1<<22+1, nil); err == nil {
+		t.Error("a process that cannot be was observed")
+	}
+}
+
+func TestMetricsAreAddedUp(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`# TYPE apiserver_request_total counter
+apiserver_request_total{code="200",group="",resource="pods",verb="GET"} 3
+apiserver_request_total{code="429",group="",resource="pods",verb="GET"} 2
+apiserver_request_total{code="200",group="apps",resource="statefulsets",verb="PATCH"} 1e+06
+# TYPE apiserver_flowcontrol_rejected_requests_total counter
+apiserver_flowcontrol_rejected_requests_total{flow_schema="a",priority_level="global-default",reason="queue-full"} 4
+apiserver_flowcontrol_rejected_requests_total{flow_schema="b",priority_level="global-default",reason="time-out"} 1
+# TYPE go_memstats_heap_inuse_bytes gauge
+go_memstats_heap_inuse_bytes 1.5e+08
+`))
+	}))
+	defer server.Close()
+	client := kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL}).CoreV1().RESTClient()
+	m, err := Scrape(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Requests(map[string]string{"resource": "pods"}); got != 5 {
+		t.Errorf("%v requests of pods, want 5", got)
+	}
+	if got := m.Requests(map[string]string{"verb": "PATCH"}); got != 1e6 {
+		t.Errorf("%v patches, want 1e6", got)
+	}
+	if got := m.TooManyRequests(); got != 2 {
+		t.Errorf("%v requests got 429, want 2", got)
+	}
+	if got := m.Rejected()["global-default"]; got != 5 {
+		t.Errorf("%v requests were rejected, want 5", got)
+	}
+	if heap, err := Heap(client)(t.Context()); err != nil || heap != 150e6 {
+		t.Errorf("the heap is %d, %v", heap, err)
+	}
+}

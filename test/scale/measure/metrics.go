@@ -1,0 +1,112 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package measure
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics/testutil"
+)
+
+// Metrics are those of a server at one moment. Counters begin with its start.
+type Metrics struct{ all testutil.Metrics }
+
+// Scrape reads the metrics of the server that a client talks to.
+func Scrape(ctx context.Context, client rest.Interface) (Metrics, error) {
+	data, err := client.Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return Metrics{}, fmt.Errorf("reading metrics: %w", err)
+	}
+	m := Metrics{all: testutil.NewMetrics()}
+	if err := testutil.ParseMetrics(string(data), &m.all); err != nil {
+		return Metrics{}, fmt.Errorf("reading metrics: %w", err)
+	}
+	if len(m.all) == 0 {
+		return Metrics{}, fmt.Errorf("the server's /metrics has no metrics among %d bytes", len(data))
+	}
+	return m, nil
+}
+
+// Sum adds up the samples of a metric whose labels have the given values, 0 when
+// there are none: counters with labels appear when they first count.
+func (m Metrics) Sum(name string, labels map[string]string) float64 {
+	sum := 0.0
+	for _, sample := range m.all[name] {
+		if matches(sample, labels) {
+			sum += float64(sample.Value)
+		}
+	}
+	return sum
+}
+
+// By adds up the samples of a metric whose labels have the given values, for each
+// value of another label.
+func (m Metrics) By(name, label string, labels map[string]string) map[string]float64 {
+	sums := map[string]float64{}
+	for _, sample := range m.all[name] {
+		if matches(sample, labels) {
+			sums[string(sample.Metric[testutil.LabelName(label)])] += float64(sample.Value)
+		}
+	}
+	return sums
+}
+
+func matches(sample *testutil.Sample, labels map[string]string) bool {
+	for name, value := range labels {
+		if string(sample.Metric[testutil.LabelName(name)]) != value {
+			return false
+		}
+	}
+	return true
+}
+
+// Requests is how many requests kube-apiserver has answered, watches included.
+// Labels are those of apiserver_request_total: group, verb, resource, code ….
+func (m Metrics) Requests(labels map[string]string) float64 {
+	return m.Sum("apiserver_request_total", labels)
+}
+
+// TooManyRequests is how many requests the server has turned away with 429.
+func (m Metrics) TooManyRequests() float64 { return m.Requests(map[string]string{"code": "429"}) }
+
+// Rejected is how many requests API priority and fairness has turned away, by
+// priority level.
+func (m Metrics) Rejected() map[string]float64 {
+	return m.By("apiserver_flowcontrol_rejected_requests_total", "priority_level", nil)
+}
+
+// HeapInUse is the heap that is in use, in bytes.
+func (m Metrics) HeapInUse() float64 { return m.Sum("go_memstats_heap_inuse_bytes", nil) }
+
+// Heap returns what ObserveProcess asks for the heap of the server that a client
+// talks to.
+func Heap(client rest.Interface) func(context.Context) (int64, error) {
+	return func(ctx context.Context) (int64, error) {
+		m, err := Scrape(ctx, client)
+		if err != nil {
+			return 0, err
+		}
+		if m.HeapInUse() == 0 {
+			return 0, fmt.Errorf("the server shows no go_memstats_heap_inuse_bytes")
+		}
+		return int64(m.HeapInUse()), nil
+	}
+}
