@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"k8s.io/kubernetes-features/test/scale/featuregate"
+	"k8s.io/kubernetes-features/test/scale/reporters"
 	"k8s.io/kubernetes-features/test/scale/result"
 	"k8s.io/kubernetes-features/test/scale/testbed"
 )
@@ -42,6 +43,7 @@ type benchmark struct {
 // target bench-<name> and a section in BENCHMARKS.md, and a smoke test.
 var benchmarks = []benchmark{
 	{"featuregate", "Enabled of the reporting layer beside upstream's gate", of(featuregate.Defaults(), (*featuregate.Options).AddFlags, featuregate.Run)},
+	{"reporters", "Thousands of processes that report", of(reporters.Defaults(), (*reporters.Options).AddFlags, reporters.Run)},
 }
 
 // of joins the options of a benchmark, which begin with their defaults, with what

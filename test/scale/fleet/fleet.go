@@ -31,6 +31,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
@@ -50,9 +51,9 @@ const (
 	KubeProxy = "kube-proxy"
 )
 
-// connections is how many TCP connections the processes share. Real ones have one
+// Connections is how many TCP connections the processes share. Real ones have one
 // each, which they have without this system, too.
-const connections = 32
+const Connections = 32
 
 // Template is what processes of a component report.
 type Template struct {
@@ -89,7 +90,7 @@ type clients struct {
 // impersonate, reaches the server.
 func New(admin *rest.Config, templates map[string]Template) (*Fleet, error) {
 	f := &Fleet{templates: templates}
-	for range connections {
+	for range Connections {
 		config := rest.CopyConfig(admin)
 		config.QPS = -1
 		// Configurations that differ in this have connections of their own.
@@ -110,19 +111,38 @@ func New(admin *rest.Config, templates map[string]Template) (*Fleet, error) {
 	return f, nil
 }
 
-// nodeKey is the key of a context's node name.
-type nodeKey struct{}
+// identityKey is the key of a context's identity.
+type identityKey struct{}
 
-// asInContext makes requests as the node that their context names.
+// identity is who sends a request.
+type identity struct{ user, group string }
+
+// identityOf is who the process of a component is on a node: a kubelet is its node,
+// all kube-proxies are one user.
+func identityOf(component, node string) identity {
+	if component == Kubelet {
+		return identity{"system:node:" + node, user.NodesGroup}
+	}
+	return identity{user.KubeProxy, ""}
+}
+
+// as makes requests of a context those of a process.
+func (p *Process) as(ctx context.Context) context.Context {
+	return context.WithValue(ctx, identityKey{}, identityOf(p.Component, p.Node))
+}
+
+// asInContext makes requests as the identity in their context.
 func asInContext(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
-		node, ok := request.Context().Value(nodeKey{}).(string)
+		who, ok := request.Context().Value(identityKey{}).(identity)
 		if !ok {
-			return nil, errors.New("a request of the fleet has to name its node")
+			return nil, errors.New("a request of the fleet has to say whose it is")
 		}
 		request = request.Clone(request.Context())
-		request.Header.Set(transport.ImpersonateUserHeader, "system:node:"+node)
-		request.Header.Add(transport.ImpersonateGroupHeader, user.NodesGroup)
+		request.Header.Set(transport.ImpersonateUserHeader, who.user)
+		if who.group != "" {
+			request.Header.Add(transport.ImpersonateGroupHeader, who.group)
+		}
 		return next.RoundTrip(request)
 	})
 }
@@ -145,6 +165,22 @@ func (f *Fleet) Add(node string) {
 
 // Processes are all processes, in the order in which their nodes were added.
 func (f *Fleet) Processes() []*Process { return slices.Clone(f.processes) }
+
+// checkPeriod is how often a process on a node looks whether its report is still
+// there (package report).
+const checkPeriod = 10 * time.Minute
+
+// Check reads the reports of all processes in turn until the context ends, as often
+// as the processes do that have run for long, and returns the first error that is
+// not its end. The processes themselves look for the first time ten minutes after
+// they reported.
+func (f *Fleet) Check(ctx context.Context) error {
+	return inTurn(ctx, len(f.processes), checkPeriod, func(ctx context.Context, number int) error {
+		p := f.processes[number]
+		_, err := p.clients.features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).Get(p.as(ctx), p.Name(), metav1.GetOptions{})
+		return err
+	})
+}
 
 // Process is one simulated process. Start, Stop and Kill are for one goroutine at
 // a time.
@@ -180,7 +216,7 @@ func (p *Process) Start(ctx context.Context) error {
 		return fmt.Errorf("starting %s: %w", p.Name(), err)
 	}
 	p.reporter = reporter
-	ctx, p.cancel = context.WithCancel(context.WithValue(ctx, nodeKey{}, p.Node))
+	ctx, p.cancel = context.WithCancel(p.as(ctx))
 	p.running.Go(func() { reporter.Run(ctx) })
 	return nil
 }
@@ -188,16 +224,18 @@ func (p *Process) Start(ctx context.Context) error {
 // Reported is closed once the process has written its first report.
 func (p *Process) Reported() <-chan struct{} { return p.reporter.Started() }
 
-// Kill ends the process without a word.
+// Kill ends the process without a word, if it runs.
 func (p *Process) Kill() {
-	p.cancel()
+	if p.cancel != nil {
+		p.cancel()
+	}
 	p.running.Wait()
 }
 
 // Stop ends the process in order: it takes its report away.
 func (p *Process) Stop(ctx context.Context) error {
 	p.Kill()
-	return p.reporter.Remove(context.WithValue(ctx, nodeKey{}, p.Node))
+	return p.reporter.Remove(p.as(ctx))
 }
 
 // Set changes what the process finds for a feature.

@@ -79,3 +79,38 @@ func each(ctx context.Context, begin, end int, do func(context.Context, int) err
 	}
 	return group.Wait()
 }
+
+// Beat writes heartbeats of the first nodes in turn until the context ends, as many
+// a second as that many kubelets do, and returns the first error that is not its end.
+func Beat(ctx context.Context, client kubernetes.Interface, nodes int) error {
+	return inTurn(ctx, nodes, heartbeatPeriod, func(ctx context.Context, number int) error {
+		return Heartbeat(ctx, client, number, number+1)
+	})
+}
+
+// heartbeatPeriod is how often a kubelet writes the status of its Node when nothing
+// changes (nodeStatusReportFrequency of KubeletConfiguration).
+const heartbeatPeriod = 5 * time.Minute
+
+// inTurn calls do for 0 to n-1 and again from 0, each once in a period, until the
+// context ends or something fails.
+func inTurn(ctx context.Context, n int, period time.Duration, do func(context.Context, int) error) error {
+	if n == 0 {
+		return nil
+	}
+	ticker := time.NewTicker(max(period/time.Duration(n), time.Millisecond))
+	defer ticker.Stop()
+	begun, next := time.Now(), 0
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		for due := int(time.Since(begun) * time.Duration(n) / period); next <= due; next++ {
+			if err := do(ctx, next%n); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+	}
+}

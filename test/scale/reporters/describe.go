@@ -1,0 +1,145 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package reporters
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"k8s.io/kubernetes-features/test/scale/fleet"
+	"k8s.io/kubernetes-features/test/scale/measure"
+	"k8s.io/kubernetes-features/test/scale/result"
+)
+
+const mebi = 1 << 20
+
+// describe makes tables, charts and budgets of what was measured.
+func describe(options Options, templates map[string]fleet.Template, outcomes []outcome) *result.Result {
+	r := &result.Result{
+		Question: "What does it cost that every process of a large cluster reports: when all start at once, when all are restarted, and at rest?",
+		Peer:     "the same kube-apiserver with the same nodes, their heartbeats and the same foreground before any process reports, in the same run.",
+		Method: []string{
+			fmt.Sprintf("Each node has a kubelet and a kube-proxy. They run the reporter that the real binaries run, with the identity of their node, and report what a real kubelet and a real kube-proxy reported in the same run: %d and %d features. They share one operating system process and %d connections; real ones have connections anyway.",
+				len(templates[fleet.Kubelet].Observations), len(templates[fleet.KubeProxy].Observations), fleet.Connections),
+			"One kube-apiserver, which looks after all features, and one etcd, on the same machine as the processes: what these use of the processors, the server does not get.",
+			"Nodes write their status every five minutes, as kubelets do when nothing changes. Leases of nodes, which they renew with or without this system, are left out.",
+			fmt.Sprintf("Everybody else is an ordinary user that sends %v requests a second (GET, LIST and PATCH in turn) all the while.", options.Foreground),
+			"At rest, processes look every ten minutes whether their report is still there; these reads are sent at that rate from the beginning.",
+			fmt.Sprintf("A restart takes the processes of %d nodes at a time, ends them in order and starts them again, as fast as it goes; a real roll-out takes its time.", options.Together),
+			"Writes are counted in etcd itself. The live heap is what is left after two collections.",
+		},
+	}
+	describeStorm(r, outcomes)
+	describeRest(r, outcomes)
+	describeGrowth(r, outcomes)
+	for _, o := range outcomes {
+		if o.nodes == options.Budget {
+			addBudgets(r, o)
+		}
+	}
+	return r
+}
+
+func describeStorm(r *result.Result, outcomes []outcome) {
+	for _, part := range []struct {
+		title string
+		of    func(outcome) phase
+	}{
+		{"All processes start at once", func(o outcome) phase { return o.storm }},
+		{"All processes are restarted", func(o outcome) phase { return o.rolled }},
+	} {
+		t := r.AddTable(part.title,
+			result.Column{Name: "processes"}, result.Column{Name: "until all are counted", Unit: "s"},
+			result.Column{Name: "uses right after the last report", Unit: "s"},
+			result.Column{Name: "writes of reports"}, result.Column{Name: "writes of features"}, result.Column{Name: "writes a second", Unit: "1/s"},
+			result.Column{Name: "processor of kube-apiserver", Unit: "s"}, result.Column{Name: "peak memory", Unit: "MiB"},
+			result.Column{Name: "answers 429"}, result.Column{Name: "p99 of everybody else", Unit: "ms"}, result.Column{Name: "before", Unit: "ms"})
+		for _, o := range outcomes {
+			p := part.of(o)
+			t.AddRow(o.processes(), p.seconds, p.behind, p.reports, p.features, float64(p.all)/p.seconds,
+				p.usage.CPU.Seconds(), float64(p.usage.RSSPeak)/mebi, p.tooMany,
+				measure.Milliseconds(p.foreground.All.Percentile(99)), measure.Milliseconds(o.before.foreground.All.Percentile(99)))
+		}
+	}
+}
+
+func describeRest(r *result.Result, outcomes []outcome) {
+	t := r.AddTable("At rest, without and with reporters",
+		result.Column{Name: "processes"}, result.Column{Name: "reporters"},
+		result.Column{Name: "writes of reports"}, result.Column{Name: "writes of features"}, result.Column{Name: "all writes a minute", Unit: "1/min"},
+		result.Column{Name: "processor of kube-apiserver", Unit: "% of a core"},
+		result.Column{Name: "live heap", Unit: "MiB"}, result.Column{Name: "resident memory", Unit: "MiB"},
+		result.Column{Name: "p99 of everybody else", Unit: "ms"})
+	for _, o := range outcomes {
+		for _, row := range []struct {
+			name      string
+			p         phase
+			heap, rss int64
+		}{{"without", o.before, o.heapBefore, o.rssBefore}, {"with", o.after, o.heapAfter, o.rssAfter}} {
+			t.AddRow(o.processes(), row.name, row.p.reports, row.p.features, float64(row.p.all)/row.p.seconds*60,
+				100*row.p.usage.Cores(), float64(row.heap)/mebi, float64(row.rss)/mebi, measure.Milliseconds(row.p.foreground.All.Percentile(99)))
+		}
+	}
+}
+
+// describeGrowth shows what each process adds.
+func describeGrowth(r *result.Result, outcomes []outcome) {
+	t := r.AddTable("What a process costs", result.Column{Name: "processes"},
+		result.Column{Name: "etcd, all reports", Unit: "MiB"}, result.Column{Name: "etcd, a process", Unit: "byte"}, result.Column{Name: "etcd, all features", Unit: "MiB"},
+		result.Column{Name: "live heap, a process", Unit: "byte"}, result.Column{Name: "processor at the start, a process", Unit: "ms"},
+		result.Column{Name: "writes of features at the start, a process"}, result.Column{Name: "processor at rest", Unit: "% of a core"})
+	storage := result.Chart{Name: "storage", Title: "What reports take", X: axis("processes", ""), Y: axis("storage", "MiB")}
+	work := result.Chart{Name: "work", Title: "Processor time of kube-apiserver until all are counted", X: axis("processes", ""), Y: axis("processor time", "s")}
+	writes := result.Chart{Name: "writes", Title: "Writes until all are counted", X: axis("processes", ""), Y: axis("writes", "")}
+	for _, o := range outcomes {
+		n := float64(o.processes())
+		heap := float64(o.heapAfter - o.heapBefore)
+		t.AddRow(o.processes(), float64(o.stored.Bytes)/mebi, float64(o.stored.Bytes)/n, float64(o.features.Bytes)/mebi, heap/n,
+			o.storm.usage.CPU.Seconds()*1000/n, float64(o.storm.features)/n, restingCores(o)*100)
+		storage.Add("etcd, reports", result.Ours, result.Point{X: n, Y: float64(o.stored.Bytes) / mebi})
+		storage.Add("etcd, features", result.Ours, result.Point{X: n, Y: float64(o.features.Bytes) / mebi})
+		storage.Add("live heap of kube-apiserver, more than without", result.Ours, result.Point{X: n, Y: max(heap, 1) / mebi})
+		storage.Add("live heap without reporters", result.Peer, result.Point{X: n, Y: float64(o.heapBefore) / mebi})
+		work.Add("start of all", result.Ours, result.Point{X: n, Y: o.storm.usage.CPU.Seconds()})
+		work.Add("restart of all", result.Ours, result.Point{X: n, Y: o.rolled.usage.CPU.Seconds()})
+		writes.Add("reports, start of all", result.Ours, result.Point{X: n, Y: float64(max(o.storm.reports, 1))})
+		writes.Add("features, start of all", result.Ours, result.Point{X: n, Y: float64(max(o.storm.features, 1))})
+		writes.Add("one write a process", result.Bound, result.Point{X: n, Y: n})
+	}
+	r.Charts = append(r.Charts, &storage, &work, &writes)
+}
+
+func axis(label, unit string) result.Axis { return result.Axis{Label: label, Unit: unit, Log: true} }
+
+// restingCores is what reporters add to the work of the server at rest, in cores.
+func restingCores(o outcome) float64 { return o.after.usage.Cores() - o.before.usage.Cores() }
+
+func addBudgets(r *result.Result, o outcome) {
+	refused := float64(o.storm.foreground.Codes[strconv.Itoa(http.StatusTooManyRequests)])
+	r.Budgets = append(r.Budgets,
+		result.Budget{Text: "Writes of processes on nodes at rest", Compare: result.AtMost, Target: 0, Measured: float64(o.after.reports), How: "writes of reports in etcd while at rest with reporters"},
+		result.Budget{Text: "Answers 429 that others see while all processes start", Compare: result.AtMost, Target: 0, Measured: refused, How: "answers to everybody else"},
+		result.Budget{Text: "Uses right after the last report", Compare: result.AtMost, Target: 5, Measured: o.storm.behind, Unit: "s", How: "from the answer to the last report until a watch had shown the right count of every feature"},
+		result.Budget{Text: "Leader at rest", Compare: result.Below, Target: 0.10, Measured: restingCores(o), Unit: "cores", How: "processor of kube-apiserver at rest with reporters less that without"},
+		result.Budget{Text: "More memory in kube-apiserver", Compare: result.Below, Target: 150, Measured: float64(o.rssAfter-o.rssBefore) / mebi, Unit: "MiB", How: "resident memory at rest with reporters less that without, each after a collection"},
+	)
+	r.Limits = append(r.Limits,
+		result.Limit{Text: "One write for each process, which is its report", Limit: float64(o.processes()), Ours: float64(o.storm.reports + o.storm.features), Unit: "writes", Cost: true},
+		result.Limit{Text: "What etcd has to keep: the reports as they are stored", Limit: float64(o.stored.Bytes) / mebi, Ours: float64(o.heapAfter-o.heapBefore) / mebi, Unit: "MiB of live heap", Cost: true},
+	)
+}

@@ -1,0 +1,176 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package reporters measures what it costs that every process of a large cluster
+// reports: when all start at once, when all are restarted, and at rest.
+package reporters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"k8s.io/kubernetes-features/test/scale/fleet"
+	"k8s.io/kubernetes-features/test/scale/measure"
+	"k8s.io/kubernetes-features/test/scale/result"
+	"k8s.io/kubernetes-features/test/scale/testbed"
+)
+
+// Options are the sizes of the benchmark.
+type Options struct {
+	// Nodes are the sizes; each node has two processes that report.
+	Nodes []int
+	// Budget is the size that the budgets are for.
+	Budget int
+	// Rest is how long the cluster is looked at at rest, without and with reporters.
+	Rest time.Duration
+	// Template is for how long a real node is watched for what it reports.
+	Template time.Duration
+	// Together is how many nodes restart their processes at a time.
+	Together int
+	// Foreground is how many requests a second everybody else sends.
+	Foreground float64
+	// Profiles is a directory for profiles of kube-apiserver, none if empty.
+	Profiles string
+}
+
+// Defaults are the sizes of the budgets, and those that show growth.
+func Defaults() Options {
+	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 90 * time.Second, Template: 75 * time.Second, Together: 50, Foreground: 30}
+}
+
+// AddFlags adds the options as flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.IntSliceVar(&o.Nodes, "nodes", o.Nodes, "How many nodes; each has a kubelet and a kube-proxy that report. One run for each number.")
+	fs.IntVar(&o.Budget, "budget-nodes", o.Budget, "The number of nodes that the budgets are compared with.")
+	fs.DurationVar(&o.Rest, "rest", o.Rest, "For how long the cluster is looked at at rest, before and after.")
+	fs.DurationVar(&o.Template, "template", o.Template, "For how long a real node is watched for what it reports.")
+	fs.IntVar(&o.Together, "together", o.Together, "How many nodes restart their processes at a time in the rolling restart.")
+	fs.Float64Var(&o.Foreground, "foreground", o.Foreground, "Requests a second of everybody else.")
+	fs.StringVar(&o.Profiles, "profiles", o.Profiles, "A directory for processor and heap profiles of kube-apiserver.")
+}
+
+// outcome is what one size gave.
+type outcome struct {
+	nodes                        int
+	before, storm, after, rolled phase
+	heapBefore, heapAfter        int64
+	rssBefore, rssAfter          int64
+	stored, features             measure.Stored
+}
+
+func (o outcome) processes() int { return 2 * o.nodes }
+
+// Run runs the benchmark.
+func Run(ctx context.Context, bed *testbed.Bed, options Options) (*result.Result, error) {
+	templates, err := templates(ctx, bed, options.Template)
+	if err != nil {
+		return nil, err
+	}
+	var outcomes []outcome
+	for _, nodes := range options.Nodes {
+		o, err := one(ctx, bed, options, templates, nodes)
+		if err != nil {
+			return nil, fmt.Errorf("%d nodes: %w", nodes, err)
+		}
+		outcomes = append(outcomes, o)
+	}
+	return describe(options, templates, outcomes), nil
+}
+
+// one measures one size in a cluster of its own.
+func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[string]fleet.Template, nodes int) (o outcome, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r, err := newRun(ctx, bed, options, templates, nodes)
+	if r != nil {
+		defer func() {
+			cancel()
+			err = errors.Join(err, r.end())
+		}()
+	}
+	if err != nil {
+		return o, err
+	}
+	o.nodes = nodes
+	r.keep(ctx, func(ctx context.Context) error { return fleet.Beat(ctx, r.c.Kube, nodes) })
+	if o.before, err = r.during(ctx, "at rest without reporters", r.rest); err != nil {
+		return o, err
+	}
+	if o.heapBefore, o.rssBefore, err = r.memory(ctx); err != nil {
+		return o, err
+	}
+	if o.storm, err = r.counted(ctx, "storm", "all processes start", r.start); err != nil {
+		return o, err
+	}
+	r.keep(ctx, r.fleet.Check)
+	// What was measured as rest begins when the last writes of the storm are done.
+	if err := r.rest(ctx); err != nil {
+		return o, err
+	}
+	if o.after, err = r.during(ctx, "at rest with reporters", r.rest); err != nil {
+		return o, err
+	}
+	if o.heapAfter, o.rssAfter, err = r.memory(ctx); err != nil {
+		return o, err
+	}
+	if err := r.profile(ctx, "rest", "heap", 0); err != nil {
+		return o, err
+	}
+	if o.stored, err = measure.StoredBelow(ctx, r.c.Etcd, reportsPrefix); err != nil {
+		return o, err
+	}
+	if o.features, err = measure.StoredBelow(ctx, r.c.Etcd, featuresPrefix); err != nil {
+		return o, err
+	}
+	o.rolled, err = r.counted(ctx, "restart", "all processes are restarted", r.restart)
+	return o, err
+}
+
+// counted measures what makes processes report.
+func (r *run) counted(ctx context.Context, name, what string, do func(context.Context) (time.Duration, error)) (phase, error) {
+	profiled := make(chan error, 1)
+	var behind time.Duration
+	p, err := r.during(ctx, what, func(ctx context.Context) error {
+		go func() { profiled <- r.profile(ctx, name, "profile", 10) }()
+		var err error
+		behind, err = do(ctx)
+		return err
+	})
+	p.behind = behind.Seconds()
+	return p, errors.Join(err, <-profiled)
+}
+
+// profile writes a profile of kube-apiserver if that is wanted.
+func (r *run) profile(ctx context.Context, name, kind string, seconds int) error {
+	if r.options.Profiles == "" {
+		return nil
+	}
+	request := r.c.Kube.CoreV1().RESTClient().Get().AbsPath("/debug/pprof/" + kind)
+	if seconds > 0 {
+		request = request.Param("seconds", fmt.Sprint(seconds))
+	}
+	data, err := request.DoRaw(ctx)
+	if err != nil {
+		return fmt.Errorf("profile %s of kube-apiserver: %w", kind, err)
+	}
+	return os.WriteFile(filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%d.%s", name, r.nodes, kind)), data, 0o644)
+}

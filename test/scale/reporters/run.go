@@ -1,0 +1,276 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package reporters
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/scale/fleet"
+	"k8s.io/kubernetes-features/test/scale/measure"
+	"k8s.io/kubernetes-features/test/scale/testbed"
+)
+
+// phase is what was measured during one part of a run.
+type phase struct {
+	usage      measure.Usage
+	foreground measure.ForegroundStats
+	// reports and features are writes to etcd of these, all are all.
+	reports, features, all int
+	// tooMany are answers 429, rejected requests that API priority and fairness
+	// turned away.
+	tooMany, rejected float64
+	// seconds is how long it took; behind is how long after the last report the uses
+	// of all features were right.
+	seconds, behind float64
+}
+
+// run is a cluster of one size and what is measured in it.
+type run struct {
+	bed     *testbed.Bed
+	c       *testbed.Cluster
+	options Options
+	nodes   int
+
+	pid        int
+	fleet      *fleet.Fleet
+	foreground *measure.Foreground
+	writes     *writes
+	metrics    measure.Metrics
+	templates  map[string]fleet.Template
+
+	load   sync.WaitGroup
+	failed chan error
+}
+
+// during measures what happens while do runs.
+func (r *run) during(ctx context.Context, what string, do func(context.Context) error) (phase, error) {
+	r.bed.Say("%d nodes: %s", r.nodes, what)
+	var p phase
+	r.foreground.Take()
+	if _, _, _, err := r.writes.take(); err != nil {
+		return p, err
+	}
+	before, err := measure.Scrape(ctx, r.c.Kube.CoreV1().RESTClient())
+	if err != nil {
+		return p, err
+	}
+	observed, err := measure.ObserveProcess(ctx, r.pid, nil)
+	if err != nil {
+		return p, err
+	}
+	begun := time.Now()
+	doErr := do(ctx)
+	p.seconds = time.Since(begun).Seconds()
+	if p.usage, err = observed.Stop(); err != nil {
+		return p, err
+	}
+	if doErr != nil {
+		return p, fmt.Errorf("%s: %w", what, doErr)
+	}
+	p.foreground = r.foreground.Take()
+	if p.reports, p.features, p.all, err = r.writes.take(); err != nil {
+		return p, err
+	}
+	after, err := measure.Scrape(ctx, r.c.Kube.CoreV1().RESTClient())
+	if err != nil {
+		return p, err
+	}
+	p.tooMany = after.TooManyRequests() - before.TooManyRequests()
+	for level, n := range after.Rejected() {
+		p.rejected += n - before.Rejected()[level]
+	}
+	select {
+	case err := <-r.failed:
+		return p, err
+	default:
+		return p, nil
+	}
+}
+
+// keep does something in the background until the run ends; its error fails the
+// phase in which it comes.
+func (r *run) keep(ctx context.Context, do func(context.Context) error) {
+	r.load.Go(func() {
+		if err := do(ctx); err != nil {
+			select {
+			case r.failed <- err:
+			default:
+			}
+		}
+	})
+}
+
+// start starts all processes at once and waits until all have reported and are
+// counted.
+func (r *run) start(ctx context.Context) (behind time.Duration, err error) {
+	counted, err := followUses(ctx, r.c, expected(r.templates, r.nodes))
+	if err != nil {
+		return 0, err
+	}
+	defer counted.stop()
+	processes := r.fleet.Processes()
+	for _, p := range processes {
+		if err := p.Start(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if err := reported(ctx, processes); err != nil {
+		return 0, err
+	}
+	last := time.Now()
+	right, err := counted.wait(ctx)
+	return right.Sub(last), err
+}
+
+// reported waits until all processes have written a report.
+func reported(ctx context.Context, processes []*fleet.Process) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(len(processes))*50*time.Millisecond+patience)
+	defer cancel()
+	for i, p := range processes {
+		select {
+		case <-p.Reported():
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d processes have reported, %s has not: %w", i, len(processes), p.Name(), ctx.Err())
+		}
+	}
+	return nil
+}
+
+// restart ends all processes in order and starts them again, node by node, so many
+// nodes at a time, as fast as they go.
+func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
+	processes := r.fleet.Processes()
+	const perNode = 2
+	for begin := 0; begin < len(processes); begin += r.options.Together * perNode {
+		group := processes[begin:min(begin+r.options.Together*perNode, len(processes))]
+		errs := make(chan error, len(group))
+		for _, p := range group {
+			go func() {
+				if err := p.Stop(ctx); err != nil {
+					errs <- fmt.Errorf("stopping %s: %w", p.Name(), err)
+					return
+				}
+				errs <- p.Start(ctx)
+			}()
+		}
+		for range group {
+			if e := <-errs; e != nil {
+				err = e
+			}
+		}
+		if err != nil {
+			return 0, err
+		}
+		if err := reported(ctx, group); err != nil {
+			return 0, err
+		}
+	}
+	last := time.Now()
+	counted, err := followUses(ctx, r.c, expected(r.templates, r.nodes))
+	if err != nil {
+		return 0, err
+	}
+	defer counted.stop()
+	right, err := counted.wait(ctx)
+	return right.Sub(last), err
+}
+
+// rest does nothing for a while, with the load that a cluster at rest has.
+func (r *run) rest(ctx context.Context) error {
+	select {
+	case <-time.After(r.options.Rest):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// memory is the live heap of kube-apiserver after a collection, and its resident
+// memory, in bytes.
+func (r *run) memory(ctx context.Context) (heap, rss int64, err error) {
+	client := r.c.Kube.CoreV1().RESTClient()
+	// Two collections: the first ends what finalizers keep.
+	for range 2 {
+		if err := collect(ctx, client); err != nil {
+			return 0, 0, err
+		}
+	}
+	m, err := measure.Scrape(ctx, client)
+	if err != nil {
+		return 0, 0, err
+	}
+	rss, _, err = measure.Memory(r.pid)
+	return int64(m.Sum("go_memstats_alloc_bytes", nil)), rss, err
+}
+
+// collect makes the server collect garbage: the heap profile with this parameter
+// does (net/http/pprof).
+func collect(ctx context.Context, client rest.Interface) error {
+	return client.Get().AbsPath("/debug/pprof/heap").Param("gc", "1").Do(ctx).Error()
+}
+
+// newRun starts a cluster with nodes and without processes.
+func newRun(ctx context.Context, bed *testbed.Bed, options Options, templates map[string]fleet.Template, nodes int) (*run, error) {
+	c, err := bed.Start(ctx, cluster.Config{Only: []string{cluster.Etcd, cluster.APIServer}})
+	if err != nil {
+		return nil, err
+	}
+	r := &run{bed: bed, c: c, options: options, nodes: nodes, templates: templates, failed: make(chan error, 1)}
+	return r, r.prepare(ctx)
+}
+
+func (r *run) prepare(ctx context.Context) error {
+	var err error
+	if r.pid, err = r.c.PID(cluster.APIServer); err != nil {
+		return err
+	}
+	r.bed.Say("creating %d nodes", r.nodes)
+	if err := fleet.CreateNodes(ctx, r.c.Kube, 0, r.nodes, r.templates[fleet.Kubelet].BinaryVersion); err != nil {
+		return err
+	}
+	if r.fleet, err = fleet.New(r.c.Config, r.templates); err != nil {
+		return err
+	}
+	for i := range r.nodes {
+		r.fleet.Add(fleet.NodeName(i))
+	}
+	user, err := r.c.As(measure.ForegroundUser)
+	if err != nil {
+		return err
+	}
+	if r.foreground, err = measure.StartForeground(ctx, r.c.Kube, user, r.options.Foreground); err != nil {
+		return err
+	}
+	r.writes, err = countWrites(ctx, r.c.Etcd)
+	return err
+}
+
+func (r *run) end() error {
+	for _, p := range r.fleet.Processes() {
+		p.Kill()
+	}
+	r.foreground.Stop()
+	r.writes.stop()
+	r.load.Wait()
+	return r.c.Close()
+}
