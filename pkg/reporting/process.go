@@ -164,6 +164,7 @@ func (p *process) config() (report.Config, error) {
 	if err != nil {
 		return config, err
 	}
+	client = report.ClientConfig(client)
 	client.UserAgent = config.Component + "/feature-reporter"
 	if config.Features, err = versioned.NewForConfig(client); err != nil {
 		return config, err

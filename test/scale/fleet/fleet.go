@@ -51,9 +51,9 @@ const (
 	KubeProxy = "kube-proxy"
 )
 
-// Connections is how many TCP connections the processes share. Real ones have one
-// each, which they have without this system, too.
-const Connections = 32
+// perConnection is how many processes share a TCP connection. Real ones have one
+// each, and have it without this system, too.
+const perConnection = 50
 
 // Template is what processes of a component report.
 type Template struct {
@@ -86,30 +86,49 @@ type clients struct {
 	kube     kubernetes.Interface
 }
 
-// New makes a fleet without processes. Admin is how an administrator, who may
-// impersonate, reaches the server.
-func New(admin *rest.Config, templates map[string]Template) (*Fleet, error) {
+// New makes a fleet for so many nodes, without processes. Admin is how an
+// administrator, who may impersonate, reaches the server.
+func New(ctx context.Context, admin *rest.Config, templates map[string]Template, nodes int) (*Fleet, error) {
 	f := &Fleet{templates: templates}
-	for range Connections {
-		config := rest.CopyConfig(admin)
-		config.QPS = -1
-		// Configurations that differ in this have connections of their own.
-		config.Dial = (&net.Dialer{}).DialContext
-		config.Wrap(asInContext)
-		config.ContentType = "application/vnd.kubernetes.protobuf"
-		config.UserAgent = "feature-lifecycle-fleet"
-		c := &clients{}
-		var err error
-		if c.features, err = versioned.NewForConfig(config); err != nil {
-			return nil, err
-		}
-		if c.kube, err = kubernetes.NewForConfig(config); err != nil {
+	for range nodes*len(templates)/perConnection + 1 {
+		c, err := connect(ctx, admin)
+		if err != nil {
 			return nil, err
 		}
 		f.clients = append(f.clients, c)
 	}
 	return f, nil
 }
+
+// connect opens a connection. Processes that start have one already.
+func connect(ctx context.Context, admin *rest.Config) (*clients, error) {
+	config := report.ClientConfig(admin)
+	config.QPS = -1
+	// Configurations that differ in this have connections of their own.
+	config.Dial = (&net.Dialer{}).DialContext
+	config.Wrap(asInContext)
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.UserAgent = "feature-lifecycle-fleet"
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	c := &clients{}
+	if c.features, err = versioned.NewForConfigAndClient(config, client); err != nil {
+		return nil, err
+	}
+	if c.kube, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
+		return nil, err
+	}
+	ctx = context.WithValue(ctx, identityKey{}, identityOf(KubeProxy, ""))
+	if err = c.kube.CoreV1().RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
+		return nil, fmt.Errorf("connecting a fleet: %w", err)
+	}
+	return c, nil
+}
+
+// Connections is how many connections the processes share.
+func (f *Fleet) Connections() int { return len(f.clients) }
 
 // identityKey is the key of a context's identity.
 type identityKey struct{}

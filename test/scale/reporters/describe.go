@@ -34,8 +34,8 @@ func describe(options Options, templates map[string]fleet.Template, outcomes []o
 		Question: "What does it cost that every process of a large cluster reports: when all start at once, when all are restarted, and at rest?",
 		Peer:     "the same kube-apiserver with the same nodes, their heartbeats and the same foreground before any process reports, in the same run.",
 		Method: []string{
-			fmt.Sprintf("Each node has a kubelet and a kube-proxy. They run the reporter that the real binaries run, with the identity of their node, and report what a real kubelet and a real kube-proxy reported in the same run: %d and %d features. They share one operating system process and %d connections; real ones have connections anyway.",
-				len(templates[fleet.Kubelet].Observations), len(templates[fleet.KubeProxy].Observations), fleet.Connections),
+			fmt.Sprintf("Each node has a kubelet and a kube-proxy. They run the reporter that the real binaries run, with the identity of their node, and report what a real kubelet and a real kube-proxy reported in the same run: %d and %d features. They share one operating system process, and connections that are open already; real ones have connections anyway.",
+				len(templates[fleet.Kubelet].Observations), len(templates[fleet.KubeProxy].Observations)),
 			"One kube-apiserver, which looks after all features, and one etcd, on the same machine as the processes: what these use of the processors, the server does not get.",
 			"Nodes write their status every five minutes, as kubelets do when nothing changes. Leases of nodes, which they renew with or without this system, are left out.",
 			fmt.Sprintf("Everybody else is an ordinary user that sends %v requests a second (GET, LIST and PATCH in turn) all the while.", options.Foreground),

@@ -150,7 +150,7 @@ func (r *run) counted(ctx context.Context, name, what string, do func(context.Co
 	profiled := make(chan error, 1)
 	var behind time.Duration
 	p, err := r.during(ctx, what, func(ctx context.Context) error {
-		go func() { profiled <- r.profile(ctx, name, "profile", 10) }()
+		go func() { profiled <- r.profile(ctx, name, "profile", 30) }()
 		var err error
 		behind, err = do(ctx)
 		return err

@@ -248,7 +248,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := fleet.CreateNodes(ctx, r.c.Kube, 0, r.nodes, r.templates[fleet.Kubelet].BinaryVersion); err != nil {
 		return err
 	}
-	if r.fleet, err = fleet.New(r.c.Config, r.templates); err != nil {
+	if r.fleet, err = fleet.New(ctx, r.c.Config, r.templates, r.nodes); err != nil {
 		return err
 	}
 	for i := range r.nodes {

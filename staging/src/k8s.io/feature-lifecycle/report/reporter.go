@@ -61,6 +61,8 @@ const (
 	leasedCheckPeriod = time.Minute
 	// removeTimeout bounds the removal of the report when the process ends.
 	removeTimeout = 3 * time.Second
+	// removeBackoff is the first pause after a server in trouble did not take it.
+	removeBackoff = 200 * time.Millisecond
 	// nodePatience is how long a report waits for its Node to exist before it
 	// is written without an owner.
 	nodePatience = time.Minute
@@ -95,9 +97,9 @@ type Config struct {
 	LeaseNamespace string
 	// Source is the process's feature gate.
 	Source Source
-	// Features writes the report.
+	// Features writes the report. Its configuration should be one of ClientConfig.
 	Features versioned.Interface
-	// Kube reads the Node and renews the Lease.
+	// Kube reads the Node and renews the Lease; as Features.
 	Kube kubernetes.Interface
 	// Clock is the time; nil means the real one.
 	Clock clock.WithTicker

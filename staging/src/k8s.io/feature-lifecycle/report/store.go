@@ -25,6 +25,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 )
@@ -169,7 +170,19 @@ func (r *Reporter) Remove(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
-	if err := r.remove(ctx); err != nil {
+	err := r.remove(ctx)
+	for failures := 1; apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err); failures++ {
+		// A report that stays looks like that of a process that has crashed.
+		timer := r.config.Clock.NewTimer(retry.Backoff(failures, removeBackoff, removeTimeout))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("removing feature report %s/%s: %w", r.config.Namespace, r.name, err)
+		case <-timer.C():
+		}
+		err = r.remove(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("removing feature report %s/%s: %w", r.config.Namespace, r.name, err)
 	}
 	return nil
