@@ -115,6 +115,18 @@ func (l *liveness) lease(key types.NamespacedName, now time.Time) (alive bool, s
 	return false, l.noticed(lostLease(key), now)
 }
 
+// leaseExpired is when a Lease expired by the clock of the process that renewed it;
+// false when it is not there or does not say.
+func (l *liveness) leaseExpired(key types.NamespacedName) (time.Time, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen := l.leases[key]
+	if seen == nil || seen.renewed.IsZero() {
+		return time.Time{}, false
+	}
+	return seen.renewed.Add(seen.timeout), true
+}
+
 // leaseDied is true when a process was seen alive and its Lease has expired. One
 // that ends in order deletes its Lease.
 func (l *liveness) leaseDied(key types.NamespacedName, now time.Time) bool {
