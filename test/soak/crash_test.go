@@ -31,25 +31,28 @@ import (
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 )
 
-// victims are the components that crash and freeze.
-func (w *world) victims() []string {
-	names := []string{cluster.ControllerManager, cluster.Scheduler}
-	for _, s := range w.servers[1:] {
-		// Twice, since they matter most.
-		names = append(names, s.name, s.name)
+// victims are the components that crash and freeze: servers only when none may be
+// configured differently until end is called.
+func (w *world) victims() (names []string, end func()) {
+	names, end = []string{cluster.ControllerManager, cluster.Scheduler}, func() {}
+	if w.turn.TryRLock() {
+		end = w.turn.RUnlock
+		for _, s := range w.servers[1:] {
+			// More often than others, since they matter most.
+			names = append(names, s.name, s.name, s.name)
+		}
 	}
 	for i := range nodes {
 		names = append(names, cluster.Kubelet(cluster.NodeName(i+1)), cluster.Proxy(cluster.NodeName(i+1)))
 	}
-	return names
+	return names, end
 }
 
 // crash kills one component or two and starts them again later: mostly soon, as a
 // supervisor does, sometimes when all others have noticed.
 func (w *world) crash(ctx context.Context, random *rand.Rand) error {
-	w.turn.RLock()
-	defer w.turn.RUnlock()
-	victims := w.victims()
+	victims, end := w.victims()
+	defer end()
 	names := []string{victims[random.IntN(len(victims))], victims[random.IntN(len(victims))]}
 	names = slices.Compact(names[:1+random.IntN(2)])
 	for _, name := range names {
@@ -96,9 +99,9 @@ func (w *world) start(ctx context.Context, names ...string) error {
 
 // freeze stops a component's process for a while.
 func (w *world) freeze(ctx context.Context, random *rand.Rand) error {
-	w.turn.RLock()
-	defer w.turn.RUnlock()
-	victims := append(w.victims(), cluster.Etcd)
+	victims, end := w.victims()
+	defer end()
+	victims = append(victims, cluster.Etcd)
 	name := victims[random.IntN(len(victims))]
 	long := between(random, time.Second, 15*time.Second)
 	switch {
@@ -114,6 +117,10 @@ func (w *world) freeze(ctx context.Context, random *rand.Rand) error {
 		return nil
 	}
 	w.stats.count("freezes of " + kind(name))
+	if name == cluster.Etcd {
+		w.stats.storeAway(true)
+		defer w.stats.storeAway(false)
+	}
 	hold(ctx, long)
 	if err := p.Signal(unix.SIGCONT); err != nil && p.Alive() {
 		return err

@@ -47,7 +47,7 @@ type driver struct {
 // drivers are all that there are.
 func (w *world) drivers() []driver {
 	drivers := []driver{
-		{"flips by command line", 2 * time.Second, 20 * time.Second, false, w.flipByRestart},
+		{"flips by command line", 5 * time.Second, 30 * time.Second, false, w.flipByRestart},
 		{"flips through the API", time.Second, 8 * time.Second, false, w.flipThroughAPI},
 		{"crashes", 5 * time.Second, 30 * time.Second, false, w.crash},
 		{"freezes", 5 * time.Second, 30 * time.Second, false, w.freeze},
