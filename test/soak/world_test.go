@@ -171,8 +171,10 @@ func (w *world) features() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var names []string
-	for name := range w.histories {
-		names = append(names, name)
+	for name, history := range w.histories {
+		if history.Mark() > 0 {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return names

@@ -19,6 +19,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -350,6 +351,37 @@ func TestReportsAreRetired(t *testing.T) {
 		w.pass(2 * time.Minute)
 		if w.reported("kubelet.n2") || !w.reported("kubelet.n1") || !w.reported("server.s1") {
 			t.Errorf("n1 %t, n2 %t, server %t", w.reported("kubelet.n1"), w.reported("kubelet.n2"), w.reported("server.s1"))
+		}
+	})
+}
+
+// TestNothingIsRememberedOfNodesThatWent: nodes with ever new names come and go for
+// as long as a server runs. The garbage collector takes the report a while after
+// the Node.
+func TestNothingIsRememberedOfNodesThatWent(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.report("server", "s1", gate("A", false))
+		server := w.serve("s1")
+		w.pass(time.Minute)
+		remembered := func() []string {
+			server.controller.liveness.mu.Lock()
+			defer server.controller.liveness.mu.Unlock()
+			return slices.Sorted(maps.Keys(server.controller.liveness.lost))
+		}
+		before := remembered()
+		for _, name := range []string{"n1", "n2", "n3"} {
+			w.node(name, corev1.ConditionTrue)
+			w.report("kubelet", name, gate("A", false))
+			w.pass(20 * time.Second)
+			w.node(name, corev1.ConditionUnknown)
+			w.pass(20 * time.Second)
+			w.removeNode(name)
+			w.pass(20 * time.Second)
+			w.removeReport("kubelet." + name)
+		}
+		w.pass(time.Minute)
+		if diff := cmp.Diff(before, remembered()); diff != "" {
+			t.Errorf("unexpected memory (-before +after):\n%s", diff)
 		}
 	})
 }

@@ -212,7 +212,8 @@ func (l *liveness) nodeMissing(report string, now time.Time) time.Time {
 	return l.noticed(missingNode(report), now)
 }
 
-// nodeFound forgets that the Node of a report was missing.
+// nodeFound forgets that the Node of a report was missing: it is there, or the
+// report has gone too.
 func (l *liveness) nodeFound(report string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

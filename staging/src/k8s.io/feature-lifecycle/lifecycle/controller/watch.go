@@ -84,6 +84,8 @@ func (c *Controller) reportChanged(object any, gone bool) {
 		if lease := report.Spec.Liveness.Lease; lease != nil {
 			c.liveness.forgetLease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name})
 		}
+		// It may have been seen between its Node's end and its own.
+		c.liveness.nodeFound(report.Name)
 	} else {
 		c.vanished.forget(report.Name)
 		c.enqueue(c.reports.set(report, now))
