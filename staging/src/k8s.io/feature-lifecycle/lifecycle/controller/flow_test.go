@@ -355,35 +355,86 @@ func TestReportsAreRetired(t *testing.T) {
 	})
 }
 
-// TestNothingIsRememberedOfNodesThatWent: nodes with ever new names come and go for
-// as long as a server runs. The garbage collector takes the report a while after
-// the Node.
-func TestNothingIsRememberedOfNodesThatWent(t *testing.T) {
+// TestNothingIsRememberedOfWhatWent: nodes and processes with ever new names come
+// and go for as long as a server runs. The garbage collector takes a node's report a
+// while after the Node; a process takes its Lease and its report away, or crashes.
+func TestNothingIsRememberedOfWhatWent(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("server", "s1", gate("A", false))
 		server := w.serve("s1")
 		w.pass(time.Minute)
-		remembered := func() []string {
-			server.controller.liveness.mu.Lock()
-			defer server.controller.liveness.mu.Unlock()
-			return slices.Sorted(maps.Keys(server.controller.liveness.lost))
+		before := remembered(server.controller)
+		w.leased = true
+		for i := range 5 {
+			node, ended, crashed := fmt.Sprint("n", i), fmt.Sprint("ended-", i), fmt.Sprint("crashed-", i)
+			w.node(node, corev1.ConditionTrue)
+			w.report("kubelet", node, gate("A", false))
+			for _, process := range []string{ended, crashed} {
+				l := lease(time.Now(), 40)
+				l.Namespace, l.Name = "leases", "comp."+process
+				w.put(leasesResource, l, l.Namespace)
+				w.report("comp", process, gate("A", false))
+			}
+			w.pass(20 * time.Second)
+			if len(remembered(server.controller)) <= len(before) {
+				t.Error("this test does not see what is remembered")
+			}
+			w.node(node, corev1.ConditionUnknown)
+			if err := w.kube.Tracker().Delete(leasesResource, "leases", "comp."+ended); err != nil {
+				t.Fatal(err)
+			}
+			w.removeReport("comp." + ended)
+			w.pass(20 * time.Second)
+			w.removeNode(node)
+			w.pass(20 * time.Second)
+			w.removeReport("kubelet." + node)
 		}
-		before := remembered()
-		for _, name := range []string{"n1", "n2", "n3"} {
-			w.node(name, corev1.ConditionTrue)
-			w.report("kubelet", name, gate("A", false))
-			w.pass(20 * time.Second)
-			w.node(name, corev1.ConditionUnknown)
-			w.pass(20 * time.Second)
-			w.removeNode(name)
-			w.pass(20 * time.Second)
-			w.removeReport("kubelet." + name)
+		// The server deletes the reports of those that crashed; here nobody deletes
+		// their Leases.
+		w.pass(reportRetention)
+		for i := range 5 {
+			if err := w.kube.Tracker().Delete(leasesResource, "leases", fmt.Sprint("comp.crashed-", i)); err != nil {
+				t.Fatal(err)
+			}
 		}
-		w.pass(time.Minute)
-		if diff := cmp.Diff(before, remembered()); diff != "" {
+		w.pass(inheritedRetention + time.Hour)
+		if diff := cmp.Diff(before, remembered(server.controller)); diff != "" {
 			t.Errorf("unexpected memory (-before +after):\n%s", diff)
 		}
 	})
+}
+
+// remembered is what a server remembers of nodes and processes, but of those that
+// vanished, which it does for a day.
+func remembered(c *Controller) []string {
+	var keys []string
+	add := func(of string, names []string) {
+		for _, name := range names {
+			keys = append(keys, of+" "+name)
+		}
+	}
+	c.liveness.mu.Lock()
+	defer c.liveness.mu.Unlock()
+	add("lost", slices.Collect(maps.Keys(c.liveness.lost)))
+	add("ready", slices.Collect(maps.Keys(c.liveness.ready)))
+	for key := range c.liveness.leases {
+		add("lease", []string{key.String()})
+	}
+	for of, seen := range map[string]*lastSeen{"node": c.nodes, "process": c.processes} {
+		seen.mu.Lock()
+		add(of, slices.Collect(maps.Keys(seen.last)))
+		seen.mu.Unlock()
+	}
+	c.reports.mu.Lock()
+	defer c.reports.mu.Unlock()
+	add("report", slices.Collect(maps.Keys(c.reports.reports)))
+	add("crashes", slices.Collect(maps.Keys(c.reports.crashes)))
+	add("inherited", slices.Collect(maps.Keys(c.reports.inherited)))
+	for feature, heirs := range c.reports.heirs {
+		add("heir of "+feature, slices.Collect(maps.Keys(heirs)))
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // TestAServerThatNeverReportsIsNamed: it is live and nobody knows what it

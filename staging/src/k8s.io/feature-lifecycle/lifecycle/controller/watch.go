@@ -122,7 +122,12 @@ func (c *Controller) leaseChanged(object any, gone bool) {
 	} else {
 		c.liveness.observe(lease, now)
 	}
-	if isAlive, _ := c.liveness.lease(key, now); isAlive != wasAlive {
+	isAlive := false
+	if !gone {
+		// Asking for one that is gone would remember it.
+		isAlive, _ = c.liveness.lease(key, now)
+	}
+	if isAlive != wasAlive {
 		c.enqueueLease(key)
 		if !c.reports.named(key) {
 			c.enqueueTransitions()
