@@ -201,12 +201,13 @@ upstream-previous: ## Build the unchanged kube-apiserver of the minor version be
 	cd hack/previous && GOWORK=off go build -ldflags '$(PREVIOUS_LDFLAGS)' -o "$(OUT_DIR)/previous/" tool
 
 .PHONY: test-integration
-test-integration: tools all upstream upstream-previous ## Run real processes with real etcd, the fault suite in its short form (FAULTS_SHORT=false: whole).
+test-integration: tools all upstream upstream-previous ## Run real processes with real etcd, the fault suite in its short form (FAULTS_SHORT=false: whole), five minutes of endurance.
 	@echo "The fault suite test/faults runs in its $(if $(filter true,$(FAULTS_SHORT)),short form; \"make test-faults\" runs the whole,whole form)"
+	@echo "The endurance test test/soak runs for $(SOAK_DURATION); \"make soak\" runs it for two hours"
 	@echo "The lifecycle test test/lifecycle runs whole; \"make test-lifecycle\" runs it alone and prints its table"
 	@echo "The moves between versions of test/integration/versions run in their short form; \"make test-versions\" runs the whole"
 	@if [[ $$(id -u) != 0 ]] || ! command -v nft >/dev/null; then echo "Left out: tests with real kubelets and kube-proxies need root and nft (Debian's nftables)"; fi
-	FAULTS_SHORT=$(FAULTS_SHORT) VERSIONS_SHORT=$(FAULTS_SHORT) $(GOTESTSUM) -timeout 40m -p 1 ./test/...
+	FAULTS_SHORT=$(FAULTS_SHORT) VERSIONS_SHORT=$(FAULTS_SHORT) SOAK_DURATION=$(SOAK_DURATION) $(GOTESTSUM) -timeout 40m -p 1 ./test/...
 
 .PHONY: test-lifecycle
 test-lifecycle: all upstream ## Take every open gate through on, used, off and pristine and print the table; FEATURE=X does one.
@@ -218,6 +219,16 @@ FAULTS_SHORT ?= true
 .PHONY: test-faults
 test-faults: all ## Do all faults to real clusters and print what they did; needs root, about 14 minutes.
 	FAULTS_SHORT=false go test -count=1 -timeout 40m -parallel 4 -v ./test/faults | tee $(OUT)/faults.txt
+
+# How long the faults of the endurance test last, and the seed of a run to repeat
+# its choices.
+SOAK_DURATION ?= 5m
+SOAK_SEED ?=
+
+.PHONY: soak
+soak: SOAK_DURATION := $(if $(filter file,$(origin SOAK_DURATION)),2h,$(SOAK_DURATION))
+soak: all ## Run a cluster under flips, crashes, churn and compaction for two hours and see that nothing is left; needs root; SOAK_DURATION=30m for less.
+	SOAK_DURATION=$(SOAK_DURATION) SOAK_SEED=$(SOAK_SEED) go test -count=1 -timeout 0 -v ./test/soak | tee $(OUT)/soak.txt
 
 .PHONY: test-versions
 test-versions: all upstream-previous ## Move a real control plane 1.35, 1.36, 1.35, 1.36 with a crash at every stage, and between binaries; needs root, 4 to 10 minutes.

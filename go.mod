@@ -8,6 +8,7 @@ godebug default=go1.26
 
 require (
 	go.etcd.io/etcd/server/v3 v3.6.8
+	go.uber.org/goleak v1.3.0
 	golang.org/x/mod v0.32.0
 	k8s.io/cri-client v0.36.3
 	k8s.io/feature-lifecycle v0.0.0

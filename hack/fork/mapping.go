@@ -118,6 +118,7 @@ var parts = []part{
 			{"cmd/kubemark", testsDir + "/kubemark"},
 			{"test/integration", testsDir},
 			{"test/faults", testsDir + "/faults"},
+			{"test/soak", testsDir + "/soak"},
 			{"test/lifecycle", testsDir + "/gates"},
 		},
 	},

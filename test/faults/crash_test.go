@@ -70,7 +70,7 @@ func TestTheLeaderIsKilled(t *testing.T) {
 			again := moment
 			moment += 1 + moments.IntN((objects-moment)*9/10)
 			r.cleared(t, moment)
-			if again > 0 && w.feature.last().Status.State == v1alpha1.StateOff {
+			if again > 0 && w.feature.Last().Status.State == v1alpha1.StateOff {
 				// It finished before it was ready.
 				break
 			}

@@ -21,7 +21,6 @@ package faults
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 
@@ -29,13 +28,12 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/kubernetes-features/test/integration/framework"
 	"k8s.io/utils/ptr"
 )
 
@@ -43,7 +41,7 @@ const (
 	// ns has the StatefulSets.
 	ns = metav1.NamespaceDefault
 	// setsKey is where etcd has them.
-	setsKey = "/registry/statefulsets/" + ns + "/"
+	setsKey = framework.StatefulSetsKey
 	// writers is how many objects are written at once.
 	writers = 16
 	// bystanders is how many StatefulSets cannot have the field: nobody may
@@ -51,50 +49,9 @@ const (
 	bystanders = 20
 )
 
-// stored is a StatefulSet as etcd has it: without defaults, which a server with
-// the gate on would add to what it shows.
-type stored struct {
-	*appsv1.StatefulSet
-	// revision is etcd's at the last write, writes how many there were.
-	revision, writes int64
-}
-
-// sets reads all StatefulSets from etcd.
-func sets(t testing.TB, etcd *clientv3.Client) map[string]stored {
-	t.Helper()
-	response, err := etcd.Get(t.Context(), setsKey, clientv3.WithPrefix())
-	if err != nil {
-		t.Fatalf("reading StatefulSets from etcd: %v", err)
-	}
-	result := map[string]stored{}
-	for _, kv := range response.Kvs {
-		set := &appsv1.StatefulSet{}
-		if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(kv.Value, nil, set); err != nil {
-			t.Fatalf("%s: %v", kv.Key, err)
-		}
-		result[strings.TrimPrefix(string(kv.Key), setsKey)] = stored{set, kv.ModRevision, kv.Version}
-	}
-	return result
-}
-
-// hasField is true for an object with the field that the gate guards.
-func hasField(set *appsv1.StatefulSet) bool {
-	return set.Spec.UpdateStrategy.RollingUpdate != nil && set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable != nil
-}
-
-// unaffected is what clearing has to leave as it was (S7).
-func unaffected(set *appsv1.StatefulSet) *appsv1.StatefulSet {
-	set = set.DeepCopy()
-	if set.Spec.UpdateStrategy.RollingUpdate != nil {
-		set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = nil
-	}
-	set.ResourceVersion, set.Generation, set.ManagedFields = "", 0, nil
-	return set
-}
-
 // compare counts the objects that are gone, new, changed elsewhere than in the
 // field, written twice, or still have it, and describes the first few.
-func compare(t testing.TB, before, after map[string]stored) (lost int) {
+func compare(t testing.TB, before, after map[string]framework.StoredStatefulSet) (lost int) {
 	t.Helper()
 	report := func(format string, args ...any) {
 		if lost++; lost <= 3 {
@@ -106,14 +63,14 @@ func compare(t testing.TB, before, after map[string]stored) (lost int) {
 		switch {
 		case !ok:
 			report("%s is gone", name)
-		case hasField(is.StatefulSet):
+		case framework.HasMaxUnavailable(is.StatefulSet):
 			report("%s still has the field", name)
-		case !hasField(was.StatefulSet) && was.revision != is.revision:
+		case !framework.HasMaxUnavailable(was.StatefulSet) && was.Revision != is.Revision:
 			report("%s never had the field and was written", name)
-		case is.writes > was.writes+1:
-			report("%s was written %d times to clear one field", name, is.writes-was.writes)
-		case !equality.Semantic.DeepEqual(unaffected(was.StatefulSet), unaffected(is.StatefulSet)):
-			report("%s changed elsewhere (-before +after):\n%s", name, cmp.Diff(unaffected(was.StatefulSet), unaffected(is.StatefulSet)))
+		case is.Writes > was.Writes+1:
+			report("%s was written %d times to clear one field", name, is.Writes-was.Writes)
+		case !equality.Semantic.DeepEqual(framework.WithoutMaxUnavailable(was.StatefulSet), framework.WithoutMaxUnavailable(is.StatefulSet)):
+			report("%s changed elsewhere (-before +after):\n%s", name, cmp.Diff(framework.WithoutMaxUnavailable(was.StatefulSet), framework.WithoutMaxUnavailable(is.StatefulSet)))
 		}
 	}
 	for name := range after {
@@ -124,35 +81,28 @@ func compare(t testing.TB, before, after map[string]stored) (lost int) {
 	return lost
 }
 
+// sets reads all StatefulSets from etcd.
+func sets(t testing.TB, etcd *clientv3.Client) map[string]framework.StoredStatefulSet {
+	t.Helper()
+	stored, err := framework.StoredStatefulSets(t.Context(), etcd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored
+}
+
 // setName is the name of an object.
 func setName(i int) string { return fmt.Sprintf("set-%05d", i) }
 
 // statefulSet is object number i. No two are alike.
 func statefulSet(i int) *appsv1.StatefulSet {
-	labels := map[string]string{"app": setName(i)}
-	strategy := appsv1.StatefulSetUpdateStrategy{
-		Type: appsv1.RollingUpdateStatefulSetStrategyType,
-		RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{
-			MaxUnavailable: ptr.To(intstr.FromInt(i%7 + 1)),
-			Partition:      ptr.To(int32(i % 5)),
-		},
-	}
+	set := framework.StatefulSet(setName(i), intstr.FromInt(i%7+1))
+	set.Annotations = map[string]string{"keep": fmt.Sprint("this ", i)}
+	set.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(int32(i % 5))
 	if i < bystanders {
-		strategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
+		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 	}
-	return &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Name: setName(i), Annotations: map[string]string{"keep": fmt.Sprint("this ", i)}},
-		Spec: appsv1.StatefulSetSpec{
-			Replicas:       ptr.To[int32](0),
-			ServiceName:    setName(i),
-			Selector:       &metav1.LabelSelector{MatchLabels: labels},
-			UpdateStrategy: strategy,
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.invalid/c"}}},
-			},
-		},
-	}
+	return set
 }
 
 // each calls write for every number below count, several at once.

@@ -44,7 +44,7 @@ func frozen(t *testing.T, w *world, row *row) {
 	}
 	r.injected()
 	hold(t, time.Minute)
-	taken := w.feature.last().Status.State == v1alpha1.StateOff
+	taken := w.feature.Last().Status.State == v1alpha1.StateOff
 	if !taken {
 		r.begun = time.Now()
 	}
@@ -81,7 +81,7 @@ func paused(t *testing.T, w *world, row *row) {
 	}
 	waiting := func(t *testing.T) *round {
 		r := w.turnOff(t, row)
-		w.feature.wait(t, r.mark, "waiting for uses", func(v version) bool { return len(v.Status.Tasks) == 2 })
+		w.feature.Wait(t, r.mark, "waiting for uses", func(v framework.FeatureVersion) bool { return len(v.Status.Tasks) == 2 })
 		w.pause(t, true)
 		return r
 	}
@@ -93,8 +93,8 @@ func paused(t *testing.T, w *world, row *row) {
 	}
 	for _, at := range pick([]func(*testing.T) *round{before, waiting, middle, middle}, []func(*testing.T) *round{middle}) {
 		r := at(t)
-		held := w.feature.wait(t, r.mark, "paused or Off", func(v version) bool {
-			return because(v1alpha1.ConditionProgressing, v1alpha1.ReasonPaused)(v) && v.Spec.Paused || v.Status.State == v1alpha1.StateOff
+		held := w.feature.Wait(t, r.mark, "paused or Off", func(v framework.FeatureVersion) bool {
+			return framework.Because(v1alpha1.ConditionProgressing, v1alpha1.ReasonPaused)(v) && v.Spec.Paused || v.Status.State == v1alpha1.StateOff
 		})
 		if held.Status.State == v1alpha1.StateOff {
 			t.Log("the transition ended before the pause was stored")

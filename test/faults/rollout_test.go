@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
 // TestFaultsOneAfterAnother happen to one cluster.
@@ -61,12 +62,12 @@ func TestFaultsOneAfterAnother(t *testing.T) {
 // nothingBegan checks S4 since the beginning of a round.
 func (r *round) nothingBegan(t *testing.T, while string) {
 	t.Helper()
-	versions := r.w.feature.since(r.mark)
-	if ids := transitions(versions); len(ids) > 0 {
+	versions := r.w.feature.Since(r.mark)
+	if ids := framework.Transitions(versions); len(ids) > 0 {
 		t.Errorf("S4: while %s these transitions began: %v", while, ids)
 		r.row.lost(len(ids), 0)
 	}
-	for _, state := range states(versions) {
+	for _, state := range framework.States(versions) {
 		if state != v1alpha1.StateOn {
 			t.Errorf("S4: while %s the state became %s", while, state)
 		}
@@ -90,14 +91,14 @@ func rollingRestart(t *testing.T, w *world, row *row) {
 				t.Fatal(err)
 			}
 			if i < len(w.servers)-1 {
-				w.feature.wait(t, r.mark, "found inconsistent", because(v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree))
+				w.feature.Wait(t, r.mark, "found inconsistent", framework.Because(v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree))
 				hold(t, 3*time.Second)
 			}
 		}
 		took := r.restOff(t)
 		said(t, "S4: nothing began while servers disagreed; Off %.1f s after the last began to restart", took.Seconds())
 		want := []v1alpha1.FeatureState{v1alpha1.StateOn, v1alpha1.StateTurningOff, v1alpha1.StateOff}
-		if diff := cmp.Diff(want, states(w.feature.since(r.mark))); diff != "" {
+		if diff := cmp.Diff(want, framework.States(w.feature.Since(r.mark))); diff != "" {
 			t.Errorf("S4: unexpected states (-want +got):\n%s", diff)
 		}
 	}
@@ -114,15 +115,15 @@ func mixedVersions(t *testing.T, w *world, row *row) {
 	if err := w.cluster.Restart(t.Context(), &gates, last); err != nil {
 		t.Fatal(err)
 	}
-	w.feature.wait(t, r.mark, "found inconsistent", because(v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree))
+	w.feature.Wait(t, r.mark, "found inconsistent", framework.Because(v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree))
 	if err := w.cluster.RestartTogether(t.Context(), off, w.servers[:len(w.servers)-1]...); err != nil {
 		t.Fatal(err)
 	}
 	said(t, "%s emulates 1.35", last)
-	w.feature.wait(t, r.mark, "held by mixed versions", because(v1alpha1.ConditionProgressing, v1alpha1.ReasonMixedVersions))
+	w.feature.Wait(t, r.mark, "held by mixed versions", framework.Because(v1alpha1.ConditionProgressing, v1alpha1.ReasonMixedVersions))
 	hold(t, 5*time.Second)
-	if !because(v1alpha1.ConditionProgressing, v1alpha1.ReasonMixedVersions)(w.feature.last()) {
-		t.Errorf("Progressing does not say MixedVersions any more: %+v", w.feature.last().Status.Conditions)
+	if !framework.Because(v1alpha1.ConditionProgressing, v1alpha1.ReasonMixedVersions)(w.feature.Last()) {
+		t.Errorf("Progressing does not say MixedVersions any more: %+v", w.feature.Last().Status.Conditions)
 	}
 	r.nothingBegan(t, "versions were mixed")
 	w.cluster.SetArgs(last, flags...)

@@ -79,7 +79,7 @@ func inTime(t *testing.T, w *world, row *row, times int, fault func(r *round) (l
 // is left to clear (S1).
 func (r *round) over(t *testing.T, fault string) bool {
 	t.Helper()
-	state := r.w.feature.last().Status.State
+	state := r.w.feature.Last().Status.State
 	if state == v1alpha1.StateTurningOff {
 		return false
 	}

@@ -45,14 +45,14 @@ func unknown(t *testing.T, w *world, row *row) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.etcd.Put(t.Context(), featureKey(name), string(data)); err != nil {
+		if _, err := w.etcd.Put(t.Context(), framework.FeatureKey(name), string(data)); err != nil {
 			t.Fatal(err)
 		}
 		row.happened()
 	}
 	begun := time.Now()
 	exists := func(name string) bool {
-		response, err := w.etcd.Get(t.Context(), featureKey(name), clientv3.WithCountOnly())
+		response, err := w.etcd.Get(t.Context(), framework.FeatureKey(name), clientv3.WithCountOnly())
 		return err == nil && response.Count == 1
 	}
 	framework.WaitFor(t, "the Feature that is too old to be deleted", func() bool { return !exists(old) })

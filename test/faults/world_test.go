@@ -56,7 +56,7 @@ var flags = []string{"--feature-settle-period=1s", "--feature-grace-period=5s"}
 type world struct {
 	cluster *framework.Cluster
 	etcd    *clientv3.Client
-	feature *history
+	feature *framework.History
 	// servers are the components, byID the same by the id that the server flow
 	// knows them by.
 	servers []string
@@ -82,7 +82,7 @@ func newWorld(t *testing.T, objects int) *world {
 	config.Only = append(config.Only, w.servers...)
 	w.cluster = framework.Start(t, config)
 	w.etcd = w.cluster.Etcd()
-	w.feature = record(t, w.etcd, gate)
+	w.feature = framework.RecordFeature(t, w.etcd, gate)
 	target := strings.TrimPrefix(w.cluster.EtcdEndpoint(), "https://")
 	for _, name := range w.servers {
 		w.links[name].lead(target)
@@ -102,7 +102,7 @@ func newWorld(t *testing.T, objects int) *world {
 	if len(w.byID) != count {
 		t.Fatalf("these servers are known by their ids, want %d: %v", count, w.byID)
 	}
-	w.feature.wait(t, 0, "On", in(v1alpha1.StateOn))
+	w.feature.Wait(t, 0, "On", framework.In(v1alpha1.StateOn))
 	useThroughAPI(t, w.cluster.Kube, objects)
 	return w
 }
@@ -128,9 +128,7 @@ func (w *world) witness() string {
 
 // config is how an administrator reaches one of the servers.
 func (w *world) config(server string) *rest.Config {
-	config := rest.CopyConfig(w.cluster.Config)
-	config.Host = w.cluster.Server(server)
-	return config
+	return w.cluster.ConfigOf(server)
 }
 
 func (w *world) kube(server string) kubernetes.Interface {
@@ -178,7 +176,7 @@ func (w *world) repair(t *testing.T) {
 			t.Errorf("repairing after a test: %v", err)
 		}
 	}
-	if w.feature.last().Spec.Paused {
+	if w.feature.Last().Spec.Paused {
 		w.pause(t, false)
 	}
 }
@@ -187,13 +185,13 @@ func (w *world) repair(t *testing.T) {
 // administrator and users do.
 func (w *world) turnOn(t *testing.T) {
 	t.Helper()
-	if w.cluster.FeatureGates() == on && w.feature.last().Status.State == v1alpha1.StateOn {
+	if w.cluster.FeatureGates() == on && w.feature.Last().Status.State == v1alpha1.StateOn {
 		// A new world.
 		return
 	}
-	mark := w.feature.mark()
+	mark := w.feature.Mark()
 	w.restart(t, on)
-	w.feature.wait(t, max(mark-1, 0), "On", in(v1alpha1.StateOn))
+	w.feature.Wait(t, max(mark-1, 0), "On", framework.In(v1alpha1.StateOn))
 	useThroughAPI(t, w.kube(w.witness()), w.objects)
 }
 
@@ -202,7 +200,7 @@ type round struct {
 	w      *world
 	row    *row
 	mark   int
-	before map[string]stored
+	before map[string]framework.StoredStatefulSet
 	// revision is etcd's at the time of before.
 	revision int64
 	begun    time.Time
@@ -215,7 +213,7 @@ func (w *world) begin(t *testing.T, r *row) *round {
 	if err != nil {
 		t.Fatalf("reading etcd's revision: %v", err)
 	}
-	return &round{w: w, row: r, mark: w.feature.mark(), before: sets(t, w.etcd), revision: response.Header.Revision}
+	return &round{w: w, row: r, mark: w.feature.Mark(), before: sets(t, w.etcd), revision: response.Header.Revision}
 }
 
 // turnOff begins a round with the gate on and lets all servers restart with the
@@ -242,7 +240,7 @@ func (r *round) cleared(t *testing.T, objects int) {
 			}
 		}
 	}
-	t.Fatalf("waiting for %d objects to be cleared: %d are; the Feature is %+v", objects, seen, r.w.feature.last().Status)
+	t.Fatalf("waiting for %d objects to be cleared: %d are; the Feature is %+v", objects, seen, r.w.feature.Last().Status)
 }
 
 // injected notes that the fault happened, and when.
@@ -261,12 +259,12 @@ func (r *round) restOff(t *testing.T) time.Duration {
 		}
 	}()
 	turning := false
-	end := r.w.feature.wait(t, r.mark, "Off", func(v version) bool {
+	end := r.w.feature.Wait(t, r.mark, "Off", func(v framework.FeatureVersion) bool {
 		turning = turning || v.Status.State == v1alpha1.StateTurningOff
 		return turning && v.Status.State == v1alpha1.StateOff
 	})
 	judged = true
-	took := max(end.at.Sub(r.begun), 0)
+	took := max(end.At.Sub(r.begun), 0)
 	r.row.recovered(took)
 	// L2 says a minute; a loaded machine gets more.
 	if took > 3*time.Minute {
@@ -279,12 +277,12 @@ func (r *round) restOff(t *testing.T) time.Duration {
 // judge checks the history of the round and every object.
 func (r *round) judge(t *testing.T) {
 	t.Helper()
-	versions := r.w.feature.since(r.mark)
-	if what := falseState(versions); what != "" {
+	versions := r.w.feature.Since(r.mark)
+	if what := framework.FalseState(versions); what != "" {
 		t.Errorf("S1: %s", what)
 		r.row.lost(1, 0)
 	}
-	if ids := transitions(versions); len(ids) != 1 {
+	if ids := framework.Transitions(versions); len(ids) != 1 {
 		t.Errorf("S3: the round had these transitions, want 1: %v", ids)
 		r.row.lost(1, 0)
 	}
@@ -301,17 +299,17 @@ func (r *round) judge(t *testing.T) {
 
 // early counts the objects that were written in the round before the Feature said
 // that waiting for uses had ended.
-func (r *round) early(after map[string]stored, versions []version) int {
+func (r *round) early(after map[string]framework.StoredStatefulSet, versions []framework.FeatureVersion) int {
 	ended := int64(0)
 	for _, v := range versions {
 		if len(v.Status.Tasks) == 1 && v.Status.State == v1alpha1.StateTurningOff {
-			ended = v.revision
+			ended = v.Revision
 			break
 		}
 	}
 	early := 0
 	for _, is := range after {
-		if is.revision > r.revision && is.revision < ended {
+		if is.Revision > r.revision && is.Revision < ended {
 			early++
 		}
 	}
@@ -332,10 +330,10 @@ func hold(t *testing.T, long time.Duration) {
 // tasks nor any object.
 func (w *world) still(t *testing.T, r *row, what string, long time.Duration) {
 	t.Helper()
-	mark, before := w.feature.mark(), sets(t, w.etcd)
-	was := w.feature.last()
+	mark, before := w.feature.Mark(), sets(t, w.etcd)
+	was := w.feature.Last()
 	hold(t, long)
-	for _, v := range w.feature.since(mark) {
+	for _, v := range w.feature.Since(mark) {
 		if v.Status.State != was.Status.State || len(v.Status.Tasks) != len(was.Status.Tasks) {
 			t.Errorf("%s, and the Feature went from %s to %s with tasks %+v", what, was.Status.State, v.Status.State, v.Status.Tasks)
 			r.lost(1, 0)
@@ -344,7 +342,7 @@ func (w *world) still(t *testing.T, r *row, what string, long time.Duration) {
 	}
 	moved := 0
 	for name, is := range sets(t, w.etcd) {
-		if is.revision != before[name].revision {
+		if is.Revision != before[name].Revision {
 			moved++
 		}
 	}

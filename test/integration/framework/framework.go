@@ -210,6 +210,13 @@ func (c *Cluster) As(component string) *rest.Config {
 	return config
 }
 
+// ConfigOf returns how an administrator reaches one of several kube-apiservers.
+func (c *Cluster) ConfigOf(server string) *rest.Config {
+	config := rest.CopyConfig(c.Config)
+	config.Host = c.Server(server)
+	return config
+}
+
 // Impersonate returns a configuration of any identity.
 func (c *Cluster) Impersonate(user string, groups ...string) *rest.Config {
 	config := rest.CopyConfig(c.Config)

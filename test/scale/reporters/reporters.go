@@ -54,7 +54,7 @@ type Options struct {
 
 // Defaults are the sizes of the budgets, and those that show growth.
 func Defaults() Options {
-	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 90 * time.Second, Template: 75 * time.Second, Together: 50, Foreground: 30}
+	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 90 * time.Second, Template: 75 * time.Second, Together: 500, Foreground: 30}
 }
 
 // AddFlags adds the options as flags.

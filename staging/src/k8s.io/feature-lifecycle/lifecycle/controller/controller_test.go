@@ -299,6 +299,56 @@ func TestReportsOfProcessesThatAreLongGoneAreDeleted(t *testing.T) {
 	}
 }
 
+// TestRestartsOfServersDoNotKeepReports: a server that starts when a process is
+// gone for most of the time that its report is kept, deletes it when that is over,
+// and not as long again after it has started.
+func TestRestartsOfServersDoNotKeepReports(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	client := fake.NewClientset()
+	c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Client: client, Clock: clock, Recorder: record.NewFakeRecorder(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"server.s1", "comp.gone", "comp.slow"} {
+		component, instance, _ := strings.Cut(name, ".")
+		r := report(component, instance)
+		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: r.Name}
+		if err := client.Tracker().Add(r); err != nil {
+			t.Fatal(err)
+		}
+		c.reports.set(r, clock.Now())
+	}
+	renewed := func(name string, at time.Time) {
+		l := lease(at, 40)
+		l.Namespace, l.Name = "leases", name
+		c.liveness.observe(l, clock.Now())
+	}
+	deleted := func() []string {
+		var names []string
+		for _, a := range client.Actions() {
+			if d, ok := a.(clienttesting.DeleteAction); ok {
+				names = append(names, d.GetName())
+			}
+		}
+		return names
+	}
+	// The clock of one that lives is hours behind.
+	const behind = 5 * time.Hour
+	renewed("comp.gone", start.Add(-reportRetention))
+	for _, step := range []struct {
+		after time.Duration
+		want  []string
+	}{{0, nil}, {39 * time.Second, nil}, {time.Second, []string{"comp.gone"}}} {
+		clock.Step(step.after)
+		renewed("server.s1", clock.Now())
+		renewed("comp.slow", clock.Now().Add(-behind))
+		c.retireReports(t.Context())
+		if diff := cmp.Diff(step.want, deleted()); diff != "" {
+			t.Errorf("after another %s: unexpected deletions (-want +got):\n%s", step.after, diff)
+		}
+	}
+}
+
 // BenchmarkIndex shows that one report costs what it lists, whatever else there
 // is.
 func BenchmarkIndex(b *testing.B) {

@@ -115,6 +115,18 @@ func (l *liveness) lease(key types.NamespacedName, now time.Time) (alive bool, s
 	return false, l.noticed(lostLease(key), now)
 }
 
+// leaseExpired is when a Lease expired by the clock of the process that renewed it;
+// false when it is not there or does not say.
+func (l *liveness) leaseExpired(key types.NamespacedName) (time.Time, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen := l.leases[key]
+	if seen == nil || seen.renewed.IsZero() {
+		return time.Time{}, false
+	}
+	return seen.renewed.Add(seen.timeout), true
+}
+
 // leaseDied is true when a process was seen alive and its Lease has expired. One
 // that ends in order deletes its Lease.
 func (l *liveness) leaseDied(key types.NamespacedName, now time.Time) bool {
@@ -200,7 +212,8 @@ func (l *liveness) nodeMissing(report string, now time.Time) time.Time {
 	return l.noticed(missingNode(report), now)
 }
 
-// nodeFound forgets that the Node of a report was missing.
+// nodeFound forgets that the Node of a report was missing: it is there, or the
+// report has gone too.
 func (l *liveness) nodeFound(report string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -23,6 +23,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
@@ -65,8 +66,15 @@ func (c *Controller) retires(report *v1alpha1.FeatureReport, now time.Time) bool
 		return !now.Before(c.liveness.nodeMissing(report.Name, now).Add(reportRetention))
 	}
 	c.liveness.nodeFound(report.Name)
-	if alive || report.Spec.Liveness.Lease == nil {
+	lease := report.Spec.Liveness.Lease
+	if alive || lease == nil {
 		return false
+	}
+	// A server that started later has not seen the process go. Counted from there,
+	// reports would pile up where servers restart more often than once in the
+	// retention. For so long a time the process's own clock will do.
+	if expired, ok := c.liveness.leaseExpired(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}); ok && expired.Before(since) {
+		since = expired
 	}
 	return uses.Ending(report) || !now.Before(since.Add(reportRetention))
 }

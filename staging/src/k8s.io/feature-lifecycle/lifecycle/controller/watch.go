@@ -85,6 +85,8 @@ func (c *Controller) reportChanged(object any, gone bool) {
 		if lease := report.Spec.Liveness.Lease; lease != nil {
 			c.liveness.forgetLease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name})
 		}
+		// It may have been seen between its Node's end and its own.
+		c.liveness.nodeFound(report.Name)
 	} else {
 		c.vanished.forget(report.Name)
 		c.liveness.arrived(report.Name)
@@ -123,7 +125,11 @@ func (c *Controller) leaseChanged(object any, gone bool) {
 	} else {
 		c.liveness.observe(lease, now)
 	}
-	isAlive, _ := c.liveness.lease(key, now)
+	isAlive := false
+	if !gone {
+		// Asking for one that is gone would remember it.
+		isAlive, _ = c.liveness.lease(key, now)
+	}
 	if isAlive != wasAlive || !c.reports.has(lease.Name) {
 		c.silence.leasesChanged()
 	}

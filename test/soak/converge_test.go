@@ -1,0 +1,275 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package soak
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	featurescheme "k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
+	"k8s.io/kubernetes-features/test/integration/framework"
+)
+
+const (
+	reportsKey     = "/registry/featurereports/" + systemNS + "/"
+	autoscalersKey = "/registry/horizontalpodautoscalers/" + objectNS + "/"
+	// tooLong is what convergence (L2) may take. L2 says a minute; a loaded machine
+	// gets more, and who took the place of a process that crashed has 70 seconds to
+	// say what it uses (uses.Settings.ReportPeriod).
+	tooLong = 3 * time.Minute
+)
+
+// converge ends all faults, waits until the cluster has recovered, and judges what
+// happened since the last time. It returns false when it did not recover.
+func (w *world) converge() bool {
+	w.quiet.Lock()
+	defer w.quiet.Unlock()
+	if err := w.recovered(); err != nil {
+		w.t.Error(err)
+		return false
+	}
+	w.judge()
+	return !w.t.Failed()
+}
+
+// recovered waits until states are as configured, nothing is left of what is off,
+// and uses are right.
+func (w *world) recovered() error {
+	begun := time.Now()
+	if err := w.release(w.t.Context(), rand.New(rand.NewPCG(w.seed, 3))); err != nil {
+		return err
+	}
+	if err := w.until("L2: after the faults had ended", w.misstated); err != nil {
+		return err
+	}
+	states := time.Since(begun)
+	if err := w.until("after the faults had ended", w.miscounted); err != nil {
+		return err
+	}
+	uses := time.Since(begun)
+	w.stats.mu.Lock()
+	w.stats.longest, w.stats.right = max(w.stats.longest, states), max(w.stats.right, uses)
+	w.stats.mu.Unlock()
+	w.stats.count("pauses of all faults")
+	w.said("all faults paused: states as configured after %.1f s, uses right after %.1f s", states.Seconds(), uses.Seconds())
+	if states > tooLong {
+		return fmt.Errorf("L2: states were as configured %s after the faults had ended", states)
+	}
+	return nil
+}
+
+// until waits until nothing is wrong any more.
+func (w *world) until(when string, wrong func(context.Context) (string, error)) error {
+	last := ""
+	err := wait.PollUntilContextTimeout(w.t.Context(), 500*time.Millisecond, framework.Patience, true, func(ctx context.Context) (bool, error) {
+		var err error
+		last, err = wrong(ctx)
+		return last == "" && err == nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %s (%w)", when, last, err)
+	}
+	return nil
+}
+
+// misstated says what is not as it should be of the Features, "" for nothing.
+func (w *world) misstated(ctx context.Context) (string, error) {
+	var wrong []string
+	for _, name := range w.features() {
+		v := w.history(name).Last()
+		if what := notSettled(v); what != "" {
+			wrong = append(wrong, name+" "+what)
+		}
+	}
+	for _, name := range append(slices.Clone(dynamics), static) {
+		if v, want := w.history(name).Last(), w.wants(name); !arrived(want)(v) || v.Status.Configured == nil || v.Status.Configured.Value != want {
+			wrong = append(wrong, fmt.Sprintf("%s is %s, configured %+v, asked for is %t", name, v.Status.State, v.Status.Configured, want))
+		}
+	}
+	if len(wrong) > 0 {
+		return strings.Join(wrong, "; "), nil
+	}
+	return w.dangling(ctx)
+}
+
+// notSettled says what is wrong with a Feature in itself.
+func notSettled(v framework.FeatureVersion) string {
+	if !framework.AtRest(v) || v.Status.Transition != nil {
+		return fmt.Sprintf("is %s with tasks %+v and conditions %+v", v.Status.State, v.Status.Tasks, v.Status.Conditions)
+	}
+	for _, kind := range []string{v1alpha1.ConditionConsistent, v1alpha1.ConditionUsesMatch, v1alpha1.ConditionClean, v1alpha1.ConditionKnown} {
+		if c := meta.FindStatusCondition(v.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionFalse {
+			return fmt.Sprintf("is not %s: %s, %s", kind, c.Reason, c.Message)
+		}
+	}
+	return ""
+}
+
+// dangling says which objects have a field of a feature that is off.
+func (w *world) dangling(ctx context.Context) (string, error) {
+	if !w.wants(static) {
+		sets, err := framework.StoredStatefulSets(ctx, w.etcd)
+		if err != nil {
+			return "", err
+		}
+		for name, set := range sets {
+			if framework.HasMaxUnavailable(set.StatefulSet) {
+				return fmt.Sprintf("%s is Off and StatefulSet %s has the field", static, name), nil
+			}
+		}
+	}
+	if w.wants(dynamics[0]) {
+		return "", nil
+	}
+	response, err := w.etcd.Get(ctx, autoscalersKey, clientv3.WithPrefix())
+	if err != nil {
+		return "", err
+	}
+	for _, kv := range response.Kvs {
+		stored, _, err := scheme.Codecs.UniversalDeserializer().Decode(kv.Value, nil, nil)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", kv.Key, err)
+		}
+		scaler, ok := stored.(*autoscalingv2.HorizontalPodAutoscaler)
+		if !ok {
+			return "", fmt.Errorf("%s is a %T", kv.Key, stored)
+		}
+		if b := scaler.Spec.Behavior; b != nil && (b.ScaleUp != nil && b.ScaleUp.Tolerance != nil || b.ScaleDown != nil && b.ScaleDown.Tolerance != nil) {
+			return fmt.Sprintf("%s is Off and %s has the field", dynamics[0], kv.Key), nil
+		}
+	}
+	return "", nil
+}
+
+// use is a part of a feature's users.
+type use struct {
+	feature, component string
+	enabled            bool
+}
+
+// miscounted says where the uses that Features show are not those that the reports
+// of living processes say.
+func (w *world) miscounted(ctx context.Context) (string, error) {
+	want, err := w.usersByReports(ctx)
+	if err != nil {
+		return "", err
+	}
+	got := map[use]int{}
+	var wrong []string
+	for _, name := range w.features() {
+		for _, u := range w.history(name).Last().Status.Uses {
+			switch {
+			case u.Enabled == nil:
+				wrong = append(wrong, fmt.Sprintf("%s misses %d of %s (%v)", name, u.Expected, u.Component, u.Examples))
+			case u.Count > 0:
+				got[use{name, u.Component, *u.Enabled}] += int(u.Count)
+			}
+		}
+	}
+	for u, n := range want {
+		if got[u] != n {
+			wrong = append(wrong, fmt.Sprintf("%s: %d of %s have %t, its status says %d", u.feature, n, u.component, u.enabled, got[u]))
+		}
+	}
+	for u, n := range got {
+		if want[u] == 0 {
+			wrong = append(wrong, fmt.Sprintf("%s: none of %s has %t, its status says %d", u.feature, u.component, u.enabled, n))
+		}
+	}
+	slices.Sort(wrong)
+	return strings.Join(wrong, "; "), nil
+}
+
+// usersByReports counts users by what living processes report.
+func (w *world) usersByReports(ctx context.Context) (map[use]int, error) {
+	response, err := w.etcd.Get(ctx, reportsKey, clientv3.WithPrefix())
+	if err != nil {
+		return nil, err
+	}
+	users := map[use]int{}
+	for _, kv := range response.Kvs {
+		report := &v1alpha1.FeatureReport{}
+		if _, _, err := featurescheme.Codecs.UniversalDeserializer().Decode(kv.Value, nil, report); err != nil {
+			return nil, fmt.Errorf("%s: %w", kv.Key, err)
+		}
+		if w.people.dead(report) {
+			continue
+		}
+		for _, f := range report.Spec.Features {
+			if f.Asked {
+				users[use{f.Name, report.Spec.Component, f.Enabled}]++
+			}
+		}
+	}
+	return users, nil
+}
+
+// dead is true for the report of a simulated process that is gone.
+func (p *population) dead(report *v1alpha1.FeatureReport) bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, gone := p.gone[report.Name]; gone {
+		return true
+	}
+	if !strings.HasPrefix(report.Spec.NodeName, "soaked-") {
+		return false
+	}
+	n := p.nodes[report.Spec.NodeName]
+	return n == nil || n.silent
+}
+
+// judge checks S1 to S3 in what was stored of every Feature since the last time,
+// and forgets it.
+func (w *world) judge() {
+	for _, name := range w.features() {
+		history := w.history(name)
+		versions := history.Since(max(w.checked[name]-1, 0))
+		for invariant, check := range map[string]func([]framework.FeatureVersion) string{"S1": framework.FalseState, "S2": framework.EarlyTask, "S3": framework.LostTask} {
+			if what := check(versions); what != "" {
+				w.t.Errorf("%s: %s: %s", invariant, name, what)
+			}
+		}
+		w.stats.mu.Lock()
+		if n := len(framework.Transitions(versions)); n > 0 {
+			w.stats.transitions[name] += n
+		}
+		w.stats.mu.Unlock()
+	}
+	w.clearings.judge(w.t, w.history(static).Since(0))
+	for _, name := range w.features() {
+		history := w.history(name)
+		w.checked[name] = history.Mark()
+		history.Drop(w.checked[name] - 1)
+	}
+}

@@ -1,0 +1,307 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package soak
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/kubernetes-features/cmd/local-up/process"
+)
+
+const (
+	// mostHeap and mostResident are what the memory of the server that stays may
+	// grow by, in bytes an hour: the slope less two standard errors is compared. An
+	// hour of reports of crashed processes is kept, so nothing that is meant to be
+	// there grows in the second half of a long run.
+	mostHeap, mostResident = 8 << 20, 24 << 20
+	// shortHeap bounds the heap of a short run loosely: that of the end against
+	// twice that of the beginning and this.
+	shortHeap = 100 << 20
+)
+
+// memory has the memory of all processes over time. It is safe for concurrent use.
+type memory struct {
+	w      *world
+	period time.Duration
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu sync.Mutex
+	// since is when the second half began; zero before.
+	since time.Time
+	// lives are the samples of each process, by component, in the order of lives.
+	lives map[string][]*life
+}
+
+// life is one process of a component.
+type life struct {
+	process process.Process
+	samples []sample
+}
+
+// sample is what a process held at a time, in bytes.
+type sample struct {
+	at time.Time
+	// resident is all memory that the kernel counts; heap what is in use after a
+	// collection of garbage, of the server that stays only.
+	resident, heap float64
+}
+
+func newMemory(w *world) *memory {
+	m := &memory{w: w, period: 5 * time.Second, lives: map[string][]*life{}}
+	if w.long() {
+		m.period = 30 * time.Second
+	}
+	return m
+}
+
+// begin says that the second half begins.
+func (m *memory) begin() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.since = time.Now()
+}
+
+// follow takes samples until end.
+func (m *memory) follow() {
+	var ctx context.Context
+	ctx, m.cancel = context.WithCancel(m.w.t.Context())
+	m.done = make(chan struct{})
+	go func() {
+		defer close(m.done)
+		for ctx.Err() == nil {
+			m.take(ctx)
+			hold(ctx, m.period)
+		}
+	}()
+}
+
+func (m *memory) end() {
+	m.cancel()
+	<-m.done
+}
+
+// take takes one sample of each process that lives.
+func (m *memory) take(ctx context.Context) {
+	m.w.hands.Lock()
+	processes := append([]process.Process(nil), m.w.cluster.Processes()...)
+	m.w.hands.Unlock()
+	for _, p := range processes {
+		resident, err := residentSize(p.PID)
+		if err != nil {
+			continue
+		}
+		s := sample{at: time.Now(), resident: resident}
+		if p.Name == m.w.kept().name {
+			client, err := m.w.monitoring(p)
+			if err != nil {
+				continue
+			}
+			// One that restarts just now is asked again later.
+			heap, err := heapInUse(ctx, client)
+			if err != nil {
+				continue
+			}
+			s.heap = float64(heap)
+		}
+		m.add(p, s)
+	}
+}
+
+func (m *memory) add(p process.Process, s sample) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	lives := m.lives[p.Name]
+	if len(lives) == 0 || lives[len(lives)-1].process != p {
+		lives = append(lives, &life{process: p})
+		m.lives[p.Name] = lives
+	}
+	last := lives[len(lives)-1]
+	last.samples = append(last.samples, s)
+}
+
+var residentLine = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
+
+func residentSize(pid int) (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	match := residentLine.FindSubmatch(status)
+	if match == nil {
+		return 0, fmt.Errorf("/proc/%d/status does not say VmRSS", pid)
+	}
+	kib, err := strconv.ParseFloat(string(match[1]), 64)
+	return kib * 1024, err
+}
+
+var heapLine = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)
+
+// heapInUse collects garbage and returns how many bytes are in use after it.
+func heapInUse(ctx context.Context, client rest.Interface) (uint64, error) {
+	data, err := client.Get().AbsPath("/debug/pprof/heap").Param("gc", "1").Param("debug", "1").DoRaw(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("reading the heap's profile: %w", err)
+	}
+	match := heapLine.FindSubmatch(data)
+	if match == nil {
+		return 0, fmt.Errorf("the heap's profile does not say HeapAlloc")
+	}
+	return strconv.ParseUint(string(match[1]), 10, 64)
+}
+
+// trend is a line through samples.
+type trend struct {
+	// slope is in bytes an hour, as is its standard error.
+	slope, deviation float64
+	samples          int
+	over             time.Duration
+}
+
+func (t trend) String() string {
+	return fmt.Sprintf("%+.2f ± %.2f MiB/h (%d samples in %s)", t.slope/(1<<20), t.deviation/(1<<20), t.samples, t.over.Round(time.Second))
+}
+
+// exceeds is true when the slope is surely above a limit: by two standard errors.
+func (t trend) exceeds(limit float64) bool { return t.slope-2*t.deviation > limit }
+
+// fit draws the line of least squares. What is left of neighbouring samples is
+// alike, since memory goes up and down in waves, so they say less than as many
+// independent ones: the standard error is widened by their correlation at distance
+// one, as for a first-order autoregressive process.
+func fit(samples []sample, value func(sample) float64) trend {
+	n := len(samples)
+	if n < 3 {
+		return trend{samples: n, deviation: math.Inf(1)}
+	}
+	x, y := make([]float64, n), make([]float64, n)
+	var meanX, meanY float64
+	for i, s := range samples {
+		x[i], y[i] = s.at.Sub(samples[0].at).Hours(), value(s)
+		meanX, meanY = meanX+x[i]/float64(n), meanY+y[i]/float64(n)
+	}
+	var xx, xy float64
+	for i := range x {
+		xx += (x[i] - meanX) * (x[i] - meanX)
+		xy += (x[i] - meanX) * (y[i] - meanY)
+	}
+	t := trend{slope: xy / xx, samples: n, over: samples[n-1].at.Sub(samples[0].at)}
+	var squares, neighbours, last float64
+	for i := range x {
+		left := y[i] - meanY - t.slope*(x[i]-meanX)
+		squares += left * left
+		neighbours += left * last
+		last = left
+	}
+	t.deviation = math.Sqrt(squares / float64(n-2) / xx)
+	if squares > 0 {
+		r := min(max(neighbours/squares, 0), 0.99)
+		t.deviation *= math.Sqrt((1 + r) / (1 - r))
+	}
+	return t
+}
+
+func (s sample) ofHeap() float64     { return s.heap }
+func (s sample) ofResident() float64 { return s.resident }
+
+// kept are the samples of the server that stays, in the second half.
+func (m *memory) kept() []sample {
+	lives := m.lives[m.w.kept().name]
+	if len(lives) == 0 || m.since.IsZero() {
+		return nil
+	}
+	var samples []sample
+	for _, s := range lives[len(lives)-1].samples {
+		if s.at.After(m.since) {
+			samples = append(samples, s)
+		}
+	}
+	return samples
+}
+
+// judge checks that the memory of the server that stays is flat. A short run says
+// little of that, and bounds it loosely.
+func (m *memory) judge(before *snapshot) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	samples := m.kept()
+	if len(samples) == 0 {
+		// In a short run the last flip by command line may have lasted until the end.
+		if m.w.long() {
+			m.w.t.Error("there are no samples of memory from the second half")
+		}
+		return
+	}
+	if !m.w.long() {
+		was, is := float64(before.processes[m.w.kept().name].heap), samples[len(samples)-1].heap
+		if is > 2*was+shortHeap {
+			m.w.t.Errorf("the heap of %s is %s; before the faults it was %s", m.w.kept().name, mib(is), mib(was))
+		}
+		return
+	}
+	if t := fit(samples, sample.ofHeap); t.exceeds(mostHeap) {
+		m.w.t.Errorf("the heap of %s grows: %s", m.w.kept().name, t)
+	}
+	if t := fit(samples, sample.ofResident); t.exceeds(mostResident) {
+		m.w.t.Errorf("the memory of %s grows: %s", m.w.kept().name, t)
+	}
+}
+
+// table shows lives and slopes.
+func (m *memory) table(row func(what, format string, args ...any)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, name := range sortedKeys(m.lives) {
+		lives := m.lives[name]
+		most, longest := 0.0, lives[0]
+		for _, l := range lives {
+			for _, s := range l.samples {
+				most = max(most, s.resident)
+			}
+			if len(l.samples) > len(longest.samples) {
+				longest = l
+			}
+		}
+		text := fmt.Sprintf("%d lives, at most %s resident", len(lives), mib(most))
+		if t := fit(longest.samples, sample.ofResident); t.over >= 10*time.Minute {
+			text += "; the longest: " + t.String()
+		}
+		row("memory of "+name, "%s", text)
+	}
+	if samples := m.kept(); len(samples) > 0 {
+		judged := fmt.Sprintf("at most %s heap, %s resident", mib(mostHeap), mib(mostResident))
+		if !m.w.long() {
+			judged = "not judged: too short"
+		}
+		row("slope of "+m.w.kept().name+" in the second half", "heap %s; resident %s; %s", fit(samples, sample.ofHeap), fit(samples, sample.ofResident), judged)
+	}
+}
+
+func mib(bytes float64) string {
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", bytes/(1<<20)), ".0") + " MiB"
+}

@@ -1,0 +1,438 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package soak
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/report"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// fewestNodes, mostNodes and so on bound what is there at a time.
+	fewestNodes, mostNodes   = 15, 40
+	fewestAgents, mostAgents = 50, 120
+	// agent is the component of simulated processes without a node.
+	agent = "soak-agent"
+	// soaked is the label of all that a run makes.
+	soaked = "soak.features.k8s.io/run"
+	// renewPeriod is how often nodes renew their Leases, as kubelets do.
+	renewPeriod = 10 * time.Second
+)
+
+// onNode are the components of simulated nodes. Every node has a kubelet: one that
+// does not report would be missed.
+var onNode = []string{"kubelet", "kube-proxy", "soak-node-agent"}
+
+// population are the simulated nodes and processes. It is safe for concurrent use.
+type population struct {
+	w       *world
+	version string
+	// ctx lasts as long as there is anybody; running are their goroutines.
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu sync.Mutex
+	// number makes names.
+	number int
+	nodes  map[string]*node
+	agents map[string]*simulated
+	// gone are the reports of agents that did not end in order, and since when.
+	// The server flow keeps them for an hour.
+	gone map[string]time.Time
+	// latest is what the Features are that they follow.
+	latest map[string]*v1alpha1.Feature
+}
+
+// node is a simulated node. Its reports go with its Node.
+type node struct {
+	name      string
+	processes []*simulated
+	// silent is true for one whose machine has died.
+	silent bool
+}
+
+// populate makes the first nodes, agents and objects.
+func (w *world) populate() {
+	w.t.Helper()
+	p := &population{w: w, version: w.cluster.Version(), nodes: map[string]*node{}, agents: map[string]*simulated{}, gone: map[string]time.Time{}, latest: map[string]*v1alpha1.Feature{}}
+	// What reporters say of servers that are away is of no interest.
+	p.ctx, p.cancel = context.WithCancel(klog.NewContext(context.WithoutCancel(w.t.Context()), logr.Discard()))
+	w.t.Cleanup(p.close)
+	w.people, w.objects = p, &objects{w: w, names: map[string]bool{}}
+	random := rand.New(rand.NewPCG(w.seed, 0))
+	for _, name := range dynamics {
+		p.running.Go(func() { p.follow(name) })
+	}
+	p.running.Go(p.beat)
+	for range fewestNodes {
+		if err := p.addNode(w.t.Context(), random); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	for range fewestAgents {
+		if err := p.addAgent(random, ""); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.said("%d nodes and %d agents", len(p.nodes), len(p.agents))
+}
+
+// close ends whoever is left.
+func (p *population) close() {
+	p.cancel()
+	p.running.Wait()
+}
+
+// follow tells everybody what a Feature has for them. All of one feature hear of
+// it from here: hundreds of watches in one process would show nothing more.
+func (p *population) follow(name string) {
+	history := p.w.history(name)
+	for mark := max(history.Mark()-1, 0); ; {
+		if _, err := history.Await(p.ctx, mark, "changed", func(framework.FeatureVersion) bool { return true }); err != nil {
+			if p.ctx.Err() != nil {
+				return
+			}
+			continue
+		}
+		mark = history.Mark()
+		feature := history.Last().Feature
+		p.mu.Lock()
+		p.latest[name] = feature
+		for _, s := range p.everybodyLocked() {
+			if s.source.feature == name {
+				s.source.follow(feature)
+			}
+		}
+		p.mu.Unlock()
+	}
+}
+
+func (p *population) everybodyLocked() []*simulated {
+	all := slices.Collect(maps.Values(p.agents))
+	for _, n := range p.nodes {
+		all = append(all, n.processes...)
+	}
+	return all
+}
+
+// simulate starts a process that reports to one of the servers.
+func (p *population) simulate(random *rand.Rand, component, instance, nodeName string) (*simulated, error) {
+	feature, s := dynamics[random.IntN(len(dynamics))], p.w.any(random)
+	process := &simulated{source: newSource(feature, component, instance), report: component + "." + instance, done: make(chan struct{})}
+	config := report.Config{
+		Namespace: systemNS, Component: component, Instance: instance, NodeName: nodeName, BinaryVersion: p.version,
+		Source: process.source, Features: s.features, Kube: s.kube,
+	}
+	if nodeName == "" {
+		config.LeaseNamespace = v1alpha1.LeaseNamespace
+	}
+	p.mu.Lock()
+	if latest := p.latest[feature]; latest != nil {
+		process.source.follow(latest)
+	}
+	p.mu.Unlock()
+	var err error
+	if process.reporter, err = report.New(config); err != nil {
+		return nil, err
+	}
+	var ctx context.Context
+	ctx, process.cancel = context.WithCancel(p.ctx)
+	p.running.Go(func() {
+		defer close(process.done)
+		process.reporter.Run(ctx)
+	})
+	p.w.stats.count("reporters started")
+	return process, nil
+}
+
+func (p *population) name(prefix string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.number++
+	return fmt.Sprintf("%s-%05d", prefix, p.number)
+}
+
+// addAgent starts an agent; with a name, it takes the place of one that crashed.
+func (p *population) addAgent(random *rand.Rand, instance string) error {
+	if instance == "" {
+		instance = p.name("agent")
+	}
+	process, err := p.simulate(random, agent, instance, "")
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.agents[instance] = process
+	delete(p.gone, process.report)
+	p.tellLocked(process)
+	return nil
+}
+
+// tellLocked is for what changed while a process was not among all yet.
+func (p *population) tellLocked(process *simulated) {
+	if latest := p.latest[process.source.feature]; latest != nil {
+		process.source.follow(latest)
+	}
+}
+
+// pick returns one of a map's keys.
+func pick[V any](random *rand.Rand, from map[string]V) string {
+	keys := slices.Sorted(maps.Keys(from))
+	if len(keys) == 0 {
+		return ""
+	}
+	return keys[random.IntN(len(keys))]
+}
+
+// churnReporters starts some agents, ends some in order, and crashes others, some
+// of which come back under their names.
+func (p *population) churnReporters(ctx context.Context, random *rand.Rand) error {
+	for range 1 + random.IntN(5) {
+		p.mu.Lock()
+		count, crashed := len(p.agents), pick(random, p.gone)
+		name := pick(random, p.agents)
+		process := p.agents[name]
+		p.mu.Unlock()
+		switch what := random.IntN(10); {
+		case count < fewestAgents || what < 4 && count < mostAgents:
+			if err := p.addAgent(random, ""); err != nil {
+				return err
+			}
+		case what < 6 && crashed != "":
+			if err := p.addAgent(random, crashed[len(agent)+1:]); err != nil {
+				return err
+			}
+			p.w.stats.count("reporters back under their names")
+		case what < 9:
+			p.forget(name)
+			if err := process.end(ctx); err != nil {
+				// Its server is away. What it leaves, a crash leaves too.
+				p.crashed(process)
+				p.w.stats.count("reporters ended without a server")
+			} else {
+				p.w.stats.count("reporters ended in order")
+			}
+		default:
+			p.forget(name)
+			process.crash()
+			p.crashed(process)
+			p.w.stats.count("reporters crashed")
+		}
+	}
+	return nil
+}
+
+func (p *population) forget(agent string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.agents, agent)
+}
+
+func (p *population) crashed(process *simulated) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gone[process.report] = time.Now()
+}
+
+// addNode makes a node with its processes.
+func (p *population) addNode(ctx context.Context, random *rand.Rand) error {
+	n := &node{name: p.name("soaked")}
+	labels := map[string]string{soaked: "true"}
+	err := p.w.try(ctx, random, "creating a node", func(ctx context.Context, s server) error {
+		created, err := s.kube.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name, Labels: labels}}, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			created, err = s.kube.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
+		}
+		if err != nil {
+			return err
+		}
+		created.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Soaked", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}}
+		created.Status.NodeInfo.KubeletVersion = p.version
+		if created, err = s.kube.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+		now := metav1.NowMicro()
+		_, err = s.kube.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(ctx, &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: n.name, Labels: labels, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.name, UID: created.UID}}},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &n.name, LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &now},
+		}, metav1.CreateOptions{})
+		return done(err)
+	})
+	if err != nil {
+		return err
+	}
+	for _, component := range onNode {
+		process, err := p.simulate(random, component, n.name, n.name)
+		if err != nil {
+			return err
+		}
+		n.processes = append(n.processes, process)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.nodes[n.name] = n
+	for _, process := range n.processes {
+		p.tellLocked(process)
+	}
+	p.w.stats.count("nodes added")
+	return nil
+}
+
+// churnNodes adds a node, lets the machine of one die, or removes one, as an
+// autoscaler does, whether it is alive or not.
+func (p *population) churnNodes(ctx context.Context, random *rand.Rand) error {
+	p.mu.Lock()
+	count, n := len(p.nodes), p.nodes[pick(random, p.nodes)]
+	p.mu.Unlock()
+	switch what := random.IntN(5); {
+	case count <= fewestNodes || what < 2 && count < mostNodes:
+		return p.addNode(ctx, random)
+	case what < 3 && !n.silent:
+		p.mu.Lock()
+		n.silent = true
+		p.mu.Unlock()
+		for _, process := range n.processes {
+			process.crash()
+		}
+		p.w.stats.count("machines of nodes died")
+		return nil
+	default:
+		return p.removeNode(ctx, random, n, random.IntN(2) == 0)
+	}
+}
+
+// removeNode deletes a node; its processes end in order before, or are just gone.
+func (p *population) removeNode(ctx context.Context, random *rand.Rand, n *node, inOrder bool) error {
+	p.mu.Lock()
+	delete(p.nodes, n.name)
+	p.mu.Unlock()
+	for _, process := range n.processes {
+		process.crash()
+		if inOrder && !n.silent {
+			// If its server is away, the report goes with the Node.
+			_ = process.reporter.Remove(ctx)
+		}
+		p.w.stats.count("reporters ended with their nodes")
+	}
+	p.w.stats.count("nodes removed")
+	return p.w.try(ctx, random, "deleting a node", func(ctx context.Context, s server) error {
+		return done(s.kube.CoreV1().Nodes().Delete(ctx, n.name, metav1.DeleteOptions{}))
+	})
+}
+
+// beat renews the Leases of all nodes that are alive, until there is nobody any
+// more. One whose server is away tries another one.
+func (p *population) beat() {
+	random := rand.New(rand.NewPCG(p.w.seed, 1))
+	for p.ctx.Err() == nil {
+		begun := time.Now()
+		p.mu.Lock()
+		var alive []string
+		for name, n := range p.nodes {
+			if !n.silent {
+				alive = append(alive, name)
+			}
+		}
+		p.mu.Unlock()
+		var renewing sync.WaitGroup
+		for _, name := range alive {
+			first := random.IntN(servers)
+			renewing.Go(func() {
+				for i := range servers {
+					if p.renew(p.w.servers[(first+i)%servers], name) {
+						return
+					}
+				}
+			})
+		}
+		renewing.Wait()
+		hold(p.ctx, renewPeriod-time.Since(begun))
+	}
+}
+
+func (p *population) renew(s server, node string) bool {
+	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
+	defer cancel()
+	patch := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
+	_, err := s.kube.CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, node, mergePatch, []byte(patch), metav1.PatchOptions{})
+	return err == nil || apierrors.IsNotFound(err)
+}
+
+// depopulate takes everything away that was added: agents end in order, nodes and
+// objects are deleted.
+func (w *world) depopulate() {
+	w.t.Helper()
+	p, random := w.people, rand.New(rand.NewPCG(w.seed, 2))
+	must := func(t *testing.T, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.mu.Lock()
+	agents, all := maps.Clone(p.agents), slices.Collect(maps.Values(p.nodes))
+	p.mu.Unlock()
+	for name, process := range agents {
+		p.forget(name)
+		must(w.t, process.end(w.t.Context()))
+		w.stats.count("reporters ended in order")
+	}
+	for _, n := range all {
+		must(w.t, p.removeNode(w.t.Context(), random, n, true))
+	}
+	must(w.t, w.objects.removeAll(w.t.Context(), random))
+	p.close()
+	for _, s := range w.servers {
+		closeIdle(s)
+	}
+}
+
+// explained are the reports that have a reason to be left, with it: those of
+// agents that crashed within the last hour (report.Remove was not called).
+func (p *population) explained(now time.Time) map[string]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	names := map[string]bool{}
+	for name, since := range p.gone {
+		if now.Sub(since) < retention {
+			names[name] = true
+		}
+	}
+	return names
+}

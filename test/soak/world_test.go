@@ -1,0 +1,257 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/cmd/local-up/process"
+	"k8s.io/kubernetes-features/test/integration/framework"
+)
+
+const (
+	// servers is how many kube-apiservers there are. The first never crashes, and
+	// in the second half of a run it is not restarted either, so that its memory
+	// has one history.
+	servers = 3
+	// nodes is how many hollow nodes there are.
+	nodes = 2
+	// static is the gate that is set on the command lines of kube-apiservers. It
+	// is central, so others have its value from the API when they start.
+	static = "MaxUnavailableStatefulSet"
+)
+
+// dynamics are features that are set through the API. The first has fields to
+// clear.
+var dynamics = []string{"HPAConfigurableTolerance", "PodDeletionCost", "StatefulSetSemanticRevisionComparison"}
+
+// world is the cluster and what is done to it.
+//
+// Locks are taken in the order quiet, turn, hands.
+type world struct {
+	t *testing.T
+	settings
+	cluster *framework.Cluster
+	etcd    *clientv3.Client
+	servers []server
+	stats   *stats
+	memory  *memory
+
+	// quiet is held for reading while something is done to the cluster that it has
+	// to recover from, and for writing while it recovers.
+	quiet sync.RWMutex
+	// turn is held for writing while servers are configured differently, and for
+	// reading while one is dead or frozen: it would not count as a server any more
+	// after a while, and those that live may agree.
+	turn sync.RWMutex
+	// hands are those of the one who starts and ends processes: cluster.Cluster is
+	// for one goroutine.
+	hands sync.Mutex
+
+	// second is true in the second half of the run.
+	second atomic.Bool
+
+	mu sync.Mutex
+	// histories has what was stored of each Feature.
+	histories map[string]*framework.History
+	// checked is how far each was judged.
+	checked map[string]int
+	// wanted is what was asked for last of each feature that flips.
+	wanted map[string]bool
+
+	people    *population
+	objects   *objects
+	clearings *clearings
+}
+
+// server is one kube-apiserver.
+type server struct {
+	name     string
+	config   *rest.Config
+	kube     kubernetes.Interface
+	features versioned.Interface
+}
+
+// newWorld starts the cluster.
+func newWorld(t *testing.T, s settings) *world {
+	t.Helper()
+	w := &world{t: t, settings: s, stats: newStats(), histories: map[string]*framework.History{}, checked: map[string]int{}, wanted: map[string]bool{static: true}}
+	// Periods are short so that there is much to see in little time; events are
+	// nobody's leftovers if they end by themselves.
+	flags := []string{"--feature-settle-period=1s", "--feature-grace-period=5s", "--event-ttl=30s"}
+	config := cluster.Config{
+		Servers: servers, Nodes: nodes, ExtraArgs: map[string][]string{},
+		Control: cluster.ControlOptions{FeatureGates: gates(true), CentralFeatures: []string{static}, DynamicFeatures: dynamics},
+	}
+	for i := range servers {
+		config.ExtraArgs[cluster.Nth(cluster.APIServer, i+1)] = flags
+	}
+	w.cluster = framework.Start(t, config)
+	w.etcd = w.cluster.Etcd()
+	for i := range servers {
+		name := cluster.Nth(cluster.APIServer, i+1)
+		config := w.cluster.ConfigOf(name)
+		config.Timeout = 30 * time.Second
+		w.servers = append(w.servers, server{name, config, kubernetes.NewForConfigOrDie(config), versioned.NewForConfigOrDie(config)})
+	}
+	framework.FollowFeatures(t, w.etcd, framework.FeaturesKey, func(stored []framework.StoredFeature, err error) {
+		if err != nil {
+			t.Errorf("following Features in etcd: %v", err)
+		}
+		for _, feature := range stored {
+			w.history(feature.Name).Add([]framework.StoredFeature{feature}, nil)
+			w.stats.missed.Add(feature.Missed)
+		}
+	})
+	w.clearings = &clearings{}
+	w.clearings.follow(t, w.etcd)
+	w.memory = newMemory(w)
+	for _, name := range dynamics {
+		v := w.history(name).Wait(t, 0, "configured", func(v framework.FeatureVersion) bool { return v.Status.Configured != nil })
+		w.wanted[name] = v.Status.Configured.Value
+	}
+	return w
+}
+
+// gates is the flag's value.
+func gates(value bool) string { return fmt.Sprintf("%s=%t", static, value) }
+
+// said is a line of progress.
+func (w *world) said(format string, args ...any) {
+	fmt.Fprintf(w.t.Output(), time.Now().Format("15:04:05 ")+format+"\n", args...)
+}
+
+// history has what was stored of a Feature.
+func (w *world) history(name string) *framework.History {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := w.histories[name]
+	if h == nil {
+		h = framework.NewHistory()
+		w.histories[name] = h
+	}
+	return h
+}
+
+// features are the names of all Features, sorted.
+func (w *world) features() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var names []string
+	for name, history := range w.histories {
+		if history.Mark() > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (w *world) want(feature string, value bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wanted[feature] = value
+}
+
+func (w *world) wants(feature string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wanted[feature]
+}
+
+// kept is the server that never crashes.
+func (w *world) kept() server { return w.servers[0] }
+
+// any is one of the servers; it may be dead.
+func (w *world) any(random *rand.Rand) server { return w.servers[random.IntN(len(w.servers))] }
+
+// process is that of a component now.
+func (w *world) process(name string) (process.Process, bool) {
+	w.hands.Lock()
+	defer w.hands.Unlock()
+	for _, p := range w.cluster.Processes() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return process.Process{}, false
+}
+
+// try does something through one server after the other until one does it: a
+// client whose server may die. What was done although the answer got lost is done.
+func (w *world) try(ctx context.Context, random *rand.Rand, what string, do func(context.Context, server) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 300*time.Millisecond, framework.Patience, true, func(ctx context.Context) (bool, error) {
+		last = do(ctx, w.any(random))
+		switch {
+		case last == nil:
+			return true, nil
+		case w.stats.passes(last):
+			return false, nil
+		default:
+			return false, last
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, errors.Join(err, last))
+	}
+	return nil
+}
+
+// done takes what was done already for done.
+func done(err error) error {
+	if apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// hold waits; it returns early when the context ends.
+func hold(ctx context.Context, long time.Duration) {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// between is a random time.
+func between(random *rand.Rand, least, most time.Duration) time.Duration {
+	return least + time.Duration(random.Int64N(int64(most-least)+1))
+}
+
+const systemNS = metav1.NamespaceSystem
