@@ -54,7 +54,7 @@ type Options struct {
 
 // Defaults are the sizes of the budgets, and those that show growth.
 func Defaults() Options {
-	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 90 * time.Second, Template: 75 * time.Second, Together: 500, Foreground: 30}
+	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 90 * time.Second, Template: 75 * time.Second, Together: 100, Foreground: 30}
 }
 
 // AddFlags adds the options as flags.
@@ -75,6 +75,8 @@ type outcome struct {
 	heapBefore, heapAfter        int64
 	rssBefore, rssAfter          int64
 	stored, features             measure.Stored
+	// left is how many reports could not be taken away in the restart.
+	left int64
 }
 
 func (o outcome) processes() int { return 2 * o.nodes }
@@ -142,6 +144,7 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 		return o, err
 	}
 	o.rolled, err = r.counted(ctx, "restart", "all processes are restarted", r.restart)
+	o.left = r.left.Load()
 	return o, err
 }
 

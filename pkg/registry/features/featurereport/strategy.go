@@ -60,6 +60,7 @@ func (strategy) NamespaceScoped() bool { return true }
 func (strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	report := obj.(*features.FeatureReport)
 	report.Generation = 1
+	dropManagedFields(report)
 	report.Spec.Username = ""
 	if user, ok := genericapirequest.UserFrom(ctx); ok {
 		report.Spec.Username = user.GetName()
@@ -70,10 +71,16 @@ func (strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	report, before := obj.(*features.FeatureReport), old.(*features.FeatureReport)
 	report.Spec.Username = before.Spec.Username
+	dropManagedFields(report)
 	if !equality.Semantic.DeepEqual(report.Spec, before.Spec) {
 		report.Generation = before.Generation + 1
 	}
 }
+
+// dropManagedFields forgets who manages which field. One identity writes a report, as
+// a whole, so it says nothing, and it is more than half of what a report takes in
+// etcd and in the watch cache.
+func dropManagedFields(report *features.FeatureReport) { report.ManagedFields = nil }
 
 // Validate validates a new report.
 func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {

@@ -19,6 +19,7 @@ package featurereport
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kubernetes-features/pkg/apis/features"
@@ -41,6 +42,19 @@ func TestTheServerSaysWhoReports(t *testing.T) {
 	Strategy.PrepareForCreate(t.Context(), nobody)
 	if nobody.Spec.Username != "" {
 		t.Errorf("a request without a user is by %q", nobody.Spec.Username)
+	}
+}
+
+// TestNobodyManagesFieldsOfAReport: its process writes it as a whole.
+func TestNobodyManagesFieldsOfAReport(t *testing.T) {
+	entry := []metav1.ManagedFieldsEntry{{Manager: "m"}}
+	report := &features.FeatureReport{ObjectMeta: metav1.ObjectMeta{ManagedFields: entry}}
+	Strategy.PrepareForCreate(t.Context(), report)
+	changed := report.DeepCopy()
+	changed.ManagedFields = entry
+	Strategy.PrepareForUpdate(t.Context(), changed, report)
+	if len(report.ManagedFields)+len(changed.ManagedFields) > 0 {
+		t.Errorf("created with %v, updated with %v", report.ManagedFields, changed.ManagedFields)
 	}
 }
 

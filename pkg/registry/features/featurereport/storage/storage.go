@@ -20,6 +20,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,6 +59,7 @@ type REST struct {
 	authorizer authorizer.Authorizer
 	nodes      nodeidentifier.NodeIdentifier
 	limits     limits
+	counts     *counts
 }
 
 // limits bound how many reports one identity may have in a namespace; validation
@@ -90,10 +92,10 @@ func NewREST(optsGetter generic.RESTOptionsGetter, auth authorizer.Authorizer) (
 
 		TableConvertor: printerstorage.TableConvertor{TableGenerator: printers.NewTableGenerator().With(addPrintHandlers)},
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: optsGetter, AttrFunc: featurereport.GetAttrs, TriggerFunc: featurereport.Triggers(), Indexers: featurereport.Indexers()}); err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: sharing{optsGetter}, AttrFunc: featurereport.GetAttrs, TriggerFunc: featurereport.Triggers(), Indexers: featurereport.Indexers()}); err != nil {
 		return nil, err
 	}
-	return &REST{Store: store, authorizer: auth, nodes: nodeidentifier.NewDefaultNodeIdentifier(), limits: defaultLimits}, nil
+	return &REST{Store: store, authorizer: auth, nodes: nodeidentifier.NewDefaultNodeIdentifier(), limits: defaultLimits, counts: &counts{}}, nil
 }
 
 var _ rest.CategoriesProvider = &REST{}
@@ -171,31 +173,41 @@ func (r *REST) mayAdd(ctx context.Context, report *features.FeatureReport) error
 	if r.ownNodeOnly(ctx, report) {
 		return nil
 	}
-	// The cache's view will do.
-	list, err := r.List(ctx, &metainternalversion.ListOptions{
-		FieldSelector:   fields.OneTermEqualSelector(featurereport.UsernameField, report.Spec.Username),
-		ResourceVersion: "0",
-	})
-	if err != nil {
-		// As it is: the cache may say when to come again.
-		return err
-	}
 	onNode := report.Spec.NodeName != ""
-	count := 0
-	for i := range list.(*features.FeatureReportList).Items {
-		if (list.(*features.FeatureReportList).Items[i].Spec.NodeName != "") == onNode {
-			count++
-		}
-	}
 	limit, kind := r.limits.others, "without a node"
 	if onNode {
 		limit, kind = r.limits.onNodes, "of nodes"
 	}
-	if count >= limit {
+	key := countKey{namespace: report.Namespace, username: report.Spec.Username, onNode: onNode}
+	count, room, err := r.counts.add(key, limit, time.Now(), func() (int, error) { return r.count(ctx, key) })
+	if err != nil {
+		// As it is: the cache may say when to come again.
+		return err
+	}
+	if !room {
 		return forbidden(report, "user %q has %d reports %s already, and one identity may have %d; delete those of processes that are gone",
 			report.Spec.Username, count, kind, limit)
 	}
 	return nil
+}
+
+// count counts the reports of an identity in the namespace of a request.
+func (r *REST) count(ctx context.Context, key countKey) (int, error) {
+	// The cache's view will do.
+	list, err := r.List(ctx, &metainternalversion.ListOptions{
+		FieldSelector:   fields.OneTermEqualSelector(featurereport.UsernameField, key.username),
+		ResourceVersion: "0",
+	})
+	if err != nil {
+		return 0, err
+	}
+	count := 0
+	for i := range list.(*features.FeatureReportList).Items {
+		if (list.(*features.FeatureReportList).Items[i].Spec.NodeName != "") == key.onNode {
+			count++
+		}
+	}
+	return count, nil
 }
 
 // ownNodeOnly is true for identities that can have one report for each component

@@ -348,6 +348,43 @@ func TestRemove(t *testing.T) {
 			}
 		})
 	})
+	t.Run("the server turns requests away at first", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := prepare(t, nil)
+			refusals := 2
+			f.server.PrependReactor("delete", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
+				refusals--
+				return refusals >= 0, nil, apierrors.NewTooManyRequests("later", 0)
+			})
+			f.start()
+			f.pass(3 * time.Second)
+			f.end()
+			if err := f.reporter.Remove(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.server.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), "ns", "comp.i1"); err == nil {
+				t.Error("the report is left")
+			}
+		})
+	})
+	t.Run("the server turns all requests away", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := prepare(t, nil)
+			f.server.PrependReactor("delete", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewTooManyRequests("later", 0)
+			})
+			f.start()
+			f.pass(3 * time.Second)
+			f.end()
+			begun := time.Now()
+			if err := f.reporter.Remove(t.Context()); !apierrors.IsTooManyRequests(err) {
+				t.Errorf("got %v", err)
+			}
+			if took := time.Since(begun); took != removeTimeout {
+				t.Errorf("it took %s, want %s", took, removeTimeout)
+			}
+		})
+	})
 	t.Run("nothing was written", func(t *testing.T) {
 		f := prepare(t, nil)
 		if err := f.reporter.Remove(t.Context()); err != nil || len(f.server.Actions()) != 0 {

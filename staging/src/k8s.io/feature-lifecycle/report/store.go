@@ -145,7 +145,9 @@ func (r *Reporter) owner(ctx context.Context) (*metav1.OwnerReference, error) {
 	if r.config.NodeName == "" {
 		return nil, nil
 	}
-	node, err := r.config.Kube.CoreV1().Nodes().Get(ctx, r.config.NodeName, metav1.GetOptions{})
+	// From the server's cache: thousands of processes may start at once, and one that
+	// does not know the Node yet is asked again.
+	node, err := r.config.Kube.CoreV1().Nodes().Get(ctx, r.config.NodeName, metav1.GetOptions{ResourceVersion: "0"})
 	switch {
 	case err == nil:
 		return &metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, nil

@@ -1,0 +1,88 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package storage
+
+import (
+	"hash/maphash"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/utils/lru"
+
+	"k8s.io/kubernetes-features/pkg/apis/features"
+)
+
+// sharedLists is how many different lists of features are shared. Processes of one
+// component and version mostly report the same.
+const sharedLists = 1024
+
+// sharing makes what is read from etcd, and then held by the watch cache, share the
+// lists of features that reports have alike: most of what 10,000 processes report
+// is the same few lists. Nobody changes an object that is in the cache; who changes
+// what was read changes a copy (apiserver's endpoints/handlers and storage/cacher).
+type sharing struct {
+	generic.RESTOptionsGetter
+}
+
+// GetRESTOptions returns the options with a codec that shares.
+func (s sharing) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := s.RESTOptionsGetter.GetRESTOptions(resource, example)
+	if err != nil || options.StorageConfig == nil || options.StorageConfig.Codec == nil {
+		return options, err
+	}
+	config := *options.StorageConfig
+	config.Codec = &sharingCodec{Codec: config.Codec, seed: maphash.MakeSeed(), lists: lru.New(sharedLists)}
+	options.StorageConfig = &config
+	return options, nil
+}
+
+// sharingCodec shares what it decodes. It is safe for concurrent use.
+type sharingCodec struct {
+	runtime.Codec
+	seed  maphash.Seed
+	lists *lru.Cache
+}
+
+// Decode decodes an object, and lets a report share its list of features.
+func (c *sharingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	object, kind, err := c.Codec.Decode(data, defaults, into)
+	if report, ok := object.(*features.FeatureReport); ok && err == nil {
+		report.Spec.Features = c.share(report.Spec.Features)
+	}
+	return object, kind, err
+}
+
+// share returns an equal list that others have, if there is one.
+func (c *sharingCodec) share(list []features.ReportedFeature) []features.ReportedFeature {
+	if len(list) == 0 {
+		return list
+	}
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	for i := range list {
+		maphash.WriteComparable(&h, list[i])
+	}
+	hash := h.Sum64()
+	if known, ok := c.lists.Get(hash); ok && slices.Equal(known.([]features.ReportedFeature), list) {
+		return known.([]features.ReportedFeature)
+	}
+	list = slices.Clip(list)
+	c.lists.Add(hash, list)
+	return list
+}
