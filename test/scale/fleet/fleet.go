@@ -33,6 +33,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -197,6 +198,10 @@ func (f *Fleet) Check(ctx context.Context) error {
 	return inTurn(ctx, len(f.processes), checkPeriod, func(ctx context.Context, number int) error {
 		p := f.processes[number]
 		_, err := p.clients.features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).Get(p.as(ctx), p.Name(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			// It is being restarted.
+			return nil
+		}
 		return err
 	})
 }

@@ -22,10 +22,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/registry/rest"
-
 	"k8s.io/kubernetes-features/pkg/apis/features"
 )
 
@@ -52,10 +48,9 @@ func TestReportsShareWhatTheySayAlike(t *testing.T) {
 		t.Error("who appends to a shared list changes others")
 	}
 	want := two.DeepCopy()
-	_, _, err := r.Update(node(t, "n1"), "kubelet.n1", rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, changed, _ runtime.Object) (runtime.Object, error) {
-		changed.(*features.FeatureReport).Spec.Features[0].Enabled = false
-		return changed, nil
-	}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	changed := read(t, r, "kubelet.n1").DeepCopy()
+	changed.Spec.Features[0].Enabled = false
+	_, err := update(node(t, "n1"), r, changed, false)
 	if err != nil {
 		t.Fatal(err)
 	}
