@@ -195,7 +195,7 @@ fuzz: ## Fuzz every target for FUZZTIME (1m); FUZZ=FuzzUses takes those whose na
 		{ echo "No fuzz target has a name that matches FUZZ=$(FUZZ)" >&2; exit 1; }; \
 	for target in $$targets; do \
 		echo "$${target##*:} in $$(dirname "$$target") for $(FUZZTIME)"; \
-		(cd "$$(dirname "$$target")" && go test -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) .) || exit 1; \
+		(cd "$$(dirname "$$target")" && go test -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x .) || exit 1; \
 	done
 
 # Upstream's own binaries, to test against.
