@@ -44,8 +44,6 @@ func FuzzArguments(f *testing.F) {
 		i, j := 0, 0
 		for _, arg := range args {
 			switch {
-			case i < len(own) && own[i] == arg && !(j < len(rest) && rest[j] == arg):
-				i++
 			case j < len(rest) && rest[j] == arg:
 				j++
 			case i < len(own) && own[i] == arg:

@@ -159,7 +159,7 @@ func exchange(t *testing.T, address string, config *tls.Config, r raw) (code int
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := conn.SetDeadline(time.Now().Add(framework.Patience)); err != nil {
 		t.Fatal(err)
 	}

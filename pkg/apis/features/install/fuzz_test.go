@@ -68,7 +68,7 @@ func realistic() []runtime.Object {
 	meta := metav1.ObjectMeta{
 		Namespace: "kube-system", Name: "MaxUnavailableStatefulSet", UID: "0b5d", ResourceVersion: "7", Generation: 2, CreationTimestamp: then,
 		Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"features.k8s.io/requested-by": "jane"},
-		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: "Apply", APIVersion: "features.k8s.io/v1alpha1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:paused":{}}}`)}}},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: "Apply", APIVersion: "features.k8s.io/v1alpha1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:paused":{}}}`)}},
 	}
 	uses := []v1alpha1.FeatureUse{{Component: "kubelet", Version: "v1.36.3", Enabled: ptr.To(true), Count: 3, Expected: 4, Stale: 1, Examples: []string{"node-1"}}}
 	tasks := []v1alpha1.FeatureTask{{Name: v1alpha1.TaskWaitForUses, Message: "3 of 4"}, {Name: "ClearField/statefulsets.apps/spec.x", Done: 1, Total: 2, Attempts: 3, LastAttemptTime: &began, Checkpoint: "1 token"}}
@@ -227,8 +227,8 @@ func checkErrors(t *testing.T, n int, lists ...field.ErrorList) {
 	}
 }
 
-func contextOf(object metav1.Object) context.Context {
-	ctx := request.WithNamespace(context.TODO(), object.GetNamespace())
+func contextOf(t *testing.T, object metav1.Object) context.Context {
+	ctx := request.WithNamespace(t.Context(), object.GetNamespace())
 	return request.WithUser(ctx, &user.DefaultInfo{Name: "jane"})
 }
 
@@ -249,11 +249,11 @@ func checkStrategy(t *testing.T, create rest.RESTCreateStrategy, update rest.RES
 	if accessor.GetName() == "" && accessor.GetGenerateName() != "" {
 		accessor.SetName(create.GenerateName(accessor.GetGenerateName()))
 	}
-	err = rest.BeforeCreate(create, contextOf(accessor), created)
+	err = rest.BeforeCreate(create, contextOf(t, accessor), created)
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
-		create.WarningsOnCreate(contextOf(accessor), created)
+		create.WarningsOnCreate(contextOf(t, accessor), created)
 	case !errors.As(err, &status) || status.Status().Message == "" || status.Status().Code >= 500:
 		t.Fatalf("creating it: %v", err)
 	case valid:
@@ -283,13 +283,13 @@ func checkUpdate(t *testing.T, update rest.RESTUpdateStrategy, object, old runti
 	}
 	accessor.SetName(before.GetName())
 	accessor.SetUID(types.UID(before.GetUID()))
-	err = rest.BeforeUpdate(update, contextOf(accessor), changed, old)
+	err = rest.BeforeUpdate(update, contextOf(t, accessor), changed, old)
 	var status apierrors.APIStatus
 	if err != nil && (!errors.As(err, &status) || status.Status().Message == "" || status.Status().Code >= 500) {
 		t.Fatalf("changing it: %v", err)
 	}
 	if err == nil {
-		update.WarningsOnUpdate(contextOf(accessor), changed, old)
+		update.WarningsOnUpdate(contextOf(t, accessor), changed, old)
 	}
 }
 
