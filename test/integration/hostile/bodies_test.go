@@ -122,7 +122,7 @@ func fields() map[string]row {
 		"another namespace than the path's": {body: featureHead + `,"metadata":{"name":"A","namespace":"kube-system"}}`, codes: []int{400}, says: "namespace of the provided object does not match"},
 		"a resource version at creation":    {body: featureHead + `,"metadata":{"name":"A","resourceVersion":"5"}}`, codes: []int{500}, says: "resourceVersion should not be set", twin: configs, twinBody: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","resourceVersion":"5"}}`},
 		"a label that is none":              {body: featureHead + `,"metadata":{"name":"A","labels":{"a b":"c d"}}}`, codes: []int{422}, says: "metadata.labels"},
-		"a finalizer that is none":          {body: featureHead + `,"metadata":{"name":"A","finalizers":["x"]}}`, codes: []int{422}, says: "metadata.finalizers"},
+		"a finalizer that is none":          {body: featureHead + `,"metadata":{"name":"A","finalizers":["a b"]}}`, codes: []int{422}, says: "metadata.finalizers"},
 		"a time that is none":               {body: featureHead + `,"metadata":{"name":"A","creationTimestamp":"yesterday"}}`, codes: []int{400}, says: "yesterday"},
 		"text for a switch":                 {body: feature("A", `,"spec":{"paused":"true"}`), codes: []int{400}, says: "spec.paused"},
 		"a number for a switch":             {body: feature("A", `,"spec":{"enabled":1}`), codes: []int{400}, says: "spec.enabled"},

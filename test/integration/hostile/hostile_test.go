@@ -80,8 +80,8 @@ type row struct {
 	codes []int
 	// says is in the message.
 	says string
-	// twin is the same request for a kind of upstream's, with its body. It has to be
-	// there where codes has one of 5xx, and gets the same code.
+	// twin is the same request for a kind of upstream's, with its body if that is
+	// another one. It has to be there where codes has one of 5xx, and gets the same code.
 	twin, twinBody string
 	// watch is true for answers that are a stream of events: the error is one.
 	watch bool
@@ -352,7 +352,7 @@ func (w *world) run(t *testing.T, rows map[string]row) (failures int) {
 			}
 			if r.twin != "" {
 				as := r
-				as.path, as.body = r.twin, r.twinBody
+				as.path, as.body = r.twin, or(r.twinBody, r.body)
 				twin, twinBody := w.send(t, as)
 				if twin != code {
 					t.Errorf("a kind of upstream's is answered with %d, ours with %d: %s", twin, code, short(twinBody))

@@ -23,6 +23,9 @@ const (
 	mergePatch = "application/merge-patch+json"
 	strategic  = "application/strategic-merge-patch+json"
 	apply      = "application/apply-patch+yaml"
+	// notApplied is all that upstream says of a JSON patch that cannot be applied
+	// (apiserver's endpoints/handlers/patch.go), of kinds of its own, too.
+	notApplied = "rejected our request due to an error in our request"
 	// spaces is a status of upstream's with a list of objects.
 	spaces = "/api/v1/namespaces/" + namespace + "/status"
 )
@@ -39,17 +42,17 @@ func patches() map[string]row {
 		// JSON patch.
 		"operations that are no list":  {contentType: jsonPatch, body: `{"op":"add"}`, codes: []int{400}, says: "cannot unmarshal object"},
 		"no operations":                {contentType: jsonPatch, codes: []int{400}, says: "unexpected end of JSON input"},
-		"an operation that is none":    {contentType: jsonPatch, body: `[{"op":"whim","path":"/spec"}]`, codes: []int{422, 400}, says: "whim"},
-		"an operation without a path":  {contentType: jsonPatch, body: `[{"op":"remove"}]`, codes: []int{422, 400}, says: "path"},
-		"an operation that is null":    {contentType: jsonPatch, body: `[null]`, codes: []int{422, 400}, says: "operation"},
-		"removing what is not there":   {contentType: jsonPatch, body: `[{"op":"remove","path":"/spec/rollout/percent"}]`, codes: []int{422}, says: "/spec/rollout/percent"},
-		"removing everything":          {contentType: jsonPatch, body: `[{"op":"remove","path":""}]`, codes: []int{422, 400}, says: "remove"},
-		"replacing everything by null": {contentType: jsonPatch, body: `[{"op":"replace","path":"","value":null}]`, codes: []int{422}, says: "patch"},
-		"replacing everything by text": {contentType: jsonPatch, body: `[{"op":"replace","path":"","value":"x"}]`, codes: []int{422}, says: "patch"},
-		"a test that fails":            {contentType: jsonPatch, body: `[{"op":"test","path":"/metadata/name","value":"Other"}]`, codes: []int{422}, says: "/metadata/name"},
-		"a copy of what is not there":  {contentType: jsonPatch, body: `[{"op":"copy","from":"/nope","path":"/spec/nope/x"}]`, codes: []int{422}, says: "nope"},
-		"an index beyond all":          {contentType: jsonPatch, body: `[{"op":"add","path":"/metadata/managedFields/99999999999999999999","value":{}}]`, codes: []int{422}, says: "99999999999999999999"},
-		"an index below 0":             {contentType: jsonPatch, body: `[{"op":"remove","path":"/metadata/managedFields/-9999999"}]`, codes: []int{422}, says: "-9999999"},
+		"an operation that is none":    {contentType: jsonPatch, body: `[{"op":"whim","path":"/spec"}]`, codes: []int{422}, says: notApplied, twin: configs + "/good"},
+		"an operation without a path":  {contentType: jsonPatch, body: `[{"op":"remove"}]`, codes: []int{422}, says: notApplied, twin: configs + "/good"},
+		"an operation that is null":    {contentType: jsonPatch, body: `[null]`, codes: []int{422}, says: notApplied, twin: configs + "/good"},
+		"removing what is not there":   {contentType: jsonPatch, body: `[{"op":"remove","path":"/spec/rollout/percent"}]`, codes: []int{422}, says: notApplied, twin: configs + "/good"},
+		"removing everything":          {contentType: jsonPatch, body: `[{"op":"remove","path":""}]`, codes: []int{422}, says: notApplied, twin: configs + "/good"},
+		"replacing everything by null": {contentType: jsonPatch, body: `[{"op":"replace","path":"","value":null}]`, codes: []int{422}, says: notApplied, twin: configs + "/good"},
+		"replacing everything by text": {contentType: jsonPatch, body: `[{"op":"replace","path":"","value":"x"}]`, codes: []int{422}, says: notApplied, twin: configs + "/good"},
+		"a test that fails":            {contentType: jsonPatch, body: `[{"op":"test","path":"/metadata/name","value":"Other"}]`, codes: []int{422}, says: notApplied, twin: configs + "/good"},
+		"a copy of what is not there":  {contentType: jsonPatch, body: `[{"op":"copy","from":"/nope","path":"/spec/nope/x"}]`, codes: []int{422}, says: notApplied, twin: configs + "/good"},
+		"an index beyond all":          {contentType: jsonPatch, body: `[{"op":"add","path":"/metadata/managedFields/99999999999999999999","value":{}}]`, codes: []int{422}, says: notApplied, twin: configs + "/good"},
+		"an index below 0":             {contentType: jsonPatch, body: `[{"op":"remove","path":"/metadata/managedFields/-9999999"}]`, codes: []int{422}, says: notApplied, twin: configs + "/good"},
 		"10,001 operations":            {contentType: jsonPatch, body: "[" + strings.Repeat(`{"op":"test","path":"/kind","value":"Feature"},`, 10000) + `{"op":"remove","path":"/spec"}]`, codes: []int{413}, says: "10000"},
 		"copies that grow":             {contentType: jsonPatch, body: `[{"op":"add","path":"/metadata/annotations","value":{"a":"` + strings.Repeat("x", 1000) + `"}}` + strings.Repeat(`,{"op":"copy","from":"/metadata/annotations","path":"/metadata/annotations/b"}`, 40) + `]`, codes: []int{422}, says: "cannot unmarshal object"},
 		"another name":                 {contentType: jsonPatch, body: `[{"op":"replace","path":"/metadata/name","value":"Other"}]`, codes: []int{400}, says: "does not match the name on the URL"},
