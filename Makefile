@@ -183,6 +183,21 @@ test-model: ## Run the model of several servers through 100,000 random schedules
 		MODEL_SCHEDULES=$$((($(MODEL_SCHEDULES) + cores - 1) / cores)) GOMAXPROCS=1 GOGC=400 \
 		xargs -P "$$cores" -I{} $(OUT)/model.test -test.run '^TestModel$$' -test.v -test.timeout 30m -rapid.seed={}
 
+# How long each fuzz target runs, and which: a regular expression of their names.
+FUZZTIME ?= 1m
+FUZZ ?= .
+
+# The targets are found, so that none is forgotten. An input that fails is written
+# below testdata/fuzz of its package; keep it there with the fix.
+.PHONY: fuzz
+fuzz: ## Fuzz every target for FUZZTIME (1m); FUZZ=FuzzUses takes those whose names match.
+	@targets=$$(grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' pkg $(LIB) | sort | sed -E 's/:func /:/' | grep -E ':.*($(FUZZ))') || \
+		{ echo "No fuzz target has a name that matches FUZZ=$(FUZZ)" >&2; exit 1; }; \
+	for target in $$targets; do \
+		echo "$${target##*:} in $$(dirname "$$target") for $(FUZZTIME)"; \
+		(cd "$$(dirname "$$target")" && go test -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x .) || exit 1; \
+	done
+
 # Upstream's own binaries, to test against.
 UPSTREAM := kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy
 

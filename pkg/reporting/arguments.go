@@ -156,6 +156,9 @@ func (a *arguments) node() (string, error) {
 // its command line has it.
 func Instance() (string, error) { return parseArguments(os.Args[1:]).instance() }
 
+// maxHost leaves room for the component and the port in a report's name.
+const maxHost = 180
+
 var notDNS = regexp.MustCompile(`[^a-z0-9.-]+`)
 
 // instance tells the processes of a control plane component apart: two on one
@@ -165,12 +168,25 @@ func (a *arguments) instance() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the instance's name is not known: %w", err)
 	}
-	host = strings.Trim(notDNS.ReplaceAllString(strings.ToLower(host), "-"), ".-")
-	if host == "" {
-		host = "localhost"
+	return instanceOf(host, a.securePort), nil
+}
+
+// instanceOf is the name of a process on a host that listens on a port. Hosts may be
+// called what objects may not.
+func instanceOf(host, port string) string {
+	var labels []string
+	for label := range strings.SplitSeq(notDNS.ReplaceAllString(strings.ToLower(host), "-"), ".") {
+		if label = strings.Trim(label, "-"); label != "" {
+			labels = append(labels, label)
+		}
 	}
-	if a.securePort != "" && a.securePort != "0" {
-		host += "-" + a.securePort
+	// Linux has 64 characters at most; the name of the report has 253.
+	name := strings.Join(labels, ".")
+	if name = strings.TrimRight(name[:min(len(name), maxHost)], ".-"); name == "" {
+		name = "localhost"
 	}
-	return host, nil
+	if port != "" && port != "0" {
+		name += "-" + port
+	}
+	return name
 }

@@ -18,6 +18,8 @@ package validation
 
 import (
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +40,10 @@ func ValidateFeatureReport(report *features.FeatureReport) field.ErrorList {
 	errs = append(errs, validateInstance(spec.Instance, fldPath.Child("instance"))...)
 	if want := spec.Component + "." + spec.Instance; spec.Component != "" && spec.Instance != "" && report.Name != want {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), report.Name, fmt.Sprintf("must be <spec.component>.<spec.instance>, here %q", want)))
+	}
+	// A user's name may have any bytes; what is stored is UTF-8.
+	if !utf8.ValidString(spec.Username) {
+		errs = append(errs, field.Invalid(fldPath.Child("username"), strings.ToValidUTF8(spec.Username, string(utf8.RuneError)), "must be UTF-8"))
 	}
 	return append(errs, validateFeatureReportSpec(report, fldPath)...)
 }
@@ -61,9 +67,17 @@ func validateInstance(instance string, fldPath *field.Path) field.ErrorList {
 	if instance == "" {
 		return field.ErrorList{field.Required(fldPath, "tells the processes of a component apart")}
 	}
+	return validateSubdomain(instance, fldPath)
+}
+
+// validateSubdomain does not repeat a text that is too long in its message.
+func validateSubdomain(text string, fldPath *field.Path) field.ErrorList {
+	if len(text) > validation.DNS1123SubdomainMaxLength {
+		return field.ErrorList{field.TooLong(fldPath, "", validation.DNS1123SubdomainMaxLength)}
+	}
 	var errs field.ErrorList
-	for _, problem := range validation.IsDNS1123Subdomain(instance) {
-		errs = append(errs, field.Invalid(fldPath, instance, problem))
+	for _, problem := range validation.IsDNS1123Subdomain(text) {
+		errs = append(errs, field.Invalid(fldPath, text, problem))
 	}
 	return errs
 }
@@ -73,16 +87,15 @@ func validateFeatureReportSpec(report *features.FeatureReport, fldPath *field.Pa
 	var errs field.ErrorList
 	spec := &report.Spec
 	if spec.NodeName != "" {
-		for _, problem := range apimachineryvalidation.NameIsDNSSubdomain(spec.NodeName, false) {
-			errs = append(errs, field.Invalid(fldPath.Child("nodeName"), spec.NodeName, problem))
-		}
+		errs = append(errs, validateSubdomain(spec.NodeName, fldPath.Child("nodeName"))...)
 	}
 	errs = append(errs, validateBinaryVersion(spec.BinaryVersion, fldPath.Child("binaryVersion"))...)
 	errs = append(errs, validateMinorVersion(spec.EmulationVersion, fldPath.Child("emulationVersion"))...)
 	errs = append(errs, validateReportedFeatures(spec.Features, fldPath.Child("features"))...)
 	errs = append(errs, validateNodeComponent(report, fldPath.Child("nodeName"))...)
 	errs = append(errs, validateReportMetadata(report, field.NewPath("metadata"))...)
-	return append(errs, validateLiveness(report, fldPath.Child("liveness", "lease"))...)
+	errs = append(errs, validateLiveness(report, fldPath.Child("liveness", "lease"))...)
+	return append(errs, validateReportSize(report, field.NewPath("metadata"))...)
 }
 
 func validateReportedFeatures(reported []features.ReportedFeature, fldPath *field.Path) field.ErrorList {
@@ -158,14 +171,8 @@ func validateLiveness(report *features.FeatureReport, fldPath *field.Path) field
 	case onNode:
 		return field.ErrorList{field.Forbidden(fldPath, "may not be set together with spec.nodeName: a process on a node is alive while the node is Ready")}
 	}
-	var errs field.ErrorList
-	for _, problem := range apimachineryvalidation.ValidateNamespaceName(lease.Namespace, false) {
-		errs = append(errs, field.Invalid(fldPath.Child("namespace"), lease.Namespace, problem))
-	}
-	for _, problem := range apimachineryvalidation.NameIsDNSSubdomain(lease.Name, false) {
-		errs = append(errs, field.Invalid(fldPath.Child("name"), lease.Name, problem))
-	}
-	if len(errs) > 0 {
+	errs := validateSubdomain(lease.Namespace, fldPath.Child("namespace"))
+	if errs = append(errs, validateSubdomain(lease.Name, fldPath.Child("name"))...); len(errs) > 0 {
 		return errs
 	}
 	// Controller managers and schedulers may write all Leases where theirs are,
@@ -189,9 +196,11 @@ func validateBinaryVersion(version string, fldPath *field.Path) field.ErrorList 
 	case version == "":
 		return nil
 	case len(version) > MaxVersionLength:
-		return field.ErrorList{field.TooLong(fldPath, version, MaxVersionLength)}
+		return field.ErrorList{field.TooLong(fldPath, "", MaxVersionLength)}
 	}
-	if _, err := utilversion.ParseGeneric(version); err != nil {
+	// ParseGeneric takes anything behind the numbers, and blanks before them.
+	graphic := !strings.ContainsFunc(version, func(r rune) bool { return r <= ' ' || r > '~' })
+	if _, err := utilversion.ParseGeneric(version); err != nil || !graphic {
 		return field.ErrorList{field.Invalid(fldPath, version, "must be a version such as v1.36.3")}
 	}
 	return nil

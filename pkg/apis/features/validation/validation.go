@@ -81,19 +81,22 @@ func ValidateGateName(name string, _ bool) []string {
 // ValidateFeature validates a new Feature.
 func ValidateFeature(feature *features.Feature) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&feature.ObjectMeta, true, ValidateGateName, field.NewPath("metadata"))
-	return append(errs, validateFeatureSpec(&feature.Spec, field.NewPath("spec"))...)
+	errs = append(errs, validateFeatureSpec(&feature.Spec, field.NewPath("spec"))...)
+	return append(errs, validateFeatureSize(feature, field.NewPath("metadata"))...)
 }
 
 // ValidateFeatureUpdate validates a change of a Feature's spec.
 func ValidateFeatureUpdate(feature, old *features.Feature) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&feature.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	return append(errs, validateFeatureSpec(&feature.Spec, field.NewPath("spec"))...)
+	errs = append(errs, validateFeatureSpec(&feature.Spec, field.NewPath("spec"))...)
+	return append(errs, validateFeatureSize(feature, field.NewPath("metadata"))...)
 }
 
 // ValidateFeatureStatusUpdate validates a change of a Feature's status.
 func ValidateFeatureStatusUpdate(feature, old *features.Feature) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&feature.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	return append(errs, validateFeatureStatus(&feature.Status, field.NewPath("status"))...)
+	errs = append(errs, validateFeatureStatus(&feature.Status, field.NewPath("status"))...)
+	return append(errs, validateFeatureSize(feature, field.NewPath("status"))...)
 }
 
 func validateFeatureSpec(spec *features.FeatureSpec, fldPath *field.Path) field.ErrorList {
@@ -112,8 +115,9 @@ func validateRollout(rollout *features.FeatureRollout, fldPath *field.Path) fiel
 		errs = append(errs, field.Invalid(fldPath.Child("percent"), *percent, "must be between 0 and 100"))
 	}
 	components := fldPath.Child("components")
+	// What is wrong with each of too many would be an answer of any length.
 	if n := len(rollout.Components); n > MaxRolloutComponents {
-		errs = append(errs, field.TooMany(components, n, MaxRolloutComponents))
+		return append(errs, field.TooMany(components, n, MaxRolloutComponents))
 	}
 	seen := sets.New[string]()
 	for i, component := range rollout.Components {
@@ -160,12 +164,7 @@ func validateFeatureStatus(status *features.FeatureStatus, fldPath *field.Path) 
 	errs = append(errs, validateTransition(status, fldPath)...)
 	errs = append(errs, validateRolloutStatus(status.Rollout, fldPath.Child("rollout"))...)
 	errs = append(errs, validateTasks(status.Tasks, fldPath.Child("tasks"))...)
-	if n := len(status.Uses); n > MaxUses {
-		errs = append(errs, field.TooMany(fldPath.Child("uses"), n, MaxUses))
-	}
-	for i := range status.Uses {
-		errs = append(errs, validateUse(&status.Uses[i], fldPath.Child("uses").Index(i))...)
-	}
+	errs = append(errs, validateUses(status.Uses, fldPath.Child("uses"))...)
 	return append(errs, metav1validation.ValidateConditions(status.Conditions, fldPath.Child("conditions"))...)
 }
 
@@ -186,15 +185,15 @@ func validateRolloutStatus(rollout *features.FeatureRolloutStatus, fldPath *fiel
 	if rollout.Halted && rollout.Message == "" {
 		errs = append(errs, field.Required(fldPath.Child("message"), "says why the canary was halted"))
 	}
+	if len(rollout.Message) > MaxMessageLength {
+		errs = append(errs, field.TooLong(fldPath.Child("message"), "", MaxMessageLength))
+	}
 	gone := fldPath.Child("gone")
 	if n := len(rollout.Gone); n > v1alpha1.MaxGone {
-		errs = append(errs, field.TooMany(gone, n, v1alpha1.MaxGone))
+		return append(errs, field.TooMany(gone, n, v1alpha1.MaxGone))
 	}
 	for i, instance := range rollout.Gone {
 		errs = append(errs, validateGone(instance, gone.Index(i))...)
-	}
-	if len(rollout.Message) > MaxMessageLength {
-		errs = append(errs, field.TooLong(fldPath.Child("message"), "", MaxMessageLength))
 	}
 	return errs
 }
@@ -214,7 +213,7 @@ const maxStoredVersions = 2
 func validateStoredVersions(status *features.FeatureStatus, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if n := len(status.StoredVersions); n > maxStoredVersions {
-		errs = append(errs, field.TooMany(fldPath, n, maxStoredVersions))
+		return append(errs, field.TooMany(fldPath, n, maxStoredVersions))
 	}
 	seen := sets.New(status.Version)
 	for i, version := range status.StoredVersions {
@@ -265,7 +264,7 @@ func validateTransition(status *features.FeatureStatus, fldPath *field.Path) fie
 func validateTasks(tasks []features.FeatureTask, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if n := len(tasks); n > MaxTasks {
-		errs = append(errs, field.TooMany(fldPath, n, MaxTasks))
+		return append(errs, field.TooMany(fldPath, n, MaxTasks))
 	}
 	seen := sets.New[string]()
 	for i := range tasks {
@@ -292,6 +291,17 @@ func validateTasks(tasks []features.FeatureTask, fldPath *field.Path) field.Erro
 	return errs
 }
 
+func validateUses(uses []features.FeatureUse, fldPath *field.Path) field.ErrorList {
+	if n := len(uses); n > MaxUses {
+		return field.ErrorList{field.TooMany(fldPath, n, MaxUses)}
+	}
+	var errs field.ErrorList
+	for i := range uses {
+		errs = append(errs, validateUse(&uses[i], fldPath.Index(i))...)
+	}
+	return errs
+}
+
 func validateUse(use *features.FeatureUse, fldPath *field.Path) field.ErrorList {
 	errs := validateComponent(use.Component, fldPath.Child("component"))
 	if len(use.Version) > MaxVersionLength {
@@ -301,7 +311,12 @@ func validateUse(use *features.FeatureUse, fldPath *field.Path) field.ErrorList 
 		errs = append(errs, apimachineryvalidation.ValidateNonnegativeField(int64(count), fldPath.Child(name))...)
 	}
 	if n := len(use.Examples); n > MaxExamples {
-		errs = append(errs, field.TooMany(fldPath.Child("examples"), n, MaxExamples))
+		return append(errs, field.TooMany(fldPath.Child("examples"), n, MaxExamples))
+	}
+	for i, example := range use.Examples {
+		if len(example) > MaxNameLength {
+			errs = append(errs, field.TooLong(fldPath.Child("examples").Index(i), "", MaxNameLength))
+		}
 	}
 	return errs
 }
@@ -323,6 +338,9 @@ func validateComponent(component string, fldPath *field.Path) field.ErrorList {
 	if component == "" {
 		return field.ErrorList{field.Required(fldPath, "names the kind of process, for example kube-scheduler")}
 	}
+	if len(component) > validation.DNS1123LabelMaxLength {
+		return field.ErrorList{field.TooLong(fldPath, "", validation.DNS1123LabelMaxLength)}
+	}
 	var errs field.ErrorList
 	for _, problem := range validation.IsDNS1123Label(component) {
 		errs = append(errs, field.Invalid(fldPath, component, problem))
@@ -332,8 +350,11 @@ func validateComponent(component string, fldPath *field.Path) field.ErrorList {
 
 // validateMinorVersion accepts <major>.<minor> and nothing.
 func validateMinorVersion(version string, fldPath *field.Path) field.ErrorList {
-	if version == "" {
+	switch {
+	case version == "":
 		return nil
+	case len(version) > MaxVersionLength:
+		return field.ErrorList{field.TooLong(fldPath, "", MaxVersionLength)}
 	}
 	if v, err := utilversion.ParseMajorMinor(version); err != nil || fmt.Sprintf("%d.%d", v.Major(), v.Minor()) != version {
 		return field.ErrorList{field.Invalid(fldPath, version, "must be a minor version such as 1.36")}

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
@@ -39,6 +40,16 @@ var (
 
 // migrationLabel names the feature on a migration that was made for it.
 const migrationLabel = "features.k8s.io/feature"
+
+// labelOf is the value of that label: the feature's name or, since names may be
+// longer than labels and end in what labels do not, a hash of it.
+func labelOf(feature string) string {
+	if feature != "" && len(validation.IsValidLabelValue(feature)) == 0 {
+		return feature
+	}
+	sum := sha256.Sum256([]byte(feature))
+	return "sha256-" + hex.EncodeToString(sum[:16])
+}
 
 // MigrateStorage rewrites every object of a resource in the version that the
 // server stores now. It drives the in-tree StorageVersionMigration, whose
@@ -125,7 +136,7 @@ func (m migrateStorage) run(ctx context.Context, clients Clients, attempt Attemp
 	migration := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": resource.GroupVersion().String(),
 		"kind":       "StorageVersionMigration",
-		"metadata":   map[string]any{"name": name, "labels": map[string]any{migrationLabel: attempt.Feature}},
+		"metadata":   map[string]any{"name": name, "labels": map[string]any{migrationLabel: labelOf(attempt.Feature)}},
 		"spec":       map[string]any{"resource": map[string]any{"group": m.resource.Group, "resource": m.resource.Resource}},
 	}}
 	if err := m.dropOthers(ctx, client, attempt, name); err != nil {
@@ -156,7 +167,7 @@ func (m migrateStorage) run(ctx context.Context, clients Clients, attempt Attemp
 
 // dropOthers deletes the migrations of transitions that were replaced.
 func (m migrateStorage) dropOthers(ctx context.Context, client dynamic.ResourceInterface, attempt Attempt, name string) error {
-	ours, err := client.List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{migrationLabel: attempt.Feature}).String()})
+	ours, err := client.List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{migrationLabel: labelOf(attempt.Feature)}).String()})
 	if err != nil {
 		return fmt.Errorf("listing storage version migrations: %w", err)
 	}

@@ -63,11 +63,9 @@ type refusal struct {
 
 func newTally(attempt Attempt) *tally {
 	t := &tally{report: attempt.Report}
-	done, from, ok := strings.Cut(attempt.Last.Checkpoint, " ")
-	if !ok {
-		return t
-	}
-	if n, err := strconv.ParseInt(done, 10, 64); err == nil {
+	done, from, _ := strings.Cut(attempt.Last.Checkpoint, " ")
+	// A number below zero would be refused as part of the status, for ever.
+	if n, err := strconv.ParseInt(done, 10, 64); err == nil && n >= 0 && from != "" {
 		t.from = from
 		t.progress = Progress{Done: n, Total: attempt.Last.Total, Checkpoint: attempt.Last.Checkpoint}
 	}

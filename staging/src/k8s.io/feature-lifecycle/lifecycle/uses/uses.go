@@ -22,14 +22,25 @@ package uses
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// MaxExamples is how many instances a FeatureUse names.
-const MaxExamples = 5
+const (
+	// MaxExamples is how many instances a FeatureUse names.
+	MaxExamples = 5
+	// MaxRows is how many rows Aggregate returns. Versions are what reporters say:
+	// one that says ever new ones must not make a status longer than validation, or
+	// etcd, accepts, and so stop all transitions of the feature.
+	MaxRows = 200
+	// fewRows is how many rows a component may have when there are too many.
+	fewRows = 20
+	// others is the component of rows when there are too many components.
+	others = "others"
+)
 
 // Settings are the periods that decide how long an instance holds a transition.
 type Settings struct {
@@ -52,24 +63,57 @@ func (s Settings) stale(i Instance, now time.Time) bool {
 
 // Aggregate counts instances by component, version and value. Rows come sorted,
 // so that equal input gives equal output and nothing is written when nothing
-// changed.
+// changed. When there would be more than MaxRows, versions are left out, first of
+// the components with many rows, and at last components.
 func Aggregate(instances []Instance, settings Settings, now time.Time) []v1alpha1.FeatureUse {
-	type key struct {
-		component, version, value string
+	instances = slices.DeleteFunc(slices.Clone(instances), func(i Instance) bool { return i.Potential || i.Recent })
+	rows := aggregate(instances, settings, now, func(k key) key { return k })
+	perComponent := map[string]int{}
+	for k := range rows {
+		perComponent[k.component]++
 	}
+	for _, coarser := range []func(key) key{
+		func(k key) key {
+			if perComponent[k.component] > fewRows {
+				k.version = ""
+			}
+			return k
+		},
+		func(k key) key { return key{component: k.component, value: k.value} },
+		func(k key) key { return key{component: others, value: k.value} },
+	} {
+		if len(rows) <= MaxRows {
+			break
+		}
+		rows = aggregate(instances, settings, now, coarser)
+	}
+	var result []v1alpha1.FeatureUse
+	for _, k := range slices.SortedFunc(maps.Keys(rows), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.component, b.component), cmp.Compare(a.version, b.version), cmp.Compare(a.value, b.value))
+	}) {
+		result = append(result, *rows[k])
+	}
+	return result
+}
+
+// key is what a row counts.
+type key struct {
+	component, version, value string
+}
+
+// aggregate counts instances in the rows that coarser makes of what each is.
+func aggregate(instances []Instance, settings Settings, now time.Time, coarser func(key) key) map[key]*v1alpha1.FeatureUse {
 	rows := map[key]*v1alpha1.FeatureUse{}
 	for _, i := range instances {
-		if i.Potential || i.Recent {
-			continue
-		}
 		count := int32(i.Count())
 		k := key{i.Component, i.Version, "unknown"}
 		if i.Reported {
 			k.value = map[bool]string{true: "on", false: "off"}[i.Enabled]
 		}
+		k = coarser(k)
 		row := rows[k]
 		if row == nil {
-			row = &v1alpha1.FeatureUse{Component: i.Component, Version: i.Version}
+			row = &v1alpha1.FeatureUse{Component: k.component, Version: k.version}
 			if i.Reported {
 				enabled := i.Enabled
 				row.Enabled = &enabled
@@ -89,18 +133,7 @@ func Aggregate(instances []Instance, settings Settings, now time.Time) []v1alpha
 		}
 		row.Examples = firstNames(row.Examples, i)
 	}
-	keys := make([]key, 0, len(rows))
-	for k := range rows {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b key) int {
-		return cmp.Or(cmp.Compare(a.component, b.component), cmp.Compare(a.version, b.version), cmp.Compare(a.value, b.value))
-	})
-	var result []v1alpha1.FeatureUse
-	for _, k := range keys {
-		result = append(result, *rows[k])
-	}
-	return result
+	return rows
 }
 
 // firstNames adds the names of an instance to examples, which stay sorted, and no

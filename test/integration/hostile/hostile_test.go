@@ -1,0 +1,419 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package hostile sends a real kube-apiserver what nobody should send: tables of
+// malformed requests to features.k8s.io. Whatever comes, the answer is not the
+// server's failure (5xx), it says what is wrong, nothing is stored, and the next
+// good request works. Where upstream's own machinery answers with 5xx, the same
+// request for a kind of upstream's is beside it, and gets the same.
+package hostile
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/cmd/local-up/process"
+	"k8s.io/kubernetes-features/test/integration/framework"
+)
+
+const (
+	// namespace is one that the server flow does not look after: what is in there
+	// changes only by requests.
+	namespace = "hostile"
+	group     = "/apis/features.k8s.io/v1alpha1"
+	own       = group + "/namespaces/" + namespace
+	system    = group + "/namespaces/kube-system"
+	features  = own + "/features"
+	reports   = own + "/featurereports"
+	good      = features + "/Good"
+	report    = reports + "/app.good"
+	// known is a gate that every server knows.
+	known = system + "/features/MaxUnavailableStatefulSet"
+	// configs are a kind of upstream's, to compare with.
+	configs = "/api/v1/namespaces/" + namespace + "/configmaps"
+)
+
+// row is a request and what it may be answered with.
+type row struct {
+	method, path string
+	// contentType and accept are JSON where they are empty.
+	contentType, accept string
+	body                string
+	header              map[string]string
+	// as is another user, in these groups; empty is an administrator.
+	as     string
+	groups []string
+	// codes are the allowed ones.
+	codes []int
+	// says is in the message.
+	says string
+	// twin is the same request for a kind of upstream's, with its body if that is
+	// another one. It has to be there where codes has one of 5xx, and gets the same code.
+	twin, twinBody string
+	// watch is true for answers that are a stream of events: the error is one.
+	watch bool
+}
+
+// world is the server and what it is asked through.
+type world struct {
+	*framework.Cluster
+	client *http.Client
+	host   string
+	etcd   *clientv3.Client
+}
+
+func start(t *testing.T, gates string) *world {
+	t.Helper()
+	c := framework.Start(t, cluster.Config{FeatureGates: gates, Only: []string{cluster.Etcd, cluster.APIServer}})
+	transport, err := rest.TransportFor(c.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Cluster: c, host: c.Config.Host, etcd: c.Etcd(), client: &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	if _, err := c.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// prepare makes the objects that requests are about, and users with few rights.
+func (w *world) prepare(t *testing.T) {
+	t.Helper()
+	w.WaitForFeature("MaxUnavailableStatefulSet", "announced", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
+	client := w.Features.FeaturesV1alpha1()
+	if _, err := client.Features(namespace).Create(t.Context(), &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: "Good"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.FeatureReports(namespace).Create(t.Context(), &v1alpha1.FeatureReport{
+		ObjectMeta: metav1.ObjectMeta{Name: "app.good"},
+		Spec: v1alpha1.FeatureReportSpec{
+			Component: "app", Instance: "good", BinaryVersion: "v1.2.3", EmulationVersion: "1.36", Features: []v1alpha1.ReportedFeature{{Name: "Good", Asked: true}},
+			Liveness: v1alpha1.ReportLiveness{Lease: &v1alpha1.LeaseReference{Namespace: namespace, Name: "app.good"}},
+		},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Kube.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "good"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// mallory may do everything to reports and features here but what the storage
+	// itself asks about: to report as a component, and to touch any report.
+	rules := []rbacv1.PolicyRule{{APIGroups: []string{"features.k8s.io"}, Resources: []string{"features", "featurereports"}, Verbs: []string{"*"}}}
+	if _, err := w.Kube.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "mallory"}, Rules: rules}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Kube.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "mallory"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "mallory"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	framework.WaitFor(t, "mallory's rights", func() bool {
+		code, _ := w.send(t, row{path: report, as: "mallory"})
+		return code == http.StatusOK
+	})
+}
+
+// send sends a request and returns code and body of the answer.
+func (w *world) send(t *testing.T, r row) (int, string) {
+	t.Helper()
+	method := r.method
+	if method == "" {
+		method = http.MethodGet
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, w.host+r.path, strings.NewReader(r.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.body != "" || r.contentType != "" {
+		request.Header.Set("Content-Type", or(r.contentType, "application/json"))
+	}
+	request.Header.Set("Accept", or(r.accept, "application/json"))
+	if r.as != "" {
+		request.Header.Set("Impersonate-User", r.as)
+		for _, group := range append(r.groups, "system:authenticated") {
+			request.Header.Add("Impersonate-Group", group)
+		}
+	}
+	for name, value := range r.header {
+		request.Header.Set(name, value)
+	}
+	response, err := w.client.Do(request)
+	if err != nil {
+		t.Fatalf("no answer: %v", err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatalf("the answer %d breaks off: %v", response.StatusCode, err)
+	}
+	return response.StatusCode, string(body)
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// stored are the objects of the group: in other namespaces than that of Kubernetes
+// with their version in etcd, since nothing may change there.
+func (w *world) stored(t *testing.T) map[string]int64 {
+	t.Helper()
+	answer, err := w.etcd.Get(t.Context(), "/registry/feature", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(answer.Kvs) < 200 {
+		t.Fatalf("only %d objects of the group are in etcd", len(answer.Kvs))
+	}
+	versions := map[string]int64{}
+	for _, kv := range answer.Kvs {
+		versions[string(kv.Key)] = 0
+		if !strings.Contains(string(kv.Key), "/kube-system/") {
+			versions[string(kv.Key)] = kv.ModRevision
+		}
+	}
+	return versions
+}
+
+// vague are messages that name no cause.
+var vague = regexp.MustCompile(`(?i)internal error|internal server error|unknown reason|unknown error|panic|runtime error|nil pointer`)
+
+// check holds an answer against its row.
+func (r row) check(t *testing.T, code int, body string) {
+	t.Helper()
+	if !slices.Contains(r.codes, code) {
+		t.Errorf("the answer is %d, want one of %v: %s", code, r.codes, short(body))
+		return
+	}
+	if code < 300 && !r.watch {
+		if r.says != "" && !strings.Contains(body, r.says) {
+			t.Errorf("the answer does not have %q: %s", r.says, short(body))
+		}
+		return
+	}
+	var status metav1.Status
+	if r.watch {
+		var event struct {
+			Type   string
+			Object metav1.Status
+		}
+		if err := json.Unmarshal([]byte(body), &event); err != nil || event.Type != "ERROR" {
+			t.Errorf("the stream's first event is no error: %v: %s", err, short(body))
+		}
+		status = event.Object
+		code = int(status.Code)
+	} else if err := json.Unmarshal([]byte(body), &status); err != nil {
+		t.Errorf("the answer is no Status: %v: %s", err, short(body))
+	}
+	if status.Kind != "Status" || status.APIVersion != "v1" || status.Status != metav1.StatusFailure || int(status.Code) != code {
+		t.Errorf("the answer is no Status of a failure with the code %d: %s", code, short(body))
+	}
+	if status.Message == "" || vague.MatchString(status.Message) {
+		t.Errorf("the message names no cause: %q", status.Message)
+	}
+	said := status.Message
+	if status.Details != nil {
+		// Of a patch that cannot be applied upstream says the cause there.
+		for _, cause := range status.Details.Causes {
+			said += "\n" + cause.Message
+		}
+	}
+	if !strings.Contains(said, r.says) || r.says == "" {
+		t.Errorf("the message does not say %q: %s", r.says, short(said))
+	}
+	if len(body) > 6*(len(r.body)+len(r.path))+64<<10 {
+		t.Errorf("a request of %d bytes is answered with %d", len(r.body)+len(r.path), len(body))
+	}
+}
+
+func short(text string) string {
+	if len(text) > 1000 {
+		return text[:500] + " … " + text[len(text)-500:]
+	}
+	return text
+}
+
+// checkStillGood sends the good requests that follow each bad one.
+func (w *world) checkStillGood(t *testing.T) {
+	t.Helper()
+	for _, r := range []row{
+		{path: good, says: `"Good"`},
+		{method: "POST", path: features + "?dryRun=All&fieldValidation=Strict", body: feature("Another", ""), says: `"Another"`},
+	} {
+		if code, body := w.send(t, r); code >= 300 || !strings.Contains(body, r.says) {
+			t.Errorf("a good request is answered with %d: %s", code, short(body))
+		}
+	}
+}
+
+// checkServer looks for what requests may have left in the server: panics and
+// answers of 5xx that nobody saw.
+func (w *world) checkServer(t *testing.T, allowed int) {
+	t.Helper()
+	for _, p := range w.Processes() {
+		log, err := os.ReadFile(p.LogFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(log) {
+			// Of a request that was given up upstream logs that it did not panic.
+			lower := bytes.ReplaceAll(bytes.ToLower(line), []byte("panicked: false"), nil)
+			lower = bytes.ReplaceAll(lower, []byte("panic-reason: <nil>"), nil)
+			if bytes.Contains(lower, []byte("panic")) || bytes.Contains(lower, []byte("goroutine ")) {
+				t.Errorf("%s logs: %s", p.Name, short(string(line)))
+			}
+		}
+		if len(log) == 0 {
+			t.Errorf("%s has an empty log; what it would say of a panic is somewhere else", p.Name)
+		}
+	}
+	metrics, err := w.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	failures := 0
+	for _, series := range regexp.MustCompile(`(?m)^(apiserver_request_total|apiserver_request_post_timeout_total)\{([^}]*)\} ([0-9.e+]+)$`).FindAllStringSubmatch(string(metrics), -1) {
+		switch {
+		case strings.Contains(series[2], `status="panic"`):
+			t.Errorf("a handler panicked: %s", series[0])
+		case strings.Contains(series[2], `group="features.k8s.io"`) && strings.Contains(series[2], `code="5`):
+			var n int
+			if _, err := fmt.Sscan(series[3], &n); err != nil {
+				t.Fatal(err)
+			}
+			failures += n
+			t.Logf("answered by upstream's machinery: %s", series[0])
+		}
+	}
+	if failures > allowed {
+		t.Errorf("%d requests of the group were answered with 5xx, want no more than the %d of the tables", failures, allowed)
+	}
+	if !strings.Contains(string(metrics), `apiserver_request_total{code="4`) {
+		t.Error("the metrics count no refused request; this test does not understand them any more")
+	}
+}
+
+// run sends all rows of a table, one after the other, and returns how many answers
+// of 5xx it got from upstream's machinery for our kinds.
+func (w *world) run(t *testing.T, rows map[string]row) (failures int) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		t.Run(name, func(t *testing.T) {
+			r := rows[name]
+			before := w.stored(t)
+			begin := time.Now()
+			code, body := w.send(t, r)
+			r.check(t, code, body)
+			t.Logf("%d in %s: %s", code, time.Since(begin).Round(time.Millisecond), short(body))
+			if code >= 500 {
+				failures++
+			}
+			if r.twin != "" {
+				as := r
+				as.path, as.body = r.twin, or(r.twinBody, r.body)
+				twin, twinBody := w.send(t, as)
+				if twin != code {
+					t.Errorf("a kind of upstream's is answered with %d, ours with %d: %s", twin, code, short(twinBody))
+				}
+			} else if code >= 500 {
+				t.Error("an answer of 5xx without upstream's beside it")
+			}
+			w.checkStillGood(t)
+			if diff := cmp.Diff(before, w.stored(t)); diff != "" {
+				t.Errorf("the request changed what is stored (-before +after):\n%s", diff)
+			}
+		})
+	}
+	return failures
+}
+
+// feature is a Feature's JSON with what comes behind its metadata.
+func feature(name, rest string) string {
+	return fmt.Sprintf(`{"apiVersion":"features.k8s.io/v1alpha1","kind":"Feature","metadata":{"name":%q}%s}`, name, rest)
+}
+
+// reportOf is a FeatureReport's JSON with what comes behind what it has to have.
+func reportOf(rest string) string {
+	return `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureReport","metadata":{"name":"app.new"},"spec":{"component":"app","instance":"new","liveness":{"lease":{"namespace":"hostile","name":"app.new"}}` + rest + `}}`
+}
+
+// labelled is JSON of a kind with labels of about n bytes, each of which is valid.
+func labelled(head string, n int) string {
+	var labels strings.Builder
+	for i := 0; labels.Len() < n; i++ {
+		if i > 0 {
+			labels.WriteByte(',')
+		}
+		fmt.Fprintf(&labels, `"l%d.%s/x":"%s"`, i, strings.Repeat("a", 60), strings.Repeat("b", 60))
+	}
+	return head + `,"metadata":{"name":"large","labels":{` + labels.String() + `}}}`
+}
+
+const (
+	featureHead = `{"apiVersion":"features.k8s.io/v1alpha1","kind":"Feature"`
+	configHead  = `{"apiVersion":"v1","kind":"ConfigMap"`
+)
+
+func TestHostileRequests(t *testing.T) {
+	w := start(t, "")
+	w.prepare(t)
+	failures, rows := 0, 0
+	tables := map[string]map[string]row{
+		"bodies": bodies(), "fields": fields(), "paths": paths(), "queries": queries(), "patches": patches(), "negotiation": negotiation(), "rights": rights(),
+	}
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		t.Run(name, func(t *testing.T) { failures += w.run(t, tables[name]) })
+		rows += len(tables[name])
+	}
+	t.Run("bytes", func(t *testing.T) {
+		sent, failed := w.runRaw(t)
+		rows, failures = rows+sent, failures+failed
+	})
+	t.Logf("%d requests, %d of them answered with 5xx as upstream's kinds are", rows, failures)
+	w.checkServer(t, failures)
+	if dead := slices.DeleteFunc(slices.Clone(w.Processes()), process.Process.Alive); len(dead) > 0 {
+		t.Errorf("%d processes have ended", len(dead))
+	}
+}

@@ -1,0 +1,61 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostile
+
+import "strings"
+
+// rights are requests of users who may not make them.
+func rights() map[string]row {
+	change := func(body string) row {
+		return row{method: "PATCH", path: report, contentType: mergePatch, body: body, as: "mallory", codes: []int{403}, says: `only "`}
+	}
+	rows := map[string]row{
+		"a stranger reads reports":                    {path: reports, as: "jane", codes: []int{403}, says: `User "jane" cannot list resource "featurereports"`},
+		"a stranger creates a feature":                {method: "POST", path: features, body: feature("A", ""), as: "jane", codes: []int{403}, says: `User "jane" cannot create resource "features"`},
+		"a stranger asks for a plan":                  {method: "POST", path: known + "/plan", body: plan(`"enabled":true`), as: "jane", codes: []int{403}, says: "features/plan"},
+		"a stranger asks for a clean":                 {method: "POST", path: known + "/clean", body: "{", as: "jane", codes: []int{403}, says: "features/clean"},
+		"a stranger patches what is not there":        {method: "PATCH", path: features + "/Nobody", contentType: mergePatch, body: "{", as: "jane", codes: []int{403}, says: "cannot patch"},
+		"a stranger deletes all features":             {method: "DELETE", path: features, as: "jane", codes: []int{403}, says: "cannot deletecollection"},
+		"nobody in particular":                        {path: features, as: "system:anonymous", header: map[string]string{"Impersonate-Group": "system:unauthenticated"}, codes: []int{403}, says: "cannot list"},
+		"a stranger takes on an identity":             {path: features, as: "jane", header: map[string]string{"Impersonate-Uid": "x"}, codes: []int{403, 200}, says: ""},
+		"an extra of nobody":                          {path: features, header: map[string]string{"Impersonate-Extra-scopes": "x"}, codes: []int{400, 403, 500}, says: "impersonat", twin: configs},
+		"mallory reports as somebody's component":     {method: "POST", path: reports, body: reportOf(""), as: "mallory", codes: []int{403}, says: "grant the verb report on components.features.k8s.io"},
+		"mallory reports with another's name in it":   {method: "POST", path: reports, body: reportOf(`,"username":"system:admin"`), as: "mallory", codes: []int{403}, says: `user "mallory" may not report`},
+		"mallory applies a report":                    {method: "PATCH", path: reports + "/app.new?fieldManager=m", contentType: apply, body: reportOf(""), as: "mallory", codes: []int{403}, says: `user "mallory" may not report`},
+		"mallory changes a report's gates":            change(`{"spec":{"features":[{"name":"Evil"}]}}`),
+		"mallory changes a report's version":          change(`{"spec":{"binaryVersion":"v9.9.9"}}`),
+		"mallory takes a report over":                 {method: "PATCH", path: report, contentType: mergePatch, body: `{"spec":{"username":"mallory"}}`, as: "mallory", codes: []int{403}, says: `user "mallory" may not update the report of`},
+		"mallory labels a report":                     {method: "PATCH", path: report, contentType: mergePatch, body: `{"metadata":{"labels":{"a":"b"}}}`, as: "mallory", codes: []int{403}, says: "featurereports/any"},
+		"mallory deletes a report":                    {method: "DELETE", path: report, as: "mallory", codes: []int{403}, says: "featurereports/any"},
+		"mallory deletes all reports":                 {method: "DELETE", path: reports, as: "mallory", codes: []int{403}, says: "featurereports/any"},
+		"mallory deletes a report, for a try":         {method: "DELETE", path: report + "?dryRun=All", as: "mallory", codes: []int{403}, says: "featurereports/any"},
+		"mallory writes a status":                     {method: "PATCH", path: good + "/status", contentType: mergePatch, body: `{"status":{"state":"On"}}`, as: "mallory", codes: []int{403}, says: "features/status"},
+		"the creator gives a report away":             {method: "PATCH", path: report + "?dryRun=All", contentType: mergePatch, body: `{"spec":{"username":"mallory"}}`, codes: []int{200}, says: `"username":"kubernetes-admin"`},
+		"the creator changes a report's component":    {method: "PATCH", path: report, contentType: mergePatch, body: `{"spec":{"component":"kubelet"}}`, codes: []int{422}, says: "spec.component"},
+		"the creator changes a report's instance":     {method: "PATCH", path: report, contentType: mergePatch, body: `{"spec":{"instance":"other"}}`, codes: []int{422}, says: "spec.instance"},
+		"the creator moves a report to a node":        {method: "PATCH", path: report, contentType: mergePatch, body: `{"spec":{"nodeName":"node-1"}}`, codes: []int{422}, says: "spec.nodeName"},
+		"a node reports for another":                  {method: "POST", path: system + "/featurereports", body: strings.NewReplacer("app", "kubelet", `"liveness":{"lease":{"namespace":"hostile","name":"app.new"}}`, `"nodeName":"new"`, "hostile", "kube-system").Replace(reportOf("")), as: "system:node:evil", groups: []string{"system:nodes"}, codes: []int{403}, says: `node "evil" may only write reports`},
+		"a node reports as the scheduler":             {method: "POST", path: system + "/featurereports", body: strings.NewReplacer("app", "kube-scheduler", "new", "evil", `"namespace":"hostile"`, `"namespace":"kube-feature-lease"`).Replace(reportOf(`,"nodeName":"evil"`)), as: "system:node:evil", groups: []string{"system:nodes"}, codes: []int{403, 422}, says: "kube-scheduler"},
+		"a user whose name is no UTF-8":               {method: "POST", path: reports, body: reportOf(""), as: "evil\xff\xfe", groups: []string{"system:masters"}, codes: []int{422, 400, 403}, says: "UTF-8"},
+		"a user whose name is no UTF-8, of a feature": {method: "POST", path: features + "?dryRun=All", body: feature("A", `,"spec":{"paused":true}`), as: "evil\xff\xfe", groups: []string{"system:masters"}, codes: []int{201, 400, 403}, says: ""},
+		"a user with a name of 300 kB and a pause":    {method: "POST", path: features, body: feature("A", `,"spec":{"paused":true}`), as: strings.Repeat("e", 300<<10), groups: []string{"system:masters"}, codes: []int{422, 431, 400, 403}, says: "annotations"},
+		"a user whose name is a terminal's":           {method: "POST", path: reports + "?dryRun=All", body: reportOf(""), as: "evil\t31m", groups: []string{"system:masters"}, codes: []int{201, 400, 403, 422}, says: ""},
+		"an identity of nothing":                      {path: features, header: map[string]string{"Impersonate-Group": "system:masters"}, codes: []int{400, 403, 500}, says: "impersonat", twin: configs},
+		"credentials that are none":                   {path: features, header: map[string]string{"Authorization": "Bearer x"}, codes: []int{401, 200}, says: ""},
+	}
+	return rows
+}
