@@ -29,7 +29,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -108,10 +107,9 @@ func (w *world) tidy(ctx context.Context) error {
 			return fmt.Errorf("S1: %s is Off and not clean, and no server had it on: %+v", name, v.Status.Conditions)
 		}
 		_, err := w.kept().features.FeaturesV1alpha1().Features(systemNS).CreateCleanup(ctx, name, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{})
-		switch {
-		case err == nil:
+		if err == nil {
 			w.stats.count("clean-ups that were asked for")
-		case !apierrors.IsConflict(err) && !apierrors.IsInvalid(err):
+		} else if !w.stats.passes(err) {
 			return fmt.Errorf("asking for what is left of %s to be removed: %w", name, err)
 		}
 	}
