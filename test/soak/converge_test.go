@@ -67,9 +67,16 @@ func (w *world) recovered() error {
 	if err := w.release(w.t.Context(), rand.New(rand.NewPCG(w.seed, 3))); err != nil {
 		return err
 	}
-	if err := w.until("L2: after the faults had ended", w.misstated); err != nil {
+	err := w.until("L2: after the faults had ended", func(ctx context.Context) (string, error) {
+		if err := w.tidy(ctx); err != nil {
+			return "", err
+		}
+		return w.misstated(ctx)
+	})
+	if err != nil {
 		return err
 	}
+	w.dirty.Store(false)
 	states := time.Since(begun)
 	if err := w.until("after the faults had ended", w.miscounted); err != nil {
 		return err
@@ -86,12 +93,39 @@ func (w *world) recovered() error {
 	return nil
 }
 
+// tidy asks for the removal of what is left of a feature that is off, as an
+// administrator does. There may be something only after a server has had the
+// feature on meanwhile: one that disagreed, or was frozen for so long that the others
+// went on without it.
+func (w *world) tidy(ctx context.Context) error {
+	for _, name := range append(slices.Clone(dynamics), static) {
+		v := w.history(name).Last()
+		if v.Status.State != v1alpha1.StateOff || !meta.IsStatusConditionFalse(v.Status.Conditions, v1alpha1.ConditionClean) {
+			continue
+		}
+		if !w.dirty.Load() {
+			return fmt.Errorf("S1: %s is Off and not clean, and no server had it on: %+v", name, v.Status.Conditions)
+		}
+		_, err := w.kept().features.FeaturesV1alpha1().Features(systemNS).CreateCleanup(ctx, name, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{})
+		if err == nil {
+			w.stats.count("clean-ups that were asked for")
+		} else if !w.stats.passes(err) {
+			return fmt.Errorf("asking for what is left of %s to be removed: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // until waits until nothing is wrong any more.
 func (w *world) until(when string, wrong func(context.Context) (string, error)) error {
-	last := ""
+	last, told := "", time.Now()
 	err := wait.PollUntilContextTimeout(w.t.Context(), 500*time.Millisecond, framework.Patience, true, func(ctx context.Context) (bool, error) {
 		var err error
 		last, err = wrong(ctx)
+		if last != "" && time.Since(told) > 30*time.Second {
+			told = time.Now()
+			w.said("%s, still: %s", when, last)
+		}
 		return last == "" && err == nil, err
 	})
 	if err != nil {

@@ -110,6 +110,8 @@ func (w *world) freeze(ctx context.Context, random *rand.Rand) error {
 	case random.IntN(10) == 0:
 		// Others take over what it leads.
 		long = between(random, 45*time.Second, time.Minute)
+		// It may come back to a feature that was turned off meanwhile.
+		w.dirty.Store(true)
 	}
 	p, ok := w.process(name)
 	if !ok || p.Signal(unix.SIGSTOP) != nil {

@@ -81,6 +81,8 @@ type world struct {
 	// for one goroutine.
 	hands sync.Mutex
 
+	// dirty is true when a server had a feature on while others did not wait for it.
+	dirty atomic.Bool
 	// second is true in the second half of the run.
 	second atomic.Bool
 

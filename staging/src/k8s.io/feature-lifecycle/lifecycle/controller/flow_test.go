@@ -336,6 +336,37 @@ func TestWhenASilentKubeletIsShown(t *testing.T) {
 	}
 }
 
+// TestLeftoversAreLookedForAfterADisagreement: a server that has a feature on stores
+// what turning it off had removed. People learn that at once, not half an hour later,
+// and may have it removed.
+func TestLeftoversAreLookedForAfterADisagreement(t *testing.T) {
+	l := newLeftovers()
+	l.left = map[string]int{}
+	inWorld(t, func(w *world) {
+		w.report("server", "s1", gate("A", false))
+		w.report("server", "s2", gate("A", false))
+		w.serve("s1")
+		w.serve("s2")
+		w.until(time.Minute, "clean", func() bool {
+			return w.state("A") == v1alpha1.StateOff && w.condition("A", v1alpha1.ConditionClean).Reason == v1alpha1.ReasonNothingLeft
+		})
+		w.report("server", "s2", gate("A", true))
+		w.until(time.Minute, "found inconsistent", func() bool {
+			return w.condition("A", v1alpha1.ConditionConsistent).Status == metav1.ConditionFalse
+		})
+		l.mu.Lock()
+		l.left["ClearB"] = 3
+		l.mu.Unlock()
+		w.report("server", "s2", gate("A", false))
+		w.until(time.Minute, "dangling", func() bool {
+			return w.condition("A", v1alpha1.ConditionClean).Reason == v1alpha1.ReasonLeftovers
+		})
+		if state, ran := w.state("A"), l.did(); state != v1alpha1.StateOff || len(ran) > 0 {
+			t.Errorf("the state is %s and these tasks ran: %v", state, ran)
+		}
+	}, l.declare("A"))
+}
+
 // TestReportsAreRetired: when nobody else does it.
 func TestReportsAreRetired(t *testing.T) {
 	inWorld(t, func(w *world) {

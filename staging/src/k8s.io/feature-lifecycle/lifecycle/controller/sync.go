@@ -24,6 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -139,6 +140,11 @@ func (c *Controller) commit(ctx context.Context, feature *v1alpha1.Feature, deci
 		}
 		klog.FromContext(ctx).Info("Feature changed state", "feature", klog.KObj(feature), "from", feature.Status.State, "to", stored.Status.State)
 	}
+	if differed(&feature.Status) && !differed(&stored.Status) {
+		// Who had the other value may have stored what turning off had removed; one
+		// kube-apiserver is enough.
+		c.finder.forget(feature.Name)
+	}
 	if attempt := c.runner.attempt(feature.Name); attempt != nil && orphaned(stored, attempt) {
 		c.runner.stop(feature.Name)
 	}
@@ -150,6 +156,11 @@ func (c *Controller) commit(ctx context.Context, feature *v1alpha1.Feature, deci
 		c.config.Recorder.Event(stored, kind, event.Reason, event.Message)
 	}
 	return stored, nil
+}
+
+// differed is true while somebody has another value than the state.
+func differed(status *v1alpha1.FeatureStatus) bool {
+	return meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionConsistent) || meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionUsesMatch)
 }
 
 // orphaned is true when what an attempt of this server works on has been finished
