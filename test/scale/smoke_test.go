@@ -70,7 +70,7 @@ func TestSmoke(t *testing.T) {
 			if e := r.Environment; e.Processor == "" || e.Cores == 0 || e.Memory == 0 || e.Kernel == "" || e.OS == "" || e.Commit == "" || e.Kubernetes == "" || e.Etcd == "" {
 				t.Errorf("the environment has gaps: %+v", e)
 			}
-			t.Log(out.String())
+			t.Log("\n" + out.String())
 		})
 	}
 }
