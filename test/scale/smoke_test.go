@@ -31,6 +31,8 @@ import (
 // smoke are the smallest sizes of each benchmark, with which it takes seconds.
 var smoke = map[string][]string{
 	"featuregate": {"--repetitions=2", "--time=1ms"},
+	"clear":       {"--sizes=300", "--large=0", "--workers=16", "--rate=100", "--rest=500ms", "--touch", "--settle=1s"},
+	"start":       {"--repetitions=1", "--quiet=200ms"},
 }
 
 // TestSmoke runs every benchmark with its smallest sizes on real processes and looks
