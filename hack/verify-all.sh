@@ -26,7 +26,11 @@ formatted() {
 }
 tidy() { (cd "$1" && GOWORK=off go mod tidy -diff); }
 vet_alone() { (cd "$1" && GOWORK=off go vet ./...); }
-lint_alone() { (cd "$1" && GOWORK=off "$PWD/../../_output/tools/golangci-lint" run --timeout 20m --config "$PWD/../../.golangci.yml" ./...); }
+lint_alone() {
+	local root=$PWD
+	(cd "$1" && GOWORK=off "$root/_output/tools/golangci-lint" run --timeout 20m --config "$root/.golangci.yml" ./...)
+}
+drawn() { (cd test/scale/draw && GOWORK=off go run . -root ../../.. -check); }
 scripts() { git ls-files -z -- '*.sh' .ci/run | xargs -0 -n1 bash -n; }
 
 gates() { diff -u docs/gates.md <(go run ./hack/gates) || { echo "run make update"; return 1; }; }
@@ -42,17 +46,21 @@ check "modules: release" tidy hack/release
 check "modules: kind" tidy hack/kind
 check "modules: helm" tidy test/helm
 check "modules: browser" tidy test/browser
+check "modules: draw" tidy test/scale/draw
 check "generated code" hack/verify-codegen.sh
 check "API specs" hack/verify-openapi-spec.sh
 check "docs/gates.md" gates
+check "BENCHMARKS.md" drawn
 check "vet: root" go vet ./...
 check "vet: library" in_lib go vet ./...
 check "vet: helm" vet_alone test/helm
 check "vet: browser" vet_alone test/browser
+check "vet: draw" vet_alone test/scale/draw
 check "vet: release" vet_alone hack/release
 check "lint: root" _output/tools/golangci-lint run --timeout 20m ./...
 check "lint: library" in_lib "$PWD/_output/tools/golangci-lint" run --timeout 20m --config "$PWD/.golangci.yml" ./...
 check "lint: browser" lint_alone test/browser
+check "lint: draw" lint_alone test/scale/draw
 check "lint: release" lint_alone hack/release
 
 if ((${#failed[@]})); then

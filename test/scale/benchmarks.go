@@ -23,9 +23,11 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"k8s.io/kubernetes-features/test/scale/clear"
 	"k8s.io/kubernetes-features/test/scale/featuregate"
 	"k8s.io/kubernetes-features/test/scale/reporters"
 	"k8s.io/kubernetes-features/test/scale/result"
+	"k8s.io/kubernetes-features/test/scale/start"
 	"k8s.io/kubernetes-features/test/scale/testbed"
 )
 
@@ -43,7 +45,9 @@ type benchmark struct {
 // target bench-<name> and a section in BENCHMARKS.md, and a smoke test.
 var benchmarks = []benchmark{
 	{"featuregate", "Enabled of the reporting layer beside upstream's gate", of(featuregate.Defaults(), (*featuregate.Options).AddFlags, featuregate.Run)},
-	{"reporters", "Thousands of processes that report", of(reporters.Defaults(), (*reporters.Options).AddFlags, reporters.Run)},
+	{"clear", "a field cleared from many objects, beside the storage version migrator", of(clear.Defaults(), (*clear.Options).AddFlags, clear.Run)},
+	{"reporters", "what thousands of processes that report cost", of(reporters.Defaults(), (*reporters.Options).AddFlags, reporters.Run)},
+	{"start", "the time until kube-apiserver is ready, beside upstream's", of(start.Defaults(), (*start.Options).AddFlags, start.Run)},
 }
 
 // of joins the options of a benchmark, which begin with their defaults, with what

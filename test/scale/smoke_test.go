@@ -31,6 +31,9 @@ import (
 // smoke are the smallest sizes of each benchmark, with which it takes seconds.
 var smoke = map[string][]string{
 	"featuregate": {"--repetitions=2", "--time=1ms"},
+	"clear":       {"--sizes=300", "--large=0", "--workers=16", "--rate=100", "--rest=500ms", "--touch", "--settle=1s"},
+	"reporters":   {"--nodes=5,10", "--budget-nodes=10", "--rest=2s", "--template=1s", "--together=5"},
+	"start":       {"--repetitions=1", "--quiet=200ms"},
 }
 
 // TestSmoke runs every benchmark with its smallest sizes on real processes and looks
@@ -70,7 +73,7 @@ func TestSmoke(t *testing.T) {
 			if e := r.Environment; e.Processor == "" || e.Cores == 0 || e.Memory == 0 || e.Kernel == "" || e.OS == "" || e.Commit == "" || e.Kubernetes == "" || e.Etcd == "" {
 				t.Errorf("the environment has gaps: %+v", e)
 			}
-			t.Log(out.String())
+			t.Log("\n" + out.String())
 		})
 	}
 }

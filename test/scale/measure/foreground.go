@@ -25,6 +25,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,6 +68,7 @@ type Foreground struct {
 	done   sync.WaitGroup
 
 	latencies map[string]*Latencies
+	writes    atomic.Int64
 	mu        sync.Mutex
 	codes     map[string]int
 }
@@ -176,6 +178,9 @@ func (f *Foreground) measured(ctx context.Context, op string, n int, due time.Ti
 		return
 	}
 	f.latencies[op].Record(time.Since(due))
+	if op == OpPatch && err == nil {
+		f.writes.Add(1)
+	}
 	code := "200"
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		code = fmt.Sprint(status.Status().Code)
@@ -217,6 +222,10 @@ func (f *Foreground) Take() ForegroundStats {
 	clear(f.codes)
 	return stats
 }
+
+// Writes is how many PATCHes have succeeded since the start; each is one revision of
+// etcd.
+func (f *Foreground) Writes() int64 { return f.writes.Load() }
 
 // Stop ends the load and returns when no request is under way.
 func (f *Foreground) Stop() {

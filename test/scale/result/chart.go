@@ -80,6 +80,9 @@ func (c *Chart) validate() error {
 	if c.Name == "" || c.Title == "" || c.X.Label == "" || c.Y.Label == "" || len(c.Series) == 0 {
 		return fmt.Errorf("chart %q needs a name, a title, labels of both axes and a series", c.Name)
 	}
+	if len(c.X.Categories) > 0 && (c.X.Log || c.Y.Log) {
+		return fmt.Errorf("chart %q has bars, whose axes have to be linear", c.Name)
+	}
 	for _, s := range c.Series {
 		if s.Role != Ours && s.Role != Peer && s.Role != Bound {
 			return fmt.Errorf("chart %q: series %q has the role %q, which is none", c.Name, s.Name, s.Role)

@@ -90,12 +90,13 @@ func (r *Result) Markdown(pictures []string) string {
 	for _, table := range r.Tables {
 		b.WriteString(table.Markdown() + "\n")
 	}
-	b.WriteString(r.budgets().Markdown() + "\n" + r.limits().Markdown())
+	b.WriteString(r.BudgetTable().Markdown() + "\n" + r.limits().Markdown())
 	return b.String()
 }
 
-// budgets are the budgets as a table.
-func (r *Result) budgets() *Table {
+// BudgetTable is the budgets as a table, one row each in their order: text, wanted,
+// measured, met, how.
+func (r *Result) BudgetTable() *Table {
 	t := &Table{Title: "Budgets", Columns: []Column{{Name: "budget"}, {Name: "wanted"}, {Name: "measured"}, {Name: "met"}, {Name: "how it was computed"}}}
 	for _, b := range r.Budgets {
 		met := "yes"

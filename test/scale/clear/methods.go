@@ -1,0 +1,126 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package clear
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// turnOff turns the gate off as an administrator does: kube-apiserver starts again
+// with the other value, and the rest is the server flow's.
+func turnOff(ctx context.Context, w *world) error {
+	begun := time.Now()
+	if err := w.restart(ctx, false); err != nil {
+		return err
+	}
+	w.now.unready = time.Since(begun)
+	if err := w.observe(ctx); err != nil {
+		return err
+	}
+	return w.untilState(ctx, v1alpha1.StateOff)
+}
+
+// migrationPeriod is how often a migration is asked how far it is.
+const migrationPeriod = 250 * time.Millisecond
+
+// migrate asks the storage version migrator to rewrite all StatefulSets.
+func migrate(ctx context.Context, w *world) (err error) {
+	client := w.Kube.StoragemigrationV1beta1().StorageVersionMigrations()
+	migration, err := client.Create(ctx, &storagemigrationv1beta1.StorageVersionMigration{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "clear-"},
+		Spec:       storagemigrationv1beta1.StorageVersionMigrationSpec{Resource: metav1.GroupResource{Group: "apps", Resource: "statefulsets"}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Delete(ctx, migration.Name, metav1.DeleteOptions{})) }()
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return wait.PollUntilContextCancel(waiting, migrationPeriod, false, func(ctx context.Context) (bool, error) {
+		now, err := client.Get(ctx, migration.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		if failed := meta.FindStatusCondition(now.Status.Conditions, string(storagemigrationv1beta1.MigrationFailed)); failed != nil && failed.Status == metav1.ConditionTrue {
+			return false, fmt.Errorf("the migration failed: %s", failed.Message)
+		}
+		return meta.IsStatusConditionTrue(now.Status.Conditions, string(storagemigrationv1beta1.MigrationSucceeded)), nil
+	})
+}
+
+// plainPage is how many objects the plain client lists at once.
+const plainPage = 500
+
+// removal is what the plain client sends.
+var removal = []byte(`{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":null}}}}`)
+
+// patchAll lists all objects and patches each, without looking at them, checking
+// anything or noting how far it got: the least that has to be done.
+func patchAll(ctx context.Context, w *world, workers int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	names := make(chan string, plainPage)
+	var patching sync.WaitGroup
+	for range workers {
+		patching.Go(func() {
+			for name := range names {
+				err := w.plain.AppsV1().RESTClient().Patch(types.MergePatchType).Namespace(namespace).Resource("statefulsets").Name(name).Body(removal).Do(ctx).Error()
+				if err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	err := func() error {
+		defer close(names)
+		options := metav1.ListOptions{Limit: plainPage}
+		for {
+			page, err := w.plain.AppsV1().StatefulSets(namespace).List(ctx, options)
+			if err != nil {
+				return err
+			}
+			for i := range page.Items {
+				select {
+				case names <- page.Items[i].Name:
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			}
+			if options.Continue = page.Continue; options.Continue == "" {
+				return nil
+			}
+		}
+	}()
+	patching.Wait()
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}

@@ -1,0 +1,284 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package clear
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/scale/measure"
+	"k8s.io/kubernetes-features/test/scale/testbed"
+)
+
+const (
+	feature = "MaxUnavailableStatefulSet"
+	// patcher is the plain client's user: one like any, not of those whom priority and
+	// fairness leaves alone.
+	patcher = "patcher"
+	// patience bounds every wait.
+	patience = 20 * time.Minute
+)
+
+// compacted is true for the error that the past is forgotten already.
+func compacted(err error) bool { return errors.Is(err, rpctypes.ErrCompacted) }
+
+// world is the cluster with its objects.
+type world struct {
+	*testbed.Cluster
+	bed     *testbed.Bed
+	options Options
+	// templates are the objects as the server stored them, by the names of kinds.
+	templates map[string]*appsv1.StatefulSet
+	// plain is the client that does nothing but patch.
+	plain      kubernetes.Interface
+	foreground *measure.Foreground
+	// touching ends what Options.Touch wants.
+	touching func()
+	// on is what the gate is set to.
+	on bool
+	// now is the run under way.
+	now *run
+	// The processes under observation, nil while none is.
+	apiserver, manager *measure.Process
+}
+
+// begin starts the cluster with the gate on. The controller manager runs what the
+// migrator needs and nothing that writes StatefulSets.
+func begin(ctx context.Context, bed *testbed.Bed, o Options) (_ *world, err error) {
+	c, err := bed.Start(ctx, cluster.Config{
+		Only:         []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager},
+		FeatureGates: "StorageVersionMigrator=true",
+		Control:      gate(true),
+		ExtraArgs: map[string][]string{
+			cluster.APIServer:         {"--runtime-config=storagemigration.k8s.io/v1beta1=true", "--feature-settle-period=" + o.Settle.String()},
+			cluster.ControllerManager: {"--controllers=garbage-collector-controller,storage-version-migrator-controller"},
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	w := &world{Cluster: c, bed: bed, options: o, templates: map[string]*appsv1.StatefulSet{}, on: true}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Close())
+		}
+	}()
+	if _, err := c.Kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	for _, k := range kinds {
+		if w.templates[k.name], err = k.take(ctx, c.Kube, c.Etcd); err != nil {
+			return nil, fmt.Errorf("making a template of %s: %w", k.name, err)
+		}
+	}
+	config, err := c.As(patcher)
+	if err != nil {
+		return nil, err
+	}
+	config.ContentType, config.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf"
+	if w.plain, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	_, err = c.Kube.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: patcher},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: patcher}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if o.Touch {
+		if err := w.touch(ctx); err != nil {
+			return nil, err
+		}
+	}
+	user, err := c.As(measure.ForegroundUser)
+	if err != nil {
+		return nil, err
+	}
+	w.foreground, err = measure.StartForeground(ctx, c.Kube, user, o.Rate)
+	return w, err
+}
+
+// Close ends everything.
+func (w *world) Close() error {
+	if w.foreground != nil {
+		w.foreground.Stop()
+	}
+	if w.touching != nil {
+		w.touching()
+	}
+	return w.Cluster.Close()
+}
+
+// touch begins to write a StatefulSet of another namespace once a second.
+func (w *world) touch(ctx context.Context) error {
+	const busy = "busy"
+	if _, err := w.Kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: busy}}, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	object := kinds[0].template()
+	object.Namespace = busy
+	client := w.Kube.AppsV1().StatefulSets(busy)
+	if _, err := client.Create(ctx, object, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var touching sync.WaitGroup
+	touching.Go(func() {
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			// While the server restarts nobody can write.
+			_, _ = client.Patch(ctx, object.Name, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`, time.Now()), metav1.PatchOptions{})
+		}, time.Second)
+	})
+	w.touching = func() {
+		cancel()
+		touching.Wait()
+	}
+	return nil
+}
+
+func gate(on bool) cluster.ControlOptions {
+	return cluster.ControlOptions{FeatureGates: fmt.Sprintf("%s=%t", feature, on)}
+}
+
+// restart starts kube-apiserver again with the gate as given.
+func (w *world) restart(ctx context.Context, on bool) error {
+	w.on = on
+	w.SetControl(gate(on))
+	return w.Restart(ctx, nil, cluster.APIServer)
+}
+
+// untilState waits until the feature is in a state and nothing is left to do.
+func (w *world) untilState(ctx context.Context, state v1alpha1.FeatureState) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var last *v1alpha1.Feature
+	err := cluster.WatchFeature(ctx, w.Features, feature, func(f *v1alpha1.Feature) (bool, error) {
+		last = f
+		return f.Status.State == state && len(f.Status.Tasks) == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for feature %s to be %s: %w; it is %+v", feature, state, err, last)
+	}
+	return nil
+}
+
+// settle makes the gate, the state and the objects what a method begins with.
+func (w *world) settle(ctx context.Context, m method, k kind, n int) error {
+	if w.on != m.turnsOff {
+		// The collection is empty meanwhile, so that nothing has to be cleared.
+		if _, err := load(ctx, w.Etcd, w.templates[k.name], 0); err != nil {
+			return err
+		}
+		if err := w.restart(ctx, m.turnsOff); err != nil {
+			return err
+		}
+		state := v1alpha1.StateOff
+		if m.turnsOff {
+			state = v1alpha1.StateOn
+		}
+		if err := w.untilState(ctx, state); err != nil {
+			return err
+		}
+	}
+	var err error
+	if w.now.bytes, err = load(ctx, w.Etcd, w.templates[k.name], n); err != nil {
+		return fmt.Errorf("writing the objects: %w", err)
+	}
+	if !m.turnsOff {
+		// The others, too, work on a server that has just started.
+		if err := w.restart(ctx, false); err != nil {
+			return err
+		}
+	}
+	return w.untilQuiet(ctx)
+}
+
+const (
+	// A cluster is quiet when its processes take less than this share of a core, the
+	// foreground aside, for some seconds in a row.
+	quietShare   = 0.15
+	quietPeriod  = time.Second
+	quietPeriods = 3
+	// foregroundShare is what the foreground costs at most, in cores for one request
+	// a second.
+	foregroundShare = 0.006
+)
+
+// untilQuiet waits until caches are filled: what happens at a start must not be
+// counted as a method's.
+func (w *world) untilQuiet(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var last time.Duration
+	quiet := 0
+	limit := time.Duration((quietShare + foregroundShare*w.options.Rate) * float64(quietPeriod))
+	return wait.PollUntilContextCancel(ctx, quietPeriod, true, func(context.Context) (bool, error) {
+		var used time.Duration
+		for _, name := range []string{cluster.APIServer, cluster.ControllerManager} {
+			pid, err := w.PID(name)
+			if err != nil {
+				return false, err
+			}
+			cpu, err := measure.CPU(pid)
+			if err != nil {
+				return false, err
+			}
+			used += cpu
+		}
+		if quiet++; used-last > limit {
+			quiet = 0
+		}
+		last = used
+		return quiet >= quietPeriods, nil
+	})
+}
+
+// observe begins to observe the processes.
+func (w *world) observe(ctx context.Context) error {
+	for name, to := range map[string]**measure.Process{cluster.APIServer: &w.apiserver, cluster.ControllerManager: &w.manager} {
+		pid, err := w.PID(name)
+		if err != nil {
+			return err
+		}
+		var heap func(context.Context) (int64, error)
+		if name == cluster.APIServer {
+			heap = measure.Heap(w.Kube.CoreV1().RESTClient())
+		}
+		if *to, err = measure.ObserveProcess(ctx, pid, heap); err != nil {
+			return err
+		}
+	}
+	return nil
+}
