@@ -59,6 +59,8 @@ type run struct {
 	metrics    measure.Metrics
 	templates  map[string]fleet.Template
 
+	// arrivals is how long after the start of all each had reported.
+	arrivals measure.Distribution
 	// left counts reports that their processes could not take away in time.
 	left atomic.Int64
 
@@ -138,7 +140,7 @@ func (r *run) start(ctx context.Context) (behind time.Duration, err error) {
 			return 0, err
 		}
 	}
-	if err := reported(ctx, processes); err != nil {
+	if r.arrivals, err = reported(ctx, processes); err != nil {
 		return 0, err
 	}
 	last := time.Now()
@@ -146,18 +148,30 @@ func (r *run) start(ctx context.Context) (behind time.Duration, err error) {
 	return right.Sub(last), err
 }
 
-// reported waits until all processes have written a report.
-func reported(ctx context.Context, processes []*fleet.Process) error {
+// reported waits until all processes have written a report, and returns how long
+// that took each of them.
+func reported(ctx context.Context, processes []*fleet.Process) (measure.Distribution, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(len(processes))*50*time.Millisecond+patience)
 	defer cancel()
-	for i, p := range processes {
-		select {
-		case <-p.Reported():
-		case <-ctx.Done():
-			return fmt.Errorf("%d of %d processes have reported, %s has not: %w", i, len(processes), p.Name(), ctx.Err())
-		}
+	var took measure.Latencies
+	var missing atomic.Int64
+	var waiting sync.WaitGroup
+	begun := time.Now()
+	for _, p := range processes {
+		waiting.Go(func() {
+			select {
+			case <-p.Reported():
+				took.Record(time.Since(begun))
+			case <-ctx.Done():
+				missing.Add(1)
+			}
+		})
 	}
-	return nil
+	waiting.Wait()
+	if n := missing.Load(); n > 0 {
+		return measure.Distribution{}, fmt.Errorf("%d of %d processes have not reported: %w", n, len(processes), ctx.Err())
+	}
+	return took.Take(), nil
 }
 
 // restart ends all processes in order and starts them again, node by node, so many
@@ -185,7 +199,7 @@ func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := reported(ctx, group); err != nil {
+		if _, err := reported(ctx, group); err != nil {
 			return 0, err
 		}
 	}
