@@ -183,6 +183,7 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 	err := server.InstallAPIs(featuresrest.StorageProvider{
 		Authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
 		Control:    c.control.Of,
+		Node:       server.VersionedInformers.Core().V1().Nodes().Lister().Get,
 		RBAC:       server.APIResourceConfigSource.ResourceEnabled(rbacv1.SchemeGroupVersion.WithResource("clusterroles")),
 		TaskRules:  lifecycle.Rules(c.features),
 		Flow:       flow,

@@ -19,6 +19,7 @@ limitations under the License.
 package rest
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -39,6 +40,8 @@ type StorageProvider struct {
 	// Control is who decides the values of Kubernetes' features, as this server
 	// was told.
 	Control func(feature string) v1alpha1.FeatureControl
+	// Node reads a Node, from a cache.
+	Node func(name string) (*corev1.Node, error)
 	// RBAC is true when the server serves the RBAC API, which the policy needs.
 	RBAC bool
 	// TaskRules are the permissions that the declared tasks need.
@@ -64,7 +67,7 @@ func (p StorageProvider) NewRESTStorage(resources serverstorage.APIResourceConfi
 		storage["features/clean"] = s.Clean
 	}
 	if resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource("featurereports")) {
-		s, err := reportstorage.NewREST(optsGetter, p.Authorizer)
+		s, err := reportstorage.NewREST(optsGetter, p.Authorizer, p.Node)
 		if err != nil {
 			return genericapiserver.APIGroupInfo{}, err
 		}
