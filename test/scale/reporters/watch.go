@@ -34,8 +34,8 @@ import (
 
 // Where etcd has what this system stores.
 const (
-	reportsPrefix  = "/registry/features.k8s.io/featurereports/"
-	featuresPrefix = "/registry/features.k8s.io/features/"
+	reportsPrefix  = "/registry/featurereports/"
+	featuresPrefix = "/registry/features/"
 )
 
 // writes counts what is written to etcd, by prefix.

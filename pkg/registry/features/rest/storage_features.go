@@ -44,6 +44,8 @@ type StorageProvider struct {
 	Node func(name string) (*corev1.Node, error)
 	// RBAC is true when the server serves the RBAC API, which the policy needs.
 	RBAC bool
+	// FlowControl is true when the server serves the API of priority and fairness.
+	FlowControl bool
 	// TaskRules are the permissions that the declared tasks need.
 	TaskRules []rbacv1.PolicyRule
 	// Flow answers the subresources plan and clean.
@@ -82,10 +84,16 @@ func (p StorageProvider) NewRESTStorage(resources serverstorage.APIResourceConfi
 // GroupName is the group that is provided.
 func (p StorageProvider) GroupName() string { return features.GroupName }
 
-// PostStartHook writes the RBAC policy.
+// PostStartHook writes the RBAC policy, and how API priority and fairness treats
+// reporters.
 func (p StorageProvider) PostStartHook() (string, genericapiserver.PostStartHookFunc, error) {
-	if !p.RBAC {
-		return PolicyHookName, func(genericapiserver.PostStartHookContext) error { return nil }, nil
-	}
-	return PolicyHookName, Policy(p.TaskRules).EnsureRBACPolicy(), nil
+	return PolicyHookName, func(hook genericapiserver.PostStartHookContext) error {
+		if p.FlowControl {
+			ensureFlowControlHook(hook)
+		}
+		if p.RBAC {
+			return Policy(p.TaskRules).EnsureRBACPolicy()(hook)
+		}
+		return nil
+	}, nil
 }
