@@ -408,7 +408,14 @@ func (w *world) depopulate() {
 	p.mu.Unlock()
 	for name, process := range agents {
 		p.forget(name)
-		must(w.t, process.end(w.t.Context()))
+		process.crash()
+		// The removal has a short bound of its own, for processes that end.
+		must(w.t, w.until("ending "+process.report, func(ctx context.Context) (string, error) {
+			if err := process.reporter.Remove(ctx); err != nil {
+				return err.Error(), nil
+			}
+			return "", nil
+		}))
 		w.stats.count("reporters ended in order")
 	}
 	for _, n := range all {
