@@ -124,11 +124,13 @@ func render(results []*result.Result, root string) (map[string][]byte, error) {
 			}
 			files[pictureFile(r, chart)] = data
 		}
-		note, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(folder), r.Name+".md"))
+	}
+	for _, name := range result.Names {
+		note, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(folder), name+".md"))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
-		notes[r.Name] = string(note)
+		notes[name] = string(note)
 	}
 	files[page] = markdown(results, notes)
 	return files, nil

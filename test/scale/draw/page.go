@@ -19,6 +19,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/kubernetes-features/test/scale/result"
@@ -46,17 +47,27 @@ func markdown(results []*result.Result, notes map[string]string) []byte {
 	if len(results) > 0 {
 		b.WriteString("\n" + summary.Markdown())
 	}
-	for _, r := range results {
-		var pictures []string
-		for _, chart := range r.Charts {
-			pictures = append(pictures, pictureFile(r, chart))
+	for _, name := range result.Names {
+		fmt.Fprintf(&b, "\n## %s\n\n", name)
+		if i := slices.IndexFunc(results, func(r *result.Result) bool { return r.Name == name }); i < 0 {
+			fmt.Fprintf(&b, "There is no result yet: `make bench-%s` makes one.\n", name)
+		} else {
+			b.WriteString(section(results[i]))
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s", r.Name, r.Markdown(pictures))
-		if note := strings.TrimSpace(notes[r.Name]); note != "" {
+		if note := strings.TrimSpace(notes[name]); note != "" {
 			fmt.Fprintf(&b, "\n%s\n", moved(note))
 		}
 	}
 	return []byte(b.String())
+}
+
+// section is what is shown of a result below its heading.
+func section(r *result.Result) string {
+	var pictures []string
+	for _, chart := range r.Charts {
+		pictures = append(pictures, pictureFile(r, chart))
+	}
+	return r.Markdown(pictures)
 }
 
 // link finds where links and pictures of Markdown lead.
