@@ -8,10 +8,10 @@ cd "$root"
 
 if ! command -v protoc >/dev/null; then
 	if [[ $(id -u) != 0 ]]; then
-		echo "protoc is missing; install it with: sudo apt-get install protobuf-compiler" >&2
+		echo "protoc is missing; install it with: sudo apt-get install protobuf-compiler libprotobuf-dev" >&2
 		exit 1
 	fi
-	apt-get update -qq && apt-get install -y -qq protobuf-compiler >/dev/null
+	apt-get update -qq && apt-get install -y -qq protobuf-compiler libprotobuf-dev >/dev/null
 fi
 
 lib=k8s.io/feature-lifecycle

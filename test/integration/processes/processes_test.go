@@ -44,8 +44,11 @@ func TestEveryProcessReports(t *testing.T) {
 		"kube-proxy on node-1 by system:kube-proxy": 1, "kube-proxy on node-2 by system:kube-proxy": 1,
 	}
 	reports := c.WaitForReports("of every process", func(reports []v1alpha1.FeatureReport) bool {
-		// What is asked after the first report follows within a minute or so.
-		return cmp.Equal(want, processes(reports)) && !slices.ContainsFunc(reports, func(r v1alpha1.FeatureReport) bool { return askedIn(r) < 5 })
+		// What is asked after the first report follows within a minute or so, and so does
+		// the owner of one that came before its Node.
+		return cmp.Equal(want, processes(reports)) && !slices.ContainsFunc(reports, func(r v1alpha1.FeatureReport) bool {
+			return askedIn(r) < 5 || r.Spec.NodeName != "" && len(r.OwnerReferences) == 0
+		})
 	})
 	for _, r := range reports {
 		if got, want := r.Spec.BinaryVersion, c.Version(); got != want {

@@ -50,7 +50,7 @@ func markdown(results []*result.Result, notes map[string]string) []byte {
 	for _, name := range result.Names {
 		fmt.Fprintf(&b, "\n## %s\n\n", name)
 		if i := slices.IndexFunc(results, func(r *result.Result) bool { return r.Name == name }); i < 0 {
-			fmt.Fprintf(&b, "There is no result yet: `make bench-%s` makes one.\n", name)
+			b.WriteString("There is no result yet.\n")
 		} else {
 			b.WriteString(section(results[i]))
 		}

@@ -56,7 +56,6 @@ type run struct {
 	fleet      *fleet.Fleet
 	foreground *measure.Foreground
 	writes     *writes
-	metrics    measure.Metrics
 	templates  map[string]fleet.Template
 
 	// arrivals is how long after the start of all each had reported.

@@ -18,6 +18,7 @@ package reporters
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -56,7 +57,7 @@ func countWrites(ctx context.Context, etcd *clientv3.Client) (*writes, error) {
 	responses := etcd.Watch(ctx, "/registry/", clientv3.WithPrefix(), clientv3.WithCreatedNotify())
 	if created, ok := <-responses; !ok || created.Err() != nil {
 		cancel()
-		return nil, fmt.Errorf("watching etcd: %v", created.Err())
+		return nil, fmt.Errorf("watching etcd: %w", errors.Join(errors.New("the watch was not created"), created.Err()))
 	}
 	w.done.Go(func() {
 		for response := range responses {
