@@ -1,3 +1,5 @@
+//go:build linux
+
 /*
 Copyright 2026 The Kubernetes Authors.
 
@@ -184,12 +186,12 @@ func fields() map[string]row {
 		"a plan for another major version":  {path: known + "/plan", body: plan(`"targetVersion":"2.0"`), codes: []int{400}, says: "a plan is for a version 1.x"},
 		"a plan for a version beyond all":   {path: known + "/plan", body: plan(`"targetVersion":"1.99999999999999999999"`), codes: []int{422}, says: "minor version"},
 		"a plan for a version below none":   {path: known + "/plan", body: plan(`"targetVersion":"-1.-1"`), codes: []int{422}, says: "minor version"},
-		"a plan for another feature":        {path: known + "/plan", body: strings.Replace(plan(`"enabled":true`), `"spec"`, `"metadata":{"name":"Other"},"spec"`, 1), codes: []int{400}, says: "make them equal"},
+		"a plan for another feature":        {path: known + "/plan", body: strings.Replace(plan(`"enabled":true`), `"spec"`, `"metadata":{"name":"Other"},"spec"`, 1), codes: []int{400}, says: "leave it out or make"},
 		"a plan for a feature that is none": {path: system + "/features/NotAGate/plan", body: plan(`"enabled":true`), codes: []int{404}, says: `"NotAGate" not found`},
 		"a plan for an operator's feature":  {path: good + "/plan", body: plan(`"enabled":true`), codes: []int{400}, says: "ask the operator"},
 		"a clean of an operator's feature":  {path: good + "/clean", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup"}`, codes: []int{400}, says: "ask the operator"},
 		"a clean of a feature that is none": {path: system + "/features/NotAGate/clean", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup"}`, codes: []int{404}, says: `"NotAGate" not found`},
-		"a clean of another feature":        {path: known + "/clean", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup","metadata":{"name":"Other"}}`, codes: []int{400}, says: "make them equal"},
+		"a clean of another feature":        {path: known + "/clean", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup","metadata":{"name":"Other"}}`, codes: []int{400}, says: "leave it out or make"},
 		"a clean of a feature that is on":   {path: system + "/features/FeatureLifecycle/clean", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup"}`, codes: []int{409}, says: "only a feature that is Off can be cleaned"},
 	}
 	for name, r := range rows {
