@@ -248,6 +248,20 @@ func (p *Process) Start(ctx context.Context) error {
 // Reported is closed once the process has written its first report.
 func (p *Process) Reported() <-chan struct{} { return p.reporter.Started() }
 
+// Reported waits until all processes have written a report.
+func Reported(ctx context.Context, processes []*Process) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(len(processes))*50*time.Millisecond+patience)
+	defer cancel()
+	for i, p := range processes {
+		select {
+		case <-p.Reported():
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d processes have reported, %s has not: %w", i, len(processes), p.Name(), ctx.Err())
+		}
+	}
+	return nil
+}
+
 // Kill ends the process without a word, if it runs.
 func (p *Process) Kill() {
 	if p.cancel != nil {
