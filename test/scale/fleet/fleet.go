@@ -154,8 +154,8 @@ func identityOf(component, node string) identity {
 	return identity{user: user.KubeProxy}
 }
 
-// as makes requests of a context those of a process.
-func (p *Process) as(ctx context.Context) context.Context {
+// As makes requests of a context those of a process.
+func (p *Process) As(ctx context.Context) context.Context {
 	who := identityOf(p.Component, p.Node)
 	who.process = p
 	return context.WithValue(ctx, identityKey{}, who)
@@ -211,7 +211,7 @@ const checkPeriod = 10 * time.Minute
 func (f *Fleet) Check(ctx context.Context) error {
 	return inTurn(ctx, len(f.processes), checkPeriod, func(ctx context.Context, number int) error {
 		p := f.processes[number]
-		_, err := p.clients.features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).Get(p.as(ctx), p.Name(), metav1.GetOptions{})
+		_, err := p.clients.features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).Get(p.As(ctx), p.Name(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			// It is being restarted.
 			return nil

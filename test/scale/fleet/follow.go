@@ -117,7 +117,7 @@ func (p *Process) Follow(ctx context.Context, changed func(enabled bool)) error 
 	feature := p.fleet.asks.name
 	gate.OnChange(func(now featuregate.Snapshot) { changed(now.Enabled(feature)) }, feature)
 	// A line of each process for each change would be as many as there are processes.
-	ctx, p.unfollow = context.WithCancel(klog.NewContext(p.as(ctx), klog.Logger{}))
+	ctx, p.unfollow = context.WithCancel(klog.NewContext(p.As(ctx), klog.Logger{}))
 	if origin := follower.Load(ctx); origin != values.FromServer {
 		return fmt.Errorf("%s: the server did not say the values of features within %s", p.Name(), followPatience)
 	}

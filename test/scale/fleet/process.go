@@ -26,6 +26,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/report"
 )
@@ -66,10 +67,14 @@ func (p *Process) Start(ctx context.Context) error {
 		return fmt.Errorf("starting %s: %w", p.Name(), err)
 	}
 	p.reporter = reporter
-	ctx, p.cancel = context.WithCancel(p.as(ctx))
+	ctx, p.cancel = context.WithCancel(p.As(ctx))
 	p.running.Go(func() { reporter.Run(ctx) })
 	return nil
 }
+
+// Kube is the process's client for everything but Features; requests have to have the
+// context of As.
+func (p *Process) Kube() kubernetes.Interface { return p.clients.kube }
 
 // Reported is closed once the process has written its first report.
 func (p *Process) Reported() <-chan struct{} { return p.reporter.Started() }
@@ -101,7 +106,7 @@ func (p *Process) Kill() {
 // Stop ends the process in order: it takes its report away.
 func (p *Process) Stop(ctx context.Context) error {
 	p.Kill()
-	return p.reporter.Remove(p.as(ctx))
+	return p.reporter.Remove(p.As(ctx))
 }
 
 // noteWritten replaces the time of the last answer.
