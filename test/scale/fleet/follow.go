@@ -39,9 +39,9 @@ type asked struct {
 
 // Ask gives each process that is added from now on a gate of its own, which it asks
 // for a feature: the layer that real processes have, on upstream's gate. That one
-// knows this feature alone. A real one knows 240, and applies a change in a
-// millisecond or two of its own machine's time, but here thousands share one
-// machine. What else a process reports is its template's.
+// knows this feature alone. A real one knows 240, and takes milliseconds of its own
+// machine's time to apply a change (benchmark flip measures it), but here thousands
+// share one machine. What else a process reports is its template's.
 func (f *Fleet) Ask(feature string, byDefault bool) {
 	f.asks = &asked{componentfeaturegate.Feature(feature), componentfeaturegate.FeatureSpec{Default: byDefault, PreRelease: componentfeaturegate.Beta}}
 	for component, template := range f.templates {
