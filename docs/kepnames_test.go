@@ -403,7 +403,6 @@ func TestKEPSaysWhatIsWeak(t *testing.T) {
 		lacks bool
 	}{
 		{says: "looks for rules in the API version `v1beta2` only", in: "pkg/catalog", code: `deviceTaintRules\s+= resourcev1beta2\.SchemeGroupVersion`},
-		{says: "Features that look at the same collection (pods, say) do not share a walk", in: library + "/lifecycle/controller", code: `findAll\(ctx, f\.clients, feature\.OnDisable\)`},
 		{says: "there is no schema for the flow", in: "pkg/registry/features/rest", code: `(?i)flowschema`, lacks: true},
 		{says: "there is no schema for the flow", in: "pkg/controlplane", code: `(?i)flowschema`, lacks: true},
 		{says: "by the in-tree migrator | not so far |", in: "pkg/catalog", code: `lifecycle\.MigrateStorage`, lacks: true},

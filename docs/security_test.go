@@ -31,6 +31,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 	"k8s.io/kubernetes-features/pkg/apis/features/validation"
 	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
 )
@@ -147,6 +148,8 @@ func TestLimits(t *testing.T) {
 		fmt.Sprintf("| reports of one identity with nodes, in one namespace | %s |", thousands(number(storage, "defaultLimits.onNodes"))),
 		fmt.Sprintf("| features in a report | %s, their names %d KiB together |", thousands(validation.MaxReportedFeatures), validation.MaxReportedNames>>10),
 		fmt.Sprintf("| labels and annotations of a report | %d KiB |", validation.MaxReportMetadata>>10),
+		fmt.Sprintf("| a Feature or a report as a whole | %d MiB |", validation.MaxObjectSize>>20),
+		fmt.Sprintf("| rows of `status.uses` that the server flow writes | %d |", uses.MaxRows),
 		fmt.Sprintf("| owners and finalizers of a report | %d |", validation.MaxReportOwners),
 		fmt.Sprintf("| reports of processes that are gone | kept for %s, then deleted;", period(library+"/lifecycle/controller/retire.go", "reportRetention")),
 		fmt.Sprintf("| writes of a reporter | one %s,", period(library+"/report/reporter.go", "Period")),

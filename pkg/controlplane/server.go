@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strings"
 
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsapiserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
@@ -181,11 +182,13 @@ func (c CompletedConfig) NewServer() (*aggregatorapiserver.APIAggregator, error)
 func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) error {
 	flow := &featurestorage.Flow{}
 	err := server.InstallAPIs(featuresrest.StorageProvider{
-		Authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
-		Control:    c.control.Of,
-		RBAC:       server.APIResourceConfigSource.ResourceEnabled(rbacv1.SchemeGroupVersion.WithResource("clusterroles")),
-		TaskRules:  lifecycle.Rules(c.features),
-		Flow:       flow,
+		Authorizer:  c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
+		Control:     c.control.Of,
+		Node:        server.VersionedInformers.Core().V1().Nodes().Lister().Get,
+		RBAC:        server.APIResourceConfigSource.ResourceEnabled(rbacv1.SchemeGroupVersion.WithResource("clusterroles")),
+		FlowControl: server.APIResourceConfigSource.ResourceEnabled(flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")),
+		TaskRules:   lifecycle.Rules(c.features),
+		Flow:        flow,
 	})
 	if err != nil {
 		return err

@@ -35,6 +35,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	featurescheme "k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
@@ -81,12 +82,12 @@ func (w *world) recovered() error {
 	if err := w.until("after the faults had ended", w.miscounted); err != nil {
 		return err
 	}
-	uses := time.Since(begun)
+	counted := time.Since(begun)
 	w.stats.mu.Lock()
-	w.stats.longest, w.stats.right = max(w.stats.longest, states), max(w.stats.right, uses)
+	w.stats.longest, w.stats.right = max(w.stats.longest, states), max(w.stats.right, counted)
 	w.stats.mu.Unlock()
 	w.stats.count("pauses of all faults")
-	w.said("all faults paused: states as configured after %.1f s, uses right after %.1f s", states.Seconds(), uses.Seconds())
+	w.said("all faults paused: states as configured after %.1f s, uses right after %.1f s", states.Seconds(), counted.Seconds())
 	if states > tooLong {
 		return fmt.Errorf("L2: states were as configured %s after the faults had ended", states)
 	}
@@ -239,7 +240,40 @@ func (w *world) miscounted(ctx context.Context) (string, error) {
 		}
 	}
 	slices.Sort(wrong)
+	if len(wrong) > 0 {
+		if silent := w.silentAgents(ctx); len(silent) > 0 {
+			wrong = append(wrong, fmt.Sprintf("these live and have not renewed their Leases for %s, so nobody can tell: %v", uses.MaxLeaseTimeout, silent))
+		}
+	}
 	return strings.Join(wrong, "; "), nil
+}
+
+// silentAgents are the agents that live and whose Leases say otherwise, for messages:
+// on a machine that is too busy there may be some.
+func (w *world) silentAgents(ctx context.Context) []string {
+	if w.people == nil {
+		return nil
+	}
+	leases, err := w.kept().kube.CoordinationV1().Leases(v1alpha1.LeaseNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	renewed := map[string]time.Time{}
+	for _, lease := range leases.Items {
+		if lease.Spec.RenewTime != nil {
+			renewed[lease.Name] = lease.Spec.RenewTime.Time
+		}
+	}
+	w.people.mu.Lock()
+	defer w.people.mu.Unlock()
+	var silent []string
+	for _, process := range w.people.agents {
+		if time.Since(renewed[process.report]) > uses.MaxLeaseTimeout {
+			silent = append(silent, process.report)
+		}
+	}
+	slices.Sort(silent)
+	return silent
 }
 
 // usersByReports counts users by what living processes report.

@@ -28,8 +28,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -91,7 +89,7 @@ func (w *world) populate() {
 	w.t.Helper()
 	p := &population{w: w, version: w.cluster.Version(), nodes: map[string]*node{}, agents: map[string]*simulated{}, gone: map[string]time.Time{}, latest: map[string]*v1alpha1.Feature{}}
 	// What reporters say of servers that are away is of no interest.
-	p.ctx, p.cancel = context.WithCancel(klog.NewContext(context.WithoutCancel(w.t.Context()), logr.Discard()))
+	p.ctx, p.cancel = context.WithCancel(klog.NewContext(context.WithoutCancel(w.t.Context()), klog.New(nil)))
 	w.t.Cleanup(p.close)
 	w.people, w.objects = p, &objects{w: w, names: map[string]bool{}}
 	random := rand.New(rand.NewPCG(w.seed, 0))
@@ -410,7 +408,14 @@ func (w *world) depopulate() {
 	p.mu.Unlock()
 	for name, process := range agents {
 		p.forget(name)
-		must(w.t, process.end(w.t.Context()))
+		process.crash()
+		// The removal has a short bound of its own, for processes that end.
+		must(w.t, w.until("ending "+process.report, func(ctx context.Context) (string, error) {
+			if err := process.reporter.Remove(ctx); err != nil {
+				return err.Error(), nil
+			}
+			return "", nil
+		}))
 		w.stats.count("reporters ended in order")
 	}
 	for _, n := range all {

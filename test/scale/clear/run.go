@@ -81,7 +81,7 @@ func (w *world) try(ctx context.Context, m method, k kind, n int) (run, error) {
 			return r, err
 		}
 	}
-	if r.curve, err = follow(following, w, n, func() { w.foreground.Take(); w.profile(following) }, func() { r.during = w.foreground.Take() }); err != nil {
+	if r.curve, err = follow(following, w, n, func() { w.foreground.Take(); w.profile(following, "writing") }, func() { r.during = w.foreground.Take() }); err != nil {
 		return r, err
 	}
 	err = m.run(ctx, w)
@@ -135,11 +135,11 @@ const profileSeconds = 8
 
 // profile takes a CPU profile of kube-apiserver if profiles are wanted. It does not
 // wait.
-func (w *world) profile(ctx context.Context) {
+func (w *world) profile(ctx context.Context, stage string) {
 	if w.options.Profiles == "" {
 		return
 	}
-	name := fmt.Sprintf("%s-%d-%d.pprof", strings.ReplaceAll(strings.ReplaceAll(w.now.method.name, " ", "-"), ",", ""), w.now.objects, w.now.bytes)
+	name := fmt.Sprintf("%s-%d-%d-%s.pprof", strings.ReplaceAll(strings.ReplaceAll(w.now.method.name, " ", "-"), ",", ""), w.now.objects, w.now.bytes, stage)
 	go func() {
 		data, err := w.Kube.CoreV1().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", fmt.Sprint(profileSeconds)).DoRaw(ctx)
 		if err == nil {

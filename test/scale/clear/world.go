@@ -222,6 +222,7 @@ func (w *world) settle(ctx context.Context, m method, k kind, n int) error {
 			return err
 		}
 	}
+	w.profile(ctx, "filling")
 	return w.untilQuiet(ctx)
 }
 

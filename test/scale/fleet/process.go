@@ -29,6 +29,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/report"
+
+	"k8s.io/kubernetes-features/test/scale/measure"
 )
 
 // Process is one simulated process. Start, Stop and Kill are for one goroutine at
@@ -79,18 +81,30 @@ func (p *Process) Kube() kubernetes.Interface { return p.clients.kube }
 // Reported is closed once the process has written its first report.
 func (p *Process) Reported() <-chan struct{} { return p.reporter.Started() }
 
-// Reported waits until all processes have written a report.
-func Reported(ctx context.Context, processes []*Process) error {
+// Reported waits until all processes have written a report, and returns how long
+// that took each of them.
+func Reported(ctx context.Context, processes []*Process) (measure.Distribution, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(len(processes))*50*time.Millisecond+patience)
 	defer cancel()
-	for i, p := range processes {
-		select {
-		case <-p.Reported():
-		case <-ctx.Done():
-			return fmt.Errorf("%d of %d processes have reported, %s has not: %w", i, len(processes), p.Name(), ctx.Err())
-		}
+	var took measure.Latencies
+	var missing atomic.Int64
+	var waiting sync.WaitGroup
+	begun := time.Now()
+	for _, p := range processes {
+		waiting.Go(func() {
+			select {
+			case <-p.Reported():
+				took.Record(time.Since(begun))
+			case <-ctx.Done():
+				missing.Add(1)
+			}
+		})
 	}
-	return nil
+	waiting.Wait()
+	if n := missing.Load(); n > 0 {
+		return measure.Distribution{}, fmt.Errorf("%d of %d processes have not reported: %w", n, len(processes), ctx.Err())
+	}
+	return took.Take(), nil
 }
 
 // Kill ends the process without a word, if it runs.

@@ -133,7 +133,7 @@ func (w *world) report(ctx context.Context, processes []*fleet.Process) error {
 			return err
 		}
 	}
-	if err := fleet.Reported(ctx, processes); err != nil {
+	if _, err := fleet.Reported(ctx, processes); err != nil {
 		return err
 	}
 	_, err = counted.Wait(ctx)

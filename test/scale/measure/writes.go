@@ -29,8 +29,8 @@ import (
 
 // Where etcd has what this system stores.
 const (
-	ReportsPrefix  = "/registry/features.k8s.io/featurereports/"
-	FeaturesPrefix = "/registry/features.k8s.io/features/"
+	ReportsPrefix  = "/registry/featurereports/"
+	FeaturesPrefix = "/registry/features/"
 )
 
 // Writes counts what is written to etcd, by prefix.

@@ -45,6 +45,7 @@ func describe(options Options, templates map[string]fleet.Template, outcomes []o
 		},
 	}
 	describeStorm(r, outcomes)
+	describeArrivals(r, outcomes)
 	describeRest(r, outcomes)
 	describeGrowth(r, outcomes)
 	for _, o := range outcomes {
@@ -63,8 +64,8 @@ func describeStorm(r *result.Result, outcomes []outcome) {
 		{"All processes start at once", func(o outcome) phase { return o.storm }},
 		{"All processes are restarted", func(o outcome) phase { return o.rolled }},
 	} {
-		t := r.AddTable(part.title,
-			result.Column{Name: "processes"}, result.Column{Name: "until all are counted", Unit: "s"},
+		t := r.AddTable(part.title, result.Column{Name: "processes"},
+			result.Column{Name: "until all are counted", Unit: "s"},
 			result.Column{Name: "uses right after the last report", Unit: "s"},
 			result.Column{Name: "writes of reports"}, result.Column{Name: "writes of features"}, result.Column{Name: "writes a second", Unit: "1/s"},
 			result.Column{Name: "processor of kube-apiserver", Unit: "s"}, result.Column{Name: "peak memory", Unit: "MiB"},
@@ -75,6 +76,16 @@ func describeStorm(r *result.Result, outcomes []outcome) {
 				p.usage.CPU.Seconds(), float64(p.usage.RSSPeak)/mebi, p.tooMany,
 				measure.Milliseconds(p.foreground.All.Percentile(99)), measure.Milliseconds(o.before.foreground.All.Percentile(99)))
 		}
+	}
+}
+
+// describeArrivals shows when processes that start together have reported.
+func describeArrivals(r *result.Result, outcomes []outcome) {
+	t := r.AddTable("When processes have reported that start at once", result.Column{Name: "processes"},
+		result.Column{Name: "half of them", Unit: "s"}, result.Column{Name: "90 %", Unit: "s"}, result.Column{Name: "99 %", Unit: "s"}, result.Column{Name: "all", Unit: "s"},
+		result.Column{Name: "reports left behind in the restart"})
+	for _, o := range outcomes {
+		t.AddRow(o.processes(), o.arrivals.Percentile(50).Seconds(), o.arrivals.Percentile(90).Seconds(), o.arrivals.Percentile(99).Seconds(), o.arrivals.Max().Seconds(), o.left)
 	}
 }
 

@@ -75,6 +75,8 @@ type outcome struct {
 	heapBefore, heapAfter        int64
 	rssBefore, rssAfter          int64
 	stored, features             measure.Stored
+	// arrivals is when processes had reported after the start of all.
+	arrivals measure.Distribution
 	// left is how many reports could not be taken away in the restart.
 	left int64
 }
@@ -123,6 +125,7 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 	if o.storm, err = r.counted(ctx, "storm", "all processes start", r.start); err != nil {
 		return o, err
 	}
+	o.arrivals = r.arrivals
 	r.keep(ctx, r.fleet.Check)
 	// What was measured as rest begins when the last writes of the storm are done.
 	if err := r.rest(ctx); err != nil {

@@ -57,6 +57,8 @@ type run struct {
 	metrics    measure.Metrics
 	templates  map[string]fleet.Template
 
+	// arrivals is how long after the start of all each had reported.
+	arrivals measure.Distribution
 	// left counts reports that their processes could not take away in time.
 	left atomic.Int64
 
@@ -136,7 +138,7 @@ func (r *run) start(ctx context.Context) (behind time.Duration, err error) {
 			return 0, err
 		}
 	}
-	if err := fleet.Reported(ctx, processes); err != nil {
+	if r.arrivals, err = fleet.Reported(ctx, processes); err != nil {
 		return 0, err
 	}
 	last := time.Now()
@@ -169,7 +171,7 @@ func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := fleet.Reported(ctx, group); err != nil {
+		if _, err := fleet.Reported(ctx, group); err != nil {
 			return 0, err
 		}
 	}

@@ -130,7 +130,7 @@ func (w *world) grow(ctx context.Context, processes int) error {
 		}
 	}
 	w.nodes = nodes
-	if err := fleet.Reported(ctx, added); err != nil {
+	if _, err := fleet.Reported(ctx, added); err != nil {
 		return err
 	}
 	_, err = counted.Wait(ctx)

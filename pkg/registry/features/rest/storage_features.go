@@ -19,6 +19,7 @@ limitations under the License.
 package rest
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -39,8 +40,12 @@ type StorageProvider struct {
 	// Control is who decides the values of Kubernetes' features, as this server
 	// was told.
 	Control func(feature string) v1alpha1.FeatureControl
+	// Node reads a Node, from a cache.
+	Node func(name string) (*corev1.Node, error)
 	// RBAC is true when the server serves the RBAC API, which the policy needs.
 	RBAC bool
+	// FlowControl is true when the server serves the API of priority and fairness.
+	FlowControl bool
 	// TaskRules are the permissions that the declared tasks need.
 	TaskRules []rbacv1.PolicyRule
 	// Flow answers the subresources plan and clean.
@@ -64,7 +69,7 @@ func (p StorageProvider) NewRESTStorage(resources serverstorage.APIResourceConfi
 		storage["features/clean"] = s.Clean
 	}
 	if resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource("featurereports")) {
-		s, err := reportstorage.NewREST(optsGetter, p.Authorizer)
+		s, err := reportstorage.NewREST(optsGetter, p.Authorizer, p.Node)
 		if err != nil {
 			return genericapiserver.APIGroupInfo{}, err
 		}
@@ -79,10 +84,16 @@ func (p StorageProvider) NewRESTStorage(resources serverstorage.APIResourceConfi
 // GroupName is the group that is provided.
 func (p StorageProvider) GroupName() string { return features.GroupName }
 
-// PostStartHook writes the RBAC policy.
+// PostStartHook writes the RBAC policy, and how API priority and fairness treats
+// reporters.
 func (p StorageProvider) PostStartHook() (string, genericapiserver.PostStartHookFunc, error) {
-	if !p.RBAC {
-		return PolicyHookName, func(genericapiserver.PostStartHookContext) error { return nil }, nil
-	}
-	return PolicyHookName, Policy(p.TaskRules).EnsureRBACPolicy(), nil
+	return PolicyHookName, func(hook genericapiserver.PostStartHookContext) error {
+		if p.FlowControl {
+			ensureFlowControlHook(hook)
+		}
+		if p.RBAC {
+			return Policy(p.TaskRules).EnsureRBACPolicy()(hook)
+		}
+		return nil
+	}, nil
 }

@@ -20,8 +20,10 @@ package storage
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -60,6 +62,8 @@ type REST struct {
 	nodes      nodeidentifier.NodeIdentifier
 	limits     limits
 	counts     *counts
+	// node says which Nodes are there.
+	node func(name string) (*corev1.Node, error)
 }
 
 // limits bound how many reports one identity may have in a namespace; validation
@@ -77,8 +81,8 @@ type limits struct {
 
 var defaultLimits = limits{onNodes: 15000, others: 100}
 
-// NewREST makes the storage.
-func NewREST(optsGetter generic.RESTOptionsGetter, auth authorizer.Authorizer) (*REST, error) {
+// NewREST makes the storage. Node reads a Node, from a cache.
+func NewREST(optsGetter generic.RESTOptionsGetter, auth authorizer.Authorizer, node func(name string) (*corev1.Node, error)) (*REST, error) {
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &features.FeatureReport{} },
 		NewListFunc:               func() runtime.Object { return &features.FeatureReportList{} },
@@ -95,7 +99,7 @@ func NewREST(optsGetter generic.RESTOptionsGetter, auth authorizer.Authorizer) (
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: sharing{optsGetter}, AttrFunc: featurereport.GetAttrs, TriggerFunc: featurereport.Triggers(), Indexers: featurereport.Indexers()}); err != nil {
 		return nil, err
 	}
-	return &REST{Store: store, authorizer: auth, nodes: nodeidentifier.NewDefaultNodeIdentifier(), limits: defaultLimits, counts: &counts{}}, nil
+	return &REST{Store: store, authorizer: auth, nodes: nodeidentifier.NewDefaultNodeIdentifier(), limits: defaultLimits, counts: &counts{}, node: node}, nil
 }
 
 var _ rest.CategoriesProvider = &REST{}
@@ -105,6 +109,7 @@ func (r *REST) Categories() []string { return []string{"features-all"} }
 
 // Create creates a report if the requester may report for its component.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	r.own(obj.(*features.FeatureReport))
 	return r.Store.Create(ctx, obj, func(ctx context.Context, obj runtime.Object) error {
 		if err := r.mayAdd(ctx, obj.(*features.FeatureReport)); err != nil {
 			return err
@@ -113,8 +118,31 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 	}, options)
 }
 
+// own makes the Node that a report names its owner, so that the report goes with it.
+// A process would have to read its Node for that, and with it all that start at the
+// same moment. One that the server does not know (yet) is left to the process.
+func (r *REST) own(report *features.FeatureReport) {
+	if report.Spec.NodeName == "" {
+		return
+	}
+	node, err := r.node(report.Spec.NodeName)
+	if err != nil {
+		return
+	}
+	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
+	// A Node that was made anew has another uid.
+	others := slices.DeleteFunc(slices.Clone(report.OwnerReferences), func(o metav1.OwnerReference) bool { return o.Kind == owner.Kind && o.APIVersion == owner.APIVersion })
+	report.OwnerReferences = append([]metav1.OwnerReference{owner}, others...)
+}
+
 // Update changes a report if the requester may.
 func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, validateCreate rest.ValidateObjectFunc, validateUpdate rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	objInfo = rest.WrapUpdatedObjectInfo(objInfo, func(_ context.Context, changed, _ runtime.Object) (runtime.Object, error) {
+		if report, ok := changed.(*features.FeatureReport); ok {
+			r.own(report)
+		}
+		return changed, nil
+	})
 	return r.Store.Update(ctx, name, objInfo, func(ctx context.Context, obj runtime.Object) error {
 		// Server-side apply may create.
 		if err := r.mayAdd(ctx, obj.(*features.FeatureReport)); err != nil {

@@ -51,6 +51,8 @@ const (
 	batchJitter = 5 * time.Second
 	// minBackoff and maxBackoff bound the pause after a failed write.
 	minBackoff, maxBackoff = time.Second, 90 * time.Second
+	// crowdBackoff is the first pause after a server had too many requests.
+	crowdBackoff = 8 * time.Second
 	// patience is the longest pause while the server has no such API or does
 	// not allow reports: an older server, say.
 	patience = 15 * time.Minute
@@ -63,9 +65,10 @@ const (
 	removeTimeout = 3 * time.Second
 	// removeBackoff is the first pause after a server in trouble did not take it.
 	removeBackoff = 200 * time.Millisecond
-	// nodePatience is how long a report waits for its Node to exist before it
-	// is written without an owner.
+	// nodePatience is for how long a process looks for its Node when the server has
+	// not made it the owner of the report, and ownerPeriod how often.
 	nodePatience = time.Minute
+	ownerPeriod  = 2 * time.Second
 )
 
 // Source is what a reporter observes; *featuregate.Gate is one.
@@ -212,9 +215,12 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 	spec := r.observe()
 	urgency := compare(r.written, spec)
 	if urgency == unchanged {
-		next := r.lastCheck.Add(r.checkPeriod())
-		if now.Before(next) {
-			return next.Sub(now) + retry.Jitter(r.checkPeriod()/10)
+		period := r.checkPeriod()
+		if r.ownerless() {
+			period = ownerPeriod
+		}
+		if next := r.lastCheck.Add(period); now.Before(next) {
+			return next.Sub(now) + retry.Jitter(period/10)
 		}
 		err := r.check(ctx)
 		if err == nil {
@@ -225,15 +231,11 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 	if at := due(urgency, r.lastWrite, Period); r.written != nil && now.Before(at) {
 		return at.Sub(now) + retry.Jitter(batchJitter)
 	}
-	owner, err := r.owner(ctx)
-	if err != nil {
-		return r.outcome(ctx, err)
-	}
 	renewal, err := r.introduce(ctx)
 	if err != nil {
 		return r.outcome(ctx, err)
 	}
-	err = r.write(ctx, spec, owner)
+	err = r.write(ctx, spec, nil)
 	r.lastWrite = r.config.Clock.Now()
 	if err == nil {
 		r.written = spec
@@ -287,6 +289,9 @@ func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
 			klog.FromContext(ctx).Info("Reporting feature gates again", "featureReport", klog.KRef(r.config.Namespace, r.name))
 		}
 		r.failures, r.complained, r.retryAt = 0, "", time.Time{}
+		if r.ownerless() {
+			return ownerPeriod + retry.Jitter(ownerPeriod)
+		}
 		// News wakes the loop earlier.
 		return r.checkPeriod() + retry.Jitter(r.checkPeriod()/10)
 	}
@@ -300,7 +305,7 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 	logger := klog.FromContext(ctx).WithValues("featureReport", klog.KRef(r.config.Namespace, r.name))
 	if errors.Is(err, errNoNode) {
 		// Nobody failed; waiting has a bound of its own.
-		return 2*time.Second + retry.Jitter(time.Second)
+		return ownerPeriod + retry.Jitter(time.Second)
 	}
 	r.failures++
 	state, most := resultFailed, maxBackoff
@@ -324,7 +329,13 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 			logger.Info("Reporting feature gates failed; trying again", "err", err)
 		}
 	}
-	pause := retry.Backoff(r.failures, minBackoff, most)
+	least := minBackoff
+	if apierrors.IsTooManyRequests(err) {
+		// Thousands ask at the same moment, and one that is turned away costs the
+		// server nearly as much as one that is not.
+		least = crowdBackoff
+	}
+	pause := retry.Backoff(r.failures, least, most)
 	if delay, ok := apierrors.SuggestsClientDelay(err); ok {
 		// A server in trouble suggests a second or two each time.
 		pause = max(pause, time.Duration(delay)*time.Second+retry.Jitter(time.Second))

@@ -479,24 +479,6 @@ func TestADeletedReportIsWrittenAgainAfterAFailure(t *testing.T) {
 	})
 }
 
-// TestALateNodeSpendsNoPatience: waiting for it is no failure.
-func TestALateNodeSpendsNoPatience(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := prepare(t, func(c *Config) { c.NodeName = "n1" })
-		lift := f.answering(apierrors.NewForbidden(v1alpha1.Resource("featurereports"), "comp.i1", errors.New("not yet")))
-		f.start()
-		defer f.end()
-		f.pass(50 * time.Second)
-		if err := f.kube.Tracker().Add(node("n1")); err != nil {
-			t.Fatal(err)
-		}
-		f.pass(4 * time.Second)
-		lift()
-		f.pass(10 * time.Second)
-		f.report()
-	})
-}
-
 func TestTheReportOfAnEarlierProcessIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := prepare(t, nil)
@@ -599,7 +581,7 @@ func TestAReportBelongsToItsNode(t *testing.T) {
 			}
 			f.start()
 			defer f.end()
-			f.pass(3 * time.Second)
+			f.pass(2*time.Second + 3*ownerPeriod)
 			if owners := f.report().OwnerReferences; len(owners) != 1 || owners[0].UID != "uid-n1" {
 				t.Errorf("owners %+v", owners)
 			}
@@ -608,18 +590,47 @@ func TestAReportBelongsToItsNode(t *testing.T) {
 			}
 		})
 	})
+	t.Run("that appears soon", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := run(t, onNode)
+			defer f.end()
+			f.pass(20 * time.Second)
+			if err := f.kube.Tracker().Add(node("n1")); err != nil {
+				t.Fatal(err)
+			}
+			f.pass(3 * ownerPeriod)
+			if owners, n := f.report().OwnerReferences, f.writes(); len(owners) != 1 || n != 2 {
+				t.Errorf("owners %+v after %d writes", owners, n)
+			}
+		})
+	})
+	t.Run("as the server says", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := prepare(t, onNode)
+			f.server.PrependReactor("create", "featurereports", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				a.(clienttesting.CreateAction).GetObject().(*v1alpha1.FeatureReport).OwnerReferences = []metav1.OwnerReference{{UID: "uid-n1"}}
+				return false, nil, nil
+			})
+			f.start()
+			defer f.end()
+			f.pass(2 * nodePatience)
+			if n := f.writes(); n != 1 {
+				t.Errorf("%d writes", n)
+			}
+			if asked := f.kube.Actions(); len(asked) != 0 {
+				t.Errorf("the server was asked %v", asked)
+			}
+		})
+	})
 	t.Run("that appears late", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := run(t, onNode)
 			defer f.end()
 			f.pass(30 * time.Second)
-			if n := f.writes(); n != 0 {
-				t.Fatalf("%d writes before the node exists", n)
+			if owners, n := f.report().OwnerReferences, f.writes(); len(owners) != 0 || n != 1 {
+				t.Fatalf("owners %+v and %d writes before the node exists", owners, n)
 			}
 			f.pass(40 * time.Second)
-			if owners := f.report().OwnerReferences; len(owners) != 0 {
-				t.Errorf("owners %+v without a node", owners)
-			}
 			if err := f.kube.Tracker().Add(node("n1")); err != nil {
 				t.Fatal(err)
 			}

@@ -54,6 +54,9 @@ func (r *Reporter) check(ctx context.Context) error {
 	// Another process of this instance, one that is being replaced say, may have
 	// written last.
 	current.Spec.Username = r.written.Username
+	if len(current.OwnerReferences) > 0 && r.stored != nil && r.stored.UID == current.UID {
+		r.stored.OwnerReferences = current.OwnerReferences
+	}
 	if owner == nil && equality.Semantic.DeepEqual(current.Spec, *r.written) {
 		return nil
 	}
@@ -138,6 +141,13 @@ func (r *Reporter) write(ctx context.Context, spec *v1alpha1.FeatureReportSpec, 
 
 // errNoNode: the Node of a node component does not exist yet.
 var errNoNode = errors.New("node does not exist yet")
+
+// ownerless is true while the Node of a node component is to become the owner of
+// the report. The server makes it that when it knows the Node; a process that starts
+// before its Node is there has to see to it.
+func (r *Reporter) ownerless() bool {
+	return r.config.NodeName != "" && r.stored != nil && len(r.stored.OwnerReferences) == 0 && r.config.Clock.Since(r.begun) < nodePatience
+}
 
 // owner returns the reference that makes the report go with its Node. It is nil
 // for processes without a node and for nodes that do not appear.

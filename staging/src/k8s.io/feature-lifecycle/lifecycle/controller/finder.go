@@ -37,18 +37,21 @@ const (
 	findRetry = 30 * time.Second
 )
 
-// finder looks for leftovers of features that are off, one feature at a time,
-// beside the queue. It reads only. It is safe for concurrent use.
+// finder looks for leftovers of features that are off, beside the queue: for all
+// that want it at one time together, so that each collection is read once and not
+// for every feature. It reads only. It is safe for concurrent use.
 type finder struct {
 	clients task.Clients
 	clock   clock.Clock
 	notify  func(feature string, after time.Duration)
-	// turn lets one search run at a time: at the start of a server many
-	// features want to be looked at.
-	turn chan struct{}
 
 	mu      sync.Mutex
 	results map[string]*search
+	// waiting are those of the next round. At the start of a server many features
+	// want to be looked at, and they come while a round is under way.
+	waiting []wanted
+	// running is true while there are rounds.
+	running bool
 	wait    sync.WaitGroup
 }
 
@@ -62,8 +65,14 @@ type search struct {
 	pause time.Duration
 }
 
+// wanted is a search of the next round.
+type wanted struct {
+	feature lifecycle.Feature
+	search  *search
+}
+
 func newFinder(clients task.Clients, clock clock.Clock, notify func(string, time.Duration)) *finder {
-	return &finder{clients: clients, clock: clock, notify: notify, turn: make(chan struct{}, 1), results: map[string]*search{}}
+	return &finder{clients: clients, clock: clock, notify: notify, results: map[string]*search{}}
 }
 
 // result returns what was found last, nil when nothing was looked for since the
@@ -102,18 +111,36 @@ func (f *finder) refresh(ctx context.Context, feature lifecycle.Feature) time.Du
 		return s.next.Sub(now)
 	}
 	s.busy = true
-	f.wait.Go(func() { f.search(ctx, feature, s) })
+	f.waiting = append(f.waiting, wanted{feature, s})
+	if !f.running {
+		f.running = true
+		f.wait.Go(func() { f.rounds(ctx) })
+	}
 	return 0
 }
 
-func (f *finder) search(ctx context.Context, feature lifecycle.Feature, s *search) {
-	select {
-	case f.turn <- struct{}{}:
-		defer func() { <-f.turn }()
-	case <-ctx.Done():
-		return
+// rounds searches until nothing is wanted any more, one round at a time.
+func (f *finder) rounds(ctx context.Context) {
+	for {
+		f.mu.Lock()
+		round := f.waiting
+		f.waiting = nil
+		if len(round) == 0 || ctx.Err() != nil {
+			f.running = false
+			f.mu.Unlock()
+			return
+		}
+		f.mu.Unlock()
+		var finders []func(task.Clients)
+		for _, w := range round {
+			finders = append(finders, func(clients task.Clients) { f.search(ctx, clients, w.feature, w.search) })
+		}
+		task.FindTogether(f.clients, finders)
 	}
-	found := findAll(ctx, f.clients, feature.OnDisable)
+}
+
+func (f *finder) search(ctx context.Context, clients task.Clients, feature lifecycle.Feature, s *search) {
+	found := findAll(ctx, clients, feature.OnDisable)
 	if ctx.Err() != nil {
 		return
 	}

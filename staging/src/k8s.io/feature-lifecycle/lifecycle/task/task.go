@@ -48,6 +48,10 @@ type Clients struct {
 	// Storage reads what is stored beside the API. Only kube-apiserver has it;
 	// without it tasks do what the API alone allows.
 	Storage Storage
+
+	// shared reads collections for several finders at once; nil means that each
+	// reads for itself (FindTogether).
+	shared *sharedReads
 }
 
 // DefaultDeadline is how long one attempt at a task may take that sets nothing

@@ -44,6 +44,9 @@ const (
 // next one is being read. It begins where the continue token says, "" for the
 // beginning.
 func eachPage(ctx context.Context, clients Clients, resource schema.GroupVersionResource, from string, visit func(*unstructured.UnstructuredList) error) error {
+	if clients.shared != nil && from == "" {
+		return clients.shared.read(ctx, resource, visit)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	pages, failed := make(chan *unstructured.UnstructuredList), make(chan error, 1)
 	// The reader has ended when this function returns.

@@ -1,0 +1,139 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"k8s.io/kubernetes-features/pkg/apis/features"
+)
+
+// ReportsLevel is the name of the priority level, and of the flow schema, of the
+// requests that reporters send. When all processes of a large cluster start at once,
+// these wait for each other and not everybody else for them: without a level of their
+// own, kube-proxies would fill the one of ordinary users.
+const ReportsLevel = "feature-reports"
+
+const (
+	// reportsShares is next to nothing beside the 245 of upstream's suggested levels
+	// (apiserver's apis/flowcontrol/bootstrap): about 12 requests at a time.
+	reportsShares = 5
+	// reportsPrecedence is before that of nodes, which is 500, and behind those of
+	// leader election and of administrators.
+	reportsPrecedence = 450
+	// flowControlPatience is for how long a server that starts tries to write them.
+	flowControlPatience = 30 * time.Second
+)
+
+// FlowControl is how API priority and fairness treats reporters.
+func FlowControl() (*flowcontrolv1.PriorityLevelConfiguration, *flowcontrolv1.FlowSchema) {
+	meta := metav1.ObjectMeta{Name: ReportsLevel}
+	level := &flowcontrolv1.PriorityLevelConfiguration{
+		ObjectMeta: meta,
+		Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+			Type: flowcontrolv1.PriorityLevelEnablementLimited,
+			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+				NominalConcurrencyShares: ptr.To[int32](reportsShares),
+				// Others may have its seats, and it has none of theirs: a report is
+				// never urgent.
+				LendablePercent:       ptr.To[int32](50),
+				BorrowingLimitPercent: ptr.To[int32](0),
+				LimitResponse: flowcontrolv1.LimitResponse{
+					Type:    flowcontrolv1.LimitResponseTypeQueue,
+					Queuing: &flowcontrolv1.QueuingConfiguration{Queues: 64, HandSize: 6, QueueLengthLimit: 50},
+				},
+			},
+		},
+	}
+	schema := &flowcontrolv1.FlowSchema{
+		ObjectMeta: meta,
+		Spec: flowcontrolv1.FlowSchemaSpec{
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: ReportsLevel},
+			MatchingPrecedence:         reportsPrecedence,
+			DistinguisherMethod:        &flowcontrolv1.FlowDistinguisherMethod{Type: flowcontrolv1.FlowDistinguisherMethodByUserType},
+			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
+				Subjects: []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindGroup, Group: &flowcontrolv1.GroupSubject{Name: user.AllAuthenticated}}},
+				ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
+					// Those who list and watch are no reporters.
+					Verbs:     []string{"get", "create", "update", "delete"},
+					APIGroups: []string{features.GroupName}, Resources: []string{"featurereports"},
+					Namespaces: []string{flowcontrolv1.NamespaceEvery},
+				}},
+			}},
+		},
+	}
+	return level, schema
+}
+
+// ensureFlowControlHook writes them while the server starts. A server without them
+// is no worse than one of upstream, so it starts all the same.
+func ensureFlowControlHook(hook genericapiserver.PostStartHookContext) {
+	client, err := kubernetes.NewForConfig(hook.LoopbackClientConfig)
+	if err == nil {
+		err = ensureFlowControl(hook, client)
+	}
+	if err != nil {
+		utilruntime.HandleErrorWithContext(hook, err, "API priority and fairness does not tell reporters from other users; the next start of a server tries again", "flowSchema", ReportsLevel)
+	}
+}
+
+// ensureFlowControl writes them if they are not there. What administrators change
+// stays, and upstream, which keeps its own suggestions as they are, leaves alone what
+// does not say that it may be updated.
+func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
+	level, schema := FlowControl()
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, time.Second, flowControlPatience, true, func(ctx context.Context) (bool, error) {
+		last = createFlowControl(ctx, client, level, schema)
+		return last == nil, nil
+	})
+	if err != nil && last != nil {
+		return fmt.Errorf("%w: %w", err, last)
+	}
+	return err
+}
+
+func createFlowControl(ctx context.Context, client kubernetes.Interface, level *flowcontrolv1.PriorityLevelConfiguration, schema *flowcontrolv1.FlowSchema) error {
+	api := client.FlowcontrolV1()
+	// Reading costs nothing; at all starts but the first there is nothing to write.
+	if _, err := api.PriorityLevelConfigurations().Get(ctx, level.Name, metav1.GetOptions{ResourceVersion: "0"}); apierrors.IsNotFound(err) {
+		if _, err := api.PriorityLevelConfigurations().Create(ctx, level, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	_, err := api.FlowSchemas().Get(ctx, schema.Name, metav1.GetOptions{ResourceVersion: "0"})
+	if apierrors.IsNotFound(err) {
+		if _, err = api.FlowSchemas().Create(ctx, schema, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,168 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+var sprockets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "sprockets"}
+
+// two serves widgets and sprockets, in pages of three.
+func two() *wire {
+	var list []runtime.Object
+	for i := range 8 {
+		w := widget(fmt.Sprintf("w%d", i), strings.Repeat("x", i%2))
+		list = append(list, w)
+		s := w.DeepCopy()
+		s.SetKind("Sprocket")
+		list = append(list, s)
+	}
+	fake := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{widgets: "WidgetList", sprockets: "SprocketList"}, list...)
+	return &wire{server: &server{fake}, size: 3}
+}
+
+// together are tasks of several features that look at the same collections, in one
+// order or another, or at none.
+func together() [][]Task {
+	of := func(resource schema.GroupVersionResource) []Task {
+		return []Task{ClearField(resource, "spec.field"), WaitForNone(resource, "a kept field", "spec.kept"), ClearField(resource, "spec.nothing")}
+	}
+	w, s := of(widgets), of(sprockets)
+	return [][]Task{
+		{w[0], s[0]}, {w[1], s[1]}, {w[2], s[2]}, {w[0]}, {s[1]}, {},
+		{Func("of one's own", "", func(context.Context, Clients) ([]v1alpha1.ResourceLeftovers, error) { return nil, nil }, nil)},
+		{s[0], w[0]},
+	}
+}
+
+// findings are what the finders of some features find, by feature.
+func findings(ctx context.Context, features [][]Task) (finders []func(Clients), found [][]v1alpha1.ResourceLeftovers, failed []error) {
+	found, failed = make([][]v1alpha1.ResourceLeftovers, len(features)), make([]error, len(features))
+	for i, tasks := range features {
+		finders = append(finders, func(clients Clients) {
+			for _, t := range tasks {
+				some, err := t.Find(ctx, clients)
+				found[i], failed[i] = append(found[i], some...), errors.Join(failed[i], err)
+			}
+		})
+	}
+	return finders, found, failed
+}
+
+func TestFindersTogetherFindWhatEachFindsAlone(t *testing.T) {
+	alone, shared := two(), two()
+	finders, want, _ := findings(t.Context(), together())
+	for _, find := range finders {
+		find(alone.clients())
+	}
+	finders, got, failed := findings(t.Context(), together())
+	FindTogether(shared.clients(), finders)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("unexpected leftovers (-alone +together):\n%s", diff)
+	}
+	if err := errors.Join(failed...); err != nil {
+		t.Error(err)
+	}
+	if want[0] == nil {
+		t.Fatal("nothing was found at all")
+	}
+	// Three pages each. One finder comes to widgets only after sprockets, so they are
+	// read twice.
+	count := map[string]int{}
+	for _, r := range shared.requests() {
+		count[r.verb+" "+r.resource.Resource]++
+	}
+	if diff := cmp.Diff(map[string]int{"list widgets": 6, "list sprockets": 3}, count); diff != "" {
+		t.Errorf("unexpected requests (-want +got):\n%s", diff)
+	}
+	if n := len(alone.requests()); n != 3*10 {
+		t.Errorf("alone they made %d requests, want three for each of the ten", n)
+	}
+}
+
+func TestACollectionThatCannotBeReadFailsForItsFindersOnly(t *testing.T) {
+	w := two()
+	w.before = func(_ context.Context, r request) error {
+		if r.resource == widgets.GroupResource() {
+			return apierrors.NewForbidden(r.resource, "", errors.New("not yours"))
+		}
+		return nil
+	}
+	features := together()
+	finders, found, failed := findings(t.Context(), features)
+	FindTogether(w.clients(), finders)
+	for i, tasks := range features {
+		wants := slices.ContainsFunc(tasks, func(t Task) bool {
+			return slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Resource == widgets.GroupResource() })
+		})
+		if wants != (failed[i] != nil) {
+			t.Errorf("feature %d: it reads widgets: %t, and got %v", i, wants, failed[i])
+		}
+	}
+	if len(found[0]) == 0 {
+		t.Error("nothing was found in what can be read")
+	}
+}
+
+func TestAFinderThatStopsDoesNotStopOthers(t *testing.T) {
+	w := two()
+	enough := errors.New("enough")
+	var mu sync.Mutex
+	seen := map[string]int{}
+	reading := func(name string, most int) func(Clients) {
+		return func(clients Clients) {
+			err := eachPage(t.Context(), clients, widgets, "", func(page *unstructured.UnstructuredList) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if seen[name] += len(page.Items); seen[name] >= most {
+					return enough
+				}
+				return nil
+			})
+			if (most <= 8) != errors.Is(err, enough) || most > 8 && err != nil {
+				t.Errorf("%s got %v", name, err)
+			}
+		}
+	}
+	FindTogether(w.clients(), []func(Clients){reading("one page", 1), reading("two pages", 4), reading("all", 100)})
+	if diff := cmp.Diff(map[string]int{"one page": 3, "two pages": 6, "all": 8}, seen); diff != "" {
+		t.Error(diff)
+	}
+	w = two()
+	seen = map[string]int{}
+	FindTogether(w.clients(), []func(Clients){reading("a", 1), reading("b", 1)})
+	// The reader is a page ahead, and no more than that is read for nobody.
+	if n := len(w.requests()); n > 2 {
+		t.Errorf("%d pages were read after the first was enough for all", n-1)
+	}
+}
