@@ -19,7 +19,9 @@ limitations under the License.
 package measure
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -32,6 +34,8 @@ const (
 	ReportsPrefix  = "/registry/featurereports/"
 	FeaturesPrefix = "/registry/features/"
 )
+
+var errWatchEnded = errors.New("the watch ended at once")
 
 // Writes counts what is written to etcd, by prefix.
 type Writes struct {
@@ -50,8 +54,8 @@ func CountWrites(ctx context.Context, etcd *clientv3.Client) (*Writes, error) {
 	w := &Writes{cancel: cancel, counts: map[string]int{}}
 	responses := etcd.Watch(ctx, "/registry/", clientv3.WithPrefix(), clientv3.WithCreatedNotify())
 	if created, ok := <-responses; !ok || created.Err() != nil {
-		cancel()
-		return nil, fmt.Errorf("watching etcd: %v", created.Err())
+		defer cancel()
+		return nil, fmt.Errorf("watching etcd: %w", cmp.Or(created.Err(), ctx.Err(), errWatchEnded))
 	}
 	w.done.Go(func() {
 		for response := range responses {
