@@ -54,7 +54,6 @@ type run struct {
 	fleet      *fleet.Fleet
 	foreground *measure.Foreground
 	writes     *measure.Writes
-	metrics    measure.Metrics
 	templates  map[string]fleet.Template
 
 	// arrivals is how long after the start of all each had reported.

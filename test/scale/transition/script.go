@@ -183,8 +183,9 @@ func (w *world) decide(ctx context.Context, state string) error {
 // second, and when all processes have the value, clear the field from all objects,
 // look whether it is gone, and write down that the feature is off. The feature itself
 // is at rest meanwhile, so this system does nothing: one process reports another value
-// for a while, and all the others have had the right one for long.
-func (w *world) script(ctx context.Context, s setting, on bool) (e ending, err error) {
+// for a while, and all the others have had the right one for long. Phase is how long
+// after a look the last report comes, less than the period.
+func (w *world) script(ctx context.Context, s setting, on bool, phase time.Duration) (e ending, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	feature := plain
@@ -205,6 +206,11 @@ func (w *world) script(ctx context.Context, s setting, on bool) (e ending, err e
 	case <-looked:
 	case err := <-done:
 		return e, fmt.Errorf("it ended before the last report: %w", err)
+	}
+	select {
+	case <-time.After(phase):
+	case <-ctx.Done():
+		return e, ctx.Err()
 	}
 	answered, err := report(ctx, last, feature, on)
 	if err != nil {

@@ -153,7 +153,9 @@ func (w *world) measure(ctx context.Context, s setting) (found outcome, err erro
 		if err != nil {
 			return found, err
 		}
-		other, err := w.script(ctx, s, s.objects == none && i%2 == 1)
+		// The last report comes at all phases of the script's period alike.
+		phase := period * time.Duration(2*i+1) / time.Duration(2*w.options.Repetitions)
+		other, err := w.script(ctx, s, s.objects == none && i%2 == 1, phase)
 		if err != nil {
 			return found, fmt.Errorf("the script: %w", err)
 		}
