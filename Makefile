@@ -258,7 +258,7 @@ docs-test: all ## Run the commands of README.md and docs on real clusters; PAGE=
 	go test -count=1 -timeout 40m -v -run 'TestPages$(if $(PAGE),/^$(PAGE)$$)' ./test/docs | tee $(OUT)/docs.txt
 
 # All benchmarks of test/scale, in their order. Each has a target, for its help.
-BENCHMARKS := featuregate clear reporters start
+BENCHMARKS := featuregate clear reporters start flip transition
 
 .PHONY: bench
 bench: ## Run all benchmarks and write BENCHMARKS.md and its pictures.
@@ -275,6 +275,12 @@ bench-reporters: all ## Let 1,000, 10,000 and 30,000 simulated processes report;
 	$(run_benchmark)
 
 bench-start: all upstream ## Start kube-apiserver and upstream's, cold and warm; 10 minutes.
+	$(run_benchmark)
+
+bench-flip: all ## Change a dynamic value that 100, 1,000 and 10,000 simulated processes follow; 40 minutes.
+	$(run_benchmark)
+
+bench-transition: all ## Measure transitions from the last report on, with 1 and 3 servers; 45 minutes.
 	$(run_benchmark)
 
 bench-draw: ## Write BENCHMARKS.md and its pictures from docs/benchmarks.

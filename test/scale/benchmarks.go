@@ -25,10 +25,12 @@ import (
 
 	"k8s.io/kubernetes-features/test/scale/clear"
 	"k8s.io/kubernetes-features/test/scale/featuregate"
+	"k8s.io/kubernetes-features/test/scale/flip"
 	"k8s.io/kubernetes-features/test/scale/reporters"
 	"k8s.io/kubernetes-features/test/scale/result"
 	"k8s.io/kubernetes-features/test/scale/start"
 	"k8s.io/kubernetes-features/test/scale/testbed"
+	"k8s.io/kubernetes-features/test/scale/transition"
 )
 
 // runner runs a benchmark whose flags were read.
@@ -48,6 +50,8 @@ var benchmarks = []benchmark{
 	{"clear", "a field cleared from many objects, beside the storage version migrator", of(clear.Defaults(), (*clear.Options).AddFlags, clear.Run)},
 	{"reporters", "what thousands of processes that report cost", of(reporters.Defaults(), (*reporters.Options).AddFlags, reporters.Run)},
 	{"start", "the time until kube-apiserver is ready, beside upstream's", of(start.Defaults(), (*start.Options).AddFlags, start.Run)},
+	{"flip", "a dynamic value changed with thousands of watchers, beside informers of a ConfigMap", of(flip.Defaults(), (*flip.Options).AddFlags, flip.Run)},
+	{"transition", "from the last matching report to the final state, beside a script", of(transition.Defaults(), (*transition.Options).AddFlags, transition.Run)},
 }
 
 // of joins the options of a benchmark, which begin with their defaults, with what

@@ -29,13 +29,10 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -76,6 +73,8 @@ func TemplateOf(r *v1alpha1.FeatureReport) Template {
 
 // Fleet is the processes of some nodes.
 type Fleet struct {
+	// asks is the feature that processes follow, nil if they follow none.
+	asks *asked
 	// clients are shared by processes: who asks is in the context.
 	clients   []*clients
 	templates map[string]Template
@@ -85,6 +84,8 @@ type Fleet struct {
 type clients struct {
 	features versioned.Interface
 	kube     kubernetes.Interface
+	// values reads and follows Features.
+	values versioned.Interface
 }
 
 // New makes a fleet for so many nodes, without processes. Admin is how an
@@ -121,6 +122,9 @@ func connect(ctx context.Context, admin *rest.Config) (*clients, error) {
 	if c.kube, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
 		return nil, err
 	}
+	if c.values, err = valuesClient(config, client); err != nil {
+		return nil, err
+	}
 	ctx = context.WithValue(ctx, identityKey{}, identityOf(KubeProxy, ""))
 	if err = c.kube.CoreV1().RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
 		return nil, fmt.Errorf("connecting a fleet: %w", err)
@@ -135,20 +139,26 @@ func (f *Fleet) Connections() int { return len(f.clients) }
 type identityKey struct{}
 
 // identity is who sends a request.
-type identity struct{ user, group string }
+type identity struct {
+	user, group string
+	// process is told when a report was taken; nil for nobody.
+	process *Process
+}
 
 // identityOf is who the process of a component is on a node: a kubelet is its node,
 // all kube-proxies are one user.
 func identityOf(component, node string) identity {
 	if component == Kubelet {
-		return identity{"system:node:" + node, user.NodesGroup}
+		return identity{user: "system:node:" + node, group: user.NodesGroup}
 	}
-	return identity{user.KubeProxy, ""}
+	return identity{user: user.KubeProxy}
 }
 
-// as makes requests of a context those of a process.
-func (p *Process) as(ctx context.Context) context.Context {
-	return context.WithValue(ctx, identityKey{}, identityOf(p.Component, p.Node))
+// As makes requests of a context those of a process.
+func (p *Process) As(ctx context.Context) context.Context {
+	who := identityOf(p.Component, p.Node)
+	who.process = p
+	return context.WithValue(ctx, identityKey{}, who)
 }
 
 // asInContext makes requests as the identity in their context.
@@ -163,7 +173,11 @@ func asInContext(next http.RoundTripper) http.RoundTripper {
 		if who.group != "" {
 			request.Header.Add(transport.ImpersonateGroupHeader, who.group)
 		}
-		return next.RoundTrip(request)
+		response, err := next.RoundTrip(request)
+		if err == nil && who.process != nil && request.Method != http.MethodGet && response.StatusCode < http.StatusMultipleChoices {
+			who.process.noteWritten(time.Now())
+		}
+		return response, err
 	})
 }
 
@@ -177,7 +191,7 @@ func (f *Fleet) Add(node string) {
 		if _, ok := f.templates[component]; ok {
 			f.processes = append(f.processes, &Process{
 				fleet: f, clients: f.clients[len(f.processes)%len(f.clients)], Component: component, Node: node,
-				source: newSource(f.templates[component]),
+				source: newSource(f.templates[component], f.asks), written: make(chan time.Time, 1),
 			})
 		}
 	}
@@ -197,114 +211,11 @@ const checkPeriod = 10 * time.Minute
 func (f *Fleet) Check(ctx context.Context) error {
 	return inTurn(ctx, len(f.processes), checkPeriod, func(ctx context.Context, number int) error {
 		p := f.processes[number]
-		_, err := p.clients.features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).Get(p.as(ctx), p.Name(), metav1.GetOptions{})
+		_, err := p.clients.features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).Get(p.As(ctx), p.Name(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			// It is being restarted.
 			return nil
 		}
 		return err
 	})
-}
-
-// Process is one simulated process. Start, Stop and Kill are for one goroutine at
-// a time.
-type Process struct {
-	Component, Node string
-
-	fleet   *Fleet
-	clients *clients
-	source  *source
-
-	reporter *report.Reporter
-	cancel   context.CancelFunc
-	running  sync.WaitGroup
-}
-
-// Name is the name of the report.
-func (p *Process) Name() string { return p.Component + "." + p.Node }
-
-// Start starts the process.
-func (p *Process) Start(ctx context.Context) error {
-	template := p.fleet.templates[p.Component]
-	reporter, err := report.New(report.Config{
-		Namespace:     metav1.NamespaceSystem,
-		Component:     p.Component,
-		Instance:      p.Node,
-		NodeName:      p.Node,
-		BinaryVersion: template.BinaryVersion,
-		Source:        p.source,
-		Features:      p.clients.features,
-		Kube:          p.clients.kube,
-	})
-	if err != nil {
-		return fmt.Errorf("starting %s: %w", p.Name(), err)
-	}
-	p.reporter = reporter
-	ctx, p.cancel = context.WithCancel(p.as(ctx))
-	p.running.Go(func() { reporter.Run(ctx) })
-	return nil
-}
-
-// Reported is closed once the process has written its first report.
-func (p *Process) Reported() <-chan struct{} { return p.reporter.Started() }
-
-// Kill ends the process without a word, if it runs.
-func (p *Process) Kill() {
-	if p.cancel != nil {
-		p.cancel()
-	}
-	p.running.Wait()
-}
-
-// Stop ends the process in order: it takes its report away.
-func (p *Process) Stop(ctx context.Context) error {
-	p.Kill()
-	return p.reporter.Remove(p.as(ctx))
-}
-
-// Set changes what the process finds for a feature.
-func (p *Process) Set(feature string, enabled bool) { p.source.set(feature, enabled) }
-
-// source is the gate of a process.
-type source struct {
-	template *Template
-	version  *utilversion.Version
-	news     chan struct{}
-	// own are the observations when they are not the template's.
-	own atomic.Pointer[[]featuregate.Observation]
-}
-
-func newSource(template Template) *source {
-	s := &source{template: &template, news: make(chan struct{}, 1)}
-	s.version, _ = utilversion.ParseMajorMinor(template.EmulationVersion)
-	s.news <- struct{}{}
-	return s
-}
-
-// Observations is for the reporter.
-func (s *source) Observations() []featuregate.Observation {
-	if own := s.own.Load(); own != nil {
-		return *own
-	}
-	return s.template.Observations
-}
-
-// News is for the reporter.
-func (s *source) News() <-chan struct{} { return s.news }
-
-// EmulationVersion is for the reporter.
-func (s *source) EmulationVersion() *utilversion.Version { return s.version }
-
-func (s *source) set(feature string, enabled bool) {
-	changed := slices.Clone(s.Observations())
-	for i := range changed {
-		if changed[i].Name == feature {
-			changed[i].Enabled = enabled
-		}
-	}
-	s.own.Store(&changed)
-	select {
-	case s.news <- struct{}{}:
-	default:
-	}
 }

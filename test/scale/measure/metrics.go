@@ -110,3 +110,21 @@ func Heap(client rest.Interface) func(context.Context) (int64, error) {
 		return int64(m.HeapInUse()), nil
 	}
 }
+
+// LiveMemory is the live heap of the server that a client talks to, which is what is
+// left after a collection, and the resident memory of its process then, in bytes.
+func LiveMemory(ctx context.Context, client rest.Interface, pid int) (heap, rss int64, err error) {
+	// Two collections: the first ends what finalizers keep. The heap profile with
+	// this parameter makes one (net/http/pprof).
+	for range 2 {
+		if err := client.Get().AbsPath("/debug/pprof/heap").Param("gc", "1").Do(ctx).Error(); err != nil {
+			return 0, 0, fmt.Errorf("collecting garbage: %w", err)
+		}
+	}
+	m, err := Scrape(ctx, client)
+	if err != nil {
+		return 0, 0, err
+	}
+	rss, _, err = Memory(pid)
+	return int64(m.Sum("go_memstats_alloc_bytes", nil)), rss, err
+}

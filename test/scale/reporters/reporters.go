@@ -85,7 +85,7 @@ func (o outcome) processes() int { return 2 * o.nodes }
 
 // Run runs the benchmark.
 func Run(ctx context.Context, bed *testbed.Bed, options Options) (*result.Result, error) {
-	templates, err := templates(ctx, bed, options.Template)
+	templates, err := fleet.Templates(ctx, bed, options.Template)
 	if err != nil {
 		return nil, err
 	}
@@ -140,10 +140,10 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 	if err := r.profile(ctx, "rest", "heap", 0); err != nil {
 		return o, err
 	}
-	if o.stored, err = measure.StoredBelow(ctx, r.c.Etcd, reportsPrefix); err != nil {
+	if o.stored, err = measure.StoredBelow(ctx, r.c.Etcd, measure.ReportsPrefix); err != nil {
 		return o, err
 	}
-	if o.features, err = measure.StoredBelow(ctx, r.c.Etcd, featuresPrefix); err != nil {
+	if o.features, err = measure.StoredBelow(ctx, r.c.Etcd, measure.FeaturesPrefix); err != nil {
 		return o, err
 	}
 	o.rolled, err = r.counted(ctx, "restart", "all processes are restarted", r.restart)

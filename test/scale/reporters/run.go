@@ -23,8 +23,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/scale/fleet"
 	"k8s.io/kubernetes-features/test/scale/measure"
@@ -55,7 +53,7 @@ type run struct {
 	pid        int
 	fleet      *fleet.Fleet
 	foreground *measure.Foreground
-	writes     *writes
+	writes     *measure.Writes
 	templates  map[string]fleet.Template
 
 	// arrivals is how long after the start of all each had reported.
@@ -72,7 +70,7 @@ func (r *run) during(ctx context.Context, what string, do func(context.Context) 
 	r.bed.Say("%d nodes: %s", r.nodes, what)
 	var p phase
 	r.foreground.Take()
-	if _, _, _, err := r.writes.take(); err != nil {
+	if _, _, _, err := r.writes.Take(); err != nil {
 		return p, err
 	}
 	before, err := measure.Scrape(ctx, r.c.Kube.CoreV1().RESTClient())
@@ -93,7 +91,7 @@ func (r *run) during(ctx context.Context, what string, do func(context.Context) 
 		return p, fmt.Errorf("%s: %w", what, doErr)
 	}
 	p.foreground = r.foreground.Take()
-	if p.reports, p.features, p.all, err = r.writes.take(); err != nil {
+	if p.reports, p.features, p.all, err = r.writes.Take(); err != nil {
 		return p, err
 	}
 	after, err := measure.Scrape(ctx, r.c.Kube.CoreV1().RESTClient())
@@ -128,49 +126,23 @@ func (r *run) keep(ctx context.Context, do func(context.Context) error) {
 // start starts all processes at once and waits until all have reported and are
 // counted.
 func (r *run) start(ctx context.Context) (behind time.Duration, err error) {
-	counted, err := followUses(ctx, r.c, expected(r.templates, r.nodes))
+	counted, err := fleet.FollowUses(ctx, r.c.Features, fleet.Expected(r.templates, r.nodes))
 	if err != nil {
 		return 0, err
 	}
-	defer counted.stop()
+	defer counted.Stop()
 	processes := r.fleet.Processes()
 	for _, p := range processes {
 		if err := p.Start(ctx); err != nil {
 			return 0, err
 		}
 	}
-	if r.arrivals, err = reported(ctx, processes); err != nil {
+	if r.arrivals, err = fleet.Reported(ctx, processes); err != nil {
 		return 0, err
 	}
 	last := time.Now()
-	right, err := counted.wait(ctx)
+	right, err := counted.Wait(ctx)
 	return right.Sub(last), err
-}
-
-// reported waits until all processes have written a report, and returns how long
-// that took each of them.
-func reported(ctx context.Context, processes []*fleet.Process) (measure.Distribution, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(len(processes))*50*time.Millisecond+patience)
-	defer cancel()
-	var took measure.Latencies
-	var missing atomic.Int64
-	var waiting sync.WaitGroup
-	begun := time.Now()
-	for _, p := range processes {
-		waiting.Go(func() {
-			select {
-			case <-p.Reported():
-				took.Record(time.Since(begun))
-			case <-ctx.Done():
-				missing.Add(1)
-			}
-		})
-	}
-	waiting.Wait()
-	if n := missing.Load(); n > 0 {
-		return measure.Distribution{}, fmt.Errorf("%d of %d processes have not reported: %w", n, len(processes), ctx.Err())
-	}
-	return took.Take(), nil
 }
 
 // restart ends all processes in order and starts them again, node by node, so many
@@ -198,17 +170,17 @@ func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if _, err := reported(ctx, group); err != nil {
+		if _, err := fleet.Reported(ctx, group); err != nil {
 			return 0, err
 		}
 	}
 	last := time.Now()
-	counted, err := followUses(ctx, r.c, expected(r.templates, r.nodes))
+	counted, err := fleet.FollowUses(ctx, r.c.Features, fleet.Expected(r.templates, r.nodes))
 	if err != nil {
 		return 0, err
 	}
-	defer counted.stop()
-	right, err := counted.wait(ctx)
+	defer counted.Stop()
+	right, err := counted.Wait(ctx)
 	return right.Sub(last), err
 }
 
@@ -222,28 +194,9 @@ func (r *run) rest(ctx context.Context) error {
 	}
 }
 
-// memory is the live heap of kube-apiserver after a collection, and its resident
-// memory, in bytes.
+// memory is the live heap of kube-apiserver and its resident memory, in bytes.
 func (r *run) memory(ctx context.Context) (heap, rss int64, err error) {
-	client := r.c.Kube.CoreV1().RESTClient()
-	// Two collections: the first ends what finalizers keep.
-	for range 2 {
-		if err := collect(ctx, client); err != nil {
-			return 0, 0, err
-		}
-	}
-	m, err := measure.Scrape(ctx, client)
-	if err != nil {
-		return 0, 0, err
-	}
-	rss, _, err = measure.Memory(r.pid)
-	return int64(m.Sum("go_memstats_alloc_bytes", nil)), rss, err
-}
-
-// collect makes the server collect garbage: the heap profile with this parameter
-// does (net/http/pprof).
-func collect(ctx context.Context, client rest.Interface) error {
-	return client.Get().AbsPath("/debug/pprof/heap").Param("gc", "1").Do(ctx).Error()
+	return measure.LiveMemory(ctx, r.c.Kube.CoreV1().RESTClient(), r.pid)
 }
 
 // newRun starts a cluster with nodes and without processes.
@@ -278,7 +231,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.foreground, err = measure.StartForeground(ctx, r.c.Kube, user, r.options.Foreground); err != nil {
 		return err
 	}
-	r.writes, err = countWrites(ctx, r.c.Etcd)
+	r.writes, err = measure.CountWrites(ctx, r.c.Etcd)
 	return err
 }
 
@@ -287,7 +240,7 @@ func (r *run) end() error {
 		p.Kill()
 	}
 	r.foreground.Stop()
-	r.writes.stop()
+	r.writes.Stop()
 	r.load.Wait()
 	return r.c.Close()
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package reporters
+package fleet
 
 import (
 	"context"
@@ -26,30 +26,29 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
-	"k8s.io/kubernetes-features/test/scale/fleet"
 	"k8s.io/kubernetes-features/test/scale/testbed"
 )
 
 // patience bounds waits for what takes seconds.
 const patience = 5 * time.Minute
 
-// templates runs a real node for a while and takes what its kubelet and its
+// Templates runs a real node for a while and takes what its kubelet and its
 // kube-proxy have reported by then: a process reports what it asks for later a minute
 // after its first report.
-func templates(ctx context.Context, bed *testbed.Bed, wait time.Duration) (result map[string]fleet.Template, err error) {
+func Templates(ctx context.Context, bed *testbed.Bed, wait time.Duration) (result map[string]Template, err error) {
 	node := cluster.NodeName(1)
 	c, err := bed.Start(ctx, cluster.Config{Nodes: 1, Only: []string{cluster.Etcd, cluster.APIServer, cluster.Kubelet(node), cluster.Proxy(node)}})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	result = map[string]fleet.Template{}
-	for _, component := range []string{fleet.Kubelet, fleet.KubeProxy} {
+	result = map[string]Template{}
+	for _, component := range []string{Kubelet, KubeProxy} {
 		report, err := lastReport(ctx, c, component, wait)
 		if err != nil {
 			return nil, fmt.Errorf("%w; the end of the log of %s:\n%s", err, component, c.Log(component+"/"+node, 20))
 		}
-		result[component] = fleet.TemplateOf(report)
+		result[component] = TemplateOf(report)
 		bed.Say("a %s reports %d features", component, len(report.Spec.Features))
 		// The other one has had its time, too.
 		wait = 0

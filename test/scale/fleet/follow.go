@@ -1,0 +1,131 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/rest"
+	componentfeaturegate "k8s.io/component-base/featuregate"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/values"
+	"k8s.io/klog/v2"
+)
+
+// asked is a feature that processes ask for and follow.
+type asked struct {
+	name componentfeaturegate.Feature
+	spec componentfeaturegate.FeatureSpec
+}
+
+// Ask gives each process that is added from now on a gate of its own, which it asks
+// for a feature: the layer that real processes have, on upstream's gate. That one
+// knows this feature alone. A real one knows 240, and takes milliseconds of its own
+// machine's time to apply a change (benchmark flip measures it), but here thousands
+// share one machine. What else a process reports is its template's.
+func (f *Fleet) Ask(feature string, byDefault bool) {
+	f.asks = &asked{componentfeaturegate.Feature(feature), componentfeaturegate.FeatureSpec{Default: byDefault, PreRelease: componentfeaturegate.Beta}}
+	for component, template := range f.templates {
+		f.templates[component] = template.without(feature)
+	}
+}
+
+// without is the template less a feature.
+func (t Template) without(feature string) Template {
+	kept := t
+	kept.Observations = nil
+	for _, o := range t.Observations {
+		if o.Name != feature {
+			kept.Observations = append(kept.Observations, o)
+		}
+	}
+	return kept
+}
+
+// With is the template with a feature that is asked for, in place of what it says of
+// it.
+func (t Template) With(o featuregate.Observation) Template {
+	t = t.without(o.Name)
+	o.Asked = true
+	t.Observations = append(t.Observations, o)
+	return t
+}
+
+// gate makes the gate of one process, which has asked already.
+func (a *asked) gate(version *utilversion.Version) *featuregate.Gate {
+	inner := componentfeaturegate.NewVersionedFeatureGate(version)
+	if err := inner.Add(map[componentfeaturegate.Feature]componentfeaturegate.FeatureSpec{a.name: a.spec}); err != nil {
+		panic(fmt.Sprintf("a gate that is empty refuses the feature %s: %v", a.name, err))
+	}
+	gate := featuregate.Wrap(inner)
+	gate.Enabled(a.name)
+	return gate
+}
+
+// valuesClient is for following values, as real binaries do it: with a client of its
+// own on the connection that the process has, and without a time limit, which would
+// end watches.
+func valuesClient(config *rest.Config, client *http.Client) (versioned.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes, config.Timeout = "", "", 0
+	config.UserAgent = "feature-lifecycle-fleet/feature-values"
+	return versioned.NewForConfigAndClient(config, &http.Client{Transport: client.Transport})
+}
+
+// Follow makes the process follow dynamic values with the library's own follower,
+// which looks at the list once, before this returns, and then watches until the
+// process is killed. Changed is called after each change of the feature that was
+// given to Ask, as code that subscribes is called; it has to be quick.
+func (p *Process) Follow(ctx context.Context, changed func(enabled bool)) error {
+	gate := p.source.gate
+	if gate == nil {
+		return fmt.Errorf("%s asks for no feature; call Ask before it is added", p.Name())
+	}
+	follower, err := values.New(values.Config{
+		Namespace: metav1.NamespaceSystem,
+		Component: p.Component,
+		Instance:  p.Node,
+		Gate:      gate,
+		Connect:   func() (versioned.Interface, error) { return p.clients.values, nil },
+		Patience:  followPatience,
+		Ready: func(ctx context.Context, client versioned.Interface) error {
+			return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		},
+	})
+	if err != nil {
+		return err
+	}
+	feature := p.fleet.asks.name
+	gate.OnChange(func(now featuregate.Snapshot) { changed(now.Enabled(feature)) }, feature)
+	// A line of each process for each change would be as many as there are processes.
+	ctx, p.unfollow = context.WithCancel(klog.NewContext(p.As(ctx), klog.Logger{}))
+	if origin := follower.Load(ctx); origin != values.FromServer {
+		return fmt.Errorf("%s: the server did not say the values of features within %s", p.Name(), followPatience)
+	}
+	gate.Finalize()
+	p.running.Go(func() { follower.Run(ctx) })
+	return nil
+}
+
+// followPatience is how long a process waits for the values when it starts. Real
+// ones wait for 5 seconds on nodes and then go on; here all have to follow.
+const followPatience = patience

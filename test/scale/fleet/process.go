@@ -1,0 +1,204 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/report"
+
+	"k8s.io/kubernetes-features/test/scale/measure"
+)
+
+// Process is one simulated process. Start, Stop and Kill are for one goroutine at
+// a time.
+type Process struct {
+	Component, Node string
+
+	fleet   *Fleet
+	clients *clients
+	source  *source
+
+	reporter         *report.Reporter
+	cancel, unfollow context.CancelFunc
+	running          sync.WaitGroup
+	// written has the time of the answer to the last write.
+	written chan time.Time
+}
+
+// Name is the name of the report.
+func (p *Process) Name() string { return p.Component + "." + p.Node }
+
+// Start starts the process.
+func (p *Process) Start(ctx context.Context) error {
+	template := p.fleet.templates[p.Component]
+	reporter, err := report.New(report.Config{
+		Namespace:     metav1.NamespaceSystem,
+		Component:     p.Component,
+		Instance:      p.Node,
+		NodeName:      p.Node,
+		BinaryVersion: template.BinaryVersion,
+		Source:        p.source,
+		Features:      p.clients.features,
+		Kube:          p.clients.kube,
+	})
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", p.Name(), err)
+	}
+	p.reporter = reporter
+	ctx, p.cancel = context.WithCancel(p.As(ctx))
+	p.running.Go(func() { reporter.Run(ctx) })
+	return nil
+}
+
+// Kube is the process's client for everything but Features; requests have to have the
+// context of As.
+func (p *Process) Kube() kubernetes.Interface { return p.clients.kube }
+
+// Reported is closed once the process has written its first report.
+func (p *Process) Reported() <-chan struct{} { return p.reporter.Started() }
+
+// Reported waits until all processes have written a report, and returns how long
+// that took each of them.
+func Reported(ctx context.Context, processes []*Process) (measure.Distribution, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(len(processes))*50*time.Millisecond+patience)
+	defer cancel()
+	var took measure.Latencies
+	var missing atomic.Int64
+	var waiting sync.WaitGroup
+	begun := time.Now()
+	for _, p := range processes {
+		waiting.Go(func() {
+			select {
+			case <-p.Reported():
+				took.Record(time.Since(begun))
+			case <-ctx.Done():
+				missing.Add(1)
+			}
+		})
+	}
+	waiting.Wait()
+	if n := missing.Load(); n > 0 {
+		return measure.Distribution{}, fmt.Errorf("%d of %d processes have not reported: %w", n, len(processes), ctx.Err())
+	}
+	return took.Take(), nil
+}
+
+// Kill ends the process without a word, if it runs.
+func (p *Process) Kill() {
+	for _, cancel := range []context.CancelFunc{p.cancel, p.unfollow} {
+		if cancel != nil {
+			cancel()
+		}
+	}
+	p.running.Wait()
+}
+
+// Stop ends the process in order: it takes its report away.
+func (p *Process) Stop(ctx context.Context) error {
+	p.Kill()
+	return p.reporter.Remove(p.As(ctx))
+}
+
+// noteWritten replaces the time of the last answer.
+func (p *Process) noteWritten(at time.Time) {
+	select {
+	case <-p.written:
+	default:
+	}
+	select {
+	case p.written <- at:
+	default:
+	}
+}
+
+// Written receives the time at which the server answered that it has taken what the
+// process wrote last, which is its report. It holds the newest that was not received.
+func (p *Process) Written() <-chan time.Time { return p.written }
+
+// Set changes what the process finds for a feature of its template.
+func (p *Process) Set(feature string, enabled bool) { p.source.set(feature, enabled) }
+
+// source is the gate of a process.
+type source struct {
+	template *Template
+	version  *utilversion.Version
+	news     chan struct{}
+	// own are the observations when they are not the template's.
+	own atomic.Pointer[[]featuregate.Observation]
+	// gate, if not nil, has the feature that the process follows.
+	gate *featuregate.Gate
+}
+
+func newSource(template Template, asks *asked) *source {
+	s := &source{template: &template, news: make(chan struct{}, 1)}
+	s.version, _ = utilversion.ParseMajorMinor(template.EmulationVersion)
+	if asks != nil {
+		s.gate = asks.gate(s.version)
+	}
+	s.news <- struct{}{}
+	return s
+}
+
+// Observations is for the reporter.
+func (s *source) Observations() []featuregate.Observation {
+	observations := s.template.Observations
+	if own := s.own.Load(); own != nil {
+		observations = *own
+	}
+	if s.gate != nil {
+		observations = append(slices.Clip(observations), s.gate.Observations()...)
+	}
+	return observations
+}
+
+// News is for the reporter.
+func (s *source) News() <-chan struct{} {
+	if s.gate != nil {
+		return s.gate.News()
+	}
+	return s.news
+}
+
+// EmulationVersion is for the reporter.
+func (s *source) EmulationVersion() *utilversion.Version { return s.version }
+
+func (s *source) set(feature string, enabled bool) {
+	changed := slices.Clone(s.template.Observations)
+	if own := s.own.Load(); own != nil {
+		changed = slices.Clone(*own)
+	}
+	for i := range changed {
+		if changed[i].Name == feature {
+			changed[i].Enabled = enabled
+		}
+	}
+	s.own.Store(&changed)
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,166 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+)
+
+// Uses follows the Features of a cluster and says when status.uses counts a fleet
+// right.
+type Uses struct {
+	// wanted is how many processes of a component have which value of a feature.
+	wanted map[UseKey]int32
+
+	mu    sync.Mutex
+	right map[string]bool
+	// changed receives something whenever right has changed.
+	changed chan struct{}
+	err     error
+
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// UseKey is the users of a component that have a value of a feature.
+type UseKey struct {
+	Feature, Component string
+	Enabled            bool
+}
+
+// Expected is what uses have to say of so many nodes.
+func Expected(templates map[string]Template, nodes int) map[UseKey]int32 {
+	wanted := map[UseKey]int32{}
+	for component, template := range templates {
+		for _, o := range template.Observations {
+			if o.Asked {
+				wanted[UseKey{o.Name, component, o.Enabled}] = int32(nodes)
+			}
+		}
+	}
+	return wanted
+}
+
+// FollowUses watches from now on until Stop is called.
+func FollowUses(ctx context.Context, client versioned.Interface, wanted map[UseKey]int32) (*Uses, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	u := &Uses{wanted: wanted, right: map[string]bool{}, changed: make(chan struct{}, 1), cancel: cancel}
+	features := client.FeaturesV1alpha1().Features(metav1.NamespaceSystem)
+	list, err := features.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	for i := range list.Items {
+		u.see(&list.Items[i])
+	}
+	events, err := features.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	u.done.Go(func() {
+		defer events.Stop()
+		for event := range events.ResultChan() {
+			feature, ok := event.Object.(*v1alpha1.Feature)
+			if !ok || event.Type == watch.Deleted {
+				u.fail(fmt.Errorf("watching features: %s %v", event.Type, event.Object))
+				return
+			}
+			u.see(feature)
+		}
+		if ctx.Err() == nil {
+			u.fail(fmt.Errorf("the watch of features ended"))
+		}
+	})
+	return u, nil
+}
+
+func (u *Uses) fail(err error) {
+	u.mu.Lock()
+	u.err = err
+	u.mu.Unlock()
+	u.notify()
+}
+
+func (u *Uses) see(feature *v1alpha1.Feature) {
+	counts := map[UseKey]int32{}
+	for _, use := range feature.Status.Uses {
+		if use.Enabled != nil {
+			counts[UseKey{feature.Name, use.Component, *use.Enabled}] += use.Count
+		}
+	}
+	right := true
+	for key, want := range u.wanted {
+		if key.Feature == feature.Name && counts[key] != want {
+			right = false
+		}
+	}
+	u.mu.Lock()
+	u.right[feature.Name] = right
+	u.mu.Unlock()
+	u.notify()
+}
+
+func (u *Uses) notify() {
+	select {
+	case u.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Wait waits until the uses of all features are right, and returns when that was
+// seen.
+func (u *Uses) Wait(ctx context.Context) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		u.mu.Lock()
+		missing, err := "", u.err
+		for key := range u.wanted {
+			if !u.right[key.Feature] {
+				missing = key.Feature
+			}
+		}
+		u.mu.Unlock()
+		if err != nil {
+			return time.Time{}, err
+		}
+		if missing == "" {
+			return time.Now(), nil
+		}
+		select {
+		case <-u.changed:
+		case <-ctx.Done():
+			return time.Time{}, fmt.Errorf("the uses of %s do not become right: %w", missing, ctx.Err())
+		}
+	}
+}
+
+// Stop ends the watch.
+func (u *Uses) Stop() {
+	u.cancel()
+	u.done.Wait()
+}

@@ -1,0 +1,215 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package flip
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"k8s.io/kubernetes-features/test/scale/fleet"
+	"k8s.io/kubernetes-features/test/scale/measure"
+	"k8s.io/kubernetes-features/test/scale/result"
+)
+
+const (
+	kibi, mebi = 1 << 10, 1 << 20
+
+	ours  = "followers of a dynamic feature"
+	peer  = "informers of a ConfigMap"
+	bound = "plain watches, the smallest event"
+)
+
+// kind is one kind of watchers in one size.
+type kind struct {
+	name    string
+	role    result.Role
+	opened  load
+	memory  memory
+	changes []changed
+}
+
+// kinds are all of a size, ours first.
+func (o *outcome) kinds() []kind {
+	k := kind{name: ours, role: result.Ours, opened: o.started, memory: o.memory}
+	for _, f := range o.flips {
+		k.changes = append(k.changes, f.changed)
+	}
+	return []kind{k,
+		{peer, result.Peer, o.peer.opened, o.peer.memory, o.peer.changes},
+		{bound, result.Bound, o.bound.opened, o.bound.memory, o.bound.changes},
+	}
+}
+
+// spread is that of a figure of all changes.
+func spread[T any](all []T, of func(T) float64) measure.Spread {
+	var figures []float64
+	for _, one := range all {
+		figures = append(figures, of(one))
+	}
+	return measure.SpreadOf(figures...)
+}
+
+// last is when the last watcher had a change, in milliseconds.
+func last(c changed) float64 { return measure.Milliseconds(c.times.Max()) }
+
+func at(percentile float64) func(changed) float64 {
+	return func(c changed) float64 { return measure.Milliseconds(c.times.Percentile(percentile)) }
+}
+
+// describe makes tables, charts, budgets and limits of what was measured.
+func describe(o Options, templates map[string]fleet.Template, apply measure.Distribution, outcomes []*outcome) *result.Result {
+	r := &result.Result{
+		Question: "How long does it take until thousands of processes have a value that changes while they run, and what does that cost kube-apiserver?",
+		Peer:     "as many informers of one ConfigMap that has the value, in the same processes on the same connections, which is what people use without this system; in the same run.",
+		Method: []string{
+			"Each process has the library's own follower (package values) with its own watch, its own identity and a gate of its own: the layer on upstream's gate. That gate knows the one feature alone, and " +
+				fmt.Sprintf("a process has the value when code that subscribes is called. On a gate with all of Kubernetes' gates a change takes %.2f ms (median of %d), which a real process spends on its own machine.", measure.Milliseconds(apply.Percentile(50)), apply.Count()),
+			fmt.Sprintf("Each also runs the reporter of real binaries, with what a real kubelet (%d features) or kube-proxy (%d) reported in the same run, and the feature.", len(templates[fleet.Kubelet].Observations), len(templates[fleet.KubeProxy].Observations)),
+			"All share one operating system process, connections of 50 each, and the machine with the one kube-apiserver and etcd: what they use of the processors, the server does not get. What a connection costs is not in the figures; real processes have one anyway.",
+			fmt.Sprintf("A value is changed %d times by an administrator, off and on in turn; times begin with the request. Figures are medians of the changes, with the lowest and the highest where there is room.", o.Changes),
+			"The feature has nothing to be cleaned up. A follower's event is the whole Feature, status.uses and all; it comes when spec changes, when the servers have answered, and again each time something in status changes.",
+			fmt.Sprintf("Everybody else is an ordinary user that sends %v requests a second (GET, LIST and PATCH in turn) all the while.", o.Foreground),
+		},
+	}
+	describeTimes(r, outcomes)
+	describeFlips(r, outcomes)
+	describeLoad(r, outcomes)
+	describeRest(r, outcomes)
+	for _, found := range outcomes {
+		if found.processes == o.Budget || len(outcomes) == 1 {
+			promise(r, found)
+		}
+	}
+	return r
+}
+
+func describeTimes(r *result.Result, outcomes []*outcome) {
+	t := r.AddTable("From the request until watchers have the value",
+		result.Column{Name: "watchers"}, result.Column{Name: "kind"}, result.Column{Name: "answer to the request", Unit: "ms"},
+		result.Column{Name: "first", Unit: "ms"}, result.Column{Name: "median", Unit: "ms"}, result.Column{Name: "p99", Unit: "ms"},
+		result.Column{Name: "last", Unit: "ms"}, result.Column{Name: "lowest last", Unit: "ms"}, result.Column{Name: "highest last", Unit: "ms"})
+	chart := r.AddChart("last", "Until the last watcher has the value", axis("watchers", ""), axis("time", "ms"))
+	for _, o := range outcomes {
+		for _, k := range o.kinds() {
+			end := spread(k.changes, last)
+			t.AddRow(o.processes, k.name, spread(k.changes, func(c changed) float64 { return measure.Milliseconds(c.answered) }).Median,
+				spread(k.changes, at(0)).Median, spread(k.changes, at(50)).Median, spread(k.changes, at(99)).Median, end.Median, end.Low, end.High)
+			chart.Add(k.name, k.role, result.Point{X: float64(o.processes), Y: end.Median, Low: end.Low, High: end.High})
+		}
+	}
+}
+
+func describeFlips(r *result.Result, outcomes []*outcome) {
+	t := r.AddTable("What follows a flip: reports, uses, the end of the transition",
+		result.Column{Name: "processes"}, result.Column{Name: "the last has the value", Unit: "s"}, result.Column{Name: "uses are right", Unit: "s"},
+		result.Column{Name: "highest", Unit: "s"}, result.Column{Name: "the transition ended", Unit: "s"},
+		result.Column{Name: "writes of reports"}, result.Column{Name: "writes of features"}, result.Column{Name: "answers 429"},
+		result.Column{Name: "events to each follower"}, result.Column{Name: "size of one", Unit: "KiB"}, result.Column{Name: "all events", Unit: "MiB"})
+	chart := r.AddChart("uses", "Until uses are right after a flip", axis("processes", ""), axis("time", "s"))
+	for _, o := range outcomes {
+		n := float64(o.processes)
+		uses := spread(o.flips, func(f flipped) float64 { return f.counted.Seconds() })
+		events := func(f flipped) float64 { return f.load.events + f.settling.events }
+		bytes := func(f flipped) float64 { return f.load.bytes + f.settling.bytes }
+		median := func(of func(flipped) float64) float64 { return spread(o.flips, of).Median }
+		t.AddRow(o.processes, median(func(f flipped) float64 { return last(f.changed) / 1000 }), uses.Median, uses.High,
+			median(func(f flipped) float64 { return f.ended.Seconds() }),
+			median(func(f flipped) float64 { return float64(f.load.reports + f.settling.reports) }),
+			median(func(f flipped) float64 { return float64(f.load.features + f.settling.features) }),
+			median(func(f flipped) float64 { return f.load.tooMany + f.settling.tooMany }),
+			median(events)/n, median(func(f flipped) float64 { return bytes(f) / max(events(f), 1) })/kibi, median(bytes)/mebi)
+		chart.Add("uses are right", result.Ours, result.Point{X: n, Y: uses.Median, Low: uses.Low, High: uses.High})
+	}
+}
+
+func describeLoad(r *result.Result, outcomes []*outcome) {
+	t := r.AddTable("What a change costs: ours until uses are right, so with the reports of all; others until the last has it",
+		result.Column{Name: "watchers"}, result.Column{Name: "kind"}, result.Column{Name: "processor of kube-apiserver", Unit: "s"},
+		result.Column{Name: "of the watchers", Unit: "s"}, result.Column{Name: "peak memory", Unit: "MiB"}, result.Column{Name: "events"}, result.Column{Name: "sent", Unit: "MiB"},
+		result.Column{Name: "p99 of everybody else", Unit: "ms"}, result.Column{Name: "their answers 429"})
+	chart := r.AddChart("work", "Processor time of kube-apiserver for a change", axis("watchers", ""), axis("processor time", "s"))
+	for _, o := range outcomes {
+		for _, k := range o.kinds() {
+			median := func(of func(load) float64) float64 {
+				return spread(k.changes, func(c changed) float64 { return of(c.load) }).Median
+			}
+			cpu := median(func(l load) float64 { return l.usage.CPU.Seconds() })
+			t.AddRow(o.processes, k.name, cpu, median(func(l load) float64 { return l.own.Seconds() }), median(func(l load) float64 { return float64(l.usage.RSSPeak) / mebi }),
+				median(func(l load) float64 { return l.events }), median(func(l load) float64 { return l.bytes / mebi }),
+				median(func(l load) float64 { return measure.Milliseconds(l.foreground.All.Percentile(99)) }), spread(k.changes, func(c changed) float64 { return refused(c.load) }).High)
+			// The processor time of a process counts in steps of 10 ms.
+			chart.Add(k.name, k.role, result.Point{X: float64(o.processes), Y: max(cpu, 0.01)})
+		}
+	}
+}
+
+func describeRest(r *result.Result, outcomes []*outcome) {
+	t := r.AddTable("What watchers cost at rest, and to begin",
+		result.Column{Name: "watchers"}, result.Column{Name: "kind"}, result.Column{Name: "live heap, a watcher", Unit: "KiB"}, result.Column{Name: "resident memory, a watcher", Unit: "KiB"},
+		result.Column{Name: "until all watch, begun at once", Unit: "s"}, result.Column{Name: "lists"}, result.Column{Name: "processor of kube-apiserver", Unit: "s"},
+		result.Column{Name: "answers 429"}, result.Column{Name: "p99 of everybody else", Unit: "ms"})
+	chart := r.AddChart("memory", "Live heap of kube-apiserver for watchers at rest", axis("watchers", ""), axis("live heap", "MiB"))
+	rest := r.AddTable("At rest, all processes report",
+		result.Column{Name: "processes"}, result.Column{Name: "followers"}, result.Column{Name: "processor of kube-apiserver", Unit: "% of a core"},
+		result.Column{Name: "lists a minute", Unit: "1/min"}, result.Column{Name: "writes of features"}, result.Column{Name: "p99 of everybody else", Unit: "ms"})
+	for _, o := range outcomes {
+		n := float64(o.processes)
+		for _, k := range o.kinds() {
+			t.AddRow(o.processes, k.name, float64(k.memory.heap)/n/kibi, float64(k.memory.rss)/n/kibi, k.opened.seconds, k.opened.lists, k.opened.usage.CPU.Seconds(),
+				k.opened.tooMany, measure.Milliseconds(k.opened.foreground.All.Percentile(99)))
+			chart.Add(k.name, k.role, result.Point{X: n, Y: max(float64(k.memory.heap)/mebi, 0.01)})
+		}
+		for _, row := range []struct {
+			name string
+			l    load
+		}{{"without", o.alone}, {"with", o.followed}} {
+			rest.AddRow(o.processes, row.name, 100*row.l.usage.Cores(), row.l.lists/row.l.seconds*60, row.l.features, measure.Milliseconds(row.l.foreground.All.Percentile(99)))
+		}
+	}
+}
+
+func axis(label, unit string) result.Axis { return result.Axis{Label: label, Unit: unit, Log: true} }
+
+// refused is how many of everybody else's requests were answered with 429.
+func refused(l load) float64 {
+	return float64(l.foreground.Codes[strconv.Itoa(http.StatusTooManyRequests)])
+}
+
+// promise compares one size with what docs/central-and-dynamic.md says.
+func promise(r *result.Result, o *outcome) {
+	kinds := o.kinds()
+	end := func(k kind) float64 { return spread(k.changes, last).Median }
+	who := result.Format(float64(o.processes)) + " processes"
+	r.Budgets = append(r.Budgets,
+		result.Budget{Text: "The last of " + who + " has the value", Compare: result.AtMost, Target: 1, Measured: end(kinds[0]) / 1000, Unit: "s", How: "from the request; the median of the flips. docs/central-and-dynamic.md: a process follows within a second"},
+		result.Budget{Text: "The reports of " + who + " say so and are counted", Compare: result.AtMost, Target: time.Minute.Seconds(), Measured: spread(o.flips, func(f flipped) float64 { return f.counted.Seconds() }).High, Unit: "s", How: "from the request; the longest of the flips. Nothing is promised for so many, so this is what convergence after any fault is given"},
+		result.Budget{Text: "Answers 429 that others see in a flip", Compare: result.AtMost, Target: 0, Measured: spread(o.flips, func(f flipped) float64 { return refused(f.load) }).High, How: "answers to everybody else, the most of the flips"},
+	)
+	sent := func(k kind) float64 {
+		return spread(k.changes, func(c changed) float64 { return c.load.bytes }).Median / mebi
+	}
+	r.Limits = append(r.Limits,
+		result.Limit{Text: "kube-apiserver sends the smallest event to as many plain watches, which do not look at it", Limit: end(kinds[2]), Ours: end(kinds[0]), Unit: "ms until the last", Cost: true},
+		result.Limit{Text: "as many informers of a ConfigMap", Limit: end(kinds[1]), Ours: end(kinds[0]), Unit: "ms until the last", Cost: true},
+		result.Limit{Text: "bytes that have to be sent: the smallest event, once to each", Limit: max(sent(kinds[2]), 1e-6), Ours: max(sent(kinds[0]), 1e-6), Unit: "MiB", Cost: true},
+		result.Limit{Text: "memory of a plain watch", Limit: max(float64(kinds[2].memory.heap)/float64(o.processes), 1) / kibi, Ours: max(float64(kinds[0].memory.heap)/float64(o.processes), 1) / kibi, Unit: "KiB of live heap", Cost: true},
+	)
+}

@@ -1,0 +1,94 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package flip
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestAChangeIsThereOnceAllHaveIt: watchers write at once, some twice, and some of them
+// show the value from before.
+func TestAChangeIsThereOnceAllHaveIt(t *testing.T) {
+	const n = 100
+	b := &board{}
+	b.show(0, "early")
+	now := &change{newArrivals(n), "new"}
+	b.now.Store(now)
+	begun := time.Now()
+	for number := range n {
+		b.show(number, "old")
+	}
+	if left := now.left.Load(); left != n {
+		t.Fatalf("%d of %d watchers have the new value, and all showed the old one", n-left, n)
+	}
+	var showing sync.WaitGroup
+	for number := range n - 1 {
+		showing.Go(func() {
+			b.show(number, "new")
+			b.show(number, anyValue)
+		})
+	}
+	showing.Wait()
+	select {
+	case <-now.all:
+		t.Fatal("all have it, and one was never shown")
+	default:
+	}
+	b.show(n-1, anyValue)
+	times, err := now.wait(t.Context(), begun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if times.Count() != n || times.Percentile(0) < 0 || times.Max() > time.Since(begun) {
+		t.Errorf("%d times from %s to %s", times.Count(), times.Percentile(0), times.Max())
+	}
+}
+
+func TestOptionsThatMeasureNothingAreRefused(t *testing.T) {
+	for want, spoil := range map[string]func(*Options){
+		"number of processes": func(o *Options) { o.Processes = nil },
+		"has to be even":      func(o *Options) { o.Processes = []int{3} },
+		"at least 2 changes":  func(o *Options) { o.Changes = 1 },
+	} {
+		o := Defaults()
+		spoil(&o)
+		if err := o.validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+	o := Defaults()
+	if err := o.validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestARealGateTakesAChange: the time is what the page says a process spends.
+func TestARealGateTakesAChange(t *testing.T) {
+	times, err := applyTime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if times.Count() != applies || times.Percentile(50) <= 0 {
+		t.Errorf("%d changes of %s", times.Count(), times.Percentile(50))
+	}
+	t.Logf("median %s, p99 %s", times.Percentile(50), times.Percentile(99))
+}

@@ -1,0 +1,235 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package flip
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	componentfeaturegate "k8s.io/component-base/featuregate"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/featuregate"
+	// Adds Kubernetes' gates to the gate.
+	_ "k8s.io/kubernetes/pkg/features"
+
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/scale/fleet"
+	"k8s.io/kubernetes-features/test/scale/measure"
+)
+
+var features = watched{v1alpha1.GroupName, "features"}
+
+// outcome is what one size gave.
+type outcome struct {
+	processes   int
+	bound, peer kindOutcome
+	// started is what it took that all processes began to follow, memory what they add
+	// at rest. alone and followed are the cluster at rest without and with followers;
+	// all processes report in both.
+	started         load
+	memory          memory
+	alone, followed load
+	flips           []flipped
+}
+
+// flipped is one flip of the dynamic value.
+type flipped struct {
+	changed
+	// counted is when status.uses was right, ended when the transition had ended, from
+	// the request on.
+	counted, ended time.Duration
+	// settling is what went on between these two.
+	settling load
+}
+
+// follow measures ours.
+func (w *world) follow(ctx context.Context, found *outcome) error {
+	processes := w.fleet.Processes()
+	w.bed.Say("%d processes: all report", w.n)
+	if err := w.report(ctx, processes); err != nil {
+		return err
+	}
+	w.keep(ctx, w.fleet.Check)
+	rest := func(ctx context.Context) error { return pause(ctx, w.options.Rest) }
+	var err error
+	if found.alone, err = w.during(ctx, features, rest); err != nil {
+		return err
+	}
+	at, err := w.memory(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := w.open(ctx, features)
+	if err != nil {
+		return err
+	}
+	w.bed.Say("%d processes: all begin to follow", w.n)
+	b := &board{}
+	if found.started, err = w.during(ctx, features, func(ctx context.Context) error {
+		if err := followAll(ctx, processes, b); err != nil {
+			return err
+		}
+		return w.untilOpen(ctx, features, func(n float64) bool { return n >= before+float64(w.n) })
+	}); err != nil {
+		return err
+	}
+	if err := pause(ctx, w.options.Warm); err != nil {
+		return err
+	}
+	if found.followed, err = w.during(ctx, features, rest); err != nil {
+		return err
+	}
+	after, err := w.memory(ctx)
+	if err != nil {
+		return err
+	}
+	found.memory = after.less(at)
+	enabled := byDefault
+	for range w.options.Changes {
+		enabled = !enabled
+		one, err := w.flip(ctx, b, enabled)
+		if err != nil {
+			return fmt.Errorf("%s=%t: %w", feature, enabled, err)
+		}
+		found.flips = append(found.flips, one)
+		w.bed.Say("%s=%t: the first has it after %s, the last after %s; uses are right after %s, the transition ended after %s; %d answers 429", feature, enabled,
+			one.times.Percentile(0).Round(time.Millisecond), one.times.Max().Round(time.Millisecond), one.counted.Round(time.Millisecond), one.ended.Round(time.Millisecond), int(one.load.tooMany))
+	}
+	return nil
+}
+
+// report starts the reporters and waits until all are counted.
+func (w *world) report(ctx context.Context, processes []*fleet.Process) error {
+	counted, err := fleet.FollowUses(ctx, w.Features, w.wanted(byDefault))
+	if err != nil {
+		return err
+	}
+	defer counted.Stop()
+	for _, p := range processes {
+		if err := p.Start(ctx); err != nil {
+			return err
+		}
+	}
+	if _, err := fleet.Reported(ctx, processes); err != nil {
+		return err
+	}
+	_, err = counted.Wait(ctx)
+	return err
+}
+
+// wanted is what status.uses says when all processes have a value.
+func (w *world) wanted(enabled bool) map[fleet.UseKey]int32 {
+	n := int32(w.n / perNode)
+	return map[fleet.UseKey]int32{
+		{Feature: feature, Component: fleet.Kubelet, Enabled: enabled}:   n,
+		{Feature: feature, Component: fleet.KubeProxy, Enabled: enabled}: n,
+	}
+}
+
+// followAll makes all processes follow, at once.
+func followAll(ctx context.Context, processes []*fleet.Process, b *board) error {
+	var group errgroup.Group
+	for number, p := range processes {
+		group.Go(func() error {
+			return p.Follow(ctx, func(enabled bool) { b.show(number, strconv.FormatBool(enabled)) })
+		})
+	}
+	return group.Wait()
+}
+
+// flip changes the value as an administrator does, and waits until all processes
+// have it, have said so, and the transition has ended.
+func (w *world) flip(ctx context.Context, b *board, enabled bool) (one flipped, err error) {
+	counted, err := fleet.FollowUses(ctx, w.Features, w.wanted(enabled))
+	if err != nil {
+		return one, err
+	}
+	defer counted.Stop()
+	profiled := w.profile(ctx, "flip")
+	var begun time.Time
+	one.load, err = w.during(ctx, features, func(ctx context.Context) error {
+		now := &change{newArrivals(w.n), strconv.FormatBool(enabled)}
+		b.now.Store(now)
+		begun = time.Now()
+		_, err := w.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Patch(ctx, feature, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"enabled":%t}}`, enabled), metav1.PatchOptions{})
+		if err != nil {
+			return err
+		}
+		one.answered = time.Since(begun)
+		if one.times, err = now.wait(ctx, begun); err != nil {
+			return err
+		}
+		right, err := counted.Wait(ctx)
+		one.counted = right.Sub(begun)
+		return err
+	})
+	if err = errors.Join(err, profiled()); err != nil {
+		return one, err
+	}
+	one.settling, err = w.during(ctx, features, func(ctx context.Context) error { return w.untilState(ctx, enabled) })
+	one.ended = time.Since(begun)
+	return one, err
+}
+
+// untilState waits until the transition to a value has ended.
+func (w *world) untilState(ctx context.Context, enabled bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	state := v1alpha1.StateOff
+	if enabled {
+		state = v1alpha1.StateOn
+	}
+	var last *v1alpha1.Feature
+	err := cluster.WatchFeature(ctx, w.Features, feature, func(f *v1alpha1.Feature) (bool, error) {
+		last = f
+		return f.Status.State == state && len(f.Status.Tasks) == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("it does not become %s: %w; it is %+v", state, err, last)
+	}
+	return nil
+}
+
+// applies is how often a real process's share is measured.
+const applies = 200
+
+// applyTime is what a real process does with a change of its own machine's time: the
+// layer takes the value, on a gate that knows all of Kubernetes' gates.
+func applyTime() (measure.Distribution, error) {
+	gate := featuregate.Wrap(utilfeature.DefaultMutableFeatureGate.DeepCopy())
+	gate.Finalize()
+	times := &measure.Latencies{}
+	for i := range applies {
+		want := i%2 == 0
+		begun := time.Now()
+		gate.SetRemote(map[componentfeaturegate.Feature]featuregate.Remote{feature: {Value: want, Dynamic: true}})
+		times.Record(time.Since(begun))
+		if gate.Enabled(feature) != want {
+			return measure.Distribution{}, fmt.Errorf("a gate does not take %s=%t", feature, want)
+		}
+	}
+	return times.Take(), nil
+}

@@ -1,0 +1,62 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transition
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestOptionsThatMeasureNothingAreRefused(t *testing.T) {
+	for want, spoil := range map[string]func(*Options){
+		"servers":                  func(o *Options) { o.Servers = nil },
+		"an even number":           func(o *Options) { o.Repetitions = 3 },
+		"has to be even":           func(o *Options) { o.Processes = []int{1} },
+		"have to grow":             func(o *Options) { o.Processes = []int{100, 2} },
+		"--object-processes=5 is ": func(o *Options) { o.ObjectProcesses = 5 },
+	} {
+		o := Defaults()
+		spoil(&o)
+		if err := o.validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+	o := Defaults()
+	if err := o.validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTheSettlePeriodIsNotOurs: what is left of the time is.
+func TestTheSettlePeriodIsNotOurs(t *testing.T) {
+	o := outcome{
+		setting: setting{settle: time.Second},
+		ours:    []ending{{took: 1200 * time.Millisecond, writes: 2}, {took: 1400 * time.Millisecond, writes: 4}, {took: 1300 * time.Millisecond, writes: 3}},
+		peer:    []ending{{took: 700 * time.Millisecond, cleaning: 100 * time.Millisecond}},
+		write:   5 * time.Millisecond,
+	}
+	f := o.figures()
+	if f.took.Median != 1300 || f.own.Median != 300 || f.own.Low != 200 || f.own.High != 400 {
+		t.Errorf("%+v of the time, %+v of it ours", f.took, f.own)
+	}
+	if f.limit != 3*5+100 {
+		t.Errorf("the limit is %v ms, want three writes and the cleaning", f.limit)
+	}
+}
