@@ -32,6 +32,8 @@ import (
 	"testing"
 	"text/tabwriter"
 	"time"
+
+	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
 // short is true when the short form runs.
@@ -39,15 +41,7 @@ var short = os.Getenv("FAULTS_SHORT") == "true"
 
 // TestMain prints the table, also when something failed.
 func TestMain(m *testing.M) {
-	if os.Getuid() != 0 {
-		const why = "these tests run several kube-apiservers with host names of their own, which needs root"
-		if os.Getenv("KUBE_FEATURES_REQUIRE_ALL") != "" {
-			fmt.Println(why + ", and KUBE_FEATURES_REQUIRE_ALL forbids to leave them out.")
-			os.Exit(1)
-		}
-		fmt.Println("SKIP: " + why + ".")
-		os.Exit(0)
-	}
+	framework.RequireRoot()
 	begun := time.Now()
 	code := m.Run()
 	form := "The whole form ran"

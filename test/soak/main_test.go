@@ -34,6 +34,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
 const (
@@ -45,15 +47,7 @@ const (
 
 // TestMain looks for goroutines that the tests left in this process.
 func TestMain(m *testing.M) {
-	if os.Getuid() != 0 {
-		const why = "these tests run several kube-apiservers with host names of their own, which needs root"
-		if os.Getenv("KUBE_FEATURES_REQUIRE_ALL") != "" {
-			fmt.Println(why + ", and KUBE_FEATURES_REQUIRE_ALL forbids to leave them out.")
-			os.Exit(1)
-		}
-		fmt.Println("SKIP: " + why + ".")
-		os.Exit(0)
-	}
+	framework.RequireRoot()
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(leftByDesign...); err != nil {

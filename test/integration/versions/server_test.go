@@ -119,14 +119,6 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "kube-apiserver" {
 		os.Exit(serve())
 	}
-	if os.Getuid() != 0 {
-		const why = "these tests run several kube-apiservers with host names of their own, which needs root"
-		if os.Getenv("KUBE_FEATURES_REQUIRE_ALL") != "" {
-			fmt.Println(why + ", and KUBE_FEATURES_REQUIRE_ALL forbids to leave them out.")
-			os.Exit(1)
-		}
-		fmt.Println("SKIP: " + why + ".")
-		os.Exit(0)
-	}
+	framework.RequireRoot()
 	os.Exit(m.Run())
 }

@@ -22,7 +22,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -67,7 +66,7 @@ func (w *world) try(ctx context.Context, m method, k kind, n int) (run, error) {
 		return r, err
 	}
 	w.foreground.Take()
-	if err := pause(ctx, w.options.Rest); err != nil {
+	if err := measure.Pause(ctx, w.options.Rest); err != nil {
 		return r, err
 	}
 	r.rest = w.foreground.Take()
@@ -118,18 +117,6 @@ func (w *world) try(ctx context.Context, m method, k kind, n int) (run, error) {
 	return r, errors.Join(err, m.check(found))
 }
 
-// pause lets time pass in which something is measured.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // profileSeconds is for how long the processor is profiled.
 const profileSeconds = 8
 
@@ -141,11 +128,7 @@ func (w *world) profile(ctx context.Context, stage string) {
 	}
 	name := fmt.Sprintf("%s-%d-%d-%s.pprof", strings.ReplaceAll(strings.ReplaceAll(w.now.method.name, " ", "-"), ",", ""), w.now.objects, w.now.bytes, stage)
 	go func() {
-		data, err := w.Kube.CoreV1().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", fmt.Sprint(profileSeconds)).DoRaw(ctx)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(w.options.Profiles, name), data, 0o644)
-		}
-		if err != nil {
+		if err := measure.Profile(ctx, w.Kube.CoreV1().RESTClient(), "profile", profileSeconds, filepath.Join(w.options.Profiles, name)); err != nil {
 			w.bed.Say("no profile: %v", err)
 		}
 	}()

@@ -73,7 +73,7 @@ func (w *world) follow(ctx context.Context, found *outcome) error {
 		return err
 	}
 	w.keep(ctx, w.fleet.Check)
-	rest := func(ctx context.Context) error { return pause(ctx, w.options.Rest) }
+	rest := func(ctx context.Context) error { return measure.Pause(ctx, w.options.Rest) }
 	var err error
 	if found.alone, err = w.during(ctx, features, rest); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (w *world) follow(ctx context.Context, found *outcome) error {
 	}); err != nil {
 		return err
 	}
-	if err := pause(ctx, w.options.Warm); err != nil {
+	if err := measure.Pause(ctx, w.options.Warm); err != nil {
 		return err
 	}
 	if found.followed, err = w.during(ctx, features, rest); err != nil {

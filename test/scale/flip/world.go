@@ -239,18 +239,6 @@ func (w *world) memory(ctx context.Context) (m memory, err error) {
 
 func (m memory) less(before memory) memory { return memory{m.heap - before.heap, m.rss - before.rss} }
 
-// pause lets time pass in which something is measured.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // profileSeconds is for how long a flip is profiled.
 const profileSeconds = 10
 
@@ -261,11 +249,7 @@ func (w *world) profile(ctx context.Context, name string) (wait func() error) {
 	}
 	done := make(chan error, 1)
 	go func() {
-		data, err := w.Kube.CoreV1().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", fmt.Sprint(profileSeconds)).DoRaw(ctx)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(w.options.Profiles, fmt.Sprintf("%s-%d.pprof", name, w.n)), data, 0o644)
-		}
-		done <- err
+		done <- measure.Profile(ctx, w.Kube.CoreV1().RESTClient(), "profile", profileSeconds, filepath.Join(w.options.Profiles, fmt.Sprintf("%s-%d.pprof", name, w.n)))
 	}()
 	return func() error { return <-done }
 }

@@ -22,7 +22,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -170,13 +169,5 @@ func (r *run) profile(ctx context.Context, name, kind string, seconds int) error
 	if r.options.Profiles == "" {
 		return nil
 	}
-	request := r.c.Kube.CoreV1().RESTClient().Get().AbsPath("/debug/pprof/" + kind)
-	if seconds > 0 {
-		request = request.Param("seconds", fmt.Sprint(seconds))
-	}
-	data, err := request.DoRaw(ctx)
-	if err != nil {
-		return fmt.Errorf("profile %s of kube-apiserver: %w", kind, err)
-	}
-	return os.WriteFile(filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%d.%s", name, r.nodes, kind)), data, 0o644)
+	return measure.Profile(ctx, r.c.Kube.CoreV1().RESTClient(), kind, seconds, filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%d.%s", name, r.nodes, kind)))
 }

@@ -186,12 +186,7 @@ func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 
 // rest does nothing for a while, with the load that a cluster at rest has.
 func (r *run) rest(ctx context.Context) error {
-	select {
-	case <-time.After(r.options.Rest):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return measure.Pause(ctx, r.options.Rest)
 }
 
 // memory is the live heap of kube-apiserver and its resident memory, in bytes.

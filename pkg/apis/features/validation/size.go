@@ -53,5 +53,5 @@ func validateSize(size int, fldPath *field.Path) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(fldPath, fmt.Sprintf("%d bytes", size), fmt.Sprintf(
-		"the whole object may have at most %d bytes; remove labels, annotations, owners or finalizers", MaxObjectSize))}
+		"the whole object may have at most %d bytes; remove labels, annotations, owners, finalizers or managed fields", MaxObjectSize))}
 }

@@ -17,20 +17,13 @@ limitations under the License.
 package storage
 
 import (
-	"hash/maphash"
-	"slices"
-
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/utils/lru"
+	"k8s.io/feature-lifecycle/intern"
 
 	"k8s.io/kubernetes-features/pkg/apis/features"
 )
-
-// sharedLists is how many different lists of features are shared. Processes of one
-// component and version mostly report the same.
-const sharedLists = 1024
 
 // sharing makes what is read from etcd, and then held by the watch cache, share the
 // lists of features that reports have alike: most of what 10,000 processes report
@@ -47,7 +40,7 @@ func (s sharing) GetRESTOptions(resource schema.GroupResource, example runtime.O
 		return options, err
 	}
 	config := *options.StorageConfig
-	config.Codec = &sharingCodec{Codec: config.Codec, seed: maphash.MakeSeed(), lists: lru.New(sharedLists)}
+	config.Codec = &sharingCodec{config.Codec, intern.NewLists[features.ReportedFeature]()}
 	options.StorageConfig = &config
 	return options, nil
 }
@@ -55,34 +48,14 @@ func (s sharing) GetRESTOptions(resource schema.GroupResource, example runtime.O
 // sharingCodec shares what it decodes. It is safe for concurrent use.
 type sharingCodec struct {
 	runtime.Codec
-	seed  maphash.Seed
-	lists *lru.Cache
+	lists *intern.Lists[features.ReportedFeature]
 }
 
 // Decode decodes an object, and lets a report share its list of features.
 func (c *sharingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	object, kind, err := c.Codec.Decode(data, defaults, into)
 	if report, ok := object.(*features.FeatureReport); ok && err == nil {
-		report.Spec.Features = c.share(report.Spec.Features)
+		report.Spec.Features = c.lists.Of(report.Spec.Features)
 	}
 	return object, kind, err
-}
-
-// share returns an equal list that others have, if there is one.
-func (c *sharingCodec) share(list []features.ReportedFeature) []features.ReportedFeature {
-	if len(list) == 0 {
-		return list
-	}
-	var h maphash.Hash
-	h.SetSeed(c.seed)
-	for i := range list {
-		maphash.WriteComparable(&h, list[i])
-	}
-	hash := h.Sum64()
-	if known, ok := c.lists.Get(hash); ok && slices.Equal(known.([]features.ReportedFeature), list) {
-		return known.([]features.ReportedFeature)
-	}
-	list = slices.Clip(list)
-	c.lists.Add(hash, list)
-	return list
 }

@@ -17,11 +17,11 @@ limitations under the License.
 package controller
 
 import (
-	"hash/maphash"
 	"maps"
 	"slices"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/intern"
 )
 
 // cohort is the processes of one component and version that report the same of all
@@ -55,24 +55,11 @@ type crowd struct {
 	names []string
 }
 
-// hashSeed is one for all: hashes are compared within a process only.
-var hashSeed = maphash.MakeSeed()
-
-// hashGates is equal for equal lists.
-func hashGates(gates []v1alpha1.ReportedFeature) uint64 {
-	var h maphash.Hash
-	h.SetSeed(hashSeed)
-	for i := range gates {
-		maphash.WriteComparable(&h, gates[i])
-	}
-	return h.Sum64()
-}
-
 // cohortOf returns the cohort that a report belongs to, a new one if there is none
 // yet, which release drops if nobody joins it. It needs the lock.
 func (x *index) cohortOf(report *v1alpha1.FeatureReport) *cohort {
 	spec := &report.Spec
-	key := cohortKey{spec.Component, spec.BinaryVersion, hashGates(spec.Features)}
+	key := cohortKey{spec.Component, spec.BinaryVersion, intern.Hash(spec.Features)}
 	for _, c := range x.cohorts[key] {
 		if slices.Equal(c.gates, spec.Features) {
 			return c

@@ -152,7 +152,7 @@ func New(config Config) (*Controller, error) {
 	}
 	informers := externalversions.NewSharedInformerFactoryWithOptions(config.Client, 0, externalversions.WithNamespace(config.Namespace),
 		// What thousands of processes report alike is held once.
-		externalversions.WithTransform(newSharing().report))
+		externalversions.WithTransform(shareReports()))
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(newRateLimiter(),
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: queueName(config.Namespace), Clock: config.Clock})
 	c, err := newController(config, informers, queue)

@@ -57,9 +57,6 @@ type index struct {
 	inherited map[string]*inheritance
 	// generation counts what silent processes depend on.
 	generation uint64
-	// idle are cohorts that may have lost their last process or heir, while one
-	// process takes the place of another.
-	idle []*cohort
 }
 
 // indexConfig is what an index has to know. The zero value will do, but remembers
@@ -135,7 +132,8 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 		x.remember(current, old, now)
 	}
 	changed := changedFeatures(old, current)
-	for _, feature := range x.inherit(name, old, current, now) {
+	inherited, left := x.inherit(name, old, current, now)
+	for _, feature := range inherited {
 		changed[feature] = true
 	}
 	if old != nil {
@@ -144,13 +142,13 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 	if current != nil {
 		x.put(name, current)
 	}
+	// Not before the present process is in its cohort, which may be one of them.
 	if old != nil {
-		x.idle = append(x.idle, old.cohort)
+		left = append(left, old.cohort)
 	}
-	for _, c := range x.idle {
+	for _, c := range left {
 		x.release(c)
 	}
-	x.idle = nil
 	if (old == nil) != (current == nil) {
 		x.generation++
 	}

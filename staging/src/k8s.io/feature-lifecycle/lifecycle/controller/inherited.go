@@ -45,18 +45,18 @@ type inheritance struct {
 }
 
 // inherit records that a process took the place of another, either of them nil for
-// none, and returns the features whose picture changed by it. It needs the lock, and
-// is called before the index changes.
-func (x *index) inherit(name string, old, current *member, now time.Time) []string {
+// none, and returns the features whose picture changed by it, and the cohorts of
+// which the report is no heir any more. It needs the lock, and is called before the
+// index changes.
+func (x *index) inherit(name string, old, current *member, now time.Time) (changed []string, left []*cohort) {
 	h, passed := x.inherited[name], old == nil || current == nil || otherProcess(old.report, current.report)
 	if h == nil {
 		if old == nil || !passed {
-			return nil
+			return nil, nil
 		}
 		h = &inheritance{}
 		x.inherited[name] = h
 	}
-	var changed []string
 	if passed {
 		changed = slices.Collect(maps.Keys(x.inheritedGates(name)))
 		h.since, h.present = now, current != nil
@@ -70,13 +70,12 @@ func (x *index) inherit(name string, old, current *member, now time.Time) []stri
 			old.cohort.heirs[name] = true
 		}
 	}
-	x.prune(name, h, current)
-	return changed
+	return changed, x.prune(name, h, current)
 }
 
-// prune drops the ancestors that have nothing to leave, and notes that they may be
-// idle. It needs the lock.
-func (x *index) prune(name string, h *inheritance, current *member) {
+// prune drops the ancestors that have nothing to leave, and returns them. It needs
+// the lock.
+func (x *index) prune(name string, h *inheritance, current *member) (left []*cohort) {
 	listed := []*cohort{}
 	if current != nil {
 		listed = append(listed, current.cohort)
@@ -87,12 +86,13 @@ func (x *index) prune(name string, h *inheritance, current *member) {
 			return false
 		}
 		delete(c.heirs, name)
-		x.idle = append(x.idle, c)
+		left = append(left, c)
 		return true
 	})
 	if len(h.ancestors) == 0 {
 		delete(x.inherited, name)
 	}
+	return left
 }
 
 // leaves is true when a cohort asked for a feature that none of those listed lists.
