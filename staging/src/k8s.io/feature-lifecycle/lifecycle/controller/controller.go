@@ -133,8 +133,9 @@ type Controller struct {
 	silent string
 	// identityLeases are the Leases that say which servers exist.
 	identityLeases map[types.NamespacedName]bool
-	// awaited is when the features are looked at that enqueue has put off.
-	awaited map[string]time.Time
+	// awaited are features that enqueue has put off: they are in the queue, where an
+	// earlier time of theirs wins, until a worker takes them.
+	awaited map[string]bool
 
 	// silence is who has not reported.
 	silence silent
@@ -219,7 +220,7 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 		processes: newLastSeen(),
 
 		identityLeases: map[types.NamespacedName]bool{},
-		awaited:        map[string]time.Time{},
+		awaited:        map[string]bool{},
 	}
 	for _, feature := range config.Features {
 		c.features[string(feature.Name)] = feature
@@ -318,6 +319,10 @@ func (c *Controller) endQueue() {
 // process brings a feature from the queue forward, or puts it back.
 func (c *Controller) process(ctx context.Context, name string) error {
 	defer c.queue.Done(name)
+	c.mu.Lock()
+	// Before it is looked at: what changes from now on has to be looked at again.
+	delete(c.awaited, name)
+	c.mu.Unlock()
 	if err := c.sync(ctx, name); err != nil {
 		c.queue.AddRateLimited(name)
 		return err
@@ -340,15 +345,13 @@ func (c *Controller) enqueue(names []string) {
 	if len(names) == 0 {
 		return
 	}
-	now := c.config.Clock.Now()
 	var added []string
 	c.mu.Lock()
 	for _, name := range names {
-		if at := c.awaited[name]; now.Before(at) && !at.After(now.Add(reportBatch)) {
-			continue
+		if !c.awaited[name] {
+			c.awaited[name] = true
+			added = append(added, name)
 		}
-		c.awaited[name] = now.Add(reportBatch)
-		added = append(added, name)
 	}
 	c.mu.Unlock()
 	for _, name := range added {

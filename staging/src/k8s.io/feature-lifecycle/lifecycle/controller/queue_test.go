@@ -1,0 +1,71 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/feature-lifecycle/lifecycle"
+)
+
+// TestWhatChangesAfterALookIsLookedAt: an earlier time at which a feature is to be
+// looked at wins in the queue, and takes what was put off along. What changes after
+// that must not count on it.
+func TestWhatChangesAfterALookIsLookedAt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s", Client: w.api(&serverProcess{}), Features: []lifecycle.Feature{{Name: "A"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.endQueue()
+		look := func() {
+			t.Helper()
+			name, quit := c.queue.Get()
+			if name != "A" || quit {
+				t.Fatalf("the queue has %q, %t", name, quit)
+			}
+			if err := c.process(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.enqueueAfter("A", reportBatch/10)
+		c.enqueue([]string{"A"})
+		w.pass(reportBatch / 10)
+		look()
+		w.pass(reportBatch / 10)
+		c.enqueue([]string{"A"})
+		begun := time.Now()
+		w.until(2*reportBatch, "A is looked at again", func() bool { return c.queue.Len() == 1 })
+		if took := time.Since(begun); took < reportBatch/2 {
+			t.Errorf("it was not put off, but looked at after %s", took)
+		}
+		look()
+
+		// What comes while it is put off already is looked at once.
+		for range 10 {
+			c.enqueue([]string{"A"})
+			w.pass(reportBatch / 20)
+		}
+		w.until(2*reportBatch, "A is looked at again", func() bool { return c.queue.Len() == 1 })
+		look()
+		w.pass(3 * reportBatch)
+		if n := c.queue.Len(); n != 0 {
+			t.Errorf("the queue has %d more", n)
+		}
+	})
+}
