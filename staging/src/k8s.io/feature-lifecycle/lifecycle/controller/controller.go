@@ -55,9 +55,6 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// reportBatch folds reports that arrive together into one look at a feature.
-const reportBatch = 500 * time.Millisecond
-
 // Config is what a controller needs. All fields are required unless they say
 // otherwise.
 type Config struct {
@@ -118,6 +115,7 @@ type Controller struct {
 	handlers  []func()
 	queue     workqueue.TypedRateLimitingInterface[string]
 
+	batches  *batches
 	reports  *index
 	liveness *liveness
 	runner   *runner
@@ -133,9 +131,6 @@ type Controller struct {
 	silent string
 	// identityLeases are the Leases that say which servers exist.
 	identityLeases map[types.NamespacedName]bool
-	// awaited are features that enqueue has put off: they are in the queue, where an
-	// earlier time of theirs wins, until a worker takes them.
-	awaited map[string]bool
 
 	// silence is who has not reported.
 	silence silent
@@ -207,6 +202,7 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 		features:  map[string]lifecycle.Feature{},
 		informers: informers,
 		queue:     queue,
+		batches:   newBatches(),
 		reports: newIndex(indexConfig{
 			servers:     config.Component,
 			mostCrashes: config.Settings.Canary.OrDefault().CrashLoop,
@@ -220,7 +216,6 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 		processes: newLastSeen(),
 
 		identityLeases: map[types.NamespacedName]bool{},
-		awaited:        map[string]bool{},
 	}
 	for _, feature := range config.Features {
 		c.features[string(feature.Name)] = feature
@@ -319,10 +314,8 @@ func (c *Controller) endQueue() {
 // process brings a feature from the queue forward, or puts it back.
 func (c *Controller) process(ctx context.Context, name string) error {
 	defer c.queue.Done(name)
-	c.mu.Lock()
 	// Before it is looked at: what changes from now on has to be looked at again.
-	delete(c.awaited, name)
-	c.mu.Unlock()
+	c.batches.taken(name)
 	if err := c.sync(ctx, name); err != nil {
 		c.queue.AddRateLimited(name)
 		return err
@@ -337,26 +330,6 @@ func (c *Controller) enqueueAfter(name string, after time.Duration) {
 		return
 	}
 	c.queue.AddAfter(name, after)
-}
-
-// enqueue looks at features a little later, together with what changes meanwhile.
-// Thousands of reports may come before that, each with the same features.
-func (c *Controller) enqueue(names []string) {
-	if len(names) == 0 {
-		return
-	}
-	var added []string
-	c.mu.Lock()
-	for _, name := range names {
-		if !c.awaited[name] {
-			c.awaited[name] = true
-			added = append(added, name)
-		}
-	}
-	c.mu.Unlock()
-	for _, name := range added {
-		c.queue.AddAfter(name, reportBatch)
-	}
 }
 
 // enqueueEverything looks at every feature that has an object or a report.

@@ -69,3 +69,43 @@ func TestWhatChangesAfterALookIsLookedAt(t *testing.T) {
 		}
 	})
 }
+
+// TestManyReportsAreFoldedForLonger: what is stored is sent to all who watch.
+func TestManyReportsAreFoldedForLonger(t *testing.T) {
+	b := newBatches()
+	fold := func(changes int) time.Duration {
+		t.Helper()
+		var period time.Duration
+		for i := range changes {
+			after, first := b.add("A")
+			if first != (i == 0) {
+				t.Fatalf("change %d of %d: first is %t", i, changes, first)
+			}
+			period = after
+		}
+		b.taken("A")
+		return period
+	}
+	const many = manyReports + 1
+	for i, step := range []struct {
+		changes int
+		want    time.Duration
+	}{
+		{manyReports, reportBatch}, {many, reportBatch}, {many, 2 * reportBatch}, {many, 4 * reportBatch}, {many, longestBatch}, {many, longestBatch},
+		{1, longestBatch}, {1, longestBatch / 2}, {1, longestBatch / 4}, {1, reportBatch}, {1, reportBatch},
+	} {
+		if got := fold(step.changes); got != step.want {
+			t.Errorf("step %d: folded for %s, want %s", i, got, step.want)
+		}
+	}
+	// A look for another reason is no change.
+	fold(many)
+	b.taken("A")
+	b.taken("B")
+	if len(b.of) != 0 {
+		t.Errorf("%d features are remembered that have nothing special", len(b.of))
+	}
+	if after, first := b.add("B"); after != reportBatch || !first {
+		t.Errorf("another feature: %s, %t", after, first)
+	}
+}

@@ -120,9 +120,9 @@ func (c clearCollection) run(ctx context.Context, clients Clients, attempt Attem
 
 // clearServed deletes through the API, until a walk finds nothing.
 func (c clearCollection) clearServed(ctx context.Context, clients Clients, resource schema.GroupVersionResource, attempt Attempt) error {
-	begun := time.Now()
+	begun, pace := time.Now(), newPace()
 	for range maxPasses {
-		pass := &collectionPass{clearCollection: c, client: clients.Dynamic.Resource(resource), attempt: attempt}
+		pass := &collectionPass{clearCollection: c, client: clients.Dynamic.Resource(resource), attempt: attempt, pace: pace}
 		err := eachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error { return pass.page(ctx, page) })
 		switch {
 		case err != nil:
@@ -143,6 +143,7 @@ type collectionPass struct {
 	clearCollection
 	client   dynamic.NamespaceableResourceInterface
 	attempt  Attempt
+	pace     *pace
 	progress Progress
 	// waiting are the objects that are being deleted and not gone, left these
 	// and those that cannot be deleted, each with the reason. refused is the
@@ -160,7 +161,7 @@ func (p *collectionPass) page(ctx context.Context, page *unstructured.Unstructur
 		return err
 	}
 	results := make([]error, len(page.Items))
-	inParallel(len(page.Items), func(i int) { results[i] = p.remove(ctx, p.client, &page.Items[i]) })
+	p.pace.each(len(page.Items), func(i int) { results[i] = p.remove(ctx, p.client, &page.Items[i]) })
 	for i, err := range results {
 		item := &page.Items[i]
 		name := objectName(item.GetNamespace(), item.GetName())

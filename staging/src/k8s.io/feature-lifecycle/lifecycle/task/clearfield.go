@@ -96,11 +96,11 @@ func (c clearField) find(ctx context.Context, clients Clients) ([]v1alpha1.Resou
 // field. The first pass goes on where an earlier attempt got, even one of a
 // server that crashed.
 func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) error {
-	tally := newTally(attempt)
+	tally, pace := newTally(attempt), newPace()
 	from := tally.from
 	for range maxPasses {
 		before := tally.foundSoFar()
-		if err := c.pass(ctx, clients, from, attempt, tally); err != nil {
+		if err := c.pass(ctx, clients, from, attempt, tally, pace); err != nil {
 			return err
 		}
 		if from == "" && tally.foundSoFar() == before {
@@ -117,7 +117,7 @@ func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) e
 
 // pass clears what one walk through the collection finds. Objects that refuse
 // are counted in the tally and do not keep others from being cleared.
-func (c clearField) pass(ctx context.Context, clients Clients, from string, attempt Attempt, tally *tally) error {
+func (c clearField) pass(ctx context.Context, clients Clients, from string, attempt Attempt, tally *tally, pace *pace) error {
 	return eachPage(ctx, clients, c.resource, from, func(page *unstructured.UnstructuredList) error {
 		if err := attempt.check(ctx); err != nil {
 			return err
@@ -129,7 +129,7 @@ func (c clearField) pass(ctx context.Context, clients Clients, from string, atte
 				objects = append(objects, &page.Items[i])
 			}
 		}
-		inParallel(len(objects), func(i int) { tally.cleared(objects[i], c.clear(ctx, clients, objects[i])) })
+		pace.each(len(objects), func(i int) { tally.cleared(objects[i], c.clear(ctx, clients, objects[i])) })
 		// A page that the end of the context cut short is not done.
 		if err := ctx.Err(); err != nil {
 			return err

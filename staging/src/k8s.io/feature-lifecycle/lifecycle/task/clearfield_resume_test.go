@@ -235,34 +235,6 @@ func TestATokenThatExpiresEachTime(t *testing.T) {
 	}
 }
 
-func TestWorkersHaveALimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		now, most := 0, 0
-		w := &wire{server: serve(many(60)...), before: func(ctx context.Context, r request) error {
-			if r.verb != "patch" {
-				return nil
-			}
-			mu.Lock()
-			now++
-			most = max(most, now)
-			mu.Unlock()
-			defer func() { mu.Lock(); now--; mu.Unlock() }()
-			return pause(ctx, time.Second)
-		}}
-		begun := time.Now()
-		if err := ClearField(widgets, "spec.field").Run(t.Context(), w.clients(), ignored); err != nil {
-			t.Fatal(err)
-		}
-		if most != clearWorkers {
-			t.Errorf("%d writes at once, want %d", most, clearWorkers)
-		}
-		if took := time.Since(begun); took != 4*time.Second {
-			t.Errorf("60 writes of a second each took %s, want 4s", took)
-		}
-	})
-}
-
 // TestTheEndOfAnAttempt leaves no goroutine behind: synctest fails then.
 func TestTheEndOfAnAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,9 +34,6 @@ const (
 	pageSize = 250
 	// maxExamples is how many objects a message or a finder names.
 	maxExamples = 5
-	// clearWorkers is how many writes are under way at once. Beyond 16 a
-	// two-core server gains nothing (design: budgets).
-	clearWorkers = 16
 )
 
 // eachPage reads a collection page by page and calls visit for each, while the
@@ -71,6 +67,10 @@ func eachPage(ctx context.Context, clients Clients, resource schema.GroupVersion
 func readPages(ctx context.Context, clients Clients, resource schema.GroupVersionResource, from string, pages chan<- *unstructured.UnstructuredList) error {
 	options := metav1.ListOptions{Limit: pageSize, Continue: from}
 	for {
+		// A page may be taken by who ends the walk.
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		page, err := clients.Dynamic.Resource(resource).List(ctx, options)
 		if token, expired := continueAnyway(err); expired && options.Continue != token {
 			options.Continue = token
@@ -181,22 +181,4 @@ func objectName(namespace, name string) string {
 		return name
 	}
 	return namespace + "/" + name
-}
-
-// inParallel calls do for 0 to n-1 from as many workers as write at once.
-func inParallel(n int, do func(i int)) {
-	indexes := make(chan int)
-	var workers sync.WaitGroup
-	for range min(n, clearWorkers) {
-		workers.Go(func() {
-			for i := range indexes {
-				do(i)
-			}
-		})
-	}
-	for i := range n {
-		indexes <- i
-	}
-	close(indexes)
-	workers.Wait()
 }
