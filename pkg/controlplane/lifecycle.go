@@ -38,6 +38,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/cache"
@@ -109,7 +110,7 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 		Dependencies: gates.Dependencies(),
 		Settings:     settings,
 		Client:       hooks.clients.features,
-		Tasks:        task.Clients{Dynamic: hooks.clients.dynamic, Mapper: hooks.clients.mapper, Storage: hooks.stored},
+		Tasks:        task.Clients{Dynamic: hooks.clients.dynamic, Metadata: hooks.clients.metadata, Mapper: hooks.clients.mapper, Storage: hooks.stored},
 		Leases:       hooks.leases,
 		IsIdentity: func(lease *coordinationv1.Lease) bool {
 			return lease.Labels[controlplaneapiserver.IdentityLeaseComponentLabelKey] == controlplaneapiserver.KubeAPIServer
@@ -266,6 +267,7 @@ type lifecycleClients struct {
 	features versioned.Interface
 	kube     kubernetes.Interface
 	dynamic  dynamic.Interface
+	metadata metadata.Interface
 	mapper   meta.ResettableRESTMapper
 }
 
@@ -288,6 +290,9 @@ func newLifecycleClients(loopback *rest.Config, as string) (*lifecycleClients, e
 		return nil, err
 	}
 	clients.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(clients.kube.Discovery()))
+	if clients.metadata, err = metadata.NewForConfig(config); err != nil {
+		return nil, err
+	}
 	// Unstructured objects have no protobuf form.
 	config = rest.CopyConfig(config)
 	config.ContentType = "application/json"

@@ -38,6 +38,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -136,8 +137,9 @@ func (w *world) withStorage(t *testing.T, tasks ...task.Task) task.Clients {
 
 func clientsOf(config *rest.Config) task.Clients {
 	return task.Clients{
-		Dynamic: dynamic.NewForConfigOrDie(config),
-		Mapper:  restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(config))),
+		Dynamic:  dynamic.NewForConfigOrDie(config),
+		Metadata: metadata.NewForConfigOrDie(config),
+		Mapper:   restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(config))),
 	}
 }
 

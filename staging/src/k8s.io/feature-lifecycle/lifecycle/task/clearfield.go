@@ -152,10 +152,7 @@ func (c clearField) clear(ctx context.Context, clients Clients, object *unstruct
 		if patch == nil {
 			return nil
 		}
-		_, err = client.Patch(ctx, object.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{
-			FieldManager:    fieldManager,
-			FieldValidation: metav1.FieldValidationIgnore,
-		}, c.subresources...)
+		err = c.send(ctx, clients, object, patch)
 		switch {
 		case err == nil:
 			return nil
@@ -184,6 +181,18 @@ func (c clearField) clear(ctx context.Context, clients Clients, object *unstruct
 		object = current
 	}
 	return errors.New("somebody else keeps writing it")
+}
+
+// send sends a patch of an object. What becomes of the object is not of interest.
+func (c clearField) send(ctx context.Context, clients Clients, object *unstructured.Unstructured, patch []byte) (err error) {
+	options := metav1.PatchOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationIgnore}
+	namespace, name := object.GetNamespace(), object.GetName()
+	if clients.Metadata != nil {
+		_, err = clients.Metadata.Resource(c.resource).Namespace(namespace).Patch(ctx, name, types.JSONPatchType, patch, options, c.subresources...)
+	} else {
+		_, err = clients.Dynamic.Resource(c.resource).Namespace(namespace).Patch(ctx, name, types.JSONPatchType, patch, options, c.subresources...)
+	}
+	return err
 }
 
 type jsonPatchOperation struct {

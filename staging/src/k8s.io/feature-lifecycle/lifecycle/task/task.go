@@ -34,6 +34,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
@@ -42,6 +43,9 @@ type Clients struct {
 	// Dynamic reads and writes objects of any resource. It has to be without a
 	// client-side rate limit: the server's priority and fairness decides.
 	Dynamic dynamic.Interface
+	// Metadata, if not nil, writes what nobody has to read back: servers answer it
+	// with the metadata of an object alone. It needs what Dynamic needs.
+	Metadata metadata.Interface
 	// Mapper finds which resources the server has now; it is reset before it is
 	// asked. Only tasks that name no version need it.
 	Mapper meta.ResettableRESTMapper
