@@ -3161,16 +3161,11 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureReportSpec(ref commo
 					"features": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
-								"x-kubernetes-list-map-keys": []interface{}{
-									"name",
-								},
-								"x-kubernetes-list-type":       "map",
-								"x-kubernetes-patch-merge-key": "name",
-								"x-kubernetes-patch-strategy":  "merge",
+								"x-kubernetes-list-type": "atomic",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "features lists what the process found. kube-apiservers list every gate they know, since they must agree on what is configured; all others list what they asked for and what was set explicitly.",
+							Description: "features lists what the process found. kube-apiservers list every gate they know, since they must agree on what is configured; all others list what they asked for and what was set explicitly. The list is written as a whole: what a process says is its own.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -29,7 +29,7 @@ const (
 	// within 5 s of the last report.
 	longestBatch = 4 * time.Second
 	// manyReports in one batch make the next one twice as long.
-	manyReports = 100
+	manyReports = 20
 )
 
 // batches are the features that are to be looked at a little later, together with
@@ -43,36 +43,44 @@ type batches struct {
 
 // batch is what is known of one feature. It goes when it says nothing.
 type batch struct {
-	// period is for how long its reports are folded.
-	period time.Duration
-	// changes are how many were folded since it was put off, 0 when it is not put
-	// off: it is in the queue, where an earlier time of it wins, until a worker
-	// takes it.
+	// waiting is true while the feature is put off: it is in the queue, where an
+	// earlier time of it wins, until a worker takes it.
+	waiting bool
+	// period is for how long its reports are folded. It is judged once in a period,
+	// by the changes since.
+	period  time.Duration
 	changes int
+	since   time.Time
 }
 
 func newBatches() *batches { return &batches{of: map[string]*batch{}} }
 
 // add folds a change of a feature. It returns after which time the feature is to be
 // looked at, false when it is put off already.
-func (b *batches) add(name string) (after time.Duration, first bool) {
+func (b *batches) add(name string, now time.Time) (after time.Duration, first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known := b.of[name]
 	if known == nil {
-		known = &batch{period: reportBatch}
+		known = &batch{period: reportBatch, since: now}
 		b.of[name] = known
 	}
 	known.changes++
-	return known.period, known.changes == 1
+	first, known.waiting = !known.waiting, true
+	return known.period, first
 }
 
 // taken says that a feature is about to be looked at.
-func (b *batches) taken(name string) {
+func (b *batches) taken(name string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known := b.of[name]
 	if known == nil {
+		return
+	}
+	known.waiting = false
+	if passed := now.Sub(known.since); passed >= 0 && passed < known.period {
+		// It is looked at for another reason as well.
 		return
 	}
 	if known.changes > manyReports {
@@ -80,16 +88,31 @@ func (b *batches) taken(name string) {
 	} else {
 		known.period = max(known.period/2, reportBatch)
 	}
-	if known.changes = 0; known.period == reportBatch {
+	if known.changes, known.since = 0, now; known.period == reportBatch {
 		delete(b.of, name)
 	}
+}
+
+// least is how long a feature is left alone while very many reports arrive,
+// whatever there is to look at.
+func (b *batches) least(name string) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if known := b.of[name]; known != nil && known.period > reportBatch {
+		return known.period
+	}
+	return 0
 }
 
 // enqueue looks at features a little later. Thousands of reports may come before
 // that, each with the same features.
 func (c *Controller) enqueue(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	now := c.config.Clock.Now()
 	for _, name := range names {
-		if after, first := c.batches.add(name); first {
+		if after, first := c.batches.add(name, now); first {
 			c.queue.AddAfter(name, after)
 		}
 	}

@@ -127,13 +127,12 @@ type Controller struct {
 	// servers is the set of live servers when it was last looked at; a change
 	// moves leadership.
 	servers string
-	// silent names the kubelets that had not reported when last looked.
-	silent string
 	// identityLeases are the Leases that say which servers exist.
 	identityLeases map[types.NamespacedName]bool
 
-	// silence is who has not reported.
-	silence silent
+	// silence is who has not reported, unreported who has not for too long.
+	silence    silent
+	unreported unreported
 
 	// nodes and processes remember who was alive, to notice changes.
 	nodes, processes *lastSeen
@@ -315,7 +314,7 @@ func (c *Controller) endQueue() {
 func (c *Controller) process(ctx context.Context, name string) error {
 	defer c.queue.Done(name)
 	// Before it is looked at: what changes from now on has to be looked at again.
-	c.batches.taken(name)
+	c.batches.taken(name, c.config.Clock.Now())
 	if err := c.sync(ctx, name); err != nil {
 		c.queue.AddRateLimited(name)
 		return err

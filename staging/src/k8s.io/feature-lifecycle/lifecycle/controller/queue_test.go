@@ -72,18 +72,19 @@ func TestWhatChangesAfterALookIsLookedAt(t *testing.T) {
 
 // TestManyReportsAreFoldedForLonger: what is stored is sent to all who watch.
 func TestManyReportsAreFoldedForLonger(t *testing.T) {
-	b := newBatches()
+	b, now := newBatches(), start
 	fold := func(changes int) time.Duration {
 		t.Helper()
 		var period time.Duration
 		for i := range changes {
-			after, first := b.add("A")
+			after, first := b.add("A", now)
 			if first != (i == 0) {
 				t.Fatalf("change %d of %d: first is %t", i, changes, first)
 			}
 			period = after
 		}
-		b.taken("A")
+		now = now.Add(period)
+		b.taken("A", now)
 		return period
 	}
 	const many = manyReports + 1
@@ -98,14 +99,27 @@ func TestManyReportsAreFoldedForLonger(t *testing.T) {
 			t.Errorf("step %d: folded for %s, want %s", i, got, step.want)
 		}
 	}
-	// A look for another reason is no change.
-	fold(many)
-	b.taken("A")
-	b.taken("B")
+	if least := b.least("A"); least != 0 {
+		t.Errorf("with few reports it is left alone for %s", least)
+	}
+
+	// It is looked at for other reasons meanwhile, which hides nothing.
+	for range many {
+		b.add("A", now)
+		b.taken("A", now)
+	}
+	now = now.Add(reportBatch)
+	b.taken("A", now)
+	if least := b.least("A"); least != 2*reportBatch {
+		t.Errorf("with many reports it is left alone for %s, want %s", least, 2*reportBatch)
+	}
+	// The clock may be set back.
+	b.taken("A", now.Add(-time.Hour))
+	b.taken("B", now)
 	if len(b.of) != 0 {
 		t.Errorf("%d features are remembered that have nothing special", len(b.of))
 	}
-	if after, first := b.add("B"); after != reportBatch || !first {
+	if after, first := b.add("B", now); after != reportBatch || !first {
 		t.Errorf("another feature: %s, %t", after, first)
 	}
 }

@@ -28,7 +28,7 @@ func shareReports() cache.TransformFunc {
 	lists := intern.NewLists[v1alpha1.ReportedFeature]()
 	return func(object any) (any, error) {
 		if report, ok := object.(*v1alpha1.FeatureReport); ok {
-			report.ManagedFields = nil
+			report.ManagedFields, report.OwnerReferences = nil, nil
 			report.Spec.Features = lists.Of(report.Spec.Features)
 		}
 		return object, nil

@@ -31,12 +31,7 @@ import (
 // watch hangs the controller's handlers on the informers.
 func (c *Controller) watch() error {
 	api := c.informers.Features().V1alpha1()
-	if err := c.handle(api.Features().Informer(), func(object any, _ bool) {
-		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-			_, name, _ := cache.SplitMetaNamespaceKey(key)
-			c.queue.Add(name)
-		}
-	}); err != nil {
+	if err := c.register(api.Features().Informer(), cache.ResourceEventHandlerFuncs{AddFunc: c.featureCame, UpdateFunc: c.featureStored, DeleteFunc: c.featureCame}); err != nil {
 		return err
 	}
 	if err := c.handle(api.FeatureReports().Informer(), c.reportChanged); err != nil {
@@ -55,17 +50,46 @@ func (c *Controller) watch() error {
 
 // handle calls changed for every object that comes, changes or goes.
 func (c *Controller) handle(informer cache.SharedIndexInformer, changed func(object any, gone bool)) error {
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	return c.register(informer, cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { changed(object, false) },
 		UpdateFunc: func(_, object any) { changed(object, false) },
 		DeleteFunc: func(object any) { changed(object, true) },
 	})
+}
+
+// register hangs handlers on an informer until Run returns.
+func (c *Controller) register(informer cache.SharedIndexInformer, handlers cache.ResourceEventHandlerFuncs) error {
+	registration, err := informer.AddEventHandler(handlers)
 	if err != nil {
 		return fmt.Errorf("watching for the feature lifecycle: %w", err)
 	}
 	c.synced = append(c.synced, registration.HasSynced)
 	c.handlers = append(c.handlers, func() { _ = informer.RemoveEventHandler(registration) })
 	return nil
+}
+
+// featureStored looks at a feature that was stored. Most of these changes are what
+// the server flow has written itself: while very many reports arrive, each look that
+// follows at once would find more of them, and write again.
+func (c *Controller) featureStored(old, object any) {
+	before, ok := old.(*v1alpha1.Feature)
+	after, is := object.(*v1alpha1.Feature)
+	if !ok || !is {
+		return
+	}
+	if before.Generation == after.Generation {
+		c.enqueueAfter(after.Name, c.batches.least(after.Name))
+	} else {
+		c.queue.Add(after.Name)
+	}
+}
+
+// featureCame looks at a feature that came or went.
+func (c *Controller) featureCame(object any) {
+	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+		_, name, _ := cache.SplitMetaNamespaceKey(key)
+		c.queue.Add(name)
+	}
 }
 
 func (c *Controller) reportChanged(object any, gone bool) {
@@ -247,12 +271,7 @@ func (c *Controller) noticeProcesses() {
 			}
 		}
 	}
-	silent := strings.Join(uses.Unreported(c.silentNow(now)), ",")
-	c.mu.Lock()
-	changed := silent != c.silent
-	c.silent = silent
-	c.mu.Unlock()
-	if changed {
+	if c.unreported.changed(uses.Unreported(c.silentNow(now))) {
 		c.enqueueEverything()
 	}
 }

@@ -61,13 +61,11 @@ type FeatureReportSpec struct {
 	EmulationVersion string `json:"emulationVersion,omitempty" protobuf:"bytes,5,opt,name=emulationVersion"`
 	// features lists what the process found. kube-apiservers list every gate
 	// they know, since they must agree on what is configured; all others list
-	// what they asked for and what was set explicitly.
+	// what they asked for and what was set explicitly. The list is written as a
+	// whole: what a process says is its own.
 	// +optional
-	// +patchStrategy=merge
-	// +patchMergeKey=name
-	// +listType=map
-	// +listMapKey=name
-	Features []ReportedFeature `json:"features,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,6,rep,name=features"`
+	// +listType=atomic
+	Features []ReportedFeature `json:"features,omitempty" protobuf:"bytes,6,rep,name=features"`
 	// liveness says how others can tell that the process is alive.
 	// +optional
 	Liveness ReportLiveness `json:"liveness,omitempty" protobuf:"bytes,7,opt,name=liveness"`

@@ -263,9 +263,7 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.ReportedFeature
-          elementRelationship: associative
-          keys:
-          - name
+          elementRelationship: atomic
     - name: instance
       type:
         scalar: string

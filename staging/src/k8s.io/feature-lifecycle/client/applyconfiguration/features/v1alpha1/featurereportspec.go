@@ -40,7 +40,8 @@ type FeatureReportSpecApplyConfiguration struct {
 	EmulationVersion *string `json:"emulationVersion,omitempty"`
 	// features lists what the process found. kube-apiservers list every gate
 	// they know, since they must agree on what is configured; all others list
-	// what they asked for and what was set explicitly.
+	// what they asked for and what was set explicitly. The list is written as a
+	// whole: what a process says is its own.
 	Features []ReportedFeatureApplyConfiguration `json:"features,omitempty"`
 	// liveness says how others can tell that the process is alive.
 	Liveness *ReportLivenessApplyConfiguration `json:"liveness,omitempty"`
