@@ -344,7 +344,7 @@ func TestKEPCountsTheCatalogue(t *testing.T) {
 	for _, sentence := range []string{
 		fmt.Sprintf("%d of the %d alpha and beta gates of 1.36 that are not locked can leave something in etcd", leave, len(all)),
 		fmt.Sprintf("%s features of Kubernetes may be `Dynamic`", map[int]string{8: "Eight"}[dynamic]),
-		fmt.Sprintf("%d features that are off declare tasks. Each walks by itself, so that they make %d walks in 30 minutes together, %d of them through all pods", off, walks, ofPods),
+		fmt.Sprintf("%d features that are off declare tasks, which look at collections %d times in 30 minutes together, %d times at all pods", off, walks, ofPods),
 	} {
 		if !strings.Contains(text, sentence) {
 			t.Errorf("the text does not say %q", sentence)
