@@ -17,6 +17,7 @@ limitations under the License.
 package controller
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -37,6 +38,9 @@ const (
 // report changes the same features: then they are looked at less often. It is safe
 // for concurrent use.
 type batches struct {
+	// many is manyReports.
+	many int
+
 	mu sync.Mutex
 	of map[string]*batch
 }
@@ -53,7 +57,7 @@ type batch struct {
 	since   time.Time
 }
 
-func newBatches() *batches { return &batches{of: map[string]*batch{}} }
+func newBatches() *batches { return &batches{many: manyReports, of: map[string]*batch{}} }
 
 // add folds a change of a feature. It returns after which time the feature is to be
 // looked at, false when it is put off already.
@@ -83,7 +87,7 @@ func (b *batches) taken(name string, now time.Time) {
 		// It is looked at for another reason as well.
 		return
 	}
-	if known.changes > manyReports {
+	if known.changes > b.many {
 		known.period = min(2*known.period, longestBatch)
 	} else {
 		known.period = max(known.period/2, reportBatch)
@@ -102,6 +106,21 @@ func (b *batches) least(name string) time.Duration {
 		return known.period
 	}
 	return 0
+}
+
+// forget drops what is known of features whose reports have not changed for a while:
+// the next ones may be few.
+func (b *batches) forget(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.of, func(_ string, known *batch) bool { return !known.waiting && now.Sub(known.since) > 2*longestBatch })
+}
+
+// enqueueNow looks at features at once.
+func (c *Controller) enqueueNow(names []string) {
+	for _, name := range names {
+		c.queue.Add(name)
+	}
 }
 
 // enqueue looks at features a little later. Thousands of reports may come before

@@ -285,6 +285,7 @@ func (c *Controller) tick(ctx context.Context) {
 			// Of a node that died it is known that late when it was last seen.
 			c.reports.decided(now.Add(-c.config.Settings.ReportPeriod - 2*nodeMonitorGrace))
 			c.reports.settle(now)
+			c.batches.forget(now)
 		}
 	}
 }

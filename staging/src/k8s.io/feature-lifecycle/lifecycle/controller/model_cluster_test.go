@@ -63,6 +63,8 @@ type cluster struct {
 	// lag is how old what a server has taken of etcd's log may be, patience how
 	// long it may leave a feature in its queue.
 	lag, patience time.Duration
+	// crowded makes each report one of very many.
+	crowded bool
 	// ailing is what both were before healing, at healedAt: what happened before
 	// may have been heard of as late as that.
 	ailing   struct{ lag, patience time.Duration }
@@ -91,7 +93,8 @@ type success struct {
 func newCluster(ctx context.Context, s schedule) *cluster {
 	c := &cluster{
 		ctx: ctx, etcd: newEtcd(), left: map[string]int{}, begun: make(chan *job), told: make(chan struct{}),
-		lag: 3 * time.Second, patience: 300 * time.Millisecond, failedWrite: -never,
+		crowded: s.Crowded,
+		lag:     3 * time.Second, patience: 300 * time.Millisecond, failedWrite: -never,
 		truths: map[string]*truth{}, succeeded: map[success]bool{}, counts: map[string]int{},
 	}
 	for _, name := range featureNames {

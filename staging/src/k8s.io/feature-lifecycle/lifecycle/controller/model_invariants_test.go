@@ -255,7 +255,7 @@ func (c *cluster) checkWaited(r *replica, name string, goal bool, started time.T
 			// A contradiction is noticed when its report was taken, and written
 			// when in addition what was last written to the feature was.
 			lag, patience := c.lateness(s.from)
-			noticed := 2*(lag+handlerLag+slack) + reportBatch + 2*patience
+			noticed := 2*(lag+handlerLag+slack) + c.batch() + 2*patience
 			if s.asked && s.value != goal && s.to-from > noticed && c.failedWrite < s.from-lag && c.now < s.to+modelSettings.Settle-c.seen() {
 				c.violate("S2: waiting for users of %s ends %s after %s changed its mind", name, c.now-s.to, u.reportName())
 			}
@@ -297,6 +297,14 @@ func (c *cluster) checkStopped(r *replica, name string) {
 	}
 }
 
+// batch is for how long reports may be folded.
+func (c *cluster) batch() time.Duration {
+	if c.crowded {
+		return longestBatch
+	}
+	return reportBatch
+}
+
 // checkClearing holds that nothing is removed that is in use.
 func (c *cluster) checkClearing(j *job) {
 	// A server hears of the state, looks, and what is on its way still arrives.
@@ -308,5 +316,5 @@ func (c *cluster) checkClearing(j *job) {
 	if since := c.truths[j.feature].pausedSince; c.now > since+heard {
 		c.violate("%s runs in %s although %s is paused since %s", j.task, j.server.id, j.feature, since)
 	}
-	c.checkTrueAgreement(j.feature, c.now-heard-reportBatch)
+	c.checkTrueAgreement(j.feature, c.now-heard-c.batch())
 }

@@ -265,6 +265,9 @@ func (c *cluster) serve(r *replica, v values, delay, lag time.Duration) {
 		c.violate("no controller: %v", err)
 		return
 	}
+	if c.crowded {
+		r.controller.batches.many = 0
+	}
 	c.listen(r)
 	for _, i := range r.informers {
 		i.relist(i.newest(c.now - lag))
@@ -351,6 +354,7 @@ func (c *cluster) tick(r *replica) {
 	r.controller.noticeServers()
 	r.controller.noticeProcesses()
 	r.controller.retireReports(r.ctx)
+	r.controller.batches.forget(r.controller.config.Clock.Now())
 	if r.crashed {
 		c.crash(r)
 	}

@@ -45,6 +45,8 @@ type schedule struct {
 	Begin, End values
 	// Version is what all servers have once faults have ended.
 	Version string
+	// Crowded makes each report one of very many.
+	Crowded bool
 	Steps   []step
 }
 
@@ -115,6 +117,7 @@ func drawSchedule(t *rapid.T) schedule {
 		Begin:   both("begin"),
 		End:     both("end"),
 		Version: rapid.SampledFrom([]string{"1.36", "1.36", "1.35"}).Draw(t, "version"),
+		Crowded: rapid.IntRange(0, 3).Draw(t, "crowded") == 3,
 		Steps:   steps.Draw(t, "steps"),
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 )
 
@@ -121,5 +123,65 @@ func TestManyReportsAreFoldedForLonger(t *testing.T) {
 	}
 	if after, first := b.add("B", now); after != reportBatch || !first {
 		t.Errorf("another feature: %s, %t", after, first)
+	}
+}
+
+// TestWhatIsLookedAtWhileVeryManyReport: counts wait, what is to be done does not.
+func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
+	const other = "other"
+	before := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "A", Generation: 1}}
+	before.Status = v1alpha1.FeatureStatus{
+		State:      v1alpha1.StateTurningOff,
+		Transition: &v1alpha1.FeatureTransition{ID: "1"},
+		Tasks:      []v1alpha1.FeatureTask{{Name: "one"}, {Name: "two"}},
+	}
+	stored := func(change func(*v1alpha1.Feature)) func(*Controller) {
+		after := before.DeepCopy()
+		change(after)
+		return func(c *Controller) { c.featureStored(before, after) }
+	}
+	of := func(component string) func(*Controller) {
+		return func(c *Controller) {
+			c.reportChanged(report(component, "i", v1alpha1.ReportedFeature{Name: "A", Enabled: true}), false)
+		}
+	}
+	for what, test := range map[string]struct {
+		happens func(*Controller)
+		at      time.Duration
+	}{
+		"uses":                   {stored(func(f *v1alpha1.Feature) { f.Status.Uses = []v1alpha1.FeatureUse{{Component: other}} }), longestBatch},
+		"its configuration":      {stored(func(f *v1alpha1.Feature) { f.Generation++ }), 0},
+		"its state":              {stored(func(f *v1alpha1.Feature) { f.Status.State = v1alpha1.StateOff }), 0},
+		"another transition":     {stored(func(f *v1alpha1.Feature) { f.Status.Transition.ID = "2" }), 0},
+		"no transition":          {stored(func(f *v1alpha1.Feature) { f.Status.Transition = nil }), 0},
+		"a task is done":         {stored(func(f *v1alpha1.Feature) { f.Status.Tasks = f.Status.Tasks[1:] }), 0},
+		"it came":                {func(c *Controller) { c.featureCame(before) }, 0},
+		"a user reports":         {of(other), longestBatch},
+		"a server reports":       {of("server"), 0},
+		"nothing, but some time": {func(c *Controller) { c.batches.forget(time.Now().Add(3 * longestBatch)) }, never},
+	} {
+		inWorld(t, func(w *world) {
+			c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s", Client: w.api(&serverProcess{}), Features: []lifecycle.Feature{{Name: "A"}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.endQueue()
+			c.batches.of["A"] = &batch{period: longestBatch, since: time.Now()}
+			begun := time.Now()
+			test.happens(c)
+			for c.queue.Len() == 0 && time.Since(begun) <= 2*longestBatch {
+				w.pass(reportBatch / 10)
+			}
+			took := never
+			if c.queue.Len() > 0 {
+				took = time.Since(begun)
+			}
+			if took < test.at || test.at != never && took > test.at+reportBatch/2 {
+				t.Errorf("%s: looked at after %s, want %s", what, took, test.at)
+			}
+			if test.at == never && c.batches.least("A") != 0 {
+				t.Errorf("%s: it is left alone for %s still", what, c.batches.least("A"))
+			}
+		})
 	}
 }

@@ -68,20 +68,32 @@ func (c *Controller) register(informer cache.SharedIndexInformer, handlers cache
 	return nil
 }
 
-// featureStored looks at a feature that was stored. Most of these changes are what
-// the server flow has written itself: while very many reports arrive, each look that
-// follows at once would find more of them, and write again.
+// featureStored looks at a feature that was stored. Most of these changes are counts
+// that the server flow has written itself: while very many reports arrive, each look
+// that follows at once would find more of them, and write again.
 func (c *Controller) featureStored(old, object any) {
 	before, ok := old.(*v1alpha1.Feature)
 	after, is := object.(*v1alpha1.Feature)
 	if !ok || !is {
 		return
 	}
-	if before.Generation == after.Generation {
-		c.enqueueAfter(after.Name, c.batches.least(after.Name))
-	} else {
+	if before.Generation != after.Generation || stepped(&before.Status, &after.Status) {
 		c.queue.Add(after.Name)
+		return
 	}
+	c.enqueueAfter(after.Name, c.batches.least(after.Name))
+}
+
+// stepped is true when a transition began, ended or came a step forward: there is
+// something to do now, or an attempt to stop.
+func stepped(before, after *v1alpha1.FeatureStatus) bool {
+	under := func(s *v1alpha1.FeatureStatus) string {
+		if s.Transition == nil {
+			return ""
+		}
+		return s.Transition.ID
+	}
+	return before.State != after.State || under(before) != under(after) || len(before.Tasks) != len(after.Tasks)
 }
 
 // featureCame looks at a feature that came or went.
@@ -101,11 +113,16 @@ func (c *Controller) reportChanged(object any, gone bool) {
 		return
 	}
 	known, now := c.reports.has(report.Name), c.config.Clock.Now()
+	enqueue := c.enqueue
+	if report.Spec.Component == c.config.Component {
+		// A server that has another value may use at once what is being removed.
+		enqueue = c.enqueueNow
+	}
 	if gone {
 		if alive, since, exists := c.alive(report, now); exists && !alive && c.died(report, now) {
 			c.vanish(report, since, c.lastSeen(report, since), now)
 		}
-		c.enqueue(c.reports.remove(report.Name, now))
+		enqueue(c.reports.remove(report.Name, now))
 		if lease := report.Spec.Liveness.Lease; lease != nil {
 			c.liveness.forgetLease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name})
 		}
@@ -114,7 +131,7 @@ func (c *Controller) reportChanged(object any, gone bool) {
 	} else {
 		c.vanished.forget(report.Name)
 		c.liveness.arrived(report.Name)
-		c.enqueue(c.reports.set(report, now))
+		enqueue(c.reports.set(report, now))
 	}
 	if known == gone {
 		// It may be what a transition waits for, whatever it lists.

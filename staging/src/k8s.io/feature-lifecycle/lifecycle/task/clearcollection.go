@@ -161,7 +161,10 @@ func (p *collectionPass) page(ctx context.Context, page *unstructured.Unstructur
 		return err
 	}
 	results := make([]error, len(page.Items))
-	p.pace.each(len(page.Items), func(i int) { results[i] = p.remove(ctx, p.client, &page.Items[i]) })
+	p.pace.each(len(page.Items), func(i int) (took time.Duration) {
+		took, results[i] = p.remove(ctx, p.client, &page.Items[i])
+		return took
+	})
 	for i, err := range results {
 		item := &page.Items[i]
 		name := objectName(item.GetNamespace(), item.GetName())
@@ -204,7 +207,10 @@ func (c clearCollection) blocked(clients Clients, resource schema.GroupVersionRe
 	}
 	if refused := pass.refused; refused != nil {
 		ends = append(ends, func(ctx context.Context) error {
-			return probe(ctx, func(ctx context.Context) bool { return c.remove(ctx, pass.client, refused) == nil })
+			return probe(ctx, func(ctx context.Context) bool {
+				_, err := c.remove(ctx, pass.client, refused)
+				return err == nil
+			})
 		})
 	}
 	return &BlockedError{Message: message, Until: func(ctx context.Context) error {
@@ -221,27 +227,29 @@ func (c clearCollection) foreign(object *unstructured.Unstructured) []string {
 }
 
 // remove deletes one object, if it is still the one that was read. Gone is no
-// error.
-func (c clearCollection) remove(ctx context.Context, client dynamic.NamespaceableResourceInterface, object *unstructured.Unstructured) error {
+// error. It returns how long the deletion took, 0 if there was none.
+func (c clearCollection) remove(ctx context.Context, client dynamic.NamespaceableResourceInterface, object *unstructured.Unstructured) (took time.Duration, err error) {
 	in := client.Namespace(object.GetNamespace())
 	if object.GetDeletionTimestamp() == nil {
-		err := in.Delete(ctx, object.GetName(), metav1.DeleteOptions{
-			Preconditions:     &metav1.Preconditions{UID: ptr.To(object.GetUID())},
-			PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+		took, err = timed(func() error {
+			return in.Delete(ctx, object.GetName(), metav1.DeleteOptions{
+				Preconditions:     &metav1.Preconditions{UID: ptr.To(object.GetUID())},
+				PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+			})
 		})
 		if err != nil {
-			return ignoreGone(err)
+			return 0, ignoreGone(err)
 		}
 	}
 	if len(c.foreign(object)) == len(object.GetFinalizers()) {
-		return nil
+		return took, nil
 	}
 	// Last: a controller that is alive must not see the object without its
 	// finalizer and not being deleted. It is read again, since the list is
 	// written as a whole and somebody may have added to it.
 	current, err := in.Get(ctx, object.GetName(), metav1.GetOptions{})
 	if err != nil || current.GetUID() != object.GetUID() {
-		return ignoreGone(err)
+		return took, ignoreGone(err)
 	}
 	keep := c.foreign(current)
 	if keep == nil {
@@ -251,10 +259,10 @@ func (c clearCollection) remove(ctx context.Context, client dynamic.Namespaceabl
 		"uid": current.GetUID(), "resourceVersion": current.GetResourceVersion(), "finalizers": keep,
 	}})
 	if err != nil {
-		return err
+		return took, err
 	}
 	_, err = in.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
-	return ignoreGone(err)
+	return took, ignoreGone(err)
 }
 
 // ignoreGone: another object of the same name is a conflict and looked at when

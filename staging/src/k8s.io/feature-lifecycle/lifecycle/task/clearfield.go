@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -129,7 +130,11 @@ func (c clearField) pass(ctx context.Context, clients Clients, from string, atte
 				objects = append(objects, &page.Items[i])
 			}
 		}
-		pace.each(len(objects), func(i int) { tally.cleared(objects[i], c.clear(ctx, clients, objects[i])) })
+		pace.each(len(objects), func(i int) time.Duration {
+			took, err := c.clear(ctx, clients, objects[i])
+			tally.cleared(objects[i], err)
+			return took
+		})
 		// A page that the end of the context cut short is not done.
 		if err := ctx.Err(); err != nil {
 			return err
@@ -141,46 +146,44 @@ func (c clearField) pass(ctx context.Context, clients Clients, from string, atte
 
 // clear removes the field from one object. The resourceVersion in the patch
 // makes the server refuse it when the object is no longer the one that was
-// read, and the uid when it is another one of the same name.
-func (c clearField) clear(ctx context.Context, clients Clients, object *unstructured.Unstructured) error {
+// read, and the uid when it is another one of the same name. It returns how long
+// the patch took, 0 if none succeeded.
+func (c clearField) clear(ctx context.Context, clients Clients, object *unstructured.Unstructured) (took time.Duration, err error) {
 	client := clients.Dynamic.Resource(c.resource).Namespace(object.GetNamespace())
 	for range conflictRetries {
 		patch, err := c.patch(object)
-		if err != nil {
-			return err
+		if err != nil || patch == nil {
+			return 0, err
 		}
-		if patch == nil {
-			return nil
-		}
-		err = c.send(ctx, clients, object, patch)
+		took, err := timed(func() error { return c.send(ctx, clients, object, patch) })
 		switch {
 		case err == nil:
-			return nil
+			return took, nil
 		case apierrors.IsNotFound(err):
 			// The object is gone, or its resource has no status to write.
 		case denied(err) || (!apierrors.IsConflict(err) && !apierrors.IsInvalid(err)):
-			return err
+			return 0, err
 		}
 		current, getErr := client.Get(ctx, object.GetName(), metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(getErr):
-			return nil
+			return 0, nil
 		case getErr != nil:
-			return getErr
+			return 0, getErr
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("%s has no subresource status: %w", c.resource.GroupResource(), err)
+			return 0, fmt.Errorf("%s has no subresource status: %w", c.resource.GroupResource(), err)
 		case current.GetUID() != object.GetUID():
 			// Another object took the name; the next pass looks at it.
-			return nil
+			return 0, nil
 		case apierrors.IsInvalid(err) && current.GetResourceVersion() == object.GetResourceVersion():
 			// The object is what it was, so it is the server that refuses. Else
 			// the field may have gone first, and a patch that removes what is not
 			// there is invalid (apiserver's endpoints/handlers/patch.go).
-			return err
+			return 0, err
 		}
 		object = current
 	}
-	return errors.New("somebody else keeps writing it")
+	return 0, errors.New("somebody else keeps writing it")
 }
 
 // send sends a patch of an object. What becomes of the object is not of interest.

@@ -41,10 +41,9 @@ func (c clearCollection) clearStored(ctx context.Context, storage Storage, serve
 		}
 		return nil
 	})
-	pace := newPace()
 	for begin := 0; err == nil && begin < len(left); begin += storedBatch {
 		var done int64
-		done, err = c.clearBatch(ctx, storage, attempt, pace, left[begin:min(begin+storedBatch, len(left))])
+		done, err = c.clearBatch(ctx, storage, attempt, left[begin:min(begin+storedBatch, len(left))])
 		removed += done
 		attempt.Report(Progress{Done: removed, Total: int64(len(left)), Message: fmt.Sprintf("%d stored objects removed that the API does not reach", removed)})
 	}
@@ -52,14 +51,14 @@ func (c clearCollection) clearStored(ctx context.Context, storage Storage, serve
 }
 
 // clearBatch deletes some stored objects and returns the first error.
-func (c clearCollection) clearBatch(ctx context.Context, storage Storage, attempt Attempt, pace *pace, batch []StoredObject) (removed int64, err error) {
+func (c clearCollection) clearBatch(ctx context.Context, storage Storage, attempt Attempt, batch []StoredObject) (removed int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, batchPatience)
 	defer cancel()
 	if err := attempt.check(ctx); err != nil {
 		return 0, err
 	}
 	var mu sync.Mutex
-	pace.each(len(batch), func(i int) {
+	inParallel(len(batch), func(i int) {
 		deleteErr := storage.Delete(ctx, c.resource, batch[i])
 		mu.Lock()
 		defer mu.Unlock()

@@ -24,107 +24,118 @@ import (
 const (
 	// clearWorkers is how many writes are under way at most at once.
 	clearWorkers = 16
+	// fewWriters are so few writes at once that they hardly wait for each other.
+	fewWriters = 2
 	// leastWaiting and mostWaiting bound how many writes of one walk should wait at
 	// the server for others. Fewer, and it may be idle; more, and they only hold up
 	// everybody else: beyond some number of writes at once a server does not get
 	// faster.
 	leastWaiting, mostWaiting = 2, 4
-	// window is for how many writes the shortest one is remembered: what others do
-	// and the size of objects change.
-	window = 1000
+	// aloneWrites are how many writes tell how long one takes that does not wait, and
+	// aloneEvery how many others follow: what others do and the size of objects
+	// change.
+	aloneWrites, aloneEvery = 16, 4000
+	// roundSize is how many writes at least tell how long they take at some pace.
+	roundSize = 8
 )
 
 // pace is how many writes of one walk are under way at once. It finds the number
-// with which the server is just busy, as TCP Vegas finds how much a network takes
-// (Brakmo and Peterson, 1995): of the writes under way as many wait as writes take
-// longer than the shortest of them. It is safe for concurrent use.
+// with which the server is just busy, in the way of TCP Vegas (Brakmo and Peterson,
+// 1995): of the writes under way as many wait as writes take longer than when there
+// are few at once. It compares means, so that a server whose answers take now more
+// and now less time does not seem to be busy. It is safe for concurrent use.
 type pace struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	// allowed are the writes that may be under way, underWay those that are.
 	allowed, underWay int
-	// shortest are the shortest writes of the present window and of the one before,
-	// 0 if there was none; seen is how many the present one has.
-	shortest [2]time.Duration
-	seen     int
-	// took is how long the writes took since allowed was looked at, ended how many
-	// they are.
-	took  time.Duration
-	ended int
+	// round numbers the times with one value of allowed: a write that began in
+	// another one says nothing of this one. calls are those that ended in it, and
+	// writes, which took so long together, those of them that were one write each.
+	round         int
+	calls, writes int
+	took          time.Duration
+	// probing is true while it is found out how long one takes that does not wait;
+	// alone is what was found, 0 for nothing, and before what was allowed before.
+	probing bool
+	alone   time.Duration
+	before  int
+	// since is how many writes have ended since.
+	since int
 }
 
 func newPace() *pace {
-	p := &pace{allowed: mostWaiting}
+	p := &pace{allowed: fewWriters, probing: true, before: mostWaiting}
 	p.changed.L = &p.mu
 	return p
 }
 
 // each calls do for 0 to n-1, for as many at once as the pace allows, and returns
-// when all calls have.
-func (p *pace) each(n int, do func(i int)) {
-	indexes := make(chan int)
-	var workers sync.WaitGroup
-	for range min(n, clearWorkers) {
-		workers.Go(func() {
-			for i := range indexes {
-				p.begin()
-				begun := time.Now()
-				do(i)
-				p.end(time.Since(begun))
-			}
-		})
-	}
-	for i := range n {
-		indexes <- i
-	}
-	close(indexes)
-	workers.Wait()
+// when all calls have. What do returns is how long its write took, 0 if it was not
+// one write that succeeded: other calls take more or less time than writes do.
+func (p *pace) each(n int, do func(i int) time.Duration) {
+	inParallel(n, func(i int) {
+		round := p.begin()
+		p.end(round, do(i))
+	})
 }
 
 // begin waits until one more may be under way.
-func (p *pace) begin() {
+func (p *pace) begin() (round int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.underWay >= p.allowed {
 		p.changed.Wait()
 	}
 	p.underWay++
+	return p.round
 }
 
 // end is told how long a write took.
-func (p *pace) end(took time.Duration) {
+func (p *pace) end(round int, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer p.changed.Broadcast()
 	p.underWay--
-	p.took += took
-	p.ended++
-	if p.seen++; p.seen > window {
-		p.shortest, p.seen = [2]time.Duration{1: p.shortest[0]}, 1
+	p.since++
+	if round != p.round {
+		return
 	}
-	if p.seen == 1 || took < p.shortest[0] {
-		p.shortest[0] = took
+	p.calls++
+	if took > 0 {
+		p.writes++
+		p.took += took
 	}
-	// Each number is tried with as many writes: those under way before say
-	// something of the number before.
-	if p.ended >= p.allowed {
-		p.allowed = min(max(p.allowed+p.direction(), leastWaiting), clearWorkers)
-		p.took, p.ended = 0, 0
+	switch {
+	case p.probing && (p.writes >= aloneWrites || p.calls >= 4*aloneWrites):
+		p.alone, p.probing, p.since = p.meanLocked(), false, 0
+		p.allowLocked(p.before)
+	case !p.probing && p.since >= aloneEvery:
+		p.probing, p.before = true, p.allowed
+		p.allowLocked(fewWriters)
+	case !p.probing && p.calls >= max(p.allowed, roundSize):
+		p.allowLocked(p.allowed + p.directionLocked())
 	}
-	p.changed.Broadcast()
 }
 
-// direction is 1 when more writes at once would be faster, -1 when fewer would not
-// be slower. It needs the lock.
-func (p *pace) direction() int {
-	shortest := p.shortest[0]
-	if before := p.shortest[1]; before > 0 {
-		shortest = min(shortest, before)
-	}
-	if p.took <= 0 {
+// allowLocked begins a round.
+func (p *pace) allowLocked(allowed int) {
+	p.allowed = min(max(allowed, fewWriters), clearWorkers)
+	p.round++
+	p.calls, p.writes, p.took = 0, 0, 0
+}
+
+// meanLocked is how long a write of this round took, 0 if there was none.
+func (p *pace) meanLocked() time.Duration { return p.took / time.Duration(max(p.writes, 1)) }
+
+// directionLocked is 1 when more writes at once would be faster, -1 when fewer would
+// not be slower.
+func (p *pace) directionLocked() int {
+	mean := p.meanLocked()
+	if mean <= p.alone || p.alone == 0 {
 		return 1
 	}
-	mean := p.took / time.Duration(p.ended)
-	waiting := float64(p.allowed) * (1 - float64(shortest)/float64(mean))
+	waiting := float64(p.allowed) * (1 - float64(p.alone)/float64(mean))
 	switch {
 	case waiting < leastWaiting:
 		return 1
@@ -133,4 +144,14 @@ func (p *pace) direction() int {
 	default:
 		return 0
 	}
+}
+
+// timed calls a function that writes, and returns how long it took if it succeeded.
+func timed(write func() error) (took time.Duration, err error) {
+	begun := time.Now()
+	if err := write(); err != nil {
+		return 0, err
+	}
+	// A clock may not be fine enough.
+	return max(time.Since(begun), 1), nil
 }

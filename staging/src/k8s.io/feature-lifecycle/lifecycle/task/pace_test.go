@@ -17,72 +17,99 @@ limitations under the License.
 package task
 
 import (
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// busy is a server that does so many writes at a time, each in the time it takes;
-// others wait.
+// busy is a server that does so many writes at a time; others wait.
 type busy struct {
 	free chan bool
-	took time.Duration
+	// takes is how long a write takes once it is its turn.
+	takes func() time.Duration
 
 	mu        sync.Mutex
 	now, most int
 }
 
-func newBusy(atOnce int, took time.Duration) *busy {
-	s := &busy{free: make(chan bool, atOnce), took: took}
+func newBusy(atOnce int, takes func() time.Duration) *busy {
+	s := &busy{free: make(chan bool, atOnce), takes: takes}
 	for range atOnce {
 		s.free <- true
 	}
 	return s
 }
 
-func (s *busy) write(int) {
+func constant(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
+
+// uneven takes a fixed time, and another one that differs widely, as the answers of
+// servers do that are far away.
+func uneven(fixed, mean time.Duration) func() time.Duration {
+	random := rand.New(rand.NewPCG(1, 2))
+	var mu sync.Mutex
+	return func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		return fixed + time.Duration(random.ExpFloat64()*float64(mean))
+	}
+}
+
+func (s *busy) write(int) time.Duration {
+	begun := time.Now()
 	s.mu.Lock()
 	s.now++
 	s.most = max(s.most, s.now)
 	s.mu.Unlock()
 	<-s.free
-	<-time.After(s.took)
+	<-time.After(s.takes())
 	s.free <- true
 	s.mu.Lock()
 	s.now--
 	s.mu.Unlock()
+	return time.Since(begun)
+}
+
+// rate lets a pace write pages, and returns how many writes a second that were.
+func rate(p *pace, pages int, write func(i int) time.Duration) float64 {
+	const page = 250
+	begun := time.Now()
+	for range pages {
+		p.each(page, write)
+	}
+	return float64(pages*page) / time.Since(begun).Seconds()
 }
 
 // TestPaceKeepsAServerJustBusy: with as many writes as it does at a time, and a few
-// that wait.
+// that wait; at the end of a page, when there are fewer, it tries one or two more.
 func TestPaceKeepsAServerJustBusy(t *testing.T) {
+	const ms = time.Millisecond
 	for _, test := range []struct {
-		atOnce, least, most int
+		what        string
+		atOnce      int
+		takes       func() time.Duration
+		least, most int
+		// possible is how many writes a second there can be.
+		possible float64
 	}{
-		{atOnce: 1, least: 3, most: 5},
-		{atOnce: 4, least: 6, most: 8},
-		{atOnce: 8, least: 10, most: 12},
-		{atOnce: 100, least: clearWorkers, most: clearWorkers},
+		{"one at a time", 1, constant(5 * ms), 4, 8, 200},
+		{"four at a time", 4, constant(5 * ms), 6, 10, 800},
+		{"eight at a time", 8, constant(5 * ms), 10, 14, 1600},
+		{"all at a time", 100, constant(5 * ms), clearWorkers, clearWorkers, 3200},
+		{"all at a time, unevenly", 100, uneven(3*ms, 5*ms), clearWorkers, clearWorkers, 2000},
+		{"four at a time, unevenly", 4, uneven(3*ms, 5*ms), 5, 12, 500},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p, server := newPace(), newBusy(test.atOnce, 5*time.Millisecond)
-			// It begins with a few, and has to find the number first.
-			for range 4 {
-				p.each(250, server.write)
-			}
+			p, server := newPace(), newBusy(test.atOnce, test.takes)
+			// It has to find the number first.
+			rate(p, 4, server.write)
 			server.most = 0
-			begun, n := time.Now(), 0
-			for range 40 {
-				p.each(250, server.write)
-				n += 250
+			if got := rate(p, 100, server.write); got < 0.85*test.possible {
+				t.Errorf("%s: %.0f writes/s, %.0f are possible", test.what, got, test.possible)
 			}
 			if server.most < test.least || server.most > test.most {
-				t.Errorf("%d at a time: %d writes at once, want %d to %d", test.atOnce, server.most, test.least, test.most)
-			}
-			rate := float64(n) / time.Since(begun).Seconds()
-			if possible := float64(min(test.atOnce, clearWorkers)) / server.took.Seconds(); rate < 0.95*possible {
-				t.Errorf("%d at a time: %.0f writes/s, %.0f are possible", test.atOnce, rate, possible)
+				t.Errorf("%s: %d writes at once, want %d to %d", test.what, server.most, test.least, test.most)
 			}
 		})
 	}
@@ -97,22 +124,46 @@ func TestPaceFollowsTheServer(t *testing.T) {
 			server      *busy
 			least, most int
 		}{
-			{"four at a time", newBusy(4, 5*time.Millisecond), 6, 8},
-			{"one at a time", newBusy(1, 5*time.Millisecond), 3, 5},
-			{"ten at a time", newBusy(10, 5*time.Millisecond), 12, 14},
-			{"four at a time, and slower", newBusy(4, 50*time.Millisecond), 6, 8},
+			{"four at a time", newBusy(4, constant(5*time.Millisecond)), 6, 10},
+			{"one at a time", newBusy(1, constant(5*time.Millisecond)), 4, 8},
+			{"ten at a time", newBusy(10, constant(5*time.Millisecond)), 12, clearWorkers},
+			{"four at a time, and slower", newBusy(4, constant(50*time.Millisecond)), 6, 10},
 		} {
-			// What was the shortest write before is forgotten after two windows.
-			for n := 0; n < 4*window; n += 250 {
-				p.each(250, step.server.write)
-			}
+			rate(p, 2*aloneEvery/250, step.server.write)
 			step.server.most = 0
-			p.each(250, step.server.write)
+			rate(p, 10, step.server.write)
 			if most := step.server.most; most < step.least || most > step.most {
 				t.Errorf("%s: %d writes at once, want %d to %d", step.what, most, step.least, step.most)
 			}
 		}
 	})
+}
+
+// TestPaceLooksAtWritesAlone: what is gone, refused or repeated takes another time
+// than a write.
+func TestPaceLooksAtWritesAlone(t *testing.T) {
+	for what, other := range map[string]time.Duration{"shorter": 100 * time.Microsecond, "longer": time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			p, server := newPace(), newBusy(4, constant(5*time.Millisecond))
+			write := func(i int) time.Duration {
+				if i%5 == 0 {
+					<-time.After(other)
+					return 0
+				}
+				return server.write(i)
+			}
+			rate(p, 8, write)
+			if p.probing || p.allowed < 6 {
+				t.Errorf("%s: %d writes are allowed at once, probing %t", what, p.allowed, p.probing)
+			}
+		})
+	}
+	// Without any write it is not found out how long one takes.
+	p := newPace()
+	rate(p, 4, func(int) time.Duration { return 0 })
+	if p.allowed != clearWorkers {
+		t.Errorf("where nothing is written, %d calls are allowed at once", p.allowed)
+	}
 }
 
 // TestPaceCallsEachOnce, also when there is nothing to do.
@@ -121,10 +172,11 @@ func TestPaceCallsEachOnce(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 1000} {
 		var mu sync.Mutex
 		calls := make([]int, n)
-		p.each(n, func(i int) {
+		p.each(n, func(i int) time.Duration {
 			mu.Lock()
 			defer mu.Unlock()
 			calls[i]++
+			return 1
 		})
 		for i, times := range calls {
 			if times != 1 {

@@ -168,7 +168,8 @@ func (t *tally) blocked(c clearField, clients Clients) error {
 				if err != nil {
 					return apierrors.IsNotFound(err)
 				}
-				return c.clear(ctx, clients, current) == nil
+				_, err = c.clear(ctx, clients, current)
+				return err == nil
 			})
 		},
 	}

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -181,4 +182,22 @@ func objectName(namespace, name string) string {
 		return name
 	}
 	return namespace + "/" + name
+}
+
+// inParallel calls do for 0 to n-1 from as many workers as write at once at most.
+func inParallel(n int, do func(i int)) {
+	indexes := make(chan int)
+	var workers sync.WaitGroup
+	for range min(n, clearWorkers) {
+		workers.Go(func() {
+			for i := range indexes {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		indexes <- i
+	}
+	close(indexes)
+	workers.Wait()
 }
