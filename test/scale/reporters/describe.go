@@ -48,6 +48,7 @@ func describe(options Options, templates map[string]fleet.Template, outcomes []o
 	describeArrivals(r, outcomes)
 	describeRest(r, outcomes)
 	describeGrowth(r, outcomes)
+	describeCarried(r, outcomes)
 	for _, o := range outcomes {
 		if o.nodes == options.Budget {
 			addBudgets(r, o)
