@@ -1,0 +1,94 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	corev1 "k8s.io/api/core/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
+)
+
+// TestWhoIsSilentIsFoundAnewAsTimePasses: it is remembered, and nothing but time
+// tells that a kubelet has been silent for too long.
+func TestWhoIsSilentIsFoundAnewAsTimePasses(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.serve("s1").controller
+		w.node("n1", corev1.ConditionTrue)
+		w.pass(time.Second)
+		grace := c.config.Settings.Grace
+		for _, step := range []struct {
+			after  time.Duration
+			recent bool
+			since  bool
+		}{
+			{after: 0, recent: true, since: true},
+			{after: reportingDelay, recent: false, since: true},
+			// By now all that have been silent for so long are alike.
+			{after: max(reportingDelay, grace), recent: false, since: false},
+		} {
+			w.pass(step.after)
+			// Twice: the second answer is the one that is remembered.
+			for range 2 {
+				silent := c.silentNow(time.Now())
+				at := slices.IndexFunc(silent, func(i uses.Instance) bool { return i.Component == kubelet && i.Has("n1") })
+				if at < 0 {
+					t.Fatalf("%s later n1 is not silent: %+v", step.after, silent)
+				}
+				if got := silent[at]; got.Recent != step.recent || got.Since.IsZero() == step.since {
+					t.Errorf("%s later: recent is %t, since %s", step.after, got.Recent, got.Since)
+				}
+			}
+		}
+		w.report(kubelet, "n1")
+		w.pass(time.Second)
+		if silent := c.silentNow(time.Now()); len(silent) > 0 {
+			t.Errorf("it has reported, and is silent: %+v", silent)
+		}
+	}, lifecycle.Feature{Name: "A"})
+}
+
+// TestCohortsAreOfOneVersion and one component: uses are counted by both.
+func TestCohortsAreOfOneVersion(t *testing.T) {
+	x := newIndex(indexConfig{})
+	for _, one := range []struct{ component, instance, version string }{
+		{kubelet, "n1", "v1"}, {kubelet, "n2", "v2"}, {kubelet, "n3", "v1"}, {"kube-proxy", "n1", "v1"},
+	} {
+		x.node(one.instance, true, true)
+		r := report(one.component, one.instance, v1alpha1.ReportedFeature{Name: "A", Asked: true})
+		r.Spec.BinaryVersion, r.Spec.NodeName, r.Spec.Liveness.Lease = one.version, one.instance, nil
+		x.set(r, start)
+	}
+	crowds, others := x.of("A")
+	if len(others) > 0 {
+		t.Errorf("processes like others are looked at one by one: %v", others)
+	}
+	got := map[string][]string{}
+	for _, c := range crowds {
+		got[c.component+" "+c.version] = c.names
+	}
+	want := map[string][]string{"kubelet v1": {"n1", "n3"}, "kubelet v2": {"n2"}, "kube-proxy v1": {"n1"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("cohorts (-want +got):\n%s", diff)
+	}
+}
