@@ -116,6 +116,12 @@ func (b *batches) forget(now time.Time) {
 	maps.DeleteFunc(b.of, func(_ string, known *batch) bool { return !known.waiting && now.Sub(known.since) > 2*longestBatch })
 }
 
+// lookAgain looks at a feature when something is due, and not while very many
+// reports arrive, of which each may be due at another time.
+func (c *Controller) lookAgain(name string, after time.Duration) {
+	c.queue.AddAfter(name, max(after, c.batches.least(name)))
+}
+
 // enqueueNow looks at features at once.
 func (c *Controller) enqueueNow(names []string) {
 	for _, name := range names {

@@ -157,6 +157,8 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 		"a task is done":         {stored(func(f *v1alpha1.Feature) { f.Status.Tasks = f.Status.Tasks[1:] }), 0},
 		"it came":                {func(c *Controller) { c.featureCame(before) }, 0},
 		"a user reports":         {of(other), longestBatch},
+		"something is due":       {func(c *Controller) { c.lookAgain("A", reportBatch) }, longestBatch},
+		"it is due later":        {func(c *Controller) { c.lookAgain("A", 2*longestBatch-reportBatch) }, 2*longestBatch - reportBatch},
 		"a server reports":       {of("server"), 0},
 		"nothing, but some time": {func(c *Controller) { c.batches.forget(time.Now().Add(3 * longestBatch)) }, never},
 	} {
@@ -166,6 +168,14 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.endQueue()
+			for _, component := range []string{"server", other} {
+				c.reportChanged(report(component, "i", v1alpha1.ReportedFeature{Name: "A"}), false)
+			}
+			w.pass(2 * reportBatch)
+			for c.queue.Len() > 0 {
+				name, _ := c.queue.Get()
+				c.queue.Done(name)
+			}
 			c.batches.of["A"] = &batch{period: longestBatch, since: time.Now()}
 			begun := time.Now()
 			test.happens(c)

@@ -68,6 +68,28 @@ func TestWhoIsSilentIsFoundAnewAsTimePasses(t *testing.T) {
 	}, lifecycle.Feature{Name: "A"})
 }
 
+// TestWhoIsSilentIsFoundAnewWithItsLease: somebody has deleted the report.
+func TestWhoIsSilentIsFoundAnewWithItsLease(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.serve("s1").controller
+		w.pass(time.Second)
+		if silent := c.silentNow(time.Now()); len(silent) > 0 {
+			t.Fatalf("nobody is there, and silent: %+v", silent)
+		}
+		stop := w.lease("other", "i1")
+		defer stop()
+		w.pass(time.Second)
+		if silent := c.silentNow(time.Now()); len(silent) != 1 || silent[0].Component != "other" || !silent[0].Has("i1") {
+			t.Errorf("other/i1 has a Lease and no report: %+v", silent)
+		}
+		w.report("other", "i1")
+		w.pass(time.Second)
+		if silent := c.silentNow(time.Now()); len(silent) > 0 {
+			t.Errorf("it has reported, and is silent: %+v", silent)
+		}
+	}, lifecycle.Feature{Name: "A"})
+}
+
 // TestCohortsAreOfOneVersion and one component: uses are counted by both.
 func TestCohortsAreOfOneVersion(t *testing.T) {
 	x := newIndex(indexConfig{})

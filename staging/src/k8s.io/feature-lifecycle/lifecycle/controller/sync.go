@@ -78,7 +78,7 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 		}
 	}
 	if decision.RequeueAfter > 0 {
-		c.queue.AddAfter(name, max(decision.RequeueAfter, c.batches.least(name)))
+		c.lookAgain(name, decision.RequeueAfter)
 	}
 	return nil
 }

@@ -158,6 +158,20 @@ func TestPaceLooksAtWritesAlone(t *testing.T) {
 			}
 		})
 	}
+	synctest.Test(t, func(t *testing.T) {
+		// What comes first is no write, and does not seem to be one that takes no time.
+		p, server := newPace(), newBusy(4, constant(5*time.Millisecond))
+		rate(p, 1, func(i int) time.Duration {
+			if i < 2*aloneWrites {
+				return 0
+			}
+			return server.write(i)
+		})
+		rate(p, 2, server.write)
+		if p.alone < 5*time.Millisecond || p.allowed > 10 {
+			t.Errorf("a write takes %s alone, and %d are allowed at once", p.alone, p.allowed)
+		}
+	})
 	// Without any write it is not found out how long one takes.
 	p := newPace()
 	rate(p, 4, func(int) time.Duration { return 0 })
