@@ -31,6 +31,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/until"
 	"k8s.io/klog/v2"
 )
 
@@ -136,13 +137,8 @@ func (w *follower) watch(seen *v1alpha1.Feature, enough func(*v1alpha1.Feature) 
 		},
 	}, w.client)
 	deleted := errDeleted(seen.Namespace)
-	gone := func(store cache.Store) (bool, error) {
-		if len(store.List()) == 0 {
-			return false, deleted
-		}
-		return false, nil
-	}
-	_, err := watchtools.UntilWithSync(ctx, lw, &v1alpha1.Feature{}, gone, func(event watch.Event) (bool, error) {
+	gone := func() (bool, error) { return false, deleted }
+	err := until.Met(ctx, lw, &v1alpha1.Feature{}, gone, func(event watch.Event) (bool, error) {
 		feature, ok := event.Object.(*v1alpha1.Feature)
 		switch {
 		case !ok || feature.Name != seen.Name:

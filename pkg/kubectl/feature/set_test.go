@@ -129,10 +129,12 @@ func (c *cluster) store(f *v1alpha1.Feature) {
 	settle()
 }
 
-// settle lets the command get as far as it can: its informer asks every tenth of a
-// (fake) second whether it has listed.
+// settling is how long (fake time) a server may take to answer before a command waits.
+const settling = 200 * time.Millisecond
+
+// settle lets the command get as far as it can.
 func settle() {
-	<-time.After(200 * time.Millisecond)
+	<-time.After(settling)
 	synctest.Wait()
 }
 

@@ -26,8 +26,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/until"
 )
 
 // WaitFor watches the Features of cases until all are in a state. Each version
@@ -47,7 +47,7 @@ func (k *Kit) WaitFor(ctx context.Context, state v1alpha1.FeatureState, seen fun
 			return client.Watch(ctx, options)
 		},
 	}
-	_, err := watchtools.UntilWithSync(ctx, cache.ToListWatcherWithWatchListSemantics(source, k.Features), &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
+	err := until.Met(ctx, cache.ToListWatcherWithWatchListSemantics(source, k.Features), &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
 		feature, ok := event.Object.(*v1alpha1.Feature)
 		if !ok || event.Type == watch.Deleted || !all.Has(feature.Name) {
 			return false, nil

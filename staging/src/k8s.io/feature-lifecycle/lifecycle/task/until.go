@@ -31,8 +31,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
+	"k8s.io/feature-lifecycle/until"
 )
 
 // probePeriod is how often something that refused is tried again while nobody
@@ -108,16 +108,10 @@ func watchOne(ctx context.Context, clients Clients, client dynamic.ResourceInter
 			return client.Watch(ctx, options)
 		},
 	}
-	absent := func(store cache.Store) (bool, error) {
-		if len(store.List()) > 0 {
-			// The events that follow begin with the object.
-			return false, nil
-		}
-		return done(nil)
-	}
+	absent := func() (bool, error) { return done(nil) }
 	// A fake client cannot begin a watch with what there is, and says so.
 	source := cache.ToListWatcherWithWatchListSemantics(lw, clients.Dynamic)
-	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, absent, func(event watch.Event) (bool, error) {
+	return until.Met(ctx, source, &unstructured.Unstructured{}, absent, func(event watch.Event) (bool, error) {
 		found, ok := event.Object.(*unstructured.Unstructured)
 		switch {
 		case !ok || found.GetName() != name:
@@ -128,7 +122,6 @@ func watchOne(ctx context.Context, clients Clients, client dynamic.ResourceInter
 			return done(found)
 		}
 	})
-	return err
 }
 
 // refuses is true when an object cannot be changed until somebody acts:
