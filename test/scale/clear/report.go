@@ -26,8 +26,6 @@ import (
 	"k8s.io/kubernetes-features/test/scale/result"
 )
 
-const mebibyte = 1 << 20
-
 // report makes tables, charts and budgets of all runs.
 func report(runs []run, o Options) *result.Result {
 	r := &result.Result{
@@ -110,9 +108,9 @@ func memory(r *result.Result, runs []run) {
 	table.Note = "Resident memory as the kernel keeps its peak; the heap is sampled every 5 s. kube-apiserver keeps all objects in its watch cache, whatever the method."
 	chart := r.AddChart("memory", "Peak memory of kube-apiserver, small objects", result.Axis{Label: "objects", Log: true}, result.Axis{Label: "resident memory at its highest", Unit: "MiB"})
 	for _, one := range compared(runs) {
-		table.AddRow(one.objects, one.bytes, one.method.name, float64(one.apiserver.RSSPeak)/mebibyte, float64(one.apiserver.HeapPeak)/mebibyte, float64(one.manager.RSSPeak)/mebibyte)
+		table.AddRow(one.objects, one.bytes, one.method.name, float64(one.apiserver.RSSPeak)/measure.MiB, float64(one.apiserver.HeapPeak)/measure.MiB, float64(one.manager.RSSPeak)/measure.MiB)
 		if one.kind.name == kinds[0].name {
-			chart.Add(one.method.name, one.method.role, result.Point{X: float64(one.objects), Y: float64(one.apiserver.RSSPeak) / mebibyte})
+			chart.Add(one.method.name, one.method.role, result.Point{X: float64(one.objects), Y: float64(one.apiserver.RSSPeak) / measure.MiB})
 		}
 	}
 }

@@ -219,3 +219,14 @@ func (f *Fleet) Check(ctx context.Context) error {
 		return err
 	})
 }
+
+// Kill ends all processes at once, as [Process.Kill] does. A fleet that could not be
+// made is nil and has none.
+func (f *Fleet) Kill() {
+	if f == nil {
+		return
+	}
+	for _, p := range f.processes {
+		p.Kill()
+	}
+}

@@ -31,6 +31,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -50,14 +51,14 @@ const (
 )
 
 var (
-	configMaps = watched{"", "configmaps"}
+	configMaps = schema.GroupResource{Resource: "configmaps"}
 	selection  = fields.OneTermEqualSelector(metav1.ObjectNameField, valueName).String()
 )
 
 // kindOutcome is what one kind of watchers costs, and how fast changes get there.
 type kindOutcome struct {
 	// opened is what opening all watches took, memory what they add at rest.
-	opened  load
+	opened  measure.Part
 	memory  memory
 	changes []changed
 }
@@ -68,7 +69,7 @@ type changed struct {
 	// both from the request on.
 	answered time.Duration
 	times    measure.Distribution
-	load     load
+	load     measure.Part
 }
 
 // watchers are watches that are open. Changes show on the board.
@@ -112,7 +113,7 @@ func (w *world) configMap(ctx context.Context, name string, open func(context.Co
 	}
 	w.bed.Say("%d processes: opening %s", w.n, name)
 	var all watchers
-	found.opened, err = w.during(ctx, configMaps, func(ctx context.Context) error {
+	found.opened, err = w.meter.During(ctx, configMaps, func(ctx context.Context) error {
 		var err error
 		if all, err = open(ctx); err != nil {
 			return err
@@ -144,7 +145,7 @@ func (w *world) configMap(ctx context.Context, name string, open func(context.Co
 
 // changeConfigMap changes the value and waits until all watchers have it.
 func (w *world) changeConfigMap(ctx context.Context, b *board, value string) (one changed, err error) {
-	one.load, err = w.during(ctx, configMaps, func(ctx context.Context) error {
+	one.load, err = w.meter.During(ctx, configMaps, func(ctx context.Context) error {
 		now := &change{newArrivals(w.n), value}
 		b.now.Store(now)
 		begun := time.Now()
@@ -232,7 +233,7 @@ func (w *world) openPlain(ctx context.Context) (watchers, error) {
 			if opening.Err() != nil {
 				return opening.Err()
 			}
-			stream, err := p.Kube().CoreV1().RESTClient().Get().Namespace(namespace).Resource(configMaps.resource).
+			stream, err := p.Kube().CoreV1().RESTClient().Get().Namespace(namespace).Resource(configMaps.Resource).
 				VersionedParams(&metav1.ListOptions{FieldSelector: selection, ResourceVersion: now.ResourceVersion, Watch: true}, scheme.ParameterCodec).
 				Stream(p.As(ctx))
 			if err != nil {

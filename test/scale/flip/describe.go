@@ -20,8 +20,6 @@ package flip
 
 import (
 	"fmt"
-	"net/http"
-	"strconv"
 	"time"
 
 	"k8s.io/kubernetes-features/test/scale/fleet"
@@ -30,8 +28,6 @@ import (
 )
 
 const (
-	kibi, mebi = 1 << 10, 1 << 20
-
 	ours  = "followers of a dynamic feature"
 	peer  = "informers of a ConfigMap"
 	bound = "plain watches, the smallest event"
@@ -41,7 +37,7 @@ const (
 type kind struct {
 	name    string
 	role    result.Role
-	opened  load
+	opened  measure.Part
 	memory  memory
 	changes []changed
 }
@@ -56,15 +52,6 @@ func (o *outcome) kinds() []kind {
 		{peer, result.Peer, o.peer.opened, o.peer.memory, o.peer.changes},
 		{bound, result.Bound, o.bound.opened, o.bound.memory, o.bound.changes},
 	}
-}
-
-// spread is that of a figure of all changes.
-func spread[T any](all []T, of func(T) float64) measure.Spread {
-	var figures []float64
-	for _, one := range all {
-		figures = append(figures, of(one))
-	}
-	return measure.SpreadOf(figures...)
 }
 
 // last is when the last watcher had a change, in milliseconds.
@@ -106,12 +93,12 @@ func describeTimes(r *result.Result, outcomes []*outcome) {
 		result.Column{Name: "watchers"}, result.Column{Name: "kind"}, result.Column{Name: "answer to the request", Unit: "ms"},
 		result.Column{Name: "first", Unit: "ms"}, result.Column{Name: "median", Unit: "ms"}, result.Column{Name: "p99", Unit: "ms"},
 		result.Column{Name: "last", Unit: "ms"}, result.Column{Name: "lowest last", Unit: "ms"}, result.Column{Name: "highest last", Unit: "ms"})
-	chart := r.AddChart("last", "Until the last watcher has the value", axis("watchers", ""), axis("time", "ms"))
+	chart := r.AddChart("last", "Until the last watcher has the value", result.LogAxis("watchers", ""), result.LogAxis("time", "ms"))
 	for _, o := range outcomes {
 		for _, k := range o.kinds() {
-			end := spread(k.changes, last)
-			t.AddRow(o.processes, k.name, spread(k.changes, func(c changed) float64 { return measure.Milliseconds(c.answered) }).Median,
-				spread(k.changes, at(0)).Median, spread(k.changes, at(50)).Median, spread(k.changes, at(99)).Median, end.Median, end.Low, end.High)
+			end := measure.SpreadBy(k.changes, last)
+			t.AddRow(o.processes, k.name, measure.SpreadBy(k.changes, func(c changed) float64 { return measure.Milliseconds(c.answered) }).Median,
+				measure.SpreadBy(k.changes, at(0)).Median, measure.SpreadBy(k.changes, at(50)).Median, measure.SpreadBy(k.changes, at(99)).Median, end.Median, end.Low, end.High)
 			chart.Add(k.name, k.role, result.Point{X: float64(o.processes), Y: end.Median, Low: end.Low, High: end.High})
 		}
 	}
@@ -123,19 +110,19 @@ func describeFlips(r *result.Result, outcomes []*outcome) {
 		result.Column{Name: "highest", Unit: "s"}, result.Column{Name: "the transition ended", Unit: "s"},
 		result.Column{Name: "writes of reports"}, result.Column{Name: "writes of features"}, result.Column{Name: "answers 429"},
 		result.Column{Name: "events to each follower"}, result.Column{Name: "size of one", Unit: "KiB"}, result.Column{Name: "all events", Unit: "MiB"})
-	chart := r.AddChart("uses", "Until uses are right after a flip", axis("processes", ""), axis("time", "s"))
+	chart := r.AddChart("uses", "Until uses are right after a flip", result.LogAxis("processes", ""), result.LogAxis("time", "s"))
 	for _, o := range outcomes {
 		n := float64(o.processes)
-		uses := spread(o.flips, func(f flipped) float64 { return f.counted.Seconds() })
-		events := func(f flipped) float64 { return f.load.events + f.settling.events }
-		bytes := func(f flipped) float64 { return f.load.bytes + f.settling.bytes }
-		median := func(of func(flipped) float64) float64 { return spread(o.flips, of).Median }
+		uses := measure.SpreadBy(o.flips, func(f flipped) float64 { return f.counted.Seconds() })
+		events := func(f flipped) float64 { return f.load.Events + f.settling.Events }
+		bytes := func(f flipped) float64 { return f.load.Bytes + f.settling.Bytes }
+		median := func(of func(flipped) float64) float64 { return measure.SpreadBy(o.flips, of).Median }
 		t.AddRow(o.processes, median(func(f flipped) float64 { return last(f.changed) / 1000 }), uses.Median, uses.High,
 			median(func(f flipped) float64 { return f.ended.Seconds() }),
-			median(func(f flipped) float64 { return float64(f.load.reports + f.settling.reports) }),
-			median(func(f flipped) float64 { return float64(f.load.features + f.settling.features) }),
-			median(func(f flipped) float64 { return f.load.tooMany + f.settling.tooMany }),
-			median(events)/n, median(func(f flipped) float64 { return bytes(f) / max(events(f), 1) })/kibi, median(bytes)/mebi)
+			median(func(f flipped) float64 { return float64(f.load.Reports + f.settling.Reports) }),
+			median(func(f flipped) float64 { return float64(f.load.Features + f.settling.Features) }),
+			median(func(f flipped) float64 { return f.load.TooMany + f.settling.TooMany }),
+			median(events)/n, median(func(f flipped) float64 { return bytes(f) / max(events(f), 1) })/measure.KiB, median(bytes)/measure.MiB)
 		chart.Add("uses are right", result.Ours, result.Point{X: n, Y: uses.Median, Low: uses.Low, High: uses.High})
 	}
 }
@@ -145,16 +132,16 @@ func describeLoad(r *result.Result, outcomes []*outcome) {
 		result.Column{Name: "watchers"}, result.Column{Name: "kind"}, result.Column{Name: "processor of kube-apiserver", Unit: "s"},
 		result.Column{Name: "of the watchers", Unit: "s"}, result.Column{Name: "peak memory", Unit: "MiB"}, result.Column{Name: "events"}, result.Column{Name: "sent", Unit: "MiB"},
 		result.Column{Name: "p99 of everybody else", Unit: "ms"}, result.Column{Name: "their answers 429"})
-	chart := r.AddChart("work", "Processor time of kube-apiserver for a change", axis("watchers", ""), axis("processor time", "s"))
+	chart := r.AddChart("work", "Processor time of kube-apiserver for a change", result.LogAxis("watchers", ""), result.LogAxis("processor time", "s"))
 	for _, o := range outcomes {
 		for _, k := range o.kinds() {
-			median := func(of func(load) float64) float64 {
-				return spread(k.changes, func(c changed) float64 { return of(c.load) }).Median
+			median := func(of func(measure.Part) float64) float64 {
+				return measure.SpreadBy(k.changes, func(c changed) float64 { return of(c.load) }).Median
 			}
-			cpu := median(func(l load) float64 { return l.usage.CPU.Seconds() })
-			t.AddRow(o.processes, k.name, cpu, median(func(l load) float64 { return l.own.Seconds() }), median(func(l load) float64 { return float64(l.usage.RSSPeak) / mebi }),
-				median(func(l load) float64 { return l.events }), median(func(l load) float64 { return l.bytes / mebi }),
-				median(func(l load) float64 { return measure.Milliseconds(l.foreground.All.Percentile(99)) }), spread(k.changes, func(c changed) float64 { return refused(c.load) }).High)
+			cpu := median(func(l measure.Part) float64 { return l.Usage.CPU.Seconds() })
+			t.AddRow(o.processes, k.name, cpu, median(func(l measure.Part) float64 { return l.Own.Seconds() }), median(func(l measure.Part) float64 { return float64(l.Usage.RSSPeak) / measure.MiB }),
+				median(func(l measure.Part) float64 { return l.Events }), median(func(l measure.Part) float64 { return l.Bytes / measure.MiB }),
+				median(func(l measure.Part) float64 { return measure.Milliseconds(l.Foreground.All.Percentile(99)) }), measure.SpreadBy(k.changes, func(c changed) float64 { return c.load.Refused() }).High)
 			// The processor time of a process counts in steps of 10 ms.
 			chart.Add(k.name, k.role, result.Point{X: float64(o.processes), Y: max(cpu, 0.01)})
 		}
@@ -166,50 +153,43 @@ func describeRest(r *result.Result, outcomes []*outcome) {
 		result.Column{Name: "watchers"}, result.Column{Name: "kind"}, result.Column{Name: "live heap, a watcher", Unit: "KiB"}, result.Column{Name: "resident memory, a watcher", Unit: "KiB"},
 		result.Column{Name: "until all watch, begun at once", Unit: "s"}, result.Column{Name: "lists"}, result.Column{Name: "processor of kube-apiserver", Unit: "s"},
 		result.Column{Name: "answers 429"}, result.Column{Name: "p99 of everybody else", Unit: "ms"})
-	chart := r.AddChart("memory", "Live heap of kube-apiserver for watchers at rest", axis("watchers", ""), axis("live heap", "MiB"))
+	chart := r.AddChart("memory", "Live heap of kube-apiserver for watchers at rest", result.LogAxis("watchers", ""), result.LogAxis("live heap", "MiB"))
 	rest := r.AddTable("At rest, all processes report",
 		result.Column{Name: "processes"}, result.Column{Name: "followers"}, result.Column{Name: "processor of kube-apiserver", Unit: "% of a core"},
 		result.Column{Name: "lists a minute", Unit: "1/min"}, result.Column{Name: "writes of features"}, result.Column{Name: "p99 of everybody else", Unit: "ms"})
 	for _, o := range outcomes {
 		n := float64(o.processes)
 		for _, k := range o.kinds() {
-			t.AddRow(o.processes, k.name, float64(k.memory.heap)/n/kibi, float64(k.memory.rss)/n/kibi, k.opened.seconds, k.opened.lists, k.opened.usage.CPU.Seconds(),
-				k.opened.tooMany, measure.Milliseconds(k.opened.foreground.All.Percentile(99)))
-			chart.Add(k.name, k.role, result.Point{X: n, Y: max(float64(k.memory.heap)/mebi, 0.01)})
+			t.AddRow(o.processes, k.name, float64(k.memory.heap)/n/measure.KiB, float64(k.memory.rss)/n/measure.KiB, k.opened.Seconds, k.opened.Lists, k.opened.Usage.CPU.Seconds(),
+				k.opened.TooMany, measure.Milliseconds(k.opened.Foreground.All.Percentile(99)))
+			chart.Add(k.name, k.role, result.Point{X: n, Y: max(float64(k.memory.heap)/measure.MiB, 0.01)})
 		}
 		for _, row := range []struct {
 			name string
-			l    load
+			l    measure.Part
 		}{{"without", o.alone}, {"with", o.followed}} {
-			rest.AddRow(o.processes, row.name, 100*row.l.usage.Cores(), row.l.lists/row.l.seconds*60, row.l.features, measure.Milliseconds(row.l.foreground.All.Percentile(99)))
+			rest.AddRow(o.processes, row.name, 100*row.l.Usage.Cores(), row.l.Lists/row.l.Seconds*60, row.l.Features, measure.Milliseconds(row.l.Foreground.All.Percentile(99)))
 		}
 	}
-}
-
-func axis(label, unit string) result.Axis { return result.Axis{Label: label, Unit: unit, Log: true} }
-
-// refused is how many of everybody else's requests were answered with 429.
-func refused(l load) float64 {
-	return float64(l.foreground.Codes[strconv.Itoa(http.StatusTooManyRequests)])
 }
 
 // promise compares one size with what docs/central-and-dynamic.md says.
 func promise(r *result.Result, o *outcome) {
 	kinds := o.kinds()
-	end := func(k kind) float64 { return spread(k.changes, last).Median }
+	end := func(k kind) float64 { return measure.SpreadBy(k.changes, last).Median }
 	who := result.Format(float64(o.processes)) + " processes"
 	r.Budgets = append(r.Budgets,
 		result.Budget{Text: "The last of " + who + " has the value", Compare: result.AtMost, Target: 1, Measured: end(kinds[0]) / 1000, Unit: "s", How: "from the request; the median of the flips. docs/central-and-dynamic.md: a process follows within a second"},
-		result.Budget{Text: "The reports of " + who + " say so and are counted", Compare: result.AtMost, Target: time.Minute.Seconds(), Measured: spread(o.flips, func(f flipped) float64 { return f.counted.Seconds() }).High, Unit: "s", How: "from the request; the longest of the flips. Nothing is promised for so many, so this is what convergence after any fault is given"},
-		result.Budget{Text: "Answers 429 that others see in a flip", Compare: result.AtMost, Target: 0, Measured: spread(o.flips, func(f flipped) float64 { return refused(f.load) }).High, How: "answers to everybody else, the most of the flips"},
+		result.Budget{Text: "The reports of " + who + " say so and are counted", Compare: result.AtMost, Target: time.Minute.Seconds(), Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.counted.Seconds() }).High, Unit: "s", How: "from the request; the longest of the flips. Nothing is promised for so many, so this is what convergence after any fault is given"},
+		result.Budget{Text: "Answers 429 that others see in a flip", Compare: result.AtMost, Target: 0, Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.load.Refused() }).High, How: "answers to everybody else, the most of the flips"},
 	)
 	sent := func(k kind) float64 {
-		return spread(k.changes, func(c changed) float64 { return c.load.bytes }).Median / mebi
+		return measure.SpreadBy(k.changes, func(c changed) float64 { return c.load.Bytes }).Median / measure.MiB
 	}
 	r.Limits = append(r.Limits,
 		result.Limit{Text: "kube-apiserver sends the smallest event to as many plain watches, which do not look at it", Limit: end(kinds[2]), Ours: end(kinds[0]), Unit: "ms until the last", Cost: true},
 		result.Limit{Text: "as many informers of a ConfigMap", Limit: end(kinds[1]), Ours: end(kinds[0]), Unit: "ms until the last", Cost: true},
 		result.Limit{Text: "bytes that have to be sent: the smallest event, once to each", Limit: max(sent(kinds[2]), 1e-6), Ours: max(sent(kinds[0]), 1e-6), Unit: "MiB", Cost: true},
-		result.Limit{Text: "memory of a plain watch", Limit: max(float64(kinds[2].memory.heap)/float64(o.processes), 1) / kibi, Ours: max(float64(kinds[0].memory.heap)/float64(o.processes), 1) / kibi, Unit: "KiB of live heap", Cost: true},
+		result.Limit{Text: "memory of a plain watch", Limit: max(float64(kinds[2].memory.heap)/float64(o.processes), 1) / measure.KiB, Ours: max(float64(kinds[0].memory.heap)/float64(o.processes), 1) / measure.KiB, Unit: "KiB of live heap", Cost: true},
 	)
 }

@@ -27,6 +27,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	componentfeaturegate "k8s.io/component-base/featuregate"
@@ -40,7 +41,7 @@ import (
 	"k8s.io/kubernetes-features/test/scale/measure"
 )
 
-var features = watched{v1alpha1.GroupName, "features"}
+var features = schema.GroupResource{Group: v1alpha1.GroupName, Resource: "features"}
 
 // outcome is what one size gave.
 type outcome struct {
@@ -49,9 +50,9 @@ type outcome struct {
 	// started is what it took that all processes began to follow, memory what they add
 	// at rest. alone and followed are the cluster at rest without and with followers;
 	// all processes report in both.
-	started         load
+	started         measure.Part
 	memory          memory
-	alone, followed load
+	alone, followed measure.Part
 	flips           []flipped
 }
 
@@ -62,7 +63,7 @@ type flipped struct {
 	// the request on.
 	counted, ended time.Duration
 	// settling is what went on between these two.
-	settling load
+	settling measure.Part
 }
 
 // follow measures ours.
@@ -72,10 +73,10 @@ func (w *world) follow(ctx context.Context, found *outcome) error {
 	if err := w.report(ctx, processes); err != nil {
 		return err
 	}
-	w.keep(ctx, w.fleet.Check)
+	w.meter.Keep(ctx, w.fleet.Check)
 	rest := func(ctx context.Context) error { return measure.Pause(ctx, w.options.Rest) }
 	var err error
-	if found.alone, err = w.during(ctx, features, rest); err != nil {
+	if found.alone, err = w.meter.During(ctx, features, rest); err != nil {
 		return err
 	}
 	at, err := w.memory(ctx)
@@ -88,7 +89,7 @@ func (w *world) follow(ctx context.Context, found *outcome) error {
 	}
 	w.bed.Say("%d processes: all begin to follow", w.n)
 	b := &board{}
-	if found.started, err = w.during(ctx, features, func(ctx context.Context) error {
+	if found.started, err = w.meter.During(ctx, features, func(ctx context.Context) error {
 		if err := followAll(ctx, processes, b); err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func (w *world) follow(ctx context.Context, found *outcome) error {
 	if err := measure.Pause(ctx, w.options.Warm); err != nil {
 		return err
 	}
-	if found.followed, err = w.during(ctx, features, rest); err != nil {
+	if found.followed, err = w.meter.During(ctx, features, rest); err != nil {
 		return err
 	}
 	after, err := w.memory(ctx)
@@ -116,7 +117,7 @@ func (w *world) follow(ctx context.Context, found *outcome) error {
 		}
 		found.flips = append(found.flips, one)
 		w.bed.Say("%s=%t: the first has it after %s, the last after %s; uses are right after %s, the transition ended after %s; %d answers 429", feature, enabled,
-			one.times.Percentile(0).Round(time.Millisecond), one.times.Max().Round(time.Millisecond), one.counted.Round(time.Millisecond), one.ended.Round(time.Millisecond), int(one.load.tooMany))
+			one.times.Percentile(0).Round(time.Millisecond), one.times.Max().Round(time.Millisecond), one.counted.Round(time.Millisecond), one.ended.Round(time.Millisecond), int(one.load.TooMany))
 	}
 	return nil
 }
@@ -170,7 +171,7 @@ func (w *world) flip(ctx context.Context, b *board, enabled bool) (one flipped, 
 	defer counted.Stop()
 	profiled := w.profile(ctx, "flip")
 	var begun time.Time
-	one.load, err = w.during(ctx, features, func(ctx context.Context) error {
+	one.load, err = w.meter.During(ctx, features, func(ctx context.Context) error {
 		now := &change{newArrivals(w.n), strconv.FormatBool(enabled)}
 		b.now.Store(now)
 		begun = time.Now()
@@ -189,7 +190,7 @@ func (w *world) flip(ctx context.Context, b *board, enabled bool) (one flipped, 
 	if err = errors.Join(err, profiled()); err != nil {
 		return one, err
 	}
-	one.settling, err = w.during(ctx, features, func(ctx context.Context) error { return w.untilState(ctx, enabled) })
+	one.settling, err = w.meter.During(ctx, features, func(ctx context.Context) error { return w.untilState(ctx, enabled) })
 	one.ended = time.Since(begun)
 	return one, err
 }

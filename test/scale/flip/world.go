@@ -20,13 +20,11 @@ package flip
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
@@ -46,31 +44,10 @@ type world struct {
 	templates map[string]fleet.Template
 	n         int
 
-	pid        int
-	fleet      *fleet.Fleet
-	foreground *measure.Foreground
-	writes     *measure.Writes
-
-	load   sync.WaitGroup
-	failed chan error
+	pid   int
+	fleet *fleet.Fleet
+	meter *measure.Meter
 }
-
-// load is what went on in kube-apiserver during a part of a run.
-type load struct {
-	seconds    float64
-	usage      measure.Usage
-	foreground measure.ForegroundStats
-	// own is the processor time of the watchers, which share the machine.
-	own time.Duration
-	// reports, features and writes are what was written to etcd.
-	reports, features, writes int
-	// tooMany are answers 429, lists and events those of the watched resource, bytes
-	// the size of these events.
-	tooMany, lists, events, bytes float64
-}
-
-// watched names the resource that watchers watch, as metrics do.
-type watched struct{ group, resource string }
 
 // begin starts a cluster with nodes, and processes that do not run yet.
 func begin(ctx context.Context, bed *testbed.Bed, o Options, templates map[string]fleet.Template, n int) (*world, error) {
@@ -82,7 +59,7 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options, templates map[strin
 	if err != nil {
 		return nil, err
 	}
-	w := &world{Cluster: c, bed: bed, options: o, templates: templates, n: n, failed: make(chan error, 1)}
+	w := &world{Cluster: c, bed: bed, options: o, templates: templates, n: n}
 	return w, w.prepare(ctx)
 }
 
@@ -110,107 +87,29 @@ func (w *world) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.foreground, err = measure.StartForeground(ctx, w.Kube, user, w.options.Foreground); err != nil {
+	if w.meter, err = measure.StartMeter(ctx, w.Kube, user, w.Etcd, w.pid, w.options.Foreground); err != nil {
 		return err
 	}
-	if w.writes, err = measure.CountWrites(ctx, w.Etcd); err != nil {
-		return err
-	}
-	w.keep(ctx, func(ctx context.Context) error { return fleet.Beat(ctx, w.Kube, nodes) })
+	w.meter.Keep(ctx, func(ctx context.Context) error { return fleet.Beat(ctx, w.Kube, nodes) })
 	return nil
-}
-
-// keep does something in the background until the run ends; its error fails the part
-// in which it comes.
-func (w *world) keep(ctx context.Context, do func(context.Context) error) {
-	w.load.Go(func() {
-		if err := do(ctx); err != nil {
-			select {
-			case w.failed <- err:
-			default:
-			}
-		}
-	})
 }
 
 // end ends everything. The context of the run has ended.
 func (w *world) end() error {
-	if w.fleet != nil {
-		for _, p := range w.fleet.Processes() {
-			p.Kill()
-		}
-	}
-	if w.foreground != nil {
-		w.foreground.Stop()
-	}
-	if w.writes != nil {
-		w.writes.Stop()
-	}
-	w.load.Wait()
+	w.fleet.Kill()
+	w.meter.Stop()
 	return w.Close()
 }
 
-// during measures kube-apiserver while do runs.
-func (w *world) during(ctx context.Context, of watched, do func(context.Context) error) (l load, err error) {
-	client := w.Kube.CoreV1().RESTClient()
-	before, err := measure.Scrape(ctx, client)
-	if err != nil {
-		return l, err
-	}
-	w.foreground.Take()
-	if _, _, _, err := w.writes.Take(); err != nil {
-		return l, err
-	}
-	own, err := measure.CPU(os.Getpid())
-	if err != nil {
-		return l, err
-	}
-	observed, err := measure.ObserveProcess(ctx, w.pid, nil)
-	if err != nil {
-		return l, err
-	}
-	begun := time.Now()
-	doErr := do(ctx)
-	l.seconds = time.Since(begun).Seconds()
-	if l.usage, err = observed.Stop(); err != nil || doErr != nil {
-		return l, errors.Join(doErr, err)
-	}
-	l.foreground = w.foreground.Take()
-	now, err := measure.CPU(os.Getpid())
-	if err != nil {
-		return l, err
-	}
-	l.own = now - own
-	if l.reports, l.features, l.writes, err = w.writes.Take(); err != nil {
-		return l, err
-	}
-	after, err := measure.Scrape(ctx, client)
-	if err != nil {
-		return l, err
-	}
-	labels := map[string]string{"group": of.group, "resource": of.resource}
-	difference := func(name string) float64 { return after.Sum(name, labels) - before.Sum(name, labels) }
-	l.tooMany = after.TooManyRequests() - before.TooManyRequests()
-	l.events, l.bytes = difference("apiserver_watch_events_total"), difference("apiserver_watch_events_sizes_sum")
-	labels["verb"] = "LIST"
-	l.lists = after.Requests(labels) - before.Requests(labels)
-	select {
-	case err := <-w.failed:
-		return l, err
-	default:
-		return l, nil
-	}
-}
-
 // open returns how many watches of a resource the server has.
-func (w *world) open(ctx context.Context, of watched) (float64, error) {
+func (w *world) open(ctx context.Context, of schema.GroupResource) (float64, error) {
 	m, err := measure.Scrape(ctx, w.Kube.CoreV1().RESTClient())
-	return m.Sum("apiserver_longrunning_requests", map[string]string{"group": of.group, "resource": of.resource, "verb": "WATCH"}), err
+	return m.Sum("apiserver_longrunning_requests", map[string]string{"group": of.Group, "resource": of.Resource, "verb": "WATCH"}), err
 }
 
 // untilOpen waits until the server has so many watches of a resource, or no more
 // than that if they close.
-func (w *world) untilOpen(ctx context.Context, of watched, enough func(float64) bool) error {
+func (w *world) untilOpen(ctx context.Context, of schema.GroupResource, enough func(float64) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var last float64
@@ -220,7 +119,7 @@ func (w *world) untilOpen(ctx context.Context, of watched, enough func(float64) 
 		return enough(last), err
 	})
 	if err != nil {
-		return fmt.Errorf("kube-apiserver has %v watches of %s: %w", last, of.resource, err)
+		return fmt.Errorf("kube-apiserver has %v watches of %s: %w", last, of.Resource, err)
 	}
 	return nil
 }

@@ -75,6 +75,12 @@ func (d Distribution) Max() time.Duration { return d.Percentile(100) }
 // Milliseconds is a duration as a figure for tables.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
+// Bytes in the units of tables.
+const (
+	KiB = 1 << 10
+	MiB = 1 << 20
+)
+
 // Spread is the middle of some figures and how far they reach.
 type Spread struct{ Median, Low, High float64 }
 
@@ -87,4 +93,13 @@ func SpreadOf(figures ...float64) Spread {
 	sorted := slices.Sorted(slices.Values(figures))
 	n := len(sorted)
 	return Spread{Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Low: sorted[0], High: sorted[n-1]}
+}
+
+// SpreadBy is the spread of a figure of all.
+func SpreadBy[T any](all []T, figure func(T) float64) Spread {
+	var figures []float64
+	for _, one := range all {
+		figures = append(figures, figure(one))
+	}
+	return SpreadOf(figures...)
 }

@@ -19,6 +19,7 @@ package reporters
 import (
 	"math"
 
+	"k8s.io/kubernetes-features/test/scale/measure"
 	"k8s.io/kubernetes-features/test/scale/result"
 )
 
@@ -75,14 +76,14 @@ func describeCarried(r *result.Result, outcomes []outcome) {
 		what string
 		of   func(outcome) float64
 	}{
-		{"etcd, reports (MiB)", func(o outcome) float64 { return float64(o.stored.Bytes) / mebi }},
-		{"live heap of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return float64(o.heapAfter-o.heapBefore) / mebi }},
-		{"resident memory of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return float64(o.rssAfter-o.rssBefore) / mebi }},
-		{"peak of resident memory while all start (MiB)", func(o outcome) float64 { return float64(o.storm.usage.RSSPeak) / mebi }},
-		{"processor of kube-apiserver until all that start are counted (s)", func(o outcome) float64 { return o.storm.usage.CPU.Seconds() }},
-		{"time until all that start are counted (s)", func(o outcome) float64 { return o.storm.seconds }},
-		{"writes of reports, start of all", func(o outcome) float64 { return float64(o.storm.reports) }},
-		{"writes of features, start of all", func(o outcome) float64 { return float64(o.storm.features) }},
+		{"etcd, reports (MiB)", func(o outcome) float64 { return float64(o.stored.Bytes) / measure.MiB }},
+		{"live heap of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return float64(o.heapAfter-o.heapBefore) / measure.MiB }},
+		{"resident memory of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return float64(o.rssAfter-o.rssBefore) / measure.MiB }},
+		{"peak of resident memory while all start (MiB)", func(o outcome) float64 { return float64(o.storm.Usage.RSSPeak) / measure.MiB }},
+		{"processor of kube-apiserver until all that start are counted (s)", func(o outcome) float64 { return o.storm.Usage.CPU.Seconds() }},
+		{"time until all that start are counted (s)", func(o outcome) float64 { return o.storm.Seconds }},
+		{"writes of reports, start of all", func(o outcome) float64 { return float64(o.storm.Reports) }},
+		{"writes of features, start of all", func(o outcome) float64 { return float64(o.storm.Features) }},
 	} {
 		var processes, costs []float64
 		for _, o := range outcomes {

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/kubernetes-features/test/scale/measure"
 	"k8s.io/kubernetes-features/test/scale/result"
 )
 
@@ -62,9 +63,9 @@ func TestCarried(t *testing.T) {
 	for _, nodes := range []int{500, 5_000} {
 		var o outcome
 		o.nodes = nodes
-		o.stored.Bytes = int64(2*nodes) * 2 * mebi / 1000
-		o.storm.seconds = 10
-		o.storm.usage.CPU = time.Duration(nodes) * time.Millisecond
+		o.stored.Bytes = int64(2*nodes) * 2 * measure.MiB / 1000
+		o.storm.Seconds = 10
+		o.storm.Usage.CPU = time.Duration(nodes) * time.Millisecond
 		outcomes = append(outcomes, o)
 	}
 	var r result.Result

@@ -18,15 +18,11 @@ package reporters
 
 import (
 	"fmt"
-	"net/http"
-	"strconv"
 
 	"k8s.io/kubernetes-features/test/scale/fleet"
 	"k8s.io/kubernetes-features/test/scale/measure"
 	"k8s.io/kubernetes-features/test/scale/result"
 )
-
-const mebi = 1 << 20
 
 // describe makes tables, charts and budgets of what was measured.
 func describe(options Options, templates map[string]fleet.Template, outcomes []outcome) *result.Result {
@@ -73,9 +69,9 @@ func describeStorm(r *result.Result, outcomes []outcome) {
 			result.Column{Name: "answers 429"}, result.Column{Name: "p99 of everybody else", Unit: "ms"}, result.Column{Name: "before", Unit: "ms"})
 		for _, o := range outcomes {
 			p := part.of(o)
-			t.AddRow(o.processes(), p.seconds, p.behind, p.reports, p.features, float64(p.all)/p.seconds,
-				p.usage.CPU.Seconds(), float64(p.usage.RSSPeak)/mebi, p.tooMany,
-				measure.Milliseconds(p.foreground.All.Percentile(99)), measure.Milliseconds(o.before.foreground.All.Percentile(99)))
+			t.AddRow(o.processes(), p.Seconds, p.behind, p.Reports, p.Features, float64(p.Writes)/p.Seconds,
+				p.Usage.CPU.Seconds(), float64(p.Usage.RSSPeak)/measure.MiB, p.TooMany,
+				measure.Milliseconds(p.Foreground.All.Percentile(99)), measure.Milliseconds(o.before.Foreground.All.Percentile(99)))
 		}
 	}
 }
@@ -103,8 +99,8 @@ func describeRest(r *result.Result, outcomes []outcome) {
 			p         phase
 			heap, rss int64
 		}{{"without", o.before, o.heapBefore, o.rssBefore}, {"with", o.after, o.heapAfter, o.rssAfter}} {
-			t.AddRow(o.processes(), row.name, row.p.reports, row.p.features, float64(row.p.all)/row.p.seconds*60,
-				100*row.p.usage.Cores(), float64(row.heap)/mebi, float64(row.rss)/mebi, measure.Milliseconds(row.p.foreground.All.Percentile(99)))
+			t.AddRow(o.processes(), row.name, row.p.Reports, row.p.Features, float64(row.p.Writes)/row.p.Seconds*60,
+				100*row.p.Usage.Cores(), float64(row.heap)/measure.MiB, float64(row.rss)/measure.MiB, measure.Milliseconds(row.p.Foreground.All.Percentile(99)))
 		}
 	}
 }
@@ -115,43 +111,40 @@ func describeGrowth(r *result.Result, outcomes []outcome) {
 		result.Column{Name: "etcd, all reports", Unit: "MiB"}, result.Column{Name: "etcd, a process", Unit: "byte"}, result.Column{Name: "etcd, all features", Unit: "MiB"},
 		result.Column{Name: "live heap, a process", Unit: "byte"}, result.Column{Name: "processor at the start, a process", Unit: "ms"},
 		result.Column{Name: "writes of features at the start, a process"}, result.Column{Name: "processor at rest", Unit: "% of a core"})
-	storage := result.Chart{Name: "storage", Title: "What reports take", X: axis("processes", ""), Y: axis("storage", "MiB")}
-	work := result.Chart{Name: "work", Title: "Processor time of kube-apiserver until all are counted", X: axis("processes", ""), Y: axis("processor time", "s")}
-	writes := result.Chart{Name: "writes", Title: "Writes until all are counted", X: axis("processes", ""), Y: axis("writes", "")}
+	storage := result.Chart{Name: "storage", Title: "What reports take", X: result.LogAxis("processes", ""), Y: result.LogAxis("storage", "MiB")}
+	work := result.Chart{Name: "work", Title: "Processor time of kube-apiserver until all are counted", X: result.LogAxis("processes", ""), Y: result.LogAxis("processor time", "s")}
+	writes := result.Chart{Name: "writes", Title: "Writes until all are counted", X: result.LogAxis("processes", ""), Y: result.LogAxis("writes", "")}
 	for _, o := range outcomes {
 		n := float64(o.processes())
 		heap := float64(o.heapAfter - o.heapBefore)
-		t.AddRow(o.processes(), float64(o.stored.Bytes)/mebi, float64(o.stored.Bytes)/n, float64(o.features.Bytes)/mebi, heap/n,
-			o.storm.usage.CPU.Seconds()*1000/n, float64(o.storm.features)/n, restingCores(o)*100)
-		storage.Add("etcd, reports", result.Ours, result.Point{X: n, Y: float64(o.stored.Bytes) / mebi})
-		storage.Add("etcd, features", result.Ours, result.Point{X: n, Y: float64(o.features.Bytes) / mebi})
-		storage.Add("live heap of kube-apiserver, more than without", result.Ours, result.Point{X: n, Y: max(heap, 1) / mebi})
-		storage.Add("live heap without reporters", result.Peer, result.Point{X: n, Y: float64(o.heapBefore) / mebi})
-		work.Add("start of all", result.Ours, result.Point{X: n, Y: o.storm.usage.CPU.Seconds()})
-		work.Add("restart of all", result.Ours, result.Point{X: n, Y: o.rolled.usage.CPU.Seconds()})
-		writes.Add("reports, start of all", result.Ours, result.Point{X: n, Y: float64(max(o.storm.reports, 1))})
-		writes.Add("features, start of all", result.Ours, result.Point{X: n, Y: float64(max(o.storm.features, 1))})
+		t.AddRow(o.processes(), float64(o.stored.Bytes)/measure.MiB, float64(o.stored.Bytes)/n, float64(o.features.Bytes)/measure.MiB, heap/n,
+			o.storm.Usage.CPU.Seconds()*1000/n, float64(o.storm.Features)/n, restingCores(o)*100)
+		storage.Add("etcd, reports", result.Ours, result.Point{X: n, Y: float64(o.stored.Bytes) / measure.MiB})
+		storage.Add("etcd, features", result.Ours, result.Point{X: n, Y: float64(o.features.Bytes) / measure.MiB})
+		storage.Add("live heap of kube-apiserver, more than without", result.Ours, result.Point{X: n, Y: max(heap, 1) / measure.MiB})
+		storage.Add("live heap without reporters", result.Peer, result.Point{X: n, Y: float64(o.heapBefore) / measure.MiB})
+		work.Add("start of all", result.Ours, result.Point{X: n, Y: o.storm.Usage.CPU.Seconds()})
+		work.Add("restart of all", result.Ours, result.Point{X: n, Y: o.rolled.Usage.CPU.Seconds()})
+		writes.Add("reports, start of all", result.Ours, result.Point{X: n, Y: float64(max(o.storm.Reports, 1))})
+		writes.Add("features, start of all", result.Ours, result.Point{X: n, Y: float64(max(o.storm.Features, 1))})
 		writes.Add("one write a process", result.Bound, result.Point{X: n, Y: n})
 	}
 	r.Charts = append(r.Charts, &storage, &work, &writes)
 }
 
-func axis(label, unit string) result.Axis { return result.Axis{Label: label, Unit: unit, Log: true} }
-
 // restingCores is what reporters add to the work of the server at rest, in cores.
-func restingCores(o outcome) float64 { return o.after.usage.Cores() - o.before.usage.Cores() }
+func restingCores(o outcome) float64 { return o.after.Usage.Cores() - o.before.Usage.Cores() }
 
 func addBudgets(r *result.Result, o outcome) {
-	refused := float64(o.storm.foreground.Codes[strconv.Itoa(http.StatusTooManyRequests)])
 	r.Budgets = append(r.Budgets,
-		result.Budget{Text: "Writes of processes on nodes at rest", Compare: result.AtMost, Target: 0, Measured: float64(o.after.reports), How: "writes of reports in etcd while at rest with reporters"},
-		result.Budget{Text: "Answers 429 that others see while all processes start", Compare: result.AtMost, Target: 0, Measured: refused, How: "answers to everybody else"},
+		result.Budget{Text: "Writes of processes on nodes at rest", Compare: result.AtMost, Target: 0, Measured: float64(o.after.Reports), How: "writes of reports in etcd while at rest with reporters"},
+		result.Budget{Text: "Answers 429 that others see while all processes start", Compare: result.AtMost, Target: 0, Measured: o.storm.Refused(), How: "answers to everybody else"},
 		result.Budget{Text: "Uses right after the last report", Compare: result.AtMost, Target: 5, Measured: o.storm.behind, Unit: "s", How: "from the answer to the last report until a watch had shown the right count of every feature"},
 		result.Budget{Text: "Leader at rest", Compare: result.Below, Target: 0.10, Measured: restingCores(o), Unit: "cores", How: "processor of kube-apiserver at rest with reporters less that without"},
-		result.Budget{Text: "More memory in kube-apiserver", Compare: result.Below, Target: 150, Measured: float64(o.rssAfter-o.rssBefore) / mebi, Unit: "MiB", How: "resident memory at rest with reporters less that without, each after a collection"},
+		result.Budget{Text: "More memory in kube-apiserver", Compare: result.Below, Target: 150, Measured: float64(o.rssAfter-o.rssBefore) / measure.MiB, Unit: "MiB", How: "resident memory at rest with reporters less that without, each after a collection"},
 	)
 	r.Limits = append(r.Limits,
-		result.Limit{Text: "One write for each process, which is its report", Limit: float64(o.processes()), Ours: float64(o.storm.reports + o.storm.features), Unit: "writes", Cost: true},
-		result.Limit{Text: "What etcd has to keep: the reports as they are stored", Limit: float64(o.stored.Bytes) / mebi, Ours: float64(o.heapAfter-o.heapBefore) / mebi, Unit: "MiB of live heap", Cost: true},
+		result.Limit{Text: "One write for each process, which is its report", Limit: float64(o.processes()), Ours: float64(o.storm.Reports + o.storm.Features), Unit: "writes", Cost: true},
+		result.Limit{Text: "What etcd has to keep: the reports as they are stored", Limit: float64(o.stored.Bytes) / measure.MiB, Ours: float64(o.heapAfter-o.heapBefore) / measure.MiB, Unit: "MiB of live heap", Cost: true},
 	)
 }

@@ -114,7 +114,7 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 		return o, err
 	}
 	o.nodes = nodes
-	r.keep(ctx, func(ctx context.Context) error { return fleet.Beat(ctx, r.c.Kube, nodes) })
+	r.meter.Keep(ctx, func(ctx context.Context) error { return fleet.Beat(ctx, r.c.Kube, nodes) })
 	if o.before, err = r.during(ctx, "at rest without reporters", r.rest); err != nil {
 		return o, err
 	}
@@ -125,7 +125,7 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 		return o, err
 	}
 	o.arrivals = r.arrivals
-	r.keep(ctx, r.fleet.Check)
+	r.meter.Keep(ctx, r.fleet.Check)
 	// What was measured as rest begins when the last writes of the storm are done.
 	if err := r.rest(ctx); err != nil {
 		return o, err

@@ -19,9 +19,11 @@ package reporters
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/scale/fleet"
@@ -31,16 +33,10 @@ import (
 
 // phase is what was measured during one part of a run.
 type phase struct {
-	usage      measure.Usage
-	foreground measure.ForegroundStats
-	// reports and features are writes to etcd of these, all are all.
-	reports, features, all int
-	// tooMany are answers 429, rejected requests that API priority and fairness
-	// turned away.
-	tooMany, rejected float64
-	// seconds is how long it took; behind is how long after the last report the uses
-	// of all features were right.
-	seconds, behind float64
+	measure.Part
+	// behind is how many seconds after the last report the uses of all features were
+	// right.
+	behind float64
 }
 
 // run is a cluster of one size and what is measured in it.
@@ -50,77 +46,28 @@ type run struct {
 	options Options
 	nodes   int
 
-	pid        int
-	fleet      *fleet.Fleet
-	foreground *measure.Foreground
-	writes     *measure.Writes
-	templates  map[string]fleet.Template
+	pid       int
+	fleet     *fleet.Fleet
+	meter     *measure.Meter
+	templates map[string]fleet.Template
 
 	// arrivals is how long after the start of all each had reported.
 	arrivals measure.Distribution
 	// left counts reports that their processes could not take away in time.
 	left atomic.Int64
-
-	load   sync.WaitGroup
-	failed chan error
 }
+
+// reports is the resource that the benchmark is about.
+var reports = schema.GroupResource{Group: v1alpha1.GroupName, Resource: "featurereports"}
 
 // during measures what happens while do runs.
 func (r *run) during(ctx context.Context, what string, do func(context.Context) error) (phase, error) {
 	r.bed.Say("%d nodes: %s", r.nodes, what)
-	var p phase
-	r.foreground.Take()
-	if _, _, _, err := r.writes.Take(); err != nil {
-		return p, err
-	}
-	before, err := measure.Scrape(ctx, r.c.Kube.CoreV1().RESTClient())
+	part, err := r.meter.During(ctx, reports, do)
 	if err != nil {
-		return p, err
+		err = fmt.Errorf("%s: %w", what, err)
 	}
-	observed, err := measure.ObserveProcess(ctx, r.pid, nil)
-	if err != nil {
-		return p, err
-	}
-	begun := time.Now()
-	doErr := do(ctx)
-	p.seconds = time.Since(begun).Seconds()
-	if p.usage, err = observed.Stop(); err != nil {
-		return p, err
-	}
-	if doErr != nil {
-		return p, fmt.Errorf("%s: %w", what, doErr)
-	}
-	p.foreground = r.foreground.Take()
-	if p.reports, p.features, p.all, err = r.writes.Take(); err != nil {
-		return p, err
-	}
-	after, err := measure.Scrape(ctx, r.c.Kube.CoreV1().RESTClient())
-	if err != nil {
-		return p, err
-	}
-	p.tooMany = after.TooManyRequests() - before.TooManyRequests()
-	for level, n := range after.Rejected() {
-		p.rejected += n - before.Rejected()[level]
-	}
-	select {
-	case err := <-r.failed:
-		return p, err
-	default:
-		return p, nil
-	}
-}
-
-// keep does something in the background until the run ends; its error fails the
-// phase in which it comes.
-func (r *run) keep(ctx context.Context, do func(context.Context) error) {
-	r.load.Go(func() {
-		if err := do(ctx); err != nil {
-			select {
-			case r.failed <- err:
-			default:
-			}
-		}
-	})
+	return phase{Part: part}, err
 }
 
 // start starts all processes at once and waits until all have reported and are
@@ -200,7 +147,7 @@ func newRun(ctx context.Context, bed *testbed.Bed, options Options, templates ma
 	if err != nil {
 		return nil, err
 	}
-	r := &run{bed: bed, c: c, options: options, nodes: nodes, templates: templates, failed: make(chan error, 1)}
+	r := &run{bed: bed, c: c, options: options, nodes: nodes, templates: templates}
 	return r, r.prepare(ctx)
 }
 
@@ -223,19 +170,13 @@ func (r *run) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.foreground, err = measure.StartForeground(ctx, r.c.Kube, user, r.options.Foreground); err != nil {
-		return err
-	}
-	r.writes, err = measure.CountWrites(ctx, r.c.Etcd)
+	r.meter, err = measure.StartMeter(ctx, r.c.Kube, user, r.c.Etcd, r.pid, r.options.Foreground)
 	return err
 }
 
+// end ends everything. The context of the run has ended.
 func (r *run) end() error {
-	for _, p := range r.fleet.Processes() {
-		p.Kill()
-	}
-	r.foreground.Stop()
-	r.writes.Stop()
-	r.load.Wait()
+	r.fleet.Kill()
+	r.meter.Stop()
 	return r.c.Close()
 }

@@ -50,6 +50,9 @@ type Axis struct {
 	Categories []string `json:"categories,omitempty"`
 }
 
+// LogAxis is an axis for what spans decades. Unit is "" for numbers of things.
+func LogAxis(label, unit string) Axis { return Axis{Label: label, Unit: unit, Log: true} }
+
 // Series is one line, or one kind of bars.
 type Series struct {
 	Name   string  `json:"name"`

@@ -153,7 +153,7 @@ var columns = []struct {
 	{result.Column{Name: "database", Unit: "KiB"}, func(f figure) float64 { return float64(f.database) / 1024 }},
 }
 
-func memory(f figure) float64 { return float64(f.rss) / (1 << 20) }
+func memory(f figure) float64 { return float64(f.rss) / measure.MiB }
 
 func report(found figures, servers []server, o Options) *result.Result {
 	r := &result.Result{

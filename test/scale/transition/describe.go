@@ -40,21 +40,14 @@ type figures struct {
 }
 
 func (o outcome) figures() figures {
-	spread := func(all []ending, of func(ending) float64) measure.Spread {
-		var list []float64
-		for _, e := range all {
-			list = append(list, of(e))
-		}
-		return measure.SpreadOf(list...)
-	}
 	settle := measure.Milliseconds(o.settle)
 	took := func(e ending) float64 { return measure.Milliseconds(e.took) }
 	f := figures{
-		took:     spread(o.ours, took),
-		own:      spread(o.ours, func(e ending) float64 { return took(e) - settle }),
-		script:   spread(o.peer, took),
-		cleaning: spread(o.peer, func(e ending) float64 { return measure.Milliseconds(e.cleaning) }),
-		writes:   spread(o.ours, func(e ending) float64 { return float64(e.writes) }),
+		took:     measure.SpreadBy(o.ours, took),
+		own:      measure.SpreadBy(o.ours, func(e ending) float64 { return took(e) - settle }),
+		script:   measure.SpreadBy(o.peer, took),
+		cleaning: measure.SpreadBy(o.peer, func(e ending) float64 { return measure.Milliseconds(e.cleaning) }),
+		writes:   measure.SpreadBy(o.ours, func(e ending) float64 { return float64(e.writes) }),
 	}
 	f.limit = f.writes.Median*measure.Milliseconds(o.write) + f.cleaning.Median
 	return f

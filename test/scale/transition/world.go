@@ -22,7 +22,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,8 +51,6 @@ type world struct {
 	nodes int
 	// stored are StatefulSets that have the field, as etcd has them, by key.
 	stored []stored
-
-	beating sync.WaitGroup
 }
 
 // begin starts a cluster without nodes.
@@ -93,12 +90,7 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options, templates map[strin
 
 // end ends everything. The context of the run has ended.
 func (w *world) end() error {
-	if w.fleet != nil {
-		for _, p := range w.fleet.Processes() {
-			p.Kill()
-		}
-	}
-	w.beating.Wait()
+	w.fleet.Kill()
 	return w.Close()
 }
 

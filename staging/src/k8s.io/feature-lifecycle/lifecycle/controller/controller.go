@@ -339,9 +339,7 @@ func (c *Controller) enqueueEverything() {
 			c.queue.Add(name)
 		}
 	}
-	for _, name := range c.reports.all() {
-		c.queue.Add(name)
-	}
+	c.enqueueNow(c.reports.all())
 }
 
 func asLease(object any) *coordinationv1.Lease {

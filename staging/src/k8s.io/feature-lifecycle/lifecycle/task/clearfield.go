@@ -148,7 +148,7 @@ func (c clearField) pass(ctx context.Context, clients Clients, from string, atte
 // makes the server refuse it when the object is no longer the one that was
 // read, and the uid when it is another one of the same name. It returns how long
 // the patch took, 0 if none succeeded.
-func (c clearField) clear(ctx context.Context, clients Clients, object *unstructured.Unstructured) (took time.Duration, err error) {
+func (c clearField) clear(ctx context.Context, clients Clients, object *unstructured.Unstructured) (time.Duration, error) {
 	client := clients.Dynamic.Resource(c.resource).Namespace(object.GetNamespace())
 	for range conflictRetries {
 		patch, err := c.patch(object)

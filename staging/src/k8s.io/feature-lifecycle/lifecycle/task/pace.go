@@ -60,7 +60,7 @@ type pace struct {
 	probing bool
 	alone   time.Duration
 	before  int
-	// since is how many writes have ended since.
+	// since is how many writes have ended since that was found.
 	since int
 }
 

@@ -1,0 +1,167 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package measure
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Meter measures a kube-apiserver during parts of a run: what it uses, what is written
+// to its etcd, and what everybody else sees, whose requests it sends all the while.
+type Meter struct {
+	client     rest.Interface
+	pid        int
+	foreground *Foreground
+	writes     *Writes
+
+	kept   sync.WaitGroup
+	failed chan error
+}
+
+// Part is what was measured during one part of a run.
+type Part struct {
+	Seconds    float64
+	Usage      Usage
+	Foreground ForegroundStats
+	// Own is the processor time of this process, which shares the machine.
+	Own time.Duration
+	// Reports, Features and Writes are what was written to etcd: of these, and in all.
+	Reports, Features, Writes int
+	// TooMany are answers 429, Rejected requests that API priority and fairness turned
+	// away.
+	TooMany, Rejected float64
+	// Lists and Events are those of the resource that was looked at, Bytes is the size
+	// of these events.
+	Lists, Events, Bytes float64
+}
+
+// Refused is how many of everybody else's requests were answered 429.
+func (p Part) Refused() float64 {
+	return float64(p.Foreground.Codes[strconv.Itoa(http.StatusTooManyRequests)])
+}
+
+// StartMeter starts to send the foreground's requests, so many a second, until Stop is
+// called. Admin reaches the server that has the process id, user is who everybody
+// else is.
+func StartMeter(ctx context.Context, admin kubernetes.Interface, user *rest.Config, etcd *clientv3.Client, pid int, rate float64) (*Meter, error) {
+	m := &Meter{client: admin.CoreV1().RESTClient(), pid: pid, failed: make(chan error, 1)}
+	var err error
+	if m.foreground, err = StartForeground(ctx, admin, user, rate); err != nil {
+		return nil, err
+	}
+	if m.writes, err = CountWrites(ctx, etcd); err != nil {
+		m.foreground.Stop()
+		return nil, err
+	}
+	return m, nil
+}
+
+// Keep does something in the background. Its error fails the part in which it comes.
+// It has to end with its context, which has to end before Stop is called.
+func (m *Meter) Keep(ctx context.Context, do func(context.Context) error) {
+	m.kept.Go(func() {
+		if err := do(ctx); err != nil {
+			select {
+			case m.failed <- err:
+			default:
+			}
+		}
+	})
+}
+
+// Stop ends everything. A meter that could not be started is nil and has nothing to
+// end.
+func (m *Meter) Stop() {
+	if m == nil {
+		return
+	}
+	m.foreground.Stop()
+	m.writes.Stop()
+	m.kept.Wait()
+}
+
+// During measures while do runs, and looks at one resource in particular.
+func (m *Meter) During(ctx context.Context, of schema.GroupResource, do func(context.Context) error) (Part, error) {
+	var p Part
+	before, err := Scrape(ctx, m.client)
+	if err != nil {
+		return p, err
+	}
+	own, err := CPU(os.Getpid())
+	if err != nil {
+		return p, err
+	}
+	m.foreground.Take()
+	if _, _, _, err := m.writes.Take(); err != nil {
+		return p, err
+	}
+	observed, err := ObserveProcess(ctx, m.pid, nil)
+	if err != nil {
+		return p, err
+	}
+	begun := time.Now()
+	doErr := do(ctx)
+	p.Seconds = time.Since(begun).Seconds()
+	if p.Usage, err = observed.Stop(); err != nil || doErr != nil {
+		return p, errors.Join(doErr, err)
+	}
+	p.Foreground = m.foreground.Take()
+	if p.Reports, p.Features, p.Writes, err = m.writes.Take(); err != nil {
+		return p, err
+	}
+	now, err := CPU(os.Getpid())
+	if err != nil {
+		return p, err
+	}
+	p.Own = now - own
+	after, err := Scrape(ctx, m.client)
+	if err != nil {
+		return p, err
+	}
+	p.compare(before, after, of)
+	select {
+	case err := <-m.failed:
+		return p, err
+	default:
+		return p, nil
+	}
+}
+
+// compare takes what the server counted itself.
+func (p *Part) compare(before, after Metrics, of schema.GroupResource) {
+	p.TooMany = after.TooManyRequests() - before.TooManyRequests()
+	rejected := before.Rejected()
+	for level, n := range after.Rejected() {
+		p.Rejected += n - rejected[level]
+	}
+	labels := map[string]string{"group": of.Group, "resource": of.Resource}
+	p.Events = after.Sum("apiserver_watch_events_total", labels) - before.Sum("apiserver_watch_events_total", labels)
+	p.Bytes = after.Sum("apiserver_watch_events_sizes_sum", labels) - before.Sum("apiserver_watch_events_sizes_sum", labels)
+	labels["verb"] = "LIST"
+	p.Lists = after.Requests(labels) - before.Requests(labels)
+}
