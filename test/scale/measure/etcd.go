@@ -19,8 +19,11 @@ limitations under the License.
 package measure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strconv"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -70,4 +73,41 @@ func DatabaseOf(ctx context.Context, etcd *clientv3.Client) (Database, error) {
 		return Database{}, fmt.Errorf("asking etcd for its state: %w", err)
 	}
 	return Database{Size: status.DbSize, InUse: status.DbSizeInUse, Revision: status.Header.Revision}, nil
+}
+
+const (
+	// compactKey is where kube-apiserver writes up to which revision it let etcd forget
+	// the past (apiserver's storage/etcd3/compact.go).
+	compactKey = "compact_rev_key"
+	// cacheCompaction is how often a watch cache asks for that revision, and forgets, too
+	// (apiserver's storage/cacher/compactor.go).
+	cacheCompaction = 15 * time.Second
+)
+
+// UntilCompacted waits until kube-apiserver has let etcd forget all that has been
+// overwritten by now, and its watch caches have forgotten it, too. It compacts at each
+// --etcd-compaction-interval what was there at the one before.
+func UntilCompacted(ctx context.Context, etcd *clientv3.Client) error {
+	database, err := DatabaseOf(ctx, etcd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	// From the present on: the servers write the key each time.
+	for response := range etcd.Watch(ctx, compactKey) {
+		if err := response.Err(); err != nil {
+			return fmt.Errorf("watching %s in etcd: %w", compactKey, err)
+		}
+		for _, event := range response.Events {
+			revision, err := strconv.ParseInt(string(event.Kv.Value), 10, 64)
+			if err != nil {
+				return fmt.Errorf("%s in etcd is no revision: %w", compactKey, err)
+			}
+			if revision >= database.Revision {
+				return Pause(ctx, 2*cacheCompaction)
+			}
+		}
+	}
+	return fmt.Errorf("watching %s in etcd: %w", compactKey, cmp.Or(ctx.Err(), errWatchEnded))
 }

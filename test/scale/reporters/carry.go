@@ -77,8 +77,8 @@ func describeCarried(r *result.Result, outcomes []outcome) {
 		of   func(outcome) float64
 	}{
 		{"etcd, reports (MiB)", func(o outcome) float64 { return float64(o.stored.Bytes) / measure.MiB }},
-		{"live heap of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return float64(o.heapAfter-o.heapBefore) / measure.MiB }},
-		{"resident memory of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return float64(o.rssAfter-o.rssBefore) / measure.MiB }},
+		{"live heap of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return float64(o.resting.heap-o.free.heap) / measure.MiB }},
+		{"resident memory of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return float64(o.resting.rss-o.free.rss) / measure.MiB }},
 		{"peak of resident memory while all start (MiB)", func(o outcome) float64 { return float64(o.storm.Usage.RSSPeak) / measure.MiB }},
 		{"processor of kube-apiserver until all that start are counted (s)", func(o outcome) float64 { return o.storm.Usage.CPU.Seconds() }},
 		{"time until all that start are counted (s)", func(o outcome) float64 { return o.storm.Seconds }},

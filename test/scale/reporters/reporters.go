@@ -41,6 +41,9 @@ type Options struct {
 	Budget int
 	// Rest is how long the cluster is looked at at rest, without and with reporters.
 	Rest time.Duration
+	// Compaction is kube-apiserver's --etcd-compaction-interval. Memory at rest is measured
+	// when the past has been forgotten.
+	Compaction time.Duration
 	// Template is for how long a real node is watched for what it reports.
 	Template time.Duration
 	// Together is how many nodes restart their processes at a time.
@@ -53,7 +56,7 @@ type Options struct {
 
 // Defaults are the sizes of the budgets, and those that show growth.
 func Defaults() Options {
-	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 90 * time.Second, Template: 75 * time.Second, Together: 100, Foreground: 30}
+	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 90 * time.Second, Compaction: time.Minute, Template: 75 * time.Second, Together: 100, Foreground: 30}
 }
 
 // AddFlags adds the options as flags.
@@ -61,6 +64,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntSliceVar(&o.Nodes, "nodes", o.Nodes, "How many nodes; each has a kubelet and a kube-proxy that report. One run for each number.")
 	fs.IntVar(&o.Budget, "budget-nodes", o.Budget, "The number of nodes that the budgets are compared with.")
 	fs.DurationVar(&o.Rest, "rest", o.Rest, "For how long the cluster is looked at at rest, before and after.")
+	fs.DurationVar(&o.Compaction, "compaction", o.Compaction, "kube-apiserver's --etcd-compaction-interval. Memory at rest is measured when the past has been forgotten; 0 lets it never be.")
 	fs.DurationVar(&o.Template, "template", o.Template, "For how long a real node is watched for what it reports.")
 	fs.IntVar(&o.Together, "together", o.Together, "How many nodes restart their processes at a time in the rolling restart.")
 	fs.Float64Var(&o.Foreground, "foreground", o.Foreground, "Requests a second of everybody else.")
@@ -71,9 +75,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 type outcome struct {
 	nodes                        int
 	before, storm, after, rolled phase
-	heapBefore, heapAfter        int64
-	rssBefore, rssAfter          int64
-	stored, features             measure.Stored
+	// Free is the memory at rest before processes report, counted that when all have just
+	// been counted, resting that at rest later, when the past has been forgotten.
+	free, counted, resting memory
+	stored, features       measure.Stored
 	// arrivals is when processes had reported after the start of all.
 	arrivals measure.Distribution
 	// left is how many reports could not be taken away in the restart.
@@ -115,25 +120,30 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 	}
 	o.nodes = nodes
 	r.meter.Keep(ctx, func(ctx context.Context) error { return fleet.Beat(ctx, r.c.Kube, nodes) })
+	if err := r.forget(ctx); err != nil {
+		return o, err
+	}
 	if o.before, err = r.during(ctx, "at rest without reporters", r.rest); err != nil {
 		return o, err
 	}
-	if o.heapBefore, o.rssBefore, err = r.memory(ctx); err != nil {
+	if o.free, err = r.memory(ctx); err != nil {
 		return o, err
 	}
 	if o.storm, err = r.counted(ctx, "storm", "all processes start", r.start); err != nil {
 		return o, err
 	}
 	o.arrivals = r.arrivals
+	if o.counted, err = r.memory(ctx); err != nil {
+		return o, err
+	}
 	r.meter.Keep(ctx, r.fleet.Check)
-	// What was measured as rest begins when the last writes of the storm are done.
-	if err := r.rest(ctx); err != nil {
+	if err := r.forget(ctx); err != nil {
 		return o, err
 	}
 	if o.after, err = r.during(ctx, "at rest with reporters", r.rest); err != nil {
 		return o, err
 	}
-	if o.heapAfter, o.rssAfter, err = r.memory(ctx); err != nil {
+	if o.resting, err = r.memory(ctx); err != nil {
 		return o, err
 	}
 	if err := r.profile(ctx, "rest", "heap", 0); err != nil {

@@ -136,14 +136,31 @@ func (r *run) rest(ctx context.Context) error {
 	return measure.Pause(ctx, r.options.Rest)
 }
 
+// forget waits until the last writes of what was before are done and the past is
+// forgotten: watch caches keep each version of the list of all objects until then.
+// Without compactions it is not forgotten.
+func (r *run) forget(ctx context.Context) error {
+	if r.options.Compaction == 0 {
+		return r.rest(ctx)
+	}
+	r.bed.Say("%d nodes: waiting until the past is forgotten", r.nodes)
+	return measure.UntilCompacted(ctx, r.c.Etcd)
+}
+
 // memory is the live heap of kube-apiserver and its resident memory, in bytes.
-func (r *run) memory(ctx context.Context) (heap, rss int64, err error) {
-	return measure.LiveMemory(ctx, r.c.Kube.CoreV1().RESTClient(), r.pid)
+type memory struct{ heap, rss int64 }
+
+func (r *run) memory(ctx context.Context) (m memory, err error) {
+	m.heap, m.rss, err = measure.LiveMemory(ctx, r.c.Kube.CoreV1().RESTClient(), r.pid)
+	return m, err
 }
 
 // newRun starts a cluster with nodes and without processes.
 func newRun(ctx context.Context, bed *testbed.Bed, options Options, templates map[string]fleet.Template, nodes int) (*run, error) {
-	c, err := bed.Start(ctx, cluster.Config{Only: []string{cluster.Etcd, cluster.APIServer}})
+	c, err := bed.Start(ctx, cluster.Config{
+		Only:      []string{cluster.Etcd, cluster.APIServer},
+		ExtraArgs: map[string][]string{cluster.APIServer: {"--etcd-compaction-interval=" + options.Compaction.String()}},
+	})
 	if err != nil {
 		return nil, err
 	}
