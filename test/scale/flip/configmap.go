@@ -59,7 +59,7 @@ var (
 type kindOutcome struct {
 	// opened is what opening all watches took, memory what they add at rest.
 	opened  measure.Part
-	memory  memory
+	memory  measure.Live
 	changes []changed
 }
 
@@ -107,7 +107,7 @@ func (w *world) configMap(ctx context.Context, name string, open func(context.Co
 	if err != nil {
 		return found, err
 	}
-	at, err := w.memory(ctx)
+	at, err := w.meter.Memory(ctx)
 	if err != nil {
 		return found, err
 	}
@@ -126,11 +126,11 @@ func (w *world) configMap(ctx context.Context, name string, open func(context.Co
 	if err != nil {
 		return found, err
 	}
-	after, err := w.memory(ctx)
+	after, err := w.meter.Memory(ctx)
 	if err != nil {
 		return found, err
 	}
-	found.memory = after.less(at)
+	found.memory = after.Less(at)
 	for i := range w.options.Changes {
 		one, err := w.changeConfigMap(ctx, all.board, fmt.Sprint(i+1))
 		if err != nil {

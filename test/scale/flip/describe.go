@@ -38,7 +38,7 @@ type kind struct {
 	name    string
 	role    result.Role
 	opened  measure.Part
-	memory  memory
+	memory  measure.Live
 	changes []changed
 }
 
@@ -160,9 +160,9 @@ func describeRest(r *result.Result, outcomes []*outcome) {
 	for _, o := range outcomes {
 		n := float64(o.processes)
 		for _, k := range o.kinds() {
-			t.AddRow(o.processes, k.name, float64(k.memory.heap)/n/measure.KiB, float64(k.memory.rss)/n/measure.KiB, k.opened.Seconds, k.opened.Lists, k.opened.Usage.CPU.Seconds(),
+			t.AddRow(o.processes, k.name, float64(k.memory.Heap)/n/measure.KiB, float64(k.memory.RSS)/n/measure.KiB, k.opened.Seconds, k.opened.Lists, k.opened.Usage.CPU.Seconds(),
 				k.opened.TooMany, measure.Milliseconds(k.opened.Foreground.All.Percentile(99)))
-			chart.Add(k.name, k.role, result.Point{X: n, Y: max(float64(k.memory.heap)/measure.MiB, 0.01)})
+			chart.Add(k.name, k.role, result.Point{X: n, Y: max(float64(k.memory.Heap)/measure.MiB, 0.01)})
 		}
 		for _, row := range []struct {
 			name string
@@ -190,6 +190,6 @@ func promise(r *result.Result, o *outcome) {
 		result.Limit{Text: "kube-apiserver sends the smallest event to as many plain watches, which do not look at it", Limit: end(kinds[2]), Ours: end(kinds[0]), Unit: "ms until the last", Cost: true},
 		result.Limit{Text: "as many informers of a ConfigMap", Limit: end(kinds[1]), Ours: end(kinds[0]), Unit: "ms until the last", Cost: true},
 		result.Limit{Text: "bytes that have to be sent: the smallest event, once to each", Limit: max(sent(kinds[2]), 1e-6), Ours: max(sent(kinds[0]), 1e-6), Unit: "MiB", Cost: true},
-		result.Limit{Text: "memory of a plain watch", Limit: max(float64(kinds[2].memory.heap)/float64(o.processes), 1) / measure.KiB, Ours: max(float64(kinds[0].memory.heap)/float64(o.processes), 1) / measure.KiB, Unit: "KiB of live heap", Cost: true},
+		result.Limit{Text: "memory of a plain watch", Limit: max(float64(kinds[2].memory.Heap)/float64(o.processes), 1) / measure.KiB, Ours: max(float64(kinds[0].memory.Heap)/float64(o.processes), 1) / measure.KiB, Unit: "KiB of live heap", Cost: true},
 	)
 }

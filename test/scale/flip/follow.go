@@ -51,7 +51,7 @@ type outcome struct {
 	// at rest. alone and followed are the cluster at rest without and with followers;
 	// all processes report in both.
 	started         measure.Part
-	memory          memory
+	memory          measure.Live
 	alone, followed measure.Part
 	flips           []flipped
 }
@@ -79,7 +79,7 @@ func (w *world) follow(ctx context.Context, found *outcome) error {
 	if found.alone, err = w.meter.During(ctx, features, rest); err != nil {
 		return err
 	}
-	at, err := w.memory(ctx)
+	at, err := w.meter.Memory(ctx)
 	if err != nil {
 		return err
 	}
@@ -103,11 +103,11 @@ func (w *world) follow(ctx context.Context, found *outcome) error {
 	if found.followed, err = w.meter.During(ctx, features, rest); err != nil {
 		return err
 	}
-	after, err := w.memory(ctx)
+	after, err := w.meter.Memory(ctx)
 	if err != nil {
 		return err
 	}
-	found.memory = after.less(at)
+	found.memory = after.Less(at)
 	enabled := byDefault
 	for range w.options.Changes {
 		enabled = !enabled

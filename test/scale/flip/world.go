@@ -128,16 +128,6 @@ func (w *world) untilOpen(ctx context.Context, of schema.GroupResource, enough f
 // 20 ms.
 const openPeriod = 500 * time.Millisecond
 
-// memory is the live heap and the resident memory of kube-apiserver, in bytes.
-type memory struct{ heap, rss int64 }
-
-func (w *world) memory(ctx context.Context) (m memory, err error) {
-	m.heap, m.rss, err = measure.LiveMemory(ctx, w.Kube.CoreV1().RESTClient(), w.pid)
-	return m, err
-}
-
-func (m memory) less(before memory) memory { return memory{m.heap - before.heap, m.rss - before.rss} }
-
 // profileSeconds is for how long a flip is profiled.
 const profileSeconds = 10
 

@@ -152,6 +152,9 @@ func (m *Meter) During(ctx context.Context, of schema.GroupResource, do func(con
 	}
 }
 
+// Memory collects garbage in the server and returns what is left.
+func (m *Meter) Memory(ctx context.Context) (Live, error) { return LiveMemory(ctx, m.client, m.pid) }
+
 // compare takes what the server counted itself.
 func (p *Part) compare(before, after Metrics, of schema.GroupResource) {
 	p.TooMany = after.TooManyRequests() - before.TooManyRequests()

@@ -111,20 +111,38 @@ func Heap(client rest.Interface) func(context.Context) (int64, error) {
 	}
 }
 
-// LiveMemory is the live heap of the server that a client talks to, which is what is
-// left after a collection, and the resident memory of its process then, in bytes.
-func LiveMemory(ctx context.Context, client rest.Interface, pid int) (heap, rss int64, err error) {
+// Live is the memory of a Go process after a collection, in bytes.
+type Live struct {
+	// Heap are the objects that are alive. Spans are the pieces of memory that have some of
+	// them, and Kept are those that have none, and were not returned to the kernel yet.
+	Heap, Spans, Kept int64
+	// Stacks are those of goroutines.
+	Stacks int64
+	// RSS is the resident memory. Besides these it has what the program itself takes.
+	RSS int64
+}
+
+// Less is what there is more than there was.
+func (l Live) Less(before Live) Live {
+	return Live{l.Heap - before.Heap, l.Spans - before.Spans, l.Kept - before.Kept, l.Stacks - before.Stacks, l.RSS - before.RSS}
+}
+
+// LiveMemory collects garbage in the server that a client talks to, and returns what is
+// left.
+func LiveMemory(ctx context.Context, client rest.Interface, pid int) (l Live, err error) {
 	// Two collections: the first ends what finalizers keep. The heap profile with
 	// this parameter makes one (net/http/pprof).
 	for range 2 {
 		if err := client.Get().AbsPath("/debug/pprof/heap").Param("gc", "1").Do(ctx).Error(); err != nil {
-			return 0, 0, fmt.Errorf("collecting garbage: %w", err)
+			return l, fmt.Errorf("collecting garbage: %w", err)
 		}
 	}
 	m, err := Scrape(ctx, client)
 	if err != nil {
-		return 0, 0, err
+		return l, err
 	}
-	rss, _, err = Memory(pid)
-	return int64(m.Sum("go_memstats_alloc_bytes", nil)), rss, err
+	of := func(name string) int64 { return int64(m.Sum("go_memstats_"+name+"_bytes", nil)) }
+	l = Live{Heap: of("alloc"), Spans: of("heap_inuse"), Kept: of("heap_idle") - of("heap_released"), Stacks: of("stack_inuse")}
+	l.RSS, _, err = Memory(pid)
+	return l, err
 }

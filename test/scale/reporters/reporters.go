@@ -77,7 +77,7 @@ type outcome struct {
 	before, storm, after, rolled phase
 	// Free is the memory at rest before processes report, counted that when all have just
 	// been counted, resting that at rest later, when the past has been forgotten.
-	free, counted, resting memory
+	free, counted, resting measure.Live
 	stored, features       measure.Stored
 	// arrivals is when processes had reported after the start of all.
 	arrivals measure.Distribution
@@ -126,14 +126,17 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 	if o.before, err = r.during(ctx, "at rest without reporters", r.rest); err != nil {
 		return o, err
 	}
-	if o.free, err = r.memory(ctx); err != nil {
+	if o.free, err = r.meter.Memory(ctx); err != nil {
+		return o, err
+	}
+	if err := r.profile(ctx, "free", "heap", 0); err != nil {
 		return o, err
 	}
 	if o.storm, err = r.counted(ctx, "storm", "all processes start", r.start); err != nil {
 		return o, err
 	}
 	o.arrivals = r.arrivals
-	if o.counted, err = r.memory(ctx); err != nil {
+	if o.counted, err = r.meter.Memory(ctx); err != nil {
 		return o, err
 	}
 	r.meter.Keep(ctx, r.fleet.Check)
@@ -143,7 +146,7 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 	if o.after, err = r.during(ctx, "at rest with reporters", r.rest); err != nil {
 		return o, err
 	}
-	if o.resting, err = r.memory(ctx); err != nil {
+	if o.resting, err = r.meter.Memory(ctx); err != nil {
 		return o, err
 	}
 	if err := r.profile(ctx, "rest", "heap", 0); err != nil {

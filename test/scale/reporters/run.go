@@ -147,14 +147,6 @@ func (r *run) forget(ctx context.Context) error {
 	return measure.UntilCompacted(ctx, r.c.Etcd)
 }
 
-// memory is the live heap of kube-apiserver and its resident memory, in bytes.
-type memory struct{ heap, rss int64 }
-
-func (r *run) memory(ctx context.Context) (m memory, err error) {
-	m.heap, m.rss, err = measure.LiveMemory(ctx, r.c.Kube.CoreV1().RESTClient(), r.pid)
-	return m, err
-}
-
 // newRun starts a cluster with nodes and without processes.
 func newRun(ctx context.Context, bed *testbed.Bed, options Options, templates map[string]fleet.Template, nodes int) (*run, error) {
 	c, err := bed.Start(ctx, cluster.Config{
