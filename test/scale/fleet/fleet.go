@@ -212,8 +212,8 @@ func (f *Fleet) Check(ctx context.Context) error {
 	return inTurn(ctx, len(f.processes), checkPeriod, func(ctx context.Context, number int) error {
 		p := f.processes[number]
 		_, err := p.clients.features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).Get(p.As(ctx), p.Name(), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			// It is being restarted.
+		if apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) {
+			// It is being restarted, or looks again later.
 			return nil
 		}
 		return err

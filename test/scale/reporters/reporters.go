@@ -126,7 +126,7 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 	if o.before, err = r.during(ctx, "at rest without reporters", r.rest); err != nil {
 		return o, err
 	}
-	if o.free, err = r.meter.Memory(ctx); err != nil {
+	if o.free, err = r.memory(ctx); err != nil {
 		return o, err
 	}
 	if err := r.profile(ctx, "free", "heap", 0); err != nil {
@@ -136,7 +136,7 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 		return o, err
 	}
 	o.arrivals = r.arrivals
-	if o.counted, err = r.meter.Memory(ctx); err != nil {
+	if o.counted, err = r.memory(ctx); err != nil {
 		return o, err
 	}
 	r.meter.Keep(ctx, r.fleet.Check)
@@ -146,7 +146,7 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 	if o.after, err = r.during(ctx, "at rest with reporters", r.rest); err != nil {
 		return o, err
 	}
-	if o.resting, err = r.meter.Memory(ctx); err != nil {
+	if o.resting, err = r.memory(ctx); err != nil {
 		return o, err
 	}
 	if err := r.profile(ctx, "rest", "heap", 0); err != nil {

@@ -147,6 +147,14 @@ func (r *run) forget(ctx context.Context) error {
 	return measure.UntilCompacted(ctx, r.c.Etcd)
 }
 
+// memory is what kube-apiserver holds.
+func (r *run) memory(ctx context.Context) (measure.Live, error) {
+	l, err := r.meter.Memory(ctx)
+	r.bed.Say("%d nodes: %.1f MiB live heap, %.1f MiB spans with it, %.1f MiB free, %.1f MiB stacks, %.1f MiB resident", r.nodes,
+		mebibytes(l.Heap), mebibytes(l.Spans), mebibytes(l.Kept), mebibytes(l.Stacks), mebibytes(l.RSS))
+	return l, err
+}
+
 // newRun starts a cluster with nodes and without processes.
 func newRun(ctx context.Context, bed *testbed.Bed, options Options, templates map[string]fleet.Template, nodes int) (*run, error) {
 	c, err := bed.Start(ctx, cluster.Config{
