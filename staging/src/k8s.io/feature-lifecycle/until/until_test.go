@@ -26,6 +26,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -92,6 +93,26 @@ func TestMetSeesWhatThereIsAndWhatChanges(t *testing.T) {
 		}
 		if got, want := fmt.Sprint(seen), "[ADDED a ADDED b MODIFIED a DELETED a]"; got != want {
 			t.Errorf("it saw %s, want %s", got, want)
+		}
+	})
+}
+
+// What is deleted while nobody watches is known by its absence only.
+func TestMetSeesWhatWentMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		var seen []string
+		err := until.Met(t.Context(), s.listerWatcher(), &corev1.ConfigMap{}, nil, func(event watch.Event) (bool, error) {
+			seen = append(seen, name(event))
+			if event.Type == watch.Deleted {
+				return true, nil
+			}
+			s.objects = nil
+			s.events.Error(&apierrors.NewResourceExpired("too old").ErrStatus)
+			return false, nil
+		})
+		if got, want := fmt.Sprint(seen), "[ADDED a DELETED a]"; err != nil || got != want {
+			t.Errorf("it saw %s, want %s; it returned %v", got, want, err)
 		}
 	})
 }
