@@ -28,6 +28,7 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -197,6 +198,7 @@ func (p *population) addAgent(random *rand.Rand, instance string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.agents[instance] = process
+	process.before = p.gone[process.report]
 	delete(p.gone, process.report)
 	p.tellLocked(process)
 	return nil
@@ -244,7 +246,7 @@ func (p *population) churnReporters(ctx context.Context, random *rand.Rand) erro
 				p.crashed(process)
 				p.w.stats.count("reporters ended without a server")
 			} else {
-				p.w.stats.count("reporters ended in order")
+				p.ended(ctx, process)
 			}
 		default:
 			p.forget(name)
@@ -260,6 +262,25 @@ func (p *population) forget(agent string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.agents, agent)
+}
+
+// ended is for an agent that ended in order. One that came back under its name and
+// ended before it reported took nothing away: what the one before left is still there.
+func (p *population) ended(ctx context.Context, process *simulated) {
+	p.w.stats.count("reporters ended in order")
+	if process.before.IsZero() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	response, err := p.w.etcd.Get(ctx, reportsKey+process.report, clientv3.WithCountOnly())
+	// If etcd is away it may be there.
+	if err != nil || response.Count > 0 {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.gone[process.report] = process.before
+		p.w.stats.count("reporters ended before they took over")
+	}
 }
 
 func (p *population) crashed(process *simulated) {

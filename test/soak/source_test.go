@@ -21,6 +21,7 @@ package soak
 import (
 	"context"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -83,6 +84,8 @@ type simulated struct {
 	source   *source
 	reporter *report.Reporter
 	report   string
+	// before is when one of the same name had crashed whose place it took, zero for none.
+	before time.Time
 	// cancel ends it; done is closed once it has ended.
 	cancel context.CancelFunc
 	done   chan struct{}
