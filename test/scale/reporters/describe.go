@@ -170,6 +170,6 @@ func addBudgets(r *result.Result, o outcome) {
 	)
 	r.Limits = append(r.Limits,
 		result.Limit{Text: "One write for each process, which is its report", Limit: float64(o.processes()), Ours: float64(o.storm.Reports + o.storm.Features), Unit: "writes", Cost: true},
-		result.Limit{Text: "What etcd has to keep: the reports as they are stored", Limit: mebibytes(o.stored.Bytes), Ours: mebibytes(o.resting.Heap - o.free.Heap), Unit: "MiB of live heap", Cost: true},
+		result.Limit{Text: "What etcd has to keep: the reports as they are stored", Limit: mebibytes(o.stored.Bytes), Ours: max(mebibytes(o.resting.Heap-o.free.Heap), 1e-6), Unit: "MiB of live heap", Cost: true},
 	)
 }
