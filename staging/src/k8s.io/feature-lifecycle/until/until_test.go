@@ -172,9 +172,13 @@ func TestMetEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		time.AfterFunc(time.Minute, func() { cancel(why) })
-		err := until.Met(ctx, newSource("a").listerWatcher(), &corev1.ConfigMap{}, nil, func(watch.Event) (bool, error) { return false, nil })
+		s := newSource("a")
+		err := until.Met(ctx, s.listerWatcher(), &corev1.ConfigMap{}, nil, func(watch.Event) (bool, error) { return false, nil })
 		if !wait.Interrupted(err) || !errors.Is(err, why) {
 			t.Errorf("it returned %v", err)
+		}
+		if !s.events.IsStopped() {
+			t.Error("it watches when it has returned")
 		}
 	})
 }
