@@ -69,7 +69,7 @@ func rates(r *result.Result, runs []run) {
 		result.Column{Name: "while writing", Unit: "objects/s"}, result.Column{Name: "from the request", Unit: "objects/s"},
 		result.Column{Name: "from request to done", Unit: "s"}, result.Column{Name: "before writing", Unit: "s"}, result.Column{Name: "of that a restart", Unit: "s"}, result.Column{Name: "writing", Unit: "s"},
 		result.Column{Name: "kube-apiserver", Unit: "ms of processor per object"})
-	x := result.Axis{Label: "objects", Log: true}
+	x := result.LogAxis("objects", "")
 	writing := r.AddChart("rate", "Small objects written in a second", x, result.Axis{Label: "rate while writing", Unit: "objects/s"})
 	whole := r.AddChart("whole", "Small objects in a second, from the request until all is done", x, result.Axis{Label: "rate from the request", Unit: "objects/s"})
 	for _, one := range compared(runs) {
@@ -88,7 +88,7 @@ func foreground(r *result.Result, runs []run) {
 		result.Column{Name: "p50 at rest", Unit: "ms"}, result.Column{Name: "p99 at rest", Unit: "ms"},
 		result.Column{Name: "p50", Unit: "ms"}, result.Column{Name: "p99", Unit: "ms"}, result.Column{Name: "longest", Unit: "ms"},
 		result.Column{Name: "requests"}, result.Column{Name: "failed"}, result.Column{Name: "429"})
-	chart := r.AddChart("others", "Latency of other users' requests while small objects are written", result.Axis{Label: "objects", Log: true}, result.Axis{Label: "p99 of latency", Unit: "ms"})
+	chart := r.AddChart("others", "Latency of other users' requests while small objects are written", result.LogAxis("objects", ""), result.Axis{Label: "p99 of latency", Unit: "ms"})
 	for _, one := range compared(runs) {
 		rest, during := one.rest.All, one.during.All
 		table.AddRow(one.objects, one.bytes, one.method.name,
@@ -106,11 +106,11 @@ func memory(r *result.Result, runs []run) {
 		result.Column{Name: "objects"}, result.Column{Name: "stored", Unit: "bytes each"}, result.Column{Name: "method"},
 		result.Column{Name: "kube-apiserver at its highest", Unit: "MiB"}, result.Column{Name: "its heap", Unit: "MiB"}, result.Column{Name: "controller manager at its highest", Unit: "MiB"})
 	table.Note = "Resident memory as the kernel keeps its peak; the heap is sampled every 5 s. kube-apiserver keeps all objects in its watch cache, whatever the method."
-	chart := r.AddChart("memory", "Peak memory of kube-apiserver, small objects", result.Axis{Label: "objects", Log: true}, result.Axis{Label: "resident memory at its highest", Unit: "MiB"})
+	chart := r.AddChart("memory", "Peak memory of kube-apiserver, small objects", result.LogAxis("objects", ""), result.Axis{Label: "resident memory at its highest", Unit: "MiB"})
 	for _, one := range compared(runs) {
-		table.AddRow(one.objects, one.bytes, one.method.name, float64(one.apiserver.RSSPeak)/measure.MiB, float64(one.apiserver.HeapPeak)/measure.MiB, float64(one.manager.RSSPeak)/measure.MiB)
+		table.AddRow(one.objects, one.bytes, one.method.name, measure.Mebibytes(one.apiserver.RSSPeak), measure.Mebibytes(one.apiserver.HeapPeak), measure.Mebibytes(one.manager.RSSPeak))
 		if one.kind.name == kinds[0].name {
-			chart.Add(one.method.name, one.method.role, result.Point{X: float64(one.objects), Y: float64(one.apiserver.RSSPeak) / measure.MiB})
+			chart.Add(one.method.name, one.method.role, result.Point{X: float64(one.objects), Y: measure.Mebibytes(one.apiserver.RSSPeak)})
 		}
 	}
 }
@@ -119,7 +119,7 @@ func memory(r *result.Result, runs []run) {
 func saturation(r *result.Result, runs []run, o Options) {
 	table := r.AddTable(fmt.Sprintf("Where patches saturate, with %s small objects", result.Format(float64(o.Sizes[0]))),
 		result.Column{Name: "workers"}, result.Column{Name: "rate", Unit: "objects/s"}, result.Column{Name: "p99 of others", Unit: "ms"})
-	chart := r.AddChart("workers", "Patches in a second by workers", result.Axis{Label: "concurrent patches", Log: true}, result.Axis{Label: "rate while writing", Unit: "objects/s"})
+	chart := r.AddChart("workers", "Patches in a second by workers", result.LogAxis("concurrent patches", ""), result.Axis{Label: "rate while writing", Unit: "objects/s"})
 	for _, workers := range slices.Compact(slices.Sorted(slices.Values(append([]int{clearWorkers}, o.Workers...)))) {
 		for _, one := range runs {
 			if one.method.name != patching(workers) || one.objects != o.Sizes[0] || one.kind.name != kinds[0].name {

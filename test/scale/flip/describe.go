@@ -139,7 +139,7 @@ func describeLoad(r *result.Result, outcomes []*outcome) {
 				return measure.SpreadBy(k.changes, func(c changed) float64 { return of(c.load) }).Median
 			}
 			cpu := median(func(l measure.Part) float64 { return l.Usage.CPU.Seconds() })
-			t.AddRow(o.processes, k.name, cpu, median(func(l measure.Part) float64 { return l.Own.Seconds() }), median(func(l measure.Part) float64 { return float64(l.Usage.RSSPeak) / measure.MiB }),
+			t.AddRow(o.processes, k.name, cpu, median(func(l measure.Part) float64 { return l.Own.Seconds() }), median(func(l measure.Part) float64 { return measure.Mebibytes(l.Usage.RSSPeak) }),
 				median(func(l measure.Part) float64 { return l.Events }), median(func(l measure.Part) float64 { return l.Bytes / measure.MiB }),
 				median(func(l measure.Part) float64 { return measure.Milliseconds(l.Foreground.All.Percentile(99)) }), measure.SpreadBy(k.changes, func(c changed) float64 { return c.load.Refused() }).High)
 			// The processor time of a process counts in steps of 10 ms.
@@ -162,7 +162,7 @@ func describeRest(r *result.Result, outcomes []*outcome) {
 		for _, k := range o.kinds() {
 			t.AddRow(o.processes, k.name, float64(k.memory.Heap)/n/measure.KiB, float64(k.memory.RSS)/n/measure.KiB, k.opened.Seconds, k.opened.Lists, k.opened.Usage.CPU.Seconds(),
 				k.opened.TooMany, measure.Milliseconds(k.opened.Foreground.All.Percentile(99)))
-			chart.Add(k.name, k.role, result.Point{X: n, Y: max(float64(k.memory.Heap)/measure.MiB, 0.01)})
+			chart.Add(k.name, k.role, result.Point{X: n, Y: max(measure.Mebibytes(k.memory.Heap), 0.01)})
 		}
 		for _, row := range []struct {
 			name string

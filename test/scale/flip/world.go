@@ -44,7 +44,6 @@ type world struct {
 	templates map[string]fleet.Template
 	n         int
 
-	pid   int
 	fleet *fleet.Fleet
 	meter *measure.Meter
 }
@@ -64,8 +63,8 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options, templates map[strin
 }
 
 func (w *world) prepare(ctx context.Context) error {
-	var err error
-	if w.pid, err = w.PID(cluster.APIServer); err != nil {
+	pid, err := w.PID(cluster.APIServer)
+	if err != nil {
 		return err
 	}
 	nodes := w.n / perNode
@@ -87,7 +86,7 @@ func (w *world) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.meter, err = measure.StartMeter(ctx, w.Kube, user, w.Etcd, w.pid, w.options.Foreground); err != nil {
+	if w.meter, err = measure.StartMeter(ctx, w.Kube, user, w.Etcd, pid, w.options.Foreground); err != nil {
 		return err
 	}
 	w.meter.Keep(ctx, func(ctx context.Context) error { return fleet.Beat(ctx, w.Kube, nodes) })

@@ -81,6 +81,9 @@ const (
 	MiB = 1 << 20
 )
 
+// Mebibytes is a number of bytes in the unit of tables.
+func Mebibytes(bytes int64) float64 { return float64(bytes) / MiB }
+
 // Spread is the middle of some figures and how far they reach.
 type Spread struct{ Median, Low, High float64 }
 

@@ -52,9 +52,8 @@ type Part struct {
 	Own time.Duration
 	// Reports, Features and Writes are what was written to etcd: of these, and in all.
 	Reports, Features, Writes int
-	// TooMany are answers 429, Rejected requests that API priority and fairness turned
-	// away.
-	TooMany, Rejected float64
+	// TooMany are answers 429.
+	TooMany float64
 	// Lists and Events are those of the resource that was looked at, Bytes is the size
 	// of these events.
 	Lists, Events, Bytes float64
@@ -153,15 +152,11 @@ func (m *Meter) During(ctx context.Context, of schema.GroupResource, do func(con
 }
 
 // Memory collects garbage in the server and returns what is left.
-func (m *Meter) Memory(ctx context.Context) (Live, error) { return LiveMemory(ctx, m.client, m.pid) }
+func (m *Meter) Memory(ctx context.Context) (Live, error) { return liveMemory(ctx, m.client, m.pid) }
 
 // compare takes what the server counted itself.
 func (p *Part) compare(before, after Metrics, of schema.GroupResource) {
 	p.TooMany = after.TooManyRequests() - before.TooManyRequests()
-	rejected := before.Rejected()
-	for level, n := range after.Rejected() {
-		p.Rejected += n - rejected[level]
-	}
 	labels := map[string]string{"group": of.Group, "resource": of.Resource}
 	p.Events = after.Sum("apiserver_watch_events_total", labels) - before.Sum("apiserver_watch_events_total", labels)
 	p.Bytes = after.Sum("apiserver_watch_events_sizes_sum", labels) - before.Sum("apiserver_watch_events_sizes_sum", labels)

@@ -19,6 +19,7 @@ package reporters
 import (
 	"math"
 
+	"k8s.io/kubernetes-features/test/scale/measure"
 	"k8s.io/kubernetes-features/test/scale/result"
 )
 
@@ -75,10 +76,10 @@ func describeCarried(r *result.Result, outcomes []outcome) {
 		what string
 		of   func(outcome) float64
 	}{
-		{"etcd, reports (MiB)", func(o outcome) float64 { return mebibytes(o.stored.Bytes) }},
-		{"live heap of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return mebibytes(o.resting.Heap - o.free.Heap) }},
-		{"resident memory of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return mebibytes(o.resting.RSS - o.free.RSS) }},
-		{"peak of resident memory while all start (MiB)", func(o outcome) float64 { return mebibytes(o.storm.Usage.RSSPeak) }},
+		{"etcd, reports (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.stored.Bytes) }},
+		{"live heap of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.resting.Heap - o.free.Heap) }},
+		{"resident memory of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.resting.RSS - o.free.RSS) }},
+		{"peak of resident memory while all start (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.storm.Usage.RSSPeak) }},
 		{"processor of kube-apiserver until all that start are counted (s)", func(o outcome) float64 { return o.storm.Usage.CPU.Seconds() }},
 		{"time until all that start are counted (s)", func(o outcome) float64 { return o.storm.Seconds }},
 		{"writes of reports, start of all", func(o outcome) float64 { return float64(o.storm.Reports) }},

@@ -80,7 +80,7 @@ func describeStorm(r *result.Result, outcomes []outcome) {
 		for _, o := range outcomes {
 			p := part.of(o)
 			t.AddRow(o.processes(), p.Seconds, p.behind, p.Reports, p.Features, float64(p.Writes)/p.Seconds,
-				p.Usage.CPU.Seconds(), mebibytes(p.Usage.RSSPeak), p.TooMany,
+				p.Usage.CPU.Seconds(), measure.Mebibytes(p.Usage.RSSPeak), p.TooMany,
 				measure.Milliseconds(p.Foreground.All.Percentile(99)), measure.Milliseconds(o.before.Foreground.All.Percentile(99)))
 		}
 	}
@@ -123,12 +123,10 @@ func describeMemory(r *result.Result, outcomes []outcome) {
 			when string
 			measure.Live
 		}{{"at rest without reporters", o.free}, {"all that started are counted", o.counted}, {"at rest with reporters", o.resting}} {
-			t.AddRow(o.processes(), row.when, mebibytes(row.Heap), mebibytes(row.Spans), mebibytes(row.Kept), mebibytes(row.Stacks), mebibytes(row.RSS))
+			t.AddRow(o.processes(), row.when, measure.Mebibytes(row.Heap), measure.Mebibytes(row.Spans), measure.Mebibytes(row.Kept), measure.Mebibytes(row.Stacks), measure.Mebibytes(row.RSS))
 		}
 	}
 }
-
-func mebibytes(bytes int64) float64 { return float64(bytes) / measure.MiB }
 
 // describeGrowth shows what each process adds.
 func describeGrowth(r *result.Result, outcomes []outcome) {
@@ -142,12 +140,12 @@ func describeGrowth(r *result.Result, outcomes []outcome) {
 	for _, o := range outcomes {
 		n := float64(o.processes())
 		heap := float64(o.resting.Heap - o.free.Heap)
-		t.AddRow(o.processes(), mebibytes(o.stored.Bytes), float64(o.stored.Bytes)/n, mebibytes(o.features.Bytes), heap/n,
+		t.AddRow(o.processes(), measure.Mebibytes(o.stored.Bytes), float64(o.stored.Bytes)/n, measure.Mebibytes(o.features.Bytes), heap/n,
 			o.storm.Usage.CPU.Seconds()*1000/n, float64(o.storm.Features)/n, restingCores(o)*100)
-		storage.Add("etcd, reports", result.Ours, result.Point{X: n, Y: mebibytes(o.stored.Bytes)})
-		storage.Add("etcd, features", result.Ours, result.Point{X: n, Y: mebibytes(o.features.Bytes)})
+		storage.Add("etcd, reports", result.Ours, result.Point{X: n, Y: measure.Mebibytes(o.stored.Bytes)})
+		storage.Add("etcd, features", result.Ours, result.Point{X: n, Y: measure.Mebibytes(o.features.Bytes)})
 		storage.Add("live heap of kube-apiserver, more than without", result.Ours, result.Point{X: n, Y: max(heap, 1) / measure.MiB})
-		storage.Add("live heap without reporters", result.Peer, result.Point{X: n, Y: mebibytes(o.free.Heap)})
+		storage.Add("live heap without reporters", result.Peer, result.Point{X: n, Y: measure.Mebibytes(o.free.Heap)})
 		work.Add("start of all", result.Ours, result.Point{X: n, Y: o.storm.Usage.CPU.Seconds()})
 		work.Add("restart of all", result.Ours, result.Point{X: n, Y: o.rolled.Usage.CPU.Seconds()})
 		writes.Add("reports, start of all", result.Ours, result.Point{X: n, Y: float64(max(o.storm.Reports, 1))})
@@ -166,10 +164,10 @@ func addBudgets(r *result.Result, o outcome) {
 		result.Budget{Text: "Answers 429 that others see while all processes start", Compare: result.AtMost, Target: 0, Measured: o.storm.Refused(), How: "answers to everybody else"},
 		result.Budget{Text: "Uses right after the last report", Compare: result.AtMost, Target: 5, Measured: o.storm.behind, Unit: "s", How: "from the answer to the last report until a watch had shown the right count of every feature"},
 		result.Budget{Text: "Leader at rest", Compare: result.Below, Target: 0.10, Measured: restingCores(o), Unit: "cores", How: "processor of kube-apiserver at rest with reporters less that without"},
-		result.Budget{Text: "More memory in kube-apiserver", Compare: result.Below, Target: 150, Measured: mebibytes(o.resting.RSS - o.free.RSS), Unit: "MiB", How: "resident memory at rest with reporters less that without, each after a collection"},
+		result.Budget{Text: "More memory in kube-apiserver", Compare: result.Below, Target: 150, Measured: measure.Mebibytes(o.resting.RSS - o.free.RSS), Unit: "MiB", How: "resident memory at rest with reporters less that without, each after a collection"},
 	)
 	r.Limits = append(r.Limits,
 		result.Limit{Text: "One write for each process, which is its report", Limit: float64(o.processes()), Ours: float64(o.storm.Reports + o.storm.Features), Unit: "writes", Cost: true},
-		result.Limit{Text: "What etcd has to keep: the reports as they are stored", Limit: mebibytes(o.stored.Bytes), Ours: max(mebibytes(o.resting.Heap-o.free.Heap), 1e-6), Unit: "MiB of live heap", Cost: true},
+		result.Limit{Text: "What etcd has to keep: the reports as they are stored", Limit: measure.Mebibytes(o.stored.Bytes), Ours: max(measure.Mebibytes(o.resting.Heap-o.free.Heap), 1e-6), Unit: "MiB of live heap", Cost: true},
 	)
 }

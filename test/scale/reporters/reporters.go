@@ -75,7 +75,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 type outcome struct {
 	nodes                        int
 	before, storm, after, rolled phase
-	// Free is the memory at rest before processes report, counted that when all have just
+	// free is the memory at rest before processes report, counted that when all have just
 	// been counted, resting that at rest later, when the past has been forgotten.
 	free, counted, resting measure.Live
 	stored, features       measure.Stored

@@ -46,7 +46,6 @@ type run struct {
 	options Options
 	nodes   int
 
-	pid       int
 	fleet     *fleet.Fleet
 	meter     *measure.Meter
 	templates map[string]fleet.Template
@@ -151,7 +150,7 @@ func (r *run) forget(ctx context.Context) error {
 func (r *run) memory(ctx context.Context) (measure.Live, error) {
 	l, err := r.meter.Memory(ctx)
 	r.bed.Say("%d nodes: %.1f MiB live heap, %.1f MiB spans with it, %.1f MiB free, %.1f MiB stacks, %.1f MiB resident", r.nodes,
-		mebibytes(l.Heap), mebibytes(l.Spans), mebibytes(l.Kept), mebibytes(l.Stacks), mebibytes(l.RSS))
+		measure.Mebibytes(l.Heap), measure.Mebibytes(l.Spans), measure.Mebibytes(l.Kept), measure.Mebibytes(l.Stacks), measure.Mebibytes(l.RSS))
 	return l, err
 }
 
@@ -169,8 +168,8 @@ func newRun(ctx context.Context, bed *testbed.Bed, options Options, templates ma
 }
 
 func (r *run) prepare(ctx context.Context) error {
-	var err error
-	if r.pid, err = r.c.PID(cluster.APIServer); err != nil {
+	pid, err := r.c.PID(cluster.APIServer)
+	if err != nil {
 		return err
 	}
 	r.bed.Say("creating %d nodes", r.nodes)
@@ -187,7 +186,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.meter, err = measure.StartMeter(ctx, r.c.Kube, user, r.c.Etcd, r.pid, r.options.Foreground)
+	r.meter, err = measure.StartMeter(ctx, r.c.Kube, user, r.c.Etcd, pid, r.options.Foreground)
 	return err
 }
 

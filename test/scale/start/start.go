@@ -150,10 +150,10 @@ var columns = []struct {
 	{result.Column{Name: "until quiet"}, func(f figure) float64 { return float64(f.writesQuiet) }},
 	{result.Column{Name: "requests"}, func(f figure) float64 { return f.requests }},
 	{result.Column{Name: "memory", Unit: "MiB"}, memory},
-	{result.Column{Name: "database", Unit: "KiB"}, func(f figure) float64 { return float64(f.database) / 1024 }},
+	{result.Column{Name: "database", Unit: "KiB"}, func(f figure) float64 { return float64(f.database) / measure.KiB }},
 }
 
-func memory(f figure) float64 { return float64(f.rss) / measure.MiB }
+func memory(f figure) float64 { return measure.Mebibytes(f.rss) }
 
 func report(found figures, servers []server, o Options) *result.Result {
 	r := &result.Result{

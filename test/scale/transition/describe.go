@@ -93,7 +93,7 @@ func describeTimes(r *result.Result, outcomes []outcome) {
 // describeGrowth draws ours less the settle period over processes and over objects.
 func describeGrowth(r *result.Result, o Options, outcomes []outcome) {
 	const titleOfY = "time, less settle period"
-	processes := result.Chart{Name: "processes", Title: "From the last report to the final state, nothing to clean up", X: result.Axis{Label: "processes", Log: true}, Y: result.Axis{Label: titleOfY, Unit: "ms", Log: true}}
+	processes := result.Chart{Name: "processes", Title: "From the last report to the final state, nothing to clean up", X: result.LogAxis("processes", ""), Y: result.LogAxis(titleOfY, "ms")}
 	objects := result.Chart{Name: "objects", Title: "From the last report to the final state, a field is cleared", X: result.Axis{Label: "objects"}, Y: result.Axis{Label: titleOfY, Unit: "ms"}}
 	for _, one := range outcomes {
 		if one.settle != o.Settle[0] {
