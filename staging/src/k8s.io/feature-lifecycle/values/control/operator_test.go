@@ -24,18 +24,39 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	kubefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/featuregate"
 )
+
+// keepSpec makes a fake server do what a real one does with a Feature whose status
+// is written: take nothing but the status. Who saw a report of a replica before the
+// change of the value that the replica reports would take that change back.
+func keepSpec(server *fake.Clientset) {
+	server.PrependReactor("update", "features", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetSubresource() != "status" {
+			return false, nil, nil
+		}
+		written := action.(clienttesting.UpdateAction).GetObject().(*v1alpha1.Feature)
+		stored, err := server.Tracker().Get(action.GetResource(), written.Namespace, written.Name)
+		if err != nil {
+			return true, nil, err
+		}
+		stored.(*v1alpha1.Feature).Spec.DeepCopyInto(&written.Spec)
+		return false, nil, nil
+	})
+}
 
 // TestAnOperatorsReplicasAreFlippedLive runs the binary of the example twice, in
 // its own namespace, and turns its feature on and off through the API.
 func TestAnOperatorsReplicasAreFlippedLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, kube := fake.NewClientset(), kubefake.NewClientset()
+		keepSpec(server)
 		ctx, stop := context.WithCancel(t.Context())
 		gates := make(chan *featuregate.Gate, 2)
 		ended := make(chan error, 2)
