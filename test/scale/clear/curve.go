@@ -54,7 +54,9 @@ func follow(ctx context.Context, w *world, n int, first, last func()) (*curve, e
 	if err != nil {
 		return nil, err
 	}
-	others := w.foreground.Writes()
+	// What is under way may be in the revision already and must not be taken off
+	// later: with few objects, the last mark would never be reached.
+	others, underWay := w.foreground.Writes()
 	c := &curve{done: make(chan error, 1)}
 	go func() {
 		c.done <- wait.PollUntilContextCancel(ctx, followPeriod, true, func(ctx context.Context) (bool, error) {
@@ -62,7 +64,8 @@ func follow(ctx context.Context, w *world, n int, first, last func()) (*curve, e
 			if err != nil {
 				return false, err
 			}
-			written := float64(now.Revision-before.Revision-(w.foreground.Writes()-others)) / float64(n)
+			succeeded, _ := w.foreground.Writes()
+			written := float64(now.Revision-before.Revision-max(0, succeeded-others-underWay)) / float64(n)
 			if written >= from && c.from.IsZero() {
 				c.from = time.Now()
 				first()

@@ -69,6 +69,7 @@ type Foreground struct {
 
 	latencies map[string]*Latencies
 	writes    atomic.Int64
+	underWay  atomic.Int64
 	mu        sync.Mutex
 	codes     map[string]int
 }
@@ -173,6 +174,10 @@ func (f *Foreground) run(ctx context.Context) {
 }
 
 func (f *Foreground) measured(ctx context.Context, op string, n int, due time.Time) {
+	if op == OpPatch {
+		f.underWay.Add(1)
+		defer f.underWay.Add(-1)
+	}
 	err := f.send(ctx, op, n)
 	if ctx.Err() != nil {
 		return
@@ -223,9 +228,13 @@ func (f *Foreground) Take() ForegroundStats {
 	return stats
 }
 
-// Writes is how many PATCHes have succeeded since the start; each is one revision of
-// etcd.
-func (f *Foreground) Writes() int64 { return f.writes.Load() }
+// Writes is how many PATCHes have succeeded since the start, each of which is one
+// revision of etcd, and how many are under way, which may be one already.
+func (f *Foreground) Writes() (succeeded, underWay int64) {
+	// In this order none is missed: it counts twice if it ends in between.
+	underWay = f.underWay.Load()
+	return f.writes.Load(), underWay
+}
 
 // Stop ends the load and returns when no request is under way.
 func (f *Foreground) Stop() {

@@ -20,10 +20,11 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -69,7 +70,11 @@ func TestAProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	const size = 64 << 20
-	memory := make([]byte, size)
+	// Not from the heap, which may have room that is resident already.
+	memory, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range memory {
 		memory[i] = byte(i)
 	}
@@ -82,9 +87,8 @@ func TestAProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	runtime.KeepAlive(memory)
 	usage, err := p.Stop()
-	if err != nil {
+	if err := errors.Join(err, syscall.Munmap(memory)); err != nil {
 		t.Fatal(err)
 	}
 	if usage.CPU < 100*time.Millisecond || usage.Wall < 50*time.Millisecond || usage.Cores() <= 0 {
