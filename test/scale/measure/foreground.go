@@ -19,6 +19,7 @@ limitations under the License.
 package measure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -46,6 +48,8 @@ const (
 	// LIST returns.
 	foregroundObjects = 20
 	foregroundTimeout = 30 * time.Second
+	// allowedPeriod is how often a server that forbids the first requests is asked again.
+	allowedPeriod = 100 * time.Millisecond
 )
 
 // The operations of the foreground, in turn.
@@ -115,7 +119,7 @@ func StartForeground(ctx context.Context, admin kubernetes.Interface, user *rest
 	for _, op := range operations {
 		f.latencies[op] = &Latencies{}
 		// The first of each makes connections and tells whether it is allowed at all.
-		if err := f.send(ctx, op, 0); err != nil {
+		if err := f.sendFirst(ctx, op); err != nil {
 			return nil, fmt.Errorf("the foreground's first %s: %w", op, err)
 		}
 	}
@@ -195,6 +199,18 @@ func (f *Foreground) measured(ctx context.Context, op string, n int, due time.Ti
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.codes[code]++
+}
+
+// sendFirst waits until the server, whose caches see permissions a moment later, allows it.
+func (f *Foreground) sendFirst(ctx context.Context, op string) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, allowedPeriod, foregroundTimeout, true, func(ctx context.Context) (bool, error) {
+		if last = f.send(ctx, op, 0); apierrors.IsForbidden(last) {
+			return false, nil
+		}
+		return last == nil, last
+	})
+	return cmp.Or(last, err)
 }
 
 func (f *Foreground) send(ctx context.Context, op string, n int) error {
