@@ -31,7 +31,7 @@ import (
 // smoke are the smallest sizes of each benchmark, with which it takes seconds.
 var smoke = map[string][]string{
 	"featuregate": {"--repetitions=2", "--time=1ms"},
-	"clear":       {"--sizes=300", "--large=0", "--workers=16", "--rate=100", "--rest=500ms", "--touch", "--settle=1s"},
+	"clear":       {"--sizes=300", "--large=100", "--repetitions=1", "--workers=16", "--sweep=4", "--rate=100", "--rest=500ms", "--touch", "--settle=1s"},
 	"reporters":   {"--nodes=5,10", "--budget-nodes=10", "--rest=2s", "--compaction=0s", "--template=1s", "--together=5"},
 	"start":       {"--repetitions=1", "--quiet=200ms"},
 	"flip":        {"--processes=4", "--changes=2", "--warm=100ms", "--rest=1s", "--template=1s", "--settle=1s"},

@@ -39,9 +39,11 @@ import (
 type Options struct {
 	// Sizes are numbers of small StatefulSets, Large of those of 20 KiB.
 	Sizes, Large []int
-	// Workers are numbers of concurrent patches with which the plain client is tried
-	// at the first size.
-	Workers []int
+	// Repetitions is how often everything is run at the first size.
+	Repetitions int
+	// Workers are numbers of concurrent patches of the plain client, Sweep more of them
+	// that are tried once, at the first size.
+	Workers, Sweep []int
 	// Rate is how many requests other users send in a second, Rest for how long that
 	// is measured while nothing else goes on.
 	Rate float64
@@ -59,14 +61,19 @@ type Options struct {
 
 // Defaults are the sizes of a run that counts.
 func Defaults() Options {
-	return Options{Sizes: []int{10_000, 30_000, 100_000}, Large: []int{10_000}, Workers: []int{1, 4, 16, 64}, Rate: 60, Rest: 15 * time.Second, Settle: 10 * time.Second}
+	return Options{
+		Sizes: []int{10_000, 30_000, 100_000}, Large: []int{10_000, 30_000}, Repetitions: 3, Workers: []int{4, 16}, Sweep: []int{1, 64},
+		Rate: 60, Rest: 10 * time.Second, Settle: 10 * time.Second,
+	}
 }
 
 // AddFlags makes the sizes flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntSliceVar(&o.Sizes, "sizes", o.Sizes, "Numbers of small StatefulSets.")
 	fs.IntSliceVar(&o.Large, "large", o.Large, "Numbers of StatefulSets of 20 KiB; 0 for none.")
-	fs.IntSliceVar(&o.Workers, "workers", o.Workers, "Numbers of concurrent patches with which the plain client is tried at the first size.")
+	fs.IntVar(&o.Repetitions, "repetitions", o.Repetitions, "How often everything is run at the first size; once at the others.")
+	fs.IntSliceVar(&o.Workers, "workers", o.Workers, "Numbers of concurrent patches of the plain client. The fastest at the first size is run at the others.")
+	fs.IntSliceVar(&o.Sweep, "sweep", o.Sweep, "More such numbers, which are tried once at the first size; 0 for none.")
 	fs.Float64Var(&o.Rate, "rate", o.Rate, "Requests that other users send in a second.")
 	fs.DurationVar(&o.Rest, "rest", o.Rest, "For how long they are measured while nothing else goes on.")
 	fs.BoolVar(&o.Touch, "touch", o.Touch, "Write a StatefulSet of another namespace every second, as users of a busy cluster do.")
@@ -74,13 +81,11 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Profiles, "profiles", o.Profiles, "A directory for CPU profiles of kube-apiserver; for a look, not for figures.")
 }
 
-// clearWorkers is how many patches the plain client has under way beside the others.
-const clearWorkers = 16
-
 // method is one way to write all objects.
 type method struct {
 	name string
-	role result.Role
+	// workers is how many patches the plain client has under way, 0 for others.
+	workers int
 	// turnsOff is true for the one that begins with a restart that turns the gate
 	// off; the gate is off before the others.
 	turnsOff bool
@@ -90,74 +95,107 @@ type method struct {
 	check func(stored) error
 }
 
-const (
-	ours     = "turning the gate off"
-	migrator = "storage version migrator"
+var (
+	ours     = method{name: "turning the gate off", turnsOff: true, run: turnOff, check: stored.cleared}
+	migrator = method{name: "storage version migrator", run: migrate, check: stored.migrated}
 )
 
-func patching(workers int) string { return fmt.Sprintf("patch client, %d workers", workers) }
-
-func patchMethod(workers int) method {
+// patches is the plain client.
+func patches(workers int) method {
 	return method{
-		name: patching(workers), role: result.Bound,
+		name: fmt.Sprintf("patch client, %d workers", workers), workers: workers,
 		run:   func(ctx context.Context, w *world) error { return patchAll(ctx, w, workers) },
 		check: stored.cleared,
 	}
 }
 
-// methods are what is compared.
-func methods() []method {
-	return []method{
-		{name: ours, role: result.Ours, turnsOff: true, run: turnOff, check: stored.cleared},
-		{name: migrator, role: result.Peer, run: migrate, check: stored.migrated},
-		patchMethod(clearWorkers),
-	}
-}
-
-// Run tries each method on the same objects, for every size.
+// Run tries the methods on the same objects, for every size.
 func Run(ctx context.Context, bed *testbed.Bed, o Options) (r *result.Result, err error) {
-	o.Large = slices.DeleteFunc(slices.Clone(o.Large), func(n int) bool { return n == 0 })
-	for _, n := range slices.Concat(o.Sizes, o.Large, o.Workers) {
+	none := func(n int) bool { return n == 0 }
+	o.Large, o.Sweep = slices.DeleteFunc(slices.Clone(o.Large), none), slices.DeleteFunc(slices.Clone(o.Sweep), none)
+	for _, n := range slices.Concat(o.Sizes, o.Large, o.Workers, o.Sweep, []int{o.Repetitions}) {
 		if n < 1 {
-			return nil, fmt.Errorf("sizes and workers have to be above 0, one is %d", n)
+			return nil, fmt.Errorf("sizes, repetitions and workers have to be above 0, one is %d", n)
 		}
 	}
-	if len(o.Sizes) == 0 {
-		return nil, errors.New("no sizes; say --sizes")
+	for _, n := range o.Large {
+		if err := room(n, large.bytes); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.Sizes) == 0 || len(o.Workers) == 0 {
+		return nil, errors.New("no sizes or no workers; say --sizes and --workers")
 	}
 	w, err := begin(ctx, bed, o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	var runs []run
-	try := func(m method, kind kind, n int) error {
-		one, err := w.try(ctx, m, kind, n)
+	f := &found{}
+	if err := f.take(ctx, w, o); err != nil {
+		return nil, err
+	}
+	return report(f, o), nil
+}
+
+// found are the runs of all methods that are compared, and those that only show where
+// the plain client saturates.
+type found struct {
+	rounds []round
+	sweep  []run
+}
+
+// take runs all that is wanted.
+func (f *found) take(ctx context.Context, w *world, o Options) error {
+	first := []method{ours, migrator}
+	for _, workers := range o.Workers {
+		first = append(first, patches(workers))
+	}
+	for range o.Repetitions {
+		if err := f.round(ctx, w, small, o.Sizes[0], first); err != nil {
+			return err
+		}
+	}
+	// Each run takes minutes at the other sizes: the plain client runs as it is at its best.
+	best := patches(fastest(f.rounds))
+	for _, n := range o.Sizes[1:] {
+		if err := f.round(ctx, w, small, n, []method{ours, migrator, best}); err != nil {
+			return err
+		}
+	}
+	for i, n := range o.Large {
+		all := []method{ours, best}
+		if i == 0 {
+			all = append(all, migrator)
+		}
+		if err := f.round(ctx, w, large, n, all); err != nil {
+			return err
+		}
+	}
+	for _, workers := range o.Sweep {
+		if slices.Contains(o.Workers, workers) {
+			continue
+		}
+		one, err := w.try(ctx, patches(workers), small, o.Sizes[0])
 		if err != nil {
-			return fmt.Errorf("%s, %d %s: %w", m.name, n, kind.name, err)
+			return err
+		}
+		f.sweep = append(f.sweep, one)
+	}
+	return nil
+}
+
+// round runs methods on one collection, one after the other.
+func (f *found) round(ctx context.Context, w *world, k kind, n int, methods []method) error {
+	var runs round
+	for i := range methods {
+		// The order rotates, so that none is always the first.
+		one, err := w.try(ctx, methods[(i+len(f.rounds))%len(methods)], k, n)
+		if err != nil {
+			return err
 		}
 		runs = append(runs, one)
-		return nil
 	}
-	turn := 0
-	for _, k := range kinds {
-		for _, n := range k.sizes(o) {
-			all := methods()
-			for i := range all {
-				// The order rotates, so that none is always the first.
-				if err := try(all[(i+turn)%len(all)], k, n); err != nil {
-					return nil, err
-				}
-			}
-			turn++
-		}
-	}
-	for _, workers := range o.Workers {
-		if workers != clearWorkers {
-			if err := try(patchMethod(workers), kinds[0], o.Sizes[0]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return report(runs, o), nil
+	f.rounds = append(f.rounds, runs)
+	return nil
 }

@@ -19,11 +19,20 @@ limitations under the License.
 package clear
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 
 	"k8s.io/kubernetes-features/test/scale/measure"
@@ -59,7 +68,7 @@ func TestObjectsAreReadAsTheyWereStored(t *testing.T) {
 	if _, _, err := decode([]byte(`{"kind":"StatefulSet"}`)); err == nil {
 		t.Error("JSON was read as protobuf")
 	}
-	if got := intstr.FromInt32(2); !cmp.Equal(&got, kinds[0].template().Spec.UpdateStrategy.RollingUpdate.MaxUnavailable) {
+	if got := intstr.FromInt32(2); !cmp.Equal(&got, small.template().Spec.UpdateStrategy.RollingUpdate.MaxUnavailable) {
 		t.Error("the field has another value than 2")
 	}
 }
@@ -83,46 +92,204 @@ func TestWhatIsLeftIsAnError(t *testing.T) {
 	}
 }
 
-// took makes a run of so many seconds of writing and seconds in all.
-func took(m method, objects int, writing, total float64, p99 time.Duration, rss int64) run {
+// TestLargeObjectsAreAsLargeAsTheirNameSays adds the managed fields that a server stores.
+// What it fills in itself is not there; the benchmark looks at the size again.
+func TestLargeObjectsAreAsLargeAsTheirNameSays(t *testing.T) {
+	object := large.template()
+	object.UID = uuid.NewUUID()
+	object.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"}
+	typed, err := applyconfigurations.NewTypeConverter(scheme.Scheme).ObjectToTyped(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields, err := typed.ToFieldSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := fields.ToJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "scale", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(raw))}}
+	data, err := encode(oldVersion, object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := large.fits(len(data)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEachObjectIsCountedOnce feeds writes of 10 objects, of which the first is written
+// again and again.
+func TestEachObjectIsCountedOnce(t *testing.T) {
+	const objects = 10
+	for name, last := range map[string]int{"all": objects, "all but one": objects - 1} {
+		events := make(chan clientv3.WatchResponse, 100)
+		write := func(version int64) {
+			events <- clientv3.WatchResponse{Events: []*clientv3.Event{{Kv: &mvccpb.KeyValue{Version: version}}}}
+		}
+		for range objects {
+			write(3)
+		}
+		for range last {
+			write(2)
+		}
+		close(events)
+		var marks []string
+		c := &curve{done: make(chan error, 1)}
+		c.done <- c.follow(events, objects, func() { marks = append(marks, "first") }, func() { marks = append(marks, "last") })
+		whole := c.wait(func() {}) == nil
+		if want := last == objects; whole != want || len(marks) == 2 != want || marks[0] != "first" {
+			t.Errorf("%s: it is whole: %t, with the marks %v", name, whole, marks)
+		}
+	}
+}
+
+func TestWhatWouldNotFitIntoEtcdIsRefused(t *testing.T) {
+	for _, n := range Defaults().Large {
+		if err := room(n, large.bytes); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, o := range []Options{{Sizes: []int{1}, Workers: []int{1}, Repetitions: 1, Large: []int{100_000}}, {Sizes: []int{1}, Repetitions: 1}, {Sizes: []int{1}, Workers: []int{1}}} {
+		if _, err := Run(t.Context(), nil, o); err == nil {
+			t.Errorf("%+v can be run", o)
+		}
+	}
+}
+
+// TestPatienceIsEnoughForTheMigrator holds it against the migrator's slowest rate that
+// was seen, after its wait.
+func TestPatienceIsEnoughForTheMigrator(t *testing.T) {
+	const slowest, waits = 82, 90 * time.Second
+	for _, n := range Defaults().Sizes {
+		if took := waits + time.Duration(n)*time.Second/slowest; patience(n) < 2*took {
+			t.Errorf("%d objects may take %s, and the migrator takes %s", n, patience(n), took)
+		}
+	}
+}
+
+// took makes a run with a rate while writing, which took so many seconds in all.
+func took(m method, k kind, objects int, rate, total float64, p99 time.Duration, alive int64) run {
 	begun := time.Unix(0, 0)
 	var latencies measure.Latencies
 	latencies.Record(p99)
 	d := latencies.Take()
 	return run{
-		method: m, kind: kinds[0], objects: objects, bytes: 1000, total: time.Duration(total * float64(time.Second)),
-		curve: &curve{from: begun, to: begun.Add(time.Duration(writing * float64(time.Second)))},
-		rest:  measure.ForegroundStats{All: d}, during: measure.ForegroundStats{All: d}, apiserver: measure.Usage{RSSPeak: rss},
+		method: m, kind: k, objects: objects, bytes: 1000, total: time.Duration(total * float64(time.Second)),
+		curve: &curve{from: begun, to: begun.Add(time.Duration(float64(objects) * (to - from) / rate * float64(time.Second)))},
+		rest:  measure.ForegroundStats{All: d}, during: measure.ForegroundStats{All: d}, apiserver: measure.Usage{HeapPeak: alive << 20}, cpu: time.Second,
 	}
 }
 
-func TestBudgetsCompareRunsOfOneSize(t *testing.T) {
-	all := methods()
-	runs := []run{
-		took(all[2], 1000, 1, 1, 5*time.Millisecond, 100), took(all[0], 1000, 1.25, 2, 10*time.Millisecond, 110), took(all[1], 1000, 5, 20, 20*time.Millisecond, 100),
-		took(all[1], 9000, 18, 45, 8*time.Millisecond, 300), took(all[2], 9000, 9, 9, 5*time.Millisecond, 300), took(all[0], 9000, 9, 15, 10*time.Millisecond, 300),
-		took(patchMethod(4), 1000, 2, 2, time.Millisecond, 100),
+// example are two repetitions with 1,000 objects, one with 9,000 and one with large ones.
+// The second repetition is half as fast as the first, and the other plain client is the
+// fastest.
+func example() *found {
+	ms := time.Millisecond
+	return &found{
+		rounds: []round{
+			{
+				took(ours, small, 1000, 800, 2, 10*ms, 110), took(migrator, small, 1000, 200, 20, 20*ms, 100),
+				took(patches(4), small, 1000, 500, 3, 5*ms, 100), took(patches(16), small, 1000, 1000, 2, 9*ms, 104),
+			},
+			{
+				took(migrator, small, 1000, 100, 40, 40*ms, 100), took(patches(4), small, 1000, 400, 3, 5*ms, 100),
+				took(patches(16), small, 1000, 350, 2, 9*ms, 100), took(ours, small, 1000, 480, 5, 30*ms, 120),
+			},
+			{took(patches(16), small, 9000, 800, 12, 9*ms, 300), took(ours, small, 9000, 800, 15, 16*ms, 330), took(migrator, small, 9000, 100, 180, 8*ms, 290)},
+			{took(ours, large, 1000, 90, 10, 16*ms, 200), took(patches(16), large, 1000, 100, 9, 9*ms, 200)},
+		},
+		sweep: []run{took(patches(1), small, 1000, 100, 10, ms, 100)},
 	}
-	r := report(runs, Options{Sizes: []int{1000, 9000}, Workers: []int{4, 16}})
+}
+
+func TestBudgetsCompareRunsOfOneRepetition(t *testing.T) {
+	r := report(example(), Options{Sizes: []int{1000, 9000}, Large: []int{1000}, Workers: []int{4, 16}, Repetitions: 2})
 	r.Name = "clear"
 	if err := r.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	var got []float64
+	got := map[string]float64{}
 	for _, b := range r.Budgets {
-		got = append(got, float64(int(b.Measured*1000+0.5))/1000)
+		got[b.Text] = float64(int(b.Measured*1000+0.5)) / 1000
 	}
-	if diff := cmp.Diff([]float64{0.8, 4, 10, 0.5, 1, 2, 3, 1.25, 0.909}, got); diff != "" {
-		t.Errorf("rate of patches, rate of the migrator, from the request, p99, for 1,000 and 9,000 objects, and memory: %s", diff)
+	if diff := cmp.Diff(map[string]float64{
+		"rate of the plain patch client, 1,000 small StatefulSets":        1,     // of 0.8 and 1.2
+		"rate of the migrator, 1,000 small StatefulSets":                  4.4,   // of 4 and 4.8
+		"rate of the migrator from the request, 1,000 small StatefulSets": 9,     // of 10 and 8
+		"p99 of others under the migrator, 1,000 small StatefulSets":      0.625, // of 0.5 and 0.75
+		"rate of the plain patch client, 9,000 small StatefulSets":        1,
+		"rate of the migrator, 9,000 small StatefulSets":                  8,
+		"rate of the migrator from the request, 9,000 small StatefulSets": 12,
+		"p99 of others under the migrator, 9,000 small StatefulSets":      2,
+		"rate of the plain patch client, 1,000 StatefulSets of 20 KiB":    0.9,
+		"memory flat from 1,000 to 9,000 small objects":                   17, // 30 more, 13 (of 6 and 20) before
+	}, got); diff != "" {
+		t.Error(diff)
+	}
+	for text, want := range map[string]string{
+		"rate of the plain patch client, 1,000 small StatefulSets": "median of the ratios of 2 repetitions, 0.8 to 1.20",
+		"rate of the plain patch client, 9,000 small StatefulSets": "one run of each",
+	} {
+		for _, b := range r.Budgets {
+			if b.Text == text && !strings.Contains(b.How, want) {
+				t.Errorf("%s: %q does not say %q", text, b.How, want)
+			}
+		}
 	}
 	if diff := cmp.Diff([]result.Limit{
-		{Text: "patches of a client that does nothing else, 1,000 small StatefulSets", Limit: 960, Ours: 768, Unit: "objects/s"},
-		{Text: "patches of a client that does nothing else, 9,000 small StatefulSets", Limit: 960, Ours: 960, Unit: "objects/s"},
-	}, r.Limits); diff != "" {
+		{Text: "patches of a client that does nothing else, 1,000 small StatefulSets", Limit: 700, Ours: 640, Unit: "objects/s"},
+		{Text: "patches of a client that does nothing else, 9,000 small StatefulSets", Limit: 800, Ours: 800, Unit: "objects/s"},
+		{Text: "patches of a client that does nothing else, 1,000 StatefulSets of 20 KiB", Limit: 100, Ours: 90, Unit: "objects/s"},
+	}, r.Limits, cmpopts.EquateApprox(0, 0.001)); diff != "" {
 		t.Error(diff)
 	}
 	workers := r.Tables[len(r.Tables)-1]
-	if first, _ := workers.Rows[0][0].Value(); len(workers.Rows) != 2 || first != 4 {
-		t.Errorf("the table of workers has %v", workers.Rows)
+	var of []float64
+	for _, row := range workers.Rows {
+		n, _ := row[0].Value()
+		of = append(of, n)
+	}
+	if diff := cmp.Diff([]float64{1, 4, 16}, of); diff != "" {
+		t.Errorf("the table of workers has others: %s", diff)
+	}
+}
+
+// TestMemoryThatGrowsWithObjectsIsFound: a ratio of ours and the plain client's would stay
+// the same.
+func TestMemoryThatGrowsWithObjectsIsFound(t *testing.T) {
+	for alive, met := range map[int64]bool{300 + 13 + growthAllowed: true, 300 + 13 + growthAllowed + 1: false, 100: true} {
+		f := example()
+		f.rounds[2][1].apiserver.HeapPeak = alive << 20
+		r := &result.Result{}
+		growth(r, collections(f.rounds))
+		if got := r.Budgets[0]; got.Met() != met {
+			t.Errorf("with %d MiB of the plain client's 300 it is met: %t; %+v", alive, got.Met(), got)
+		}
+	}
+}
+
+func TestChartsShowOursAndPeersTogether(t *testing.T) {
+	r := report(example(), Options{Sizes: []int{1000, 9000}, Large: []int{1000}, Workers: []int{4, 16}, Repetitions: 2})
+	got := map[string]string{}
+	for _, c := range r.Charts {
+		var series []string
+		for _, s := range c.Series {
+			series = append(series, fmt.Sprintf("%s %d", s.Role, len(s.Points)))
+		}
+		got[c.Name] = strings.Join(series, ", ")
+	}
+	all := "ours 2, peer 2, limit 2"
+	if diff := cmp.Diff(map[string]string{"rate": all, "whole": all, "others": all, "memory": all, "large": "ours 1, limit 1", "workers": "limit 3, ours 1"}, got); diff != "" {
+		t.Error(diff)
+	}
+	// Clearing is drawn where the plain client was the fastest in the median.
+	if p := r.Charts[5].Series[1].Points[0]; p.X != 16 {
+		t.Errorf("the fastest client has %v workers", p.X)
+	}
+	if p := r.Charts[0].Series[0].Points; p[0].Low >= p[0].Y || p[0].High <= p[0].Y || p[1].Low != 0 {
+		t.Errorf("the points are %+v", p)
 	}
 }

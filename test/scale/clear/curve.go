@@ -24,60 +24,61 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"k8s.io/kubernetes-features/test/scale/measure"
 )
 
 const (
 	// from and to are the marks between which the rate is steady: the shares of
-	// all objects that are written. What else is written, by servers about
-	// themselves, is far below them.
+	// all objects that are written.
 	from, to = 0.02, 0.98
-	// followPeriod is how often etcd is asked for its revision.
-	followPeriod = 50 * time.Millisecond
 	// followPatience is how long after the end it takes at most to see that.
 	followPatience = 5 * time.Second
 )
 
-// curve is when a method's writes reached the marks. Etcd's revision tells, which
-// grows by one with each; the foreground's own are taken off.
+// curve is when a method's writes reached the marks. Etcd tells: each object is counted
+// when it is written for the first time since it was loaded, and nothing else is.
 type curve struct {
 	from, to time.Time
 	done     chan error
 }
 
-// follow watches the revision until the second mark or until the context ends, and
-// calls the functions at the marks.
+// follow watches the objects in etcd until the second mark or until the context ends,
+// and calls the functions at the marks.
 func follow(ctx context.Context, w *world, n int, first, last func()) (*curve, error) {
 	before, err := measure.DatabaseOf(ctx, w.Etcd)
 	if err != nil {
 		return nil, err
 	}
-	// What is under way may be in the revision already and must not be taken off
-	// later: with few objects, the last mark would never be reached.
-	others, underWay := w.foreground.Writes()
 	c := &curve{done: make(chan error, 1)}
-	go func() {
-		c.done <- wait.PollUntilContextCancel(ctx, followPeriod, true, func(ctx context.Context) (bool, error) {
-			now, err := measure.DatabaseOf(ctx, w.Etcd)
-			if err != nil {
-				return false, err
-			}
-			succeeded, _ := w.foreground.Writes()
-			written := float64(now.Revision-before.Revision-max(0, succeeded-others-underWay)) / float64(n)
-			if written >= from && c.from.IsZero() {
-				c.from = time.Now()
-				first()
-			}
-			if written >= to && c.to.IsZero() {
-				c.to = time.Now()
-				last()
-			}
-			return !c.to.IsZero(), nil
-		})
-	}()
+	events := w.Etcd.Watch(clientv3.WithRequireLeader(ctx), prefix, clientv3.WithPrefix(), clientv3.WithRev(before.Revision+1), clientv3.WithFilterDelete())
+	go func() { c.done <- c.follow(events, n, first, last) }()
 	return c, nil
+}
+
+func (c *curve) follow(events clientv3.WatchChan, n int, first, last func()) error {
+	written := 0
+	for response := range events {
+		if err := response.Err(); err != nil {
+			return fmt.Errorf("watching the objects in etcd: %w", err)
+		}
+		for _, event := range response.Events {
+			// Loading made the first version.
+			if event.Kv.Version == 2 {
+				written++
+			}
+		}
+		if share := float64(written) / float64(n); share >= from && c.from.IsZero() {
+			c.from = time.Now()
+			first()
+		} else if share >= to {
+			c.to = time.Now()
+			last()
+			return nil
+		}
+	}
+	return fmt.Errorf("%d of %d objects were written", written, n)
 }
 
 // wait returns once the curve is whole. All has been written, so that is soon, or
@@ -86,7 +87,7 @@ func (c *curve) wait(stop context.CancelFunc) error {
 	defer time.AfterFunc(followPatience, stop).Stop()
 	err := <-c.done
 	if c.from.IsZero() || !c.to.After(c.from) {
-		return errors.Join(err, fmt.Errorf("fewer writes than objects: etcd's revision did not pass %.0f %% of them", 100*to))
+		return errors.Join(err, fmt.Errorf("the writes of %.0f %% to %.0f %% of the objects were not seen", 100*from, 100*to))
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,6 +45,7 @@ func turnOff(ctx context.Context, w *world) error {
 	if err := w.observe(ctx); err != nil {
 		return err
 	}
+	w.profile(ctx, "filling")
 	return w.untilState(ctx, v1alpha1.StateOff)
 }
 
@@ -61,7 +63,7 @@ func migrate(ctx context.Context, w *world) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Delete(ctx, migration.Name, metav1.DeleteOptions{})) }()
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, patience(w.now.objects))
 	defer cancel()
 	return wait.PollUntilContextCancel(waiting, migrationPeriod, false, func(ctx context.Context) (bool, error) {
 		now, err := client.Get(ctx, migration.Name, metav1.GetOptions{})
@@ -78,21 +80,25 @@ func migrate(ctx context.Context, w *world) (err error) {
 // plainPage is how many objects the plain client lists at once.
 const plainPage = 500
 
+// statefulSets is what the plain client patches.
+var statefulSets = appsv1.SchemeGroupVersion.WithResource("statefulsets")
+
 // removal is what the plain client sends.
 var removal = []byte(`{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":null}}}}`)
 
 // patchAll lists all objects and patches each, without looking at them, checking
-// anything or noting how far it got: the least that has to be done.
+// anything or noting how far it got: the least that has to be done. All it wants of
+// answers is the metadata, as clearing does.
 func patchAll(ctx context.Context, w *world, workers int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	client := w.plain.Resource(statefulSets).Namespace(namespace)
 	names := make(chan string, plainPage)
 	var patching sync.WaitGroup
 	for range workers {
 		patching.Go(func() {
 			for name := range names {
-				err := w.plain.AppsV1().RESTClient().Patch(types.MergePatchType).Namespace(namespace).Resource("statefulsets").Name(name).Body(removal).Do(ctx).Error()
-				if err != nil {
+				if _, err := client.Patch(ctx, name, types.MergePatchType, removal, metav1.PatchOptions{}); err != nil {
 					cancel(err)
 				}
 			}
@@ -102,7 +108,7 @@ func patchAll(ctx context.Context, w *world, workers int) error {
 		defer close(names)
 		options := metav1.ListOptions{Limit: plainPage}
 		for {
-			page, err := w.plain.AppsV1().StatefulSets(namespace).List(ctx, options)
+			page, err := client.List(ctx, options)
 			if err != nil {
 				return err
 			}

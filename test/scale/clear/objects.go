@@ -22,6 +22,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
+
+	"k8s.io/kubernetes-features/test/scale/measure"
 )
 
 const (
@@ -61,12 +64,26 @@ type kind struct {
 	// variables is how many environment variables a container has, by which objects
 	// become large.
 	variables int
-	sizes     func(Options) []int
+	// bytes is how large an object is as it is stored, give or take largeError; 0 when
+	// nobody says so.
+	bytes int
 }
 
-var kinds = []kind{
-	{"small StatefulSets", 2, func(o Options) []int { return o.Sizes }},
-	{"StatefulSets of 20 KiB", 82, func(o Options) []int { return o.Large }},
+// largeError is by which share of their size large objects may be smaller or larger.
+const largeError = 0.05
+
+var (
+	small = kind{name: "small StatefulSets", variables: 2}
+	large = kind{name: "StatefulSets of 20 KiB", variables: 98, bytes: 20 * measure.KiB}
+	kinds = []kind{small, large}
+)
+
+// fits is an error when an object is stored with another size than its kind says.
+func (k kind) fits(stored int) error {
+	if k.bytes > 0 && math.Abs(float64(stored-k.bytes)) > largeError*float64(k.bytes) {
+		return fmt.Errorf("%s are stored with %d bytes", k.name, stored)
+	}
+	return nil
 }
 
 // template is an object as people write it, of which all are copies. It wants no
@@ -113,6 +130,9 @@ func (k kind) take(ctx context.Context, kube kubernetes.Interface, etcd *clientv
 	}
 	if !hasField(object) {
 		return nil, fmt.Errorf("the server dropped the field; its gate is not on")
+	}
+	if err := k.fits(len(found.Kvs[0].Value)); err != nil {
+		return nil, err
 	}
 	return object, client.Delete(ctx, template.Name, metav1.DeleteOptions{})
 }
@@ -198,6 +218,23 @@ func put(ctx context.Context, etcd *clientv3.Client, template *appsv1.StatefulSe
 			}
 			puts = nil
 		}
+	}
+	return nil
+}
+
+const (
+	// etcdQuota is how large etcd lets its database become unless it is told
+	// otherwise; the cluster's is not.
+	etcdQuota = 2 << 30
+	// kept is how many times as large as all objects the database becomes: each is
+	// kept as it was and as it is written, and pages are not full.
+	kept = 2.5
+)
+
+// room is an error when etcd could not keep so many objects of a size.
+func room(objects, size int) error {
+	if need := kept * float64(objects) * float64(size); need > etcdQuota {
+		return fmt.Errorf("%d objects of %d bytes would make etcd's database %.1f GiB, and it must not exceed %d GiB", objects, size, need/(1<<30), etcdQuota>>30)
 	}
 	return nil
 }

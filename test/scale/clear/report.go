@@ -21,175 +21,197 @@ package clear
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/kubernetes-features/test/scale/measure"
 	"k8s.io/kubernetes-features/test/scale/result"
 )
 
 // report makes tables, charts and budgets of all runs.
-func report(runs []run, o Options) *result.Result {
+func report(f *found, o Options) *result.Result {
 	r := &result.Result{
 		Question: "How fast is a field cleared from all objects of a collection by turning its gate off, what memory does kube-apiserver need for that, and what do other users notice?",
-		Peer: "the in-tree storage version migrator, which rewrites all objects of a resource and with which one would build a clean-up otherwise; " +
-			"and a client that lists and patches with 16 workers and does nothing else, which is the best that can be reached through the API. All on the same kube-apiserver and etcd, one after the other.",
-		Method: []string{
-			fmt.Sprintf("Objects are copies of one that was created through the API, each with its own name and uid, written into etcd as the server stored it, but as %s: else the migrator would find nothing to rewrite. "+
-				"Every method begins with the same objects, all of which have the field, in a database that was compacted and defragmented, and the order of methods rotates.", oldVersion),
-			"The peers begin on a kube-apiserver that has just started with the gate off and become quiet; turning the gate off begins with that restart. A request to the migrator is a StorageVersionMigration, with the controller manager's caches filled.",
-			fmt.Sprintf("The rate while writing is that between %.0f %% and %.0f %% of the writes, as etcd's revision shows them; the rate from the request counts all: the restart, waiting for uses, and a last look that nothing has the field.", 100*from, 100*to),
-			fmt.Sprintf("Other users send %s requests a second all the time, the same number whatever happens: GET, LIST of 20 ConfigMaps and PATCH in turn. Latency counts from when a request was due.", result.Format(o.Rate)),
-			"Afterwards every stored object is read from etcd: none may have the field, or be of the old version.",
-		},
+		Peer: fmt.Sprintf("the in-tree storage version migrator, which rewrites all objects of a resource and with which one would build a clean-up otherwise; "+
+			"and a client that lists and patches with %s workers and does nothing else, of which the fastest counts: the best that is reached through the API. "+
+			"All on the same kube-apiserver and etcd, one after the other.", either(o.Workers)),
+		Method: described(o),
 	}
-	rates(r, runs)
-	foreground(r, runs)
-	memory(r, runs)
-	saturation(r, runs, o)
-	compare(r, runs)
+	all := collections(f.rounds)
+	rates(r, all)
+	others(r, all)
+	memory(r, all)
+	saturation(r, all[0], f.sweep)
+	compare(r, all)
 	return r
 }
 
-// compared are the runs of the methods that are compared, without those that only
-// show where the plain client saturates.
-func compared(runs []run) []run {
-	var all []run
-	for _, one := range runs {
-		for _, m := range methods() {
-			if one.method.name == m.name {
-				all = append(all, one)
-			}
+// either is "4 or 16".
+func either(numbers []int) string { return join(numbers, " or ") }
+
+func join(numbers []int, between string) string {
+	var all []string
+	for _, n := range numbers {
+		all = append(all, result.Format(float64(n)))
+	}
+	return strings.Join(all, between)
+}
+
+// described says how all was measured.
+func described(o Options) []string {
+	all := []string{
+		fmt.Sprintf("Objects are copies of one that was created through the API, each with its own name and uid, written into etcd as the server stored it, but as %s: else the migrator would find nothing to rewrite. "+
+			"Every method begins with the same objects, all of which have the field, in a database that was compacted and defragmented.", oldVersion),
+		fmt.Sprintf("With %s small objects all methods run %d times, in an order that rotates; what is compared are runs of the same repetition, and figures are medians. "+
+			"With other numbers each runs once, since the migrator alone takes many minutes, and the plain client with the number of workers that was the fastest.", result.Format(float64(o.Sizes[0])), o.Repetitions),
+		"All write with a kube-apiserver that has just started with the gate off. For turning the gate off this start is a part of what is measured; the others begin when the server has become quiet. A request to the migrator is a StorageVersionMigration, with a controller manager that was started again, too, and has its caches filled.",
+		fmt.Sprintf("The rate while writing is that between %.0f %% and %.0f %% of the objects, as a watch of etcd shows their writes, and so is kube-apiserver's processor time for an object; the rate from the request counts all: the restart, waiting for uses, and a last look that nothing has the field.", 100*from, 100*to),
+		fmt.Sprintf("Other users send %s requests a second all the time, the same number whatever happens: GET, LIST of 20 ConfigMaps and PATCH in turn. Latency counts from when a request was due.", result.Format(o.Rate)),
+		"Patches, the plain client's and those of clearing, ask for the metadata of objects alone. Afterwards every stored object is read from etcd: none may have the field, or be of the old version.",
+	}
+	if len(o.Large) > 0 {
+		large := "The migrator rewrites large objects once"
+		if len(o.Large) > 1 {
+			large += fmt.Sprintf(", with %s of them; what it takes grows with their number as it does with small ones", result.Format(float64(o.Large[0])))
 		}
+		all = append(all, large+fmt.Sprintf(". 100,000 objects of 20 KiB would not fit: etcd keeps two versions of each until it is compacted, which are more than 4 GiB, and its database may have %d GiB unless it is told otherwise.", etcdQuota>>30))
 	}
 	return all
 }
 
-func rates(r *result.Result, runs []run) {
-	table := r.AddTable("Rates",
-		result.Column{Name: "objects"}, result.Column{Name: "stored", Unit: "bytes each"}, result.Column{Name: "method"},
-		result.Column{Name: "while writing", Unit: "objects/s"}, result.Column{Name: "from the request", Unit: "objects/s"},
-		result.Column{Name: "from request to done", Unit: "s"}, result.Column{Name: "before writing", Unit: "s"}, result.Column{Name: "of that a restart", Unit: "s"}, result.Column{Name: "writing", Unit: "s"},
-		result.Column{Name: "kube-apiserver", Unit: "ms of processor per object"})
-	x := result.LogAxis("objects", "")
-	writing := r.AddChart("rate", "Small objects written in a second", x, result.Axis{Label: "rate while writing", Unit: "objects/s"})
-	whole := r.AddChart("whole", "Small objects in a second, from the request until all is done", x, result.Axis{Label: "rate from the request", Unit: "objects/s"})
-	for _, one := range compared(runs) {
-		table.AddRow(one.objects, one.bytes, one.method.name, one.steady(), one.whole(), one.total.Seconds(), one.waited.Seconds(), one.unready.Seconds(), one.curve.to.Sub(one.curve.from).Seconds(),
-			measure.Milliseconds(one.apiserver.CPU)/float64(one.objects))
-		if one.kind.name == kinds[0].name {
-			writing.Add(one.method.name, one.method.role, result.Point{X: float64(one.objects), Y: one.steady()})
-			whole.Add(one.method.name, one.method.role, result.Point{X: float64(one.objects), Y: one.whole()})
+// chart adds a chart of a figure against the number of objects of a kind, if there are
+// any.
+func chart(r *result.Result, name, title string, y result.Axis, all []collection, k kind, figure func(run) float64) {
+	all = slices.DeleteFunc(slices.Clone(all), func(c collection) bool { return c.kind.name != k.name })
+	if len(all) == 0 {
+		return
+	}
+	drawn := r.AddChart(name, title, result.LogAxis("objects", ""), y)
+	for _, series := range []struct {
+		name string
+		role result.Role
+		pick func(round) (run, bool)
+	}{
+		{ours.name, result.Ours, func(one round) (run, bool) { return one.of(ours.name) }},
+		{migrator.name, result.Peer, func(one round) (run, bool) { return one.of(migrator.name) }},
+		{"patch client at its fastest", result.Bound, func(one round) (run, bool) { return one.best(), true }},
+	} {
+		for _, c := range all {
+			var figures []float64
+			for _, one := range c.rounds {
+				if picked, ok := series.pick(one); ok {
+					figures = append(figures, figure(picked))
+				}
+			}
+			if len(figures) > 0 {
+				drawn.Add(series.name, series.role, point(float64(c.objects), figures))
+			}
 		}
 	}
 }
 
-func foreground(r *result.Result, runs []run) {
+// point shows how far figures reach when there are several.
+func point(x float64, figures []float64) result.Point {
+	s := measure.SpreadOf(figures...)
+	p := result.Point{X: x, Y: s.Median}
+	if len(figures) > 1 {
+		p.Low, p.High = s.Low, s.High
+	}
+	return p
+}
+
+// median is that of a figure of runs.
+func median(runs []run, figure func(run) float64) float64 {
+	return measure.SpreadBy(runs, figure).Median
+}
+
+func rates(r *result.Result, all []collection) {
+	table := r.AddTable("Rates",
+		result.Column{Name: "objects"}, result.Column{Name: "stored", Unit: "bytes each"}, result.Column{Name: "method"}, result.Column{Name: "runs"},
+		result.Column{Name: "while writing", Unit: "objects/s"}, result.Column{Name: "lowest", Unit: "objects/s"}, result.Column{Name: "highest", Unit: "objects/s"},
+		result.Column{Name: "from the request", Unit: "objects/s"},
+		result.Column{Name: "from request to done", Unit: "s"}, result.Column{Name: "before writing", Unit: "s"}, result.Column{Name: "of that a restart", Unit: "s"}, result.Column{Name: "writing", Unit: "s"},
+		result.Column{Name: "kube-apiserver", Unit: "ms of processor per object"})
+	table.Note = "Medians, with the lowest and the highest rate while writing."
+	for _, c := range all {
+		for _, runs := range c.byMethod() {
+			steady := measure.SpreadBy(runs, run.steady)
+			table.AddRow(c.objects, runs[0].bytes, runs[0].method.name, len(runs), steady.Median, steady.Low, steady.High, median(runs, run.whole),
+				median(runs, func(r run) float64 { return r.total.Seconds() }), median(runs, func(r run) float64 { return r.waited.Seconds() }),
+				median(runs, func(r run) float64 { return r.unready.Seconds() }), median(runs, func(r run) float64 { return r.curve.to.Sub(r.curve.from).Seconds() }),
+				median(runs, run.perObject))
+		}
+	}
+	writing := result.Axis{Label: "rate while writing", Unit: "objects/s"}
+	chart(r, "rate", "Small objects written in a second", writing, all, small, run.steady)
+	chart(r, "whole", "Small objects in a second, from the request until all is done", result.Axis{Label: "rate from the request", Unit: "objects/s"}, all, small, run.whole)
+	chart(r, "large", "Objects of 20 KiB written in a second", writing, all, large, run.steady)
+}
+
+func others(r *result.Result, all []collection) {
 	table := r.AddTable("What other users notice while objects are written",
 		result.Column{Name: "objects"}, result.Column{Name: "stored", Unit: "bytes each"}, result.Column{Name: "method"},
 		result.Column{Name: "p50 at rest", Unit: "ms"}, result.Column{Name: "p99 at rest", Unit: "ms"},
-		result.Column{Name: "p50", Unit: "ms"}, result.Column{Name: "p99", Unit: "ms"}, result.Column{Name: "longest", Unit: "ms"},
+		result.Column{Name: "p50", Unit: "ms"}, result.Column{Name: "p99", Unit: "ms"}, result.Column{Name: "lowest p99", Unit: "ms"}, result.Column{Name: "highest p99", Unit: "ms"}, result.Column{Name: "longest", Unit: "ms"},
 		result.Column{Name: "requests"}, result.Column{Name: "failed"}, result.Column{Name: "429"})
-	chart := r.AddChart("others", "Latency of other users' requests while small objects are written", result.LogAxis("objects", ""), result.Axis{Label: "p99 of latency", Unit: "ms"})
-	for _, one := range compared(runs) {
-		rest, during := one.rest.All, one.during.All
-		table.AddRow(one.objects, one.bytes, one.method.name,
-			measure.Milliseconds(rest.Percentile(50)), measure.Milliseconds(rest.Percentile(99)),
-			measure.Milliseconds(during.Percentile(50)), measure.Milliseconds(during.Percentile(99)), measure.Milliseconds(during.Max()),
-			during.Count(), one.during.Failed(), one.during.Codes["429"])
-		if one.kind.name == kinds[0].name {
-			chart.Add(one.method.name, one.method.role, result.Point{X: float64(one.objects), Y: measure.Milliseconds(during.Percentile(99))})
+	table.Note = "Medians of the percentiles of each run; the longest and the counts are of all runs together."
+	for _, c := range all {
+		for _, runs := range c.byMethod() {
+			p99 := measure.SpreadBy(runs, run.p99)
+			requests, failed, refused := 0, 0, 0
+			for _, one := range runs {
+				requests, failed, refused = requests+one.during.All.Count(), failed+one.during.Failed(), refused+one.during.Codes["429"]
+			}
+			table.AddRow(c.objects, runs[0].bytes, runs[0].method.name,
+				median(runs, func(r run) float64 { return measure.Milliseconds(r.rest.All.Percentile(50)) }), median(runs, func(r run) float64 { return measure.Milliseconds(r.rest.All.Percentile(99)) }),
+				median(runs, func(r run) float64 { return measure.Milliseconds(r.during.All.Percentile(50)) }), p99.Median, p99.Low, p99.High,
+				measure.SpreadBy(runs, func(r run) float64 { return measure.Milliseconds(r.during.All.Max()) }).High, requests, failed, refused)
 		}
 	}
+	chart(r, "others", "Latency of other users' requests while small objects are written", result.Axis{Label: "p99 of latency", Unit: "ms"}, all, small, run.p99)
 }
 
-func memory(r *result.Result, runs []run) {
-	table := r.AddTable("Memory, until all is done",
+func memory(r *result.Result, all []collection) {
+	table := r.AddTable("Memory, from kube-apiserver's start until all is done",
 		result.Column{Name: "objects"}, result.Column{Name: "stored", Unit: "bytes each"}, result.Column{Name: "method"},
-		result.Column{Name: "kube-apiserver at its highest", Unit: "MiB"}, result.Column{Name: "its heap", Unit: "MiB"}, result.Column{Name: "controller manager at its highest", Unit: "MiB"})
-	table.Note = "Resident memory as the kernel keeps its peak; the heap is sampled every 5 s. kube-apiserver keeps all objects in its watch cache, whatever the method."
-	chart := r.AddChart("memory", "Peak memory of kube-apiserver, small objects", result.LogAxis("objects", ""), result.Axis{Label: "resident memory at its highest", Unit: "MiB"})
-	for _, one := range compared(runs) {
-		table.AddRow(one.objects, one.bytes, one.method.name, measure.Mebibytes(one.apiserver.RSSPeak), measure.Mebibytes(one.apiserver.HeapPeak), measure.Mebibytes(one.manager.RSSPeak))
-		if one.kind.name == kinds[0].name {
-			chart.Add(one.method.name, one.method.role, result.Point{X: float64(one.objects), Y: measure.Mebibytes(one.apiserver.RSSPeak)})
+		result.Column{Name: "kube-apiserver's heap alive at its highest", Unit: "MiB"}, result.Column{Name: "lowest", Unit: "MiB"}, result.Column{Name: "highest", Unit: "MiB"},
+		result.Column{Name: "its resident memory at its highest", Unit: "MiB"},
+		result.Column{Name: "past events that its watch cache has room for"}, result.Column{Name: "controller manager at its highest", Unit: "MiB"}, result.Column{Name: "etcd's file", Unit: "MiB"})
+	table.Note = "Medians. The window is the same for all: kube-apiserver has just started again with the gate off, fills its caches, and writes. The heap is what a collection of garbage found alive, " +
+		"asked every 5 s: between two of them the heap grows to twice that, and resident memory, whose peak the kernel keeps, with it, by when they happen to come. " +
+		"kube-apiserver keeps all objects in its watch cache, whatever the method, and past events with the objects before them: room for them doubles when it fills within 75 s, so that the faster writer may need more."
+	for _, c := range all {
+		for _, runs := range c.byMethod() {
+			alive := measure.SpreadBy(runs, run.alive)
+			table.AddRow(c.objects, runs[0].bytes, runs[0].method.name, alive.Median, alive.Low, alive.High,
+				median(runs, func(r run) float64 { return measure.Mebibytes(r.apiserver.RSSPeak) }), median(runs, func(r run) float64 { return r.history }),
+				median(runs, func(r run) float64 { return measure.Mebibytes(r.manager.RSSPeak) }), median(runs, func(r run) float64 { return measure.Mebibytes(r.database) }))
 		}
 	}
+	chart(r, "memory", "Heap of kube-apiserver, small objects", result.Axis{Label: "alive at its highest", Unit: "MiB"}, all, small, run.alive)
 }
 
-// saturation shows what more workers bring.
-func saturation(r *result.Result, runs []run, o Options) {
-	table := r.AddTable(fmt.Sprintf("Where patches saturate, with %s small objects", result.Format(float64(o.Sizes[0]))),
-		result.Column{Name: "workers"}, result.Column{Name: "rate", Unit: "objects/s"}, result.Column{Name: "p99 of others", Unit: "ms"})
-	chart := r.AddChart("workers", "Patches in a second by workers", result.LogAxis("concurrent patches", ""), result.Axis{Label: "rate while writing", Unit: "objects/s"})
-	for _, workers := range slices.Compact(slices.Sorted(slices.Values(append([]int{clearWorkers}, o.Workers...)))) {
+// saturation shows what more workers bring, with the first collection.
+func saturation(r *result.Result, c collection, sweep []run) {
+	table := r.AddTable(fmt.Sprintf("Where patches saturate, with %s %s", result.Format(float64(c.objects)), c.kind.name),
+		result.Column{Name: "workers"}, result.Column{Name: "runs"}, result.Column{Name: "rate", Unit: "objects/s"}, result.Column{Name: "p99 of others", Unit: "ms"})
+	drawn := r.AddChart("workers", "Patches in a second by workers", result.LogAxis("concurrent patches", ""), result.Axis{Label: "rate while writing", Unit: "objects/s"})
+	groups := c.byMethod()
+	for _, one := range sweep {
+		groups = append(groups, []run{one})
+	}
+	slices.SortStableFunc(groups, func(a, b []run) int { return a[0].method.workers - b[0].method.workers })
+	rates := func(runs []run) (all []float64) {
 		for _, one := range runs {
-			if one.method.name != patching(workers) || one.objects != o.Sizes[0] || one.kind.name != kinds[0].name {
-				continue
-			}
-			table.AddRow(workers, one.steady(), measure.Milliseconds(one.during.All.Percentile(99)))
+			all = append(all, one.steady())
+		}
+		return all
+	}
+	for _, runs := range groups {
+		if workers := runs[0].method.workers; workers > 0 {
+			table.AddRow(workers, len(runs), median(runs, run.steady), median(runs, run.p99))
+			drawn.Add("patch client", result.Bound, point(float64(workers), rates(runs)))
 		}
 	}
-	for _, row := range table.Rows {
-		workers, _ := row[0].Value()
-		rate, _ := row[1].Value()
-		chart.Add("patch client", result.Bound, result.Point{X: workers, Y: rate})
-	}
-	for _, one := range compared(runs) {
-		if one.method.name == ours && one.objects == o.Sizes[0] && one.kind.name == kinds[0].name {
-			chart.Add(ours, result.Ours, result.Point{X: clearWorkers, Y: one.steady()})
-		}
-	}
-}
-
-// trio are the runs of one collection.
-type trio struct{ ours, migrator, patches run }
-
-func trios(runs []run) []trio {
-	var all []trio
-	index := map[string]int{}
-	for _, one := range compared(runs) {
-		key := fmt.Sprintf("%d %s", one.objects, one.kind.name)
-		i, ok := index[key]
-		if !ok {
-			i, index[key] = len(all), len(all)
-			all = append(all, trio{})
-		}
-		switch one.method.name {
-		case ours:
-			all[i].ours = one
-		case migrator:
-			all[i].migrator = one
-		default:
-			all[i].patches = one
-		}
-	}
-	return all
-}
-
-// compare makes budgets and limits.
-func compare(r *result.Result, runs []run) {
-	budget := func(text, of string, compare string, target, measured float64, how string) {
-		r.Budgets = append(r.Budgets, result.Budget{Text: text + ", " + of, Compare: compare, Target: target, Measured: measured, Unit: "×", How: how})
-	}
-	var first, last *trio
-	for _, t := range trios(runs) {
-		of := fmt.Sprintf("%s %s", result.Format(float64(t.ours.objects)), t.ours.kind.name)
-		budget("rate of the plain patch client", of, result.AtLeast, 0.9, t.ours.steady()/t.patches.steady(), "both while writing")
-		budget("rate of the migrator", of, result.AtLeast, 2, t.ours.steady()/t.migrator.steady(), "both while writing")
-		budget("rate of the migrator from the request", of, result.AtLeast, 5, t.ours.whole()/t.migrator.whole(), "both from the request until all is done")
-		budget("p99 of others under the migrator", of, result.Below, 1, ratioOfP99(t.ours, t.migrator), "both while writing")
-		r.Limits = append(r.Limits, result.Limit{Text: "patches of a client that does nothing else, " + of, Limit: t.patches.steady(), Ours: t.ours.steady(), Unit: "objects/s"})
-		if t.ours.kind.name == kinds[0].name {
-			if first == nil {
-				first = &t
-			}
-			last = &t
-		}
-	}
-	beside := func(t *trio) float64 { return float64(t.ours.apiserver.RSSPeak) / float64(t.patches.apiserver.RSSPeak) }
-	budget("memory flat", fmt.Sprintf("from %s to %s objects", result.Format(float64(first.ours.objects)), result.Format(float64(last.ours.objects))), result.AtMost, 1.1, beside(last)/beside(first),
-		"kube-apiserver's peak beside its peak under the plain client, with the most objects over the same with the fewest: the watch cache grows with objects under both")
-}
-
-func ratioOfP99(ours, peer run) float64 {
-	return float64(ours.during.All.Percentile(99)) / float64(peer.during.All.Percentile(99))
+	// Clearing finds the number itself; it is shown beside the fastest client.
+	drawn.Add(ours.name, result.Ours, point(float64(fastest(c.rounds)), rates(c.of(ours.name))))
 }

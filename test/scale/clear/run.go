@@ -43,8 +43,16 @@ type run struct {
 	curve  *curve
 	// rest and during are what other users saw before the request and while objects
 	// were written.
-	rest, during       measure.ForegroundStats
+	rest, during measure.ForegroundStats
+	// cpu is the processor time of kube-apiserver between the marks.
+	cpu time.Duration
+	// apiserver and manager are observed from kube-apiserver's last start on, the
+	// heap is what is alive of it.
 	apiserver, manager measure.Usage
+	// history is for how many past events of StatefulSets the watch cache has room.
+	history float64
+	// database is the size of etcd's file at the end, in bytes.
+	database int64
 	// rejected are requests that API priority and fairness turned away.
 	rejected float64
 }
@@ -57,10 +65,26 @@ func (r run) steady() float64 {
 // whole is the rate from the request until all is done.
 func (r run) whole() float64 { return float64(r.objects) / r.total.Seconds() }
 
+// perObject is kube-apiserver's processor time for one object, in milliseconds.
+func (r run) perObject() float64 {
+	return measure.Milliseconds(r.cpu) / (float64(r.objects) * (to - from))
+}
+
+// alive is kube-apiserver's heap after collections of garbage at its highest, in MiB.
+func (r run) alive() float64 { return measure.Mebibytes(r.apiserver.HeapPeak) }
+
+// p99 is that of other users' requests, in milliseconds.
+func (r run) p99() float64 { return measure.Milliseconds(r.during.All.Percentile(99)) }
+
 // try runs one method.
-func (w *world) try(ctx context.Context, m method, k kind, n int) (run, error) {
+func (w *world) try(ctx context.Context, m method, k kind, n int) (r run, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s, %d %s: %w", m.name, n, k.name, err)
+		}
+	}()
 	w.bed.Say("%s: %d %s", m.name, n, k.name)
-	r := run{method: m, kind: k, objects: n}
+	r = run{method: m, kind: k, objects: n}
 	w.now = &r
 	if err := w.settle(ctx, m, k, n); err != nil {
 		return r, err
@@ -74,13 +98,17 @@ func (w *world) try(ctx context.Context, m method, k kind, n int) (run, error) {
 	begun := time.Now()
 	following, stop := context.WithCancel(ctx)
 	defer stop()
-	var err error
-	if !m.turnsOff {
-		if err := w.observe(ctx); err != nil {
-			return r, err
-		}
+	var cpu [2]<-chan reading
+	first := func() {
+		w.foreground.Take()
+		cpu[0] = w.processor(ctx)
+		w.profile(following, "writing")
 	}
-	if r.curve, err = follow(following, w, n, func() { w.foreground.Take(); w.profile(following, "writing") }, func() { r.during = w.foreground.Take() }); err != nil {
+	last := func() {
+		r.during = w.foreground.Take()
+		cpu[1] = w.processor(ctx)
+	}
+	if r.curve, err = follow(following, w, n, first, last); err != nil {
 		return r, err
 	}
 	err = m.run(ctx, w)
@@ -89,17 +117,16 @@ func (w *world) try(ctx context.Context, m method, k kind, n int) (run, error) {
 		stop()
 	}
 	err = errors.Join(err, r.curve.wait(stop))
-	if w.apiserver != nil {
-		var observeErr error
-		r.apiserver, observeErr = w.apiserver.Stop()
-		err = errors.Join(err, observeErr)
-		r.manager, observeErr = w.manager.Stop()
-		err = errors.Join(err, observeErr)
-		w.apiserver, w.manager = nil, nil
-	}
-	if err != nil {
+	var observeErr error
+	r.apiserver, r.manager, observeErr = w.observed()
+	if err := errors.Join(err, observeErr); err != nil {
 		return r, err
 	}
+	before, after := <-cpu[0], <-cpu[1]
+	if err := errors.Join(before.err, after.err); err != nil {
+		return r, err
+	}
+	r.cpu = after.cpu - before.cpu
 	r.waited = r.curve.from.Sub(begun)
 	found, err := look(ctx, w.Etcd)
 	if err != nil {
@@ -112,9 +139,29 @@ func (w *world) try(ctx context.Context, m method, k kind, n int) (run, error) {
 	for _, rejected := range metrics.Rejected() {
 		r.rejected += rejected
 	}
+	database, databaseErr := measure.DatabaseOf(ctx, w.Etcd)
+	r.database = database.Size
+	r.history = metrics.Sum("watch_cache_capacity", map[string]string{"group": "apps", "resource": "statefulsets"})
 	w.bed.Say("%s: %.0f objects/s while it wrote, %.0f from the request in %s; p99 of others %s, at rest %s", m.name, r.steady(), r.whole(), r.total.Round(time.Millisecond),
 		r.during.All.Percentile(99), r.rest.All.Percentile(99))
-	return r, errors.Join(err, m.check(found))
+	return r, errors.Join(err, databaseErr, m.check(found))
+}
+
+// reading is the processor time that kube-apiserver had used at a moment.
+type reading struct {
+	cpu time.Duration
+	err error
+}
+
+// processor asks kube-apiserver for its processor time. It does not wait: objects are
+// counted meanwhile.
+func (w *world) processor(ctx context.Context) <-chan reading {
+	read := make(chan reading, 1)
+	go func() {
+		metrics, err := measure.Scrape(ctx, w.Kube.CoreV1().RESTClient())
+		read <- reading{time.Duration(metrics.Sum("process_cpu_seconds_total", nil) * float64(time.Second)), err}
+	}()
+	return read
 }
 
 // profileSeconds is for how long the processor is profiled.

@@ -32,7 +32,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
@@ -45,9 +45,16 @@ const (
 	// patcher is the plain client's user: one like any, not of those whom priority and
 	// fairness leaves alone.
 	patcher = "patcher"
-	// patience bounds every wait.
-	patience = 20 * time.Minute
+	// patienceAtLeast and patiencePerObject are how long a wait takes at most. The
+	// slowest of all, the migrator, rewrites 80 objects a second and more.
+	patienceAtLeast   = 5 * time.Minute
+	patiencePerObject = 40 * time.Millisecond
 )
+
+// patience bounds every wait for what is done with so many objects.
+func patience(objects int) time.Duration {
+	return patienceAtLeast + time.Duration(objects)*patiencePerObject
+}
 
 // compacted is true for the error that the past is forgotten already.
 func compacted(err error) bool { return errors.Is(err, rpctypes.ErrCompacted) }
@@ -60,7 +67,7 @@ type world struct {
 	// templates are the objects as the server stored them, by the names of kinds.
 	templates map[string]*appsv1.StatefulSet
 	// plain is the client that does nothing but patch.
-	plain      kubernetes.Interface
+	plain      metadata.Interface
 	foreground *measure.Foreground
 	// touching ends what Options.Touch wants.
 	touching func()
@@ -105,8 +112,7 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options) (_ *world, err erro
 	if err != nil {
 		return nil, err
 	}
-	config.ContentType, config.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf"
-	if w.plain, err = kubernetes.NewForConfig(config); err != nil {
+	if w.plain, err = metadata.NewForConfig(config); err != nil {
 		return nil, err
 	}
 	_, err = c.Kube.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
@@ -132,6 +138,7 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options) (_ *world, err erro
 
 // Close ends everything.
 func (w *world) Close() error {
+	_, _, _ = w.observed()
 	if w.foreground != nil {
 		w.foreground.Stop()
 	}
@@ -147,7 +154,7 @@ func (w *world) touch(ctx context.Context) error {
 	if _, err := w.Kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: busy}}, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	object := kinds[0].template()
+	object := small.template()
 	object.Namespace = busy
 	client := w.Kube.AppsV1().StatefulSets(busy)
 	if _, err := client.Create(ctx, object, metav1.CreateOptions{}); err != nil {
@@ -172,16 +179,16 @@ func gate(on bool) cluster.ControlOptions {
 	return cluster.ControlOptions{FeatureGates: fmt.Sprintf("%s=%t", feature, on)}
 }
 
-// restart starts kube-apiserver again with the gate as given.
-func (w *world) restart(ctx context.Context, on bool) error {
+// restart starts kube-apiserver, and others, again with the gate as given.
+func (w *world) restart(ctx context.Context, on bool, others ...string) error {
 	w.on = on
 	w.SetControl(gate(on))
-	return w.Restart(ctx, nil, cluster.APIServer)
+	return w.Restart(ctx, nil, append(others, cluster.APIServer)...)
 }
 
 // untilState waits until the feature is in a state and nothing is left to do.
 func (w *world) untilState(ctx context.Context, state v1alpha1.FeatureState) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, patience(w.now.objects))
 	defer cancel()
 	var last *v1alpha1.Feature
 	err := cluster.WatchFeature(ctx, w.Features, feature, func(f *v1alpha1.Feature) (bool, error) {
@@ -201,7 +208,7 @@ func (w *world) settle(ctx context.Context, m method, k kind, n int) error {
 		if _, err := load(ctx, w.Etcd, w.templates[k.name], 0); err != nil {
 			return err
 		}
-		if err := w.restart(ctx, m.turnsOff); err != nil {
+		if err := w.restart(ctx, m.turnsOff, cluster.ControllerManager); err != nil {
 			return err
 		}
 		state := v1alpha1.StateOff
@@ -217,12 +224,20 @@ func (w *world) settle(ctx context.Context, m method, k kind, n int) error {
 		return fmt.Errorf("writing the objects: %w", err)
 	}
 	if !m.turnsOff {
-		// The others, too, work on a server that has just started.
-		if err := w.restart(ctx, false); err != nil {
+		// The others, too, work on a server that has just started, and are observed from
+		// there on. So has the controller manager: after some restarts of the server in
+		// a row it would wait up to a minute before it connects again.
+		if err := w.restart(ctx, false, cluster.ControllerManager); err != nil {
+			return err
+		}
+		if err := w.observe(ctx); err != nil {
+			return err
+		}
+		w.profile(ctx, "filling")
+		if err := w.untilWatched(ctx); err != nil {
 			return err
 		}
 	}
-	w.profile(ctx, "filling")
 	return w.untilQuiet(ctx)
 }
 
@@ -237,10 +252,28 @@ const (
 	foregroundShare = 0.006
 )
 
+// untilWatched waits until the controller manager watches StatefulSets, which is the only
+// one that does: the migrator begins with that.
+func (w *world) untilWatched(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience(w.now.objects))
+	defer cancel()
+	err := wait.PollUntilContextCancel(ctx, quietPeriod, true, func(ctx context.Context) (bool, error) {
+		metrics, err := measure.Scrape(ctx, w.Kube.CoreV1().RESTClient())
+		if err != nil {
+			return false, err
+		}
+		return metrics.Sum("apiserver_longrunning_requests", map[string]string{"verb": "WATCH", "group": "apps", "resource": "statefulsets"}) > 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until the controller manager watches StatefulSets: %w", err)
+	}
+	return nil
+}
+
 // untilQuiet waits until caches are filled: what happens at a start must not be
 // counted as a method's.
 func (w *world) untilQuiet(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, patience(w.now.objects))
 	defer cancel()
 	var last time.Duration
 	quiet := 0
@@ -266,7 +299,9 @@ func (w *world) untilQuiet(ctx context.Context) error {
 	})
 }
 
-// observe begins to observe the processes.
+// observe begins to observe the processes. It is called when kube-apiserver has just
+// started again with the gate off, whatever the method, so that filling its caches is in
+// what everybody is said to need.
 func (w *world) observe(ctx context.Context) error {
 	for name, to := range map[string]**measure.Process{cluster.APIServer: &w.apiserver, cluster.ControllerManager: &w.manager} {
 		pid, err := w.PID(name)
@@ -275,11 +310,41 @@ func (w *world) observe(ctx context.Context) error {
 		}
 		var heap func(context.Context) (int64, error)
 		if name == cluster.APIServer {
-			heap = measure.Heap(w.Kube.CoreV1().RESTClient())
+			heap = w.alive
 		}
 		if *to, err = measure.ObserveProcess(ctx, pid, heap); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// alive is kube-apiserver's heap that the last collection of garbage found alive, in
+// bytes. Between collections the heap grows to about twice that, and resident memory with
+// it, by when they happen to come.
+func (w *world) alive(ctx context.Context) (int64, error) {
+	const name = "go_gc_heap_live_bytes"
+	metrics, err := measure.Scrape(ctx, w.Kube.CoreV1().RESTClient())
+	if err != nil {
+		return 0, err
+	}
+	alive := int64(metrics.Sum(name, nil))
+	if alive == 0 {
+		return 0, fmt.Errorf("kube-apiserver shows no %s", name)
+	}
+	return alive, nil
+}
+
+// observed ends the observation and returns what the processes used, if there is one.
+func (w *world) observed() (apiserver, manager measure.Usage, err error) {
+	if w.apiserver != nil {
+		apiserver, err = w.apiserver.Stop()
+	}
+	if w.manager != nil {
+		var managerErr error
+		manager, managerErr = w.manager.Stop()
+		err = errors.Join(err, managerErr)
+	}
+	w.apiserver, w.manager = nil, nil
+	return apiserver, manager, err
 }
