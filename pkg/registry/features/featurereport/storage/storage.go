@@ -69,8 +69,9 @@ type REST struct {
 // limits bound how many reports one identity may have in a namespace; validation
 // bounds what one holds. Together they bound what an identity that went wrong,
 // or was stolen, can store: some 10 MB without a node, and with kube-proxies'
-// shared identity some 1.5 GB. Requests that arrive at the same moment may
-// exceed them by a few.
+// shared identity some 1.5 GB. A server counts what its watch cache has, and near
+// the limit for each creation: those that several servers have under way at the same
+// moment do not know of each other, and may exceed the limit by as many.
 type limits struct {
 	// onNodes is for reports with a node: kube-proxies share an identity, and
 	// 5,000 nodes are the most that Kubernetes supports.
