@@ -91,14 +91,14 @@ func FlowControl() (*flowcontrolv1.PriorityLevelConfiguration, *flowcontrolv1.Fl
 	return level, schema
 }
 
-// ensureFlowControlHook writes them while the server starts. A server without them
-// is no worse than one of upstream, so it starts all the same.
+// ensureFlowControlHook writes them when the server has started. A server without them
+// is no worse than one of upstream, so nothing waits for it.
 func ensureFlowControlHook(hook genericapiserver.PostStartHookContext) {
 	client, err := kubernetes.NewForConfig(hook.LoopbackClientConfig)
 	if err == nil {
 		err = ensureFlowControl(hook, client)
 	}
-	if err != nil {
+	if err != nil && hook.Err() == nil {
 		utilruntime.HandleErrorWithContext(hook, err, "API priority and fairness does not tell reporters from other users; the next start of a server tries again", "flowSchema", ReportsLevel)
 	}
 }
@@ -110,14 +110,23 @@ func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
 	level, schema := FlowControl()
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, time.Second, flowControlPatience, true, func(ctx context.Context) (bool, error) {
-		last = createFlowControl(ctx, client, level, schema)
-		return last == nil, nil
+		err := createFlowControl(ctx, client, level, schema)
+		if permanent(err) {
+			return false, err
+		}
+		last = err
+		return err == nil, nil
 	})
-	if err != nil && last != nil {
+	if wait.Interrupted(err) && last != nil {
 		return fmt.Errorf("%w: %w", err, last)
 	}
 	return err
 }
+
+// permanent is true for what the server does not take at any time: it does not serve
+// the API, or knows another version of it. Admission of a server that has just
+// started forbids what it does not judge yet, so that is no such answer.
+func permanent(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsInvalid(err) }
 
 func createFlowControl(ctx context.Context, client kubernetes.Interface, level *flowcontrolv1.PriorityLevelConfiguration, schema *flowcontrolv1.FlowSchema) error {
 	api := client.FlowcontrolV1()

@@ -17,14 +17,25 @@ limitations under the License.
 package rest
 
 import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes/fake"
+	restclient "k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/flowcontrol"
 	_ "k8s.io/kubernetes/pkg/apis/flowcontrol/install"
@@ -94,5 +105,80 @@ func TestFlowControlIsWrittenOnce(t *testing.T) {
 	}
 	if got := writes(); len(got) > 0 {
 		t.Errorf("unexpected writes at the next start: %v", got)
+	}
+}
+
+// TestFlowControlIsTriedAgain for a while, unless that is of no use.
+func TestFlowControlIsTriedAgain(t *testing.T) {
+	schemas := flowcontrolv1.Resource("flowschemas")
+	const forever = 1000
+	for name, tc := range map[string]struct {
+		failure  error
+		failures int
+		want     bool
+		took     time.Duration
+	}{
+		"etcd is slow at first":        {apierrors.NewInternalError(errors.New("etcd")), 3, true, 3 * time.Second},
+		"admission is not ready":       {apierrors.NewForbidden(schemas, ReportsLevel, errors.New("not yet ready to handle request")), 3, true, 3 * time.Second},
+		"a webhook's backend is down":  {apierrors.NewInternalError(errors.New("failed calling webhook")), forever, false, flowControlPatience},
+		"a webhook refuses":            {apierrors.NewForbidden(schemas, ReportsLevel, errors.New("no")), forever, false, flowControlPatience},
+		"the server takes no such one": {apierrors.NewInvalid(flowcontrolv1.SchemeGroupVersion.WithKind("FlowSchema").GroupKind(), ReportsLevel, nil), forever, false, 0},
+		"the API is not served":        {apierrors.NewNotFound(schemas, ""), forever, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := fake.NewClientset()
+				failures := tc.failures
+				client.PrependReactor("create", "flowschemas", func(clienttesting.Action) (bool, runtime.Object, error) {
+					failures--
+					return failures >= 0, nil, tc.failure
+				})
+				begun := time.Now()
+				err := ensureFlowControl(t.Context(), client)
+				if tc.want != (err == nil) || (!tc.want && !errors.Is(err, tc.failure)) {
+					t.Errorf("got %v", err)
+				}
+				if took := time.Since(begun); took != tc.took {
+					t.Errorf("it took %s, want %s", took, tc.took)
+				}
+			})
+		})
+	}
+}
+
+// TestNothingWaitsForFlowControl: the server is ready when it has RBAC.
+func TestNothingWaitsForFlowControl(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, hook, err := StorageProvider{FlowControl: true}.PostStartHook()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- hook(genericapiserver.PostStartHookContext{Context: ctx, LoopbackClientConfig: &restclient.Config{Host: server.URL}})
+	}()
+	limit := time.After(flowControlPatience / 2)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-limit:
+		t.Fatal("the hook waits")
+	}
+	select {
+	case <-asked:
+	case <-limit:
+		t.Error("nobody tries to write it")
 	}
 }
