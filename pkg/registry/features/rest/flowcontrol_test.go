@@ -21,6 +21,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,10 +33,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes/fake"
 	restclient "k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
+	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/flowcontrol"
 	_ "k8s.io/kubernetes/pkg/apis/flowcontrol/install"
@@ -45,31 +49,90 @@ import (
 // TestFlowControlIsValid by upstream's own validation, has a place of its own among
 // upstream's flow schemas, and is not taken for one of those.
 func TestFlowControlIsValid(t *testing.T) {
-	level, schema := FlowControl()
-	internalLevel, internalSchema := &flowcontrol.PriorityLevelConfiguration{}, &flowcontrol.FlowSchema{}
-	for from, to := range map[any]any{level: internalLevel, schema: internalSchema} {
-		if err := legacyscheme.Scheme.Convert(from, to, nil); err != nil {
-			t.Fatal(err)
-		}
+	level, schemas := FlowControl()
+	internalLevel := &flowcontrol.PriorityLevelConfiguration{}
+	if err := legacyscheme.Scheme.Convert(level, internalLevel, nil); err != nil {
+		t.Fatal(err)
 	}
 	if errs := validation.ValidatePriorityLevelConfiguration(internalLevel, flowcontrolv1.SchemeGroupVersion, validation.PriorityLevelValidationOptions{}); len(errs) > 0 {
 		t.Error(errs)
 	}
-	if errs := validation.ValidateFlowSchema(internalSchema); len(errs) > 0 {
-		t.Error(errs)
+	levels := map[string]bool{level.Name: true}
+	for _, other := range bootstrap.SuggestedPriorityLevelConfigurations {
+		levels[other.Name] = true
 	}
-	for _, other := range append(bootstrap.SuggestedFlowSchemas, bootstrap.MandatoryFlowSchemas...) {
-		if other.Name == schema.Name || other.Spec.MatchingPrecedence == schema.Spec.MatchingPrecedence {
-			t.Errorf("upstream's flow schema %s has the name or the precedence of ours", other.Name)
+	annotations := []map[string]string{level.Annotations}
+	for _, schema := range schemas {
+		internalSchema := &flowcontrol.FlowSchema{}
+		if err := legacyscheme.Scheme.Convert(schema, internalSchema, nil); err != nil {
+			t.Fatal(err)
 		}
-		if other.Name == "system-nodes" && other.Spec.MatchingPrecedence <= schema.Spec.MatchingPrecedence {
-			t.Error("reports of nodes would not match ours")
+		if errs := validation.ValidateFlowSchema(internalSchema); len(errs) > 0 {
+			t.Error(errs)
 		}
+		if !levels[schema.Spec.PriorityLevelConfiguration.Name] {
+			t.Errorf("%s is for the level %s, which is not there", schema.Name, schema.Spec.PriorityLevelConfiguration.Name)
+		}
+		for _, other := range append(bootstrap.SuggestedFlowSchemas, bootstrap.MandatoryFlowSchemas...) {
+			if other.Name == schema.Name || other.Spec.MatchingPrecedence == schema.Spec.MatchingPrecedence {
+				t.Errorf("upstream's flow schema %s has the name or the precedence of %s", other.Name, schema.Name)
+			}
+			if other.Name == "system-nodes" && other.Spec.MatchingPrecedence <= schema.Spec.MatchingPrecedence {
+				t.Errorf("reports of nodes would not match %s", schema.Name)
+			}
+		}
+		annotations = append(annotations, schema.Annotations)
 	}
-	for _, annotations := range []map[string]string{level.Annotations, schema.Annotations} {
+	for _, annotations := range annotations {
 		if _, ok := annotations[flowcontrolv1.AutoUpdateAnnotationKey]; ok {
 			t.Error("upstream deletes what says that it may be updated and is not its own")
 		}
+	}
+}
+
+// TestReportersAloneWaitForReporters, and all of them do.
+func TestReportersAloneWaitForReporters(t *testing.T) {
+	_, schemas := FlowControl()
+	const garbage = "system:serviceaccount:kube-system:generic-garbage-collector"
+	for name, want := range map[string]string{
+		featurestorage.FlowUser:    ReportsCleanup,
+		user.KubeControllerManager: ReportsCleanup,
+		garbage:                    ReportsCleanup,
+		"system:serviceaccount:kube-system:kube-proxy":          ReportsLevel,
+		"system:serviceaccount:other:generic-garbage-collector": ReportsLevel,
+		"system:node:n1":   ReportsLevel,
+		user.KubeProxy:     ReportsLevel,
+		user.KubeScheduler: ReportsLevel,
+		"an operator":      ReportsLevel,
+	} {
+		var first *flowcontrolv1.FlowSchema
+		for _, schema := range schemas {
+			if slices.ContainsFunc(schema.Spec.Rules[0].Subjects, func(s flowcontrolv1.Subject) bool { return isSubject(s, name) }) &&
+				(first == nil || schema.Spec.MatchingPrecedence < first.Spec.MatchingPrecedence) {
+				first = schema
+			}
+		}
+		if first == nil || first.Name != want {
+			t.Errorf("%s is for %+v, want %s", name, first, want)
+		}
+	}
+	for _, schema := range schemas {
+		rules := schema.Spec.Rules[0].ResourceRules
+		if diff := cmp.Diff(schemas[0].Spec.Rules[0].ResourceRules, rules); diff != "" || len(schema.Spec.Rules) != 1 {
+			t.Errorf("%s is for other requests than the first (-want +got):\n%s", schema.Name, diff)
+		}
+	}
+}
+
+// isSubject is true for an authenticated user that a subject means.
+func isSubject(subject flowcontrolv1.Subject, name string) bool {
+	switch subject.Kind {
+	case flowcontrolv1.SubjectKindUser:
+		return subject.User.Name == name
+	case flowcontrolv1.SubjectKindServiceAccount:
+		return serviceaccount.MatchesUsername(subject.ServiceAccount.Namespace, subject.ServiceAccount.Name, name)
+	default:
+		return subject.Group.Name == user.AllAuthenticated
 	}
 }
 
@@ -87,8 +150,8 @@ func TestFlowControlIsWrittenOnce(t *testing.T) {
 	if err := ensureFlowControl(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
-	both := []string{"create prioritylevelconfigurations", "create flowschemas"}
-	if diff := cmp.Diff(both, writes()); diff != "" {
+	all := []string{"create prioritylevelconfigurations", "create flowschemas", "create flowschemas"}
+	if diff := cmp.Diff(all, writes()); diff != "" {
 		t.Errorf("unexpected writes at the first start (-want +got):\n%s", diff)
 	}
 	schema, err := client.FlowcontrolV1().FlowSchemas().Get(t.Context(), ReportsLevel, metav1.GetOptions{})
@@ -105,6 +168,17 @@ func TestFlowControlIsWrittenOnce(t *testing.T) {
 	}
 	if got := writes(); len(got) > 0 {
 		t.Errorf("unexpected writes at the next start: %v", got)
+	}
+	// A cluster that has had reporters' alone.
+	if err := client.FlowcontrolV1().FlowSchemas().Delete(t.Context(), ReportsCleanup, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	client.ClearActions()
+	if err := ensureFlowControl(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"create flowschemas"}, writes()); diff != "" {
+		t.Errorf("unexpected writes at the start after that (-want +got):\n%s", diff)
 	}
 }
 
