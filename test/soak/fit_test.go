@@ -21,12 +21,8 @@ package soak
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // series are samples of an hour with one value each.
@@ -94,38 +90,4 @@ apiserver_longrunning_requests{component="apiserver",group="",resource="pods",sc
 	if got := countWatches(metrics); len(got) != 2 || got["nodes"] != 3 || got["features.features.k8s.io"] != 2 {
 		t.Errorf("unexpected watches: %v", got)
 	}
-}
-
-func TestAnswersAreJudged(t *testing.T) {
-	s := newStats()
-	for _, test := range []struct {
-		code int32
-		text string
-		bad  bool
-	}{
-		{503, "apiserver is shutting down", false},
-		{504, "request did not complete within requested timeout", false},
-		{429, "too many requests", false},
-		{409, "the object has been modified", false},
-		{500, "rpc error: code = Unavailable desc = error reading from server: EOF", true},
-		{500, "runtime error: invalid memory address or nil pointer dereference", true},
-		{502, "bad gateway", true},
-		{403, "nodes is forbidden: not yet ready to handle request", false},
-		{403, "nodes is forbidden: User cannot list", true},
-	} {
-		if kind, bad := s.classify(answer(test.code, test.text)); bad != test.bad || !strings.Contains(kind, " ") {
-			t.Errorf("%d %q: %q, unexplained: %t, want %t", test.code, test.text, kind, bad, test.bad)
-		}
-	}
-	s.storeAway(true)
-	if _, bad := s.classify(answer(500, "etcdserver: request timed out")); bad {
-		t.Error("a 500 of etcd's client is not explained although etcd is away")
-	}
-	if _, bad := s.classify(answer(500, "panic")); !bad {
-		t.Error("a 500 is explained by etcd that does not come from its client")
-	}
-}
-
-func answer(code int32, text string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: "Some", Message: text}}
 }

@@ -218,6 +218,9 @@ func (w *world) leftovers(before, after *snapshot) map[string][]string {
 
 // look takes down what there is.
 func (w *world) look(ctx context.Context) (*snapshot, error) {
+	if err := w.whole(); err != nil {
+		return nil, err
+	}
 	s := &snapshot{keys: map[string]bool{}, processes: map[string]usage{}}
 	response, err := w.etcd.Get(ctx, "/registry/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {

@@ -24,14 +24,12 @@ limitations under the License.
 package hostile
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -295,20 +293,12 @@ func (w *world) checkStillGood(t *testing.T) {
 func (w *world) checkServer(t *testing.T, allowed int) {
 	t.Helper()
 	for _, p := range w.Processes() {
-		log, err := os.ReadFile(p.LogFile)
+		panics, err := framework.Panics(p)
 		if err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
-		for line := range bytes.Lines(log) {
-			// Of a request that was given up upstream logs that it did not panic.
-			lower := bytes.ReplaceAll(bytes.ToLower(line), []byte("panicked: false"), nil)
-			lower = bytes.ReplaceAll(lower, []byte("panic-reason: <nil>"), nil)
-			if bytes.Contains(lower, []byte("panic")) || bytes.Contains(lower, []byte("goroutine ")) {
-				t.Errorf("%s logs: %s", p.Name, short(string(line)))
-			}
-		}
-		if len(log) == 0 {
-			t.Errorf("%s has an empty log; what it would say of a panic is somewhere else", p.Name)
+		for _, line := range panics {
+			t.Errorf("%s logs: %s", p.Name, short(line))
 		}
 	}
 	metrics, err := w.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
