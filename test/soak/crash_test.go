@@ -32,8 +32,8 @@ import (
 	"k8s.io/kubernetes-features/cmd/local-up/process"
 )
 
-// victims are the components that crash and freeze: servers only when none may be
-// configured differently until end is called.
+// victims are the components that freeze: servers only when none may be configured
+// differently until end is called.
 func (w *world) victims() (names []string, end func()) {
 	names, end = []string{cluster.ControllerManager, cluster.Scheduler}, func() {}
 	if w.turn.TryRLock() {
@@ -49,11 +49,24 @@ func (w *world) victims() (names []string, end func()) {
 	return names, end
 }
 
+// mortal are those of the victims that crash. In the second half some do not, so that
+// there are long lives whose memory says something.
+func (w *world) mortal(victims []string) []string {
+	if !w.second.Load() {
+		return victims
+	}
+	first := cluster.NodeName(1)
+	return slices.DeleteFunc(victims, func(name string) bool {
+		return name == cluster.Scheduler || name == cluster.Kubelet(first) || name == cluster.Proxy(first)
+	})
+}
+
 // crash kills one component or two and starts them again later: mostly soon, as a
 // supervisor does, sometimes when all others have noticed.
 func (w *world) crash(ctx context.Context, random *rand.Rand) error {
 	victims, end := w.victims()
 	defer end()
+	victims = w.mortal(victims)
 	names := []string{victims[random.IntN(len(victims))], victims[random.IntN(len(victims))]}
 	names = slices.Compact(names[:1+random.IntN(2)])
 	defer w.faults.begin(names...)()
