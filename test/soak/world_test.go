@@ -46,7 +46,8 @@ const (
 	// in the second half of a run it is not restarted either, so that its memory
 	// has one history.
 	servers = 3
-	// nodes is how many hollow nodes there are.
+	// nodes is how many hollow nodes there are. Neither the first nor the scheduler
+	// crashes in the second half, so that others have a history of memory, too.
 	nodes = 2
 	// static is the gate that is set on the command lines of kube-apiservers. It
 	// is central, so others have its value from the API when they start.
