@@ -19,10 +19,8 @@ limitations under the License.
 package hostile
 
 import (
-	"bytes"
 	"context"
 	"net/http"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -32,6 +30,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
 // failing are how many rows of all tables are answered with which code of 5xx, and
@@ -163,20 +162,12 @@ func (w *world) metrics(t *testing.T) string {
 func (w *world) checkServer(t *testing.T) {
 	t.Helper()
 	for _, p := range w.Processes() {
-		log, err := os.ReadFile(p.LogFile)
+		panics, err := framework.Panics(p)
 		if err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
-		for line := range bytes.Lines(log) {
-			// Of a request that was given up upstream logs that it did not panic.
-			lower := bytes.ReplaceAll(bytes.ToLower(line), []byte("panicked: false"), nil)
-			lower = bytes.ReplaceAll(lower, []byte("panic-reason: <nil>"), nil)
-			if bytes.Contains(lower, []byte("panic")) || bytes.Contains(lower, []byte("goroutine ")) {
-				t.Errorf("%s logs: %s", p.Name, short(string(line)))
-			}
-		}
-		if len(log) == 0 {
-			t.Errorf("%s has an empty log; what it would say of a panic is somewhere else", p.Name)
+		for _, line := range panics {
+			t.Errorf("%s logs: %s", p.Name, short(line))
 		}
 	}
 	metrics := w.metrics(t)
