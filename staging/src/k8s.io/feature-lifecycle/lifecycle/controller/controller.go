@@ -205,6 +205,7 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 		reports: newIndex(indexConfig{
 			servers:     config.Component,
 			mostCrashes: config.Settings.Canary.OrDefault().CrashLoop,
+			crashWindow: config.Settings.Canary.OrDefault().CrashWindow,
 			settled:     config.Settings.ReportPeriod,
 		}),
 		liveness: newLiveness(),

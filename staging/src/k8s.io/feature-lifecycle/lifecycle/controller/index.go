@@ -51,8 +51,9 @@ type index struct {
 	nodes map[string]bool
 	// reportless are the nodes whose kubelet has no report.
 	reportless map[string]bool
-	// recent are the processes that have something in member.recent.
-	recent map[string]*member
+	// recent are the processes that have something in member.recent, crashed those
+	// that have something in member.crashes.
+	recent, crashed map[string]*member
 	// inherited is what earlier processes of a report asked for, by report.
 	inherited map[string]*inheritance
 	// generation counts what silent processes depend on.
@@ -64,8 +65,10 @@ type index struct {
 type indexConfig struct {
 	// servers is the component of the servers, which are looked at one by one.
 	servers string
-	// mostCrashes is how many crashes of a process are remembered.
+	// mostCrashes is how many crashes of a process are remembered, and crashWindow
+	// for how long (transition.CanarySettings).
 	mostCrashes int
+	crashWindow time.Duration
 	// settled is for how long it matters since when a process reports a value
 	// that it has not asked for (uses.Settings.ReportPeriod).
 	settled time.Duration
@@ -76,8 +79,8 @@ type member struct {
 	report *v1alpha1.FeatureReport
 	cohort *cohort
 	// crashes are the last times at which another process took over the report
-	// without an orderly end of the one before, oldest first. The slice is replaced
-	// and not changed.
+	// without an orderly end of the one before, oldest first, where that is not
+	// long ago (indexConfig.crashWindow). The slice is replaced and not changed.
 	crashes []time.Time
 	// recent is since when the process says what it says of features that it has
 	// not asked for, where that is not long ago (indexConfig.settled).
@@ -102,7 +105,7 @@ func newIndex(config indexConfig) *index {
 		config:    config,
 		processes: map[string]*member{}, cohorts: map[cohortKey][]*cohort{}, features: map[string]map[*cohort]bool{},
 		byLease: map[types.NamespacedName]map[string]*member{}, byNode: map[string]map[string]*member{}, byComponent: map[string]map[string]*member{},
-		nodes: map[string]bool{}, reportless: map[string]bool{}, recent: map[string]*member{},
+		nodes: map[string]bool{}, reportless: map[string]bool{}, recent: map[string]*member{}, crashed: map[string]*member{},
 		inherited: map[string]*inheritance{},
 	}
 }
@@ -225,7 +228,8 @@ func (x *index) remember(current, old *member, now time.Time) {
 	}
 }
 
-// settle drops what is no longer recent.
+// settle drops what is no longer recent. Who has crashed and does not any more is
+// like all others again, as after a restart of everything that went wrong.
 func (x *index) settle(now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -233,6 +237,21 @@ func (x *index) settle(now time.Time) {
 		maps.DeleteFunc(p.recent, func(_ string, since time.Time) bool { return !now.Before(since.Add(x.config.settled)) })
 		if len(p.recent) == 0 {
 			delete(x.recent, name)
+		}
+	}
+	for name, p := range x.crashed {
+		old := 0
+		for old < len(p.crashes) && !now.Before(p.crashes[old].Add(x.config.crashWindow)) {
+			old++
+		}
+		if old == 0 {
+			continue
+		}
+		if p.crashes = p.crashes[old:]; len(p.crashes) == 0 {
+			p.crashes = nil
+			delete(x.crashed, name)
+			x.leave(name, p)
+			x.join(name, p)
 		}
 	}
 }
@@ -249,6 +268,9 @@ func (x *index) put(name string, p *member) {
 	}
 	if len(p.recent) > 0 {
 		x.recent[name] = p
+	}
+	if len(p.crashes) > 0 {
+		x.crashed[name] = p
 	}
 	if spec.Component == kubelet {
 		x.noteKubelet(spec.Instance)
@@ -267,6 +289,7 @@ func (x *index) take(name string, p *member) {
 		drop(x.byNode, spec.NodeName, name)
 	}
 	delete(x.recent, name)
+	delete(x.crashed, name)
 	if spec.Component == kubelet {
 		x.noteKubelet(spec.Instance)
 	}
