@@ -47,8 +47,8 @@ type index struct {
 	byLease     map[types.NamespacedName]map[string]*member
 	byNode      map[string]map[string]*member
 	byComponent map[string]map[string]*member
-	// nodes are the nodes that are there and whether they are Ready.
-	nodes map[string]bool
+	// nodes are the nodes that are there.
+	nodes map[string]nodeState
 	// reportless are the nodes whose kubelet has no report.
 	reportless map[string]bool
 	// recent are the processes that have something in member.recent, crashed those
@@ -89,6 +89,14 @@ type member struct {
 	usual bool
 }
 
+// nodeState is what matters of a node.
+type nodeState struct {
+	ready bool
+	// kubelet is the version of its kubelet, which nobody else says while that has no
+	// report.
+	kubelet string
+}
+
 // entry is what one report says of one feature.
 type entry struct {
 	report *v1alpha1.FeatureReport
@@ -105,7 +113,7 @@ func newIndex(config indexConfig) *index {
 		config:    config,
 		processes: map[string]*member{}, cohorts: map[cohortKey][]*cohort{}, features: map[string]map[*cohort]bool{},
 		byLease: map[types.NamespacedName]map[string]*member{}, byNode: map[string]map[string]*member{}, byComponent: map[string]map[string]*member{},
-		nodes: map[string]bool{}, reportless: map[string]bool{}, recent: map[string]*member{}, crashed: map[string]*member{},
+		nodes: map[string]nodeState{}, reportless: map[string]bool{}, recent: map[string]*member{}, crashed: map[string]*member{},
 		inherited: map[string]*inheritance{},
 	}
 }
@@ -311,17 +319,20 @@ func drop[K comparable](of map[K]map[string]*member, key K, name string) {
 	}
 }
 
-// node records that a node is there, and whether it is Ready, or that it has gone.
-func (x *index) node(name string, there, ready bool) {
+// node records what a node is, or that it has gone if there is false.
+func (x *index) node(name string, there bool, state nodeState) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	was, known := x.nodes[name]
 	if there {
-		x.nodes[name] = ready
+		x.nodes[name] = state
 	} else {
 		delete(x.nodes, name)
 	}
-	if known == there && was == ready {
+	if known == there && was.ready == state.ready {
+		if was != state && x.reportless[name] {
+			x.generation++
+		}
 		return
 	}
 	x.generation++

@@ -34,7 +34,7 @@ func TestWhoHasNotCrashedForLongIsLikeAllOthers(t *testing.T) {
 		r.Spec.NodeName, r.Annotations = "n1", map[string]string{v1alpha1.AnnotationProcess: fmt.Sprint(process)}
 		x.set(r, start.Add(at))
 	}
-	x.node("n1", true, true)
+	x.node("n1", true, nodeState{ready: true})
 	next(0, 0)
 	next(1, time.Minute)
 	next(2, 10*time.Minute)
