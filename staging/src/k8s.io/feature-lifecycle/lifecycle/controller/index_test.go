@@ -62,3 +62,30 @@ func TestWhoHasNotCrashedForLongIsLikeAllOthers(t *testing.T) {
 		t.Errorf("%d processes are remembered as crashed, and none is there", len(x.crashed))
 	}
 }
+
+// TestWhatSilentProcessesDependOn raises the generation of an index, and nothing else
+// of a node does: with it all that are silent are found anew.
+func TestWhatSilentProcessesDependOn(t *testing.T) {
+	x := newIndex(indexConfig{})
+	kubeletReport := report(kubelet, "n1")
+	for _, step := range []struct {
+		what   string
+		do     func()
+		raised bool
+	}{
+		{"a node comes", func() { x.node("n1", true, nodeState{kubelet: "v1"}) }, true},
+		{"nothing changes", func() { x.node("n1", true, nodeState{kubelet: "v1"}) }, false},
+		{"it is Ready", func() { x.node("n1", true, nodeState{ready: true, kubelet: "v1"}) }, true},
+		{"it is upgraded", func() { x.node("n1", true, nodeState{ready: true, kubelet: "v2"}) }, true},
+		{"its kubelet reports", func() { x.set(kubeletReport, start) }, true},
+		{"it is upgraded, and reports", func() { x.node("n1", true, nodeState{ready: true, kubelet: "v3"}) }, false},
+		{"its report goes", func() { x.remove(kubeletReport.Name, start) }, true},
+		{"it goes", func() { x.node("n1", false, nodeState{kubelet: "v3"}) }, true},
+	} {
+		before := x.changes()
+		step.do()
+		if raised := x.changes() > before; raised != step.raised {
+			t.Errorf("%s: the generation is raised: %t, want %t", step.what, raised, step.raised)
+		}
+	}
+}
