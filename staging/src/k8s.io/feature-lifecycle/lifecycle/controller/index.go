@@ -176,7 +176,7 @@ func changedFeatures(old, current *member) map[string]bool {
 		}
 	}
 	switch {
-	case old == nil || current == nil || !sameProcess(&old.report.Spec, &current.report.Spec) || crashed(old.report, current.report):
+	case old == nil || current == nil || old.report.UID != current.report.UID || !sameProcess(&old.report.Spec, &current.report.Spec) || crashed(old.report, current.report):
 		// What counts for every feature of the process changes all of them.
 		for _, p := range []*member{old, current} {
 			if p != nil {
