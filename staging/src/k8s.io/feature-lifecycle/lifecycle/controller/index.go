@@ -30,10 +30,12 @@ import (
 
 // index answers which processes report a feature. Most processes of a large cluster
 // report the same, so it keeps cohorts of them: what it holds grows with processes
-// and with kinds of reports, never with processes times features, and what a look at
-// a feature costs grows with the cohorts and with the processes that are unusual.
-// Reports in it belong to the informer and are not changed. It is safe for
-// concurrent use.
+// and with kinds of reports, and what a look at a feature costs grows with the cohorts
+// and with the processes that are unusual. Only what has changed lately is held for
+// each process and feature: after a restart of everything, for as long as a report may
+// be late, since when each has a value set that it has not asked for (member.recent).
+// Reports in it belong to the informer and are not changed. It is safe for concurrent
+// use.
 type index struct {
 	config indexConfig
 

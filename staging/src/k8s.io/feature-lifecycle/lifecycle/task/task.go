@@ -114,8 +114,8 @@ type Task struct {
 	// somebody else has to act first. Any other error, or a cancelled context,
 	// leaves the task to be run again.
 	Run func(ctx context.Context, clients Clients, attempt Attempt) error
-	// Deadline bounds one attempt, and one look for leftovers; 0 means DefaultDeadline. A task that needs
-	// longer is attempted again and goes on.
+	// Deadline bounds one attempt, and one look for leftovers; 0 means
+	// DefaultDeadline. A task that needs longer is attempted again and goes on.
 	Deadline time.Duration
 	// Fields are what the task looks at, for those who check declarations.
 	Fields []Field
