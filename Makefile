@@ -271,16 +271,16 @@ bench-featuregate: ## Compare the layer's Enabled with upstream's gate; 3 minute
 bench-clear: all ## Clear a field from up to 100,000 objects, beside the storage version migrator; 75 minutes.
 	$(run_benchmark)
 
-bench-reporters: all ## Let 1,000, 10,000 and 30,000 simulated processes report; 60 minutes.
+bench-reporters: all ## Let 1,000, 10,000 and 30,000 simulated processes report; 80 minutes.
 	$(run_benchmark)
 
-bench-start: all upstream ## Start kube-apiserver and upstream's, cold and warm; 10 minutes.
+bench-start: all upstream ## Start kube-apiserver and upstream's, cold and warm; 12 minutes.
 	$(run_benchmark)
 
 bench-flip: all ## Change a dynamic value that 100, 1,000 and 10,000 simulated processes follow; 40 minutes.
 	$(run_benchmark)
 
-bench-transition: all ## Measure transitions from the last report on, with 1 and 3 servers; 45 minutes.
+bench-transition: all ## Measure transitions from the last report on, with 1 and 3 servers, as root; 45 minutes.
 	$(run_benchmark)
 
 bench-draw: ## Write BENCHMARKS.md and its pictures from docs/benchmarks.

@@ -114,6 +114,38 @@ func initial(t *testing.T, file, name string) string {
 	return ""
 }
 
+// TestAnswersOf5xx compares their numbers with those that the test of malformed
+// requests holds.
+func TestAnswersOf5xx(t *testing.T) {
+	const file = "test/integration/hostile/server_test.go"
+	source := page(t, filepath.Join(root, file))
+	failing := regexp.MustCompile(`var failing = map\[int\]int\{(.*)\}\n`).FindStringSubmatch(source)
+	if failing == nil {
+		t.Fatalf("%s has no failing; this test does not understand the code any more", file)
+	}
+	want := map[string]string{"500, 504 or none": initial(t, file, "hangUps")}
+	for pair := range strings.SplitSeq(failing[1], ", ") {
+		code, n, _ := strings.Cut(pair, ": ")
+		want[code] = n
+	}
+	text := section(t, page(t, "security.md"), "Malformed requests")
+	got, sum := map[string]string{}, 0
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]*\b5[^|]*) \| ([0-9]+) \| [^|]{4,} \|$`).FindAllStringSubmatch(text, -1) {
+		got[row[1]] = row[2]
+		n, err := strconv.Atoi(row[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("security.md differs from the test (-test +page):\n%s", diff)
+	}
+	if total := fmt.Sprintf(" %d are answered with 5xx", sum); !strings.Contains(text, total) {
+		t.Errorf("security.md does not say %q", total)
+	}
+}
+
 // TestLimits compares all limits with the code that holds them.
 func TestLimits(t *testing.T) {
 	text := section(t, page(t, "security.md"), "Limits")

@@ -125,6 +125,11 @@ func (o *common) run(cmd *cobra.Command, name string, run runner) error {
 	begun := time.Now()
 	r, err := run(cmd.Context(), &o.bed)
 	if err != nil {
+		if r != nil {
+			// What took an hour is not lost, and no result either.
+			_, _ = fmt.Fprintln(o.bed.Out, "Measured before it failed, and not written:")
+			r.WriteText(o.bed.Out)
+		}
 		if cmd.Context().Err() != nil {
 			err = errors.Join(errors.New("interrupted"), err)
 		}

@@ -32,9 +32,9 @@ import (
 var smoke = map[string][]string{
 	"featuregate": {"--repetitions=2", "--time=1ms"},
 	"clear":       {"--sizes=300", "--large=100", "--repetitions=1", "--workers=16", "--sweep=4", "--rate=100", "--rest=500ms", "--touch", "--settle=1s"},
-	"reporters":   {"--nodes=5,10", "--budget-nodes=10", "--rest=2s", "--compaction=0s", "--template=1s", "--together=5"},
+	"reporters":   {"--nodes=5,10", "--budget-nodes=10", "--rest=2s", "--compaction=0s", "--template=1s", "--together=5", "--lists=3", "--more=5"},
 	"start":       {"--repetitions=1", "--quiet=200ms"},
-	"flip":        {"--processes=4", "--changes=2", "--warm=100ms", "--rest=1s", "--template=1s", "--settle=1s"},
+	"flip":        {"--processes=4", "--changes=2", "--warm=100ms", "--rest=1s", "--window=500ms", "--template=1s", "--settle=1s"},
 	"transition":  {"--servers=1", "--settle=1s", "--processes=2", "--objects=3", "--object-processes=2", "--repetitions=2", "--template=1s"},
 }
 

@@ -65,6 +65,9 @@ func (w *world) converge() bool {
 // and uses are right.
 func (w *world) recovered() error {
 	begun := time.Now()
+	if err := w.whole(); err != nil {
+		return fmt.Errorf("after the faults had ended: %w", err)
+	}
 	if err := w.release(w.t.Context(), rand.New(rand.NewPCG(w.seed, 3))); err != nil {
 		return err
 	}
@@ -107,21 +110,26 @@ func (w *world) tidy(ctx context.Context) error {
 		if !w.dirty.Load() {
 			return fmt.Errorf("S1: %s is Off and not clean, and no server had it on: %+v", name, v.Status.Conditions)
 		}
+		begun := time.Now()
 		_, err := w.kept().features.FeaturesV1alpha1().Features(systemNS).CreateCleanup(ctx, name, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{})
 		if err == nil {
 			w.stats.count("clean-ups that were asked for")
-		} else if !w.stats.passes(err) {
+		} else if !w.passes(request{w.kept().name, begun}, err) {
 			return fmt.Errorf("asking for what is left of %s to be removed: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// until waits until nothing is wrong any more.
+// until waits until nothing is wrong any more. No fault is under way, so nobody may
+// end meanwhile.
 func (w *world) until(when string, wrong func(context.Context) (string, error)) error {
 	last, told := "", time.Now()
 	err := wait.PollUntilContextTimeout(w.t.Context(), 500*time.Millisecond, framework.Patience, true, func(ctx context.Context) (bool, error) {
-		var err error
+		err := w.whole()
+		if err != nil {
+			return false, err
+		}
 		last, err = wrong(ctx)
 		if last != "" && time.Since(told) > 30*time.Second {
 			told = time.Now()

@@ -29,10 +29,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/cmd/local-up/process"
 )
 
-// victims are the components that crash and freeze: servers only when none may be
-// configured differently until end is called.
+// victims are the components that freeze: servers only when none may be configured
+// differently until end is called.
 func (w *world) victims() (names []string, end func()) {
 	names, end = []string{cluster.ControllerManager, cluster.Scheduler}, func() {}
 	if w.turn.TryRLock() {
@@ -48,13 +49,27 @@ func (w *world) victims() (names []string, end func()) {
 	return names, end
 }
 
+// mortal are those of the victims that crash. In the second half some do not, so that
+// there are long lives whose memory says something.
+func (w *world) mortal(victims []string) []string {
+	if !w.second.Load() {
+		return victims
+	}
+	first := cluster.NodeName(1)
+	return slices.DeleteFunc(victims, func(name string) bool {
+		return name == cluster.Scheduler || name == cluster.Kubelet(first) || name == cluster.Proxy(first)
+	})
+}
+
 // crash kills one component or two and starts them again later: mostly soon, as a
 // supervisor does, sometimes when all others have noticed.
 func (w *world) crash(ctx context.Context, random *rand.Rand) error {
 	victims, end := w.victims()
 	defer end()
+	victims = w.mortal(victims)
 	names := []string{victims[random.IntN(len(victims))], victims[random.IntN(len(victims))]}
 	names = slices.Compact(names[:1+random.IntN(2)])
+	defer w.faults.begin(names...)()
 	for _, name := range names {
 		if err := w.kill(ctx, name); err != nil {
 			return err
@@ -82,19 +97,31 @@ func kind(name string) string {
 func (w *world) kill(ctx context.Context, name string) error {
 	w.hands.Lock()
 	defer w.hands.Unlock()
+	if err := w.intact(); err != nil {
+		return err
+	}
+	w.down[name] = true
 	return w.cluster.Kill(ctx, name)
 }
 
-// start starts those that are dead: somebody else may have restarted them.
+// start starts those that were killed: somebody else may have restarted them.
 func (w *world) start(ctx context.Context, names ...string) error {
 	w.hands.Lock()
 	defer w.hands.Unlock()
-	_, dead := w.cluster.Running()
-	names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(dead, name) })
+	if err := w.intact(); err != nil {
+		return err
+	}
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !w.down[name] })
 	if len(names) == 0 {
 		return nil
 	}
-	return w.cluster.Start(ctx, names...)
+	if err := w.cluster.Start(ctx, names...); err != nil {
+		return err
+	}
+	for _, name := range names {
+		delete(w.down, name)
+	}
+	return nil
 }
 
 // freeze stops a component's process for a while.
@@ -113,21 +140,33 @@ func (w *world) freeze(ctx context.Context, random *rand.Rand) error {
 		// It may come back to a feature that was turned off meanwhile.
 		w.dirty.Store(true)
 	}
-	p, ok := w.process(name)
-	if !ok || p.Signal(unix.SIGSTOP) != nil {
-		// It is dead.
-		return nil
-	}
-	w.stats.count("freezes of " + kind(name))
-	if name == cluster.Etcd {
-		w.stats.storeAway(true)
-		defer w.stats.storeAway(false)
-	}
-	hold(ctx, long)
-	if err := p.Signal(unix.SIGCONT); err != nil && p.Alive() {
+	p, err := w.stop(name)
+	if err != nil || p.PID == 0 {
 		return err
 	}
-	return nil
+	defer w.faults.begin(name)()
+	w.stats.count("freezes of " + kind(name))
+	hold(ctx, long)
+	// Nobody waits for the hands here: who has them may wait for this process.
+	if err := p.Signal(unix.SIGCONT); err == nil || p.Alive() {
+		return err
+	}
+	// Somebody has killed it meanwhile.
+	w.hands.Lock()
+	defer w.hands.Unlock()
+	return w.intact()
+}
+
+// stop stops the process of a component as it stands, unless somebody has killed it.
+func (w *world) stop(name string) (process.Process, error) {
+	w.hands.Lock()
+	defer w.hands.Unlock()
+	if err := w.intact(); err != nil || w.down[name] {
+		return process.Process{}, err
+	}
+	processes := w.cluster.Processes()
+	p := processes[slices.IndexFunc(processes, func(p process.Process) bool { return p.Name == name })]
+	return p, p.Signal(unix.SIGSTOP)
 }
 
 // killEtcd kills the database and starts it again. Nobody starts anything
@@ -135,14 +174,21 @@ func (w *world) freeze(ctx context.Context, random *rand.Rand) error {
 func (w *world) killEtcd(ctx context.Context, random *rand.Rand) error {
 	w.hands.Lock()
 	defer w.hands.Unlock()
-	w.stats.storeAway(true)
-	defer w.stats.storeAway(false)
+	if err := w.intact(); err != nil {
+		return err
+	}
+	defer w.faults.begin(cluster.Etcd)()
+	w.down[cluster.Etcd] = true
 	if err := w.cluster.Kill(ctx, cluster.Etcd); err != nil {
 		return err
 	}
 	w.stats.count("crashes of etcd")
 	hold(ctx, between(random, 0, 5*time.Second))
-	return w.cluster.Start(ctx, cluster.Etcd)
+	if err := w.cluster.Start(ctx, cluster.Etcd); err != nil {
+		return err
+	}
+	delete(w.down, cluster.Etcd)
+	return nil
 }
 
 // compact forgets the past, up to the present or a little before it. Who did not

@@ -21,12 +21,13 @@ package soak
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/cmd/local-up/process"
 )
 
 // series are samples of an hour with one value each.
@@ -44,30 +45,98 @@ func TestALineIsFitted(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	wave := 0.0
 	for name, test := range map[string]struct {
-		value          func(hour float64, i int) float64
-		slope, within  float64
-		exceeds, worse bool
+		value         func(hour float64, i int) float64
+		slope, within float64
+		says          string
 	}{
-		"a straight line":              {func(hour float64, _ int) float64 { return 100<<20 + 20<<20*hour }, 20 << 20, 1, true, false},
-		"a level":                      {func(float64, int) float64 { return 100 << 20 }, 0, 1, false, false},
-		"noise around a level":         {func(float64, int) float64 { return 100<<20 + random.NormFloat64()*(10<<20) }, 0, 9 << 20, false, false},
-		"noise around a slope":         {func(hour float64, _ int) float64 { return 50<<20*hour + random.NormFloat64()*(5<<20) }, 50 << 20, 5 << 20, true, false},
-		"waves, which are not a slope": {func(float64, int) float64 { wave = 0.95*wave + random.NormFloat64(); return wave * (4 << 20) }, 0, 60 << 20, false, true},
+		"a straight line":              {func(hour float64, _ int) float64 { return 100<<20 + 20<<20*hour }, 20 << 20, 1, "grows"},
+		"a level":                      {func(float64, int) float64 { return 100 << 20 }, 0, 1, "flat"},
+		"noise around a level":         {func(float64, int) float64 { return 100<<20 + random.NormFloat64()*(10<<20) }, 0, 9 << 20, "flat"},
+		"noise around a slope":         {func(hour float64, _ int) float64 { return 50<<20*hour + random.NormFloat64()*(5<<20) }, 50 << 20, 5 << 20, "grows"},
+		"waves, which are not a slope": {func(float64, int) float64 { wave = 0.95*wave + random.NormFloat64(); return wave * (4 << 20) }, 0, 60 << 20, "inconclusive"},
 	} {
 		samples := series(test.value)
 		got := fit(samples, sample.ofHeap)
 		if math.Abs(got.slope-test.slope) > test.within {
 			t.Errorf("%s: the slope is %.0f, want %.0f within %.0f", name, got.slope, test.slope, test.within)
 		}
-		if got.exceeds(mostHeap) != test.exceeds {
-			t.Errorf("%s: exceeds %d: %t, want %t (%s)", name, mostHeap, !test.exceeds, test.exceeds, got)
-		}
-		if test.worse && got.deviation < 4<<20 {
-			t.Errorf("%s: the standard error %.0f does not know that neighbours are alike", name, got.deviation)
+		if says, ok := got.verdict(mostHeap); !strings.HasPrefix(says, test.says) || ok != (test.says == "flat") {
+			t.Errorf("%s: %q (%t), want %q (%s)", name, says, ok, test.says, got)
 		}
 	}
-	if few := fit(series(func(float64, int) float64 { return 0 })[:2], sample.ofHeap); few.exceeds(-1) {
-		t.Errorf("two samples say nothing: %s", few)
+}
+
+func TestVerdictsOfMemory(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	noisy := func(slope, noise float64) []sample {
+		return series(func(hour float64, _ int) float64 { return 100<<20 + slope*hour + random.NormFloat64()*noise })
+	}
+	for name, test := range map[string]struct {
+		samples []sample
+		says    string
+	}{
+		"flat":                                 {noisy(0, 2<<20), "flat"},
+		"growing by less than the limit":       {noisy(mostHeap/2, 2<<20), "flat"},
+		"shrinking":                            {noisy(-5*mostHeap, 2<<20), "flat"},
+		"leaking":                              {noisy(2*mostHeap, 2<<20), "grows"},
+		"leaking, of which noise hides little": {noisy(10*mostHeap, 40<<20), "grows"},
+		"flat, too noisy to tell":              {noisy(0, 40<<20), "inconclusive: two standard errors"},
+		"leaking, too noisy to tell":           {noisy(2*mostHeap, 80<<20), "inconclusive: two standard errors"},
+		"too short":                            {noisy(0, 0)[:25], "inconclusive: 12m0s is less"},
+		"too short, although it grows":         {noisy(10*mostHeap, 0)[:25], "inconclusive: 12m0s is less"},
+		"two samples":                          {noisy(0, 0)[:2], "inconclusive"},
+		"nothing":                              {nil, "inconclusive"},
+	} {
+		got := fit(test.samples, sample.ofHeap)
+		if says, ok := got.verdict(mostHeap); !strings.HasPrefix(says, test.says) || ok != (test.says == "flat") {
+			t.Errorf("%s: %q (%t), want %q (%s)", name, says, ok, test.says, got)
+		}
+	}
+}
+
+// TestLongLivesAreJudged has lives as a long run has them, and says who is judged by
+// which samples.
+func TestLongLivesAreJudged(t *testing.T) {
+	const kept, other, young = cluster.APIServer, cluster.Scheduler, cluster.ControllerManager
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	// Every process grows much until it has settled.
+	lived := func(pid int, from, until time.Duration, slope float64) *life {
+		l := &life{process: process.Process{PID: pid}}
+		for at := from; at <= until; at += 30 * time.Second {
+			held := 100<<20 + min((at-from).Hours(), settling.Hours())*(900<<20) + at.Hours()*slope
+			l.samples = append(l.samples, sample{at: begin.Add(at), heap: held, resident: held})
+		}
+		return l
+	}
+	w := &world{settings: settings{duration: 2 * time.Hour}, servers: []server{{name: kept}}}
+	m := newMemory(w)
+	m.since = begin.Add(time.Hour)
+	verdicts := func() []string {
+		var all []string
+		for _, j := range m.judged() {
+			says, _ := j.trend.verdict(j.limit)
+			all = append(all, j.what+" "+says)
+		}
+		return all
+	}
+	flat := []string{"the heap of " + kept + " flat", "the resident memory of " + kept + " flat"}
+	m.lives = map[string][]*life{
+		// One that was restarted at half time, one of which most was before that, and
+		// those that never lived for long.
+		kept:  {lived(1, 0, 59*time.Minute, 0), lived(2, 59*time.Minute, 2*time.Hour, 0)},
+		other: {lived(3, 0, 70*time.Minute, 90<<20), lived(4, 70*time.Minute, 2*time.Hour, 0)},
+		young: {lived(5, 0, time.Hour, 90<<20), lived(6, time.Hour, 89*time.Minute, 90<<20)},
+	}
+	if got, want := verdicts(), append(slices.Clone(flat), "the resident memory of "+other+" flat"); !slices.Equal(got, want) {
+		t.Errorf("judged are %q, want %q", got, want)
+	}
+	m.lives[other][1] = lived(4, 70*time.Minute, 2*time.Hour, 90<<20)
+	if got, want := verdicts(), append(slices.Clone(flat), "the resident memory of "+other+" grows"); !slices.Equal(got, want) {
+		t.Errorf("judged are %q, want %q", got, want)
+	}
+	m.lives = map[string][]*life{kept: {lived(1, 0, 65*time.Minute, 0)}}
+	if got := verdicts(); len(got) != 2 || !strings.Contains(got[0], "inconclusive") || !strings.Contains(got[1], "inconclusive") {
+		t.Errorf("a server without samples is judged: %q", got)
 	}
 }
 
@@ -94,38 +163,4 @@ apiserver_longrunning_requests{component="apiserver",group="",resource="pods",sc
 	if got := countWatches(metrics); len(got) != 2 || got["nodes"] != 3 || got["features.features.k8s.io"] != 2 {
 		t.Errorf("unexpected watches: %v", got)
 	}
-}
-
-func TestAnswersAreJudged(t *testing.T) {
-	s := newStats()
-	for _, test := range []struct {
-		code int32
-		text string
-		bad  bool
-	}{
-		{503, "apiserver is shutting down", false},
-		{504, "request did not complete within requested timeout", false},
-		{429, "too many requests", false},
-		{409, "the object has been modified", false},
-		{500, "rpc error: code = Unavailable desc = error reading from server: EOF", true},
-		{500, "runtime error: invalid memory address or nil pointer dereference", true},
-		{502, "bad gateway", true},
-		{403, "nodes is forbidden: not yet ready to handle request", false},
-		{403, "nodes is forbidden: User cannot list", true},
-	} {
-		if kind, bad := s.classify(answer(test.code, test.text)); bad != test.bad || !strings.Contains(kind, " ") {
-			t.Errorf("%d %q: %q, unexplained: %t, want %t", test.code, test.text, kind, bad, test.bad)
-		}
-	}
-	s.storeAway(true)
-	if _, bad := s.classify(answer(500, "etcdserver: request timed out")); bad {
-		t.Error("a 500 of etcd's client is not explained although etcd is away")
-	}
-	if _, bad := s.classify(answer(500, "panic")); !bad {
-		t.Error("a 500 is explained by etcd that does not come from its client")
-	}
-}
-
-func answer(code int32, text string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: "Some", Message: text}}
 }

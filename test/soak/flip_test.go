@@ -40,7 +40,7 @@ func (w *world) configure(ctx context.Context, server string, value bool) error 
 	control := w.cluster.Control()
 	control.FeatureGates = gates(value)
 	w.cluster.SetControl(control)
-	return w.cluster.Restart(ctx, nil, server)
+	return w.restartLocked(ctx, server)
 }
 
 // aims is true for a Feature that is in the state of a value, or on its way there.
@@ -115,7 +115,21 @@ func (w *world) disagree(ctx context.Context, random *rand.Rand, mark int, value
 func (w *world) restart(ctx context.Context, name string) error {
 	w.hands.Lock()
 	defer w.hands.Unlock()
-	return w.cluster.Restart(ctx, nil, name)
+	return w.restartLocked(ctx, name)
+}
+
+// restartLocked restarts a component; one that crash has killed starts.
+func (w *world) restartLocked(ctx context.Context, name string) error {
+	if err := w.intact(); err != nil {
+		return err
+	}
+	defer w.faults.begin(name)()
+	w.down[name] = true
+	if err := w.cluster.Restart(ctx, nil, name); err != nil {
+		return err
+	}
+	delete(w.down, name)
+	return nil
 }
 
 // nothingBegan checks S4: servers have disagreed since a mark.

@@ -20,13 +20,8 @@ package soak
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
-	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,14 +29,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 )
 
 // read reads something through one of the servers, as clients do.
 func (w *world) read(ctx context.Context, random *rand.Rand) error {
-	s := w.any(random)
+	s, begun := w.any(random), time.Now()
 	features, reports := s.features.FeaturesV1alpha1().Features(systemNS), s.features.FeaturesV1alpha1().FeatureReports(systemNS)
 	var err error
 	switch random.IntN(6) {
@@ -58,12 +52,12 @@ func (w *world) read(ctx context.Context, random *rand.Rand) error {
 	default:
 		_, err = s.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	}
-	return w.outcome("read", err)
+	return w.outcome("reading", request{s.name, begun}, err)
 }
 
 // watch watches for a moment.
 func (w *world) watch(ctx context.Context, random *rand.Rand) error {
-	s := w.any(random)
+	s, begun := w.any(random), time.Now()
 	timeout := int64(1 + random.IntN(10))
 	options := metav1.ListOptions{TimeoutSeconds: &timeout}
 	var watching watch.Interface
@@ -92,42 +86,26 @@ func (w *world) watch(ctx context.Context, random *rand.Rand) error {
 		}
 		watching.Stop()
 	}
-	return w.outcome("watch", err)
+	return w.outcome("watching", request{s.name, begun}, err)
 }
 
 // write writes something that has nothing to do with features.
 func (w *world) write(ctx context.Context, random *rand.Rand) error {
-	maps := w.any(random).kube.CoreV1().ConfigMaps(objectNS)
+	s, begun := w.any(random), time.Now()
+	maps := s.kube.CoreV1().ConfigMaps(objectNS)
 	name := fmt.Sprintf("soaked-%d", random.IntN(50))
 	patch := fmt.Sprintf(`{"data":{"some":"%d"}}`, random.IntN(1000))
 	_, err := maps.Patch(ctx, name, mergePatch, []byte(patch), metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{soaked: "true"}}}, metav1.CreateOptions{})
 	}
-	return w.outcome("write", err)
+	return w.outcome("writing", request{s.name, begun}, err)
 }
-
-// outcome counts what became of a request. An answer that no fault explains is an
-// error.
-func (w *world) outcome(what string, err error) error {
-	kind, bad := w.stats.classify(err)
-	w.stats.count(outcomePrefix + kind)
-	if bad {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
-}
-
-// outcomePrefix begins what is counted of requests.
-const outcomePrefix = "requests: "
 
 // stats counts. It is safe for concurrent use.
 type stats struct {
 	mu     sync.Mutex
 	counts map[string]int
-	// away is when etcd was away last; zero time for never, and the future while
-	// it is.
-	away time.Time
 	// longest is the longest time until all states were as configured, and right
 	// until the uses were right.
 	longest, right time.Duration
@@ -147,72 +125,6 @@ func (s *stats) count(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts[what]++
-}
-
-// storeAway says that etcd goes away, and that it is back.
-func (s *stats) storeAway(away bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.away = time.Now()
-	if away {
-		s.away = s.away.Add(time.Hour)
-	}
-}
-
-// storeTrouble is true while etcd is away or was lately: answers may be late.
-func (s *stats) storeTrouble() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.away.IsZero() && time.Since(s.away) < 30*time.Second
-}
-
-// classify names an answer; bad is true for one that no fault explains.
-func (s *stats) classify(err error) (kind string, bad bool) {
-	status := apierrors.APIStatus(nil)
-	switch {
-	case err == nil:
-		return "done", false
-	case errors.As(err, &status):
-		return s.classifyStatus(status.Status(), err)
-	case utilnet.IsConnectionRefused(err):
-		return "refused (no server)", false
-	case utilnet.IsTimeout(err), errors.Is(err, context.DeadlineExceeded):
-		return "timed out (frozen server)", false
-	case utilnet.IsConnectionReset(err), utilnet.IsProbableEOF(err), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), utilnet.IsHTTP2ConnectionLost(err),
-		strings.Contains(err.Error(), "http2: "):
-		return "connection lost (server ended)", false
-	case errors.Is(err, context.Canceled):
-		return "given up", false
-	default:
-		return "not understood", true
-	}
-}
-
-func (s *stats) classifyStatus(status metav1.Status, err error) (kind string, bad bool) {
-	kind = fmt.Sprintf("%d %s", status.Code, status.Reason)
-	switch status.Code {
-	case http.StatusNotFound, http.StatusConflict, http.StatusGone, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return kind, false
-	case http.StatusInternalServerError:
-		// What etcd's client says while etcd is away, upstream's storage passes on
-		// as a 500, for every resource.
-		for _, text := range []string{"rpc error", "etcdserver:", "context deadline exceeded", "client connection", "connection error"} {
-			if strings.Contains(err.Error(), text) {
-				return kind + " (of etcd's client)", !s.storeTrouble()
-			}
-		}
-		return kind, true
-	default:
-		// Admission says so while a server starts.
-		return kind, status.Code != http.StatusForbidden || !strings.Contains(err.Error(), "not yet ready to handle request")
-	}
-}
-
-// passes is true for an error that another attempt may not meet.
-func (s *stats) passes(err error) bool {
-	kind, bad := s.classify(err)
-	s.count(outcomePrefix + kind)
-	return !bad
 }
 
 // closeIdle closes connections that a server and this process keep for later.

@@ -71,11 +71,15 @@ type usage struct {
 	heap uint64
 }
 
-// tellers are the processes that tell of goroutines.
+// tellers are the processes that tell of goroutines. A hollow kube-proxy has no server
+// that it could tell by; etcd is not ours.
 func (w *world) tellers() []string {
 	names := []string{cluster.ControllerManager, cluster.Scheduler}
 	for _, s := range w.servers {
 		names = append(names, s.name)
+	}
+	for i := range nodes {
+		names = append(names, cluster.Kubelet(cluster.NodeName(i+1)))
 	}
 	return names
 }
@@ -218,6 +222,9 @@ func (w *world) leftovers(before, after *snapshot) map[string][]string {
 
 // look takes down what there is.
 func (w *world) look(ctx context.Context) (*snapshot, error) {
+	if err := w.whole(); err != nil {
+		return nil, err
+	}
 	s := &snapshot{keys: map[string]bool{}, processes: map[string]usage{}}
 	response, err := w.etcd.Get(ctx, "/registry/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {
@@ -278,21 +285,28 @@ func (w *world) usage(ctx context.Context, p process.Process) (u usage, err erro
 	return u, nil
 }
 
-// monitoring is a client of what a process of the control plane shows of itself.
+// port is where a process shows what it knows of itself.
+var port = regexp.MustCompile(`--(secure|kubelet)-port=(\d+)`)
+
+// monitoring is a client of what a process shows of itself.
 func (w *world) monitoring(p process.Process) (rest.Interface, error) {
 	arguments, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
 	if err != nil {
 		return nil, err
 	}
-	port := regexp.MustCompile(`--secure-port=(\d+)`).FindSubmatch(arguments)
-	if port == nil {
-		return nil, fmt.Errorf("%s has no --secure-port", p.Name)
+	match := port.FindSubmatch(arguments)
+	if match == nil {
+		return nil, fmt.Errorf("%s has no port that is known", p.Name)
 	}
 	config := rest.CopyConfig(w.cluster.Config)
-	config.Host = "https://127.0.0.1:" + string(port[1])
-	config.Timeout = time.Minute
+	config.Host = "https://127.0.0.1:" + string(match[2])
 	// Controller manager and scheduler make certificates of their own.
 	config.TLSClientConfig.Insecure, config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = true, nil, ""
+	if string(match[1]) == "kubelet" {
+		// A hollow kubelet has none, and asks nobody who he is.
+		config = &rest.Config{Host: "http://127.0.0.1:" + string(match[2])}
+	}
+	config.Timeout = time.Minute
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
-	"k8s.io/kubernetes-features/cmd/local-up/process"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
@@ -47,7 +46,8 @@ const (
 	// in the second half of a run it is not restarted either, so that its memory
 	// has one history.
 	servers = 3
-	// nodes is how many hollow nodes there are.
+	// nodes is how many hollow nodes there are. Neither the first nor the scheduler
+	// crashes in the second half, so that others have a history of memory, too.
 	nodes = 2
 	// static is the gate that is set on the command lines of kube-apiservers. It
 	// is central, so others have its value from the API when they start.
@@ -68,6 +68,7 @@ type world struct {
 	etcd    *clientv3.Client
 	servers []server
 	stats   *stats
+	faults  *faults
 	memory  *memory
 
 	// quiet is held for reading while something is done to the cluster that it has
@@ -80,6 +81,9 @@ type world struct {
 	// hands are those of the one who starts and ends processes: cluster.Cluster is
 	// for one goroutine.
 	hands sync.Mutex
+	// down are the components that the test ended and did not start again yet. It
+	// belongs to the hands.
+	down map[string]bool
 
 	// dirty is true when a server had a feature on while others did not wait for it.
 	dirty atomic.Bool
@@ -110,7 +114,7 @@ type server struct {
 // newWorld starts the cluster.
 func newWorld(t *testing.T, s settings) *world {
 	t.Helper()
-	w := &world{t: t, settings: s, stats: newStats(), histories: map[string]*framework.History{}, checked: map[string]int{}, wanted: map[string]bool{static: true}}
+	w := &world{t: t, settings: s, stats: newStats(), faults: newFaults(), down: map[string]bool{}, histories: map[string]*framework.History{}, checked: map[string]int{}, wanted: map[string]bool{static: true}}
 	// Periods are short so that there is much to see in little time; events are
 	// nobody's leftovers if they end by themselves.
 	flags := []string{"--feature-settle-period=1s", "--feature-grace-period=5s", "--event-ttl=30s"}
@@ -200,28 +204,17 @@ func (w *world) kept() server { return w.servers[0] }
 // any is one of the servers; it may be dead.
 func (w *world) any(random *rand.Rand) server { return w.servers[random.IntN(len(w.servers))] }
 
-// process is that of a component now.
-func (w *world) process(name string) (process.Process, bool) {
-	w.hands.Lock()
-	defer w.hands.Unlock()
-	for _, p := range w.cluster.Processes() {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	return process.Process{}, false
-}
-
 // try does something through one server after the other until one does it: a
 // client whose server may die. What was done although the answer got lost is done.
 func (w *world) try(ctx context.Context, random *rand.Rand, what string, do func(context.Context, server) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 300*time.Millisecond, framework.Patience, true, func(ctx context.Context) (bool, error) {
-		last = do(ctx, w.any(random))
+		s, begun := w.any(random), time.Now()
+		last = do(ctx, s)
 		switch {
 		case last == nil:
 			return true, nil
-		case w.stats.passes(last):
+		case w.passes(request{s.name, begun}, last):
 			return false, nil
 		default:
 			return false, last

@@ -58,9 +58,10 @@ func TestWithoutTheSystem(t *testing.T) {
 		})
 	}
 	t.Run("a Feature as something else", func(t *testing.T) {
-		r := row{method: "POST", path: configs, body: feature("A", ""), codes: []int{400}, says: "Feature"}
+		r := row{method: "POST", path: configs, body: feature("A", ""), code: 400, says: "Feature"}
 		code, body := w.send(t, r)
 		r.check(t, code, body)
 	})
-	w.checkServer(t, 0)
+	w.checkFailures(t)
+	w.checkServer(t)
 }

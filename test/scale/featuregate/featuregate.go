@@ -116,7 +116,7 @@ func Run(ctx context.Context, bed *testbed.Bed, o Options) (r *result.Result, er
 // report makes tables of the samples.
 func report(found samples, o Options) (*result.Result, error) {
 	r := &result.Result{
-		Question: "What does it cost to ask for a feature? kube-apiserver does so a hundred times and more for one request.",
+		Question: "What does it cost to ask for a feature? kube-apiserver does so some 60 times to create a Pod.",
 		Peer:     "upstream's gate, k8s.io/component-base/featuregate, which the layer stands in front of. It knows no values from outside of the process: beside those stands a value that was set.",
 		Method: []string{
 			fmt.Sprintf("%d repetitions of %s each; one repetition measures all gates one after the other. Figures are the median, with the lowest and the highest.", o.Repetitions, o.Time),

@@ -77,7 +77,7 @@ type Fleet struct {
 	asks *asked
 	// clients are shared by processes: who asks is in the context.
 	clients   []*clients
-	templates map[string]Template
+	templates map[string]*Template
 	processes []*Process
 }
 
@@ -91,7 +91,10 @@ type clients struct {
 // New makes a fleet for so many nodes, without processes. Admin is how an
 // administrator, who may impersonate, reaches the server.
 func New(ctx context.Context, admin *rest.Config, templates map[string]Template, nodes int) (*Fleet, error) {
-	f := &Fleet{templates: templates}
+	f := &Fleet{templates: map[string]*Template{}}
+	for component, template := range templates {
+		f.templates[component] = &template
+	}
 	for range nodes*len(templates)/perConnection + 1 {
 		c, err := connect(ctx, admin)
 		if err != nil {
@@ -188,11 +191,13 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 // Add adds the processes of a node, which do not run yet.
 func (f *Fleet) Add(node string) {
 	for _, component := range []string{Kubelet, KubeProxy} {
-		if _, ok := f.templates[component]; ok {
-			f.processes = append(f.processes, &Process{
+		if template, ok := f.templates[component]; ok {
+			p := &Process{
 				fleet: f, clients: f.clients[len(f.processes)%len(f.clients)], Component: component, Node: node,
-				source: newSource(f.templates[component], f.asks), written: make(chan time.Time, 1),
-			})
+				written: make(chan time.Time, 1),
+			}
+			p.Become(template)
+			f.processes = append(f.processes, p)
 		}
 	}
 }
@@ -212,7 +217,7 @@ func (f *Fleet) Check(ctx context.Context) error {
 	return inTurn(ctx, len(f.processes), checkPeriod, func(ctx context.Context, number int) error {
 		p := f.processes[number]
 		_, err := p.clients.features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).Get(p.As(ctx), p.Name(), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) {
+		if apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
 			// It is being restarted, or looks again later.
 			return nil
 		}

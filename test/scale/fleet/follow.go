@@ -45,7 +45,8 @@ type asked struct {
 func (f *Fleet) Ask(feature string, byDefault bool) {
 	f.asks = &asked{componentfeaturegate.Feature(feature), componentfeaturegate.FeatureSpec{Default: byDefault, PreRelease: componentfeaturegate.Beta}}
 	for component, template := range f.templates {
-		f.templates[component] = template.without(feature)
+		without := template.without(feature)
+		f.templates[component] = &without
 	}
 }
 

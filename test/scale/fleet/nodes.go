@@ -29,7 +29,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// writers is how many requests for Nodes are under way at once.
+// writers is how many requests are under way at once that keep Nodes, and reports, as
+// they are.
 const writers = 32
 
 // NodeName is the name of the simulated node of a number. Names sort as numbers.
@@ -93,24 +94,31 @@ func Beat(ctx context.Context, client kubernetes.Interface, nodes int) error {
 const heartbeatPeriod = 5 * time.Minute
 
 // inTurn calls do for 0 to n-1 and again from 0, each once in a period, until the
-// context ends or something fails.
+// context ends or something fails. What is late does not hold up what comes next, as
+// long as no more than writers are under way.
 func inTurn(ctx context.Context, n int, period time.Duration, do func(context.Context, int) error) error {
 	if n == 0 {
 		return nil
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
 	ticker := time.NewTicker(max(period/time.Duration(n), time.Millisecond))
 	defer ticker.Stop()
 	begun, next := time.Now(), 0
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return group.Wait()
 		case <-ticker.C:
 		}
 		for due := int(time.Since(begun) * time.Duration(n) / period); next <= due; next++ {
-			if err := do(ctx, next%n); err != nil && ctx.Err() == nil {
-				return err
-			}
+			number := next % n
+			group.Go(func() error {
+				if err := do(ctx, number); err != nil && ctx.Err() == nil {
+					return err
+				}
+				return nil
+			})
 		}
 	}
 }

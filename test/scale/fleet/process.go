@@ -38,9 +38,10 @@ import (
 type Process struct {
 	Component, Node string
 
-	fleet   *Fleet
-	clients *clients
-	source  *source
+	fleet    *Fleet
+	clients  *clients
+	template *Template
+	source   *source
 
 	reporter         *report.Reporter
 	cancel, unfollow context.CancelFunc
@@ -54,13 +55,12 @@ func (p *Process) Name() string { return p.Component + "." + p.Node }
 
 // Start starts the process.
 func (p *Process) Start(ctx context.Context) error {
-	template := p.fleet.templates[p.Component]
 	reporter, err := report.New(report.Config{
 		Namespace:     metav1.NamespaceSystem,
 		Component:     p.Component,
 		Instance:      p.Node,
 		NodeName:      p.Node,
-		BinaryVersion: template.BinaryVersion,
+		BinaryVersion: p.template.BinaryVersion,
 		Source:        p.source,
 		Features:      p.clients.features,
 		Kube:          p.clients.kube,
@@ -72,6 +72,11 @@ func (p *Process) Start(ctx context.Context) error {
 	ctx, p.cancel = context.WithCancel(p.As(ctx))
 	p.running.Go(func() { reporter.Run(ctx) })
 	return nil
+}
+
+// Become makes the process another one, of the template, from its next start on.
+func (p *Process) Become(template *Template) {
+	p.template, p.source = template, newSource(template, p.fleet.asks)
 }
 
 // Kube is the process's client for everything but Features; requests have to have the
@@ -153,8 +158,8 @@ type source struct {
 	gate *featuregate.Gate
 }
 
-func newSource(template Template, asks *asked) *source {
-	s := &source{template: &template, news: make(chan struct{}, 1)}
+func newSource(template *Template, asks *asked) *source {
+	s := &source{template: template, news: make(chan struct{}, 1)}
 	s.version, _ = utilversion.ParseMajorMinor(template.EmulationVersion)
 	if asks != nil {
 		s.gate = asks.gate(s.version)

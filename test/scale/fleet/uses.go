@@ -31,8 +31,9 @@ import (
 // Uses follows the Features of a cluster and says when status.uses counts a fleet
 // right.
 type Uses struct {
-	// wanted is how many processes of a component have which value of a feature.
-	wanted map[UseKey]int32
+	// wanted is how many processes of a component have which value of a feature, users
+	// how many there are of it in all: what is there besides is wrong, too.
+	wanted, users map[UseKey]int32
 
 	mu    sync.Mutex
 	right map[string]bool
@@ -44,19 +45,21 @@ type Uses struct {
 	done   sync.WaitGroup
 }
 
-// UseKey is the users of a component that have a value of a feature.
+// UseKey is the users of a component that have a value of a feature. Without a
+// version these are the users of all versions.
 type UseKey struct {
 	Feature, Component string
 	Enabled            bool
+	Version            string
 }
 
-// Expected is what uses have to say of so many nodes.
-func Expected(templates map[string]Template, nodes int) map[UseKey]int32 {
+// Expected is what uses have to say of processes.
+func Expected(processes []*Process) map[UseKey]int32 {
 	wanted := map[UseKey]int32{}
-	for component, template := range templates {
-		for _, o := range template.Observations {
+	for _, p := range processes {
+		for _, o := range p.template.Observations {
 			if o.Asked {
-				wanted[UseKey{o.Name, component, o.Enabled}] = int32(nodes)
+				wanted[UseKey{o.Name, p.Component, o.Enabled, p.template.BinaryVersion}]++
 			}
 		}
 	}
@@ -66,7 +69,10 @@ func Expected(templates map[string]Template, nodes int) map[UseKey]int32 {
 // FollowUses watches from now on until Stop is called.
 func FollowUses(ctx context.Context, client versioned.Interface, wanted map[UseKey]int32) (*Uses, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	u := &Uses{wanted: wanted, right: map[string]bool{}, changed: make(chan struct{}, 1), cancel: cancel}
+	u := &Uses{wanted: wanted, users: map[UseKey]int32{}, right: map[string]bool{}, changed: make(chan struct{}, 1), cancel: cancel}
+	for key, n := range wanted {
+		u.users[UseKey{Feature: key.Feature, Component: key.Component}] += n
+	}
 	features := client.FeaturesV1alpha1().Features(metav1.NamespaceSystem)
 	list, err := features.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -82,6 +88,7 @@ func FollowUses(ctx context.Context, client versioned.Interface, wanted map[UseK
 		return nil, err
 	}
 	u.done.Go(func() {
+		defer context.AfterFunc(ctx, events.Stop)()
 		defer events.Stop()
 		for event := range events.ResultChan() {
 			feature, ok := event.Object.(*v1alpha1.Feature)
@@ -106,15 +113,27 @@ func (u *Uses) fail(err error) {
 }
 
 func (u *Uses) see(feature *v1alpha1.Feature) {
-	counts := map[UseKey]int32{}
+	counts, users := map[UseKey]int32{}, map[UseKey]int32{}
 	for _, use := range feature.Status.Uses {
-		if use.Enabled != nil {
-			counts[UseKey{feature.Name, use.Component, *use.Enabled}] += use.Count
+		if use.Enabled == nil {
+			continue
 		}
+		key := UseKey{Feature: feature.Name, Component: use.Component, Enabled: *use.Enabled}
+		counts[key] += use.Count
+		if use.Version != "" {
+			key.Version = use.Version
+			counts[key] += use.Count
+		}
+		users[UseKey{Feature: feature.Name, Component: use.Component}] += use.Count
 	}
 	right := true
 	for key, want := range u.wanted {
 		if key.Feature == feature.Name && counts[key] != want {
+			right = false
+		}
+	}
+	for key, want := range u.users {
+		if key.Feature == feature.Name && users[key] != want {
 			right = false
 		}
 	}

@@ -154,8 +154,10 @@ func (w *world) changeConfigMap(ctx context.Context, b *board, value string) (on
 			return err
 		}
 		one.answered = time.Since(begun)
-		one.times, err = now.wait(ctx, begun)
-		return err
+		if one.times, err = now.wait(ctx, begun); err != nil {
+			return err
+		}
+		return w.window(ctx, begun)
 	})
 	return one, err
 }

@@ -78,7 +78,7 @@ func describe(o Options, templates map[string]fleet.Template, apply measure.Dist
 	}
 	describeTimes(r, outcomes)
 	describeFlips(r, outcomes)
-	describeLoad(r, outcomes)
+	describeLoad(r, o, outcomes)
 	describeRest(r, outcomes)
 	for _, found := range outcomes {
 		if found.processes == o.Budget || len(outcomes) == 1 {
@@ -127,8 +127,8 @@ func describeFlips(r *result.Result, outcomes []*outcome) {
 	}
 }
 
-func describeLoad(r *result.Result, outcomes []*outcome) {
-	t := r.AddTable("What a change costs: ours until uses are right, so with the reports of all; others until the last has it",
+func describeLoad(r *result.Result, o Options, outcomes []*outcome) {
+	t := r.AddTable(fmt.Sprintf("What a change costs in %s, ours with the reports of all and until uses are right", o.Window),
 		result.Column{Name: "watchers"}, result.Column{Name: "kind"}, result.Column{Name: "processor of kube-apiserver", Unit: "s"},
 		result.Column{Name: "of the watchers", Unit: "s"}, result.Column{Name: "peak memory", Unit: "MiB"}, result.Column{Name: "events"}, result.Column{Name: "sent", Unit: "MiB"},
 		result.Column{Name: "p99 of everybody else", Unit: "ms"}, result.Column{Name: "their answers 429"})

@@ -57,6 +57,9 @@ type Options struct {
 	// look at the list less and less often, down to every five minutes. Rest is for how
 	// long it is looked at.
 	Warm, Rest time.Duration
+	// Window is for how long at least everybody looks at what a change costs, whatever
+	// kind of watchers has it how soon.
+	Window time.Duration
 	// Template is for how long a real node is watched for what it reports.
 	Template time.Duration
 	// Settle is kube-apiserver's --feature-settle-period.
@@ -69,7 +72,7 @@ type Options struct {
 
 // Defaults are the sizes of a run that counts.
 func Defaults() Options {
-	return Options{Processes: []int{100, 1000, 10000}, Budget: 10000, Changes: 6, Warm: 330 * time.Second, Rest: time.Minute, Template: 75 * time.Second, Settle: 10 * time.Second, Foreground: 30}
+	return Options{Processes: []int{100, 1000, 10000}, Budget: 10000, Changes: 6, Warm: 330 * time.Second, Rest: time.Minute, Window: 5 * time.Second, Template: 75 * time.Second, Settle: 10 * time.Second, Foreground: 30}
 }
 
 // AddFlags makes the sizes flags.
@@ -79,6 +82,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Changes, "changes", o.Changes, "How often a value is changed, off and on in turn, for each kind of watchers.")
 	fs.DurationVar(&o.Warm, "warm", o.Warm, "For how long processes follow before the cluster is looked at at rest; they look at the list every five minutes by then.")
 	fs.DurationVar(&o.Rest, "rest", o.Rest, "For how long the cluster is looked at at rest.")
+	fs.DurationVar(&o.Window, "window", o.Window, "For how long at least it is looked at what a change costs; shorter than the settle period.")
 	fs.DurationVar(&o.Template, "template", o.Template, "For how long a real node is watched for what it reports.")
 	fs.DurationVar(&o.Settle, "settle", o.Settle, "kube-apiserver's --feature-settle-period.")
 	fs.Float64Var(&o.Foreground, "foreground", o.Foreground, "Requests a second of everybody else.")
@@ -89,6 +93,9 @@ func (o *Options) validate() error {
 	if len(o.Processes) == 0 || o.Changes < 2 {
 		return errors.New("there has to be a number of processes, and at least 2 changes; say --processes and --changes")
 	}
+	if o.Window < 0 || o.Window > o.Settle {
+		return fmt.Errorf("--window=%s: a transition would end in it, which --settle=%s makes longer; say a shorter window", o.Window, o.Settle)
+	}
 	for _, n := range o.Processes {
 		if n < perNode || n%perNode != 0 {
 			return fmt.Errorf("%d processes: each node has two, so the number has to be even and above 0", n)
@@ -97,7 +104,8 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// Run measures one size after the other, each in a cluster of its own.
+// Run measures one size after the other, each in a cluster of its own. With an error
+// it returns what was measured before.
 func Run(ctx context.Context, bed *testbed.Bed, o Options) (*result.Result, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -114,7 +122,7 @@ func Run(ctx context.Context, bed *testbed.Bed, o Options) (*result.Result, erro
 	for _, n := range o.Processes {
 		found, err := one(ctx, bed, o, templates, n)
 		if err != nil {
-			return nil, fmt.Errorf("%d processes: %w", n, err)
+			return describe(o, templates, apply, outcomes), fmt.Errorf("%d processes: %w", n, err)
 		}
 		outcomes = append(outcomes, found)
 	}

@@ -184,8 +184,11 @@ func (w *world) flip(ctx context.Context, b *board, enabled bool) (one flipped, 
 			return err
 		}
 		right, err := counted.Wait(ctx)
+		if err != nil {
+			return err
+		}
 		one.counted = right.Sub(begun)
-		return err
+		return w.window(ctx, begun)
 	})
 	if err = errors.Join(err, profiled()); err != nil {
 		return one, err
@@ -193,6 +196,12 @@ func (w *world) flip(ctx context.Context, b *board, enabled bool) (one flipped, 
 	one.settling, err = w.meter.During(ctx, features, func(ctx context.Context) error { return w.untilState(ctx, enabled) })
 	one.ended = time.Since(begun)
 	return one, err
+}
+
+// window waits until all that a change costs everybody else has been seen, too:
+// requests that it held up end later.
+func (w *world) window(ctx context.Context, begun time.Time) error {
+	return measure.Pause(ctx, time.Until(begun.Add(w.options.Window)))
 }
 
 // untilState waits until the transition to a value has ended.

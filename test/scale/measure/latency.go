@@ -106,3 +106,24 @@ func SpreadBy[T any](all []T, figure func(T) float64) Spread {
 	}
 	return SpreadOf(figures...)
 }
+
+// MedianRange is where the true median lies with a probability of at least 95 %, as
+// far as figures of independent repetitions tell: between two of them, in their
+// order, outside of which a fair coin seldom puts that many. With fewer than six,
+// these are the lowest and the highest, which say less.
+func MedianRange(figures ...float64) (low, high float64) {
+	n := len(figures)
+	if n == 0 {
+		return 0, 0
+	}
+	sorted := slices.Sorted(slices.Values(figures))
+	// below is how probable it is that at most k figures are below the median.
+	k, below, choose := 0, 0.0, 1.0
+	for i := 0; i < n/2; i++ {
+		if below += choose / math.Pow(2, float64(n)); below > 0.025 {
+			break
+		}
+		k, choose = i, choose*float64(n-i)/float64(i+1)
+	}
+	return sorted[k], sorted[n-1-k]
+}

@@ -63,6 +63,22 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+// TestMedianRange compares with the tables of the sign test.
+func TestMedianRange(t *testing.T) {
+	for n, want := range map[int][2]float64{1: {1, 1}, 5: {1, 5}, 6: {1, 6}, 8: {1, 8}, 9: {2, 8}, 15: {4, 12}, 25: {8, 18}} {
+		var figures []float64
+		for i := range n {
+			figures = append(figures, float64(n-i))
+		}
+		if low, high := MedianRange(figures...); low != want[0] || high != want[1] {
+			t.Errorf("of %d figures: %v to %v, want %v", n, low, high, want)
+		}
+	}
+	if low, high := MedianRange(); low != 0 || high != 0 {
+		t.Errorf("of none: %v to %v", low, high)
+	}
+}
+
 // TestAProcess observes this one while it uses what can be told.
 func TestAProcess(t *testing.T) {
 	p, err := ObserveProcess(t.Context(), os.Getpid(), func(context.Context) (int64, error) { return 42, nil })

@@ -23,6 +23,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -50,13 +52,17 @@ type Options struct {
 	Together int
 	// Foreground is how many requests a second everybody else sends.
 	Foreground float64
+	// Lists and More are for two more starts of all processes with the budgets' nodes:
+	// of processes of two versions with so many different lists of features, and of
+	// processes with so many features more. Without them there are none.
+	Lists, More int
 	// Profiles is a directory for profiles of kube-apiserver, none if empty.
 	Profiles string
 }
 
 // Defaults are the sizes of the budgets, and those that show growth.
 func Defaults() Options {
-	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 90 * time.Second, Compaction: time.Minute, Template: 75 * time.Second, Together: 100, Foreground: 30}
+	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 90 * time.Second, Compaction: time.Minute, Template: 75 * time.Second, Together: 100, Foreground: 30, Lists: 200, More: 60}
 }
 
 // AddFlags adds the options as flags.
@@ -68,17 +74,48 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.Template, "template", o.Template, "For how long a real node is watched for what it reports.")
 	fs.IntVar(&o.Together, "together", o.Together, "How many nodes restart their processes at a time in the rolling restart.")
 	fs.Float64Var(&o.Foreground, "foreground", o.Foreground, "Requests a second of everybody else.")
+	fs.IntVar(&o.Lists, "lists", o.Lists, "Start the processes of --budget-nodes once more, of two versions and with so many different lists of features; 0 does not.")
+	fs.IntVar(&o.More, "more", o.More, "Start the processes of --budget-nodes once more, with so many features more; 0 does not.")
 	fs.StringVar(&o.Profiles, "profiles", o.Profiles, "A directory for processor and heap profiles of kube-apiserver.")
 }
 
-// outcome is what one size gave.
+// kind is one part of the benchmark: so many nodes, and what their processes report.
+type kind struct {
+	nodes int
+	// name is what is different from what real processes report; empty if nothing is.
+	name            string
+	lists, versions int
+	more            int
+}
+
+// kinds are the parts of the benchmark.
+func (o Options) kinds() []kind {
+	var kinds []kind
+	for _, nodes := range o.Nodes {
+		kinds = append(kinds, kind{nodes: nodes})
+	}
+	if !slices.Contains(o.Nodes, o.Budget) {
+		return kinds
+	}
+	if o.Lists > 0 {
+		kinds = append(kinds, kind{nodes: o.Budget, name: fmt.Sprintf("%d lists, two versions", o.Lists), lists: o.Lists, versions: 2})
+	}
+	if o.More > 0 {
+		kinds = append(kinds, kind{nodes: o.Budget, name: fmt.Sprintf("%d features more", o.More), more: o.More})
+	}
+	return kinds
+}
+
+// outcome is what one part gave.
 type outcome struct {
-	nodes                        int
+	kind
 	before, storm, after, rolled phase
 	// free is the memory at rest before processes report, counted that when all have just
 	// been counted, resting that at rest later, when the past has been forgotten.
 	free, counted, resting measure.Live
 	stored, features       measure.Stored
+	// afterStorm and afterRestart are etcd's database, past included.
+	afterStorm, afterRestart measure.Database
 	// arrivals is when processes had reported after the start of all.
 	arrivals measure.Distribution
 	// left is how many reports could not be taken away in the restart.
@@ -87,28 +124,35 @@ type outcome struct {
 
 func (o outcome) processes() int { return 2 * o.nodes }
 
-// Run runs the benchmark.
+// Run runs the benchmark. With an error it returns what was measured before.
 func Run(ctx context.Context, bed *testbed.Bed, options Options) (*result.Result, error) {
 	templates, err := fleet.Templates(ctx, bed, options.Template)
 	if err != nil {
 		return nil, err
 	}
 	var outcomes []outcome
-	for _, nodes := range options.Nodes {
-		o, err := one(ctx, bed, options, templates, nodes)
+	for _, k := range options.kinds() {
+		o, err := one(ctx, bed, options, templates, k)
 		if err != nil {
-			return nil, fmt.Errorf("%d nodes: %w", nodes, err)
+			return describe(options, templates, outcomes), fmt.Errorf("%s: %w", k, err)
 		}
 		outcomes = append(outcomes, o)
 	}
 	return describe(options, templates, outcomes), nil
 }
 
-// one measures one size in a cluster of its own.
-func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[string]fleet.Template, nodes int) (o outcome, err error) {
+func (k kind) String() string {
+	if k.name == "" {
+		return fmt.Sprintf("%d nodes", k.nodes)
+	}
+	return fmt.Sprintf("%d nodes, %s", k.nodes, k.name)
+}
+
+// one measures one part in a cluster of its own.
+func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[string]fleet.Template, k kind) (o outcome, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r, err := newRun(ctx, bed, options, templates, nodes)
+	r, err := newRun(ctx, bed, options, templates, k)
 	if r != nil {
 		defer func() {
 			cancel()
@@ -118,49 +162,83 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 	if err != nil {
 		return o, err
 	}
-	o.nodes = nodes
-	r.meter.Keep(ctx, func(ctx context.Context) error { return fleet.Beat(ctx, r.c.Kube, nodes) })
-	if err := r.forget(ctx); err != nil {
+	o.kind = k
+	if err := r.beginning(ctx, &o); err != nil {
 		return o, err
+	}
+	if err := r.settled(ctx, &o); err != nil || k.name != "" {
+		return o, err
+	}
+	if o.rolled, err = r.counted(ctx, "restart", "all processes are restarted with another version", r.restart); err != nil {
+		return o, err
+	}
+	o.left = r.left.Load()
+	o.afterRestart, err = measure.DatabaseOf(ctx, r.c.Etcd)
+	return o, err
+}
+
+// beginning measures the cluster without reporters, and the start of all of them.
+func (r *run) beginning(ctx context.Context, o *outcome) (err error) {
+	r.meter.Keep(ctx, func(ctx context.Context) error { return fleet.Beat(ctx, r.c.Kube, r.nodes) })
+	if err := r.forget(ctx); err != nil {
+		return err
 	}
 	if o.before, err = r.during(ctx, "at rest without reporters", r.rest); err != nil {
-		return o, err
+		return err
+	}
+	if err := o.quiet(); err != nil && r.options.Compaction > 0 {
+		return err
 	}
 	if o.free, err = r.memory(ctx); err != nil {
-		return o, err
+		return err
 	}
 	if err := r.profile(ctx, "free", "heap", 0); err != nil {
-		return o, err
+		return err
 	}
 	if o.storm, err = r.counted(ctx, "storm", "all processes start", r.start); err != nil {
-		return o, err
+		return err
 	}
 	o.arrivals = r.arrivals
-	if o.counted, err = r.memory(ctx); err != nil {
-		return o, err
+	if o.afterStorm, err = measure.DatabaseOf(ctx, r.c.Etcd); err != nil {
+		return err
 	}
+	o.counted, err = r.memory(ctx)
+	return err
+}
+
+// settled measures the cluster at rest with reporters.
+func (r *run) settled(ctx context.Context, o *outcome) (err error) {
 	r.meter.Keep(ctx, r.fleet.Check)
 	if err := r.forget(ctx); err != nil {
-		return o, err
+		return err
 	}
 	if o.after, err = r.during(ctx, "at rest with reporters", r.rest); err != nil {
-		return o, err
+		return err
 	}
 	if o.resting, err = r.memory(ctx); err != nil {
-		return o, err
+		return err
 	}
 	if err := r.profile(ctx, "rest", "heap", 0); err != nil {
-		return o, err
+		return err
 	}
 	if o.stored, err = measure.StoredBelow(ctx, r.c.Etcd, measure.ReportsPrefix); err != nil {
-		return o, err
+		return err
 	}
-	if o.features, err = measure.StoredBelow(ctx, r.c.Etcd, measure.FeaturesPrefix); err != nil {
-		return o, err
+	o.features, err = measure.StoredBelow(ctx, r.c.Etcd, measure.FeaturesPrefix)
+	return err
+}
+
+// busy is how many cores a kube-apiserver may use at rest without reporters. Budgets
+// take what it uses then off what it uses with them: one that still did something else
+// would meet them by that.
+const busy = 0.5
+
+// quiet is an error if the cluster was not at rest before processes report.
+func (o *outcome) quiet() error {
+	if cores := o.before.Usage.Cores(); cores > busy || o.before.Features > 0 || o.before.Reports > 0 {
+		return fmt.Errorf("the cluster is not at rest before any process reports: kube-apiserver uses %.2f cores, and %d Features and %d reports were written; run it again when the machine is idle", cores, o.before.Features, o.before.Reports)
 	}
-	o.rolled, err = r.counted(ctx, "restart", "all processes are restarted", r.restart)
-	o.left = r.left.Load()
-	return o, err
+	return nil
 }
 
 // counted measures what makes processes report.
@@ -182,5 +260,5 @@ func (r *run) profile(ctx context.Context, name, kind string, seconds int) error
 	if r.options.Profiles == "" {
 		return nil
 	}
-	return measure.Profile(ctx, r.c.Kube.CoreV1().RESTClient(), kind, seconds, filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%d.%s", name, r.nodes, kind)))
+	return measure.Profile(ctx, r.c.Kube.CoreV1().RESTClient(), kind, seconds, filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%s.%s", name, strings.NewReplacer(" ", "-", ",", "").Replace(r.kind.String()), kind)))
 }

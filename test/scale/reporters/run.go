@@ -22,8 +22,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/featuregate"
 
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/scale/fleet"
@@ -44,7 +47,7 @@ type run struct {
 	bed     *testbed.Bed
 	c       *testbed.Cluster
 	options Options
-	nodes   int
+	kind
 
 	fleet     *fleet.Fleet
 	meter     *measure.Meter
@@ -61,7 +64,7 @@ var reports = schema.GroupResource{Group: v1alpha1.GroupName, Resource: "feature
 
 // during measures what happens while do runs.
 func (r *run) during(ctx context.Context, what string, do func(context.Context) error) (phase, error) {
-	r.bed.Say("%d nodes: %s", r.nodes, what)
+	r.bed.Say("%s: %s", r.kind, what)
 	part, err := r.meter.During(ctx, reports, do)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", what, err)
@@ -72,12 +75,12 @@ func (r *run) during(ctx context.Context, what string, do func(context.Context) 
 // start starts all processes at once and waits until all have reported and are
 // counted.
 func (r *run) start(ctx context.Context) (behind time.Duration, err error) {
-	counted, err := fleet.FollowUses(ctx, r.c.Features, fleet.Expected(r.templates, r.nodes))
+	processes := r.fleet.Processes()
+	counted, err := fleet.FollowUses(ctx, r.c.Features, fleet.Expected(processes))
 	if err != nil {
 		return 0, err
 	}
 	defer counted.Stop()
-	processes := r.fleet.Processes()
 	for _, p := range processes {
 		if err := p.Start(ctx); err != nil {
 			return 0, err
@@ -91,10 +94,15 @@ func (r *run) start(ctx context.Context) (behind time.Duration, err error) {
 	return right.Sub(last), err
 }
 
-// restart ends all processes in order and starts them again, node by node, so many
-// nodes at a time, as fast as they go.
+// restart ends all processes in order and starts them again with a newer version, node
+// by node, so many nodes at a time, as fast as they go. It returns how long after the
+// last report uses had nothing but the newer version.
 func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 	processes := r.fleet.Processes()
+	newer := map[string]*fleet.Template{}
+	for component, template := range r.templates {
+		newer[component] = &template
+	}
 	const perNode = 2
 	for begin := 0; begin < len(processes); begin += r.options.Together * perNode {
 		group := processes[begin:min(begin+r.options.Together*perNode, len(processes))]
@@ -105,6 +113,7 @@ func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 					// A real process ends all the same, and the next one writes the report anew.
 					r.left.Add(1)
 				}
+				p.Become(newer[p.Component])
 				errs <- p.Start(ctx)
 			}()
 		}
@@ -121,7 +130,7 @@ func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 		}
 	}
 	last := time.Now()
-	counted, err := fleet.FollowUses(ctx, r.c.Features, fleet.Expected(r.templates, r.nodes))
+	counted, err := fleet.FollowUses(ctx, r.c.Features, fleet.Expected(processes))
 	if err != nil {
 		return 0, err
 	}
@@ -142,20 +151,20 @@ func (r *run) forget(ctx context.Context) error {
 	if r.options.Compaction == 0 {
 		return r.rest(ctx)
 	}
-	r.bed.Say("%d nodes: waiting until the past is forgotten", r.nodes)
+	r.bed.Say("%s: waiting until the past is forgotten", r.kind)
 	return measure.UntilCompacted(ctx, r.c.Etcd)
 }
 
 // memory is what kube-apiserver holds.
 func (r *run) memory(ctx context.Context) (measure.Live, error) {
 	l, err := r.meter.Memory(ctx)
-	r.bed.Say("%d nodes: %.1f MiB live heap, %.1f MiB spans with it, %.1f MiB free, %.1f MiB stacks, %.1f MiB resident", r.nodes,
+	r.bed.Say("%s: %.1f MiB live heap, %.1f MiB spans with it, %.1f MiB free, %.1f MiB stacks, %.1f MiB resident", r.kind,
 		measure.Mebibytes(l.Heap), measure.Mebibytes(l.Spans), measure.Mebibytes(l.Kept), measure.Mebibytes(l.Stacks), measure.Mebibytes(l.RSS))
 	return l, err
 }
 
 // newRun starts a cluster with nodes and without processes.
-func newRun(ctx context.Context, bed *testbed.Bed, options Options, templates map[string]fleet.Template, nodes int) (*run, error) {
+func newRun(ctx context.Context, bed *testbed.Bed, options Options, templates map[string]fleet.Template, k kind) (*run, error) {
 	c, err := bed.Start(ctx, cluster.Config{
 		Only:      []string{cluster.Etcd, cluster.APIServer},
 		ExtraArgs: map[string][]string{cluster.APIServer: {"--etcd-compaction-interval=" + options.Compaction.String()}},
@@ -163,7 +172,7 @@ func newRun(ctx context.Context, bed *testbed.Bed, options Options, templates ma
 	if err != nil {
 		return nil, err
 	}
-	r := &run{bed: bed, c: c, options: options, nodes: nodes, templates: templates}
+	r := &run{bed: bed, c: c, options: options, kind: k, templates: templates}
 	return r, r.prepare(ctx)
 }
 
@@ -176,11 +185,8 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := fleet.CreateNodes(ctx, r.c.Kube, 0, r.nodes, r.templates[fleet.Kubelet].BinaryVersion); err != nil {
 		return err
 	}
-	if r.fleet, err = fleet.New(ctx, r.c.Config, r.templates, r.nodes); err != nil {
+	if err := r.populate(ctx); err != nil {
 		return err
-	}
-	for i := range r.nodes {
-		r.fleet.Add(fleet.NodeName(i))
 	}
 	user, err := r.c.As(measure.ForegroundUser)
 	if err != nil {
@@ -189,6 +195,66 @@ func (r *run) prepare(ctx context.Context) error {
 	r.meter, err = measure.StartMeter(ctx, r.c.Kube, user, r.c.Etcd, pid, r.options.Foreground)
 	return err
 }
+
+// populate makes the processes. The restart is to a newer version: that of the
+// templates.
+func (r *run) populate(ctx context.Context) error {
+	older := map[string]fleet.Template{}
+	for component, template := range r.templates {
+		var err error
+		if older[component], err = template.Older(); err != nil {
+			return err
+		}
+	}
+	var err error
+	if r.fleet, err = fleet.New(ctx, r.c.Config, older, r.nodes); err != nil {
+		return err
+	}
+	for i := range r.nodes {
+		r.fleet.Add(fleet.NodeName(i))
+	}
+	more, err := r.others(ctx)
+	if err != nil {
+		return err
+	}
+	return r.fleet.Vary(fleet.Variety{Lists: r.lists, Versions: r.versions, More: more})
+}
+
+// others are so many features that a kubelet does not report, as the servers know
+// them: with the values that they are configured to have.
+func (r *run) others(ctx context.Context) ([]featuregate.Observation, error) {
+	if r.more == 0 {
+		return nil, nil
+	}
+	known := map[string]bool{}
+	for _, template := range r.templates {
+		for _, o := range template.Observations {
+			known[o.Name] = true
+		}
+	}
+	var others []featuregate.Observation
+	// A server that has just started gives Features their status one by one.
+	err := wait.PollUntilContextTimeout(ctx, time.Second, patience, true, func(ctx context.Context) (bool, error) {
+		list, err := r.c.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		others = nil
+		for _, f := range list.Items {
+			if c := f.Status.Configured; !known[f.Name] && c != nil && len(others) < r.more {
+				others = append(others, featuregate.Observation{Name: f.Name, Asked: true, Enabled: c.Value, Default: c.Value, Stage: v1alpha1.StageBeta})
+			}
+		}
+		return len(others) == r.more, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the server has %d features that nodes do not report, fewer than the %d wanted; say a smaller --more: %w", len(others), r.more, err)
+	}
+	return others, nil
+}
+
+// patience bounds the wait for what a server does in seconds.
+const patience = 5 * time.Minute
 
 // end ends everything. The context of the run has ended.
 func (r *run) end() error {

@@ -38,7 +38,11 @@ type Budget struct {
 	Compare  string  `json:"compare"`
 	Target   float64 `json:"target"`
 	Measured float64 `json:"measured"`
-	Unit     string  `json:"unit,omitempty"`
+	// Low and High are what repetitions say of Measured: it lies between them with a
+	// probability of 95 %. Both are 0 for what was measured once.
+	Low  float64 `json:"low,omitempty"`
+	High float64 `json:"high,omitempty"`
+	Unit string  `json:"unit,omitempty"`
 	// How says of what Measured was computed.
 	How string `json:"how,omitempty"`
 }
@@ -59,6 +63,10 @@ func (b Budget) Met() bool {
 	}
 }
 
+// Noisy is true when the target is within what repetitions say: another run may come
+// to the other verdict.
+func (b Budget) Noisy() bool { return b.Low < b.Target && b.Target < b.High }
+
 // MarshalJSON adds whether the budget is met, for those who read the file. It is
 // not read back.
 func (b Budget) MarshalJSON() ([]byte, error) {
@@ -75,7 +83,7 @@ func (b Budget) validate() error {
 		return fmt.Errorf("a budget has no text")
 	case b.Compare != AtMost && b.Compare != AtLeast && b.Compare != Below && b.Compare != Above:
 		return fmt.Errorf("budget %q compares with %q, which is no comparison", b.Text, b.Compare)
-	case !finite(b.Target) || !finite(b.Measured):
+	case !finite(b.Target) || !finite(b.Measured) || !finite(b.Low) || !finite(b.High) || b.Low > b.High:
 		return fmt.Errorf("budget %q: %v of %v", b.Text, b.Measured, b.Target)
 	}
 	return nil

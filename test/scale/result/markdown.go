@@ -103,7 +103,7 @@ func (r *Result) BudgetTable() *Table {
 		if !b.Met() {
 			met = "**no**"
 		}
-		t.AddRow(b.Text, b.Compare+" "+withUnit(b.Target, b.Unit), withUnit(b.Measured, b.Unit), met, b.How)
+		t.AddRow(b.Text, b.Compare+" "+withUnit(b.Target, b.Unit), b.measured(), met, b.How)
 	}
 	return t
 }

@@ -28,6 +28,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -90,6 +91,9 @@ func (o *Options) validate() error {
 			return fmt.Errorf("%d processes: each node has two, so the number has to be even and above 0", n)
 		}
 	}
+	if slices.Max(o.Servers) > 1 && os.Geteuid() != 0 {
+		return fmt.Errorf("--servers=%v: several kube-apiservers on one machine need namespaces, which only root may make; run it as root, or say --servers=1", o.Servers)
+	}
 	if !slices.IsSorted(o.Processes) {
 		return fmt.Errorf("--processes=%v: processes are added to those before, so the numbers have to grow", o.Processes)
 	}
@@ -128,7 +132,8 @@ type ending struct {
 	writes int
 }
 
-// Run measures all settings, one cluster after the other.
+// Run measures all settings, one cluster after the other. With an error it returns
+// what was measured before.
 func Run(ctx context.Context, bed *testbed.Bed, o Options) (*result.Result, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -142,7 +147,7 @@ func Run(ctx context.Context, bed *testbed.Bed, o Options) (*result.Result, erro
 		for _, settle := range o.Settle {
 			found, err := inCluster(ctx, bed, o, templates, servers, settle)
 			if err != nil {
-				return nil, fmt.Errorf("%d servers, settle period %s: %w", servers, settle, err)
+				return describe(o, templates, outcomes), fmt.Errorf("%d servers, settle period %s: %w", servers, settle, err)
 			}
 			outcomes = append(outcomes, found...)
 		}

@@ -32,6 +32,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"k8s.io/kubernetes-features/pkg/apis/features"
+	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 )
 
 // ReportsLevel is the name of the priority level, and of the flow schema, of the
@@ -40,7 +41,19 @@ import (
 // own, kube-proxies would fill the one of ordinary users.
 const ReportsLevel = "feature-reports"
 
+// ReportsCleanup is the name of the flow schema of those who are no reporters and read
+// and delete single reports all the same. The garbage collector's workers are for all
+// kinds, and one that waits behind a storm of reports lacks elsewhere; the server flow
+// does other work when reports are retired. Administrators in system:masters are exempt.
+// Reporters may be anybody, so these are told apart by who they are. What
+// kube-controller-manager reports itself goes with it, which is three processes.
+const ReportsCleanup = "feature-reports-cleanup"
+
 const (
+	// cleanupLevel is upstream's for kube-controller-manager's other requests.
+	cleanupLevel = "workload-high"
+	// cleanupPrecedence is before that of reporters.
+	cleanupPrecedence = 440
 	// reportsShares is next to nothing beside the 245 of upstream's suggested levels
 	// (apiserver's apis/flowcontrol/bootstrap): about 12 requests at a time.
 	reportsShares = 5
@@ -51,11 +64,11 @@ const (
 	flowControlPatience = 30 * time.Second
 )
 
-// FlowControl is how API priority and fairness treats reporters.
-func FlowControl() (*flowcontrolv1.PriorityLevelConfiguration, *flowcontrolv1.FlowSchema) {
-	meta := metav1.ObjectMeta{Name: ReportsLevel}
+// FlowControl is how API priority and fairness treats reporters, and those who clean up
+// after them.
+func FlowControl() (*flowcontrolv1.PriorityLevelConfiguration, []*flowcontrolv1.FlowSchema) {
 	level := &flowcontrolv1.PriorityLevelConfiguration{
-		ObjectMeta: meta,
+		ObjectMeta: metav1.ObjectMeta{Name: ReportsLevel},
 		Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
 			Type: flowcontrolv1.PriorityLevelEnablementLimited,
 			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
@@ -71,14 +84,27 @@ func FlowControl() (*flowcontrolv1.PriorityLevelConfiguration, *flowcontrolv1.Fl
 			},
 		},
 	}
-	schema := &flowcontrolv1.FlowSchema{
-		ObjectMeta: meta,
+	reporters := flowSchema(ReportsLevel, ReportsLevel, reportsPrecedence,
+		flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindGroup, Group: &flowcontrolv1.GroupSubject{Name: user.AllAuthenticated}})
+	cleanup := flowSchema(ReportsCleanup, cleanupLevel, cleanupPrecedence,
+		flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: featurestorage.FlowUser}},
+		flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: user.KubeControllerManager}},
+		// Where kube-controller-manager has an account for each controller.
+		flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindServiceAccount, ServiceAccount: &flowcontrolv1.ServiceAccountSubject{Namespace: metav1.NamespaceSystem, Name: "generic-garbage-collector"}})
+	// Those who clean up first: until theirs is there they would be taken for reporters.
+	return level, []*flowcontrolv1.FlowSchema{cleanup, reporters}
+}
+
+// flowSchema sends requests for single reports to a level.
+func flowSchema(name, level string, precedence int32, subjects ...flowcontrolv1.Subject) *flowcontrolv1.FlowSchema {
+	return &flowcontrolv1.FlowSchema{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: flowcontrolv1.FlowSchemaSpec{
-			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: ReportsLevel},
-			MatchingPrecedence:         reportsPrecedence,
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: level},
+			MatchingPrecedence:         precedence,
 			DistinguisherMethod:        &flowcontrolv1.FlowDistinguisherMethod{Type: flowcontrolv1.FlowDistinguisherMethodByUserType},
 			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
-				Subjects: []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindGroup, Group: &flowcontrolv1.GroupSubject{Name: user.AllAuthenticated}}},
+				Subjects: subjects,
 				ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
 					// Those who list and watch are no reporters.
 					Verbs:     []string{"get", "create", "update", "delete"},
@@ -88,17 +114,16 @@ func FlowControl() (*flowcontrolv1.PriorityLevelConfiguration, *flowcontrolv1.Fl
 			}},
 		},
 	}
-	return level, schema
 }
 
-// ensureFlowControlHook writes them while the server starts. A server without them
-// is no worse than one of upstream, so it starts all the same.
+// ensureFlowControlHook writes them when the server has started. A server without them
+// is no worse than one of upstream, so nothing waits for it.
 func ensureFlowControlHook(hook genericapiserver.PostStartHookContext) {
 	client, err := kubernetes.NewForConfig(hook.LoopbackClientConfig)
 	if err == nil {
 		err = ensureFlowControl(hook, client)
 	}
-	if err != nil {
+	if err != nil && hook.Err() == nil {
 		utilruntime.HandleErrorWithContext(hook, err, "API priority and fairness does not tell reporters from other users; the next start of a server tries again", "flowSchema", ReportsLevel)
 	}
 }
@@ -107,19 +132,28 @@ func ensureFlowControlHook(hook genericapiserver.PostStartHookContext) {
 // stays, and upstream, which keeps its own suggestions as they are, leaves alone what
 // does not say that it may be updated.
 func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
-	level, schema := FlowControl()
+	level, schemas := FlowControl()
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, time.Second, flowControlPatience, true, func(ctx context.Context) (bool, error) {
-		last = createFlowControl(ctx, client, level, schema)
-		return last == nil, nil
+		err := createFlowControl(ctx, client, level, schemas)
+		if permanent(err) {
+			return false, err
+		}
+		last = err
+		return err == nil, nil
 	})
-	if err != nil && last != nil {
+	if wait.Interrupted(err) && last != nil {
 		return fmt.Errorf("%w: %w", err, last)
 	}
 	return err
 }
 
-func createFlowControl(ctx context.Context, client kubernetes.Interface, level *flowcontrolv1.PriorityLevelConfiguration, schema *flowcontrolv1.FlowSchema) error {
+// permanent is true for what the server does not take at any time: it does not serve
+// the API, or knows another version of it. Admission of a server that has just
+// started forbids what it does not judge yet, so that is no such answer.
+func permanent(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsInvalid(err) }
+
+func createFlowControl(ctx context.Context, client kubernetes.Interface, level *flowcontrolv1.PriorityLevelConfiguration, schemas []*flowcontrolv1.FlowSchema) error {
 	api := client.FlowcontrolV1()
 	// Reading costs nothing; at all starts but the first there is nothing to write.
 	if _, err := api.PriorityLevelConfigurations().Get(ctx, level.Name, metav1.GetOptions{ResourceVersion: "0"}); apierrors.IsNotFound(err) {
@@ -129,11 +163,14 @@ func createFlowControl(ctx context.Context, client kubernetes.Interface, level *
 	} else if err != nil {
 		return err
 	}
-	_, err := api.FlowSchemas().Get(ctx, schema.Name, metav1.GetOptions{ResourceVersion: "0"})
-	if apierrors.IsNotFound(err) {
-		if _, err = api.FlowSchemas().Create(ctx, schema, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
-			return nil
+	for _, schema := range schemas {
+		_, err := api.FlowSchemas().Get(ctx, schema.Name, metav1.GetOptions{ResourceVersion: "0"})
+		if apierrors.IsNotFound(err) {
+			_, err = api.FlowSchemas().Create(ctx, schema, metav1.CreateOptions{})
+		}
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
 		}
 	}
-	return err
+	return nil
 }

@@ -17,14 +17,29 @@ limitations under the License.
 package rest
 
 import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes/fake"
+	restclient "k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
+	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/flowcontrol"
 	_ "k8s.io/kubernetes/pkg/apis/flowcontrol/install"
@@ -34,31 +49,90 @@ import (
 // TestFlowControlIsValid by upstream's own validation, has a place of its own among
 // upstream's flow schemas, and is not taken for one of those.
 func TestFlowControlIsValid(t *testing.T) {
-	level, schema := FlowControl()
-	internalLevel, internalSchema := &flowcontrol.PriorityLevelConfiguration{}, &flowcontrol.FlowSchema{}
-	for from, to := range map[any]any{level: internalLevel, schema: internalSchema} {
-		if err := legacyscheme.Scheme.Convert(from, to, nil); err != nil {
-			t.Fatal(err)
-		}
+	level, schemas := FlowControl()
+	internalLevel := &flowcontrol.PriorityLevelConfiguration{}
+	if err := legacyscheme.Scheme.Convert(level, internalLevel, nil); err != nil {
+		t.Fatal(err)
 	}
 	if errs := validation.ValidatePriorityLevelConfiguration(internalLevel, flowcontrolv1.SchemeGroupVersion, validation.PriorityLevelValidationOptions{}); len(errs) > 0 {
 		t.Error(errs)
 	}
-	if errs := validation.ValidateFlowSchema(internalSchema); len(errs) > 0 {
-		t.Error(errs)
+	levels := map[string]bool{level.Name: true}
+	for _, other := range bootstrap.SuggestedPriorityLevelConfigurations {
+		levels[other.Name] = true
 	}
-	for _, other := range append(bootstrap.SuggestedFlowSchemas, bootstrap.MandatoryFlowSchemas...) {
-		if other.Name == schema.Name || other.Spec.MatchingPrecedence == schema.Spec.MatchingPrecedence {
-			t.Errorf("upstream's flow schema %s has the name or the precedence of ours", other.Name)
+	annotations := []map[string]string{level.Annotations}
+	for _, schema := range schemas {
+		internalSchema := &flowcontrol.FlowSchema{}
+		if err := legacyscheme.Scheme.Convert(schema, internalSchema, nil); err != nil {
+			t.Fatal(err)
 		}
-		if other.Name == "system-nodes" && other.Spec.MatchingPrecedence <= schema.Spec.MatchingPrecedence {
-			t.Error("reports of nodes would not match ours")
+		if errs := validation.ValidateFlowSchema(internalSchema); len(errs) > 0 {
+			t.Error(errs)
 		}
+		if !levels[schema.Spec.PriorityLevelConfiguration.Name] {
+			t.Errorf("%s is for the level %s, which is not there", schema.Name, schema.Spec.PriorityLevelConfiguration.Name)
+		}
+		for _, other := range append(bootstrap.SuggestedFlowSchemas, bootstrap.MandatoryFlowSchemas...) {
+			if other.Name == schema.Name || other.Spec.MatchingPrecedence == schema.Spec.MatchingPrecedence {
+				t.Errorf("upstream's flow schema %s has the name or the precedence of %s", other.Name, schema.Name)
+			}
+			if other.Name == "system-nodes" && other.Spec.MatchingPrecedence <= schema.Spec.MatchingPrecedence {
+				t.Errorf("reports of nodes would not match %s", schema.Name)
+			}
+		}
+		annotations = append(annotations, schema.Annotations)
 	}
-	for _, annotations := range []map[string]string{level.Annotations, schema.Annotations} {
+	for _, annotations := range annotations {
 		if _, ok := annotations[flowcontrolv1.AutoUpdateAnnotationKey]; ok {
 			t.Error("upstream deletes what says that it may be updated and is not its own")
 		}
+	}
+}
+
+// TestReportersAloneWaitForReporters, and all of them do.
+func TestReportersAloneWaitForReporters(t *testing.T) {
+	_, schemas := FlowControl()
+	const garbage = "system:serviceaccount:kube-system:generic-garbage-collector"
+	for name, want := range map[string]string{
+		featurestorage.FlowUser:    ReportsCleanup,
+		user.KubeControllerManager: ReportsCleanup,
+		garbage:                    ReportsCleanup,
+		"system:serviceaccount:kube-system:kube-proxy":          ReportsLevel,
+		"system:serviceaccount:other:generic-garbage-collector": ReportsLevel,
+		"system:node:n1":   ReportsLevel,
+		user.KubeProxy:     ReportsLevel,
+		user.KubeScheduler: ReportsLevel,
+		"an operator":      ReportsLevel,
+	} {
+		var first *flowcontrolv1.FlowSchema
+		for _, schema := range schemas {
+			if slices.ContainsFunc(schema.Spec.Rules[0].Subjects, func(s flowcontrolv1.Subject) bool { return isSubject(s, name) }) &&
+				(first == nil || schema.Spec.MatchingPrecedence < first.Spec.MatchingPrecedence) {
+				first = schema
+			}
+		}
+		if first == nil || first.Name != want {
+			t.Errorf("%s is for %+v, want %s", name, first, want)
+		}
+	}
+	for _, schema := range schemas {
+		rules := schema.Spec.Rules[0].ResourceRules
+		if diff := cmp.Diff(schemas[0].Spec.Rules[0].ResourceRules, rules); diff != "" || len(schema.Spec.Rules) != 1 {
+			t.Errorf("%s is for other requests than the first (-want +got):\n%s", schema.Name, diff)
+		}
+	}
+}
+
+// isSubject is true for an authenticated user that a subject means.
+func isSubject(subject flowcontrolv1.Subject, name string) bool {
+	switch subject.Kind {
+	case flowcontrolv1.SubjectKindUser:
+		return subject.User.Name == name
+	case flowcontrolv1.SubjectKindServiceAccount:
+		return serviceaccount.MatchesUsername(subject.ServiceAccount.Namespace, subject.ServiceAccount.Name, name)
+	default:
+		return subject.Group.Name == user.AllAuthenticated
 	}
 }
 
@@ -76,8 +150,8 @@ func TestFlowControlIsWrittenOnce(t *testing.T) {
 	if err := ensureFlowControl(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
-	both := []string{"create prioritylevelconfigurations", "create flowschemas"}
-	if diff := cmp.Diff(both, writes()); diff != "" {
+	all := []string{"create prioritylevelconfigurations", "create flowschemas", "create flowschemas"}
+	if diff := cmp.Diff(all, writes()); diff != "" {
 		t.Errorf("unexpected writes at the first start (-want +got):\n%s", diff)
 	}
 	schema, err := client.FlowcontrolV1().FlowSchemas().Get(t.Context(), ReportsLevel, metav1.GetOptions{})
@@ -94,5 +168,91 @@ func TestFlowControlIsWrittenOnce(t *testing.T) {
 	}
 	if got := writes(); len(got) > 0 {
 		t.Errorf("unexpected writes at the next start: %v", got)
+	}
+	// A cluster that has had reporters' alone.
+	if err := client.FlowcontrolV1().FlowSchemas().Delete(t.Context(), ReportsCleanup, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	client.ClearActions()
+	if err := ensureFlowControl(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"create flowschemas"}, writes()); diff != "" {
+		t.Errorf("unexpected writes at the start after that (-want +got):\n%s", diff)
+	}
+}
+
+// TestFlowControlIsTriedAgain for a while, unless that is of no use.
+func TestFlowControlIsTriedAgain(t *testing.T) {
+	schemas := flowcontrolv1.Resource("flowschemas")
+	const forever = 1000
+	for name, tc := range map[string]struct {
+		failure  error
+		failures int
+		want     bool
+		took     time.Duration
+	}{
+		"etcd is slow at first":        {apierrors.NewInternalError(errors.New("etcd")), 3, true, 3 * time.Second},
+		"admission is not ready":       {apierrors.NewForbidden(schemas, ReportsLevel, errors.New("not yet ready to handle request")), 3, true, 3 * time.Second},
+		"a webhook's backend is down":  {apierrors.NewInternalError(errors.New("failed calling webhook")), forever, false, flowControlPatience},
+		"a webhook refuses":            {apierrors.NewForbidden(schemas, ReportsLevel, errors.New("no")), forever, false, flowControlPatience},
+		"the server takes no such one": {apierrors.NewInvalid(flowcontrolv1.SchemeGroupVersion.WithKind("FlowSchema").GroupKind(), ReportsLevel, nil), forever, false, 0},
+		"the API is not served":        {apierrors.NewNotFound(schemas, ""), forever, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := fake.NewClientset()
+				failures := tc.failures
+				client.PrependReactor("create", "flowschemas", func(clienttesting.Action) (bool, runtime.Object, error) {
+					failures--
+					return failures >= 0, nil, tc.failure
+				})
+				begun := time.Now()
+				err := ensureFlowControl(t.Context(), client)
+				if tc.want != (err == nil) || (!tc.want && !errors.Is(err, tc.failure)) {
+					t.Errorf("got %v", err)
+				}
+				if took := time.Since(begun); took != tc.took {
+					t.Errorf("it took %s, want %s", took, tc.took)
+				}
+			})
+		})
+	}
+}
+
+// TestNothingWaitsForFlowControl: the server is ready when it has RBAC.
+func TestNothingWaitsForFlowControl(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, hook, err := StorageProvider{FlowControl: true}.PostStartHook()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- hook(genericapiserver.PostStartHookContext{Context: ctx, LoopbackClientConfig: &restclient.Config{Host: server.URL}})
+	}()
+	limit := time.After(flowControlPatience / 2)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-limit:
+		t.Fatal("the hook waits")
+	}
+	select {
+	case <-asked:
+	case <-limit:
+		t.Error("nobody tries to write it")
 	}
 }

@@ -89,7 +89,8 @@ func (p StorageProvider) GroupName() string { return features.GroupName }
 func (p StorageProvider) PostStartHook() (string, genericapiserver.PostStartHookFunc, error) {
 	return PolicyHookName, func(hook genericapiserver.PostStartHookContext) error {
 		if p.FlowControl {
-			ensureFlowControlHook(hook)
+			// Beside it: the server is not ready before the hook has returned.
+			go ensureFlowControlHook(hook)
 		}
 		if p.RBAC {
 			return Policy(p.TaskRules).EnsureRBACPolicy()(hook)

@@ -23,7 +23,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,7 +30,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	pkgfields "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -210,7 +208,6 @@ func TestNoIdentityWritesAnothersReport(t *testing.T) {
 	if diff := cmp.Diff(before, read(t, r, "kubelet.n1")); diff != "" {
 		t.Errorf("the stored report changed (-want +got):\n%s", diff)
 	}
-
 	changed := before.DeepCopy()
 	changed.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "u"}}
 	got, err := update(in(t, "gc"), r, changed, false)
@@ -400,43 +397,4 @@ func TestTable(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("unexpected table (-want +got):\n%s", diff)
 	}
-}
-
-// TestAReportBelongsToItsNode as soon as the server knows it, and to the one that is
-// there. What somebody else made its owner stays.
-func TestAReportBelongsToItsNode(t *testing.T) {
-	r := newREST(t)
-	var uid types.UID
-	r.node = func(name string) (*corev1.Node, error) {
-		if uid == "" {
-			return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
-		}
-		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}, nil
-	}
-	owners := func(what string, report *features.FeatureReport, want ...metav1.OwnerReference) {
-		t.Helper()
-		if diff := cmp.Diff(want, report.OwnerReferences, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: unexpected owners (-want +got):\n%s", what, diff)
-		}
-	}
-	of := func(uid types.UID) metav1.OwnerReference {
-		return metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "n1", UID: uid}
-	}
-	made := created(node(t, "n1"), t, r, report("kubelet", "n1", "n1", ""))
-	owners("there is no Node", made)
-	uid = "a"
-	made, err := update(node(t, "n1"), r, made, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	owners("it is updated", made, of("a"))
-	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: "c"}
-	made.OwnerReferences = append(made.OwnerReferences, other)
-	uid = "b"
-	if made, err = update(node(t, "n1"), r, made, false); err != nil {
-		t.Fatal(err)
-	}
-	owners("the Node was made anew, and there is another owner", made, of("b"), other)
-	owners("a report without a node", created(in(t, "scheduler"), t, r, report("kube-scheduler", "i", "", "")))
-	owners("a report that is new", created(node(t, "n2"), t, r, report("kubelet", "n2", "n2", "")), metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "n2", UID: "b"})
 }

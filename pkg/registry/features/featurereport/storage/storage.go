@@ -69,8 +69,9 @@ type REST struct {
 // limits bound how many reports one identity may have in a namespace; validation
 // bounds what one holds. Together they bound what an identity that went wrong,
 // or was stolen, can store: some 10 MB without a node, and with kube-proxies'
-// shared identity some 1.5 GB. Requests that arrive at the same moment may
-// exceed them by a few.
+// shared identity some 1.5 GB. A server counts what its watch cache has, and near
+// the limit for each creation: those that several servers have under way at the same
+// moment do not know of each other, and may exceed the limit by as many.
 type limits struct {
 	// onNodes is for reports with a node: kube-proxies share an identity, and
 	// 5,000 nodes are the most that Kubernetes supports.
@@ -109,7 +110,7 @@ func (r *REST) Categories() []string { return []string{"features-all"} }
 
 // Create creates a report if the requester may report for its component.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	r.own(obj.(*features.FeatureReport))
+	r.own(obj.(*features.FeatureReport), &features.FeatureReport{})
 	return r.Store.Create(ctx, obj, func(ctx context.Context, obj runtime.Object) error {
 		if err := r.mayAdd(ctx, obj.(*features.FeatureReport)); err != nil {
 			return err
@@ -121,25 +122,36 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 // own makes the Node that a report names its owner, so that the report goes with it.
 // A process would have to read its Node for that, and with it all that start at the
 // same moment. One that the server does not know (yet) is left to the process.
-func (r *REST) own(report *features.FeatureReport) {
-	if report.Spec.NodeName == "" {
+//
+// Which Node that is, is decided once. A reference to the Node by its name stays,
+// whatever its uid is: what this server knows may be older than what the writer does,
+// and the garbage collector deletes a report whose owner is another Node's uid. And
+// one that an update takes away stays away: so the collector leaves a report behind
+// where it was told to orphan it.
+func (r *REST) own(report, old *features.FeatureReport) {
+	if report.Spec.NodeName == "" || ownedByNode(report) || ownedByNode(old) {
 		return
 	}
 	node, err := r.node(report.Spec.NodeName)
-	if err != nil {
+	if err != nil || node.DeletionTimestamp != nil {
 		return
 	}
-	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
-	// A Node that was made anew has another uid.
-	others := slices.DeleteFunc(slices.Clone(report.OwnerReferences), func(o metav1.OwnerReference) bool { return o.Kind == owner.Kind && o.APIVersion == owner.APIVersion })
-	report.OwnerReferences = append([]metav1.OwnerReference{owner}, others...)
+	report.OwnerReferences = append(slices.Clip(report.OwnerReferences), metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID})
+}
+
+// ownedByNode is true for a report that has the Node that it names as an owner.
+func ownedByNode(report *features.FeatureReport) bool {
+	return slices.ContainsFunc(report.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return o.APIVersion == "v1" && o.Kind == "Node" && o.Name == report.Spec.NodeName
+	})
 }
 
 // Update changes a report if the requester may.
 func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, validateCreate rest.ValidateObjectFunc, validateUpdate rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	objInfo = rest.WrapUpdatedObjectInfo(objInfo, func(_ context.Context, changed, _ runtime.Object) (runtime.Object, error) {
-		if report, ok := changed.(*features.FeatureReport); ok {
-			r.own(report)
+	objInfo = rest.WrapUpdatedObjectInfo(objInfo, func(_ context.Context, changed, old runtime.Object) (runtime.Object, error) {
+		report, ok := changed.(*features.FeatureReport)
+		if before, known := old.(*features.FeatureReport); ok && known {
+			r.own(report, before)
 		}
 		return changed, nil
 	})

@@ -22,25 +22,42 @@ package intern
 import (
 	"hash/maphash"
 	"slices"
+	"sync"
 
 	"k8s.io/utils/lru"
 )
 
-// kept is how many different lists are known. Lists beyond that, which nobody asked
-// for in a while, are held as often as they come.
-const kept = 1024
+// Lists are known after those who asked for them are gone, so what is known is bounded.
+// Lists beyond that, which nobody asked for in a while, are held as often as they come.
+const (
+	// kept is how many different lists are known at most.
+	kept = 1024
+	// elements is how many elements these have together at most. One process that
+	// says something else each time would else make the largest lists stay.
+	elements = 50_000
+	// largest is how many elements a list may have to be known at all: one that has
+	// more would drive out too many others.
+	largest = elements / 25
+)
 
 // seed is one for all: hashes are compared within a process only.
 var seed = maphash.MakeSeed()
 
 // Lists knows lists of some elements. It is safe for concurrent use.
 type Lists[T comparable] struct {
+	mu sync.Mutex
 	// known are lists by their hash. Of those that have the same hash one is known.
 	known *lru.Cache
+	// held is how many elements the known lists have together.
+	held int
 }
 
 // NewLists returns a Lists that knows none.
-func NewLists[T comparable]() *Lists[T] { return &Lists[T]{lru.New(kept)} }
+func NewLists[T comparable]() *Lists[T] {
+	l := &Lists[T]{}
+	l.known = lru.NewWithEvictionFunc(kept, func(_ lru.Key, list any) { l.held -= len(list.([]T)) })
+	return l
+}
 
 // Of returns a list that is equal to the one given: one that is known, or else that
 // one itself. Nobody may change its elements any more.
@@ -48,12 +65,23 @@ func (l *Lists[T]) Of(list []T) []T {
 	if len(list) == 0 {
 		return list
 	}
-	hash := Hash(list)
-	if known, ok := l.known.Get(hash); ok && slices.Equal(known.([]T), list) {
-		return known.([]T)
-	}
 	list = slices.Clip(list)
+	if len(list) > largest {
+		return list
+	}
+	hash := Hash(list)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.known.Get(hash); ok {
+		if slices.Equal(known.([]T), list) {
+			return known.([]T)
+		}
+		l.known.Remove(hash)
+	}
 	l.known.Add(hash, list)
+	for l.held += len(list); l.held > elements; {
+		l.known.RemoveOldest()
+	}
 	return list
 }
 

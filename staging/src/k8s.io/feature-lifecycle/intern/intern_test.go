@@ -19,6 +19,7 @@ package intern
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -69,5 +70,94 @@ func TestFewListsAreKept(t *testing.T) {
 	}
 	if got := lists.Of(slices.Clone(old)); same(got, old) {
 		t.Error("a list that nobody asked for is known still")
+	}
+	if lists.held != kept {
+		t.Errorf("%d elements are held, want %d", lists.held, kept)
+	}
+}
+
+// long returns a list that no other is equal to.
+func long(n, length int) []element {
+	list := make([]element, length)
+	for i := range list {
+		list[i].name = fmt.Sprint(n, ".", i)
+	}
+	return list
+}
+
+// TestLongListsAreFew: one process that reports the most that it may, and each time
+// something else, does not take memory for all of it.
+func TestLongListsAreFew(t *testing.T) {
+	const length = 1000
+	lists := NewLists[element]()
+	often := lists.Of([]element{{"often", true}})
+	seldom := lists.Of([]element{{"seldom", true}})
+	var last []element
+	for i := range 3 * elements / length {
+		last = lists.Of(long(i, length))
+		if got := lists.Of(slices.Clone(often)); !same(got, often) {
+			t.Fatalf("after %d others a list that is asked for is not known", i)
+		}
+		if lists.held > elements {
+			t.Fatalf("%d elements are held", lists.held)
+		}
+	}
+	if n, want := lists.known.Len(), elements/length; n != want {
+		t.Errorf("%d lists are known, want %d", n, want)
+	}
+	if got := lists.Of(slices.Clone(last)); !same(got, last) {
+		t.Error("the last list is not known")
+	}
+	if got := lists.Of(slices.Clone(seldom)); same(got, seldom) {
+		t.Error("a list that nobody asked for is known still")
+	}
+}
+
+// TestAListThatIsTooLongIsNotKnown, and drives none out.
+func TestAListThatIsTooLongIsNotKnown(t *testing.T) {
+	lists := NewLists[element]()
+	small, most := lists.Of([]element{{"A", true}}), lists.Of(long(1, largest))
+	tooLong := long(2, largest+1)
+	if got := lists.Of(tooLong); !same(got, tooLong) {
+		t.Error("another list came back")
+	}
+	if got := lists.Of(slices.Clone(tooLong)); same(got, tooLong) {
+		t.Error("the list is known")
+	}
+	for _, list := range [][]element{small, most} {
+		if got := lists.Of(slices.Clone(list)); !same(got, list) {
+			t.Errorf("a list of %d elements is not known any more", len(list))
+		}
+	}
+}
+
+// TestListsOfOneHashReplaceEachOther, and those that are gone are not counted.
+func TestListsOfOneHashReplaceEachOther(t *testing.T) {
+	lists := NewLists[element]()
+	list := long(1, 10)
+	lists.known.Add(Hash(list), long(2, 3))
+	lists.held = 3
+	if got := lists.Of(list); !same(got, list) {
+		t.Error("another list came back")
+	}
+	if lists.held != 10 || lists.known.Len() != 1 {
+		t.Errorf("%d elements of %d lists are held", lists.held, lists.known.Len())
+	}
+}
+
+// TestListsAreSafeForConcurrentUse when they come and go.
+func TestListsAreSafeForConcurrentUse(t *testing.T) {
+	lists := NewLists[element]()
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for i := range elements / 500 {
+				lists.Of(long(i, 1000))
+			}
+		})
+	}
+	group.Wait()
+	if want := elements / 1000; lists.known.Len() != want || lists.held != elements {
+		t.Errorf("%d elements of %d lists are held, want %d of %d", lists.held, lists.known.Len(), elements, want)
 	}
 }

@@ -223,9 +223,7 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 			return next.Sub(now) + retry.Jitter(period/10)
 		}
 		err := r.check(ctx)
-		if err == nil {
-			r.lastCheck = now
-		}
+		r.checked(now, err)
 		return r.outcome(ctx, err)
 	}
 	if at := due(urgency, r.lastWrite, Period); r.written != nil && now.Before(at) {
@@ -237,12 +235,22 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 	}
 	err = r.write(ctx, spec, nil)
 	r.lastWrite = r.config.Clock.Now()
+	r.checked(r.lastWrite, err)
 	if err == nil {
 		r.written = spec
-		r.lastCheck = r.lastWrite
 		r.confirm(ctx, renewal)
 	}
 	return r.outcome(ctx, err)
+}
+
+// checked remembers when the report was known to be there. After a failure nobody
+// knows that: the next step looks, which outcome delays, and not the one that some
+// earlier check allows to come much later.
+func (r *Reporter) checked(at time.Time, err error) {
+	r.lastCheck = at
+	if err != nil {
+		r.lastCheck = time.Time{}
+	}
 }
 
 // introduce writes the Lease before the first report. Who reads the report may act

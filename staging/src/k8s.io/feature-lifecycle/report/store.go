@@ -36,11 +36,8 @@ func (r *Reporter) check(ctx context.Context) error {
 	current, err := r.config.Features.FeaturesV1alpha1().FeatureReports(r.config.Namespace).Get(ctx, r.name, metav1.GetOptions{ResourceVersion: "0"})
 	if apierrors.IsNotFound(err) {
 		r.stored = nil
-		owner, err := r.owner(ctx)
-		if err != nil {
-			return err
-		}
-		return r.write(ctx, r.written, owner)
+		// As the first time: the server knows the Node, or later checks look for it.
+		return r.write(ctx, r.written, nil)
 	}
 	if err != nil {
 		return err

@@ -101,7 +101,7 @@ func (x *index) release(c *cohort) {
 // join adds a process to its cohort. It needs the lock.
 func (x *index) join(name string, p *member) {
 	spec := &p.report.Spec
-	p.usual = spec.Liveness.Lease == nil && spec.NodeName != "" && x.nodes[spec.NodeName] && len(p.crashes) == 0 && spec.Component != x.config.servers
+	p.usual = spec.Liveness.Lease == nil && spec.NodeName != "" && x.nodes[spec.NodeName].ready && len(p.crashes) == 0 && spec.Component != x.config.servers
 	if p.usual {
 		p.cohort.usual[name], p.cohort.names = p, nil
 	} else {

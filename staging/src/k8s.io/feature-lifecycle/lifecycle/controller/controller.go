@@ -205,6 +205,7 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 		reports: newIndex(indexConfig{
 			servers:     config.Component,
 			mostCrashes: config.Settings.Canary.OrDefault().CrashLoop,
+			crashWindow: config.Settings.Canary.OrDefault().CrashWindow,
 			settled:     config.Settings.ReportPeriod,
 		}),
 		liveness: newLiveness(),
@@ -281,9 +282,7 @@ func (c *Controller) tick(ctx context.Context) {
 			c.noticeProcesses()
 			c.retireReports(ctx)
 			now := c.config.Clock.Now()
-			c.enqueue(c.reports.forgetInherited(now.Add(-inheritedRetention - c.config.Settings.Grace)))
-			// Of a node that died it is known that late when it was last seen.
-			c.reports.decided(now.Add(-c.config.Settings.ReportPeriod - 2*nodeMonitorGrace))
+			c.forgetInherited(now)
 			c.reports.settle(now)
 			c.batches.forget(now)
 		}

@@ -67,6 +67,11 @@ func TestIndexTellsWhatChanged(t *testing.T) {
 			r.Spec.BinaryVersion = "v2"
 			return x.set(r, start)
 		}, []string{"A", "B"}},
+		{"it is another one of the same name", func() []string {
+			r := report("c", "1", aOn, b)
+			r.Spec.BinaryVersion, r.UID = "v2", "another"
+			return x.set(r, start)
+		}, []string{"A", "B"}},
 		{"the report goes", func() []string { return x.remove("c.1", start) }, []string{"A", "B"}},
 		{"it goes again", func() []string { return x.remove("c.1", start) }, nil},
 	} {

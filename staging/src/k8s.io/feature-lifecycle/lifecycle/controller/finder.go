@@ -18,6 +18,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -135,17 +136,30 @@ func (f *finder) rounds(ctx context.Context) {
 		for _, w := range round {
 			finders = append(finders, func(clients task.Clients) { f.search(ctx, clients, w.feature, w.search) })
 		}
-		task.FindTogether(f.clients, finders)
+		task.FindTogether(ctx, f.clients, finders)
 	}
 }
 
 func (f *finder) search(ctx context.Context, clients task.Clients, feature lifecycle.Feature, s *search) {
-	found := findAll(ctx, clients, feature.OnDisable)
+	found, stray := findAll(ctx, clients, feature.OnDisable)
+	if stray != nil {
+		// There is no other search before it has ended.
+		defer f.wait.Go(func() {
+			<-stray
+			f.mu.Lock()
+			s.busy = false
+			f.mu.Unlock()
+			f.notify(string(feature.Name), 0)
+		})
+	}
 	if ctx.Err() != nil {
 		return
 	}
 	f.mu.Lock()
-	s.busy, s.found, s.next = false, found, f.clock.Now().Add(findPeriod)
+	s.found, s.next = found, f.clock.Now().Add(findPeriod)
+	if stray == nil {
+		s.busy = false
+	}
 	if found.Err == "" {
 		s.pause = 0
 	} else {
@@ -156,18 +170,48 @@ func (f *finder) search(ctx context.Context, clients task.Clients, feature lifec
 	f.notify(string(feature.Name), 0)
 }
 
-// findAll asks every task for what it would look after.
-func findAll(ctx context.Context, clients task.Clients, tasks lifecycle.Tasks) *transition.Leftovers {
-	found := &transition.Leftovers{}
+// findAll asks every task for what it would look after. If one does not answer in time,
+// what it has begun ends when stray is closed, which is nil otherwise.
+func findAll(ctx context.Context, clients task.Clients, tasks lifecycle.Tasks) (found *transition.Leftovers, stray <-chan struct{}) {
+	found = &transition.Leftovers{}
 	for _, t := range tasks {
-		resources, err := t.Find(ctx, clients)
+		resources, stray, err := findInTime(ctx, clients, t)
 		if err != nil {
 			found.Err = shorten(t.Name + ": " + err.Error())
-			return found
+			return found, stray
 		}
 		found.Resources = append(found.Resources, resources...)
 	}
-	return found
+	return found, nil
+}
+
+// findInTime asks a task for what it would look after, and waits for no longer than an
+// attempt at it may take: nothing is read for others meanwhile, and an author's own
+// finder may not heed its context.
+func findInTime(ctx context.Context, clients task.Clients, t task.Task) (found []v1alpha1.ResourceLeftovers, stray <-chan struct{}, err error) {
+	ctx, cancel := limited(ctx, t, "")
+	defer cancel()
+	type answer struct {
+		found []v1alpha1.ResourceLeftovers
+		err   error
+	}
+	answers, ended := make(chan answer, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		found, err := t.Find(ctx, clients)
+		answers <- answer{found, err}
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		return nil, ended, context.Cause(ctx)
+	}
+	select {
+	case a := <-answers:
+		return a.found, nil, tooLate(ctx, a.err)
+	default:
+		return nil, nil, errors.New("it ended without an answer")
+	}
 }
 
 // drain waits until no search runs; its context has been cancelled.

@@ -18,10 +18,16 @@ package controller
 
 import (
 	"context"
+	goruntime "runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
@@ -77,4 +83,67 @@ func TestFeaturesThatComeMeanwhileAreLookedAtTogether(t *testing.T) {
 			t.Errorf("%d features were looked at again by the queue, want each once", len(told))
 		}
 	})
+}
+
+// TestAFinderThatDoesNotEndHoldsUpOthersUntilItsDeadline and no longer, whether it heeds
+// its context or not. It is not asked again before it has ended.
+func TestAFinderThatDoesNotEndHoldsUpOthersUntilItsDeadline(t *testing.T) {
+	const deadline = 5 * time.Minute
+	for _, test := range []struct {
+		what   string
+		waits  func(ctx context.Context, free chan bool) error
+		strays bool
+		want   string
+	}{
+		{"it heeds its context", func(ctx context.Context, _ chan bool) error { <-ctx.Done(); return ctx.Err() }, false, "not done within 5m0s"},
+		{"it does not", func(_ context.Context, free chan bool) error { <-free; return nil }, true, "not done within 5m0s"},
+		{"it ends its goroutine", func(context.Context, chan bool) error { goruntime.Goexit(); return nil }, false, "it ended without an answer"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+			widget := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"namespace": "ns", "name": "w"}, "spec": map[string]any{"field": "x"},
+			}}
+			clients := task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{widgets: "WidgetList"}, widget)}
+			f := newFinder(clients, clock.RealClock{}, func(string, time.Duration) {})
+			free, asked := make(chan bool), 0
+			hangs := task.Func("hangs", "", func(ctx context.Context, _ task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+				asked++
+				return nil, test.waits(ctx, free)
+			}, nil).WithDeadline(deadline)
+			first := make(chan bool)
+			begin := task.Func("begin", "", func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+				<-first
+				return nil, nil
+			}, nil)
+			// The others are found in one round behind it.
+			a := lifecycle.Feature{Name: "Hangs", OnDisable: lifecycle.Tasks{hangs}}
+			b := lifecycle.Feature{Name: "Reads", OnDisable: lifecycle.Tasks{task.ClearField(widgets, "spec.field")}}
+			for _, feature := range []lifecycle.Feature{{Name: "Begins", OnDisable: lifecycle.Tasks{begin}}, a, b} {
+				f.refresh(t.Context(), feature)
+			}
+			close(first)
+			<-time.After(deadline + time.Second)
+			synctest.Wait()
+			if found := f.result("Reads"); found == nil || found.Err != "" || len(found.Resources) != 1 {
+				t.Errorf("%s: others found %+v", test.what, found)
+			}
+			if found := f.result("Hangs"); found == nil || !strings.Contains(found.Err, test.want) {
+				t.Errorf("%s: found %+v, want an error that says %q", test.what, found, test.want)
+			}
+			<-time.After(2 * findPeriod)
+			f.refresh(t.Context(), a)
+			synctest.Wait()
+			if again := asked > 1; again == test.strays {
+				t.Errorf("%s: it was asked %d times", test.what, asked)
+			}
+			close(free)
+			synctest.Wait()
+			f.refresh(t.Context(), a)
+			f.drain()
+			if test.strays && asked != 2 {
+				t.Errorf("%s: it has ended, and was asked %d times", test.what, asked)
+			}
+		})
+	}
 }

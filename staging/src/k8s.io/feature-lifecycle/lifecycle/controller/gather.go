@@ -183,6 +183,17 @@ func (c *Controller) undecided(h heir, i uses.Instance, now time.Time) bool {
 	return end.Before(h.takenOver.Add(c.config.Settings.ReportPeriod))
 }
 
+// forgetInherited drops what was inherited and is of no interest any more: nobody came
+// to inherit it, or who did has lived long enough to say what it uses.
+func (c *Controller) forgetInherited(now time.Time) {
+	c.enqueue(c.reports.forgetInherited(now.Add(-inheritedRetention - c.config.Settings.Grace)))
+	// Of a process that dies it is known that late when it was last seen.
+	c.reports.decided(now.Add(-c.config.Settings.ReportPeriod-lastSeenDelay), func(report *v1alpha1.FeatureReport) bool {
+		alive, _, exists := c.alive(report, now)
+		return alive && exists
+	})
+}
+
 // announces says whether a process that is no server may make a gate known that
 // no server knows: one that renews a Lease of its own. A node must not be able
 // to make up features, and the identities that run on nodes cannot renew such a

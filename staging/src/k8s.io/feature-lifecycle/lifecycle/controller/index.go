@@ -30,10 +30,12 @@ import (
 
 // index answers which processes report a feature. Most processes of a large cluster
 // report the same, so it keeps cohorts of them: what it holds grows with processes
-// and with kinds of reports, never with processes times features, and what a look at
-// a feature costs grows with the cohorts and with the processes that are unusual.
-// Reports in it belong to the informer and are not changed. It is safe for
-// concurrent use.
+// and with kinds of reports, and what a look at a feature costs grows with the cohorts
+// and with the processes that are unusual. Only what has changed lately is held for
+// each process and feature: after a restart of everything, for as long as a report may
+// be late, since when each has a value set that it has not asked for (member.recent).
+// Reports in it belong to the informer and are not changed. It is safe for concurrent
+// use.
 type index struct {
 	config indexConfig
 
@@ -47,12 +49,13 @@ type index struct {
 	byLease     map[types.NamespacedName]map[string]*member
 	byNode      map[string]map[string]*member
 	byComponent map[string]map[string]*member
-	// nodes are the nodes that are there and whether they are Ready.
-	nodes map[string]bool
+	// nodes are the nodes that are there.
+	nodes map[string]nodeState
 	// reportless are the nodes whose kubelet has no report.
 	reportless map[string]bool
-	// recent are the processes that have something in member.recent.
-	recent map[string]*member
+	// recent are the processes that have something in member.recent, crashed those
+	// that have something in member.crashes.
+	recent, crashed map[string]*member
 	// inherited is what earlier processes of a report asked for, by report.
 	inherited map[string]*inheritance
 	// generation counts what silent processes depend on.
@@ -64,8 +67,10 @@ type index struct {
 type indexConfig struct {
 	// servers is the component of the servers, which are looked at one by one.
 	servers string
-	// mostCrashes is how many crashes of a process are remembered.
+	// mostCrashes is how many crashes of a process are remembered, and crashWindow
+	// for how long (transition.CanarySettings).
 	mostCrashes int
+	crashWindow time.Duration
 	// settled is for how long it matters since when a process reports a value
 	// that it has not asked for (uses.Settings.ReportPeriod).
 	settled time.Duration
@@ -76,14 +81,22 @@ type member struct {
 	report *v1alpha1.FeatureReport
 	cohort *cohort
 	// crashes are the last times at which another process took over the report
-	// without an orderly end of the one before, oldest first. The slice is replaced
-	// and not changed.
+	// without an orderly end of the one before, oldest first, where that is not
+	// long ago (indexConfig.crashWindow). The slice is replaced and not changed.
 	crashes []time.Time
 	// recent is since when the process says what it says of features that it has
 	// not asked for, where that is not long ago (indexConfig.settled).
 	recent map[string]time.Time
 	// usual is true for one that its cohort counts without looking.
 	usual bool
+}
+
+// nodeState is what matters of a node.
+type nodeState struct {
+	ready bool
+	// kubelet is the version of its kubelet, which nobody else says while that has no
+	// report.
+	kubelet string
 }
 
 // entry is what one report says of one feature.
@@ -102,7 +115,7 @@ func newIndex(config indexConfig) *index {
 		config:    config,
 		processes: map[string]*member{}, cohorts: map[cohortKey][]*cohort{}, features: map[string]map[*cohort]bool{},
 		byLease: map[types.NamespacedName]map[string]*member{}, byNode: map[string]map[string]*member{}, byComponent: map[string]map[string]*member{},
-		nodes: map[string]bool{}, reportless: map[string]bool{}, recent: map[string]*member{},
+		nodes: map[string]nodeState{}, reportless: map[string]bool{}, recent: map[string]*member{}, crashed: map[string]*member{},
 		inherited: map[string]*inheritance{},
 	}
 }
@@ -165,7 +178,7 @@ func changedFeatures(old, current *member) map[string]bool {
 		}
 	}
 	switch {
-	case old == nil || current == nil || !sameProcess(&old.report.Spec, &current.report.Spec) || crashed(old.report, current.report):
+	case old == nil || current == nil || old.report.UID != current.report.UID || !sameProcess(&old.report.Spec, &current.report.Spec) || crashed(old.report, current.report):
 		// What counts for every feature of the process changes all of them.
 		for _, p := range []*member{old, current} {
 			if p != nil {
@@ -225,7 +238,8 @@ func (x *index) remember(current, old *member, now time.Time) {
 	}
 }
 
-// settle drops what is no longer recent.
+// settle drops what is no longer recent. Who has crashed and does not any more is
+// like all others again, as after a restart of everything that went wrong.
 func (x *index) settle(now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -233,6 +247,21 @@ func (x *index) settle(now time.Time) {
 		maps.DeleteFunc(p.recent, func(_ string, since time.Time) bool { return !now.Before(since.Add(x.config.settled)) })
 		if len(p.recent) == 0 {
 			delete(x.recent, name)
+		}
+	}
+	for name, p := range x.crashed {
+		old := 0
+		for old < len(p.crashes) && !now.Before(p.crashes[old].Add(x.config.crashWindow)) {
+			old++
+		}
+		if old == 0 {
+			continue
+		}
+		if p.crashes = p.crashes[old:]; len(p.crashes) == 0 {
+			p.crashes = nil
+			delete(x.crashed, name)
+			x.leave(name, p)
+			x.join(name, p)
 		}
 	}
 }
@@ -249,6 +278,9 @@ func (x *index) put(name string, p *member) {
 	}
 	if len(p.recent) > 0 {
 		x.recent[name] = p
+	}
+	if len(p.crashes) > 0 {
+		x.crashed[name] = p
 	}
 	if spec.Component == kubelet {
 		x.noteKubelet(spec.Instance)
@@ -267,6 +299,7 @@ func (x *index) take(name string, p *member) {
 		drop(x.byNode, spec.NodeName, name)
 	}
 	delete(x.recent, name)
+	delete(x.crashed, name)
 	if spec.Component == kubelet {
 		x.noteKubelet(spec.Instance)
 	}
@@ -288,17 +321,20 @@ func drop[K comparable](of map[K]map[string]*member, key K, name string) {
 	}
 }
 
-// node records that a node is there, and whether it is Ready, or that it has gone.
-func (x *index) node(name string, there, ready bool) {
+// node records what a node is, or that it has gone if there is false.
+func (x *index) node(name string, there bool, state nodeState) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	was, known := x.nodes[name]
 	if there {
-		x.nodes[name] = ready
+		x.nodes[name] = state
 	} else {
 		delete(x.nodes, name)
 	}
-	if known == there && was == ready {
+	if known == there && was.ready == state.ready {
+		if was != state && x.reportless[name] {
+			x.generation++
+		}
 		return
 	}
 	x.generation++

@@ -29,13 +29,22 @@ import (
 // name starts. It is as long as the report of a process that died is kept.
 const inheritedRetention = reportRetention
 
+// maxAncestors bounds of how many earlier processes of one report it is remembered
+// what they asked for: whoever may write a report could otherwise make every server
+// remember, and go through, ever more. An older one is forgotten: a feature that it
+// alone asked for seems not to be used until the present process reports it. That
+// takes so many processes, each of which asked for something that no later one lists,
+// and no two of which live for as long as a report may be late (decided).
+const maxAncestors = 8
+
 // inheritance is what the earlier processes of a report asked for and the present
 // one does not report. A process reports what it has asked for so far, and what
 // follows a minute later: one that crashes as soon as it asks a feature would never
 // seem to use it, and one that is left out of a canary would seem to be gone.
 type inheritance struct {
-	// ancestors are what earlier processes reported, the last one first. The first
-	// that lists a feature decides; each asked for one that no later one lists.
+	// ancestors are what earlier processes reported, the last one first, at most
+	// maxAncestors. The first that lists a feature decides whether it was asked for;
+	// each decides something (prune).
 	ancestors []*cohort
 	// since is when the present process was first seen or, when there is none,
 	// when the report of the last one went.
@@ -73,35 +82,62 @@ func (x *index) inherit(name string, old, current *member, now time.Time) (chang
 	return changed, x.prune(name, h, current)
 }
 
-// prune drops the ancestors that have nothing to leave, and returns them. It needs
-// the lock.
+// prune drops the ancestors that decide nothing, and the oldest if there are too
+// many, and returns them. It needs the lock.
 func (x *index) prune(name string, h *inheritance, current *member) (left []*cohort) {
-	listed := []*cohort{}
-	if current != nil {
-		listed = append(listed, current.cohort)
+	kept := deciding(h.ancestors, current)
+	if len(kept) > maxAncestors {
+		kept = deciding(kept[:maxAncestors], current)
 	}
-	h.ancestors = slices.DeleteFunc(h.ancestors, func(c *cohort) bool {
-		if leaves(c, listed) {
-			listed = append(listed, c)
-			return false
+	for _, c := range h.ancestors {
+		if !slices.Contains(kept, c) {
+			delete(c.heirs, name)
+			left = append(left, c)
 		}
-		delete(c.heirs, name)
-		left = append(left, c)
-		return true
-	})
-	if len(h.ancestors) == 0 {
+	}
+	if h.ancestors = kept; len(kept) == 0 {
 		delete(x.inherited, name)
 	}
 	return left
 }
 
-// leaves is true when a cohort asked for a feature that none of those listed lists.
-func leaves(c *cohort, listed []*cohort) bool {
-	if slices.Contains(listed, c) {
-		return false
+// deciding are the ancestors of a process, nil for none, that are the first to list a
+// feature that they asked for, or one that they did not ask for and an older one of
+// them did.
+func deciding(ancestors []*cohort, current *member) []*cohort {
+	listed := map[string]bool{}
+	if current != nil {
+		for i := range current.cohort.gates {
+			listed[current.cohort.gates[i].Name] = true
+		}
 	}
-	return slices.ContainsFunc(c.gates, func(gate v1alpha1.ReportedFeature) bool {
-		return gate.Asked && !slices.ContainsFunc(listed, func(other *cohort) bool { return other.byName[gate.Name] != nil })
+	asks, hides := make([]bool, len(ancestors)), make([][]string, len(ancestors))
+	for i, c := range ancestors {
+		for j := range c.gates {
+			switch gate := &c.gates[j]; {
+			case listed[gate.Name]:
+			case gate.Asked:
+				asks[i], listed[gate.Name] = true, true
+			default:
+				hides[i], listed[gate.Name] = append(hides[i], gate.Name), true
+			}
+		}
+	}
+	var kept []*cohort
+	for i, c := range slices.Backward(ancestors) {
+		if asks[i] || slices.ContainsFunc(hides[i], func(feature string) bool { return anyAsked(kept, feature) }) {
+			kept = append(kept, c)
+		}
+	}
+	slices.Reverse(kept)
+	return kept
+}
+
+// anyAsked is true when one of some cohorts asked for a feature.
+func anyAsked(cohorts []*cohort, feature string) bool {
+	return slices.ContainsFunc(cohorts, func(c *cohort) bool {
+		gate := c.byName[feature]
+		return gate != nil && gate.Asked
 	})
 }
 
@@ -133,10 +169,18 @@ func (x *index) inheritedGates(name string) map[string]*v1alpha1.ReportedFeature
 	if h == nil {
 		return nil
 	}
-	gates := map[string]*v1alpha1.ReportedFeature{}
+	var present map[string]*v1alpha1.ReportedFeature
+	if p := x.processes[name]; p != nil {
+		present = p.cohort.byName
+	}
+	gates, seen := map[string]*v1alpha1.ReportedFeature{}, map[string]bool{}
 	for _, c := range h.ancestors {
-		for feature := range c.byName {
-			if gate, _ := x.inheritedGate(name, feature); gate != nil {
+		for feature, gate := range c.byName {
+			if seen[feature] || present[feature] != nil {
+				continue
+			}
+			seen[feature] = true
+			if gate.Asked {
 				gates[feature] = gate
 			}
 		}
@@ -240,13 +284,13 @@ func (x *index) forgetInherited(before time.Time) []string {
 }
 
 // decided drops what processes inherited that were there before a time and are
-// usual: they have lived long enough to say what they use, and the picture of no
-// feature changes by it.
-func (x *index) decided(before time.Time) {
+// alive, which a function says of those that are not usual: they have lived long
+// enough to say what they use, and the picture of no feature changes by it.
+func (x *index) decided(before time.Time, alive func(*v1alpha1.FeatureReport) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for name, h := range x.inherited {
-		if p := x.processes[name]; h.present && h.since.Before(before) && p != nil && p.usual {
+		if p := x.processes[name]; h.present && h.since.Before(before) && p != nil && (p.usual || alive(p.report)) {
 			x.disinherit(name, h)
 		}
 	}

@@ -32,6 +32,12 @@ import (
 // (pkg/controller/nodelifecycle/config/v1alpha1/defaults.go).
 const nodeMonitorGrace = 40 * time.Second
 
+// lastSeenDelay is more than the time between now and when a process that counts as
+// alive now turns out to have been last seen, if it is dead: so long a Lease counts
+// after it was seen, which may be that late after it was renewed, and a node is
+// noticed no later.
+const lastSeenDelay = 2 * max(uses.MaxLeaseTimeout, nodeMonitorGrace)
+
 // liveness judges processes by when their Lease was last *seen to change*, on
 // this process's own clock, as client-go's leader election does, and nodes by
 // their Ready condition. It is safe for concurrent use.

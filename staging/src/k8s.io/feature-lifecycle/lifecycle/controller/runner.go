@@ -103,10 +103,20 @@ func (r *runner) start(ctx context.Context, t task.Task, attempt task.Attempt, p
 
 // run makes one attempt within its deadline.
 func (r *runner) run(ctx context.Context, t task.Task, attempt task.Attempt) error {
-	deadline := cmp.Or(t.Deadline, task.DefaultDeadline)
-	ctx, cancel := context.WithTimeoutCause(ctx, deadline, fmt.Errorf("not done within %s; another attempt goes on", deadline))
+	ctx, cancel := limited(ctx, t, "; another attempt goes on")
 	defer cancel()
-	err := t.Run(ctx, r.clients, attempt)
+	return tooLate(ctx, t.Run(ctx, r.clients, attempt))
+}
+
+// limited is a context with the deadline of a task.
+func limited(ctx context.Context, t task.Task, what string) (context.Context, context.CancelFunc) {
+	deadline := cmp.Or(t.Deadline, task.DefaultDeadline)
+	return context.WithTimeoutCause(ctx, deadline, fmt.Errorf("not done within %s%s", deadline, what))
+}
+
+// tooLate is an error of a task that was given a limited context, which says so if it
+// ended by its deadline.
+func tooLate(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
@@ -90,13 +91,35 @@ func TestWhoIsSilentIsFoundAnewWithItsLease(t *testing.T) {
 	}, lifecycle.Feature{Name: "A"})
 }
 
+// TestAnUpgradeOfASilentKubeletIsShown although its Node stays what it is otherwise.
+func TestAnUpgradeOfASilentKubeletIsShown(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.report("server", "s1", gate("A", false))
+		w.serve("s1")
+		for _, version := range []string{"v1.34.0", "v1.35.0"} {
+			w.put(nodesResource, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{
+				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+				NodeInfo:   corev1.NodeSystemInfo{KubeletVersion: version},
+			}}, "")
+			w.until(2*reportingDelay, "the version "+version+" is shown", func() bool {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				f := w.stored("A")
+				return f != nil && slices.ContainsFunc(f.Status.Uses, func(u v1alpha1.FeatureUse) bool {
+					return u.Component == kubelet && u.Version == version && u.Expected == 1
+				})
+			})
+		}
+	}, lifecycle.Feature{Name: "A"})
+}
+
 // TestCohortsAreOfOneVersion and one component: uses are counted by both.
 func TestCohortsAreOfOneVersion(t *testing.T) {
 	x := newIndex(indexConfig{})
 	for _, one := range []struct{ component, instance, version string }{
 		{kubelet, "n1", "v1"}, {kubelet, "n2", "v2"}, {kubelet, "n3", "v1"}, {"kube-proxy", "n1", "v1"},
 	} {
-		x.node(one.instance, true, true)
+		x.node(one.instance, true, nodeState{ready: true})
 		r := report(one.component, one.instance, v1alpha1.ReportedFeature{Name: "A", Asked: true})
 		r.Spec.BinaryVersion, r.Spec.NodeName, r.Spec.Liveness.Lease = one.version, one.instance, nil
 		x.set(r, start)

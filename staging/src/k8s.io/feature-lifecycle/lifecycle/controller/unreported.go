@@ -19,7 +19,7 @@ package controller
 import (
 	"sync"
 
-	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
 // mostPutOff is how many times in a row unreported puts off a look at everything.
@@ -28,25 +28,44 @@ const mostPutOff = 5
 // unreported notices changes of who has been silent for too long. It is safe for
 // concurrent use.
 type unreported struct {
-	mu     sync.Mutex
-	names  []string
-	putOff int
+	mu sync.Mutex
+	// versions are those of who is silent, by <component>/<name>.
+	versions map[string]string
+	putOff   int
 }
 
-// changed records who has not reported, and says whether every feature has to be
-// looked at: all of them show it. While very many report that did not, which is
-// noticed every few seconds, only the last time counts.
-func (u *unreported) changed(names []string) bool {
+// changed records who of those that are silent should have reported by now, and says
+// whether every feature has to be looked at: all of them show it. While very many
+// report that did not, which is noticed every few seconds, or one after the other is
+// upgraded, only the last time counts.
+func (u *unreported) changed(silent []uses.Instance) bool {
+	now := map[string]string{}
+	for i := range uses.Each(silent) {
+		if !i.Reported && !i.Recent {
+			now[i.Component+"/"+i.Name] = i.Version
+		}
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	before, now := sets.New(u.names...), sets.New(names...)
-	u.names = names
-	reported := before.Difference(now).Len()
-	if before.IsSuperset(now) && len(names) > 0 && reported > manyReports && u.putOff < mostPutOff {
+	came, reported, upgraded := 0, len(u.versions), 0
+	for name, version := range now {
+		before, known := u.versions[name]
+		if !known {
+			came++
+			continue
+		}
+		reported--
+		if before != version {
+			upgraded++
+		}
+	}
+	u.versions = now
+	several := reported > manyReports && len(now) > 0 || reported == 0 && upgraded > 0
+	if came == 0 && several && u.putOff < mostPutOff {
 		u.putOff++
 		return false
 	}
 	late := u.putOff > 0
 	u.putOff = 0
-	return late || !before.Equal(now)
+	return late || came+reported+upgraded > 0
 }

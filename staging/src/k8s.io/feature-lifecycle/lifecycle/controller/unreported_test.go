@@ -18,18 +18,57 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+
+	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
+
+// silentKubelets are some, of which the first are upgraded.
+func silentKubelets(n, upgraded int) []uses.Instance {
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("n%06d", i))
+	}
+	var silent []uses.Instance
+	for version, names := range map[string][]string{"v2": names[:upgraded], "v1": names[upgraded:]} {
+		if len(names) > 0 {
+			silent = append(silent, uses.Alike(uses.Instance{Component: kubelet, Version: version}, names))
+		}
+	}
+	return silent
+}
+
+// TestAnUpgradeOfWhoIsSilentIsNoticed, of one after the other now and then.
+func TestAnUpgradeOfWhoIsSilentIsNoticed(t *testing.T) {
+	for _, test := range []struct {
+		what string
+		// upgraded are how many of 30 are each time.
+		upgraded []int
+		want     []bool
+	}{
+		{"one", []int{0, 1, 1, 1}, []bool{true, false, true, false}},
+		{"one after the other", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 8}, []bool{true, false, false, false, false, false, true, false, false, true}},
+	} {
+		var u unreported
+		for i, n := range test.upgraded {
+			if got := u.changed(silentKubelets(30, n)); got != test.want[i] {
+				t.Errorf("%s: %d are upgraded: noticed %t, want %t", test.what, n, got, test.want[i])
+			}
+		}
+	}
+	var u unreported
+	u.changed(silentKubelets(30, 0))
+	if !u.changed(slices.Concat(silentKubelets(30, 1), []uses.Instance{{Component: kubelet, Name: "z"}})) {
+		t.Error("another one is silent, too, and that is not noticed at once")
+	}
+	if u.changed([]uses.Instance{{Component: kubelet, Name: "z", Recent: true}}); len(u.versions) > 0 {
+		t.Errorf("who may be starting is taken for silent: %v", u.versions)
+	}
+}
 
 // TestWhoIsSilentIsNoticed: every change is, and while very many report, the last.
 func TestWhoIsSilentIsNoticed(t *testing.T) {
-	names := func(n int) []string {
-		var names []string
-		for i := range n {
-			names = append(names, fmt.Sprintf("kubelet/n%06d", i))
-		}
-		return names
-	}
 	const many = manyReports + 1
 	for _, test := range []struct {
 		what string
@@ -47,7 +86,7 @@ func TestWhoIsSilentIsNoticed(t *testing.T) {
 	} {
 		var u unreported
 		for i, n := range test.silent {
-			if got := u.changed(names(n)); got != test.want[i] {
+			if got := u.changed(silentKubelets(n, 0)); got != test.want[i] {
 				t.Errorf("%s: %d are silent: noticed %t, want %t", test.what, n, got, test.want[i])
 			}
 		}

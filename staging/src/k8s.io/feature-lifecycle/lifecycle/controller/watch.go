@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
 // watch hangs the controller's handlers on the informers.
@@ -214,7 +213,7 @@ func (c *Controller) nodeChanged(object any, gone bool) {
 		c.liveness.forgetNode(node.Name, kubelet+"."+node.Name)
 		c.nodes.forget(node.Name)
 	}
-	c.reports.node(node.Name, !gone, ready(node))
+	c.reports.node(node.Name, !gone, nodeState{ready: ready(node), kubelet: node.Status.NodeInfo.KubeletVersion})
 	if !gone && !c.nodes.changed(node.Name, ready(node)) {
 		return
 	}
@@ -269,7 +268,7 @@ func (c *Controller) noticeServers() {
 }
 
 // noticeProcesses looks at the features of processes whose Lease has expired
-// unannounced, and at all when a kubelet has been silent for too long.
+// unannounced, and at all when a kubelet has been silent for too long, or is upgraded while it is.
 func (c *Controller) noticeProcesses() {
 	now := c.config.Clock.Now()
 	for _, informer := range c.config.Leases {
@@ -288,7 +287,7 @@ func (c *Controller) noticeProcesses() {
 			}
 		}
 	}
-	if c.unreported.changed(uses.Unreported(c.silentNow(now))) {
+	if c.unreported.changed(c.silentNow(now)) {
 		c.enqueueEverything()
 	}
 }

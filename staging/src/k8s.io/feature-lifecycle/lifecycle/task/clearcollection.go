@@ -161,9 +161,10 @@ func (p *collectionPass) page(ctx context.Context, page *unstructured.Unstructur
 		return err
 	}
 	results := make([]error, len(page.Items))
-	p.pace.each(len(page.Items), func(i int) (took time.Duration) {
+	p.pace.each(len(page.Items), func(i int) outcome {
+		var took time.Duration
 		took, results[i] = p.remove(ctx, p.client, &page.Items[i])
-		return took
+		return outcomeOf(took, results[i])
 	})
 	for i, err := range results {
 		item := &page.Items[i]

@@ -130,10 +130,10 @@ func (c clearField) pass(ctx context.Context, clients Clients, from string, atte
 				objects = append(objects, &page.Items[i])
 			}
 		}
-		pace.each(len(objects), func(i int) time.Duration {
+		pace.each(len(objects), func(i int) outcome {
 			took, err := c.clear(ctx, clients, objects[i])
 			tally.cleared(objects[i], err)
-			return took
+			return outcomeOf(took, err)
 		})
 		// A page that the end of the context cut short is not done.
 		if err := ctx.Err(); err != nil {
@@ -183,8 +183,10 @@ func (c clearField) clear(ctx context.Context, clients Clients, object *unstruct
 		}
 		object = current
 	}
-	return 0, errors.New("somebody else keeps writing it")
+	return 0, errWrittenByOthers
 }
+
+var errWrittenByOthers = errors.New("somebody else keeps writing it")
 
 // send sends a patch of an object. What becomes of the object is not of interest.
 func (c clearField) send(ctx context.Context, clients Clients, object *unstructured.Unstructured, patch []byte) (err error) {

@@ -17,8 +17,11 @@ limitations under the License.
 package task
 
 import (
+	"errors"
 	"sync"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 const (
@@ -31,9 +34,9 @@ const (
 	// everybody else: beyond some number of writes at once a server does not get
 	// faster.
 	leastWaiting, mostWaiting = 2, 4
-	// aloneWrites are how many writes tell how long one takes that does not wait, and
-	// aloneEvery how many others follow: what others do and the size of objects
-	// change.
+	// aloneWrites are how many writes tell how long one takes that does not wait, if
+	// there are so many, and aloneEvery how many others follow: what others do and the
+	// size of objects change.
 	aloneWrites, aloneEvery = 16, 4000
 	// roundSize is how many writes at least tell how long they take at some pace.
 	roundSize = 8
@@ -43,25 +46,70 @@ const (
 // with which the server is just busy, in the way of TCP Vegas (Brakmo and Peterson,
 // 1995): of the writes under way as many wait as writes take longer than when there
 // are few at once. It compares means, so that a server whose answers take now more
-// and now less time does not seem to be busy. It is safe for concurrent use.
+// and now less time does not seem to be busy. A server in trouble gets less to do. It
+// is safe for concurrent use.
 type pace struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	// allowed are the writes that may be under way, underWay those that are.
 	allowed, underWay int
-	// round numbers the times with one value of allowed: a write that began in
-	// another one says nothing of this one. calls are those that ended in it, and
-	// writes, which took so long together, those of them that were one write each.
-	round         int
-	calls, writes int
-	took          time.Duration
-	// probing is true while it is found out how long one takes that does not wait;
+	// round is what ended since it was last looked at. It counts each write once,
+	// also one that takes longer than a round: else the slow would not count.
+	round sum
+	// probing is true while it is found out how long one takes that does not wait.
+	// What began before says nothing of that, and so does what begins once it is
+	// closed; it ends when no write that counts is pending.
+	probing, closed bool
+	pending         int
 	// alone is what was found, 0 for nothing, and before what was allowed before.
-	probing bool
-	alone   time.Duration
-	before  int
+	alone  time.Duration
+	before int
 	// since is how many writes have ended since that was found.
 	since int
+}
+
+// sum is what some calls came to.
+type sum struct {
+	calls int
+	// writes are the calls that were one write each, which took so long together,
+	// and failed those that the server failed.
+	writes, failed int
+	took           time.Duration
+}
+
+func (s *sum) add(o outcome) {
+	s.calls++
+	switch {
+	case o.failed:
+		s.failed++
+	case o.took > 0:
+		s.writes++
+		s.took += o.took
+	}
+}
+
+// mean is how long a write took, 0 if there was none.
+func (s *sum) mean() time.Duration { return s.took / time.Duration(max(s.writes, 1)) }
+
+// outcome is what became of a call. The zero value is for one that was not one write
+// that succeeded, through no fault of the server: what is gone, refused or repeated
+// takes more or less time than a write.
+type outcome struct {
+	// took is how long its write took.
+	took time.Duration
+	// failed is true when the server did not do what it might: it has too much to do,
+	// say, or does not answer.
+	failed bool
+}
+
+// outcomeOf is what became of a call that took so long, 0 if it was not one write.
+func outcomeOf(took time.Duration, err error) outcome {
+	if err == nil {
+		return outcome{took: took}
+	}
+	// Somebody else's writes are no trouble.
+	others := apierrors.IsConflict(err) || apierrors.IsNotFound(err) || errors.Is(err, errWrittenByOthers)
+	return outcome{failed: !others && !refuses(err)}
 }
 
 func newPace() *pace {
@@ -71,68 +119,106 @@ func newPace() *pace {
 }
 
 // each calls do for 0 to n-1, for as many at once as the pace allows, and returns
-// when all calls have. What do returns is how long its write took, 0 if it was not
-// one write that succeeded: other calls take more or less time than writes do.
-func (p *pace) each(n int, do func(i int) time.Duration) {
+// when all calls have.
+func (p *pace) each(n int, do func(i int) outcome) {
 	inParallel(n, func(i int) {
-		round := p.begin()
-		p.end(round, do(i))
+		began := p.begin()
+		p.end(began, do(i))
 	})
 }
 
+// counted says for what a call counts, by when it began.
+type counted int
+
+const (
+	forRound counted = iota
+	forProbe
+	forNothing
+)
+
 // begin waits until one more may be under way.
-func (p *pace) begin() (round int) {
+func (p *pace) begin() counted {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.underWay >= p.allowed {
 		p.changed.Wait()
 	}
 	p.underWay++
-	return p.round
+	switch {
+	case !p.probing:
+		return forRound
+	case p.closed:
+		return forNothing
+	default:
+		p.pending++
+		return forProbe
+	}
 }
 
-// end is told how long a write took.
-func (p *pace) end(round int, took time.Duration) {
+// end is told what became of a call.
+func (p *pace) end(began counted, o outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.changed.Broadcast()
 	p.underWay--
-	p.since++
-	if round != p.round {
+	if o.took > 0 {
+		p.since++
+	}
+	if began == forProbe {
+		p.pending--
+	}
+	if p.probing != (began == forProbe) || began == forNothing {
 		return
 	}
-	p.calls++
-	if took > 0 {
-		p.writes++
-		p.took += took
+	p.round.add(o)
+	if p.probing {
+		p.probedLocked()
+		return
 	}
-	switch {
-	case p.probing && (p.writes >= aloneWrites || p.calls >= 4*aloneWrites):
-		p.alone, p.probing, p.since = p.meanLocked(), false, 0
-		p.allowLocked(p.before)
-	case !p.probing && p.since >= aloneEvery:
-		p.probing, p.before = true, p.allowed
+	least := max(p.allowed, roundSize)
+	switch r := p.round; {
+	case r.writes > 0 && (p.alone == 0 || p.since >= aloneEvery):
+		p.before = p.allowed
+		if p.alone == 0 {
+			p.before = mostWaiting
+		}
+		p.probing, p.closed = true, false
 		p.allowLocked(fewWriters)
-	case !p.probing && p.calls >= max(p.allowed, roundSize):
+	case r.writes+r.failed >= least, r.writes+r.failed == 0 && r.calls >= least:
 		p.allowLocked(p.allowed + p.directionLocked())
 	}
+}
+
+// probedLocked ends the probe once it has come to enough.
+func (p *pace) probedLocked() {
+	r := p.round
+	p.closed = p.closed || r.writes >= aloneWrites || r.writes == 0 && r.calls >= 4*aloneWrites || r.calls >= 16*aloneWrites
+	if !p.closed || p.pending > 0 {
+		return
+	}
+	if r.writes > 0 {
+		p.alone, p.since = r.mean(), 0
+	}
+	p.probing = false
+	p.allowLocked(p.before)
 }
 
 // allowLocked begins a round.
 func (p *pace) allowLocked(allowed int) {
 	p.allowed = min(max(allowed, fewWriters), clearWorkers)
-	p.round++
-	p.calls, p.writes, p.took = 0, 0, 0
+	p.round = sum{}
 }
 
-// meanLocked is how long a write of this round took, 0 if there was none.
-func (p *pace) meanLocked() time.Duration { return p.took / time.Duration(max(p.writes, 1)) }
-
-// directionLocked is 1 when more writes at once would be faster, -1 when fewer would
-// not be slower.
+// directionLocked is 1 when more writes at once would be faster, and below 0 when so
+// many fewer would not be slower: all that wait beyond those that should, since most
+// rounds have none of the writes that take longer than a round. Calls that write
+// nothing do not keep a server from writing.
 func (p *pace) directionLocked() int {
-	mean := p.meanLocked()
-	if mean <= p.alone || p.alone == 0 {
+	mean := p.round.mean()
+	switch {
+	case p.round.failed > 0:
+		return -1
+	case mean <= p.alone:
 		return 1
 	}
 	waiting := float64(p.allowed) * (1 - float64(p.alone)/float64(mean))
@@ -140,7 +226,7 @@ func (p *pace) directionLocked() int {
 	case waiting < leastWaiting:
 		return 1
 	case waiting > mostWaiting:
-		return -1
+		return -max(1, int(waiting-mostWaiting))
 	default:
 		return 0
 	}

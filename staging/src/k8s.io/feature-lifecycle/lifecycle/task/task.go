@@ -55,7 +55,7 @@ type Clients struct {
 
 	// shared reads collections for several finders at once; nil means that each
 	// reads for itself (FindTogether).
-	shared *sharedReads
+	shared *sharedFinder
 }
 
 // DefaultDeadline is how long one attempt at a task may take that sets nothing
@@ -107,15 +107,15 @@ type Task struct {
 	Name string
 	// Description says what the task does, for plans.
 	Description string
-	// Find counts what the task would look after. It writes nothing. Resources
-	// without leftovers are left out.
+	// Find counts what the task would look after. It writes nothing, and ends when its
+	// context does. Resources without leftovers are left out.
 	Find func(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error)
 	// Run does the task until nothing is left. A *BlockedError says that
 	// somebody else has to act first. Any other error, or a cancelled context,
 	// leaves the task to be run again.
 	Run func(ctx context.Context, clients Clients, attempt Attempt) error
-	// Deadline bounds one attempt; 0 means DefaultDeadline. A task that needs
-	// longer is attempted again and goes on.
+	// Deadline bounds one attempt, and one look for leftovers; 0 means
+	// DefaultDeadline. A task that needs longer is attempted again and goes on.
 	Deadline time.Duration
 	// Fields are what the task looks at, for those who check declarations.
 	Fields []Field

@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,26 +31,33 @@ import (
 // for all who want it at the same time, and returns when all have ended. Many
 // features look at the same few collections: reading each on its own took a
 // kube-apiserver with 10,000 StatefulSets half a minute of processor time after its
-// start. Each finder still sees every object; what one does wrong does not concern
-// the others. Finders must not wait for each other.
-func FindTogether(clients Clients, finders []func(Clients)) {
-	shared := &sharedReads{clients: clients, running: len(finders), waiting: map[schema.GroupVersionResource][]*sharedRead{}}
-	clients.shared = shared
+// start. Each finder still sees every object. One that stops, or whose context ends,
+// does not keep others from going on; collections are read with ctx. Nothing is read
+// while a finder neither ends nor reads, so they must end with their contexts, and must
+// not wait for each other. One that panics ends the process, as ever.
+func FindTogether(ctx context.Context, clients Clients, finders []func(Clients)) {
+	shared := &sharedReads{ctx: ctx, clients: clients, running: len(finders), waiting: map[schema.GroupVersionResource][]*sharedRead{}}
 	var finding sync.WaitGroup
 	for _, find := range finders {
 		finding.Go(func() {
-			// Also one that panics: the others would wait for ever.
-			defer shared.leave()
-			find(clients)
+			one := &sharedFinder{all: shared}
+			// Also one that ends its goroutine: the others would wait for ever.
+			defer one.end()
+			own := clients
+			own.shared = one
+			find(own)
 		})
 	}
 	finding.Wait()
+	shared.reading.Wait()
 }
 
 // sharedReads are the reads of finders that run together. A collection is read when
 // nobody goes on any more without one.
 type sharedReads struct {
+	ctx     context.Context
 	clients Clients
+	reading sync.WaitGroup
 
 	mu sync.Mutex
 	// running is how many finders neither have ended nor wait for a collection.
@@ -57,49 +65,140 @@ type sharedReads struct {
 	waiting map[schema.GroupVersionResource][]*sharedRead
 }
 
-// sharedRead is what one finder wants of a collection.
+// sharedFinder is one of the finders. Something that it has begun may go on when it has
+// ended, and reads for itself from then on.
+type sharedFinder struct {
+	all *sharedReads
+	// pending is how many of its reads have not begun.
+	pending int
+	ended   bool
+}
+
+// sharedRead is what one finder wants of a collection. Its visitor is called where it
+// waits, so that what that does is its own affair.
 type sharedRead struct {
-	ctx   context.Context
-	visit func(*unstructured.UnstructuredList) error
-	// err is the visitor's own, with which it does not want to see more.
-	err error
-	// done has room for one error.
+	finder *sharedFinder
+	ctx    context.Context
+	// pages are given to it one by one; it says when it has looked at one. Once gone is
+	// closed it wants no more.
+	pages  chan *unstructured.UnstructuredList
+	looked chan struct{}
+	gone   chan struct{}
+	// done has room for how the reading ended.
 	done chan error
+	// group are those that the reading is for, nil before it begins.
+	group *readGroup
+}
+
+// readGroup are those for whom a collection is being read.
+type readGroup struct {
+	left int
+	// cancel ends the reading when nobody is left.
+	cancel context.CancelFunc
+}
+
+// alone are clients that read for one.
+func (s *sharedReads) alone() Clients {
+	clients := s.clients
+	clients.shared = nil
+	return clients
+}
+
+// changeLocked changes whether a finder runs.
+func (f *sharedFinder) changeLocked(change func()) {
+	running := func() int {
+		if f.ended || f.pending > 0 {
+			return 0
+		}
+		return 1
+	}
+	f.all.running -= running()
+	change()
+	f.all.running += running()
+}
+
+// end says that a finder has ended.
+func (f *sharedFinder) end() {
+	f.all.mu.Lock()
+	defer f.all.mu.Unlock()
+	f.changeLocked(func() { f.ended = true })
+	f.all.readLocked()
 }
 
 // read is eachPage from the beginning, together with others.
-func (s *sharedReads) read(ctx context.Context, resource schema.GroupVersionResource, visit func(*unstructured.UnstructuredList) error) error {
-	r := &sharedRead{ctx: ctx, visit: visit, done: make(chan error, 1)}
-	s.mu.Lock()
-	s.waiting[resource] = append(s.waiting[resource], r)
-	s.mu.Unlock()
-	s.leave()
-	return <-r.done
+func (f *sharedFinder) read(ctx context.Context, resource schema.GroupVersionResource, visit func(*unstructured.UnstructuredList) error) error {
+	r := &sharedRead{
+		finder: f, ctx: ctx,
+		pages: make(chan *unstructured.UnstructuredList), looked: make(chan struct{}), gone: make(chan struct{}), done: make(chan error, 1),
+	}
+	f.all.mu.Lock()
+	if f.ended {
+		f.all.mu.Unlock()
+		return eachPage(ctx, f.all.alone(), resource, "", visit)
+	}
+	f.all.waiting[resource] = append(f.all.waiting[resource], r)
+	f.changeLocked(func() { f.pending++ })
+	f.all.readLocked()
+	f.all.mu.Unlock()
+	defer f.all.leave(resource, r)
+	for {
+		select {
+		case page := <-r.pages:
+			if err := visit(page); err != nil {
+				return err
+			}
+			select {
+			case r.looked <- struct{}{}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		case err := <-r.done:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
-// leave takes one from those that run. The last one reads for all others.
-func (s *sharedReads) leave() {
+// leave says that somebody wants to see no more of a collection.
+func (s *sharedReads) leave(resource schema.GroupVersionResource, r *sharedRead) {
+	close(r.gone)
 	s.mu.Lock()
-	s.running--
-	if s.running > 0 || len(s.waiting) == 0 {
-		s.mu.Unlock()
+	defer s.mu.Unlock()
+	if r.group != nil {
+		if r.group.left--; r.group.left == 0 {
+			r.group.cancel()
+		}
 		return
 	}
-	resource := s.mostWantedLocked()
-	readers := s.waiting[resource]
-	delete(s.waiting, resource)
-	s.running = len(readers)
-	s.mu.Unlock()
+	// It goes on without having seen anything.
+	s.waiting[resource] = slices.DeleteFunc(s.waiting[resource], func(other *sharedRead) bool { return other == r })
+	if len(s.waiting[resource]) == 0 {
+		delete(s.waiting, resource)
+	}
+	r.finder.changeLocked(func() { r.finder.pending-- })
+}
 
-	clients := s.clients
-	clients.shared = nil
-	err := eachPage(readers[0].ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error { return visitAll(readers, page) })
-	for _, r := range readers {
-		if r.err != nil {
-			r.done <- r.err
-		} else {
-			r.done <- err
+// readLocked reads what is most wanted while nobody goes on without.
+func (s *sharedReads) readLocked() {
+	for s.running == 0 && len(s.waiting) > 0 {
+		resource := s.mostWantedLocked()
+		readers := s.waiting[resource]
+		delete(s.waiting, resource)
+		ctx, cancel := context.WithCancel(s.ctx)
+		group := &readGroup{left: len(readers), cancel: cancel}
+		for _, r := range readers {
+			r.group = group
+			// While it is read it holds up others: it may want the next one, too.
+			r.finder.changeLocked(func() { r.finder.pending-- })
 		}
+		s.reading.Go(func() {
+			defer cancel()
+			err := eachPage(ctx, s.alone(), resource, "", func(page *unstructured.UnstructuredList) error { return visitAll(readers, page) })
+			for _, r := range readers {
+				r.done <- err
+			}
+		})
 	}
 }
 
@@ -117,14 +216,22 @@ func (s *sharedReads) mostWantedLocked() schema.GroupVersionResource {
 
 var errNobodyReads = errors.New("nobody wants to see more")
 
+// visitAll gives a page to one after the other.
 func visitAll(readers []*sharedRead, page *unstructured.UnstructuredList) error {
 	left := errNobodyReads
 	for _, r := range readers {
-		if r.err == nil {
-			r.err = r.visit(page)
+		select {
+		case r.pages <- page:
+		case <-r.ctx.Done():
+			continue
+		case <-r.gone:
+			continue
 		}
-		if r.err == nil {
+		select {
+		case <-r.looked:
 			left = nil
+		case <-r.ctx.Done():
+		case <-r.gone:
 		}
 	}
 	return left

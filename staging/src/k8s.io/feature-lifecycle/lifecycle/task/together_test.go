@@ -20,10 +20,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -86,7 +90,7 @@ func TestFindersTogetherFindWhatEachFindsAlone(t *testing.T) {
 		find(alone.clients())
 	}
 	finders, got, failed := findings(t.Context(), together())
-	FindTogether(shared.clients(), finders)
+	FindTogether(t.Context(), shared.clients(), finders)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("unexpected leftovers (-alone +together):\n%s", diff)
 	}
@@ -120,7 +124,7 @@ func TestACollectionThatCannotBeReadFailsForItsFindersOnly(t *testing.T) {
 	}
 	features := together()
 	finders, found, failed := findings(t.Context(), features)
-	FindTogether(w.clients(), finders)
+	FindTogether(t.Context(), w.clients(), finders)
 	for i, tasks := range features {
 		wants := slices.ContainsFunc(tasks, func(t Task) bool {
 			return slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Resource == widgets.GroupResource() })
@@ -154,15 +158,129 @@ func TestAFinderThatStopsDoesNotStopOthers(t *testing.T) {
 			}
 		}
 	}
-	FindTogether(w.clients(), []func(Clients){reading("one page", 1), reading("two pages", 4), reading("all", 100)})
+	FindTogether(t.Context(), w.clients(), []func(Clients){reading("one page", 1), reading("two pages", 4), reading("all", 100)})
 	if diff := cmp.Diff(map[string]int{"one page": 3, "two pages": 6, "all": 8}, seen); diff != "" {
 		t.Error(diff)
 	}
 	w = two()
 	seen = map[string]int{}
-	FindTogether(w.clients(), []func(Clients){reading("a", 1), reading("b", 1)})
+	FindTogether(t.Context(), w.clients(), []func(Clients){reading("a", 1), reading("b", 1)})
 	// The reader is a page ahead, and no more than that is read for nobody.
 	if n := len(w.requests()); n > 2 {
 		t.Errorf("%d pages were read after the first was enough for all", n-1)
+	}
+}
+
+// TestWhoseContextEndsStopsReadingAlone: others go on, whoever came first, and also
+// while it waits for others.
+func TestWhoseContextEndsStopsReadingAlone(t *testing.T) {
+	for _, who := range []int{0, 1, 2} {
+		for _, when := range []string{"before it is read", "at the first page", "at the second page"} {
+			w := two()
+			ended, cancel := context.WithCancel(t.Context())
+			var pages atomic.Int64
+			w.before = func(context.Context, request) error {
+				if n := pages.Add(1); when == "at the first page" && n == 1 || when == "at the second page" && n == 2 {
+					cancel()
+				}
+				return nil
+			}
+			errs, seen := make([]error, 3), make([]int, 3)
+			var finders []func(Clients)
+			for i := range 3 {
+				ctx := t.Context()
+				if i == who {
+					ctx = ended
+				}
+				finders = append(finders, func(clients Clients) {
+					if i == who && when == "before it is read" {
+						cancel()
+					}
+					errs[i] = eachPage(ctx, clients, widgets, "", func(page *unstructured.UnstructuredList) error {
+						seen[i] += len(page.Items)
+						return nil
+					})
+				})
+			}
+			FindTogether(t.Context(), w.clients(), finders)
+			for i := range 3 {
+				if i != who && (errs[i] != nil || seen[i] != 8) {
+					t.Errorf("the context of %d ends %s: %d saw %d and got %v", who, when, i, seen[i], errs[i])
+				}
+			}
+			if when == "before it is read" && !errors.Is(errs[who], context.Canceled) {
+				t.Errorf("it got %v", errs[who])
+			}
+			cancel()
+		}
+	}
+}
+
+// TestWhoWaitsInVainEndsWithItsContext: the other one neither reads nor ends.
+func TestWhoWaitsInVainEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		w, free := two(), make(chan bool)
+		reads := func(ctx context.Context, clients Clients) error {
+			return eachPage(ctx, clients, widgets, "", func(*unstructured.UnstructuredList) error { return nil })
+		}
+		FindTogether(t.Context(), w.clients(), []func(Clients){
+			func(Clients) { <-free },
+			func(clients Clients) {
+				if err := reads(ctx, clients); !errors.Is(err, context.DeadlineExceeded) || len(w.requests()) > 0 {
+					t.Errorf("it got %v after %d requests", err, len(w.requests()))
+				}
+				close(free)
+				// It runs again, and may read something else.
+				if err := reads(t.Context(), clients); err != nil || len(w.requests()) != 3 {
+					t.Errorf("then it got %v after %d requests", err, len(w.requests()))
+				}
+			},
+		})
+	})
+}
+
+// TestNothingIsReadForNobody: a server that does not answer is not waited for when all
+// who asked have given up.
+func TestNothingIsReadForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := two()
+		w.before = func(ctx context.Context, _ request) error { <-ctx.Done(); return ctx.Err() }
+		begun := time.Now()
+		var finders []func(Clients)
+		for i := range 3 {
+			finders = append(finders, func(clients Clients) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i+1)*time.Minute)
+				defer cancel()
+				_, err := find(ctx, clients, widgets, "", func(*unstructured.Unstructured) bool { return true })
+				if took := time.Since(begun); !errors.Is(err, context.DeadlineExceeded) || took != time.Duration(i+1)*time.Minute {
+					t.Errorf("%d got %v after %s", i, err, took)
+				}
+			})
+		}
+		FindTogether(t.Context(), w.clients(), finders)
+	})
+}
+
+// TestAFinderThatEndsItsGoroutineDoesNotStopOthers, in the midst of a page, say.
+func TestAFinderThatEndsItsGoroutineDoesNotStopOthers(t *testing.T) {
+	w, seen := two(), 0
+	var stray Clients
+	FindTogether(t.Context(), w.clients(), []func(Clients){
+		func(clients Clients) {
+			stray = clients
+			_, _ = find(t.Context(), clients, widgets, "", func(*unstructured.Unstructured) bool { goruntime.Goexit(); return true })
+		},
+		func(clients Clients) {
+			_, err := find(t.Context(), clients, widgets, "", func(*unstructured.Unstructured) bool { seen++; return true })
+			if err != nil || seen != 8 {
+				t.Errorf("the other one saw %d and got %v", seen, err)
+			}
+		},
+	})
+	// What it has begun may go on.
+	if found, err := find(t.Context(), stray, widgets, "", func(*unstructured.Unstructured) bool { return true }); err != nil || found[0].Count != 8 {
+		t.Errorf("when it has ended it finds %v, %v", found, err)
 	}
 }

@@ -67,9 +67,89 @@ func manyOf(components, versions int) []byte {
 	return data
 }
 
-// FuzzUses compares with counting and asking one instance after the other.
+// grouped are instances with those in one that are alike but for their names.
+func grouped(instances []Instance) []Instance {
+	var kinds []string
+	of := map[string][]Instance{}
+	for _, i := range instances {
+		kind := i
+		kind.Name = ""
+		key := fmt.Sprintf("%+v", kind)
+		if of[key] == nil {
+			kinds = append(kinds, key)
+		}
+		of[key] = append(of[key], i)
+	}
+	var groups []Instance
+	for _, key := range kinds {
+		var names []string
+		for _, i := range of[key] {
+			names = append(names, i.Name)
+		}
+		slices.Sort(names)
+		groups = append(groups, Alike(of[key][0], names))
+	}
+	return groups
+}
+
+// checkGroups holds instances that stand for several processes against these.
+func checkGroups(t *testing.T, instances []Instance, wanted bool, s Settings, now time.Time) {
+	t.Helper()
+	groups := grouped(instances)
+	flat := slices.Collect(Each(groups))
+	described := func(instances []Instance) []string {
+		var all []string
+		for _, i := range instances {
+			all = append(all, fmt.Sprintf("%+v", i))
+		}
+		slices.Sort(all)
+		return all
+	}
+	if want, got := described(instances), described(flat); !slices.Equal(want, got) {
+		t.Fatalf("the groups stand for others: %s", gocmp.Diff(want, got))
+	}
+	count := 0
+	for _, g := range groups {
+		count += g.Count()
+		for name := range g.Names() {
+			if !g.Has(name) {
+				t.Fatalf("%s is not in its group %+v", name, g)
+			}
+		}
+		if g.Has("") || g.Has("~") {
+			t.Fatalf("others are in the group %+v", g)
+		}
+	}
+	if count != len(instances) {
+		t.Fatalf("the groups have %d instances, want %d", count, len(instances))
+	}
+	for what, diff := range map[string]string{
+		"rows":         gocmp.Diff(Aggregate(flat, s, now), Aggregate(groups, s, now)),
+		"waited for":   gocmp.Diff(Waiting(flat, wanted, start, s, now), Waiting(groups, wanted, start, s, now)),
+		"differing":    gocmp.Diff(Differing(flat, wanted), Differing(groups, wanted)),
+		"not reported": gocmp.Diff(Unreported(flat), Unreported(groups)),
+	} {
+		if diff != "" {
+			t.Fatalf("%s: groups give others (-one by one +groups):\n%s", what, diff)
+		}
+	}
+}
+
+// kubelets are many of one kind and some of others.
+func kubelets() []byte {
+	var data []byte
+	for n := range 40 {
+		data = append(data, 1, byte(n), byte(n/30), 0b101001|byte(n%7/6)<<1, 0x80, 0, 1)
+	}
+	return data
+}
+
+// FuzzUses compares with counting and asking one instance after the other, and each
+// one by itself with groups.
 func FuzzUses(f *testing.F) {
 	f.Add([]byte{}, uint16(300), uint16(60), uint16(0), false, false)
+	f.Add(kubelets(), uint16(300), uint16(60), uint16(0), true, false)
+	f.Add(kubelets(), uint16(1), uint16(60), uint16(40), false, false)
 	f.Add(manyOf(2, 3), uint16(300), uint16(60), uint16(10), true, false)
 	f.Add(manyOf(3, 250), uint16(0), uint16(0), uint16(400), true, true)
 	f.Add(manyOf(20, 20), uint16(1), uint16(1), uint16(1), false, true)
@@ -89,6 +169,7 @@ func FuzzUses(f *testing.F) {
 		if diff := gocmp.Diff(before, instances); diff != "" {
 			t.Fatalf("what was given has changed:\n%s", diff)
 		}
+		checkGroups(t, instances, wanted, s, now)
 		slices.Reverse(instances)
 		if diff := gocmp.Diff(rows, Aggregate(instances, s, now)); diff != "" {
 			t.Fatalf("in another order it counts otherwise:\n%s", diff)
