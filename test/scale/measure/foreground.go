@@ -26,7 +26,6 @@ import (
 	"maps"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,8 +71,6 @@ type Foreground struct {
 	done   sync.WaitGroup
 
 	latencies map[string]*Latencies
-	writes    atomic.Int64
-	underWay  atomic.Int64
 	mu        sync.Mutex
 	codes     map[string]int
 }
@@ -178,18 +175,11 @@ func (f *Foreground) run(ctx context.Context) {
 }
 
 func (f *Foreground) measured(ctx context.Context, op string, n int, due time.Time) {
-	if op == OpPatch {
-		f.underWay.Add(1)
-		defer f.underWay.Add(-1)
-	}
 	err := f.send(ctx, op, n)
 	if ctx.Err() != nil {
 		return
 	}
 	f.latencies[op].Record(time.Since(due))
-	if op == OpPatch && err == nil {
-		f.writes.Add(1)
-	}
 	code := "200"
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		code = fmt.Sprint(status.Status().Code)
@@ -242,14 +232,6 @@ func (f *Foreground) Take() ForegroundStats {
 	stats.Codes = maps.Clone(f.codes)
 	clear(f.codes)
 	return stats
-}
-
-// Writes is how many PATCHes have succeeded since the start, each of which is one
-// revision of etcd, and how many are under way, which may be one already.
-func (f *Foreground) Writes() (succeeded, underWay int64) {
-	// In this order none is missed: it counts twice if it ends in between.
-	underWay = f.underWay.Load()
-	return f.writes.Load(), underWay
 }
 
 // Stop ends the load and returns when no request is under way.
