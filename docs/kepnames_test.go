@@ -403,8 +403,8 @@ func TestKEPSaysWhatIsWeak(t *testing.T) {
 		lacks bool
 	}{
 		{says: "looks for rules in the API version `v1beta2` only", in: "pkg/catalog", code: `deviceTaintRules\s+= resourcev1beta2\.SchemeGroupVersion`},
-		{says: "there is no schema for the flow", in: "pkg/registry/features/rest", code: `flowcontrolv1\.UserSubject`, lacks: true},
-		{says: "there is no schema for the flow", in: "pkg/controlplane", code: `flowcontrolv1\.UserSubject`, lacks: true},
+		{says: "there is no schema for what else the flow does", in: "pkg/registry/features/rest", code: `Resources: \[\]string\{"\*"`, lacks: true},
+		{says: "there is no schema for what else the flow does", in: "pkg/controlplane", code: `flowcontrolv1\.UserSubject`, lacks: true},
 		{says: "by the in-tree migrator | not so far |", in: "pkg/catalog", code: `lifecycle\.MigrateStorage`, lacks: true},
 		{says: "that a feature brings | not so far |", in: "pkg/catalog", code: `lifecycle\.(Apply|Remove)\(`, lacks: true},
 		{says: "The catalogue clears no field of a pod template", in: "pkg/catalog", code: `lifecycle\.ClearPodTemplates`, lacks: true},

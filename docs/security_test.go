@@ -185,7 +185,8 @@ func TestLimits(t *testing.T) {
 		fmt.Sprintf("| owners and finalizers of a report | %d |", validation.MaxReportOwners),
 		fmt.Sprintf("| reports of processes that are gone | kept for %s, then deleted;", period(library+"/lifecycle/controller/retire.go", "reportRetention")),
 		fmt.Sprintf("| writes of a reporter | one %s,", period(library+"/report/reporter.go", "Period")),
-		fmt.Sprintf("| writes of a task | %d under way,", number(library+"/lifecycle/task/pace.go", "clearWorkers")),
+		fmt.Sprintf("| earlier processes of a report that it is remembered of what they asked for | %d |", number(library+"/lifecycle/controller/inherited.go", "maxAncestors")),
+		fmt.Sprintf("| writes of a task | %d to %d under way,", number(library+"/lifecycle/task/pace.go", "fewWriters"), number(library+"/lifecycle/task/pace.go", "clearWorkers")),
 	}
 	for _, row := range want {
 		if !strings.Contains(text, row) {
