@@ -21,6 +21,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/kubernetes-features/hack/release/leftout"
@@ -54,7 +55,7 @@ func Lock(t *testing.T, file string, apt rootfs.Apt) string {
 	if err == nil {
 		return string(content)
 	}
-	newest, second := rootfs.NewLock(t.Context(), apt)
+	newest, second := todays(t.Context(), string(content), apt)
 	if second == nil {
 		second = fetch(t.Context(), newest, apt)
 	}
@@ -63,6 +64,27 @@ func Lock(t *testing.T, file string, apt rootfs.Apt) string {
 	}
 	leftout.Note(t, "the packages of "+file+"; today's are taken: "+err.Error())
 	return newest
+}
+
+var (
+	replacing sync.Mutex
+	// replaced has what replaces outdated lock files, by their texts.
+	replaced = map[string]string{}
+)
+
+// todays returns the same lock file for the same outdated one: a lock file says when it
+// was made, and tests compare what was made of two copies of one.
+func todays(ctx context.Context, outdated string, apt rootfs.Apt) (string, error) {
+	replacing.Lock()
+	defer replacing.Unlock()
+	if newest, ok := replaced[outdated]; ok {
+		return newest, nil
+	}
+	newest, err := rootfs.NewLock(ctx, apt)
+	if err == nil {
+		replaced[outdated] = newest
+	}
+	return newest, err
 }
 
 // fetch fetches the packages of a lock file.
