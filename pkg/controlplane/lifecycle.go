@@ -70,6 +70,10 @@ const (
 	// lifecycleWorkers is how many features are looked at concurrently. One
 	// look is short; tasks run beside it.
 	lifecycleWorkers = 4
+	// readyPatience is for how long the server flow lets the server become ready
+	// first. Some servers do not before a task has run (lifecycle.Task.Obstructs).
+	readyPatience = 5 * time.Second
+	readyPeriod   = 200 * time.Millisecond
 )
 
 // addLifecycleHooks makes the server report its gates and run the server flow
@@ -170,6 +174,7 @@ func (h *lifecycleHooks) start(hook genericapiserver.PostStartHookContext) error
 		if !h.waitForPermission(hook) {
 			return
 		}
+		h.letBecomeReady(hook, readyPatience)
 		for _, informer := range h.leases {
 			go informer.RunWithContext(hook)
 		}
@@ -203,6 +208,25 @@ func (h *lifecycleHooks) waitForPermission(ctx context.Context) bool {
 		return missing == "", nil
 	})
 	return err == nil
+}
+
+// letBecomeReady lets the first server of a cluster become ready first. The server flow
+// makes some hundred Features then, which takes a second of processor time that other
+// hooks need. Where components take values from here they wait for the Features, and so
+// does the server (announcement); and where there are Features they are corrected
+// before somebody takes what they say.
+func (h *lifecycleHooks) letBecomeReady(ctx context.Context, patience time.Duration) {
+	if len(h.control.Names()) > 0 {
+		return
+	}
+	some, err := h.own.features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil || len(some.Items) > 0 {
+		return
+	}
+	ready := h.own.kube.Discovery().RESTClient()
+	_ = wait.PollUntilContextTimeout(ctx, readyPeriod, patience, true, func(ctx context.Context) (bool, error) {
+		return ready.Get().AbsPath("/readyz").Do(ctx).Error() == nil, nil
+	})
 }
 
 // missingPermission names the first thing that the server flow may not do, ""
@@ -293,10 +317,7 @@ func newLifecycleClients(loopback *rest.Config, as string) (*lifecycleClients, e
 	if clients.metadata, err = metadata.NewForConfig(config); err != nil {
 		return nil, err
 	}
-	// Unstructured objects have no protobuf form.
-	config = rest.CopyConfig(config)
-	config.ContentType = "application/json"
-	clients.dynamic, err = dynamic.NewForConfig(config)
+	clients.dynamic, err = task.NewDynamicClient(config)
 	return clients, err
 }
 

@@ -141,6 +141,9 @@ func (p *process) identity() (report.Config, error) {
 		BinaryVersion: version.Get().GitVersion,
 		Source:        p.gate,
 	}
+	if p.follower != nil {
+		config.Peers = p.follower.Peers
+	}
 	var err error
 	if p.component.Node {
 		config.NodeName, err = p.arguments.node()

@@ -131,6 +131,7 @@ func (p *process) connectForValues(component string, bootstraps bool) (versioned
 	}
 	var client versioned.Interface
 	if err == nil {
+		config = values.ClientConfig(config)
 		config.UserAgent = component + "/feature-values"
 		client, err = versioned.NewForConfig(config)
 	}

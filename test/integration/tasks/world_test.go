@@ -124,7 +124,7 @@ func (w *world) clients(t *testing.T, tasks ...task.Task) task.Clients {
 		t.Fatal(err)
 	}
 	w.waitForPermission(t, user, rules[len(rules)-1])
-	return clientsOf(w.Impersonate(user))
+	return clientsOf(t, w.Impersonate(user))
 }
 
 // withStorage are clients that have access to what is stored, too.
@@ -135,9 +135,14 @@ func (w *world) withStorage(t *testing.T, tasks ...task.Task) task.Clients {
 	return clients
 }
 
-func clientsOf(config *rest.Config) task.Clients {
+func clientsOf(t *testing.T, config *rest.Config) task.Clients {
+	t.Helper()
+	objects, err := task.NewDynamicClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return task.Clients{
-		Dynamic:  dynamic.NewForConfigOrDie(config),
+		Dynamic:  objects,
 		Metadata: metadata.NewForConfigOrDie(config),
 		Mapper:   restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(config))),
 	}
@@ -214,7 +219,7 @@ func (w *world) define(t *testing.T, definition *unstructured.Unstructured) {
 func (w *world) serve(t *testing.T, k kind) {
 	t.Helper()
 	w.define(t, k.definition("v1"))
-	admin := clientsOf(w.Config)
+	admin := clientsOf(t, w.Config)
 	framework.WaitFor(t, k.Kind+" to be served", func() bool {
 		if _, err := w.dynamic.Resource(k.resource).List(t.Context(), metav1.ListOptions{}); err != nil {
 			return false

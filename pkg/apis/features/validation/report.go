@@ -138,7 +138,7 @@ func validateReportMetadata(report *features.FeatureReport, fldPath *field.Path)
 	}
 	var errs field.ErrorList
 	if size > MaxReportMetadata {
-		errs = append(errs, field.TooLong(fldPath.Child("annotations"), "", MaxReportMetadata))
+		errs = append(errs, field.Invalid(fldPath, fmt.Sprintf("%d bytes", size), fmt.Sprintf("labels and annotations together may have at most %d bytes", MaxReportMetadata)))
 	}
 	if n := len(report.OwnerReferences) + len(report.Finalizers); n > MaxReportOwners {
 		errs = append(errs, field.TooMany(fldPath.Child("ownerReferences"), n, MaxReportOwners))

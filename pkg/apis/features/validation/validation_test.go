@@ -233,7 +233,7 @@ func TestReportsAreSmall(t *testing.T) {
 		"names of 64 KiB":   {func(r *features.FeatureReport) { r.Spec.Features = names(512, 128) }, nil},
 		"longer names":      {func(r *features.FeatureReport) { r.Spec.Features = names(513, 128) }, []problem{{"spec.features", "65536"}}},
 		"4 KiB of metadata": {func(r *features.FeatureReport) { r.Annotations = map[string]string{"a": strings.Repeat("x", 4095)} }, nil},
-		"more metadata":     {func(r *features.FeatureReport) { r.Annotations = map[string]string{"a": strings.Repeat("x", 4096)} }, []problem{{"metadata.annotations", "4096"}}},
+		"more metadata":     {func(r *features.FeatureReport) { r.Annotations = map[string]string{"a": strings.Repeat("x", 4096)} }, []problem{{"metadata", "annotations together may have at most 4096 bytes"}}},
 		"eleven finalizers": {func(r *features.FeatureReport) { r.Finalizers = slices.Repeat([]string{"example.com/f"}, 11) }, []problem{{"metadata.ownerReferences", "10"}}},
 	} {
 		t.Run(title, func(t *testing.T) { check(t, ValidateFeatureReport(report(tc.change)), tc.want...) })

@@ -17,10 +17,13 @@ limitations under the License.
 package report
 
 import (
+	"math/rand/v2"
 	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/turns"
 )
 
 // features selects what a process reports: everything it knows when all is true
@@ -47,50 +50,87 @@ func features(observations []featuregate.Observation, all bool) []v1alpha1.Repor
 	return result
 }
 
-// urgency is how soon a difference between what was written and what is
-// observed has to be written.
-type urgency int
+// difference is what is observed and was not written.
+type difference struct {
+	// values are the features whose value changed. That is reported at once, or as
+	// soon as it is the process's turn.
+	values []string
+	// other is true when something else differs: something was asked for the first
+	// time, say. It is written together with what else comes within the period.
+	other bool
+}
 
-const (
-	// unchanged: there is nothing to write.
-	unchanged urgency = iota
-	// batched: something was asked for the first time; it is written together
-	// with what else comes within the period.
-	batched
-	// immediate: a value changed, or nothing was written yet.
-	immediate
-)
+// none is true when there is nothing to write.
+func (d difference) none() bool { return len(d.values) == 0 && !d.other }
 
-// compare says how urgent it is to write what is observed. Written is nil
-// before the first write.
-func compare(written, observed *v1alpha1.FeatureReportSpec) urgency {
-	if written == nil {
-		return immediate
-	}
+// compare says how what is observed differs from what was written.
+func compare(written, observed *v1alpha1.FeatureReportSpec) (d difference) {
 	old := make(map[string]v1alpha1.ReportedFeature, len(written.Features))
 	for _, f := range written.Features {
 		old[f.Name] = f
 	}
-	result := unchanged
-	if len(written.Features) != len(observed.Features) || written.EmulationVersion != observed.EmulationVersion {
-		result = batched
-	}
+	d.other = len(written.Features) != len(observed.Features) || written.EmulationVersion != observed.EmulationVersion
 	for _, f := range observed.Features {
 		before, listed := old[f.Name]
-		switch {
-		case listed && before.Enabled != f.Enabled:
-			return immediate
-		case before != f:
-			result = batched
+		if listed && before.Enabled != f.Enabled {
+			d.values = append(d.values, f.Name)
+			// Whether it differs from the process's own goes with it.
+			before.Enabled, before.Overridden = f.Enabled, f.Overridden
 		}
+		d.other = d.other || before != f
 	}
-	return result
+	return d
 }
 
-// due is when a write of the urgency may happen, after the last one.
-func due(u urgency, lastWrite time.Time, period time.Duration) time.Time {
-	if u == immediate {
-		return lastWrite
+// postponed is for how long a difference has to wait still, 0 without one.
+func (r *Reporter) postponed(d difference, now time.Time) time.Duration {
+	if d.none() {
+		r.turns, r.due = nil, time.Time{}
+		return 0
 	}
-	return lastWrite.Add(period)
+	switch {
+	case !d.other:
+		r.due = time.Time{}
+	case !r.due.IsZero():
+		// It is not put off by what comes later.
+	case now.Before(r.lastWrite.Add(Period)):
+		r.due = r.lastWrite.Add(Period + retry.Jitter(batchJitter))
+	case len(d.values) > 0:
+		// Those who get a value together may ask for the same together. The server
+		// flow counts on hearing of that within Period, and some seconds.
+		r.due = now.Add(turns.Most)
+	default:
+		r.due = now
+	}
+	at := r.turn(d.values, now)
+	if at.IsZero() || d.other && r.due.Before(at) {
+		at = r.due
+	}
+	return at.Sub(now)
+}
+
+// turn is when it is this process's turn to report the first of the values that
+// changed, zero without any. Who is one of few does not wait behind a crowd that got
+// another value.
+func (r *Reporter) turn(values []string, now time.Time) (first time.Time) {
+	if len(r.turns) == 0 {
+		r.place = rand.Float64()
+	}
+	before := r.turns
+	r.turns = make(map[string]time.Time, len(values))
+	for _, feature := range values {
+		at, drawn := before[feature]
+		if !drawn {
+			at = now
+			// Servers have to agree, and wait for nobody.
+			if r.config.Peers != nil && !r.config.ListAll {
+				at = now.Add(turns.Of(r.config.Peers(feature), r.place))
+			}
+		}
+		r.turns[feature] = at
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first
 }

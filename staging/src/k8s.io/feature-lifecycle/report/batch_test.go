@@ -17,8 +17,8 @@ limitations under the License.
 package report
 
 import (
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -51,42 +51,42 @@ func TestFeaturesReported(t *testing.T) {
 	}
 }
 
-func TestUrgency(t *testing.T) {
+func TestDifferences(t *testing.T) {
 	spec := func(features ...v1alpha1.ReportedFeature) *v1alpha1.FeatureReportSpec {
 		return &v1alpha1.FeatureReportSpec{EmulationVersion: "1.36", Features: features}
 	}
 	a, aOn, b := v1alpha1.ReportedFeature{Name: "A"}, v1alpha1.ReportedFeature{Name: "A", Enabled: true}, v1alpha1.ReportedFeature{Name: "B"}
-	aAsked := v1alpha1.ReportedFeature{Name: "A", Asked: true}
+	aAsked, aOnAsked := v1alpha1.ReportedFeature{Name: "A", Asked: true}, v1alpha1.ReportedFeature{Name: "A", Enabled: true, Asked: true}
+	aTaken := v1alpha1.ReportedFeature{Name: "A", Enabled: true, Overridden: true}
 	older := spec(a)
 	older.EmulationVersion = "1.35"
 	for name, tc := range map[string]struct {
 		written, observed *v1alpha1.FeatureReportSpec
-		want              urgency
+		values            string
+		other             bool
 	}{
-		"nothing was written yet":             {nil, spec(a), immediate},
-		"nothing changed":                     {spec(a, b), spec(a, b), unchanged},
-		"a value changed":                     {spec(a, b), spec(aOn, b), immediate},
-		"a feature was asked for":             {spec(a), spec(aAsked), batched},
-		"a feature came":                      {spec(a), spec(a, b), batched},
-		"a feature went":                      {spec(a, b), spec(a), batched},
-		"the version changed":                 {older, spec(a), batched},
-		"a value changed and a feature came":  {spec(a), spec(b, aOn), immediate},
-		"one went while another of them came": {spec(a), spec(b), batched},
+		"nothing changed":                        {spec(a, b), spec(a, b), "", false},
+		"a value changed":                        {spec(a, b), spec(aOn, b), "A", false},
+		"it is not the process's own":            {spec(a), spec(aTaken), "A", false},
+		"its own is what was taken":              {spec(aTaken), spec(aOn), "", true},
+		"a feature was asked for":                {spec(a), spec(aAsked), "", true},
+		"a feature came":                         {spec(a), spec(a, b), "", true},
+		"a feature went":                         {spec(a, b), spec(a), "", true},
+		"the version changed":                    {older, spec(a), "", true},
+		"a value changed and a feature came":     {spec(a), spec(b, aOn), "A", true},
+		"a value changed and it was asked for":   {spec(a), spec(aOnAsked), "A", true},
+		"two values changed and nothing else":    {spec(a, b), spec(aOn, v1alpha1.ReportedFeature{Name: "B", Enabled: true}), "A B", false},
+		"one went while another of them came":    {spec(a), spec(b), "", true},
+		"it came with another value than others": {spec(b), spec(b, aOn), "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := compare(tc.written, tc.observed); got != tc.want {
-				t.Errorf("urgency %d, want %d", got, tc.want)
+			got := compare(tc.written, tc.observed)
+			if strings.Join(got.values, " ") != tc.values || got.other != tc.other {
+				t.Errorf("got %+v, want values %q and other %t", got, tc.values, tc.other)
+			}
+			if none := tc.values == "" && !tc.other; got.none() != none {
+				t.Errorf("none is %t, want %t", got.none(), none)
 			}
 		})
-	}
-}
-
-func TestDue(t *testing.T) {
-	last := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	if got := due(immediate, last, Period); got.After(last) {
-		t.Errorf("a changed value waits until %s", got)
-	}
-	if got, want := due(batched, last, Period), last.Add(time.Minute); !got.Equal(want) {
-		t.Errorf("a question is written at %s, want %s", got, want)
 	}
 }

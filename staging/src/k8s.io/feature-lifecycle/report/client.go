@@ -17,35 +17,12 @@ limitations under the License.
 package report
 
 import (
-	"net/http"
-
 	"k8s.io/client-go/rest"
+	"k8s.io/feature-lifecycle/internal/retry"
 )
 
 // ClientConfig returns how the clients of a reporter should reach the server: as the
-// configuration says, and without client-go's own repetitions. When a server turns a
-// request away that came with thousands of others, client-go sends it again a second
-// later, ten times, and so do the others; a reporter has pauses of its own, which
-// grow and are random. Give such clients to New.
-func ClientConfig(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return once{next} })
-	return config
-}
-
-// once keeps client-go from sending a request again: it does so when an answer says
-// when (rest/with_retry.go).
-type once struct{ next http.RoundTripper }
-
-// RoundTrip is for the client.
-func (o once) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := o.next.RoundTrip(request)
-	if response != nil {
-		response.Header.Del("Retry-After")
-	}
-	return response, err
-}
-
-// WrappedRoundTripper is for those who look for the transport below
-// (apimachinery/pkg/util/net).
-func (o once) WrappedRoundTripper() http.RoundTripper { return o.next }
+// configuration says, but with protobuf, and without client-go's own repetitions, since
+// a reporter has pauses of its own, which grow and are random. Give such clients to
+// New.
+func ClientConfig(config *rest.Config) *rest.Config { return retry.ClientConfig(config) }

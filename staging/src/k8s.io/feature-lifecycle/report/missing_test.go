@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/retry"
 )
 
 // TestAReportThatIsMissingBeforeItsNodeIsThere is written again soon: a process looks
@@ -58,7 +59,7 @@ func TestAReportThatIsMissingBeforeItsNodeIsThere(t *testing.T) {
 				f.pass(3 * ownerPeriod)
 				broken.Store(false)
 				// The second pause after a crowd is the longest one that can come here.
-				f.pass(4 * crowdBackoff)
+				f.pass(4 * retry.CrowdBackoff)
 				f.report()
 				if err := f.kube.Tracker().Add(node("n1")); err != nil {
 					t.Fatal(err)

@@ -50,9 +50,7 @@ const (
 	// batchJitter spreads the second reports of those.
 	batchJitter = 5 * time.Second
 	// minBackoff and maxBackoff bound the pause after a failed write.
-	minBackoff, maxBackoff = time.Second, 90 * time.Second
-	// crowdBackoff is the first pause after a server had too many requests.
-	crowdBackoff = 8 * time.Second
+	minBackoff, maxBackoff = time.Second, time.Minute
 	// patience is the longest pause while the server has no such API or does
 	// not allow reports: an older server, say.
 	patience = 15 * time.Minute
@@ -104,6 +102,11 @@ type Config struct {
 	Features versioned.Interface
 	// Kube reads the Node and renews the Lease; as Features.
 	Kube kubernetes.Interface
+	// Peers says how many processes have to report a feature's value when it changes
+	// for all of them together, as values.Follower counts them. They take turns, so
+	// that a change gets to all before the reports of those that have it. It is
+	// called from Run; nil means few.
+	Peers func(feature string) int
 	// Clock is the time; nil means the real one.
 	Clock clock.WithTicker
 }
@@ -141,7 +144,13 @@ type Reporter struct {
 	// lastWrite is when that was; lastCheck is when the report was last known
 	// to be there.
 	lastWrite, lastCheck time.Time
-	failures             int
+	// turns are when it is this process's turn to report values that have changed, by
+	// feature; place is its place among users of each. due is when something else that
+	// differs is reported at the latest, zero while nothing does.
+	turns    map[string]time.Time
+	place    float64
+	due      time.Time
+	failures int
 	// retryAt is when a server that did not take the report is asked again.
 	retryAt time.Time
 	// complained is the state of the server that was logged last.
@@ -208,26 +217,23 @@ func (r *Reporter) Run(ctx context.Context) {
 // step writes the report if that is due and returns when to look again.
 func (r *Reporter) step(ctx context.Context) time.Duration {
 	now := r.config.Clock.Now()
-	if now.Before(r.retryAt) {
-		// News does not help a server that does not take reports.
-		return r.retryAt.Sub(now)
-	}
 	spec := r.observe()
-	urgency := compare(r.written, spec)
-	if urgency == unchanged {
-		period := r.checkPeriod()
-		if r.ownerless() {
-			period = ownerPeriod
-		}
-		if next := r.lastCheck.Add(period); now.Before(next) {
-			return next.Sub(now) + retry.Jitter(period/10)
-		}
-		err := r.check(ctx)
-		r.checked(now, err)
-		return r.outcome(ctx, err)
+	// What was never written does not wait.
+	var d difference
+	var pause time.Duration
+	if r.written != nil {
+		d = compare(r.written, spec)
+		pause = r.postponed(d, now)
 	}
-	if at := due(urgency, r.lastWrite, Period); r.written != nil && now.Before(at) {
-		return at.Sub(now) + retry.Jitter(batchJitter)
+	switch {
+	case now.Before(r.retryAt):
+		// News does not help a server that does not take reports. It waits for its
+		// turn meanwhile.
+		return r.retryAt.Sub(now)
+	case r.written != nil && d.none():
+		return r.lookAfter(ctx, now)
+	case pause > 0:
+		return pause
 	}
 	renewal, err := r.introduce(ctx)
 	if err != nil {
@@ -237,9 +243,24 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 	r.lastWrite = r.config.Clock.Now()
 	r.checked(r.lastWrite, err)
 	if err == nil {
-		r.written = spec
+		r.written, r.turns, r.due = spec, nil, time.Time{}
 		r.confirm(ctx, renewal)
 	}
+	return r.outcome(ctx, err)
+}
+
+// lookAfter looks from time to time whether the report is still there, and returns when
+// to do so again.
+func (r *Reporter) lookAfter(ctx context.Context, now time.Time) time.Duration {
+	period := r.checkPeriod()
+	if r.ownerless() {
+		period = ownerPeriod
+	}
+	if next := r.lastCheck.Add(period); now.Before(next) {
+		return next.Sub(now) + retry.Jitter(period/10)
+	}
+	err := r.check(ctx)
+	r.checked(now, err)
 	return r.outcome(ctx, err)
 }
 
@@ -337,13 +358,7 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 			logger.Info("Reporting feature gates failed; trying again", "err", err)
 		}
 	}
-	least := minBackoff
-	if apierrors.IsTooManyRequests(err) {
-		// Thousands ask at the same moment, and one that is turned away costs the
-		// server nearly as much as one that is not.
-		least = crowdBackoff
-	}
-	pause := retry.Backoff(r.failures, least, most)
+	pause := retry.Backoff(r.failures, retry.Least(err, minBackoff), most)
 	if delay, ok := apierrors.SuggestsClientDelay(err); ok {
 		// A server in trouble suggests a second or two each time.
 		pause = max(pause, time.Duration(delay)*time.Second+retry.Jitter(time.Second))

@@ -59,11 +59,13 @@ func (s *source) News() <-chan struct{} { return s.news }
 
 func (s *source) EmulationVersion() *utilversion.Version { return utilversion.MustParse("1.36") }
 
-// see makes the process ask for a feature and find a value.
-func (s *source) see(name string, enabled bool) {
+// see makes the process ask for features together and find a value.
+func (s *source) see(enabled bool, names ...string) {
 	s.mu.Lock()
-	s.observed = slices.DeleteFunc(s.observed, func(o featuregate.Observation) bool { return o.Name == name })
-	s.observed = append(s.observed, featuregate.Observation{Name: name, Enabled: enabled, Asked: true})
+	for _, name := range names {
+		s.observed = slices.DeleteFunc(s.observed, func(o featuregate.Observation) bool { return o.Name == name })
+		s.observed = append(s.observed, featuregate.Observation{Name: name, Enabled: enabled, Asked: true})
+	}
 	s.mu.Unlock()
 	select {
 	case s.news <- struct{}{}:
@@ -93,7 +95,7 @@ func run(t *testing.T, change func(*Config)) *fixture {
 func prepare(t *testing.T, change func(*Config)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, source: &source{news: make(chan struct{}, 1)}, server: fake.NewClientset(), kube: kubefake.NewClientset()}
-	f.source.see("A", false)
+	f.source.see(false, "A")
 	config := Config{Namespace: "ns", Component: "comp", Instance: "i1", Source: f.source, Features: f.server, Kube: f.kube}
 	if change != nil {
 		change(&config)
@@ -164,8 +166,8 @@ func TestReportSoonAfterStartThenOnlyWhatIsNewOnceAMinute(t *testing.T) {
 		if n := f.writes(); n != 1 || f.names() != "A" {
 			t.Fatalf("%d writes, features %s; want one with A", n, f.names())
 		}
-		f.source.see("B", true)
-		f.source.see("C", true)
+		f.source.see(true, "B")
+		f.source.see(true, "C")
 		f.pass(30 * time.Second)
 		if n := f.writes(); n != 1 {
 			t.Errorf("%d writes within a minute, want 1", n)
@@ -206,7 +208,7 @@ func TestProcessesThatStartTogetherAreSpread(t *testing.T) {
 		}
 		fleet[0].pass(startJitter)
 		for _, f := range fleet {
-			f.source.see("B", true)
+			f.source.see(true, "B")
 		}
 		// The first one's minute is over, most others' is not.
 		fleet[0].pass(Period - startJitter + batchJitter/2)
@@ -225,7 +227,7 @@ func TestAFeatureFirstAskedAnHourLaterAppears(t *testing.T) {
 		f := run(t, nil)
 		defer f.end()
 		f.pass(time.Hour)
-		f.source.see("Late", true)
+		f.source.see(true, "Late")
 		f.pass(2 * time.Second)
 		if f.names() != "A,Late" || f.writes() != 2 {
 			t.Errorf("the report says %s after %d writes", f.names(), f.writes())
@@ -238,7 +240,7 @@ func TestAChangedValueIsReportedAtOnce(t *testing.T) {
 		f := run(t, nil)
 		defer f.end()
 		f.pass(3 * time.Second)
-		f.source.see("A", true)
+		f.source.see(true, "A")
 		f.pass(time.Second)
 		if n := f.writes(); n != 2 || !f.report().Spec.Features[0].Enabled {
 			t.Errorf("%d writes, report %+v; want the new value at once", n, f.report().Spec.Features)
@@ -426,7 +428,7 @@ func TestAProcessSaysThatItEnds(t *testing.T) {
 		}
 		f.reporter.End(t.Context())
 		// What it writes later says so too.
-		f.source.see("A", true)
+		f.source.see(true, "A")
 		f.pass(time.Minute)
 		if got := f.report(); got.Annotations[v1alpha1.AnnotationEnding] != "true" || !got.Spec.Features[0].Enabled {
 			t.Errorf("later it says %+v, %+v", got.Annotations, got.Spec)
@@ -518,14 +520,14 @@ func TestPatienceWithServersThatDoNotTakeReports(t *testing.T) {
 		most, least int
 	}{
 		// Backing off from a second to ten minutes leaves some 15 tries in an
-		// hour; to a minute some 60.
+		// hour; to a minute some 80.
 		"without the API":        {apierrors.NewNotFound(resource, ""), 18, 8},
 		"that forbid it":         {apierrors.NewForbidden(resource, "comp.i1", errors.New("no")), 18, 8},
-		"in trouble":             {apierrors.NewInternalError(errors.New("etcd")), 75, 35},
+		"in trouble":             {apierrors.NewInternalError(errors.New("etcd")), 110, 60},
 		"that name a time":       {apierrors.NewTooManyRequests("busy", 600), 7, 6},
-		"that name a short one":  {apierrors.NewTooManyRequests("busy", 1), 75, 35},
-		"that cannot reach etcd": {apierrors.NewServerTimeout(resource, "create", 2), 75, 35},
-		"that cannot be reached": {errors.New("connection refused"), 75, 35},
+		"that name a short one":  {apierrors.NewTooManyRequests("busy", 1), 110, 60},
+		"that cannot reach etcd": {apierrors.NewServerTimeout(resource, "create", 2), 110, 60},
+		"that cannot be reached": {errors.New("connection refused"), 110, 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -535,7 +537,7 @@ func TestPatienceWithServersThatDoNotTakeReports(t *testing.T) {
 				defer f.end()
 				// News does not make a reporter impatient.
 				for i := range 120 {
-					f.source.see(fmt.Sprintf("F%d", i), false)
+					f.source.see(false, fmt.Sprintf("F%d", i))
 					f.pass(30 * time.Second)
 				}
 				if n := f.writes(); n > tc.most || n < tc.least {
@@ -559,7 +561,7 @@ func TestAConflictIsResolved(t *testing.T) {
 			conflicts--
 			return conflicts >= 0, nil, apierrors.NewConflict(v1alpha1.Resource("featurereports"), "comp.i1", errors.New("changed"))
 		})
-		f.source.see("A", true)
+		f.source.see(true, "A")
 		f.pass(time.Second)
 		if !f.report().Spec.Features[0].Enabled {
 			t.Error("the new value did not arrive")

@@ -38,6 +38,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync/atomic"
 	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -85,8 +86,9 @@ type Config struct {
 	Component, Instance string
 	// Gate takes the values.
 	Gate Gate
-	// Connect returns a client. It is called until it succeeds; an error that is
-	// ErrNoServer ends that, one that is ErrConfiguration ends Load's waiting.
+	// Connect returns a client, whose configuration should be one of ClientConfig.
+	// It is called until it succeeds; an error that is ErrNoServer ends that, one
+	// that is ErrConfiguration ends Load's waiting.
 	Connect func() (versioned.Interface, error)
 	// Reconnect is asked before each look whether the client that Connect
 	// returned is to be replaced by another one, as that of a node which has its
@@ -96,7 +98,8 @@ type Config struct {
 	// "" means none. It exists only while there is a value.
 	File string
 	// Patience is how long Load waits for the server; with the last attempt it may
-	// take a second more. 0 means one attempt.
+	// take a second more. 0 means one attempt, and some more within 3 seconds at
+	// a server that has too many requests.
 	Patience time.Duration
 	// Recheck is the longest pause between two looks at the list; 0 means 5
 	// minutes.
@@ -150,6 +153,10 @@ type Follower struct {
 	restartAt time.Time
 	// complained is why it does not end itself, as the log says already.
 	complained string
+	// peers is what Peers returns. uses are those that the server counted last, by
+	// dynamic feature.
+	peers atomic.Pointer[map[string]int]
+	uses  map[string][]v1alpha1.FeatureUse
 }
 
 // choice is a value that this process takes.
@@ -236,7 +243,7 @@ func (f *Follower) Run(ctx context.Context) {
 			}
 			next = f.config.Clock.Now().Add(spread(rare))
 		default:
-			next = f.config.Clock.Now().Add(spread(retry.Backoff(f.failures, minBackoff, maxBackoff)))
+			next = f.config.Clock.Now().Add(spread(retry.Backoff(f.failures, retry.Least(err, minBackoff), maxBackoff)))
 		}
 		if due && !f.restartAt.IsZero() {
 			// It would not help now; restart says why.
@@ -299,6 +306,7 @@ func (f *Follower) apply(ctx context.Context) {
 	}
 	changed := f.outcomes == nil || !maps.Equal(chosen, f.chosen)
 	f.chosen = chosen
+	f.countPeers()
 	f.setOrigin(FromServer)
 	if changed {
 		f.give(ctx)

@@ -491,3 +491,55 @@ func TestTheServerComesBack(t *testing.T) {
 		}
 	})
 }
+
+// TestACrowdComesBackLater: who is turned away with thousands of others does not look
+// again at once.
+func TestACrowdComesBackLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.load()
+		w.answers(apierrors.NewTooManyRequestsError("too many"))
+		before := w.count("list")
+		w.run()
+		after(firstRecheck)
+		if f := w.f; f.seen == "" {
+			t.Error("all ask etcd when they come back, not the server's cache")
+		}
+		if n := w.count("list") - before; n != 1 {
+			t.Errorf("%d looks, want the one that was turned away", n)
+		}
+		after(firstRecheck)
+		if n := w.count("list") - before; n < 2 {
+			t.Error("it does not look again")
+		}
+	})
+}
+
+// TestACrowdAtTheStart: also a process that does not wait asks a second time, and one
+// that waits does not ask at once.
+func TestACrowdAtTheStart(t *testing.T) {
+	for patience, want := range map[time.Duration]int{0: 3, time.Minute: 18} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, feature("A", v1alpha1.ControlCentral, true))
+			w.config.Patience = patience
+			w.answers(apierrors.NewTooManyRequestsError("too many"))
+			begun := time.Now()
+			w.load()
+			if took := time.Since(begun); took != max(patience, attemptTimeout) {
+				t.Errorf("patience %s: it went on after %s", patience, took)
+			}
+			if n := w.count("list"); n < want-want/3 || n > want+want/3 {
+				t.Errorf("patience %s: %d looks, want some %d", patience, n, want)
+			}
+		})
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, feature("A", v1alpha1.ControlCentral, true))
+			w.config.Patience = patience
+			w.answers(apierrors.NewTooManyRequestsError("too many"))
+			time.AfterFunc(startCrowdBackoff, func() { w.answers(nil) })
+			if origin := w.load(); origin != FromServer {
+				t.Errorf("patience %s: values come from %s, want the server, which had too many for a second", patience, origin)
+			}
+		})
+	}
+}

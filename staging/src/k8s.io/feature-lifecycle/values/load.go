@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/klog/v2"
@@ -30,6 +31,9 @@ import (
 const (
 	// maxStartBackoff is the longest pause while Load holds the process up.
 	maxStartBackoff = 5 * time.Second
+	// startCrowdBackoff is the first pause after a server turned the process away.
+	// Without values it is not to wait as long as others can (retry.CrowdBackoff).
+	startCrowdBackoff = time.Second
 	// attemptTimeout bounds one look while Load holds the process up.
 	attemptTimeout = 3 * time.Second
 	// refusalPatience is how long Load waits for a server that does not allow
@@ -63,15 +67,17 @@ func (f *Follower) Load(ctx context.Context) Origin {
 	}
 	w := &waiting{begun: f.config.Clock.Now()}
 	w.deadline = w.begun.Add(f.config.Patience)
+	until := w.deadline
 	for {
-		err := f.ask(ctx, w.deadline)
+		err := f.ask(ctx, until)
 		if err == nil {
 			f.apply(ctx)
 			f.noteTooLate(ctx)
 			return f.origin
 		}
 		now := f.config.Clock.Now()
-		pause, until := w.next(now, err)
+		var pause time.Duration
+		pause, until = w.next(now, err)
 		if pause <= 0 || ctx.Err() != nil {
 			f.fallBack(ctx, savedAt, err, now.Sub(w.begun))
 			return f.origin
@@ -110,6 +116,15 @@ func (w *waiting) next(now time.Time, err error) (pause time.Duration, until tim
 		return 0, now
 	}
 	until = w.deadline
+	least := minBackoff
+	if apierrors.IsTooManyRequests(err) {
+		// It is there, and too many ask it at once: it is asked again also by who does
+		// not wait.
+		least = startCrowdBackoff
+		if soon := w.begun.Add(attemptTimeout); until.Before(soon) {
+			until = soon
+		}
+	}
 	switch {
 	case !retry.Refused(err):
 		w.refusedSince = time.Time{}
@@ -119,7 +134,7 @@ func (w *waiting) next(now time.Time, err error) (pause time.Duration, until tim
 	default:
 		until = earlier(until, w.refusedSince.Add(refusalPatience))
 	}
-	return min(retry.Backoff(w.failures, minBackoff, maxStartBackoff), until.Sub(now)), until
+	return min(retry.Backoff(w.failures, least, maxStartBackoff), until.Sub(now)), until
 }
 
 // fallBack takes the best values there are without the answer of a server that is

@@ -34,13 +34,13 @@ import (
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/values"
 )
 
 const (
@@ -75,12 +75,19 @@ func start(ctx context.Context, args []string) error {
 
 // clients are those of one replica.
 type clients struct {
+	// own is for the process itself: its values and its report.
+	own versioned.Interface
+	// features is for the server flow.
 	features versioned.Interface
 	kube     kubernetes.Interface
 	tasks    task.Clients
 }
 
 func connect(config *rest.Config) (*clients, error) {
+	own, err := versioned.NewForConfig(values.ClientConfig(config))
+	if err != nil {
+		return nil, err
+	}
 	features, err := versioned.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -93,7 +100,7 @@ func connect(config *rest.Config) (*clients, error) {
 	// client.
 	unlimited := rest.CopyConfig(config)
 	unlimited.QPS = -1
-	objects, err := dynamic.NewForConfig(unlimited)
+	objects, err := task.NewDynamicClient(unlimited)
 	if err != nil {
 		return nil, err
 	}
@@ -102,5 +109,5 @@ func connect(config *rest.Config) (*clients, error) {
 		return nil, err
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(groups))
-	return &clients{features: features, kube: kube, tasks: task.Clients{Dynamic: objects, Mapper: mapper}}, nil
+	return &clients{own: own, features: features, kube: kube, tasks: task.Clients{Dynamic: objects, Mapper: mapper}}, nil
 }

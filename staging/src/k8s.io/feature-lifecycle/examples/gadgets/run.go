@@ -38,7 +38,7 @@ import (
 func run(ctx context.Context, o *options, c *clients) error {
 	follower, err := values.New(values.Config{
 		Namespace: namespace, Component: component, Instance: o.instance, Gate: o.gate,
-		Connect:     func() (versioned.Interface, error) { return c.features, nil },
+		Connect:     func() (versioned.Interface, error) { return c.own, nil },
 		AlwaysWatch: true,
 		Only:        o.decides.Follows,
 	})
@@ -47,7 +47,7 @@ func run(ctx context.Context, o *options, c *clients) error {
 	}
 	reporter, err := report.New(report.Config{
 		Namespace: namespace, Component: component, Instance: o.instance, BinaryVersion: "v1.0.0",
-		ListAll: true, Source: o.decides.Source(o.gate), Features: c.features, Kube: c.kube,
+		ListAll: true, Source: o.decides.Source(o.gate), Features: c.own, Kube: c.kube,
 	})
 	if err != nil {
 		return err

@@ -48,6 +48,19 @@ func Backoff(failures int, least, most time.Duration) time.Duration {
 	return pause - Jitter(pause/2)
 }
 
+// CrowdBackoff is the first pause after a server had too many requests: thousands ask
+// at the same moment, and one that is turned away costs the server nearly as much as
+// one that is not.
+const CrowdBackoff = 8 * time.Second
+
+// Least is the first pause after a failure, which is otherwise least.
+func Least(err error, least time.Duration) time.Duration {
+	if apierrors.IsTooManyRequests(err) {
+		return CrowdBackoff
+	}
+	return least
+}
+
 // Jitter is a random duration of at least 0 and less than most, 0 if most is not
 // positive.
 func Jitter(most time.Duration) time.Duration {

@@ -97,6 +97,14 @@ func (b *batches) taken(name string, now time.Time) {
 	}
 }
 
+// waits is true while a feature is put off: it is looked at in at most its period.
+func (b *batches) waits(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known := b.of[name]
+	return known != nil && known.waiting
+}
+
 // least is how long a feature is left alone while very many reports arrive,
 // whatever there is to look at.
 func (b *batches) least(name string) time.Duration {

@@ -258,7 +258,9 @@ func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 	for range workers {
 		group.StartWithContext(ctx, c.work)
 	}
-	group.StartWithContext(ctx, c.tick)
+	group.StartWithContext(ctx, func(ctx context.Context) { c.every(ctx, noticePeriod, c.notice) })
+	// Deleting may take long, and others have to be noticed meanwhile.
+	group.StartWithContext(ctx, func(ctx context.Context) { c.every(ctx, noticePeriod, c.retireReports) })
 	c.enqueueEverything()
 	<-ctx.Done()
 	c.queue.ShutDown()
@@ -267,26 +269,32 @@ func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 	c.finder.drain()
 }
 
-// tick notices what nobody announces: that a server's Lease has not changed for
-// too long, or that a server is no longer starting. It reads memory, and writes
-// only to delete reports of processes that are long gone.
-func (c *Controller) tick(ctx context.Context) {
-	ticker := c.config.Clock.NewTicker(5 * time.Second)
+// noticePeriod is how often a server looks for what nobody announces.
+const noticePeriod = 5 * time.Second
+
+// every calls a function again and again until the context ends.
+func (c *Controller) every(ctx context.Context, period time.Duration, do func(context.Context)) {
+	ticker := c.config.Clock.NewTicker(period)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			c.noticeServers()
-			c.noticeProcesses()
-			c.retireReports(ctx)
-			now := c.config.Clock.Now()
-			c.forgetInherited(now)
-			c.reports.settle(now)
-			c.batches.forget(now)
+			do(ctx)
 		}
 	}
+}
+
+// notice looks for what nobody announces: that a server's Lease has not changed for
+// too long, or that a server is no longer starting. It reads memory and writes nothing.
+func (c *Controller) notice(context.Context) {
+	c.noticeServers()
+	c.noticeProcesses()
+	now := c.config.Clock.Now()
+	c.forgetInherited(now)
+	c.reports.settle(now)
+	c.batches.forget(now)
 }
 
 func (c *Controller) work(ctx context.Context) {

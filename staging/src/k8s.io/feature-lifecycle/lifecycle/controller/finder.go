@@ -36,6 +36,9 @@ const (
 	// findRetry is the same after a search that failed; it doubles with each,
 	// up to findPeriod.
 	findRetry = 30 * time.Second
+	// roundPatience is how long those who want something wait for the searches of the
+	// round before: one of them may take until its deadline.
+	roundPatience = 2 * time.Minute
 )
 
 // finder looks for leftovers of features that are off, beside the queue: for all
@@ -48,6 +51,9 @@ type finder struct {
 
 	mu      sync.Mutex
 	results map[string]*search
+	// busy are features that are searched for, or will be in the next round. There is
+	// no other search before that has ended, also when its result is not wanted any more.
+	busy map[string]bool
 	// waiting are those of the next round. At the start of a server many features
 	// want to be looked at, and they come while a round is under way.
 	waiting []wanted
@@ -60,7 +66,6 @@ type finder struct {
 // the first search runs.
 type search struct {
 	found *transition.Leftovers
-	busy  bool
 	next  time.Time
 	// pause is the one after the last search if it failed, 0 if it did not.
 	pause time.Duration
@@ -73,7 +78,7 @@ type wanted struct {
 }
 
 func newFinder(clients task.Clients, clock clock.Clock, notify func(string, time.Duration)) *finder {
-	return &finder{clients: clients, clock: clock, notify: notify, results: map[string]*search{}}
+	return &finder{clients: clients, clock: clock, notify: notify, results: map[string]*search{}, busy: map[string]bool{}}
 }
 
 // result returns what was found last, nil when nothing was looked for since the
@@ -105,13 +110,13 @@ func (f *finder) refresh(ctx context.Context, feature lifecycle.Feature) time.Du
 		s = &search{}
 		f.results[name] = s
 	}
-	if s.busy {
+	if f.busy[name] {
 		return 0
 	}
 	if now.Before(s.next) {
 		return s.next.Sub(now)
 	}
-	s.busy = true
+	f.busy[name] = true
 	f.waiting = append(f.waiting, wanted{feature, s})
 	if !f.running {
 		f.running = true
@@ -120,7 +125,7 @@ func (f *finder) refresh(ctx context.Context, feature lifecycle.Feature) time.Du
 	return 0
 }
 
-// rounds searches until nothing is wanted any more, one round at a time.
+// rounds searches until nothing is wanted any more, one round after the other.
 func (f *finder) rounds(ctx context.Context) {
 	for {
 		f.mu.Lock()
@@ -136,7 +141,17 @@ func (f *finder) rounds(ctx context.Context) {
 		for _, w := range round {
 			finders = append(finders, func(clients task.Clients) { f.search(ctx, clients, w.feature, w.search) })
 		}
-		task.FindTogether(ctx, f.clients, finders)
+		done := make(chan struct{})
+		f.wait.Go(func() {
+			defer close(done)
+			task.FindTogether(ctx, f.clients, finders)
+		})
+		patience := f.clock.NewTimer(roundPatience)
+		select {
+		case <-done:
+		case <-patience.C():
+		}
+		patience.Stop()
 	}
 }
 
@@ -147,7 +162,7 @@ func (f *finder) search(ctx context.Context, clients task.Clients, feature lifec
 		defer f.wait.Go(func() {
 			<-stray
 			f.mu.Lock()
-			s.busy = false
+			delete(f.busy, string(feature.Name))
 			f.mu.Unlock()
 			f.notify(string(feature.Name), 0)
 		})
@@ -158,7 +173,7 @@ func (f *finder) search(ctx context.Context, clients task.Clients, feature lifec
 	f.mu.Lock()
 	s.found, s.next = found, f.clock.Now().Add(findPeriod)
 	if stray == nil {
-		s.busy = false
+		delete(f.busy, string(feature.Name))
 	}
 	if found.Err == "" {
 		s.pause = 0

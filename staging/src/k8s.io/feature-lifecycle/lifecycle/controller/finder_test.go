@@ -20,6 +20,7 @@ import (
 	"context"
 	goruntime "runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,9 +86,41 @@ func TestFeaturesThatComeMeanwhileAreLookedAtTogether(t *testing.T) {
 	})
 }
 
-// TestAFinderThatDoesNotEndHoldsUpOthersUntilItsDeadline and no longer, whether it heeds
-// its context or not. It is not asked again before it has ended.
-func TestAFinderThatDoesNotEndHoldsUpOthersUntilItsDeadline(t *testing.T) {
+// TestAFinderIsNotAskedTwiceAtOnce: nobody wants the first answer any more.
+func TestAFinderIsNotAskedTwiceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFinder(task.Clients{}, clock.RealClock{}, func(string, time.Duration) {})
+		var asked atomic.Int32
+		free := make(chan bool)
+		feature := lifecycle.Feature{Name: "Hangs", OnDisable: lifecycle.Tasks{task.Func("hangs", "", func(ctx context.Context, _ task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+			asked.Add(1)
+			select {
+			case <-free:
+			case <-ctx.Done():
+			}
+			return nil, ctx.Err()
+		}, nil)}}
+		for range 3 {
+			f.refresh(t.Context(), feature)
+			<-time.After(roundPatience + time.Second)
+			f.forget("Hangs")
+		}
+		if n := asked.Load(); n != 1 {
+			t.Errorf("it was asked %d times before it answered", n)
+		}
+		close(free)
+		synctest.Wait()
+		f.refresh(t.Context(), feature)
+		f.drain()
+		if n := asked.Load(); n != 2 || f.result("Hangs") == nil {
+			t.Errorf("it was asked %d times, and the result is %v; want one that is wanted", n, f.result("Hangs"))
+		}
+	})
+}
+
+// TestAFinderThatDoesNotEndHoldsUpOthersForAWhile: those of its round and those that come
+// later, whether it heeds its context or not. It is not asked again before it has ended.
+func TestAFinderThatDoesNotEndHoldsUpOthersForAWhile(t *testing.T) {
 	const deadline = 5 * time.Minute
 	for _, test := range []struct {
 		what   string
@@ -123,11 +156,19 @@ func TestAFinderThatDoesNotEndHoldsUpOthersUntilItsDeadline(t *testing.T) {
 				f.refresh(t.Context(), feature)
 			}
 			close(first)
-			<-time.After(deadline + time.Second)
+			<-time.After(roundPatience / 2)
+			later := b
+			later.Name = "Later"
+			f.refresh(t.Context(), later)
+			<-time.After(roundPatience/2 + time.Second)
 			synctest.Wait()
-			if found := f.result("Reads"); found == nil || found.Err != "" || len(found.Resources) != 1 {
-				t.Errorf("%s: others found %+v", test.what, found)
+			for _, name := range []string{"Reads", "Later"} {
+				if found := f.result(name); found == nil || found.Err != "" || len(found.Resources) != 1 {
+					t.Errorf("%s: %s found %+v", test.what, name, found)
+				}
 			}
+			<-time.After(deadline)
+			synctest.Wait()
 			if found := f.result("Hangs"); found == nil || !strings.Contains(found.Err, test.want) {
 				t.Errorf("%s: found %+v, want an error that says %q", test.what, found, test.want)
 			}

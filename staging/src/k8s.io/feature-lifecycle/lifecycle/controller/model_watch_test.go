@@ -166,6 +166,10 @@ func (s *skewed) Now() time.Time { return start.Add(s.c.now + s.skew) }
 
 func (s *skewed) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
 
+// NewTimer is for the finder alone: its searches are under way between two steps of a
+// schedule, and no time passes meanwhile.
+func (s *skewed) NewTimer(d time.Duration) clock.Timer { return clock.RealClock{}.NewTimer(d) }
+
 // workQueue does what client-go's does, when the schedule says so. It is safe for
 // concurrent use: attempts at tasks add to it.
 type workQueue struct {

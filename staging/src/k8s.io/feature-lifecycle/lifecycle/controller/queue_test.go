@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 // TestWhatChangesAfterALookIsLookedAt: an earlier time at which a feature is to be
@@ -145,21 +146,59 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 			c.reportChanged(report(component, "i", v1alpha1.ReportedFeature{Name: "A", Enabled: true}), false)
 		}
 	}
+	configured := func(value bool, happens func(*Controller)) func(*Controller) {
+		return func(c *Controller) {
+			f := before.DeepCopy()
+			f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: value}
+			if err := c.informers.Features().V1alpha1().Features().Informer().GetIndexer().Add(f); err != nil {
+				t.Fatal(err)
+			}
+			happens(c)
+		}
+	}
+	awaiting := func(f *v1alpha1.Feature) {
+		f.Status.Transition.ID = "2"
+		f.Status.Tasks = []v1alpha1.FeatureTask{{Name: v1alpha1.TaskWaitForUses}}
+		f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionUsesMatch, Status: metav1.ConditionFalse}}
+	}
 	for what, test := range map[string]struct {
 		happens func(*Controller)
 		at      time.Duration
 	}{
-		"uses":                   {stored(func(f *v1alpha1.Feature) { f.Status.Uses = []v1alpha1.FeatureUse{{Component: other}} }), longestBatch},
-		"its configuration":      {stored(func(f *v1alpha1.Feature) { f.Generation++ }), 0},
-		"its state":              {stored(func(f *v1alpha1.Feature) { f.Status.State = v1alpha1.StateOff }), 0},
-		"another transition":     {stored(func(f *v1alpha1.Feature) { f.Status.Transition.ID = "2" }), 0},
-		"no transition":          {stored(func(f *v1alpha1.Feature) { f.Status.Transition = nil }), 0},
-		"a task is done":         {stored(func(f *v1alpha1.Feature) { f.Status.Tasks = f.Status.Tasks[1:] }), 0},
-		"it came":                {func(c *Controller) { c.featureCame(before) }, 0},
-		"a user reports":         {of(other), longestBatch},
-		"something is due":       {func(c *Controller) { c.lookAgain("A", reportBatch) }, longestBatch},
-		"it is due later":        {func(c *Controller) { c.lookAgain("A", 2*longestBatch-reportBatch) }, 2*longestBatch - reportBatch},
-		"a server reports":       {of("server"), 0},
+		"uses":                      {stored(func(f *v1alpha1.Feature) { f.Status.Uses = []v1alpha1.FeatureUse{{Component: other}} }), longestBatch},
+		"its configuration":         {stored(func(f *v1alpha1.Feature) { f.Generation++ }), 0},
+		"its state":                 {stored(func(f *v1alpha1.Feature) { f.Status.State = v1alpha1.StateOff }), 0},
+		"another transition":        {stored(func(f *v1alpha1.Feature) { f.Status.Transition.ID = "2" }), 0},
+		"no transition":             {stored(func(f *v1alpha1.Feature) { f.Status.Transition = nil }), 0},
+		"another that awaits users": {func(c *Controller) { stored(awaiting)(c) }, longestBatch},
+		"a change of version": {stored(func(f *v1alpha1.Feature) {
+			awaiting(f)
+			f.Status.State = v1alpha1.StateUpgrading
+		}), 0},
+		"and a task still runs": {func(c *Controller) {
+			c.runner.attempts["A"] = &running{cancel: func() {}, attempt: transition.Attempt{TransitionID: "1"}}
+			stored(awaiting)(c)
+		}, 0},
+		"uses while few report": {func(c *Controller) {
+			delete(c.batches.of, "A")
+			c.enqueue([]string{"A"})
+			stored(func(f *v1alpha1.Feature) { f.Status.Uses = []v1alpha1.FeatureUse{{Component: other}} })(c)
+		}, reportBatch},
+		"uses while nobody does": {func(c *Controller) {
+			delete(c.batches.of, "A")
+			stored(func(f *v1alpha1.Feature) { f.Status.Uses = []v1alpha1.FeatureUse{{Component: other}} })(c)
+		}, 0},
+		"a task is done":                      {stored(func(f *v1alpha1.Feature) { f.Status.Tasks = f.Status.Tasks[1:] }), 0},
+		"it came":                             {func(c *Controller) { c.featureCame(before) }, 0},
+		"a user reports":                      {of(other), longestBatch},
+		"something is due":                    {func(c *Controller) { c.lookAgain("A", reportBatch) }, longestBatch},
+		"it is due later":                     {func(c *Controller) { c.lookAgain("A", 2*longestBatch-reportBatch) }, 2*longestBatch - reportBatch},
+		"a server reports":                    {of("server"), 0},
+		"a server reports what is configured": {configured(true, of("server")), longestBatch},
+		"a server reports something else":     {configured(false, of("server")), 0},
+		"a server goes": {configured(true, func(c *Controller) {
+			c.reportChanged(report("server", "i", v1alpha1.ReportedFeature{Name: "A", Enabled: true}), true)
+		}), 0},
 		"nothing, but some time": {func(c *Controller) { c.batches.forget(time.Now().Add(3 * longestBatch)) }, never},
 	} {
 		inWorld(t, func(w *world) {

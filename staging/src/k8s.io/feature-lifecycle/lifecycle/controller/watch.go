@@ -18,13 +18,16 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 // watch hangs the controller's handlers on the informers.
@@ -68,19 +71,37 @@ func (c *Controller) register(informer cache.SharedIndexInformer, handlers cache
 }
 
 // featureStored looks at a feature that was stored. Most of these changes are counts
-// that the server flow has written itself: while very many reports arrive, each look
-// that follows at once would find more of them, and write again.
+// that the server flow has written itself: while many reports arrive, each look that
+// follows at once would find more of them, and write again. All who follow a dynamic
+// feature get what is written, most of all when they wait for its new value.
 func (c *Controller) featureStored(old, object any) {
 	before, ok := old.(*v1alpha1.Feature)
 	after, is := object.(*v1alpha1.Feature)
 	if !ok || !is {
 		return
 	}
-	if before.Generation != after.Generation || stepped(&before.Status, &after.Status) {
-		c.queue.Add(after.Name)
-		return
+	switch name := after.Name; {
+	case before.Generation != after.Generation:
+		c.queue.Add(name)
+	case stepped(&before.Status, &after.Status):
+		if c.runner.attempt(name) == nil && awaitsUsers(&after.Status) {
+			c.enqueue([]string{name})
+			return
+		}
+		c.queue.Add(name)
+	case c.batches.waits(name):
+		// It is looked at with the reports that arrive.
+	default:
+		c.enqueueAfter(name, c.batches.least(name))
 	}
-	c.enqueueAfter(after.Name, c.batches.least(after.Name))
+}
+
+// awaitsUsers is true while a transition waits for users that have the other value:
+// there is nothing to do before they report.
+func awaitsUsers(s *v1alpha1.FeatureStatus) bool {
+	// Changes of version wait for servers.
+	return s.Transition != nil && !transition.OfVersion(s.State) && len(s.Tasks) > 0 && s.Tasks[0].Name == v1alpha1.TaskWaitForUses &&
+		meta.IsStatusConditionFalse(s.Conditions, v1alpha1.ConditionUsesMatch)
 }
 
 // stepped is true when a transition began, ended or came a step forward: there is
@@ -114,8 +135,7 @@ func (c *Controller) reportChanged(object any, gone bool) {
 	known, now := c.reports.has(report.Name), c.config.Clock.Now()
 	enqueue := c.enqueue
 	if report.Spec.Component == c.config.Component {
-		// A server that has another value may use at once what is being removed.
-		enqueue = c.enqueueNow
+		enqueue = func(names []string) { c.enqueueServer(report, gone, names) }
 	}
 	if gone {
 		if alive, since, exists := c.alive(report, now); exists && !alive && c.died(report, now) {
@@ -139,6 +159,31 @@ func (c *Controller) reportChanged(object any, gone bool) {
 	if report.Spec.Component == c.config.Component {
 		c.noticeServers()
 	}
+}
+
+// enqueueServer looks at features that a server has reported: at once, unless it has
+// the value that is configured. One that has another may use at once what is being
+// removed.
+func (c *Controller) enqueueServer(report *v1alpha1.FeatureReport, gone bool, names []string) {
+	agrees := func(name string) bool {
+		feature, err := c.lister.Get(name)
+		if gone || err != nil || feature.Status.Configured == nil {
+			return false
+		}
+		return slices.ContainsFunc(report.Spec.Features, func(f v1alpha1.ReportedFeature) bool {
+			return f.Name == name && f.Enabled == feature.Status.Configured.Value
+		})
+	}
+	var now, later []string
+	for _, name := range names {
+		if agrees(name) {
+			later = append(later, name)
+		} else {
+			now = append(now, name)
+		}
+	}
+	c.enqueueNow(now)
+	c.enqueue(later)
 }
 
 func (c *Controller) leaseChanged(object any, gone bool) {

@@ -51,6 +51,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -99,6 +100,8 @@ type world struct {
 	// name a Lease of their process.
 	annotations map[string]string
 	leased      bool
+	// client, if not nil, lies between a server and the API.
+	client func(versioned.Interface) versioned.Interface
 }
 
 // serverProcess is one server. A crashed one neither reads nor writes.
@@ -394,9 +397,13 @@ func (w *world) serve(id string) *serverProcess {
 	ctx, s.cancel = context.WithCancel(w.t.Context())
 	leases := informers.NewSharedInformerFactory(w.kube, 0)
 	informer := leases.Coordination().V1().Leases().Informer()
+	var client versioned.Interface = w.api(s)
+	if w.client != nil {
+		client = w.client(client)
+	}
 	var err error
 	s.controller, err = New(Config{
-		Namespace: "ns", Component: "server", ServerID: id, Features: w.features, Specs: w.specs, SpecsUpTo: w.specsUpTo, SpecsFrom: w.specsFrom, Dependencies: w.dependencies, Client: w.api(s),
+		Namespace: "ns", Component: "server", ServerID: id, Features: w.features, Specs: w.specs, SpecsUpTo: w.specsUpTo, SpecsFrom: w.specsFrom, Dependencies: w.dependencies, Client: client,
 		Leases:     []cache.SharedIndexInformer{informer},
 		IsIdentity: func(lease *coordinationv1.Lease) bool { return lease.Namespace == "identities" },
 		Nodes:      leases.Core().V1().Nodes(),

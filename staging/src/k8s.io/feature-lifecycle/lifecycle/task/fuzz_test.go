@@ -19,7 +19,10 @@ package task
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -212,53 +215,81 @@ func naiveRemove(object map[string]any, parts [][3]string) {
 	}
 }
 
-// FuzzMatcher reads what WaitForNone waits for. What it does not understand it says.
+// naiveFind is what the parts lead to, one object after the other.
+func naiveFind(object map[string]any, parts [][3]string) (found []any) {
+	value, ok := object[parts[0][0]]
+	if !ok {
+		return nil
+	}
+	elements, _ := value.([]any)
+	entries, isMap := value.(map[string]any)
+	var selected []any
+	switch kind, in := parts[0][1], parts[0][2]; {
+	case kind == "":
+		selected = []any{value}
+	case kind == "[" && isMap:
+		// A list of one, as a field that is no list any more.
+		elements = []any{value}
+		fallthrough
+	case kind == "[":
+		name, want, _ := strings.Cut(in, "=")
+		for _, element := range elements {
+			fields, _ := element.(map[string]any)
+			if field, ok := fields[name]; in == "*" && !isMap || in != "*" && ok && fmt.Sprint(field) == want {
+				selected = append(selected, element)
+			}
+		}
+	case in == "*":
+		selected = slices.Collect(maps.Values(entries))
+	default:
+		if entry, ok := entries[in]; ok {
+			selected = []any{entry}
+		}
+	}
+	if len(parts) == 1 {
+		return selected
+	}
+	for _, one := range selected {
+		if child, ok := one.(map[string]any); ok {
+			found = append(found, naiveFind(child, parts[1:])...)
+		}
+	}
+	return found
+}
+
+// FuzzMatcher reads what WaitForNone waits for, and finds it in another way, too. What it
+// does not understand it says.
 func FuzzMatcher(f *testing.F) {
-	for _, seed := range []string{"spec.a", "spec.a=b", "spec.a=", "spec[a=b]=c", "spec.list[*].x=y=z", "=", "a=b}", "a{b=c}"} {
+	for _, seed := range []string{"spec.a", "spec.a=b", "spec.a=", "spec[a=b]=c", "spec.list[*].x=y=z", "spec.list[x=y=z]", "spec{a}=b", "spec{*}.x", "=", "a=b}", "a{b=c}"} {
 		f.Add(seed, []byte(`{"spec":{"a":"b","list":[{"x":"y=z"}]}}`))
 	}
 	f.Fuzz(func(t *testing.T, text string, data []byte) {
 		m, err := parseMatcher(text)
-		object := map[string]any{}
-		if err != nil || utiljson.Unmarshal(data, &object) != nil {
+		field, value, valued := text, "", false
+		if at := strings.LastIndexByte(text, '='); at > strings.LastIndexAny(text, "]}") {
+			field, value, valued = text[:at], text[at+1:], true
+		}
+		parts := naiveParts(field)
+		if (err == nil) != (parts != nil) {
+			t.Fatalf("%q: the error is %v, and the parts are %q", text, err, parts)
+		}
+		if err != nil {
+			if !strings.Contains(err.Error(), strconv.Quote(field)) {
+				t.Fatalf("%q: the error %q does not name it", text, err)
+			}
 			return
 		}
-		found := false
-		for _, pointer := range m.path.Pointers(object) {
-			value, err := at(object, pointer)
-			if err != nil {
-				t.Fatalf("%q: %v", text, err)
-			}
-			found = found || value != nil && (m.wanted == nil || fmt.Sprint(value) == m.value)
+		object := map[string]any{}
+		if utiljson.Unmarshal(data, &object) != nil {
+			return
 		}
+		found := slices.ContainsFunc(naiveFind(object, parts), func(one any) bool {
+			return one != nil && (!valued || fmt.Sprint(one) == value)
+		})
 		if m.matches(object) != found {
 			t.Fatalf("%q matches %s: %t, want %t", text, data, !found, found)
 		}
 	})
-}
-
-// at is what a JSON pointer leads to.
-func at(value any, pointer string) (any, error) {
-	for _, token := range strings.Split(pointer, "/")[1:] {
-		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-		switch v := value.(type) {
-		case map[string]any:
-			child, ok := v[token]
-			if !ok {
-				return nil, fmt.Errorf("%s: there is no %q", pointer, token)
-			}
-			value = child
-		case []any:
-			var i int
-			if _, err := fmt.Sscan(token, &i); err != nil || i >= len(v) {
-				return nil, fmt.Errorf("%s: there is no element %q", pointer, token)
-			}
-			value = v[i]
-		default:
-			return nil, fmt.Errorf("%s: nothing is in %v", pointer, value)
-		}
-	}
-	return value, nil
 }
 
 // FuzzCheckpoint begins an attempt with whatever the status has for a checkpoint: it

@@ -33,7 +33,7 @@ const (
 	// the server for others. Fewer, and it may be idle; more, and they only hold up
 	// everybody else: beyond some number of writes at once a server does not get
 	// faster.
-	leastWaiting, mostWaiting = 2, 4
+	leastWaiting, mostWaiting = 5, 8
 	// aloneWrites are how many writes tell how long one takes that does not wait, if
 	// there are so many, and aloneEvery how many others follow: what others do and the
 	// size of objects change.
@@ -92,8 +92,8 @@ func (s *sum) add(o outcome) {
 func (s *sum) mean() time.Duration { return s.took / time.Duration(max(s.writes, 1)) }
 
 // outcome is what became of a call. The zero value is for one that was not one write
-// that succeeded, through no fault of the server: what is gone, refused or repeated
-// takes more or less time than a write.
+// that succeeded, through no fault of the server: what is gone or refused takes more or
+// less time than a write.
 type outcome struct {
 	// took is how long its write took.
 	took time.Duration
@@ -211,13 +211,13 @@ func (p *pace) allowLocked(allowed int) {
 
 // directionLocked is 1 when more writes at once would be faster, and below 0 when so
 // many fewer would not be slower: all that wait beyond those that should, since most
-// rounds have none of the writes that take longer than a round. Calls that write
-// nothing do not keep a server from writing.
+// rounds have none of the writes that take longer than a round, or the share that
+// failed. Calls that write nothing do not keep a server from writing.
 func (p *pace) directionLocked() int {
 	mean := p.round.mean()
-	switch {
-	case p.round.failed > 0:
-		return -1
+	switch r := p.round; {
+	case r.failed > 0:
+		return -max(1, p.allowed*r.failed/(r.writes+r.failed))
 	case mean <= p.alone:
 		return 1
 	}

@@ -84,7 +84,7 @@ func rate(p *pace, pages int, write func(i int) outcome) float64 {
 // TestPaceKeepsAServerJustBusy: with as many writes as it does at a time, and a few
 // that wait; at the end of a page, when there are fewer, it tries one or two more.
 func TestPaceKeepsAServerJustBusy(t *testing.T) {
-	const ms = time.Millisecond
+	const ms, most = time.Millisecond, mostWaiting + 2
 	for _, test := range []struct {
 		what        string
 		atOnce      int
@@ -93,12 +93,12 @@ func TestPaceKeepsAServerJustBusy(t *testing.T) {
 		// possible is how many writes a second there can be.
 		possible float64
 	}{
-		{"one at a time", 1, constant(5 * ms), 4, 8, 200},
-		{"four at a time", 4, constant(5 * ms), 6, 10, 800},
-		{"eight at a time", 8, constant(5 * ms), 10, 14, 1600},
+		{"one at a time", 1, constant(5 * ms), 1 + leastWaiting, 1 + most, 200},
+		{"four at a time", 4, constant(5 * ms), 4 + leastWaiting, 4 + most, 800},
+		{"eight at a time", 8, constant(5 * ms), 8 + leastWaiting, clearWorkers, 1600},
 		{"all at a time", 100, constant(5 * ms), clearWorkers, clearWorkers, 3200},
 		{"all at a time, unevenly", 100, uneven(3*ms, 5*ms), clearWorkers, clearWorkers, 2000},
-		{"four at a time, unevenly", 4, uneven(3*ms, 5*ms), 5, 12, 500},
+		{"four at a time, unevenly", 4, uneven(3*ms, 5*ms), 3 + leastWaiting, 6 + most, 500},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p, server := newPace(), newBusy(test.atOnce, test.takes)
@@ -124,10 +124,10 @@ func TestPaceFollowsTheServer(t *testing.T) {
 			server      *busy
 			least, most int
 		}{
-			{"four at a time", newBusy(4, constant(5*time.Millisecond)), 6, 10},
-			{"one at a time", newBusy(1, constant(5*time.Millisecond)), 4, 8},
-			{"ten at a time", newBusy(10, constant(5*time.Millisecond)), 12, clearWorkers},
-			{"four at a time, and slower", newBusy(4, constant(50*time.Millisecond)), 6, 10},
+			{"four at a time", newBusy(4, constant(5*time.Millisecond)), 4 + leastWaiting, 6 + mostWaiting},
+			{"one at a time", newBusy(1, constant(5*time.Millisecond)), 1 + leastWaiting, 3 + mostWaiting},
+			{"ten at a time", newBusy(10, constant(5*time.Millisecond)), 10 + leastWaiting, clearWorkers},
+			{"four at a time, and slower", newBusy(4, constant(50*time.Millisecond)), 4 + leastWaiting, 6 + mostWaiting},
 		} {
 			rate(p, 2*aloneEvery/250, step.server.write)
 			step.server.most = 0
@@ -153,7 +153,7 @@ func TestPaceLooksAtWritesAlone(t *testing.T) {
 				return server.write(i)
 			}
 			rate(p, 8, write)
-			if p.probing || p.allowed < 6 {
+			if p.probing || p.allowed < 4+leastWaiting {
 				t.Errorf("%s: %d writes are allowed at once, probing %t", what, p.allowed, p.probing)
 			}
 		})
@@ -168,7 +168,7 @@ func TestPaceLooksAtWritesAlone(t *testing.T) {
 			return server.write(i)
 		})
 		rate(p, 2, server.write)
-		if p.alone < 5*time.Millisecond || p.allowed > 10 {
+		if p.alone < 5*time.Millisecond || p.allowed > 6+mostWaiting {
 			t.Errorf("a write takes %s alone, and %d are allowed at once", p.alone, p.allowed)
 		}
 	})

@@ -40,8 +40,8 @@ import (
 
 // Clients are what tasks talk to the cluster with.
 type Clients struct {
-	// Dynamic reads and writes objects of any resource. It has to be without a
-	// client-side rate limit: the server's priority and fairness decides.
+	// Dynamic reads and writes objects of any resource (NewDynamicClient). It has to be
+	// without a client-side rate limit: the server's priority and fairness decides.
 	Dynamic dynamic.Interface
 	// Metadata, if not nil, writes what nobody has to read back: servers answer it
 	// with the metadata of an object alone. It needs what Dynamic needs.

@@ -22,25 +22,36 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// patience is how long reads wait for a finder that neither ends nor reads. One that looks
+// at something else, outside the cluster perhaps, may take as long as its context lets it.
+const patience = 2 * time.Minute
 
 // FindTogether calls finders concurrently, with clients that read a collection once
 // for all who want it at the same time, and returns when all have ended. Many
 // features look at the same few collections: reading each on its own took a
 // kube-apiserver with 10,000 StatefulSets half a minute of processor time after its
 // start. Each finder still sees every object. One that stops, or whose context ends,
-// does not keep others from going on; collections are read with ctx. Nothing is read
-// while a finder neither ends nor reads, so they must end with their contexts, and must
-// not wait for each other. One that panics ends the process, as ever.
+// does not keep others from going on; collections are read with ctx. While a finder
+// neither ends nor reads, others wait for it for up to two minutes. Finders must end
+// with their contexts, and must not wait for each other. One that panics ends the
+// process, as ever.
 func FindTogether(ctx context.Context, clients Clients, finders []func(Clients)) {
-	shared := &sharedReads{ctx: ctx, clients: clients, running: len(finders), waiting: map[schema.GroupVersionResource][]*sharedRead{}}
+	shared := &sharedReads{ctx: ctx, clients: clients, waiting: map[schema.GroupVersionResource][]*sharedRead{}}
+	for range finders {
+		shared.finders = append(shared.finders, &sharedFinder{all: shared, since: time.Now()})
+	}
+	shared.again = time.AfterFunc(patience, shared.read)
+	defer shared.again.Stop()
 	var finding sync.WaitGroup
-	for _, find := range finders {
+	for i, find := range finders {
 		finding.Go(func() {
-			one := &sharedFinder{all: shared}
+			one := shared.finders[i]
 			// Also one that ends its goroutine: the others would wait for ever.
 			defer one.end()
 			own := clients
@@ -53,15 +64,16 @@ func FindTogether(ctx context.Context, clients Clients, finders []func(Clients))
 }
 
 // sharedReads are the reads of finders that run together. A collection is read when
-// nobody goes on any more without one.
+// nobody goes on any more without one, but those that have not for too long.
 type sharedReads struct {
 	ctx     context.Context
 	clients Clients
+	finders []*sharedFinder
 	reading sync.WaitGroup
 
 	mu sync.Mutex
-	// running is how many finders neither have ended nor wait for a collection.
-	running int
+	// again looks whether to read when enough time has passed.
+	again   *time.Timer
 	waiting map[schema.GroupVersionResource][]*sharedRead
 }
 
@@ -72,7 +84,12 @@ type sharedFinder struct {
 	// pending is how many of its reads have not begun.
 	pending int
 	ended   bool
+	// since is when it, or a read of it, began or ended last, or it saw a page.
+	since time.Time
 }
+
+// runs is true while it neither has ended nor waits for a collection.
+func (f *sharedFinder) runs() bool { return !f.ended && f.pending == 0 }
 
 // sharedRead is what one finder wants of a collection. Its visitor is called where it
 // waits, so that what that does is its own affair.
@@ -104,24 +121,11 @@ func (s *sharedReads) alone() Clients {
 	return clients
 }
 
-// changeLocked changes whether a finder runs.
-func (f *sharedFinder) changeLocked(change func()) {
-	running := func() int {
-		if f.ended || f.pending > 0 {
-			return 0
-		}
-		return 1
-	}
-	f.all.running -= running()
-	change()
-	f.all.running += running()
-}
-
 // end says that a finder has ended.
 func (f *sharedFinder) end() {
 	f.all.mu.Lock()
 	defer f.all.mu.Unlock()
-	f.changeLocked(func() { f.ended = true })
+	f.ended = true
 	f.all.readLocked()
 }
 
@@ -137,13 +141,19 @@ func (f *sharedFinder) read(ctx context.Context, resource schema.GroupVersionRes
 		return eachPage(ctx, f.all.alone(), resource, "", visit)
 	}
 	f.all.waiting[resource] = append(f.all.waiting[resource], r)
-	f.changeLocked(func() { f.pending++ })
+	f.pending++
 	f.all.readLocked()
 	f.all.mu.Unlock()
 	defer f.all.leave(resource, r)
 	for {
+		// When both are so, select may take a page before it sees that the context has
+		// ended, and so on to the last one: as if it had not.
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		select {
 		case page := <-r.pages:
+			f.all.sawPage(f)
 			if err := visit(page); err != nil {
 				return err
 			}
@@ -153,7 +163,8 @@ func (f *sharedFinder) read(ctx context.Context, resource schema.GroupVersionRes
 				return ctx.Err()
 			}
 		case err := <-r.done:
-			return err
+			// It may have been skipped, which the others' end does not say.
+			return cmp.Or(ctx.Err(), err)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -165,6 +176,7 @@ func (s *sharedReads) leave(resource schema.GroupVersionResource, r *sharedRead)
 	close(r.gone)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	r.finder.since = time.Now()
 	if r.group != nil {
 		if r.group.left--; r.group.left == 0 {
 			r.group.cancel()
@@ -176,30 +188,64 @@ func (s *sharedReads) leave(resource schema.GroupVersionResource, r *sharedRead)
 	if len(s.waiting[resource]) == 0 {
 		delete(s.waiting, resource)
 	}
-	r.finder.changeLocked(func() { r.finder.pending-- })
+	r.finder.pending--
+}
+
+// read is readLocked, some time later.
+func (s *sharedReads) read() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readLocked()
 }
 
 // readLocked reads what is most wanted while nobody goes on without.
 func (s *sharedReads) readLocked() {
-	for s.running == 0 && len(s.waiting) > 0 {
-		resource := s.mostWantedLocked()
-		readers := s.waiting[resource]
-		delete(s.waiting, resource)
-		ctx, cancel := context.WithCancel(s.ctx)
-		group := &readGroup{left: len(readers), cancel: cancel}
-		for _, r := range readers {
-			r.group = group
-			// While it is read it holds up others: it may want the next one, too.
-			r.finder.changeLocked(func() { r.finder.pending-- })
+	for len(s.waiting) > 0 {
+		if left := s.patienceLocked(); left > 0 {
+			s.again.Reset(left)
+			return
 		}
-		s.reading.Go(func() {
-			defer cancel()
-			err := eachPage(ctx, s.alone(), resource, "", func(page *unstructured.UnstructuredList) error { return visitAll(readers, page) })
-			for _, r := range readers {
-				r.done <- err
-			}
-		})
+		s.beginLocked(s.mostWantedLocked())
 	}
+}
+
+// patienceLocked is for how long still those that run may want what others wait for, 0
+// when there are none that have gone on lately.
+func (s *sharedReads) patienceLocked() (left time.Duration) {
+	for _, f := range s.finders {
+		if f.runs() {
+			left = max(left, patience-time.Since(f.since))
+		}
+	}
+	return left
+}
+
+// sawPage says that a finder goes on.
+func (s *sharedReads) sawPage(f *sharedFinder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.since = time.Now()
+}
+
+// beginLocked begins to read a collection for all who wait for it.
+func (s *sharedReads) beginLocked(resource schema.GroupVersionResource) {
+	readers := s.waiting[resource]
+	delete(s.waiting, resource)
+	ctx, cancel := context.WithCancel(s.ctx)
+	group := &readGroup{left: len(readers), cancel: cancel}
+	for _, r := range readers {
+		r.group = group
+		// While it is read it holds up others: it may want the next one, too.
+		r.finder.pending--
+		r.finder.since = time.Now()
+	}
+	s.reading.Go(func() {
+		defer cancel()
+		err := eachPage(ctx, s.alone(), resource, "", func(page *unstructured.UnstructuredList) error { return visitAll(readers, page) })
+		for _, r := range readers {
+			r.done <- err
+		}
+	})
 }
 
 // mostWantedLocked is the collection that most finders wait for, so that it need not

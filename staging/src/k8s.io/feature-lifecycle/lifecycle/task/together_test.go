@@ -241,6 +241,99 @@ func TestWhoWaitsInVainEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// TestWhoNeitherEndsNorReadsIsNotWaitedForForEver: those who wait for the same read it
+// together all the same.
+func TestWhoNeitherEndsNorReadsIsNotWaitedForForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, free, begun := two(), make(chan bool), time.Now()
+		seen := make([]int, 2)
+		finders := []func(Clients){func(clients Clients) {
+			<-free
+			if err := eachPage(t.Context(), clients, sprockets, "", func(*unstructured.UnstructuredList) error { return nil }); err != nil {
+				t.Error(err)
+			}
+		}}
+		look := func(clients Clients, resource schema.GroupVersionResource, visit func(n int)) {
+			if err := eachPage(t.Context(), clients, resource, "", func(page *unstructured.UnstructuredList) error { visit(len(page.Items)); return nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		var done atomic.Int64
+		for i := range seen {
+			finders = append(finders, func(clients Clients) {
+				<-time.After(time.Duration(i) * time.Minute)
+				look(clients, widgets, func(n int) { seen[i] += n })
+				if took := time.Since(begun); took != patience {
+					t.Errorf("%d waited for %s, want %s", i, took, patience)
+				}
+				// It is known by now who does not go on.
+				look(clients, widgets, func(int) {})
+				if took := time.Since(begun); took > 2*patience {
+					t.Errorf("%d has looked at both after %s", i, took)
+				}
+				if done.Add(1) == 2 {
+					close(free)
+				}
+			})
+		}
+		FindTogether(t.Context(), w.clients(), finders)
+		if diff := cmp.Diff([]int{8, 8}, seen); diff != "" {
+			t.Error(diff)
+		}
+		if n := len(w.requests()); n < 9 || n > 12 {
+			t.Errorf("%d pages were read, want three of sprockets, three of widgets together and once or twice more", n)
+		}
+	})
+}
+
+// TestPatienceBeginsAnewWithWhatIsRead: one that hangs after it has read is waited for
+// from then on, and one that waits for a slow server does not hang.
+func TestPatienceBeginsAnewWithWhatIsRead(t *testing.T) {
+	all := func(t *testing.T, clients Clients, resources ...schema.GroupVersionResource) {
+		for _, resource := range resources {
+			if err := eachPage(t.Context(), clients, resource, "", func(*unstructured.UnstructuredList) error { return nil }); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Run("it hangs later", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			free, begun := make(chan bool), time.Now()
+			FindTogether(t.Context(), two().clients(), []func(Clients){
+				func(clients Clients) {
+					all(t, clients, widgets)
+					<-free
+				},
+				func(clients Clients) {
+					<-time.After(time.Minute)
+					all(t, clients, widgets, sprockets)
+					if took := time.Since(begun); took != time.Minute+patience {
+						t.Errorf("it read the second collection after %s, want %s", took, time.Minute+patience)
+					}
+					close(free)
+				},
+			})
+		})
+	})
+	t.Run("the server is slow", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := two()
+			w.before = func(context.Context, request) error {
+				<-time.After(patience - time.Second)
+				return nil
+			}
+			both := func(clients Clients) {
+				<-time.After(time.Minute)
+				all(t, clients, widgets, sprockets)
+			}
+			FindTogether(t.Context(), w.clients(), []func(Clients){both, both, func(clients Clients) { all(t, clients, sprockets) }})
+			if n := len(w.requests()); n != 6 {
+				t.Errorf("%d pages were read, want three of each collection", n)
+			}
+		})
+	})
+}
+
 // TestNothingIsReadForNobody: a server that does not answer is not waited for when all
 // who asked have given up.
 func TestNothingIsReadForNobody(t *testing.T) {

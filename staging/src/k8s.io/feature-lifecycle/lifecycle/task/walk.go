@@ -18,6 +18,7 @@ package task
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -30,9 +31,14 @@ import (
 )
 
 const (
-	// pageSize is how many objects one LIST returns. It bounds memory: two pages
-	// are held, one being looked at and one being read.
-	pageSize = 250
+	// firstPage is how many objects the first LIST returns, and mostObjects how many
+	// any does. Between them a page has about pageBytes of JSON: two pages are held,
+	// one being looked at and one being read, and decoded ones take some three times
+	// as much. A small page is slower to write, since its last writes are waited for.
+	firstPage, mostObjects = 10, 250
+	pageBytes              = 4 << 20
+	// samples are how many objects tell how large those of the next page are.
+	samples = 4
 	// maxExamples is how many objects a message or a finder names.
 	maxExamples = 5
 )
@@ -66,7 +72,7 @@ func eachPage(ctx context.Context, clients Clients, resource schema.GroupVersion
 
 // readPages sends the pages of a collection to a channel.
 func readPages(ctx context.Context, clients Clients, resource schema.GroupVersionResource, from string, pages chan<- *unstructured.UnstructuredList) error {
-	options := metav1.ListOptions{Limit: pageSize, Continue: from}
+	options := metav1.ListOptions{Limit: firstPage, Continue: from}
 	for {
 		// A page may be taken by who ends the walk.
 		if err := ctx.Err(); err != nil {
@@ -96,7 +102,23 @@ func readPages(ctx context.Context, clients Clients, resource schema.GroupVersio
 		if options.Continue = page.GetContinue(); options.Continue == "" {
 			return nil
 		}
+		options.Limit = nextLimit(page.Items)
 	}
+}
+
+// nextLimit is of how many objects the next page is, if they are as large as those of
+// the last one.
+func nextLimit(last []unstructured.Unstructured) int64 {
+	size, sampled := 0, min(len(last), samples)
+	for i := range sampled {
+		// What has been decoded can be encoded.
+		data, _ := json.Marshal(last[i*len(last)/sampled].Object)
+		size += len(data)
+	}
+	if size == 0 {
+		return firstPage
+	}
+	return int64(min(max(pageBytes*sampled/size, 1), mostObjects))
 }
 
 // continueAnyway returns where a walk goes on whose token has expired: with the

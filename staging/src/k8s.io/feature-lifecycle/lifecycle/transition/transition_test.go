@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/turns"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
@@ -270,6 +271,40 @@ func TestTheSettlePeriodBeginsAnewAfterAHold(t *testing.T) {
 	d := Next(f, View{Servers: agreed, Declared: declared}, settings, start.Add(time.Hour))
 	if d.Status.Tasks[0].Name != v1alpha1.TaskWaitForUses || d.RequeueAfter != settings.Settle {
 		t.Errorf("tasks %v, again after %s; want to wait for the whole settle period", taskNames(d.Status), d.RequeueAfter)
+	}
+}
+
+// TestManyUsersOfADynamicFeatureHaveTheirTurnsInTheSettlePeriod: those that have just got
+// the other value of a request that was taken back may not have said so yet.
+func TestManyUsersOfADynamicFeatureHaveTheirTurnsInTheSettlePeriod(t *testing.T) {
+	for _, test := range []struct {
+		dynamic bool
+		users   int
+		want    time.Duration
+	}{
+		{true, 2, turns.Longest(2) + settings.Settle},
+		{true, 5000, turns.Longest(5000) + settings.Settle},
+		{true, 1_000_000, turns.Most + settings.Settle},
+		{false, 5000, settings.Settle},
+	} {
+		s := server("a", false)
+		if test.dynamic {
+			s.Gate.Control = v1alpha1.ControlDynamic
+		}
+		all := user("n", false)
+		all.Alike = make([]string, test.users-1)
+		f := feature(v1alpha1.StateTurningOff, v1alpha1.TaskWaitForUses, "ClearA")
+		d := Next(f, View{Servers: []Server{s}, Declared: declared, Instances: []uses.Instance{all}}, settings, start)
+		if d.RequeueAfter != test.want || !strings.Contains(d.Status.Tasks[0].Message, "waiting "+test.want.Round(time.Second).String()) {
+			t.Errorf("%+v: again after %s, and it says %q", test, d.RequeueAfter, d.Status.Tasks[0].Message)
+		}
+		f.Status = d.Status
+		for _, passed := range []time.Duration{test.want - time.Millisecond, test.want} {
+			d = Next(f, View{Servers: []Server{s}, Declared: declared, Instances: []uses.Instance{all}}, settings, start.Add(passed))
+			if over := d.Status.Tasks[0].Name != v1alpha1.TaskWaitForUses; over != (passed == test.want) {
+				t.Errorf("%+v: after %s waiting is over: %t", test, passed, over)
+			}
+		}
 	}
 }
 

@@ -324,25 +324,29 @@ func (s *step) beginMove() {
 func (s *step) waitForServers(task *v1alpha1.FeatureTask) {
 	task.Total = int64(len(s.view.Servers))
 	task.Done = task.Total
-	s.settle(task, fmt.Sprintf("all live servers have the version %s; waiting %s for a contradiction", s.version, s.settings.Settle))
+	s.settle(task, time.Time{}, "all live servers have the version "+s.version)
 }
 
-// settle ends waiting for uses once nobody has contradicted for the settle
-// period. Its start is stored as the time of the task's last attempt; time in
-// which this server did not watch does not count.
-func (s *step) settle(task *v1alpha1.FeatureTask, message string) {
+// settle ends waiting for uses once nobody has contradicted what they say for the
+// settle period, and not before a time. Its start is stored as the time of the task's
+// last attempt; time in which this server did not watch does not count.
+func (s *step) settle(task *v1alpha1.FeatureTask, notBefore time.Time, say string) {
 	// A time in the future comes from a server whose clock was ahead.
 	if task.LastAttemptTime == nil || task.LastAttemptTime.After(s.now) {
 		since := metav1.NewMicroTime(s.now)
 		task.LastAttemptTime = &since
 		task.Attempts++
-		task.Message = message
+		task.Message = fmt.Sprintf("%s; waiting %s for a contradiction", say, max(s.settings.Settle, notBefore.Sub(s.now)).Round(time.Second))
 	}
 	quiet := task.LastAttemptTime.Time
 	if quiet.Before(s.view.WatchingSince) {
 		quiet = s.view.WatchingSince
 	}
-	if end := quiet.Add(s.settings.Settle); s.now.Before(end) {
+	end := quiet.Add(s.settings.Settle)
+	if end.Before(notBefore) {
+		end = notBefore
+	}
+	if s.now.Before(end) {
 		s.lookAgainAt(end)
 		return
 	}

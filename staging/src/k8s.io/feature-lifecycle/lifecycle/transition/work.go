@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/turns"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 	"k8s.io/feature-lifecycle/values/rollout"
@@ -106,7 +107,13 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 		task.Message = why
 		return
 	}
-	s.settle(task, fmt.Sprintf("all users have the feature %s; waiting %s for a contradiction", OnOff(goal), s.settings.Settle))
+	var notBefore time.Time
+	if s.Status.Control == v1alpha1.ControlDynamic {
+		// Users that have just got the other value, in a transition that this one
+		// replaced, say so when it is their turn.
+		notBefore = start.Add(turns.Longest(int(task.Total)) + s.settings.Settle)
+	}
+	s.settle(task, notBefore, "all users have the feature "+OnOff(goal))
 }
 
 func waitMessage(wait uses.Wait, goal bool) string {

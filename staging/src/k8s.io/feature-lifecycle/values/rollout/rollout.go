@@ -158,13 +158,29 @@ func Previous(status *v1alpha1.FeatureStatus) *bool {
 // instance. Growing the percentage or the list of components never takes it away;
 // nil includes everybody.
 func Includes(rollout *v1alpha1.FeatureRollout, feature string, instance Instance) bool {
-	if rollout == nil {
-		return true
+	percent := percentOf(rollout, instance.Component)
+	return percent >= 100 || percent > 0 && Bucket(feature, instance.Name) < percent
+}
+
+// percentOf is how many of a hundred instances of a component a rollout includes.
+func percentOf(rollout *v1alpha1.FeatureRollout, component string) int32 {
+	switch {
+	case rollout == nil:
+		return 100
+	case len(rollout.Components) > 0 && !slices.Contains(rollout.Components, component):
+		return 0
+	case rollout.Percent == nil:
+		return 100
+	default:
+		return *rollout.Percent
 	}
-	if len(rollout.Components) > 0 && !slices.Contains(rollout.Components, instance.Component) {
-		return false
-	}
-	return rollout.Percent == nil || Bucket(feature, instance.Name) < *rollout.Percent
+}
+
+// Share is which part of a component's instances takes the configured value of a
+// feature at the moment, from 0 to 1: a rollout may leave others out. Configured must
+// not be nil.
+func Share(feature *v1alpha1.Feature, component string) float64 {
+	return float64(min(max(percentOf(limits(feature), component), 0), 100)) / 100
 }
 
 // Bucket is the place of an instance in rollouts of a feature, from 0 to 99: it

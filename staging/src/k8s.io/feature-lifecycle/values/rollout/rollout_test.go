@@ -170,6 +170,28 @@ func TestNobodyTakesAHaltedValue(t *testing.T) {
 	})
 }
 
+// TestShareIsThePartThatTakesTheValue of those that hold the other one.
+func TestShareIsThePartThatTakesTheValue(t *testing.T) {
+	const instances = 2000
+	for _, limit := range []*v1alpha1.FeatureRollout{
+		nil, {}, {Components: []string{"kubelet"}}, {Components: []string{"kube-proxy"}},
+		{Percent: ptr.To[int32](0)}, {Percent: ptr.To[int32](25)}, {Components: []string{"kubelet"}, Percent: ptr.To[int32](60)}, {Percent: ptr.To[int32](100)},
+	} {
+		feature := &v1alpha1.Feature{Spec: v1alpha1.FeatureSpec{Enabled: ptr.To(true), Rollout: limit}}
+		feature.Name = "A"
+		feature.Status = v1alpha1.FeatureStatus{Control: v1alpha1.ControlDynamic, State: v1alpha1.StateOff, Configured: &v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceAPI}}
+		taken := 0
+		for i := range instances {
+			if Choose(feature, Instance{"kubelet", fmt.Sprintf("node-%d", i)}, nil).Value {
+				taken++
+			}
+		}
+		if share, is := Share(feature, "kubelet"), float64(taken)/instances; share < is-0.05 || share > is+0.05 {
+			t.Errorf("%+v: the share is %v, and %v take the value", limit, share, is)
+		}
+	}
+}
+
 // TestPercentagesAreShares: of many instances about as many are included as the
 // percentage says, and not always the same.
 func TestPercentagesAreShares(t *testing.T) {

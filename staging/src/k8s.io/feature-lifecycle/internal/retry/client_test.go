@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package report
+package retry
 
 import (
 	"net/http"
@@ -31,8 +31,10 @@ import (
 // TestARequestThatIsTurnedAwayIsNotSentAgain by the client.
 func TestARequestThatIsTurnedAwayIsNotSentAgain(t *testing.T) {
 	var requests atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	var accepts atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
+		accepts.Store(r.Header.Get("Accept"))
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "too many", http.StatusTooManyRequests)
 	}))
@@ -46,7 +48,10 @@ func TestARequestThatIsTurnedAwayIsNotSentAgain(t *testing.T) {
 	if !apierrors.IsTooManyRequests(err) || requests.Load() != 1 {
 		t.Errorf("%d requests and %v, want one and that it was turned away", requests.Load(), err)
 	}
-	if config.WrapTransport != nil {
+	if got, want := accepts.Load(), "application/vnd.kubernetes.protobuf,application/json"; got != want {
+		t.Errorf("the client accepts %q, want %q", got, want)
+	}
+	if config.WrapTransport != nil || config.ContentType != "" {
 		t.Error("the configuration that was given has changed")
 	}
 }
