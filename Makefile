@@ -268,7 +268,7 @@ bench: ## Run all benchmarks and write BENCHMARKS.md and its pictures.
 bench-featuregate: ## Compare the layer's Enabled with upstream's gate; 3 minutes.
 	$(run_benchmark)
 
-bench-clear: all ## Clear a field from up to 100,000 objects, beside the storage version migrator; 75 minutes.
+bench-clear: all ## Clear a field from up to 100,000 objects, beside the storage version migrator; 85 minutes.
 	$(run_benchmark)
 
 bench-reporters: all ## Let 1,000, 10,000 and 30,000 simulated processes report; 80 minutes.

@@ -79,7 +79,8 @@ func run() error {
 
 // test runs the unit tests of a module and returns their profile. Those that start
 // processes are left out, since what processes run is not in a profile, and so are
-// the tools of this folder, which check the repository and do not ship.
+// the tools of this folder, which check the repository and do not ship. The tests of
+// docs check the table itself.
 func (m module) test(profile string) ([]byte, error) {
 	list := exec.Command("go", "list", "./...")
 	list.Dir, list.Stderr = m.dir, os.Stderr
@@ -88,7 +89,7 @@ func (m module) test(profile string) ([]byte, error) {
 		return nil, fmt.Errorf("the packages of %s: %w", m.name, err)
 	}
 	packages := slices.DeleteFunc(strings.Fields(string(output)), func(p string) bool {
-		return strings.HasPrefix(p, m.name+"/test/") || strings.HasPrefix(p, m.name+"/hack/")
+		return strings.HasPrefix(p, m.name+"/test/") || strings.HasPrefix(p, m.name+"/hack/") || p == m.name+"/docs"
 	})
 	test := exec.Command("go", append([]string{"test", "-count=1", "-covermode=set", "-coverprofile=" + profile}, packages...)...)
 	// The table is all that goes to the standard output.

@@ -62,9 +62,13 @@ func run() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	header, err := os.ReadFile(licence)
+	if err != nil {
+		return nil, err
+	}
 	var findings []string
 	for _, f := range files {
-		findings = append(findings, license(f)...)
+		findings = append(findings, license(f, header)...)
 		findings = append(findings, binary(f)...)
 		findings = append(findings, sizes(f)...)
 		findings = append(findings, machinePaths(f)...)

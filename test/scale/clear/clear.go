@@ -31,6 +31,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"k8s.io/kubernetes-features/test/scale/measure"
 	"k8s.io/kubernetes-features/test/scale/result"
 	"k8s.io/kubernetes-features/test/scale/testbed"
 )
@@ -39,7 +40,8 @@ import (
 type Options struct {
 	// Sizes are numbers of small StatefulSets, Large of those of 20 KiB.
 	Sizes, Large []int
-	// Repetitions is how often everything is run at the first size.
+	// Repetitions is how often everything is run at the first size of each, but the
+	// migrator with large objects.
 	Repetitions int
 	// Workers are numbers of concurrent patches of the plain client, Sweep more of them
 	// that are tried once, at the first size.
@@ -71,7 +73,7 @@ func Defaults() Options {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntSliceVar(&o.Sizes, "sizes", o.Sizes, "Numbers of small StatefulSets.")
 	fs.IntSliceVar(&o.Large, "large", o.Large, "Numbers of StatefulSets of 20 KiB; 0 for none.")
-	fs.IntVar(&o.Repetitions, "repetitions", o.Repetitions, "How often everything is run at the first size; once at the others.")
+	fs.IntVar(&o.Repetitions, "repetitions", o.Repetitions, "How often everything is run at the first size of small and of large objects, but the migrator with large ones; once at the others.")
 	fs.IntSliceVar(&o.Workers, "workers", o.Workers, "Numbers of concurrent patches of the plain client. The fastest at the first size is run at the others.")
 	fs.IntSliceVar(&o.Sweep, "sweep", o.Sweep, "More such numbers, which are tried once at the first size; 0 for none.")
 	fs.Float64Var(&o.Rate, "rate", o.Rate, "Requests that other users send in a second.")
@@ -109,7 +111,8 @@ func patches(workers int) method {
 	}
 }
 
-// Run tries the methods on the same objects, for every size.
+// Run tries the methods on the same objects, for every size. With an error it returns
+// what was measured before.
 func Run(ctx context.Context, bed *testbed.Bed, o Options) (r *result.Result, err error) {
 	none := func(n int) bool { return n == 0 }
 	o.Large, o.Sweep = slices.DeleteFunc(slices.Clone(o.Large), none), slices.DeleteFunc(slices.Clone(o.Sweep), none)
@@ -118,8 +121,12 @@ func Run(ctx context.Context, bed *testbed.Bed, o Options) (r *result.Result, er
 			return nil, fmt.Errorf("sizes, repetitions and workers have to be above 0, one is %d", n)
 		}
 	}
+	machine, err := measure.MachineMemory()
+	if err != nil {
+		return nil, err
+	}
 	for _, n := range o.Large {
-		if err := room(n, large.bytes); err != nil {
+		if err := room(n, large.bytes, machine); err != nil {
 			return nil, err
 		}
 	}
@@ -133,7 +140,10 @@ func Run(ctx context.Context, bed *testbed.Bed, o Options) (r *result.Result, er
 	defer func() { err = errors.Join(err, w.Close()) }()
 	f := &found{}
 	if err := f.take(ctx, w, o); err != nil {
-		return nil, err
+		if len(f.rounds) == 0 {
+			return nil, err
+		}
+		return report(f, o), err
 	}
 	return report(f, o), nil
 }
@@ -163,14 +173,8 @@ func (f *found) take(ctx context.Context, w *world, o Options) error {
 			return err
 		}
 	}
-	for i, n := range o.Large {
-		all := []method{ours, best}
-		if i == 0 {
-			all = append(all, migrator)
-		}
-		if err := f.round(ctx, w, large, n, all); err != nil {
-			return err
-		}
+	if err := f.takeLarge(ctx, w, o, best); err != nil {
+		return err
 	}
 	for _, workers := range o.Sweep {
 		if slices.Contains(o.Workers, workers) {
@@ -181,6 +185,25 @@ func (f *found) take(ctx context.Context, w *world, o Options) error {
 			return err
 		}
 		f.sweep = append(f.sweep, one)
+	}
+	return nil
+}
+
+// takeLarge runs what is wanted with large objects. The migrator takes many minutes for
+// them: it runs once, with the fewest.
+func (f *found) takeLarge(ctx context.Context, w *world, o Options, best method) error {
+	for i, n := range o.Large {
+		both := []method{ours, best}
+		all, repetitions := both, 1
+		if i == 0 {
+			all, repetitions = append(slices.Clone(both), migrator), o.Repetitions
+		}
+		for range repetitions {
+			if err := f.round(ctx, w, large, n, all); err != nil {
+				return err
+			}
+			all = both
+		}
 	}
 	return nil
 }

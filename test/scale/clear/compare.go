@@ -118,15 +118,23 @@ func (c collection) byMethod() [][]run {
 }
 
 // ratios is the spread of the ratios of each round, and how that is said.
-func (c collection) ratios(how string, figure func(ours, other run) float64, other func(round) run) (measure.Spread, string) {
-	s := measure.SpreadBy(c.rounds, func(one round) float64 {
+func ratios(rounds []round, how string, figure func(ours, other run) float64, other func(round) run) (measure.Spread, string) {
+	s := measure.SpreadBy(rounds, func(one round) float64 {
 		our, _ := one.of(ours.name)
 		return figure(our, other(one))
 	})
-	if len(c.rounds) == 1 {
+	if len(rounds) == 1 {
 		return s, how + "; one run of each"
 	}
-	return s, fmt.Sprintf("%s; median of the ratios of %d repetitions, %s to %s", how, len(c.rounds), result.Format(s.Low), result.Format(s.High))
+	return s, fmt.Sprintf("%s; median, lowest and highest of the ratios of %d repetitions", how, len(rounds))
+}
+
+// with are the rounds in which a method ran.
+func (c collection) with(name string) []round {
+	return slices.DeleteFunc(slices.Clone(c.rounds), func(one round) bool {
+		_, found := one.of(name)
+		return !found
+	})
 }
 
 // compare makes budgets and limits.
@@ -134,18 +142,22 @@ func compare(r *result.Result, all []collection) {
 	for _, c := range all {
 		of := fmt.Sprintf("%s %s", result.Format(float64(c.objects)), c.kind.name)
 		budget := func(text, compare string, target float64, s measure.Spread, how string) {
-			r.Budgets = append(r.Budgets, result.Budget{Text: text + ", " + of, Compare: compare, Target: target, Measured: s.Median, Unit: "×", How: how})
+			b := result.Budget{Text: text + ", " + of, Compare: compare, Target: target, Measured: s.Median, Unit: "×", How: how}
+			if s.Low < s.High {
+				b.Low, b.High = s.Low, s.High
+			}
+			r.Budgets = append(r.Budgets, b)
 		}
 		steady := func(ours, other run) float64 { return ours.steady() / other.steady() }
-		s, how := c.ratios("both while writing, the plain client as it was the fastest", steady, round.best)
+		s, how := ratios(c.rounds, "both while writing, the plain client as it was the fastest", steady, round.best)
 		budget("rate of the plain patch client", result.AtLeast, 0.9, s, how)
-		if len(c.of(migrator.name)) > 0 {
+		if rounds := c.with(migrator.name); len(rounds) > 0 {
 			peer := func(one round) run { found, _ := one.of(migrator.name); return found }
-			s, how := c.ratios("both while writing", steady, peer)
+			s, how := ratios(rounds, "both while writing", steady, peer)
 			budget("rate of the migrator", result.AtLeast, 2, s, how)
-			s, how = c.ratios("both from the request until all is done", func(ours, other run) float64 { return ours.whole() / other.whole() }, peer)
+			s, how = ratios(rounds, "both from the request until all is done", func(ours, other run) float64 { return ours.whole() / other.whole() }, peer)
 			budget("rate of the migrator from the request", result.AtLeast, 5, s, how)
-			s, how = c.ratios("both while writing", func(ours, other run) float64 { return ours.p99() / other.p99() }, peer)
+			s, how = ratios(rounds, "both while writing", func(ours, other run) float64 { return ours.p99() / other.p99() }, peer)
 			budget("p99 of others under the migrator", result.Below, 1, s, how)
 		}
 		r.Limits = append(r.Limits, result.Limit{

@@ -31,7 +31,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
 // turnOff turns the gate off as an administrator does: kube-apiserver starts again
@@ -46,7 +45,7 @@ func turnOff(ctx context.Context, w *world) error {
 		return err
 	}
 	w.profile(ctx, "filling")
-	return w.untilState(ctx, v1alpha1.StateOff)
+	return w.untilRests(ctx, false)
 }
 
 // migrationPeriod is how often a migration is asked how far it is.

@@ -22,8 +22,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"k8s.io/kubernetes-features/test/scale/measure"
@@ -53,8 +51,6 @@ type run struct {
 	history float64
 	// database is the size of etcd's file at the end, in bytes.
 	database int64
-	// rejected are requests that API priority and fairness turned away.
-	rejected float64
 }
 
 // steady is the rate between the two marks, in objects a second.
@@ -136,9 +132,6 @@ func (w *world) try(ctx context.Context, m method, k kind, n int) (r run, err er
 		return r, fmt.Errorf("%d objects are stored, there were %d", found.objects, n)
 	}
 	metrics, err := measure.Scrape(ctx, w.Kube.CoreV1().RESTClient())
-	for _, rejected := range metrics.Rejected() {
-		r.rejected += rejected
-	}
 	database, databaseErr := measure.DatabaseOf(ctx, w.Etcd)
 	r.database = database.Size
 	r.history = metrics.Sum("watch_cache_capacity", map[string]string{"group": "apps", "resource": "statefulsets"})
@@ -170,12 +163,10 @@ const profileSeconds = 8
 // profile takes a CPU profile of kube-apiserver if profiles are wanted. It does not
 // wait.
 func (w *world) profile(ctx context.Context, stage string) {
-	if w.options.Profiles == "" {
-		return
-	}
-	name := fmt.Sprintf("%s-%d-%d-%s.pprof", strings.ReplaceAll(strings.ReplaceAll(w.now.method.name, " ", "-"), ",", ""), w.now.objects, w.now.bytes, stage)
+	profiler := measure.Profiler{Dir: w.options.Profiles, Client: w.Kube.CoreV1().RESTClient()}
+	name := fmt.Sprintf("%s-%d-%d-%s", w.now.method.name, w.now.objects, w.now.bytes, stage)
 	go func() {
-		if err := measure.Profile(ctx, w.Kube.CoreV1().RESTClient(), "profile", profileSeconds, filepath.Join(w.options.Profiles, name)); err != nil {
+		if err := profiler.Take(ctx, measure.Processor, profileSeconds, name); err != nil {
 			w.bed.Say("no profile: %v", err)
 		}
 	}()

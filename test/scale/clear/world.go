@@ -33,7 +33,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/metadata"
-	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/scale/measure"
@@ -82,11 +81,16 @@ type world struct {
 // begin starts the cluster with the gate on. The controller manager runs what the
 // migrator needs and nothing that writes StatefulSets.
 func begin(ctx context.Context, bed *testbed.Bed, o Options) (_ *world, err error) {
+	most := 0
+	for _, n := range o.Large {
+		most = max(most, n*large.bytes)
+	}
 	c, err := bed.Start(ctx, cluster.Config{
 		Only:         []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager},
 		FeatureGates: "StorageVersionMigrator=true",
 		Control:      gate(true),
 		ExtraArgs: map[string][]string{
+			cluster.Etcd:              {fmt.Sprintf("--quota-backend-bytes=%d", quota(most))},
 			cluster.APIServer:         {"--runtime-config=storagemigration.k8s.io/v1beta1=true", "--feature-settle-period=" + o.Settle.String()},
 			cluster.ControllerManager: {"--controllers=garbage-collector-controller,storage-version-migrator-controller"},
 		},
@@ -186,19 +190,11 @@ func (w *world) restart(ctx context.Context, on bool, others ...string) error {
 	return w.Restart(ctx, nil, append(others, cluster.APIServer)...)
 }
 
-// untilState waits until the feature is in a state and nothing is left to do.
-func (w *world) untilState(ctx context.Context, state v1alpha1.FeatureState) error {
+// untilRests waits until the feature rests and nothing is left to do.
+func (w *world) untilRests(ctx context.Context, on bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience(w.now.objects))
 	defer cancel()
-	var last *v1alpha1.Feature
-	err := cluster.WatchFeature(ctx, w.Features, feature, func(f *v1alpha1.Feature) (bool, error) {
-		last = f
-		return f.Status.State == state && len(f.Status.Tasks) == 0, nil
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for feature %s to be %s: %w; it is %+v", feature, state, err, last)
-	}
-	return nil
+	return w.UntilRests(ctx, feature, on)
 }
 
 // settle makes the gate, the state and the objects what a method begins with.
@@ -211,11 +207,7 @@ func (w *world) settle(ctx context.Context, m method, k kind, n int) error {
 		if err := w.restart(ctx, m.turnsOff, cluster.ControllerManager); err != nil {
 			return err
 		}
-		state := v1alpha1.StateOff
-		if m.turnsOff {
-			state = v1alpha1.StateOn
-		}
-		if err := w.untilState(ctx, state); err != nil {
+		if err := w.untilRests(ctx, m.turnsOff); err != nil {
 			return err
 		}
 	}

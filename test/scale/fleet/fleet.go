@@ -16,10 +16,11 @@ limitations under the License.
 
 // Package fleet simulates the node components of a large cluster for benchmarks:
 // Node objects, and for each of them a kubelet and a kube-proxy that report. A
-// process runs the reporter that the real binaries run, with the identity of its
-// node; what it reports is what a real process of its component reported
-// (Template). What is simulated is only that the processes share one operating
-// system process and some connections.
+// process runs the reporter that the real binaries run, with the identity of its node,
+// and the follower of values, too, if the benchmark wants that (LookForValues, Ask); what
+// it reports is what a real process of its component reported (Template). What is
+// simulated is that the processes share one operating system process and some
+// connections, and that their gates know no feature, or one.
 package fleet
 
 import (
@@ -28,11 +29,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -73,8 +76,10 @@ func TemplateOf(r *v1alpha1.FeatureReport) Template {
 
 // Fleet is the processes of some nodes.
 type Fleet struct {
-	// asks is the feature that processes follow, nil if they follow none.
-	asks *asked
+	// asks is the feature that processes follow with Follow, nil without; looks is true
+	// if they only look whether there is one to follow.
+	asks  *asked
+	looks bool
 	// clients are shared by processes: who asks is in the context.
 	clients   []*clients
 	templates map[string]*Template
@@ -112,7 +117,6 @@ func connect(ctx context.Context, admin *rest.Config) (*clients, error) {
 	// Configurations that differ in this have connections of their own.
 	config.Dial = (&net.Dialer{}).DialContext
 	config.Wrap(asInContext)
-	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.UserAgent = "feature-lifecycle-fleet"
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -135,26 +139,26 @@ func connect(ctx context.Context, admin *rest.Config) (*clients, error) {
 	return c, nil
 }
 
-// Connections is how many connections the processes share.
-func (f *Fleet) Connections() int { return len(f.clients) }
-
 // identityKey is the key of a context's identity.
 type identityKey struct{}
 
 // identity is who sends a request.
 type identity struct {
 	user, group string
+	// node is the node that the token is bound to, if it is.
+	node string
 	// process is told when a report was taken; nil for nobody.
 	process *Process
 }
 
 // identityOf is who the process of a component is on a node: a kubelet is its node,
-// all kube-proxies are one user.
+// all kube-proxies are one user, each with a token that is bound to its node, as those
+// of a DaemonSet have.
 func identityOf(component, node string) identity {
 	if component == Kubelet {
 		return identity{user: "system:node:" + node, group: user.NodesGroup}
 	}
-	return identity{user: user.KubeProxy}
+	return identity{user: user.KubeProxy, node: node}
 }
 
 // As makes requests of a context those of a process.
@@ -175,6 +179,10 @@ func asInContext(next http.RoundTripper) http.RoundTripper {
 		request.Header.Set(transport.ImpersonateUserHeader, who.user)
 		if who.group != "" {
 			request.Header.Add(transport.ImpersonateGroupHeader, who.group)
+		}
+		if who.node != "" {
+			// Header names have no slash; the server unescapes them.
+			request.Header.Add(transport.ImpersonateUserExtraHeaderPrefix+url.PathEscape(serviceaccount.NodeNameKey), who.node)
 		}
 		response, err := next.RoundTrip(request)
 		if err == nil && who.process != nil && request.Method != http.MethodGet && response.StatusCode < http.StatusMultipleChoices {
@@ -202,6 +210,9 @@ func (f *Fleet) Add(node string) {
 	}
 }
 
+// PerNode is how many processes a node has.
+const PerNode = 2
+
 // Processes are all processes, in the order in which their nodes were added.
 func (f *Fleet) Processes() []*Process { return slices.Clone(f.processes) }
 
@@ -217,12 +228,63 @@ func (f *Fleet) Check(ctx context.Context) error {
 	return inTurn(ctx, len(f.processes), checkPeriod, func(ctx context.Context, number int) error {
 		p := f.processes[number]
 		_, err := p.clients.features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).Get(p.As(ctx), p.Name(), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
-			// It is being restarted, or looks again later.
+		if apierrors.IsNotFound(err) {
+			// It is being restarted.
 			return nil
 		}
-		return err
+		return unlessLater(err)
 	})
+}
+
+// Look lists the Features that say a value for all processes in turn until the context
+// ends, as often as the processes do that have run for long, and returns the first error
+// that is not its end. The processes themselves come to that rate after five minutes
+// (package values).
+func (f *Fleet) Look(ctx context.Context) error {
+	// They look all the same whether there are some or not.
+	list, err := f.clients[0].values.FeaturesV1alpha1().Features(metav1.NamespaceSystem).List(f.processes[0].As(ctx), lookOptions(""))
+	if err != nil {
+		return err
+	}
+	seen := list.ResourceVersion
+	return inTurn(ctx, len(f.processes), lookPeriod, func(ctx context.Context, number int) error {
+		p := f.processes[number]
+		_, err := p.clients.values.FeaturesV1alpha1().Features(metav1.NamespaceSystem).List(p.As(ctx), lookOptions(seen))
+		return unlessLater(err)
+	})
+}
+
+// lookPeriod is how often a process on a node that has run for long looks which features
+// are set centrally: every five minutes less up to a quarter at random (package values).
+const lookPeriod = 5 * time.Minute * 7 / 8
+
+// lookOptions are those of a follower that has seen a resource version.
+func lookOptions(seen string) metav1.ListOptions {
+	o := metav1.ListOptions{FieldSelector: "status.control!=,status.control!=" + string(v1alpha1.ControlLocal), Limit: 500, ResourceVersion: seen}
+	if seen != "" {
+		o.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
+	}
+	return o
+}
+
+// EndLooks lets the processes look no more by themselves: whoever measures a cluster at
+// rest calls Look instead, and does not have to wait until they look as rarely. Those that
+// are started again look.
+func (f *Fleet) EndLooks() {
+	for _, p := range f.processes {
+		if p.unfollow != nil {
+			p.unfollow()
+		}
+	}
+}
+
+// unlessLater is an error of a process that looks for something, unless the process would
+// just look again later.
+func unlessLater(err error) error {
+	if apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
+		return nil
+	}
+	return err
 }
 
 // Kill ends all processes at once, as [Process.Kill] does. A fleet that could not be

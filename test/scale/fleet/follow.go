@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
@@ -50,6 +51,10 @@ func (f *Fleet) Ask(feature string, byDefault bool) {
 	}
 }
 
+// LookForValues lets each process that starts from now on look which features are set
+// centrally before it reports, and from time to time after that, as all real ones do.
+func (f *Fleet) LookForValues() { f.looks = true }
+
 // without is the template less a feature.
 func (t Template) without(feature string) Template {
 	kept := t
@@ -71,6 +76,11 @@ func (t Template) With(o featuregate.Observation) Template {
 	return t
 }
 
+// emptyGate is the gate of a process that knows no feature.
+func emptyGate(version *utilversion.Version) *featuregate.Gate {
+	return featuregate.Wrap(componentfeaturegate.NewVersionedFeatureGate(version))
+}
+
 // gate makes the gate of one process, which has asked already.
 func (a *asked) gate(version *utilversion.Version) *featuregate.Gate {
 	inner := componentfeaturegate.NewVersionedFeatureGate(version)
@@ -86,8 +96,8 @@ func (a *asked) gate(version *utilversion.Version) *featuregate.Gate {
 // own on the connection that the process has, and without a time limit, which would
 // end watches.
 func valuesClient(config *rest.Config, client *http.Client) (versioned.Interface, error) {
-	config = rest.CopyConfig(config)
-	config.ContentType, config.AcceptContentTypes, config.Timeout = "", "", 0
+	config = values.ClientConfig(config)
+	config.Timeout = 0
 	config.UserAgent = "feature-lifecycle-fleet/feature-values"
 	return versioned.NewForConfigAndClient(config, &http.Client{Transport: client.Transport})
 }
@@ -101,32 +111,52 @@ func (p *Process) Follow(ctx context.Context, changed func(enabled bool)) error 
 	if gate == nil {
 		return fmt.Errorf("%s asks for no feature; call Ask before it is added", p.Name())
 	}
-	follower, err := values.New(values.Config{
-		Namespace: metav1.NamespaceSystem,
-		Component: p.Component,
-		Instance:  p.Node,
-		Gate:      gate,
-		Connect:   func() (versioned.Interface, error) { return p.clients.values, nil },
-		Patience:  followPatience,
-		Ready: func(ctx context.Context, client versioned.Interface) error {
-			return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
-		},
-	})
+	follower, err := p.newFollower(gate, followPatience)
 	if err != nil {
 		return err
 	}
 	feature := p.fleet.asks.name
 	gate.OnChange(func(now featuregate.Snapshot) { changed(now.Enabled(feature)) }, feature)
-	// A line of each process for each change would be as many as there are processes.
-	ctx, p.unfollow = context.WithCancel(klog.NewContext(p.As(ctx), klog.Logger{}))
+	ctx, p.unfollow = context.WithCancel(silently(p.As(ctx)))
 	if origin := follower.Load(ctx); origin != values.FromServer {
 		return fmt.Errorf("%s: the server did not say the values of features within %s", p.Name(), followPatience)
 	}
 	gate.Finalize()
+	p.follower.Store(follower)
 	p.running.Go(func() { follower.Run(ctx) })
 	return nil
 }
 
-// followPatience is how long a process waits for the values when it starts. Real
-// ones wait for 5 seconds on nodes and then go on; here all have to follow.
-const followPatience = patience
+// look looks whether there are values to follow as a real process does: it waits a while
+// for the first answer, and looks again from time to time. Nothing is told to a process
+// of a cluster that sets no features centrally.
+func (p *Process) look(ctx context.Context, follower *values.Follower) {
+	follower.Load(ctx)
+	p.running.Go(func() { follower.Run(ctx) })
+}
+
+// newFollower makes the follower of the process.
+func (p *Process) newFollower(gate values.Gate, wait time.Duration) (*values.Follower, error) {
+	return values.New(values.Config{
+		Namespace: metav1.NamespaceSystem,
+		Component: p.Component,
+		Instance:  p.Node,
+		Gate:      gate,
+		Connect:   func() (versioned.Interface, error) { return p.clients.values, nil },
+		Patience:  wait,
+		Ready: func(ctx context.Context, client versioned.Interface) error {
+			return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		},
+	})
+}
+
+// silently is the context of a follower: a line of each process for each change would be
+// as many as there are processes.
+func silently(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }
+
+// followPatience is how long a process that has to follow waits for the values, lookPatience
+// how long one does that only looks: real ones wait so long on nodes, and then go on.
+const (
+	followPatience = patience
+	lookPatience   = 5 * time.Second
+)

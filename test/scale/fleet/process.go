@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/report"
+	"k8s.io/feature-lifecycle/values"
 
 	"k8s.io/kubernetes-features/test/scale/measure"
 )
@@ -44,6 +45,7 @@ type Process struct {
 	source   *source
 
 	reporter         *report.Reporter
+	follower         atomic.Pointer[values.Follower]
 	cancel, unfollow context.CancelFunc
 	running          sync.WaitGroup
 	// written has the time of the answer to the last write.
@@ -53,7 +55,7 @@ type Process struct {
 // Name is the name of the report.
 func (p *Process) Name() string { return p.Component + "." + p.Node }
 
-// Start starts the process.
+// Start starts the process, which reports.
 func (p *Process) Start(ctx context.Context) error {
 	reporter, err := report.New(report.Config{
 		Namespace:     metav1.NamespaceSystem,
@@ -64,14 +66,36 @@ func (p *Process) Start(ctx context.Context) error {
 		Source:        p.source,
 		Features:      p.clients.features,
 		Kube:          p.clients.kube,
+		Peers:         p.peers,
 	})
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", p.Name(), err)
 	}
 	p.reporter = reporter
 	ctx, p.cancel = context.WithCancel(p.As(ctx))
-	p.running.Go(func() { reporter.Run(ctx) })
+	if !p.fleet.looks {
+		p.running.Go(func() { reporter.Run(ctx) })
+		return nil
+	}
+	follower, err := p.newFollower(emptyGate(p.source.version), lookPatience)
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", p.Name(), err)
+	}
+	var looking context.Context
+	looking, p.unfollow = context.WithCancel(silently(ctx))
+	p.running.Go(func() {
+		p.look(looking, follower)
+		reporter.Run(ctx)
+	})
 	return nil
+}
+
+// peers is Peers of the process's follower, once it follows.
+func (p *Process) peers(feature string) int {
+	if follower := p.follower.Load(); follower != nil {
+		return follower.Peers(feature)
+	}
+	return 0
 }
 
 // Become makes the process another one, of the template, from its next start on.

@@ -37,6 +37,8 @@ type Uses struct {
 
 	mu    sync.Mutex
 	right map[string]bool
+	// since is when the last of all features became right, zero while one is not.
+	since time.Time
 	// changed receives something whenever right has changed.
 	changed chan struct{}
 	err     error
@@ -139,8 +141,23 @@ func (u *Uses) see(feature *v1alpha1.Feature) {
 	}
 	u.mu.Lock()
 	u.right[feature.Name] = right
+	if u.missingLocked() != "" {
+		u.since = time.Time{}
+	} else if u.since.IsZero() {
+		u.since = time.Now()
+	}
 	u.mu.Unlock()
 	u.notify()
+}
+
+// missingLocked is a feature whose uses are not right, "" when all are.
+func (u *Uses) missingLocked() string {
+	for key := range u.wanted {
+		if !u.right[key.Feature] {
+			return key.Feature
+		}
+	}
+	return ""
 }
 
 func (u *Uses) notify() {
@@ -151,24 +168,19 @@ func (u *Uses) notify() {
 }
 
 // Wait waits until the uses of all features are right, and returns when that was
-// seen.
+// seen, which may have been before the call.
 func (u *Uses) Wait(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		u.mu.Lock()
-		missing, err := "", u.err
-		for key := range u.wanted {
-			if !u.right[key.Feature] {
-				missing = key.Feature
-			}
-		}
+		missing, since, err := u.missingLocked(), u.since, u.err
 		u.mu.Unlock()
 		if err != nil {
 			return time.Time{}, err
 		}
 		if missing == "" {
-			return time.Now(), nil
+			return since, nil
 		}
 		select {
 		case <-u.changed:

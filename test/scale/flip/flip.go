@@ -27,6 +27,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -42,9 +43,6 @@ const (
 	byDefault = true
 )
 
-// perNode is how many processes a node has.
-const perNode = 2
-
 // Options are sizes.
 type Options struct {
 	// Processes are the sizes, Budget is the one that promises are compared with.
@@ -54,8 +52,9 @@ type Options struct {
 	// watchers.
 	Changes int
 	// Warm is how long followers run before the cluster is looked at at rest: they
-	// look at the list less and less often, down to every five minutes. Rest is for how
-	// long it is looked at.
+	// look at the list less and less often, down to every five minutes. Their sixth look
+	// comes after 240 to 320 s, the seventh after 465 s or later: in between, for Rest, lists
+	// are sent at the rate to which that comes.
 	Warm, Rest time.Duration
 	// Window is for how long at least everybody looks at what a change costs, whatever
 	// kind of watchers has it how soon.
@@ -80,8 +79,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntSliceVar(&o.Processes, "processes", o.Processes, "How many processes follow, two on each node. One run for each number.")
 	fs.IntVar(&o.Budget, "budget-processes", o.Budget, "The number of processes that promises are compared with.")
 	fs.IntVar(&o.Changes, "changes", o.Changes, "How often a value is changed, off and on in turn, for each kind of watchers.")
-	fs.DurationVar(&o.Warm, "warm", o.Warm, "For how long processes follow before the cluster is looked at at rest; they look at the list every five minutes by then.")
-	fs.DurationVar(&o.Rest, "rest", o.Rest, "For how long the cluster is looked at at rest.")
+	fs.DurationVar(&o.Warm, "warm", o.Warm, "For how long processes follow before the cluster is looked at at rest. In --rest lists are sent at the rate of processes that have run for long; choose a time in which they hardly look by themselves.")
+	fs.DurationVar(&o.Rest, "rest", o.Rest, "For how long the cluster is looked at at rest, without followers and with them.")
 	fs.DurationVar(&o.Window, "window", o.Window, "For how long at least it is looked at what a change costs; shorter than the settle period.")
 	fs.DurationVar(&o.Template, "template", o.Template, "For how long a real node is watched for what it reports.")
 	fs.DurationVar(&o.Settle, "settle", o.Settle, "kube-apiserver's --feature-settle-period.")
@@ -96,8 +95,11 @@ func (o *Options) validate() error {
 	if o.Window < 0 || o.Window > o.Settle {
 		return fmt.Errorf("--window=%s: a transition would end in it, which --settle=%s makes longer; say a shorter window", o.Window, o.Settle)
 	}
+	if len(o.Processes) > 1 && !slices.Contains(o.Processes, o.Budget) {
+		return fmt.Errorf("--budget-processes=%d is none of --processes=%v", o.Budget, o.Processes)
+	}
 	for _, n := range o.Processes {
-		if n < perNode || n%perNode != 0 {
+		if n < fleet.PerNode || n%fleet.PerNode != 0 {
 			return fmt.Errorf("%d processes: each node has two, so the number has to be even and above 0", n)
 		}
 	}
@@ -144,6 +146,12 @@ func one(ctx context.Context, bed *testbed.Bed, o Options, templates map[string]
 		return nil, err
 	}
 	found := &outcome{processes: n}
+	// The server has the reports of all whatever is measured.
+	w.bed.Say("%d processes: all report", n)
+	if err := w.report(ctx, w.fleet.Processes()); err != nil {
+		return nil, err
+	}
+	w.meter.Keep(ctx, w.fleet.Check)
 	for _, kind := range []struct {
 		name string
 		to   *kindOutcome

@@ -36,7 +36,6 @@ import (
 	// Adds Kubernetes' gates to the gate.
 	_ "k8s.io/kubernetes/pkg/features"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/scale/fleet"
 	"k8s.io/kubernetes-features/test/scale/measure"
 )
@@ -48,8 +47,8 @@ type outcome struct {
 	processes   int
 	bound, peer kindOutcome
 	// started is what it took that all processes began to follow, memory what they add
-	// at rest. alone and followed are the cluster at rest without and with followers;
-	// all processes report in both.
+	// once all watch. alone and followed are the cluster at rest without and with
+	// followers.
 	started         measure.Part
 	memory          measure.Live
 	alone, followed measure.Part
@@ -62,18 +61,14 @@ type flipped struct {
 	// counted is when status.uses was right, ended when the transition had ended, from
 	// the request on.
 	counted, ended time.Duration
-	// settling is what went on between these two.
+	// settling is what went on after the window in which all kinds of watchers are
+	// looked at.
 	settling measure.Part
 }
 
 // follow measures ours.
 func (w *world) follow(ctx context.Context, found *outcome) error {
 	processes := w.fleet.Processes()
-	w.bed.Say("%d processes: all report", w.n)
-	if err := w.report(ctx, processes); err != nil {
-		return err
-	}
-	w.meter.Keep(ctx, w.fleet.Check)
 	rest := func(ctx context.Context) error { return measure.Pause(ctx, w.options.Rest) }
 	var err error
 	if found.alone, err = w.meter.During(ctx, features, rest); err != nil {
@@ -97,17 +92,17 @@ func (w *world) follow(ctx context.Context, found *outcome) error {
 	}); err != nil {
 		return err
 	}
-	if err := measure.Pause(ctx, w.options.Warm); err != nil {
-		return err
-	}
-	if found.followed, err = w.meter.During(ctx, features, rest); err != nil {
-		return err
-	}
 	after, err := w.meter.Memory(ctx)
 	if err != nil {
 		return err
 	}
 	found.memory = after.Less(at)
+	if err := measure.Pause(ctx, w.options.Warm); err != nil {
+		return err
+	}
+	if found.followed, err = w.meter.During(ctx, features, w.look); err != nil {
+		return err
+	}
 	enabled := byDefault
 	for range w.options.Changes {
 		enabled = !enabled
@@ -120,6 +115,15 @@ func (w *world) follow(ctx context.Context, found *outcome) error {
 			one.times.Percentile(0).Round(time.Millisecond), one.times.Max().Round(time.Millisecond), one.counted.Round(time.Millisecond), one.ended.Round(time.Millisecond), int(one.load.TooMany))
 	}
 	return nil
+}
+
+// look lets the cluster rest while processes look at the list as often as those do that
+// have run for long. By themselves they hardly do in that time: they look less and less
+// often, and begun at once they do so together.
+func (w *world) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, w.options.Rest)
+	defer cancel()
+	return w.fleet.Look(ctx)
 }
 
 // report starts the reporters and waits until all are counted.
@@ -143,7 +147,7 @@ func (w *world) report(ctx context.Context, processes []*fleet.Process) error {
 
 // wanted is what status.uses says when all processes have a value.
 func (w *world) wanted(enabled bool) map[fleet.UseKey]int32 {
-	n := int32(w.n / perNode)
+	n := int32(w.n / fleet.PerNode)
 	return map[fleet.UseKey]int32{
 		{Feature: feature, Component: fleet.Kubelet, Enabled: enabled}:   n,
 		{Feature: feature, Component: fleet.KubeProxy, Enabled: enabled}: n,
@@ -171,7 +175,7 @@ func (w *world) flip(ctx context.Context, b *board, enabled bool) (one flipped, 
 	defer counted.Stop()
 	profiled := w.profile(ctx, "flip")
 	var begun time.Time
-	one.load, err = w.meter.During(ctx, features, func(ctx context.Context) error {
+	parts, err := w.meter.InTurn(ctx, features, func(ctx context.Context) error {
 		now := &change{newArrivals(w.n), strconv.FormatBool(enabled)}
 		b.now.Store(now)
 		begun = time.Now()
@@ -183,44 +187,28 @@ func (w *world) flip(ctx context.Context, b *board, enabled bool) (one flipped, 
 		if one.times, err = now.wait(ctx, begun); err != nil {
 			return err
 		}
+		return w.window(ctx, begun)
+	}, func(ctx context.Context) error {
+		// That may have been before the window ended.
 		right, err := counted.Wait(ctx)
 		if err != nil {
 			return err
 		}
 		one.counted = right.Sub(begun)
-		return w.window(ctx, begun)
+		resting, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		err = w.UntilRests(resting, feature, enabled)
+		one.ended = time.Since(begun)
+		return err
 	})
-	if err = errors.Join(err, profiled()); err != nil {
-		return one, err
-	}
-	one.settling, err = w.meter.During(ctx, features, func(ctx context.Context) error { return w.untilState(ctx, enabled) })
-	one.ended = time.Since(begun)
-	return one, err
+	one.load, one.settling = parts[0], parts[1]
+	return one, errors.Join(err, profiled())
 }
 
 // window waits until all that a change costs everybody else has been seen, too:
 // requests that it held up end later.
 func (w *world) window(ctx context.Context, begun time.Time) error {
 	return measure.Pause(ctx, time.Until(begun.Add(w.options.Window)))
-}
-
-// untilState waits until the transition to a value has ended.
-func (w *world) untilState(ctx context.Context, enabled bool) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	state := v1alpha1.StateOff
-	if enabled {
-		state = v1alpha1.StateOn
-	}
-	var last *v1alpha1.Feature
-	err := cluster.WatchFeature(ctx, w.Features, feature, func(f *v1alpha1.Feature) (bool, error) {
-		last = f
-		return f.Status.State == state && len(f.Status.Tasks) == 0, nil
-	})
-	if err != nil {
-		return fmt.Errorf("it does not become %s: %w; it is %+v", state, err, last)
-	}
-	return nil
 }
 
 // applies is how often a real process's share is measured.

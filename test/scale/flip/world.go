@@ -21,7 +21,6 @@ package flip
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -67,7 +66,7 @@ func (w *world) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	nodes := w.n / perNode
+	nodes := w.n / fleet.PerNode
 	w.bed.Say("%d processes on %d nodes", w.n, nodes)
 	if err := fleet.CreateNodes(ctx, w.Kube, 0, nodes, w.templates[fleet.Kubelet].BinaryVersion); err != nil {
 		return err
@@ -130,14 +129,8 @@ const openPeriod = 500 * time.Millisecond
 // profileSeconds is for how long a flip is profiled.
 const profileSeconds = 10
 
-// profile takes a CPU profile of kube-apiserver if that is wanted; wait waits for it.
+// profile takes a profile of kube-apiserver if that is wanted; wait waits for it.
 func (w *world) profile(ctx context.Context, name string) (wait func() error) {
-	if w.options.Profiles == "" {
-		return func() error { return nil }
-	}
-	done := make(chan error, 1)
-	go func() {
-		done <- measure.Profile(ctx, w.Kube.CoreV1().RESTClient(), "profile", profileSeconds, filepath.Join(w.options.Profiles, fmt.Sprintf("%s-%d.pprof", name, w.n)))
-	}()
-	return func() error { return <-done }
+	profiler := measure.Profiler{Dir: w.options.Profiles, Client: w.Kube.CoreV1().RESTClient()}
+	return profiler.Begin(ctx, measure.Processor, profileSeconds, fmt.Sprintf("%s-%d", name, w.n))
 }

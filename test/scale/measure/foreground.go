@@ -179,7 +179,12 @@ func (f *Foreground) measured(ctx context.Context, op string, n int, due time.Ti
 	if ctx.Err() != nil {
 		return
 	}
-	f.latencies[op].Record(time.Since(due))
+	took := time.Since(due)
+	if err != nil {
+		// One that is turned away at once was not answered soon.
+		took = max(took, foregroundTimeout)
+	}
+	f.latencies[op].Record(took)
 	code := "200"
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		code = fmt.Sprint(status.Status().Code)

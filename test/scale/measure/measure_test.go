@@ -85,6 +85,10 @@ func TestAProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	resident, _, err := Memory(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
 	const size = 64 << 20
 	// Not from the heap, which may have room that is resident already.
 	memory, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -110,8 +114,8 @@ func TestAProcess(t *testing.T) {
 	if usage.CPU < 100*time.Millisecond || usage.Wall < 50*time.Millisecond || usage.Cores() <= 0 {
 		t.Errorf("used %s in %s, which is less than it did", usage.CPU, usage.Wall)
 	}
-	if usage.RSSPeak < usage.RSSBefore+size/2 {
-		t.Errorf("the peak is %d over %d; the 64 MiB are missing", usage.RSSPeak, usage.RSSBefore)
+	if usage.RSSPeak < resident+size/2 {
+		t.Errorf("the peak is %d over %d; the 64 MiB are missing", usage.RSSPeak, resident)
 	}
 	if usage.HeapPeak != 42 {
 		t.Errorf("the heap is %d, not what was sampled", usage.HeapPeak)
@@ -131,11 +135,6 @@ func TestMetricsAreAddedUp(t *testing.T) {
 apiserver_request_total{code="200",group="",resource="pods",verb="GET"} 3
 apiserver_request_total{code="429",group="",resource="pods",verb="GET"} 2
 apiserver_request_total{code="200",group="apps",resource="statefulsets",verb="PATCH"} 1e+06
-# TYPE apiserver_flowcontrol_rejected_requests_total counter
-apiserver_flowcontrol_rejected_requests_total{flow_schema="a",priority_level="global-default",reason="queue-full"} 4
-apiserver_flowcontrol_rejected_requests_total{flow_schema="b",priority_level="global-default",reason="time-out"} 1
-# TYPE go_memstats_heap_inuse_bytes gauge
-go_memstats_heap_inuse_bytes 1.5e+08
 `))
 	}))
 	defer server.Close()
@@ -152,11 +151,5 @@ go_memstats_heap_inuse_bytes 1.5e+08
 	}
 	if got := m.TooManyRequests(); got != 2 {
 		t.Errorf("%v requests got 429, want 2", got)
-	}
-	if got := m.Rejected()["global-default"]; got != 5 {
-		t.Errorf("%v requests were rejected, want 5", got)
-	}
-	if heap, err := Heap(client)(t.Context()); err != nil || heap != 150e6 {
-		t.Errorf("the heap is %d, %v", heap, err)
 	}
 }

@@ -106,48 +106,72 @@ func (m *Meter) Stop() {
 
 // During measures while do runs, and looks at one resource in particular.
 func (m *Meter) During(ctx context.Context, of schema.GroupResource, do func(context.Context) error) (Part, error) {
-	var p Part
-	before, err := Scrape(ctx, m.client)
-	if err != nil {
-		return p, err
+	parts, err := m.InTurn(ctx, of, do)
+	return parts[0], err
+}
+
+// InTurn measures parts that follow each other, so that nothing of what is counted
+// lies between two. It returns as many as there are functions, also with an error.
+func (m *Meter) InTurn(ctx context.Context, of schema.GroupResource, parts ...func(context.Context) error) ([]Part, error) {
+	all := make([]Part, len(parts))
+	from, err := m.begin(ctx)
+	for i := 0; err == nil && i < len(parts); i++ {
+		all[i], from, err = m.part(ctx, from, of, parts[i])
 	}
-	own, err := CPU(os.Getpid())
-	if err != nil {
-		return p, err
+	return all, err
+}
+
+// moment is what there was when a part began.
+type moment struct {
+	metrics  Metrics
+	own      time.Duration
+	observed *Process
+}
+
+// begin is the beginning of the first part: what was counted before it is forgotten.
+func (m *Meter) begin(ctx context.Context) (from moment, err error) {
+	if from.metrics, err = Scrape(ctx, m.client); err != nil {
+		return from, err
+	}
+	if from.own, err = CPU(os.Getpid()); err != nil {
+		return from, err
 	}
 	m.foreground.Take()
 	if _, _, _, err := m.writes.Take(); err != nil {
-		return p, err
+		return from, err
 	}
-	observed, err := ObserveProcess(ctx, m.pid, nil)
-	if err != nil {
-		return p, err
-	}
+	from.observed, err = ObserveProcess(ctx, m.pid, nil)
+	return from, err
+}
+
+// part measures one part, and returns the moment at which the next one begins.
+func (m *Meter) part(ctx context.Context, from moment, of schema.GroupResource, do func(context.Context) error) (p Part, next moment, err error) {
 	begun := time.Now()
 	doErr := do(ctx)
 	p.Seconds = time.Since(begun).Seconds()
-	if p.Usage, err = observed.Stop(); err != nil || doErr != nil {
-		return p, errors.Join(doErr, err)
+	if p.Usage, err = from.observed.Stop(); err != nil || doErr != nil {
+		return p, next, errors.Join(doErr, err)
+	}
+	if next.observed, err = ObserveProcess(ctx, m.pid, nil); err != nil {
+		return p, next, err
 	}
 	p.Foreground = m.foreground.Take()
 	if p.Reports, p.Features, p.Writes, err = m.writes.Take(); err != nil {
-		return p, err
+		return p, next, err
 	}
-	now, err := CPU(os.Getpid())
-	if err != nil {
-		return p, err
+	if next.own, err = CPU(os.Getpid()); err != nil {
+		return p, next, err
 	}
-	p.Own = now - own
-	after, err := Scrape(ctx, m.client)
-	if err != nil {
-		return p, err
+	p.Own = next.own - from.own
+	if next.metrics, err = Scrape(ctx, m.client); err != nil {
+		return p, next, err
 	}
-	p.compare(before, after, of)
+	p.compare(from.metrics, next.metrics, of)
 	select {
 	case err := <-m.failed:
-		return p, err
+		return p, next, err
 	default:
-		return p, nil
+		return p, next, nil
 	}
 }
 

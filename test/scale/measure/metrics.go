@@ -57,18 +57,6 @@ func (m Metrics) Sum(name string, labels map[string]string) float64 {
 	return sum
 }
 
-// By adds up the samples of a metric whose labels have the given values, for each
-// value of another label.
-func (m Metrics) By(name, label string, labels map[string]string) map[string]float64 {
-	sums := map[string]float64{}
-	for _, sample := range m.all[name] {
-		if matches(sample, labels) {
-			sums[string(sample.Metric[testutil.LabelName(label)])] += float64(sample.Value)
-		}
-	}
-	return sums
-}
-
 func matches(sample *testutil.Sample, labels map[string]string) bool {
 	for name, value := range labels {
 		if string(sample.Metric[testutil.LabelName(name)]) != value {
@@ -86,30 +74,6 @@ func (m Metrics) Requests(labels map[string]string) float64 {
 
 // TooManyRequests is how many requests the server has turned away with 429.
 func (m Metrics) TooManyRequests() float64 { return m.Requests(map[string]string{"code": "429"}) }
-
-// Rejected is how many requests API priority and fairness has turned away, by
-// priority level.
-func (m Metrics) Rejected() map[string]float64 {
-	return m.By("apiserver_flowcontrol_rejected_requests_total", "priority_level", nil)
-}
-
-// HeapInUse is the heap that is in use, in bytes.
-func (m Metrics) HeapInUse() float64 { return m.Sum("go_memstats_heap_inuse_bytes", nil) }
-
-// Heap returns what ObserveProcess asks for the heap of the server that a client
-// talks to.
-func Heap(client rest.Interface) func(context.Context) (int64, error) {
-	return func(ctx context.Context) (int64, error) {
-		m, err := Scrape(ctx, client)
-		if err != nil {
-			return 0, err
-		}
-		if m.HeapInUse() == 0 {
-			return 0, fmt.Errorf("the server shows no go_memstats_heap_inuse_bytes")
-		}
-		return int64(m.HeapInUse()), nil
-	}
-}
 
 // Live is the memory of a Go process after a collection, in bytes.
 type Live struct {

@@ -23,6 +23,7 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -41,9 +42,9 @@ const clockTicks = 100
 type Usage struct {
 	// Wall is the time between them, CPU the processor time, of user and kernel.
 	Wall, CPU time.Duration
-	// RSSBefore, RSSPeak and RSSAfter are resident memory in bytes. The kernel keeps
-	// the peak, so none is missed.
-	RSSBefore, RSSPeak, RSSAfter int64
+	// RSSPeak is the largest resident memory in bytes. The kernel keeps it, so none is
+	// missed.
+	RSSPeak int64
 	// HeapPeak is the largest heap in use that was sampled, in bytes; 0 when
 	// the heap was not asked for.
 	HeapPeak int64
@@ -57,7 +58,6 @@ type Process struct {
 	pid   int
 	begun time.Time
 	cpu   time.Duration
-	rss   int64
 
 	stop   context.CancelFunc
 	done   sync.WaitGroup
@@ -80,9 +80,6 @@ func ObserveProcess(ctx context.Context, pid int, heap func(context.Context) (in
 	p := &Process{pid: pid, begun: time.Now()}
 	var err error
 	if p.cpu, err = CPU(pid); err != nil {
-		return nil, err
-	}
-	if p.rss, _, err = Memory(pid); err != nil {
 		return nil, err
 	}
 	ctx, p.stop = context.WithCancel(ctx)
@@ -122,11 +119,11 @@ func (p *Process) Stop() (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	rss, peak, err := Memory(p.pid)
+	_, peak, err := Memory(p.pid)
 	if err != nil {
 		return Usage{}, err
 	}
-	return Usage{Wall: time.Since(p.begun), CPU: cpu - p.cpu, RSSBefore: p.rss, RSSPeak: peak, RSSAfter: rss, HeapPeak: p.heap}, p.failed
+	return Usage{Wall: time.Since(p.begun), CPU: cpu - p.cpu, RSSPeak: peak, HeapPeak: p.heap}, p.failed
 }
 
 // CPU is the processor time that a process has used since its start.
@@ -154,26 +151,45 @@ func CPU(pid int) (time.Duration, error) {
 
 // Memory is the resident memory of a process and its peak, in bytes.
 func Memory(pid int) (rss, peak int64, err error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	values, err := kilobytes(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, 0, err
-	}
-	values := map[string]int64{}
-	for line := range strings.Lines(string(data)) {
-		name, value, _ := strings.Cut(line, ":")
-		if name != "VmRSS" && name != "VmHWM" {
-			continue
-		}
-		kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-		if err != nil {
-			return 0, 0, fmt.Errorf("/proc/%d/status: %w", pid, err)
-		}
-		values[name] = kilobytes << 10
 	}
 	if values["VmRSS"] == 0 || values["VmHWM"] == 0 {
 		return 0, 0, fmt.Errorf("process %d has no memory any more: it has ended", pid)
 	}
 	return values["VmRSS"], values["VmHWM"], nil
+}
+
+// MachineMemory is the memory of the machine, in bytes.
+func MachineMemory() (int64, error) {
+	values, err := kilobytes("/proc/meminfo")
+	if err == nil && values["MemTotal"] == 0 {
+		err = errors.New("/proc/meminfo does not say how much memory the machine has; this is not Linux as proc(5) has it")
+	}
+	return values["MemTotal"], err
+}
+
+// kilobytes are the sizes in a file that says them as "name: number kB", in bytes.
+func kilobytes(file string) (map[string]int64, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]int64{}
+	for line := range strings.Lines(string(data)) {
+		name, value, _ := strings.Cut(line, ":")
+		number, isSize := strings.CutSuffix(strings.TrimSpace(value), " kB")
+		if !isSize {
+			continue
+		}
+		size, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		values[name] = size << 10
+	}
+	return values, nil
 }
 
 // Kernel is the version of the running kernel.

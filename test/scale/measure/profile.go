@@ -22,24 +22,51 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
 )
 
-// Profile writes a profile of the server that a client talks to into a file. Kind is
-// "heap" or another of net/http/pprof that is there at once, or "profile", which
-// looks at the processor for as many seconds.
-func Profile(ctx context.Context, client rest.Interface, kind string, seconds int, file string) error {
-	request := client.Get().AbsPath("/debug/pprof/" + kind)
+// Kinds of profiles.
+const (
+	// Processor looks at the processor for some seconds.
+	Processor = "profile"
+	// Heap is there at once.
+	Heap = "heap"
+)
+
+// Profiler writes profiles of the server that Client talks to into the directory
+// Dir, and does nothing if that is "".
+type Profiler struct {
+	Dir    string
+	Client rest.Interface
+}
+
+// Take writes a profile of some seconds, 0 for a kind that is there at once. The name
+// of the file ends with the kind.
+func (p Profiler) Take(ctx context.Context, kind string, seconds int, name string) error {
+	if p.Dir == "" {
+		return nil
+	}
+	name = strings.NewReplacer(" ", "-", ",", "").Replace(name)
+	request := p.Client.Get().AbsPath("/debug/pprof/" + kind)
 	if seconds > 0 {
 		request = request.Param("seconds", fmt.Sprint(seconds))
 	}
 	data, err := request.DoRaw(ctx)
 	if err != nil {
-		return fmt.Errorf("profile %s: %w", kind, err)
+		return fmt.Errorf("profile %s: %w", name, err)
 	}
-	return os.WriteFile(file, data, 0o644)
+	return os.WriteFile(filepath.Join(p.Dir, name+"."+kind), data, 0o644)
+}
+
+// Begin is Take beside other work; wait waits for its end.
+func (p Profiler) Begin(ctx context.Context, kind string, seconds int, name string) (wait func() error) {
+	done := make(chan error, 1)
+	go func() { done <- p.Take(ctx, kind, seconds, name) }()
+	return func() error { return <-done }
 }
 
 // Pause lets time pass in which something is measured.

@@ -35,9 +35,12 @@ const (
 	FeaturesPrefix = "/registry/features/"
 )
 
+// foregroundPrefix is where etcd has what the foreground writes, which is not counted.
+const foregroundPrefix = "/registry/configmaps/" + foregroundNamespace + "/"
+
 var errWatchEnded = errors.New("the watch ended at once")
 
-// Writes counts what is written to etcd, by prefix.
+// Writes counts what is written to etcd, by prefix, but for the foreground's own.
 type Writes struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -64,6 +67,9 @@ func CountWrites(ctx context.Context, etcd *clientv3.Client) (*Writes, error) {
 				w.err = response.Err()
 			}
 			for _, event := range response.Events {
+				if strings.HasPrefix(string(event.Kv.Key), foregroundPrefix) {
+					continue
+				}
 				w.total++
 				for _, prefix := range []string{ReportsPrefix, FeaturesPrefix} {
 					if strings.HasPrefix(string(event.Kv.Key), prefix) {

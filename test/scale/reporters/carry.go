@@ -19,6 +19,7 @@ package reporters
 import (
 	"math"
 
+	"k8s.io/kubernetes-features/test/scale/fleet"
 	"k8s.io/kubernetes-features/test/scale/measure"
 	"k8s.io/kubernetes-features/test/scale/result"
 )
@@ -45,7 +46,7 @@ func (l line) at(processes float64) float64 { return l.fixed + l.slope*processes
 func fit(processes, costs []float64) (line, bool) {
 	var w, wx, wy, wxx, wxy float64
 	for i, x := range processes {
-		if costs[i] <= 0 {
+		if !(costs[i] > 0) {
 			return line{}, false
 		}
 		weight := 1 / (costs[i] * costs[i])
@@ -82,6 +83,7 @@ func describeCarried(r *result.Result, outcomes []outcome) {
 		{"peak of resident memory while all start (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.storm.Usage.RSSPeak) }},
 		{"processor of kube-apiserver until all that start are counted (s)", func(o outcome) float64 { return o.storm.Usage.CPU.Seconds() }},
 		{"time until all that start are counted (s)", func(o outcome) float64 { return o.storm.Seconds }},
+		{"processor of kube-apiserver at rest, more than without (% of a core)", func(o outcome) float64 { return 100 * restingCores(o) }},
 		{"writes of reports, start of all", func(o outcome) float64 { return float64(o.storm.Reports) }},
 		{"writes of features, start of all", func(o outcome) float64 { return float64(o.storm.Features) }},
 	} {
@@ -91,15 +93,21 @@ func describeCarried(r *result.Result, outcomes []outcome) {
 		}
 		l, ok := fit(processes, costs)
 		if !ok {
+			row := []any{cost.what, "no line: one of the costs is not above 0", ""}
+			for range carriedTo {
+				row = append(row, "")
+			}
+			t.AddRow(row...)
 			continue
 		}
 		row := []any{cost.what, 1000 * l.slope, 100 * l.off}
 		for _, nodes := range carriedTo {
-			row = append(row, l.at(float64(2*nodes)))
+			row = append(row, l.at(float64(fleet.PerNode*nodes)))
 		}
 		t.AddRow(row...)
 	}
-	if len(t.Rows) > 0 {
+	// Through one size there is no line.
+	if len(outcomes) > 1 {
 		r.Tables = append(r.Tables, &t)
 	}
 }

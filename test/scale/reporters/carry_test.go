@@ -88,6 +88,9 @@ func TestCarried(t *testing.T) {
 	if !found {
 		t.Error("what etcd stores is missing")
 	}
+	if without := r.Tables[0].Rows[1]; without[0].String() != "live heap of kube-apiserver, more than without (MiB)" || without[1].String() != "no line: one of the costs is not above 0" {
+		t.Errorf("what cannot be carried is not said: %v", without)
+	}
 	var none result.Result
 	if describeCarried(&none, outcomes[:1]); len(none.Tables) > 0 {
 		t.Error("one size is carried to others")

@@ -22,9 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -94,9 +92,6 @@ func (o Options) kinds() []kind {
 	for _, nodes := range o.Nodes {
 		kinds = append(kinds, kind{nodes: nodes})
 	}
-	if !slices.Contains(o.Nodes, o.Budget) {
-		return kinds
-	}
 	if o.Lists > 0 {
 		kinds = append(kinds, kind{nodes: o.Budget, name: fmt.Sprintf("%d lists, two versions", o.Lists), lists: o.Lists, versions: 2})
 	}
@@ -122,10 +117,13 @@ type outcome struct {
 	left int64
 }
 
-func (o outcome) processes() int { return 2 * o.nodes }
+func (o outcome) processes() int { return fleet.PerNode * o.nodes }
 
 // Run runs the benchmark. With an error it returns what was measured before.
 func Run(ctx context.Context, bed *testbed.Bed, options Options) (*result.Result, error) {
+	if !slices.Contains(options.Nodes, options.Budget) {
+		return nil, fmt.Errorf("--budget-nodes=%d is none of --nodes=%v", options.Budget, options.Nodes)
+	}
 	templates, err := fleet.Templates(ctx, bed, options.Template)
 	if err != nil {
 		return nil, err
@@ -192,7 +190,7 @@ func (r *run) beginning(ctx context.Context, o *outcome) (err error) {
 	if o.free, err = r.memory(ctx); err != nil {
 		return err
 	}
-	if err := r.profile(ctx, "free", "heap", 0); err != nil {
+	if err := r.profiler().Take(ctx, measure.Heap, 0, r.profileName("free")); err != nil {
 		return err
 	}
 	if o.storm, err = r.counted(ctx, "storm", "all processes start", r.start); err != nil {
@@ -208,7 +206,13 @@ func (r *run) beginning(ctx context.Context, o *outcome) (err error) {
 
 // settled measures the cluster at rest with reporters.
 func (r *run) settled(ctx context.Context, o *outcome) (err error) {
+	// What they send by themselves depends on how long ago they started. Those that are
+	// restarted later look by themselves.
+	r.fleet.EndLooks()
 	r.meter.Keep(ctx, r.fleet.Check)
+	looking, settled := context.WithCancel(ctx)
+	defer settled()
+	r.meter.Keep(looking, r.fleet.Look)
 	if err := r.forget(ctx); err != nil {
 		return err
 	}
@@ -218,7 +222,7 @@ func (r *run) settled(ctx context.Context, o *outcome) (err error) {
 	if o.resting, err = r.memory(ctx); err != nil {
 		return err
 	}
-	if err := r.profile(ctx, "rest", "heap", 0); err != nil {
+	if err := r.profiler().Take(ctx, measure.Heap, 0, r.profileName("rest")); err != nil {
 		return err
 	}
 	if o.stored, err = measure.StoredBelow(ctx, r.c.Etcd, measure.ReportsPrefix); err != nil {
@@ -243,22 +247,27 @@ func (o *outcome) quiet() error {
 
 // counted measures what makes processes report.
 func (r *run) counted(ctx context.Context, name, what string, do func(context.Context) (time.Duration, error)) (phase, error) {
-	profiled := make(chan error, 1)
 	var behind time.Duration
+	var profiled func() error
 	p, err := r.during(ctx, what, func(ctx context.Context) error {
-		go func() { profiled <- r.profile(ctx, name, "profile", 30) }()
+		profiled = r.profiler().Begin(ctx, measure.Processor, profileSeconds, r.profileName(name))
 		var err error
 		behind, err = do(ctx)
 		return err
 	})
 	p.behind = behind.Seconds()
-	return p, errors.Join(err, <-profiled)
+	if profiled != nil {
+		err = errors.Join(err, profiled())
+	}
+	return p, err
 }
 
-// profile writes a profile of kube-apiserver if that is wanted.
-func (r *run) profile(ctx context.Context, name, kind string, seconds int) error {
-	if r.options.Profiles == "" {
-		return nil
-	}
-	return measure.Profile(ctx, r.c.Kube.CoreV1().RESTClient(), kind, seconds, filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%s.%s", name, strings.NewReplacer(" ", "-", ",", "").Replace(r.kind.String()), kind)))
+// profileSeconds is for how long the processor is profiled.
+const profileSeconds = 30
+
+// profiler writes profiles of kube-apiserver if they are wanted.
+func (r *run) profiler() measure.Profiler {
+	return measure.Profiler{Dir: r.options.Profiles, Client: r.c.Kube.CoreV1().RESTClient()}
 }
+
+func (r *run) profileName(name string) string { return fmt.Sprintf("%s-%s", name, r.kind) }

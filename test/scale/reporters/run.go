@@ -91,7 +91,8 @@ func (r *run) start(ctx context.Context) (behind time.Duration, err error) {
 	}
 	last := time.Now()
 	right, err := counted.Wait(ctx)
-	return right.Sub(last), err
+	// The watch may have shown it before the last process had its answer.
+	return max(0, right.Sub(last)), err
 }
 
 // restart ends all processes in order and starts them again with a newer version, node
@@ -103,9 +104,8 @@ func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 	for component, template := range r.templates {
 		newer[component] = &template
 	}
-	const perNode = 2
-	for begin := 0; begin < len(processes); begin += r.options.Together * perNode {
-		group := processes[begin:min(begin+r.options.Together*perNode, len(processes))]
+	for begin := 0; begin < len(processes); begin += r.options.Together * fleet.PerNode {
+		group := processes[begin:min(begin+r.options.Together*fleet.PerNode, len(processes))]
 		errs := make(chan error, len(group))
 		for _, p := range group {
 			go func() {
@@ -136,7 +136,8 @@ func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 	}
 	defer counted.Stop()
 	right, err := counted.Wait(ctx)
-	return right.Sub(last), err
+	// The watch may have shown it before the last process had its answer.
+	return max(0, right.Sub(last)), err
 }
 
 // rest does nothing for a while, with the load that a cluster at rest has.
@@ -210,6 +211,7 @@ func (r *run) populate(ctx context.Context) error {
 	if r.fleet, err = fleet.New(ctx, r.c.Config, older, r.nodes); err != nil {
 		return err
 	}
+	r.fleet.LookForValues()
 	for i := range r.nodes {
 		r.fleet.Add(fleet.NodeName(i))
 	}

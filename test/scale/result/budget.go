@@ -39,7 +39,8 @@ type Budget struct {
 	Target   float64 `json:"target"`
 	Measured float64 `json:"measured"`
 	// Low and High are what repetitions say of Measured: it lies between them with a
-	// probability of 95 %. Both are 0 for what was measured once.
+	// probability of 95 % if there are six or more, and with less if these are the lowest
+	// and the highest of fewer. Both are 0 for what was measured once.
 	Low  float64 `json:"low,omitempty"`
 	High float64 `json:"high,omitempty"`
 	Unit string  `json:"unit,omitempty"`

@@ -86,7 +86,9 @@ func (c *Chart) validate() error {
 	if len(c.X.Categories) > 0 && (c.X.Log || c.Y.Log) {
 		return fmt.Errorf("chart %q has bars, whose axes have to be linear", c.Name)
 	}
+	roles := map[Role]bool{}
 	for _, s := range c.Series {
+		roles[s.Role] = true
 		if s.Role != Ours && s.Role != Peer && s.Role != Bound {
 			return fmt.Errorf("chart %q: series %q has the role %q, which is none", c.Name, s.Name, s.Role)
 		}
@@ -101,6 +103,9 @@ func (c *Chart) validate() error {
 				return fmt.Errorf("chart %q: series %q has a point in the place %v of %d", c.Name, s.Name, p.X, n)
 			}
 		}
+	}
+	if !roles[Ours] || !roles[Peer] && !roles[Bound] {
+		return fmt.Errorf("chart %q needs a series of ours and one of a peer or a limit beside it", c.Name)
 	}
 	return nil
 }

@@ -115,6 +115,7 @@ func TestAnInvalidResultIsNotWritten(t *testing.T) {
 		"with a role nobody has":                   func(r *Result) { r.Charts[0].Series[0].Role = "theirs" },
 		"with 0 on a logarithmic axis":             func(r *Result) { r.Charts[0].Series[0].Points[0].X = 0 },
 		"with a place that has no name":            func(r *Result) { r.Charts[0].X.Categories = []string{"a"} },
+		"with a chart of ours alone":               func(r *Result) { r.Charts[0].Series = r.Charts[0].Series[:1] },
 		"with two charts of one name":              func(r *Result) { r.Charts = append(r.Charts, r.Charts[0]) },
 		"with a budget that compares with nothing": func(r *Result) { r.Budgets[0].Compare = "" },
 		"with a budget that was not measured":      func(r *Result) { r.Budgets[0].Measured = math.Inf(1) },

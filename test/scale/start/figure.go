@@ -42,6 +42,8 @@ const (
 
 // figure is what one start took. Times count from the start of the process.
 type figure struct {
+	// answers is when the server answers at all, whatever it says.
+	answers                  time.Duration
 	ready, quiet, cpu        time.Duration
 	writesReady, writesQuiet int64
 	requests                 float64
@@ -77,9 +79,12 @@ func (r *run) stop(ctx context.Context) error {
 	return r.Stop(ctx, cluster.APIServer)
 }
 
-// start starts the server and measures until it is quiet.
-func (r *run) start(ctx context.Context, quietFor time.Duration) (figure, error) {
+// start starts the server and measures until it is quiet. Profiles of it, if wanted, have
+// the name.
+func (r *run) start(ctx context.Context, o Options, profileName string) (figure, error) {
 	var f figure
+	profiler := measure.Profiler{Dir: o.Profiles, Client: r.Kube.CoreV1().RESTClient()}
+	profiled := func() error { return nil }
 	before, err := measure.DatabaseOf(ctx, r.Etcd)
 	if err != nil {
 		return f, err
@@ -89,7 +94,11 @@ func (r *run) start(ctx context.Context, quietFor time.Duration) (figure, error)
 	begun := time.Now()
 	seen := make(chan error, 1)
 	go func() {
-		err := r.untilReady(waiting)
+		err := r.untilReady(waiting, func() {
+			if f.answers == 0 {
+				f.answers, profiled = time.Since(begun), profiler.Begin(ctx, measure.Processor, profileSeconds, profileName)
+			}
+		})
 		f.ready = time.Since(begun)
 		database, statusErr := measure.DatabaseOf(waiting, r.Etcd)
 		f.writesReady = database.Revision - before.Revision
@@ -102,16 +111,20 @@ func (r *run) start(ctx context.Context, quietFor time.Duration) (figure, error)
 	if err := errors.Join(err, <-seen); err != nil {
 		return f, err
 	}
-	quiet, last, err := r.untilQuiet(waiting, quietFor)
+	quiet, last, err := r.untilQuiet(waiting, o.Quiet)
 	if err != nil {
 		return f, err
 	}
 	f.quiet, f.writesQuiet, f.database = last.Sub(begun), quiet.Revision-before.Revision, quiet.InUse
-	return f, r.used(ctx, &f)
+	return f, errors.Join(r.used(ctx, &f), profiled())
 }
 
-// untilReady asks a server that may not be there yet until it says that it is ready.
-func (r *run) untilReady(ctx context.Context) error {
+// profileSeconds is for how long a start is profiled, from when the server answers.
+const profileSeconds = 2
+
+// untilReady asks a server that may not be there yet until it says that it is ready, and
+// tells of each answer.
+func (r *run) untilReady(ctx context.Context, answered func()) error {
 	defer r.client.CloseIdleConnections()
 	return wait.PollUntilContextCancel(ctx, readyPeriod, true, func(ctx context.Context) (bool, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Server(cluster.APIServer)+"/readyz", nil)
@@ -122,6 +135,7 @@ func (r *run) untilReady(ctx context.Context) error {
 		if err != nil {
 			return false, nil
 		}
+		answered()
 		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})
 }

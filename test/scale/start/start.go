@@ -40,6 +40,8 @@ type Options struct {
 	// Quiet is how long nothing may have been written until a server counts as quiet;
 	// it renews its Lease every 10 s.
 	Quiet time.Duration
+	// Profiles is a directory for profiles of each start, "" for none.
+	Profiles string
 }
 
 // Defaults are the sizes of a run that counts.
@@ -49,6 +51,7 @@ func Defaults() Options { return Options{Repetitions: 15, Quiet: 3 * time.Second
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Repetitions, "repetitions", o.Repetitions, "How often each binary is started, cold and warm.")
 	fs.DurationVar(&o.Quiet, "quiet", o.Quiet, "How long nothing may have been written until a server counts as quiet.")
+	fs.StringVar(&o.Profiles, "profiles", o.Profiles, "A directory for CPU profiles of each start, from the first answer on; for a look, not for figures.")
 }
 
 // server is what is started.
@@ -87,7 +90,7 @@ func Run(ctx context.Context, bed *testbed.Bed, o Options) (*result.Result, erro
 		for j := range servers {
 			s := servers[(i+j)%len(servers)]
 			bed.Say("repetition %d of %d: %s", i+1, o.Repetitions, s.title)
-			if err := found.take(ctx, bed, s, o.Quiet); err != nil {
+			if err := found.take(ctx, bed, s, o); err != nil {
 				return nil, fmt.Errorf("starting %s kube-apiserver: %w", s.title, err)
 			}
 		}
@@ -96,7 +99,7 @@ func Run(ctx context.Context, bed *testbed.Bed, o Options) (*result.Result, erro
 }
 
 // take starts a server on an empty etcd and once more on the same.
-func (f figures) take(ctx context.Context, bed *testbed.Bed, s server, quiet time.Duration) (err error) {
+func (f figures) take(ctx context.Context, bed *testbed.Bed, s server, o Options) (err error) {
 	run, err := begin(ctx, bed, s)
 	if err != nil {
 		return err
@@ -106,7 +109,7 @@ func (f figures) take(ctx context.Context, bed *testbed.Bed, s server, quiet tim
 		if err := run.stop(ctx); err != nil {
 			return err
 		}
-		got, err := run.start(ctx, quiet)
+		got, err := run.start(ctx, o, fmt.Sprintf("%s-%s-%d", kind, s.title, len(f[kind+s.title])))
 		if err != nil {
 			return err
 		}
@@ -144,11 +147,14 @@ func (f figures) ratio(kind, title string, get func(figure) float64) float64 {
 
 func ready(f figure) float64 { return f.ready.Seconds() }
 
+func answers(f figure) float64 { return f.answers.Seconds() }
+
 // columns are the figures of the table.
 var columns = []struct {
 	result.Column
 	get func(figure) float64
 }{
+	{result.Column{Name: "answers after", Unit: "s"}, answers},
 	{result.Column{Name: "quiet after", Unit: "s"}, func(f figure) float64 { return f.quiet.Seconds() }},
 	{result.Column{Name: "processor", Unit: "s"}, processor},
 	{result.Column{Name: "writes to etcd until ready"}, func(f figure) float64 { return float64(f.writesReady) }},
@@ -199,8 +205,8 @@ func report(found figures, servers []server, o Options) *result.Result {
 	}}
 	for _, kind := range kinds {
 		r.Limits = append(r.Limits, result.Limit{
-			Text:  "a " + kind + " start of upstream's binary, of which ours does everything, too",
-			Limit: 1, Ours: found.ratio(kind, ours, ready), Unit: "of its time", Cost: true,
+			Text:  "until upstream's process gives its first answer, whatever that says, a " + kind + " start",
+			Limit: measure.SpreadOf(found.of(kind, peer, answers)...).Median, Ours: measure.SpreadOf(found.of(kind, ours, ready)...).Median, Unit: "s", Cost: true,
 		})
 	}
 	return r

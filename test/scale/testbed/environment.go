@@ -27,7 +27,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -58,10 +57,8 @@ func (b *Bed) Environment() (result.Environment, error) {
 	take(&e.OS, strings.Trim(system, `"`), err)
 	kernel, err := measure.Kernel()
 	take(&e.Kernel, kernel, err)
-	memory, err := field("/proc/meminfo", "MemTotal", ":")
-	kilobytes, parseErr := strconv.ParseInt(strings.TrimSuffix(memory, " kB"), 10, 64)
-	e.Memory = kilobytes << 10
-	errs = append(errs, err, parseErr)
+	e.Memory, err = measure.MachineMemory()
+	errs = append(errs, err)
 	commit, err := b.git("rev-parse", "HEAD")
 	take(&e.Commit, commit, err)
 	status := []string{"status", "--porcelain", "--", "."}

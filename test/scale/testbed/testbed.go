@@ -36,6 +36,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
@@ -178,4 +179,22 @@ func (c *Cluster) Close() error {
 	errs = append(errs, c.Down(ctx))
 	c.Cluster.Close()
 	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
+}
+
+// UntilRests waits until a feature rests in the state of a value: the transition to it
+// has ended.
+func (c *Cluster) UntilRests(ctx context.Context, feature string, enabled bool) error {
+	state := v1alpha1.StateOff
+	if enabled {
+		state = v1alpha1.StateOn
+	}
+	var last *v1alpha1.Feature
+	err := cluster.WatchFeature(ctx, c.Features, feature, func(f *v1alpha1.Feature) (bool, error) {
+		last = f
+		return f.Status.State == state && len(f.Status.Tasks) == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for feature %s to be %s: %w; it is %+v", feature, state, err, last)
+	}
+	return nil
 }

@@ -35,8 +35,8 @@ type figures struct {
 	took, own, script, cleaning measure.Spread
 	// writes is how often the Feature was written.
 	writes measure.Spread
-	// limit is what own is at best.
-	limit float64
+	// needed is how often it has to be written at least, limit is what own is at best.
+	needed, limit float64
 }
 
 func (o outcome) figures() figures {
@@ -49,7 +49,12 @@ func (o outcome) figures() figures {
 		cleaning: measure.SpreadBy(o.peer, func(e ending) float64 { return measure.Milliseconds(e.cleaning) }),
 		writes:   measure.SpreadBy(o.ours, func(e ending) float64 { return float64(e.writes) }),
 	}
-	f.limit = f.writes.Median*measure.Milliseconds(o.write) + f.cleaning.Median
+	// The final state has to be written, and before anything is cleared that waiting is over.
+	f.needed = 1
+	if o.objects != none {
+		f.needed = 2
+	}
+	f.limit = f.needed*measure.Milliseconds(o.write) + f.cleaning.Median
 	return f
 }
 
@@ -63,7 +68,7 @@ func describe(o Options, templates map[string]fleet.Template, outcomes []outcome
 			fmt.Sprintf("Processes are simulated: they run the reporter of real binaries and report what a real kubelet (%d features) or kube-proxy (%d) reported in the same run, and the two features. All but one report the wanted value and are counted; then the last one does.", len(templates[fleet.Kubelet].Observations), len(templates[fleet.KubeProxy].Observations)),
 			"Time begins with the answer to the last report, at its process, and ends when a watch shows the final state without a task left. The script's ends with the answer to its last write.",
 			"Three servers have host names of their own; processes and script use the first, and each feature has its leader among all. All run on one machine with etcd and the processes.",
-			"The limit counts the writes of the Feature one after another, each taking as long as an administrator's write on the same cluster, and for objects the time that the script took to list, patch and list them again.",
+			"The limit counts the writes of the Feature that have to be, one after another: the final state, and before anything is cleared, where there are objects, that waiting is over. Each takes as long as an administrator's write on the same cluster. For objects it counts the time that the script took to list, patch and list them again.",
 		},
 	}
 	describeTimes(r, outcomes)
@@ -90,11 +95,12 @@ func describeTimes(r *result.Result, outcomes []outcome) {
 	t.Note = "The last report comes at all phases of the script's second alike. Ours looks at reports up to half a second after they came, so that those that come together are looked at once, and up to 4 s while very many come."
 }
 
-// describeGrowth draws ours less the settle period over processes and over objects.
+// describeGrowth draws what passes beside the settle period, which the script does not
+// have, over processes and over objects.
 func describeGrowth(r *result.Result, o Options, outcomes []outcome) {
-	const titleOfY = "time, less settle period"
-	processes := result.Chart{Name: "processes", Title: "From the last report to the final state, nothing to clean up", X: result.LogAxis("processes", ""), Y: result.LogAxis(titleOfY, "ms")}
-	objects := result.Chart{Name: "objects", Title: "From the last report to the final state, a field is cleared", X: result.Axis{Label: "objects"}, Y: result.Axis{Label: titleOfY, Unit: "ms"}}
+	title := fmt.Sprintf("What passes beside the settle period of %s, ", o.Settle[0])
+	processes := result.Chart{Name: "processes", Title: title + "nothing to clean up", X: result.LogAxis("processes", ""), Y: result.LogAxis("time", "ms")}
+	objects := result.Chart{Name: "objects", Title: title + "a field is cleared", X: result.Axis{Label: "objects"}, Y: result.Axis{Label: "time", Unit: "ms"}}
 	for _, one := range outcomes {
 		if one.settle != o.Settle[0] {
 			continue
@@ -110,8 +116,8 @@ func describeGrowth(r *result.Result, o Options, outcomes []outcome) {
 		}
 		// Both axes of one chart are logarithmic.
 		positive := func(v float64) float64 { return max(v, 0.1) }
-		chart.Add("ours, "+servers, result.Ours, result.Point{X: x, Y: positive(f.own.Median), Low: positive(f.own.Low), High: positive(f.own.High)})
-		chart.Add("script, "+servers, result.Peer, result.Point{X: x, Y: positive(f.script.Median), Low: positive(f.script.Low), High: positive(f.script.High)})
+		chart.Add("ours, less that, "+servers, result.Ours, result.Point{X: x, Y: positive(f.own.Median), Low: positive(f.own.Low), High: positive(f.own.High)})
+		chart.Add("script, which has none, "+servers, result.Peer, result.Point{X: x, Y: positive(f.script.Median), Low: positive(f.script.Low), High: positive(f.script.High)})
 		chart.Add("writes needed, "+servers, result.Bound, result.Point{X: x, Y: positive(f.limit)})
 	}
 	for _, chart := range []*result.Chart{&processes, &objects} {
@@ -121,7 +127,11 @@ func describeGrowth(r *result.Result, o Options, outcomes []outcome) {
 	}
 }
 
+// promise compares the longest, if there is any, with a budget, and makes limits.
 func promise(r *result.Result, o Options, outcomes []outcome) {
+	if len(outcomes) == 0 {
+		return
+	}
 	longest := 0.0
 	for _, one := range outcomes {
 		longest = max(longest, one.figures().took.High)
@@ -138,7 +148,7 @@ func promise(r *result.Result, o Options, outcomes []outcome) {
 			continue
 		}
 		f := one.figures()
-		what := fmt.Sprintf("settle period and %s writes of the feature, %s processes", result.Format(f.writes.Median), result.Format(float64(one.processes)))
+		what := fmt.Sprintf("settle period, and the writes of the feature that have to be (%s), %s processes", result.Format(f.needed), result.Format(float64(one.processes)))
 		if one.objects != none {
 			what += fmt.Sprintf(", %s objects", result.Format(float64(one.objects)))
 		}

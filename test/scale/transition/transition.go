@@ -44,8 +44,6 @@ const (
 	// is turned off.
 	plain  = "PodDeletionCost"
 	clears = "MaxUnavailableStatefulSet"
-	// perNode is how many processes a node has.
-	perNode = 2
 )
 
 // Options are sizes.
@@ -87,7 +85,7 @@ func (o *Options) validate() error {
 		return errors.New("there have to be servers, settle periods, processes, and an even number of repetitions: a feature is turned off and on in turn")
 	}
 	for _, n := range o.Processes {
-		if n < perNode || n%perNode != 0 {
+		if n < fleet.PerNode || n%fleet.PerNode != 0 {
 			return fmt.Errorf("%d processes: each node has two, so the number has to be even and above 0", n)
 		}
 	}
@@ -146,16 +144,17 @@ func Run(ctx context.Context, bed *testbed.Bed, o Options) (*result.Result, erro
 	for _, servers := range o.Servers {
 		for _, settle := range o.Settle {
 			found, err := inCluster(ctx, bed, o, templates, servers, settle)
+			outcomes = append(outcomes, found...)
 			if err != nil {
 				return describe(o, templates, outcomes), fmt.Errorf("%d servers, settle period %s: %w", servers, settle, err)
 			}
-			outcomes = append(outcomes, found...)
 		}
 	}
 	return describe(o, templates, outcomes), nil
 }
 
-// inCluster measures what one cluster is for.
+// inCluster measures what one cluster is for. With an error it returns what was
+// measured before.
 func inCluster(ctx context.Context, bed *testbed.Bed, o Options, templates map[string]fleet.Template, servers int, settle time.Duration) (outcomes []outcome, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -171,7 +170,7 @@ func inCluster(ctx context.Context, bed *testbed.Bed, o Options, templates map[s
 	}
 	for _, processes := range o.Processes {
 		if err := w.grow(ctx, processes); err != nil {
-			return nil, err
+			return outcomes, err
 		}
 		sizes := []int{none}
 		if processes == o.ObjectProcesses {
@@ -180,7 +179,7 @@ func inCluster(ctx context.Context, bed *testbed.Bed, o Options, templates map[s
 		for _, objects := range sizes {
 			one, err := w.measure(ctx, setting{servers, processes, settle, objects})
 			if err != nil {
-				return nil, fmt.Errorf("%d processes, %d objects: %w", processes, max(objects, 0), err)
+				return outcomes, fmt.Errorf("%d processes, %d objects: %w", processes, max(objects, 0), err)
 			}
 			outcomes = append(outcomes, one)
 		}

@@ -44,6 +44,13 @@ func TestOptionsThatMeasureNothingAreRefused(t *testing.T) {
 	}
 }
 
+// TestARunThatFailedAtOnceIsDescribed: what it failed with has to be seen.
+func TestARunThatFailedAtOnceIsDescribed(t *testing.T) {
+	if r := describe(Defaults(), nil, nil); len(r.Budgets) > 0 || len(r.Limits) > 0 {
+		t.Errorf("nothing was measured, and there are budgets %v and limits %v", r.Budgets, r.Limits)
+	}
+}
+
 // TestTheSettlePeriodIsNotOurs: what is left of the time is.
 func TestTheSettlePeriodIsNotOurs(t *testing.T) {
 	o := outcome{
@@ -56,7 +63,11 @@ func TestTheSettlePeriodIsNotOurs(t *testing.T) {
 	if f.took.Median != 1300 || f.own.Median != 300 || f.own.Low != 200 || f.own.High != 400 {
 		t.Errorf("%+v of the time, %+v of it ours", f.took, f.own)
 	}
-	if f.limit != 3*5+100 {
-		t.Errorf("the limit is %v ms, want three writes and the cleaning", f.limit)
+	if f.limit != 2*5+100 {
+		t.Errorf("the limit is %v ms, want two writes and the cleaning", f.limit)
+	}
+	o.objects = none
+	if f := o.figures(); f.limit != 5+100 {
+		t.Errorf("without objects the limit is %v ms, want one write and what the script took", f.limit)
 	}
 }

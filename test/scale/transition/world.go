@@ -84,7 +84,7 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options, templates map[strin
 	if err := w.preparePeer(ctx); err != nil {
 		return w, err
 	}
-	w.fleet, err = fleet.New(ctx, c.Config, w.templates, slices.Max(o.Processes)/perNode)
+	w.fleet, err = fleet.New(ctx, c.Config, w.templates, slices.Max(o.Processes)/fleet.PerNode)
 	return w, err
 }
 
@@ -97,7 +97,7 @@ func (w *world) end() error {
 // grow adds nodes until so many processes report, and waits until all are counted.
 // Both features have their defaults.
 func (w *world) grow(ctx context.Context, processes int) error {
-	begin, nodes := w.nodes, processes/perNode
+	begin, nodes := w.nodes, processes/fleet.PerNode
 	w.bed.Say("%d processes report", processes)
 	if err := fleet.CreateNodes(ctx, w.Kube, begin, nodes, w.templates[fleet.Kubelet].BinaryVersion); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (w *world) grow(ctx context.Context, processes int) error {
 	for i := begin; i < nodes; i++ {
 		w.fleet.Add(fleet.NodeName(i))
 	}
-	added := w.fleet.Processes()[begin*perNode:]
+	added := w.fleet.Processes()[begin*fleet.PerNode:]
 	for _, p := range added {
 		if err := p.Start(ctx); err != nil {
 			return err

@@ -1,0 +1,84 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package fleet
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	clienttesting "k8s.io/client-go/testing"
+	testingclock "k8s.io/utils/clock/testing"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
+	"k8s.io/feature-lifecycle/values"
+)
+
+// TestWhatLooksAtRestIsWhatFollowersSend: Look stands in for them.
+func TestWhatLooksAtRestIsWhatFollowersSend(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	sent := make(chan metav1.ListOptions)
+	client := fake.NewClientset()
+	client.PrependReactor("list", "features", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		select {
+		case sent <- action.(clienttesting.ListActionImpl).ListOptions:
+		case <-ctx.Done():
+		}
+		return true, &v1alpha1.FeatureList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}, nil
+	})
+	clock := testingclock.NewFakeClock(time.Now())
+	follower, err := values.New(values.Config{
+		Namespace: metav1.NamespaceSystem, Component: Kubelet, Instance: "node", Gate: emptyGate(utilversion.MustParseMajorMinor("1.36")),
+		Connect: func() (versioned.Interface, error) { return client, nil }, Clock: clock,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		follower.Load(ctx)
+		follower.Run(ctx)
+	}()
+	for _, seen := range []string{"", "5"} {
+		var got metav1.ListOptions
+		for asked := false; !asked; {
+			select {
+			case got = <-sent:
+				asked = true
+			case <-ctx.Done():
+				t.Fatal("the follower does not look")
+			case <-time.After(10 * time.Millisecond):
+				clock.Step(time.Second)
+			}
+		}
+		if diff := cmp.Diff(lookOptions(seen), got); diff != "" {
+			t.Errorf("having seen %q (-Look +follower):\n%s", seen, diff)
+		}
+	}
+	cancel()
+	<-ended
+}
