@@ -236,6 +236,17 @@ func written(t *testing.T, value any) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
+// follow clicks what leads to another place of the page, and waits until the page is
+// there: its address changes first, and a click between that and the page's moving
+// would miss.
+func (v *view) follow(selector string) {
+	v.t.Helper()
+	// Behind the page's own listener, which moves it.
+	ask[bool](v, `window.arrived = new Promise(done => addEventListener("hashchange", () => done(true), { once: true })), true`)
+	v.do(chromedp.Click(chromedp.CSS(selector)))
+	ask[bool](v, `window.arrived`)
+}
+
 // shows waits until the matrix shows these features, and says how many.
 func (v *view) shows(names ...string) {
 	v.t.Helper()

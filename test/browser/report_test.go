@@ -95,7 +95,7 @@ func TestTheNumbersCountWhatTheyLeadTo(t *testing.T) {
 	}
 	for _, link := range links {
 		count := ask[string](v, `document.querySelector('.tile[href="`+link+`"] b').textContent`)
-		v.do(chromedp.Click(chromedp.CSS(`.tile[href="` + link + `"]`)))
+		v.follow(`.tile[href="` + link + `"]`)
 		becomes(v, `location.hash`, link)
 		becomes(v, `String(`+rows+`.length)`, count)
 		becomes(v, `document.getElementById("shown").textContent`, count+" of 8 shown")
