@@ -240,8 +240,8 @@ func quota(bytes int) int { return max(usual, int(kept*float64(bytes))) }
 // room is an error when so many objects of a size do not fit into the memory of the
 // machine, in bytes.
 func room(objects, size int, memory int64) error {
-	if need := int64(held) * int64(objects) * int64(size); need > memory {
-		return fmt.Errorf("%d objects of %d bytes take kube-apiserver and the controller manager some %.1f GiB, and the machine has %.1f GiB; say a smaller --large", objects, size, float64(need)/(1<<30), float64(memory)/(1<<30))
+	if need := int64((held + kept) * float64(objects) * float64(size)); need > memory {
+		return fmt.Errorf("%d objects of %d bytes take kube-apiserver, the controller manager and etcd some %.1f GiB, and the machine has %.1f GiB; say a smaller --large", objects, size, float64(need)/(1<<30), float64(memory)/(1<<30))
 	}
 	return nil
 }

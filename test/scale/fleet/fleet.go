@@ -31,10 +31,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
@@ -241,15 +243,18 @@ func (f *Fleet) Check(ctx context.Context) error {
 // that is not its end. The processes themselves come to that rate after five minutes
 // (package values).
 func (f *Fleet) Look(ctx context.Context) error {
+	var seen atomic.Pointer[string]
 	// They look all the same whether there are some or not.
-	list, err := f.clients[0].values.FeaturesV1alpha1().Features(metav1.NamespaceSystem).List(f.processes[0].As(ctx), lookOptions(""))
-	if err != nil {
-		return err
-	}
-	seen := list.ResourceVersion
 	return inTurn(ctx, len(f.processes), lookPeriod, func(ctx context.Context, number int) error {
-		p := f.processes[number]
-		_, err := p.clients.values.FeaturesV1alpha1().Features(metav1.NamespaceSystem).List(p.As(ctx), lookOptions(seen))
+		p, options := f.processes[number], lookOptions("")
+		// All have seen something for long. The first answer stands for that.
+		if version := seen.Load(); version != nil {
+			options = lookOptions(*version)
+		}
+		list, err := p.clients.values.FeaturesV1alpha1().Features(metav1.NamespaceSystem).List(p.As(ctx), options)
+		if err == nil {
+			seen.CompareAndSwap(nil, &list.ResourceVersion)
+		}
 		return unlessLater(err)
 	})
 }
@@ -281,7 +286,7 @@ func (f *Fleet) EndLooks() {
 // unlessLater is an error of a process that looks for something, unless the process would
 // just look again later.
 func unlessLater(err error) error {
-	if apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
+	if apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) {
 		return nil
 	}
 	return err

@@ -20,10 +20,15 @@ package fleet
 
 import (
 	"context"
+	"net"
+	"os"
+	"slices"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
@@ -81,4 +86,40 @@ func TestWhatLooksAtRestIsWhatFollowersSend(t *testing.T) {
 	}
 	cancel()
 	<-ended
+}
+
+// TestLookingAtRestOutlivesAServerInTrouble: a follower looks again later, and so does
+// what stands in for it.
+func TestLookingAtRestOutlivesAServerInTrouble(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client := fake.NewClientset()
+	asked, told := 0, false
+	client.PrependReactor("list", "features", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		// One after the other: the fake holds a lock meanwhile.
+		version := action.(clienttesting.ListActionImpl).ListOptions.ResourceVersion
+		switch asked++; {
+		case version != "" && asked <= 3:
+			t.Errorf("look %d says %q, and nothing was answered before", asked, version)
+		case version == "5":
+			told = true
+			cancel()
+		case asked == 1:
+			return true, nil, apierrors.NewServiceUnavailable("starting")
+		case asked == 2:
+			return true, nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+		}
+		return true, &v1alpha1.FeatureList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}, nil
+	})
+	// So many that each has its turn soon.
+	f := &Fleet{processes: slices.Repeat([]*Process{{clients: &clients{values: client}}}, 20_000)}
+	if err := f.Look(ctx); err != nil {
+		t.Error(err)
+	}
+	if !told {
+		t.Errorf("none of %d looks says what was answered before", asked)
+	}
+	if err := (&Fleet{}).Look(ctx); err != nil {
+		t.Errorf("a fleet without processes: %v", err)
+	}
 }

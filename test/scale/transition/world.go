@@ -178,12 +178,17 @@ func (w *world) transit(ctx context.Context, feature string, on bool) (e ending,
 	if _, err := seen.until(ctx, func(f *v1alpha1.Feature) bool { return f.Status.State == turning }); err != nil {
 		return e, err
 	}
+	begun := time.Now()
 	processes := w.fleet.Processes()
 	last := processes[len(processes)-1]
 	for _, p := range processes[:len(processes)-1] {
 		p.Set(feature, on)
 	}
 	if _, err := seen.until(ctx, func(f *v1alpha1.Feature) bool { return users(f, !on) == 1 }); err != nil {
+		return e, err
+	}
+	// The last of real ones has the last turn. A transition goes on no sooner anyhow.
+	if err := measure.Pause(ctx, time.Until(begun.Add(lastTurn(len(processes))))); err != nil {
 		return e, err
 	}
 	answered, err := report(ctx, last, feature, on)
@@ -196,6 +201,19 @@ func (w *world) transit(ctx context.Context, feature string, on bool) (e ending,
 	}
 	return ending{took: ended.Sub(answered), writes: seen.between(answered, ended)}, nil
 }
+
+// lastTurn is how long after the value the last of so many processes reports it, when
+// they take turns (package report; the processes of this benchmark do not, since nothing
+// is to be seen of it).
+func lastTurn(processes int) time.Duration {
+	return min(turnsAtMost, time.Duration(processes)*turnOfOne)
+}
+
+const (
+	turnsAtMost = 40 * time.Second
+	// turnOfOne is a 250th of a second, and an eighth of it.
+	turnOfOne = 4500 * time.Microsecond
+)
 
 // users is how many processes use the feature with a value, as it is counted.
 func users(f *v1alpha1.Feature, enabled bool) (count int32) {
