@@ -22,6 +22,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -92,6 +94,7 @@ func (w *world) follow(ctx context.Context, found *outcome) error {
 	}); err != nil {
 		return err
 	}
+	w.bed.Say("%d processes: all follow after %.0f s; answers 429: %s", w.n, found.started.Seconds, refusals(found.started))
 	after, err := w.meter.Memory(ctx)
 	if err != nil {
 		return err
@@ -111,10 +114,23 @@ func (w *world) follow(ctx context.Context, found *outcome) error {
 			return fmt.Errorf("%s=%t: %w", feature, enabled, err)
 		}
 		found.flips = append(found.flips, one)
-		w.bed.Say("%s=%t: the first has it after %s, the last after %s; uses are right after %s, the transition ended after %s; %d answers 429", feature, enabled,
-			one.times.Percentile(0).Round(time.Millisecond), one.times.Max().Round(time.Millisecond), one.counted.Round(time.Millisecond), one.ended.Round(time.Millisecond), int(one.load.TooMany))
+		w.bed.Say("%s=%t: the first has it after %s, the last after %s; uses are right after %s, the transition ended after %s; answers 429: %s, and then %s", feature, enabled,
+			one.times.Percentile(0).Round(time.Millisecond), one.times.Max().Round(time.Millisecond), one.counted.Round(time.Millisecond), one.ended.Round(time.Millisecond), refusals(one.load), refusals(one.settling))
 	}
 	return nil
+}
+
+// refusals says how many requests were turned away, and what priority and fairness has
+// against them.
+func refusals(p measure.Part) string {
+	if p.TooMany == 0 {
+		return "none"
+	}
+	text := fmt.Sprint(int(p.TooMany))
+	for _, why := range slices.Sorted(maps.Keys(p.Rejected)) {
+		text += fmt.Sprintf(", %d %s", int(p.Rejected[why]), why)
+	}
+	return text
 }
 
 // look lets the cluster rest while processes look at the list as often as those do that

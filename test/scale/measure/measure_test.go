@@ -21,6 +21,7 @@ package measure
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -135,6 +136,10 @@ func TestMetricsAreAddedUp(t *testing.T) {
 apiserver_request_total{code="200",group="",resource="pods",verb="GET"} 3
 apiserver_request_total{code="429",group="",resource="pods",verb="GET"} 2
 apiserver_request_total{code="200",group="apps",resource="statefulsets",verb="PATCH"} 1e+06
+# TYPE apiserver_flowcontrol_rejected_requests_total counter
+apiserver_flowcontrol_rejected_requests_total{flow_schema="feature-reports",priority_level="feature-reports",reason="queue-full"} 7
+apiserver_flowcontrol_rejected_requests_total{flow_schema="feature-reports",priority_level="feature-reports",reason="time-out"} 1
+apiserver_flowcontrol_rejected_requests_total{flow_schema="global-default",priority_level="global-default",reason="queue-full"} 0
 `))
 	}))
 	defer server.Close()
@@ -151,5 +156,8 @@ apiserver_request_total{code="200",group="apps",resource="statefulsets",verb="PA
 	}
 	if got := m.TooManyRequests(); got != 2 {
 		t.Errorf("%v requests got 429, want 2", got)
+	}
+	if got, want := m.Rejected(), map[string]float64{"feature-reports (queue-full)": 7, "feature-reports (time-out)": 1}; !maps.Equal(got, want) {
+		t.Errorf("rejected were %v, want %v", got, want)
 	}
 }

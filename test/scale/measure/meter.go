@@ -52,8 +52,10 @@ type Part struct {
 	Own time.Duration
 	// Reports, Features and Writes are what was written to etcd: of these, and in all.
 	Reports, Features, Writes int
-	// TooMany are answers 429.
-	TooMany float64
+	// TooMany are answers 429, Rejected those that priority and fairness gave, by flow
+	// schema and reason.
+	TooMany  float64
+	Rejected map[string]float64
 	// Lists and Events are those of the resource that was looked at, Bytes is the size
 	// of these events.
 	Lists, Events, Bytes float64
@@ -181,6 +183,12 @@ func (m *Meter) Memory(ctx context.Context) (Live, error) { return liveMemory(ct
 // compare takes what the server counted itself.
 func (p *Part) compare(before, after Metrics, of schema.GroupResource) {
 	p.TooMany = after.TooManyRequests() - before.TooManyRequests()
+	p.Rejected = after.Rejected()
+	for why, n := range before.Rejected() {
+		if p.Rejected[why] -= n; p.Rejected[why] == 0 {
+			delete(p.Rejected, why)
+		}
+	}
 	labels := map[string]string{"group": of.Group, "resource": of.Resource}
 	p.Events = after.Sum("apiserver_watch_events_total", labels) - before.Sum("apiserver_watch_events_total", labels)
 	p.Bytes = after.Sum("apiserver_watch_events_sizes_sum", labels) - before.Sum("apiserver_watch_events_sizes_sum", labels)

@@ -75,6 +75,18 @@ func (m Metrics) Requests(labels map[string]string) float64 {
 // TooManyRequests is how many requests the server has turned away with 429.
 func (m Metrics) TooManyRequests() float64 { return m.Requests(map[string]string{"code": "429"}) }
 
+// Rejected is how many requests API priority and fairness has rejected, by flow schema
+// and reason.
+func (m Metrics) Rejected() map[string]float64 {
+	rejected := map[string]float64{}
+	for _, sample := range m.all["apiserver_flowcontrol_rejected_requests_total"] {
+		if n := float64(sample.Value); n > 0 {
+			rejected[fmt.Sprintf("%s (%s)", sample.Metric["flow_schema"], sample.Metric["reason"])] += n
+		}
+	}
+	return rejected
+}
+
 // Live is the memory of a Go process after a collection, in bytes.
 type Live struct {
 	// Heap are the objects that are alive. Spans are the pieces of memory that have some of

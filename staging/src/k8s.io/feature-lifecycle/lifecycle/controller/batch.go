@@ -20,6 +20,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
 const (
@@ -29,6 +31,12 @@ const (
 	// is stored is written for everybody who watches features, and is still right
 	// within 5 s of the last report.
 	longestBatch = 4 * time.Second
+	// What is written of a dynamic feature is sent to each of its users, who are
+	// about to report. Sending must not take what that needs, so that the time grows
+	// by this with each of them.
+	batchOfUser = time.Millisecond
+	// crowdBatch is the longest time even then.
+	crowdBatch = 10 * time.Second
 	// manyReports in one batch make the next one twice as long.
 	manyReports = 20
 )
@@ -74,8 +82,9 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 	return known.period, first
 }
 
-// taken says that a feature is about to be looked at.
-func (b *batches) taken(name string, now time.Time) {
+// taken says that a feature is about to be looked at. Its reports are folded for
+// longest at most.
+func (b *batches) taken(name string, longest time.Duration, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known := b.of[name]
@@ -88,7 +97,7 @@ func (b *batches) taken(name string, now time.Time) {
 		return
 	}
 	if known.changes > b.many {
-		known.period = min(2*known.period, longestBatch)
+		known.period = min(2*known.period, longest)
 	} else {
 		known.period = max(known.period/2, reportBatch)
 	}
@@ -121,7 +130,20 @@ func (b *batches) least(name string) time.Duration {
 func (b *batches) forget(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(b.of, func(_ string, known *batch) bool { return !known.waiting && now.Sub(known.since) > 2*longestBatch })
+	maps.DeleteFunc(b.of, func(_ string, known *batch) bool { return !known.waiting && now.Sub(known.since) > 2*known.period })
+}
+
+// longestBatch is for how long reports of a feature are folded at most.
+func (c *Controller) longestBatch(name string) time.Duration {
+	feature, err := c.lister.Get(name)
+	if err != nil || feature.Status.Control != v1alpha1.ControlDynamic {
+		return longestBatch
+	}
+	users := 0
+	for _, use := range feature.Status.Uses {
+		users += int(use.Count)
+	}
+	return min(max(longestBatch, time.Duration(users)*batchOfUser), crowdBatch)
 }
 
 // lookAgain looks at a feature when something is due, and not while very many

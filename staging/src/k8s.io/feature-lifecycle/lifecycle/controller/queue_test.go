@@ -17,6 +17,7 @@ limitations under the License.
 package controller
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -87,7 +88,7 @@ func TestManyReportsAreFoldedForLonger(t *testing.T) {
 			period = after
 		}
 		now = now.Add(period)
-		b.taken("A", now)
+		b.taken("A", longestBatch, now)
 		return period
 	}
 	const many = manyReports + 1
@@ -109,22 +110,79 @@ func TestManyReportsAreFoldedForLonger(t *testing.T) {
 	// It is looked at for other reasons meanwhile, which hides nothing.
 	for range many {
 		b.add("A", now)
-		b.taken("A", now)
+		b.taken("A", longestBatch, now)
 	}
 	now = now.Add(reportBatch)
-	b.taken("A", now)
+	b.taken("A", longestBatch, now)
 	if least := b.least("A"); least != 2*reportBatch {
 		t.Errorf("with many reports it is left alone for %s, want %s", least, 2*reportBatch)
 	}
 	// The clock may be set back.
-	b.taken("A", now.Add(-time.Hour))
-	b.taken("B", now)
+	b.taken("A", longestBatch, now.Add(-time.Hour))
+	b.taken("B", longestBatch, now)
 	if len(b.of) != 0 {
 		t.Errorf("%d features are remembered that have nothing special", len(b.of))
 	}
 	if after, first := b.add("B", now); after != reportBatch || !first {
 		t.Errorf("another feature: %s, %t", after, first)
 	}
+}
+
+// TestReportsOfManyFollowersAreFoldedForLonger: each of them gets what is stored, while
+// they report.
+func TestReportsOfManyFollowersAreFoldedForLonger(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s", Client: w.api(&serverProcess{}), Features: []lifecycle.Feature{{Name: "A"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.endQueue()
+		if got := c.longestBatch("A"); got != longestBatch {
+			t.Errorf("of a feature that is not stored yet they are folded for %s, want %s", got, longestBatch)
+		}
+		for _, test := range []struct {
+			control v1alpha1.FeatureControl
+			users   []int32
+			want    time.Duration
+		}{
+			{v1alpha1.ControlLocal, []int32{10_000}, longestBatch},
+			{v1alpha1.ControlCentral, []int32{10_000}, longestBatch},
+			{v1alpha1.ControlDynamic, nil, longestBatch},
+			{v1alpha1.ControlDynamic, []int32{1000, 1000}, longestBatch},
+			{v1alpha1.ControlDynamic, []int32{3000, 3000}, 6 * time.Second},
+			{v1alpha1.ControlDynamic, []int32{5000, 5000}, crowdBatch},
+			{v1alpha1.ControlDynamic, []int32{math.MaxInt32, math.MaxInt32}, crowdBatch},
+		} {
+			feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "A"}, Status: v1alpha1.FeatureStatus{Control: test.control}}
+			for _, n := range test.users {
+				feature.Status.Uses = append(feature.Status.Uses, v1alpha1.FeatureUse{Count: n})
+			}
+			if err := c.informers.Features().V1alpha1().Features().Informer().GetIndexer().Add(feature); err != nil {
+				t.Fatal(err)
+			}
+			if got := c.longestBatch("A"); got != test.want {
+				t.Errorf("%s with %v users: folded for %s, want %s", test.control, test.users, got, test.want)
+			}
+			// Each period twice as long as the one before, up to the longest.
+			var last time.Duration
+			for range 10 {
+				for range manyReports + 1 {
+					c.enqueue([]string{"A"})
+				}
+				begun := time.Now()
+				w.until(2*crowdBatch, "A is looked at", func() bool { return c.queue.Len() == 1 })
+				last = time.Since(begun)
+				if name, _ := c.queue.Get(); c.process(t.Context(), name) != nil {
+					t.Fatal("A could not be looked at")
+				}
+			}
+			if last < test.want || last > test.want+reportBatch {
+				t.Errorf("%s with %v users: looked at after %s, want %s", test.control, test.users, last, test.want)
+			}
+			w.pass(3 * crowdBatch)
+			c.batches.forget(time.Now())
+		}
+	})
 }
 
 // TestWhatIsLookedAtWhileVeryManyReport: counts wait, what is to be done does not.
