@@ -102,25 +102,23 @@ func valuesClient(config *rest.Config, client *http.Client) (versioned.Interface
 	return versioned.NewForConfigAndClient(config, &http.Client{Transport: client.Transport})
 }
 
-// Follow makes the process follow dynamic values with the library's own follower,
-// which looks at the list once, before this returns, and then watches until the
-// process is killed. Changed is called after each change of the feature that was
+// Follow makes the process follow dynamic values with the library's own follower until
+// the process is killed. As a real one does, it waits some seconds for the first answer
+// before this returns, and else looks again later; it watches from then on. Changed is called after each change of the feature that was
 // given to Ask, as code that subscribes is called; it has to be quick.
 func (p *Process) Follow(ctx context.Context, changed func(enabled bool)) error {
 	gate := p.source.gate
 	if gate == nil {
 		return fmt.Errorf("%s asks for no feature; call Ask before it is added", p.Name())
 	}
-	follower, err := p.newFollower(gate, followPatience)
+	follower, err := p.newFollower(gate)
 	if err != nil {
 		return err
 	}
 	feature := p.fleet.asks.name
 	gate.OnChange(func(now featuregate.Snapshot) { changed(now.Enabled(feature)) }, feature)
 	ctx, p.unfollow = context.WithCancel(silently(p.As(ctx)))
-	if origin := follower.Load(ctx); origin != values.FromServer {
-		return fmt.Errorf("%s: the server did not say the values of features within %s", p.Name(), followPatience)
-	}
+	follower.Load(ctx)
 	gate.Finalize()
 	p.follower.Store(follower)
 	p.running.Go(func() { follower.Run(ctx) })
@@ -136,14 +134,14 @@ func (p *Process) look(ctx context.Context, follower *values.Follower) {
 }
 
 // newFollower makes the follower of the process.
-func (p *Process) newFollower(gate values.Gate, wait time.Duration) (*values.Follower, error) {
+func (p *Process) newFollower(gate values.Gate) (*values.Follower, error) {
 	return values.New(values.Config{
 		Namespace: metav1.NamespaceSystem,
 		Component: p.Component,
 		Instance:  p.Node,
 		Gate:      gate,
 		Connect:   func() (versioned.Interface, error) { return p.clients.values, nil },
-		Patience:  wait,
+		Patience:  lookPatience,
 		Ready: func(ctx context.Context, client versioned.Interface) error {
 			return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 		},
@@ -154,9 +152,5 @@ func (p *Process) newFollower(gate values.Gate, wait time.Duration) (*values.Fol
 // as many as there are processes.
 func silently(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }
 
-// followPatience is how long a process that has to follow waits for the values, lookPatience
-// how long one does that only looks: real ones wait so long on nodes, and then go on.
-const (
-	followPatience = patience
-	lookPatience   = 5 * time.Second
-)
+// lookPatience is how long a process waits for the first answer, as real ones do on nodes.
+const lookPatience = 5 * time.Second

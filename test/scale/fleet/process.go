@@ -77,7 +77,7 @@ func (p *Process) Start(ctx context.Context) error {
 		p.running.Go(func() { reporter.Run(ctx) })
 		return nil
 	}
-	follower, err := p.newFollower(emptyGate(p.source.version), lookPatience)
+	follower, err := p.newFollower(emptyGate(p.source.version))
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", p.Name(), err)
 	}
