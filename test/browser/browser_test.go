@@ -236,7 +236,7 @@ func written(t *testing.T, value any) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// follow clicks what leads to another place of the page, and waits until the page is
+// follow clicks what leads to a place of the page other than the current one, and waits until the page is
 // there: its address changes first, and a click between that and the page's moving
 // would miss.
 func (v *view) follow(selector string) {

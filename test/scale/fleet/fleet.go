@@ -244,8 +244,9 @@ func (f *Fleet) Check(ctx context.Context) error {
 // (package values).
 func (f *Fleet) Look(ctx context.Context) error {
 	var seen atomic.Pointer[string]
+	var failed atomic.Pointer[error]
 	// They look all the same whether there are some or not.
-	return inTurn(ctx, len(f.processes), lookPeriod, func(ctx context.Context, number int) error {
+	err := inTurn(ctx, len(f.processes), lookPeriod, func(ctx context.Context, number int) error {
 		p, options := f.processes[number], lookOptions("")
 		// All have seen something for long. The first answer stands for that.
 		if version := seen.Load(); version != nil {
@@ -254,9 +255,15 @@ func (f *Fleet) Look(ctx context.Context) error {
 		list, err := p.clients.values.FeaturesV1alpha1().Features(metav1.NamespaceSystem).List(p.As(ctx), options)
 		if err == nil {
 			seen.CompareAndSwap(nil, &list.ResourceVersion)
+		} else if ctx.Err() == nil {
+			failed.Store(&err)
 		}
 		return unlessLater(err)
 	})
+	if last := failed.Load(); err == nil && last != nil && seen.Load() == nil {
+		err = fmt.Errorf("processes looked which features are set centrally, and the server answered none of them: %w", *last)
+	}
+	return err
 }
 
 // lookPeriod is how often a process on a node that has run for long looks which features
@@ -286,7 +293,10 @@ func (f *Fleet) EndLooks() {
 // unlessLater is an error of a process that looks for something, unless the process would
 // just look again later.
 func unlessLater(err error) error {
-	if apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) {
+	switch {
+	case apierrors.IsTooManyRequests(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), apierrors.IsServiceUnavailable(err):
+		return nil
+	case utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err), utilnet.IsHTTP2ConnectionLost(err), utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
 		return nil
 	}
 	return err

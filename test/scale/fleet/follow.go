@@ -104,8 +104,9 @@ func valuesClient(config *rest.Config, client *http.Client) (versioned.Interface
 
 // Follow makes the process follow dynamic values with the library's own follower until
 // the process is killed. As a real one does, it waits some seconds for the first answer
-// before this returns, and else looks again later; it watches from then on. Changed is called after each change of the feature that was
-// given to Ask, as code that subscribes is called; it has to be quick.
+// before this returns, and otherwise looks again later; it watches from then on. Changed
+// is called after each change of the feature that was given to Ask, as code that
+// subscribes is called; it has to be quick.
 func (p *Process) Follow(ctx context.Context, changed func(enabled bool)) error {
 	gate := p.source.gate
 	if gate == nil {

@@ -123,3 +123,22 @@ func TestLookingAtRestOutlivesAServerInTrouble(t *testing.T) {
 		t.Errorf("a fleet without processes: %v", err)
 	}
 }
+
+// TestLookingAtRestSeesAServerThatIsNotThere: nothing would be measured.
+func TestLookingAtRestSeesAServerThatIsNotThere(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client := fake.NewClientset()
+	asked := 0
+	client.PrependReactor("list", "features", func(clienttesting.Action) (bool, runtime.Object, error) {
+		// So many do not run at once: the first have had their answers.
+		if asked++; asked == 100 {
+			cancel()
+		}
+		return true, nil, apierrors.NewServiceUnavailable("gone")
+	})
+	f := &Fleet{processes: slices.Repeat([]*Process{{clients: &clients{values: client}}}, 20_000)}
+	if err := f.Look(ctx); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -25,6 +25,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -126,11 +127,11 @@ func refusals(p measure.Part) string {
 	if p.TooMany == 0 {
 		return "none"
 	}
-	text := fmt.Sprint(int(p.TooMany))
+	var reasons []string
 	for _, why := range slices.Sorted(maps.Keys(p.Rejected)) {
-		text += fmt.Sprintf(", %d %s", int(p.Rejected[why]), why)
+		reasons = append(reasons, fmt.Sprintf("%d of %s", int(p.Rejected[why]), why))
 	}
-	return text
+	return fmt.Sprintf("%d [%s]", int(p.TooMany), strings.Join(reasons, ", "))
 }
 
 // look lets the cluster rest while processes look at the list as often as those do that

@@ -185,7 +185,8 @@ func (p *Part) compare(before, after Metrics, of schema.GroupResource) {
 	p.TooMany = after.TooManyRequests() - before.TooManyRequests()
 	p.Rejected = after.Rejected()
 	for why, n := range before.Rejected() {
-		if p.Rejected[why] -= n; p.Rejected[why] == 0 {
+		// After a restart the server counts anew.
+		if p.Rejected[why] -= n; p.Rejected[why] <= 0 {
 			delete(p.Rejected, why)
 		}
 	}

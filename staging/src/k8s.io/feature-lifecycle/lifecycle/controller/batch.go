@@ -29,7 +29,7 @@ const (
 	reportBatch = 500 * time.Millisecond
 	// longestBatch is for how long reports are folded when very many arrive. What
 	// is stored is written for everybody who watches features, and is still right
-	// within 5 s of the last report.
+	// within 5 s of the last report, unless thousands follow it.
 	longestBatch = 4 * time.Second
 	// What is written of a dynamic feature is sent to each of its users, who are
 	// about to report. Sending must not take what that needs, so that the time grows
@@ -130,7 +130,9 @@ func (b *batches) least(name string) time.Duration {
 func (b *batches) forget(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(b.of, func(_ string, known *batch) bool { return !known.waiting && now.Sub(known.since) > 2*known.period })
+	maps.DeleteFunc(b.of, func(_ string, known *batch) bool {
+		return !known.waiting && now.Sub(known.since) > 2*max(known.period, longestBatch)
+	})
 }
 
 // longestBatch is for how long reports of a feature are folded at most.
@@ -139,9 +141,9 @@ func (c *Controller) longestBatch(name string) time.Duration {
 	if err != nil || feature.Status.Control != v1alpha1.ControlDynamic {
 		return longestBatch
 	}
-	users := 0
+	users := int64(0)
 	for _, use := range feature.Status.Uses {
-		users += int(use.Count)
+		users += int64(use.Count)
 	}
 	return min(max(longestBatch, time.Duration(users)*batchOfUser), crowdBatch)
 }

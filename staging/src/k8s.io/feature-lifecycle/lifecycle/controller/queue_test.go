@@ -145,12 +145,13 @@ func TestReportsOfManyFollowersAreFoldedForLonger(t *testing.T) {
 			users   []int32
 			want    time.Duration
 		}{
+			// With each the period is what is left of the one before.
+			{v1alpha1.ControlDynamic, []int32{5000, 5000}, crowdBatch},
 			{v1alpha1.ControlLocal, []int32{10_000}, longestBatch},
 			{v1alpha1.ControlCentral, []int32{10_000}, longestBatch},
 			{v1alpha1.ControlDynamic, nil, longestBatch},
 			{v1alpha1.ControlDynamic, []int32{1000, 1000}, longestBatch},
 			{v1alpha1.ControlDynamic, []int32{3000, 3000}, 6 * time.Second},
-			{v1alpha1.ControlDynamic, []int32{5000, 5000}, crowdBatch},
 			{v1alpha1.ControlDynamic, []int32{math.MaxInt32, math.MaxInt32}, crowdBatch},
 		} {
 			feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "A"}, Status: v1alpha1.FeatureStatus{Control: test.control}}
@@ -163,7 +164,7 @@ func TestReportsOfManyFollowersAreFoldedForLonger(t *testing.T) {
 			if got := c.longestBatch("A"); got != test.want {
 				t.Errorf("%s with %v users: folded for %s, want %s", test.control, test.users, got, test.want)
 			}
-			// Each period twice as long as the one before, up to the longest.
+			// Each period is twice as long as the one before, up to the longest.
 			var last time.Duration
 			for range 10 {
 				for range manyReports + 1 {
@@ -179,8 +180,18 @@ func TestReportsOfManyFollowersAreFoldedForLonger(t *testing.T) {
 			if last < test.want || last > test.want+reportBatch {
 				t.Errorf("%s with %v users: looked at after %s, want %s", test.control, test.users, last, test.want)
 			}
-			w.pass(3 * crowdBatch)
-			c.batches.forget(time.Now())
+		}
+		// What is known of the crowd stays for two periods, and then goes.
+		begun := time.Now()
+		for _, test := range []struct {
+			after time.Duration
+			least time.Duration
+		}{{2 * crowdBatch, crowdBatch}, {2*crowdBatch + time.Nanosecond, 0}} {
+			c.batches.of["A"] = &batch{period: crowdBatch, since: begun}
+			c.batches.forget(begun.Add(test.after))
+			if got := c.batches.least("A"); got != test.least {
+				t.Errorf("%s after the crowd it is left alone for %s, want %s", test.after, got, test.least)
+			}
 		}
 	})
 }
