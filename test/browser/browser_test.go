@@ -242,7 +242,9 @@ func written(t *testing.T, value any) string {
 func (v *view) follow(selector string) {
 	v.t.Helper()
 	// Behind the page's own listener, which moves it.
-	ask[bool](v, `window.arrived = new Promise(done => addEventListener("hashchange", () => done(true), { once: true })), true`)
+	ask[bool](v, `window.arrived = new Promise(done => addEventListener("hashchange", () =>
+		// What moved is drawn, too.
+		requestAnimationFrame(() => requestAnimationFrame(() => done(true))), { once: true })), true`)
 	v.do(chromedp.Click(chromedp.CSS(selector)))
 	ask[bool](v, `window.arrived`)
 }
