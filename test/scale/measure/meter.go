@@ -120,6 +120,10 @@ func (m *Meter) InTurn(ctx context.Context, of schema.GroupResource, parts ...fu
 	for i := 0; err == nil && i < len(parts); i++ {
 		all[i], from, err = m.part(ctx, from, of, parts[i])
 	}
+	if from.observed != nil {
+		// Nobody asks for what comes after the last part.
+		from.observed.stop()
+	}
 	return all, err
 }
 
