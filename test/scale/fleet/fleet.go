@@ -215,6 +215,17 @@ func (f *Fleet) Add(node string) {
 // PerNode is how many processes a node has.
 const PerNode = 2
 
+// OfWholeNodes returns an error that names the first number of processes that no nodes
+// have together, if there is one.
+func OfWholeNodes(processes ...int) error {
+	for _, n := range processes {
+		if n < PerNode || n%PerNode != 0 {
+			return fmt.Errorf("%d processes: each node has two, so the number has to be even and above 0", n)
+		}
+	}
+	return nil
+}
+
 // Processes are all processes, in the order in which their nodes were added.
 func (f *Fleet) Processes() []*Process { return slices.Clone(f.processes) }
 

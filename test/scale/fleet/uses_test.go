@@ -19,6 +19,8 @@ limitations under the License.
 package fleet
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,5 +60,16 @@ func TestUsesAreRightFromWhenThatWasSeen(t *testing.T) {
 	see(2)
 	if again := wait(); !again.After(seen) {
 		t.Errorf("right from %s on, although they were wrong after that", again)
+	}
+}
+
+func TestProcessesAreThoseOfWholeNodes(t *testing.T) {
+	if err := OfWholeNodes(PerNode, 10*PerNode); err != nil {
+		t.Error(err)
+	}
+	for _, n := range []int{-PerNode, 0, 1, PerNode + 1} {
+		if err := OfWholeNodes(PerNode, n); err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("%d processes: ", n)) {
+			t.Errorf("%d processes: the error is %v", n, err)
+		}
 	}
 }

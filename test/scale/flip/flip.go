@@ -98,12 +98,7 @@ func (o *Options) validate() error {
 	if len(o.Processes) > 1 && !slices.Contains(o.Processes, o.Budget) {
 		return fmt.Errorf("--budget-processes=%d is none of --processes=%v", o.Budget, o.Processes)
 	}
-	for _, n := range o.Processes {
-		if n < fleet.PerNode || n%fleet.PerNode != 0 {
-			return fmt.Errorf("%d processes: each node has two, so the number has to be even and above 0", n)
-		}
-	}
-	return nil
+	return fleet.OfWholeNodes(o.Processes...)
 }
 
 // Run measures one size after the other, each in a cluster of its own. With an error

@@ -204,14 +204,12 @@ const moreAllowed = 1.2
 // addVarietyBudgets compares processes that report something else with those that report
 // what real ones do: nothing in kube-apiserver may grow with processes times features.
 func addVarietyBudgets(r *result.Result, real outcome, outcomes []outcome) {
-	if real.heap() <= 0 && slices.ContainsFunc(outcomes, func(o outcome) bool { return o.name != "" }) {
+	others := slices.DeleteFunc(slices.Clone(outcomes), func(o outcome) bool { return o.name == "" })
+	if len(others) > 0 && real.heap() <= 0 {
 		r.Method = append(r.Method, "What processes cost that report something else is not compared with a budget: the live heap with those that report what real ones do was not above that without reporters.")
 		return
 	}
-	for _, o := range outcomes {
-		if o.name == "" || real.heap() <= 0 {
-			continue
-		}
+	for _, o := range others {
 		r.Budgets = append(r.Budgets, result.Budget{
 			Text: "Live heap for processes that report " + o.name + ", of that for what real ones report", Compare: result.AtMost, Target: moreAllowed, Measured: o.heap() / real.heap(), Unit: "×",
 			How: fmt.Sprintf("%s MiB more than without reporters, beside %s MiB", result.Format(o.heap()/measure.MiB), result.Format(real.heap()/measure.MiB)),

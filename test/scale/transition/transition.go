@@ -84,10 +84,8 @@ func (o *Options) validate() error {
 	if len(o.Servers) == 0 || len(o.Settle) == 0 || len(o.Processes) == 0 || o.Repetitions < 2 || o.Repetitions%2 != 0 {
 		return errors.New("there have to be servers, settle periods, processes, and an even number of repetitions: a feature is turned off and on in turn")
 	}
-	for _, n := range o.Processes {
-		if n < fleet.PerNode || n%fleet.PerNode != 0 {
-			return fmt.Errorf("%d processes: each node has two, so the number has to be even and above 0", n)
-		}
+	if err := fleet.OfWholeNodes(o.Processes...); err != nil {
+		return err
 	}
 	if slices.Max(o.Servers) > 1 && os.Geteuid() != 0 {
 		return fmt.Errorf("--servers=%v: several kube-apiservers on one machine need namespaces, which only root may make; run it as root, or say --servers=1", o.Servers)
