@@ -362,6 +362,7 @@ func TestHostileRequests(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		t.Run(name, func(t *testing.T) { w.run(t, tables[name]) })
 	}
+	t.Run("years", w.runYears)
 	t.Run("bytes", w.runRaw)
 	w.checkServer(t)
 	if dead := slices.DeleteFunc(slices.Clone(w.Processes()), process.Process.Alive); len(dead) > 0 {

@@ -165,6 +165,7 @@ func validateFeatureStatus(status *features.FeatureStatus, fldPath *field.Path) 
 	errs = append(errs, validateRolloutStatus(status.Rollout, fldPath.Child("rollout"))...)
 	errs = append(errs, validateTasks(status.Tasks, fldPath.Child("tasks"))...)
 	errs = append(errs, validateUses(status.Uses, fldPath.Child("uses"))...)
+	errs = append(errs, validateTimes(status, fldPath)...)
 	return append(errs, metav1validation.ValidateConditions(status.Conditions, fldPath.Child("conditions"))...)
 }
 

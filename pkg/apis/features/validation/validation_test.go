@@ -103,6 +103,7 @@ func withoutName(problems []problem) []problem {
 func TestValidateFeatureStatus(t *testing.T) {
 	now := metav1.NewMicroTime(time.Unix(1, 0))
 	transition := &features.FeatureTransition{ID: "t", StartTime: now, Reason: features.TransitionConfiguration}
+	late, lateMicro := metav1.Date(12345, 1, 1, 0, 0, 0, 0, time.UTC), metav1.NewMicroTime(time.Date(12345, 1, 1, 0, 0, 0, 0, time.UTC))
 	for name, tc := range map[string]struct {
 		status features.FeatureStatus
 		want   []problem
@@ -141,6 +142,18 @@ func TestValidateFeatureStatus(t *testing.T) {
 			[]problem{{"status.rollout.observed.percent", "between 0 and 100"}, {"status.rollout.startTime", "Required"}, {"status.rollout.haltTime", "if and only if"}}},
 		"a canary that goes on and was halted": {features.FeatureStatus{Rollout: &features.FeatureRolloutStatus{StartTime: now, HaltTime: &metav1.Time{Time: now.Time}}},
 			[]problem{{"status.rollout.haltTime", "if and only if"}}},
+		"years of five digits": {features.FeatureStatus{
+			State: features.StateTurningOff, StateSince: &late,
+			Transition: &features.FeatureTransition{ID: "t", StartTime: lateMicro, Reason: features.TransitionConfiguration},
+			Tasks:      []features.FeatureTask{{Name: "A"}, {Name: "B", LastAttemptTime: &lateMicro}},
+			Rollout:    &features.FeatureRolloutStatus{StartTime: lateMicro, Halted: true, HaltTime: &late, SuspectTime: &lateMicro, Message: "m"},
+			Conditions: []metav1.Condition{{Type: "Clean", Status: "True", Reason: "R", LastTransitionTime: late}},
+		}, []problem{
+			{"status.rollout.suspectTime", "once halted is true"},
+			{"status.stateSince", "year 12345"}, {"status.transition.startTime", "up to the year 9999"}, {"status.rollout.startTime", "year"}, {"status.rollout.suspectTime", "year"},
+			{"status.rollout.haltTime", "year"}, {"status.tasks[1].lastAttemptTime", "year"}, {"status.conditions[0].lastTransitionTime", "year"},
+		}},
+		"the last year that can be written": {status: features.FeatureStatus{StateSince: ptr.To(metav1.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC))}},
 		"a condition without a reason": {features.FeatureStatus{Conditions: []metav1.Condition{{Type: "Clean", Status: "True", LastTransitionTime: metav1.Now()}}},
 			[]problem{{"status.conditions[0].reason", "Required"}}},
 	} {
