@@ -120,6 +120,7 @@ func report(found samples, o Options) (*result.Result, error) {
 		Peer:     "upstream's gate, k8s.io/component-base/featuregate, which the layer stands in front of. It knows no values from outside of the process: beside those stands a value that was set.",
 		Method: []string{
 			fmt.Sprintf("%d repetitions of %s each; one repetition measures all gates one after the other. Figures are the median, with the lowest and the highest.", o.Repetitions, o.Time),
+			"With a caller on every core, the time is that which passes for each call of all callers together (testing.B.RunParallel): its inverse is how many calls a second there are.",
 			"All gates know the names of Kubernetes' gates. They are asked through an interface, as binaries ask them.",
 		},
 	}
@@ -127,9 +128,9 @@ func report(found samples, o Options) (*result.Result, error) {
 		result.Column{Name: "median", Unit: "ns"}, result.Column{Name: "lowest", Unit: "ns"}, result.Column{Name: "highest", Unit: "ns"},
 		result.Column{Name: "allocations"}, result.Column{Name: "of upstream's"})
 	worst, mostAllocations := 0.0, 0.0
-	var ours, alone []float64
+	ours, alone := map[string][]float64{}, map[string][]float64{}
 	for _, caller := range callers {
-		chart := r.AddChart(caller, "Enabled, "+callersTitle(caller), result.Axis{Label: "value", Categories: values}, result.Axis{Label: "time of one call", Unit: "ns"})
+		chart := r.AddChart(caller, "Enabled, "+callersTitle(caller), result.Axis{Label: "value", Categories: values}, result.Axis{Label: axisOf(caller), Unit: "ns"})
 		for i, value := range values {
 			peer, err := found.of(value, caller, upstream)
 			if err != nil {
@@ -147,13 +148,9 @@ func report(found samples, o Options) (*result.Result, error) {
 				switch gate.name {
 				case layer:
 					worst, mostAllocations = max(worst, ratio), max(mostAllocations, allocations)
-					if caller == callers[0] {
-						ours = append(ours, ns.Median)
-					}
+					ours[caller] = append(ours[caller], ns.Median)
 				case load:
-					if caller == callers[0] {
-						alone = append(alone, ns.Median)
-					}
+					alone[caller] = append(alone[caller], ns.Median)
 				}
 			}
 		}
@@ -162,8 +159,11 @@ func report(found samples, o Options) (*result.Result, error) {
 		{Text: "Enabled, of upstream's time", Compare: result.AtMost, Target: 0.5, Measured: worst, Unit: "×", How: "the worst of all kinds of values and callers; median of the ratios of each repetition"},
 		{Text: "Enabled, allocations", Compare: result.AtMost, Target: 0, Measured: mostAllocations, How: "the most of all repetitions"},
 	}
-	r.Limits = []result.Limit{
-		{Text: "an atomic load of a pointer, without any lookup, " + callersTitle(callers[0]), Limit: measure.SpreadOf(alone...).Median, Ours: measure.SpreadOf(ours...).Median, Unit: "ns", Cost: true},
+	for _, caller := range callers {
+		r.Limits = append(r.Limits, result.Limit{
+			Text:  "an atomic load of a pointer, without any lookup, " + callersTitle(caller),
+			Limit: measure.SpreadOf(alone[caller]...).Median, Ours: measure.SpreadOf(ours[caller]...).Median, Unit: "ns", Cost: true,
+		})
 	}
 	return r, nil
 }
@@ -176,6 +176,14 @@ func ratios(ours, theirs []float64) []float64 {
 		all = append(all, ours[i]/theirs[i])
 	}
 	return all
+}
+
+// axisOf says what a chart shows.
+func axisOf(callers string) string {
+	if callers == "one" {
+		return "time of one call"
+	}
+	return "time for each call of all cores together"
 }
 
 func callersTitle(callers string) string {
