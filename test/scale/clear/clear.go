@@ -41,7 +41,7 @@ type Options struct {
 	// Sizes are numbers of small StatefulSets, Large of those of 20 KiB.
 	Sizes, Large []int
 	// Repetitions is how often everything is run at the first size of each, but the
-	// migrator with large objects.
+	// migrator with large objects, which runs once.
 	Repetitions int
 	// Workers are numbers of concurrent patches of the plain client, Sweep more of them
 	// that are tried once, at the first size.
@@ -190,14 +190,14 @@ func (f *found) take(ctx context.Context, w *world, o Options) error {
 }
 
 // takeLarge runs what is wanted with large objects. The migrator takes many minutes for
-// them: it runs once, with the fewest.
+// them: it runs once with each number.
 func (f *found) takeLarge(ctx context.Context, w *world, o Options, best method) error {
 	for i, n := range o.Large {
-		both := []method{ours, best}
-		all, repetitions := both, 1
+		both, repetitions := []method{ours, best}, 1
 		if i == 0 {
-			all, repetitions = append(slices.Clone(both), migrator), o.Repetitions
+			repetitions = o.Repetitions
 		}
+		all := append(slices.Clone(both), migrator)
 		for range repetitions {
 			if err := f.round(ctx, w, large, n, all); err != nil {
 				return err

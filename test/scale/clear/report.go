@@ -67,9 +67,9 @@ func described(o Options) []string {
 		"Patches, the plain client's and those of clearing, ask for the metadata of objects alone. Afterwards every stored object is read from etcd: none may have the field, or be of the old version.",
 	}
 	if len(o.Large) > 0 {
-		large := "The migrator rewrites large objects once"
-		if len(o.Large) > 1 {
-			large += fmt.Sprintf(", with %s of them, with which the others run %d times; what it takes grows with their number as it does with small ones", result.Format(float64(o.Large[0])), o.Repetitions)
+		large := "The migrator rewrites large objects once with each number of them"
+		if o.Repetitions > 1 {
+			large += fmt.Sprintf("; with %s, the others run %d times", result.Format(float64(o.Large[0])), o.Repetitions)
 		}
 		all = append(all, large+". 100,000 objects of 20 KiB do not fit into 24 GiB: kube-apiserver and the controller manager keep all of them decoded, and the former what they were before, too. "+
 			"In runs with 4,000 of them each took 0.22 and 0.09 MiB of their resident memory.")
@@ -129,7 +129,7 @@ func rates(r *result.Result, all []collection) {
 		result.Column{Name: "while writing", Unit: "objects/s"}, result.Column{Name: "lowest", Unit: "objects/s"}, result.Column{Name: "highest", Unit: "objects/s"},
 		result.Column{Name: "from the request", Unit: "objects/s"},
 		result.Column{Name: "from request to done", Unit: "s"}, result.Column{Name: "before writing", Unit: "s"}, result.Column{Name: "of that a restart", Unit: "s"}, result.Column{Name: "writing", Unit: "s"},
-		result.Column{Name: "kube-apiserver", Unit: "ms of processor per object"})
+		result.Column{Name: "kube-apiserver while writing", Unit: "ms of processor per object"}, result.Column{Name: "and from request to done", Unit: "ms of processor per object"})
 	table.Note = "Medians, with the lowest and the highest rate while writing."
 	for _, c := range all {
 		for _, runs := range c.byMethod() {
@@ -137,7 +137,7 @@ func rates(r *result.Result, all []collection) {
 			table.AddRow(c.objects, runs[0].bytes, runs[0].method.name, len(runs), steady.Median, steady.Low, steady.High, median(runs, run.whole),
 				median(runs, func(r run) float64 { return r.total.Seconds() }), median(runs, func(r run) float64 { return r.waited.Seconds() }),
 				median(runs, func(r run) float64 { return r.unready.Seconds() }), median(runs, func(r run) float64 { return r.curve.to.Sub(r.curve.from).Seconds() }),
-				median(runs, run.perObject))
+				median(runs, run.perObject), median(runs, run.wholePerObject))
 		}
 	}
 	writing := result.Axis{Label: "rate while writing", Unit: "objects/s"}
@@ -151,19 +151,23 @@ func others(r *result.Result, all []collection) {
 		result.Column{Name: "objects"}, result.Column{Name: "stored", Unit: "bytes each"}, result.Column{Name: "method"},
 		result.Column{Name: "p50 at rest", Unit: "ms"}, result.Column{Name: "p99 at rest", Unit: "ms"},
 		result.Column{Name: "p50", Unit: "ms"}, result.Column{Name: "p99", Unit: "ms"}, result.Column{Name: "lowest p99", Unit: "ms"}, result.Column{Name: "highest p99", Unit: "ms"}, result.Column{Name: "longest", Unit: "ms"},
-		result.Column{Name: "requests"}, result.Column{Name: "failed"}, result.Column{Name: "429"})
-	table.Note = "Medians of the percentiles of each run; the longest and the counts are of all runs together."
+		result.Column{Name: "requests"}, result.Column{Name: "failed"}, result.Column{Name: "429"},
+		result.Column{Name: "p99 from request to done", Unit: "ms"}, result.Column{Name: "failed in that time"})
+	table.Note = "Medians of the percentiles of each run; the longest and the counts are of all runs together. From the request to done there is also, for turning the gate off, the restart of the only kube-apiserver, in which requests fail or wait, " +
+		"the look for what is to be cleared and the look that nothing is left; for the migrator, its wait before the first write."
 	for _, c := range all {
 		for _, runs := range c.byMethod() {
 			p99 := measure.SpreadBy(runs, run.p99)
-			requests, failed, refused := 0, 0, 0
+			requests, failed, refused, failedInAll := 0, 0, 0, 0
 			for _, one := range runs {
 				requests, failed, refused = requests+one.during.All.Count(), failed+one.during.Failed(), refused+one.during.Codes["429"]
+				failedInAll += one.all.Failed()
 			}
 			table.AddRow(c.objects, runs[0].bytes, runs[0].method.name,
 				median(runs, func(r run) float64 { return measure.Milliseconds(r.rest.All.Percentile(50)) }), median(runs, func(r run) float64 { return measure.Milliseconds(r.rest.All.Percentile(99)) }),
 				median(runs, func(r run) float64 { return measure.Milliseconds(r.during.All.Percentile(50)) }), p99.Median, p99.Low, p99.High,
-				measure.SpreadBy(runs, func(r run) float64 { return measure.Milliseconds(r.during.All.Max()) }).High, requests, failed, refused)
+				measure.SpreadBy(runs, func(r run) float64 { return measure.Milliseconds(r.during.All.Max()) }).High, requests, failed, refused,
+				median(runs, func(r run) float64 { return measure.Milliseconds(r.all.All.Percentile(99)) }), failedInAll)
 		}
 	}
 	chart(r, "others", "Latency of other users' requests while small objects are written", result.Axis{Label: "p99 of latency", Unit: "ms"}, all, small, run.p99)

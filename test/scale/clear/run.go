@@ -39,11 +39,12 @@ type run struct {
 	// waited is from the request to the first mark.
 	waited time.Duration
 	curve  *curve
-	// rest and during are what other users saw before the request and while objects
-	// were written.
-	rest, during measure.ForegroundStats
-	// cpu is the processor time of kube-apiserver between the marks.
-	cpu time.Duration
+	// rest, during and all are what other users saw before the request, while objects
+	// were written, and from the request until all was done.
+	rest, during, all measure.ForegroundStats
+	// cpu is the processor time of kube-apiserver between the marks, allCPU from the
+	// request, or from the restart that is the request, until all was done.
+	cpu, allCPU time.Duration
 	// apiserver and manager are observed from kube-apiserver's last start on, the
 	// heap is what is alive of it.
 	apiserver, manager measure.Usage
@@ -61,9 +62,15 @@ func (r run) steady() float64 {
 // whole is the rate from the request until all is done.
 func (r run) whole() float64 { return float64(r.objects) / r.total.Seconds() }
 
-// perObject is kube-apiserver's processor time for one object, in milliseconds.
+// perObject is kube-apiserver's processor time for one object while it is written, in
+// milliseconds.
 func (r run) perObject() float64 {
 	return measure.Milliseconds(r.cpu) / (float64(r.objects) * (to - from))
+}
+
+// wholePerObject is that of all it did from the request until all was done.
+func (r run) wholePerObject() float64 {
+	return measure.Milliseconds(r.allCPU) / float64(r.objects)
 }
 
 // alive is kube-apiserver's heap after collections of garbage at its highest, in MiB.
@@ -91,12 +98,14 @@ func (w *world) try(ctx context.Context, m method, k kind, n int) (r run, err er
 	}
 	r.rest = w.foreground.Take()
 
+	asked := <-w.processor(ctx)
 	begun := time.Now()
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	var cpu [2]<-chan reading
+	var waiting measure.ForegroundStats
 	first := func() {
-		w.foreground.Take()
+		waiting = w.foreground.Take()
 		cpu[0] = w.processor(ctx)
 		w.profile(following, "writing")
 	}
@@ -112,17 +121,22 @@ func (w *world) try(ctx context.Context, m method, k kind, n int) (r run, err er
 	if err != nil {
 		stop()
 	}
+	done := <-w.processor(ctx)
 	err = errors.Join(err, r.curve.wait(stop))
+	r.all = waiting.With(r.during, w.foreground.Take())
 	var observeErr error
 	r.apiserver, r.manager, observeErr = w.observed()
 	if err := errors.Join(err, observeErr); err != nil {
 		return r, err
 	}
 	before, after := <-cpu[0], <-cpu[1]
-	if err := errors.Join(before.err, after.err); err != nil {
+	if err := errors.Join(asked.err, before.err, after.err, done.err); err != nil {
 		return r, err
 	}
 	r.cpu = after.cpu - before.cpu
+	if r.allCPU = done.cpu; !m.turnsOff {
+		r.allCPU -= asked.cpu
+	}
 	r.waited = r.curve.from.Sub(begun)
 	found, err := look(ctx, w.Etcd)
 	if err != nil {

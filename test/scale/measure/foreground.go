@@ -84,6 +84,21 @@ type ForegroundStats struct {
 	Codes map[string]int
 }
 
+// With is what was seen in this time and in others.
+func (s ForegroundStats) With(others ...ForegroundStats) ForegroundStats {
+	sum := ForegroundStats{By: map[string]Distribution{}, Codes: map[string]int{}}
+	for _, one := range append([]ForegroundStats{s}, others...) {
+		sum.All = Together(sum.All, one.All)
+		for op, d := range one.By {
+			sum.By[op] = Together(sum.By[op], d)
+		}
+		for code, n := range one.Codes {
+			sum.Codes[code] += n
+		}
+	}
+	return sum
+}
+
 // Failed is how many requests did not succeed.
 func (s ForegroundStats) Failed() int {
 	failed := 0

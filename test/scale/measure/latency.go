@@ -56,6 +56,15 @@ func distribution(durations []time.Duration) Distribution {
 // Distribution is a set of durations.
 type Distribution struct{ sorted []time.Duration }
 
+// Together is the durations of all.
+func Together(all ...Distribution) Distribution {
+	var durations []time.Duration
+	for _, d := range all {
+		durations = append(durations, d.sorted...)
+	}
+	return distribution(durations)
+}
+
 // Count is how many durations there are.
 func (d Distribution) Count() int { return len(d.sorted) }
 
