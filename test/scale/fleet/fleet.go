@@ -91,6 +91,8 @@ type Fleet struct {
 type clients struct {
 	features versioned.Interface
 	kube     kubernetes.Interface
+	// plain is a client as people make it who know nothing of this system.
+	plain kubernetes.Interface
 	// values reads and follows Features.
 	values versioned.Interface
 }
@@ -112,15 +114,10 @@ func New(ctx context.Context, admin *rest.Config, templates map[string]Template,
 	return f, nil
 }
 
-// connect opens a connection. Processes that start have one already.
+// connect opens connections, one for the library's clients and one for plain ones.
+// Processes that start have them already.
 func connect(ctx context.Context, admin *rest.Config) (*clients, error) {
-	config := report.ClientConfig(admin)
-	config.QPS = -1
-	// Configurations that differ in this have connections of their own.
-	config.Dial = (&net.Dialer{}).DialContext
-	config.Wrap(asInContext)
-	config.UserAgent = "feature-lifecycle-fleet"
-	client, err := rest.HTTPClientFor(config)
+	config, client, err := ofFleet(report.ClientConfig(admin))
 	if err != nil {
 		return nil, err
 	}
@@ -134,11 +131,30 @@ func connect(ctx context.Context, admin *rest.Config) (*clients, error) {
 	if c.values, err = valuesClient(config, client); err != nil {
 		return nil, err
 	}
+	if config, client, err = ofFleet(rest.CopyConfig(admin)); err != nil {
+		return nil, err
+	}
+	if c.plain, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
+		return nil, err
+	}
 	ctx = context.WithValue(ctx, identityKey{}, identityOf(KubeProxy, ""))
-	if err = c.kube.CoreV1().RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
-		return nil, fmt.Errorf("connecting a fleet: %w", err)
+	for _, kube := range []kubernetes.Interface{c.kube, c.plain} {
+		if err = kube.CoreV1().RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
+			return nil, fmt.Errorf("connecting a fleet: %w", err)
+		}
 	}
 	return c, nil
+}
+
+// ofFleet makes a configuration that of many processes, with a connection of its own.
+func ofFleet(config *rest.Config) (*rest.Config, *http.Client, error) {
+	config.QPS = -1
+	// Configurations that differ in this have connections of their own.
+	config.Dial = (&net.Dialer{}).DialContext
+	config.Wrap(asInContext)
+	config.UserAgent = "feature-lifecycle-fleet"
+	client, err := rest.HTTPClientFor(config)
+	return config, client, err
 }
 
 // identityKey is the key of a context's identity.

@@ -103,22 +103,26 @@ func (p *Process) Become(template *Template) {
 	p.template, p.source = template, newSource(template, p.fleet.asks)
 }
 
-// Kube is the process's client for everything but Features; requests have to have the
-// context of As.
-func (p *Process) Kube() kubernetes.Interface { return p.clients.kube }
+// Plain is a client of the process as people make it who know nothing of this system;
+// requests have to have the context of As.
+func (p *Process) Plain() kubernetes.Interface { return p.clients.plain }
 
 // Reported is closed once the process has written its first report.
 func (p *Process) Reported() <-chan struct{} { return p.reporter.Started() }
 
-// Reported waits until all processes have written a report, and returns how long
-// that took each of them.
-func Reported(ctx context.Context, processes []*Process) (measure.Distribution, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(len(processes))*50*time.Millisecond+patience)
+// PatienceFor is for how long to wait for so many processes that all want something.
+func PatienceFor(processes int) time.Duration {
+	return time.Duration(processes)*50*time.Millisecond + patience
+}
+
+// Reported waits until all processes have written a report, and returns how long after
+// the beginning each of them had.
+func Reported(ctx context.Context, begun time.Time, processes []*Process) (measure.Distribution, error) {
+	ctx, cancel := context.WithTimeout(ctx, PatienceFor(len(processes)))
 	defer cancel()
 	var took measure.Latencies
 	var missing atomic.Int64
 	var waiting sync.WaitGroup
-	begun := time.Now()
 	for _, p := range processes {
 		waiting.Go(func() {
 			select {
@@ -167,6 +171,24 @@ func (p *Process) noteWritten(at time.Time) {
 // Written receives the time at which the server answered that it has taken what the
 // process wrote last, which is its report. It holds the newest that was not received.
 func (p *Process) Written() <-chan time.Time { return p.written }
+
+// LastWritten is when the server answered the last write of all processes that was not
+// received from Written.
+func LastWritten(processes []*Process) (last time.Time) {
+	for _, p := range processes {
+		select {
+		case at := <-p.Written():
+			if at.After(last) {
+				last = at
+			}
+		default:
+		}
+	}
+	return last
+}
+
+// Observations is what the process finds.
+func (p *Process) Observations() []featuregate.Observation { return p.source.Observations() }
 
 // Set changes what the process finds for a feature of its template.
 func (p *Process) Set(feature string, enabled bool) { p.source.set(feature, enabled) }

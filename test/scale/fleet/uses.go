@@ -18,12 +18,15 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 )
@@ -84,7 +87,8 @@ func FollowUses(ctx context.Context, client versioned.Interface, wanted map[UseK
 	for i := range list.Items {
 		u.see(&list.Items[i])
 	}
-	events, err := features.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	// A server that is busy ends watches.
+	events, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: features.Watch})
 	if err != nil {
 		cancel()
 		return nil, err
@@ -101,7 +105,7 @@ func FollowUses(ctx context.Context, client versioned.Interface, wanted map[UseK
 			u.see(feature)
 		}
 		if ctx.Err() == nil {
-			u.fail(fmt.Errorf("the watch of features ended"))
+			u.fail(errors.New("the watch of features ended: the server no longer has what happened since its last event"))
 		}
 	})
 	return u, nil

@@ -27,7 +27,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -80,24 +79,10 @@ type watchers struct {
 
 // prepareConfigMap makes the ConfigMap, which everybody may read.
 func (w *world) prepareConfigMap(ctx context.Context) error {
-	create := metav1.CreateOptions{}
-	if _, err := w.Kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, create); err != nil {
+	if err := fleet.ShareConfigMaps(ctx, w.Kube, namespace, "get", "list", "watch"); err != nil {
 		return err
 	}
-	if _, err := w.Kube.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: valueName}, Data: map[string]string{feature: "0"}}, create); err != nil {
-		return err
-	}
-	meta := metav1.ObjectMeta{Name: valueName}
-	if _, err := w.Kube.RbacV1().Roles(namespace).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"}},
-	}}, create); err != nil {
-		return err
-	}
-	_, err := w.Kube.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: meta,
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:authenticated"}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: valueName},
-	}, create)
+	_, err := w.Kube.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: valueName}, Data: map[string]string{feature: "0"}}, metav1.CreateOptions{})
 	return err
 }
 
@@ -205,7 +190,7 @@ func (w *world) openPeer(ctx context.Context) (watchers, error) {
 
 // listWatch is that of a process.
 func listWatch(p *fleet.Process) cache.ListerWatcher {
-	client := p.Kube().CoreV1().ConfigMaps(namespace)
+	client := p.Plain().CoreV1().ConfigMaps(namespace)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = selection
@@ -215,7 +200,7 @@ func listWatch(p *fleet.Process) cache.ListerWatcher {
 			options.FieldSelector = selection
 			return client.Watch(ctx, options)
 		},
-	}, p.Kube())
+	}, p.Plain())
 }
 
 // openPlain opens a watch in each process and reads its bytes without looking at
@@ -235,7 +220,7 @@ func (w *world) openPlain(ctx context.Context) (watchers, error) {
 			if opening.Err() != nil {
 				return opening.Err()
 			}
-			stream, err := p.Kube().CoreV1().RESTClient().Get().Namespace(namespace).Resource(configMaps.Resource).
+			stream, err := p.Plain().CoreV1().RESTClient().Get().Namespace(namespace).Resource(configMaps.Resource).
 				VersionedParams(&metav1.ListOptions{FieldSelector: selection, ResourceVersion: now.ResourceVersion, Watch: true}, scheme.ParameterCodec).
 				Stream(p.As(ctx))
 			if err != nil {

@@ -64,6 +64,8 @@ type flipped struct {
 	// counted is when status.uses was right, ended when the transition had ended, from
 	// the request on.
 	counted, ended time.Duration
+	// reported is when the server had answered the last report of the new value.
+	reported time.Duration
 	// settling is what went on after the window in which all kinds of watchers are
 	// looked at.
 	settling measure.Part
@@ -150,12 +152,13 @@ func (w *world) report(ctx context.Context, processes []*fleet.Process) error {
 		return err
 	}
 	defer counted.Stop()
+	begun := time.Now()
 	for _, p := range processes {
 		if err := p.Start(ctx); err != nil {
 			return err
 		}
 	}
-	if _, err := fleet.Reported(ctx, processes); err != nil {
+	if _, err := fleet.Reported(ctx, begun, processes); err != nil {
 		return err
 	}
 	_, err = counted.Wait(ctx)
@@ -212,6 +215,7 @@ func (w *world) flip(ctx context.Context, b *board, enabled bool) (one flipped, 
 			return err
 		}
 		one.counted = right.Sub(begun)
+		one.reported = fleet.LastWritten(w.fleet.Processes()).Sub(begun)
 		resting, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		err = w.UntilRests(resting, feature, enabled)

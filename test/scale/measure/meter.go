@@ -50,8 +50,7 @@ type Part struct {
 	Foreground ForegroundStats
 	// Own is the processor time of this process, which shares the machine.
 	Own time.Duration
-	// Reports, Features and Writes are what was written to etcd: of these, and in all.
-	Reports, Features, Writes int
+	Written
 	// TooMany are answers 429, Rejected those that priority and fairness gave, by flow
 	// schema and reason.
 	TooMany  float64
@@ -143,7 +142,7 @@ func (m *Meter) begin(ctx context.Context) (from moment, err error) {
 		return from, err
 	}
 	m.foreground.Take()
-	if _, _, _, err := m.writes.Take(); err != nil {
+	if _, err := m.writes.Take(); err != nil {
 		return from, err
 	}
 	from.observed, err = ObserveProcess(ctx, m.pid, nil)
@@ -162,7 +161,7 @@ func (m *Meter) part(ctx context.Context, from moment, of schema.GroupResource, 
 		return p, next, err
 	}
 	p.Foreground = m.foreground.Take()
-	if p.Reports, p.Features, p.Writes, err = m.writes.Take(); err != nil {
+	if p.Written, err = m.writes.Take(); err != nil {
 		return p, next, err
 	}
 	if next.own, err = CPU(os.Getpid()); err != nil {

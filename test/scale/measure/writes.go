@@ -33,6 +33,8 @@ import (
 const (
 	ReportsPrefix  = "/registry/featurereports/"
 	FeaturesPrefix = "/registry/features/"
+	// LeasesPrefix is that of Leases of reporters other than servers; nodes have none.
+	LeasesPrefix = "/registry/leases/kube-feature-lease/"
 )
 
 // foregroundPrefix is where etcd has what the foreground writes, which is not counted.
@@ -71,7 +73,7 @@ func CountWrites(ctx context.Context, etcd *clientv3.Client) (*Writes, error) {
 					continue
 				}
 				w.total++
-				for _, prefix := range []string{ReportsPrefix, FeaturesPrefix} {
+				for _, prefix := range []string{ReportsPrefix, FeaturesPrefix, LeasesPrefix} {
 					if strings.HasPrefix(string(event.Kv.Key), prefix) {
 						w.counts[prefix]++
 					}
@@ -83,15 +85,20 @@ func CountWrites(ctx context.Context, etcd *clientv3.Client) (*Writes, error) {
 	return w, nil
 }
 
-// Take returns the writes of reports, of features and of everything since the last
-// time.
-func (w *Writes) Take() (reports, features, all int, err error) {
+// Written is what was written to etcd: of reports, Features and Leases of reporters, and
+// in all.
+type Written struct {
+	Reports, Features, Leases, Writes int
+}
+
+// Take returns the writes since the last time.
+func (w *Writes) Take() (Written, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	reports, features, all = w.counts[ReportsPrefix], w.counts[FeaturesPrefix], w.total
+	taken := Written{Reports: w.counts[ReportsPrefix], Features: w.counts[FeaturesPrefix], Leases: w.counts[LeasesPrefix], Writes: w.total}
 	clear(w.counts)
 	w.total = 0
-	return reports, features, all, w.err
+	return taken, w.err
 }
 
 // Stop ends the counting.

@@ -84,6 +84,8 @@ type kind struct {
 	name            string
 	lists, versions int
 	more            int
+	// gates are --feature-gates of kube-apiserver.
+	gates string
 }
 
 // kinds are the parts of the benchmark.
@@ -128,15 +130,22 @@ func Run(ctx context.Context, bed *testbed.Bed, options Options) (*result.Result
 	if err != nil {
 		return nil, err
 	}
-	var outcomes []outcome
+	var outcomes, peers []outcome
 	for _, k := range options.kinds() {
 		o, err := one(ctx, bed, options, templates, k)
 		if err != nil {
-			return describe(options, templates, outcomes), fmt.Errorf("%s: %w", k, err)
+			return describe(options, templates, outcomes, peers), fmt.Errorf("%s: %w", k, err)
 		}
 		outcomes = append(outcomes, o)
+		if k.name != "" {
+			continue
+		}
+		if o, err = beside(ctx, bed, options, templates, k.nodes); err != nil {
+			return describe(options, templates, outcomes, peers), fmt.Errorf("%d nodes, ConfigMaps: %w", k.nodes, err)
+		}
+		peers = append(peers, o)
 	}
-	return describe(options, templates, outcomes), nil
+	return describe(options, templates, outcomes, peers), nil
 }
 
 func (k kind) String() string {
@@ -161,7 +170,7 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 		return o, err
 	}
 	o.kind = k
-	if err := r.beginning(ctx, &o); err != nil {
+	if err := r.beginning(ctx, &o, r.start); err != nil {
 		return o, err
 	}
 	if err := r.settled(ctx, &o); err != nil || k.name != "" {
@@ -175,13 +184,13 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 	return o, err
 }
 
-// beginning measures the cluster without reporters, and the start of all of them.
-func (r *run) beginning(ctx context.Context, o *outcome) (err error) {
+// beginning measures the cluster without processes, and the start of all of them.
+func (r *run) beginning(ctx context.Context, o *outcome, start func(context.Context) (time.Duration, error)) (err error) {
 	r.meter.Keep(ctx, func(ctx context.Context) error { return fleet.Beat(ctx, r.c.Kube, r.nodes) })
 	if err := r.forget(ctx); err != nil {
 		return err
 	}
-	if o.before, err = r.during(ctx, "at rest without reporters", r.rest); err != nil {
+	if o.before, err = r.during(ctx, "at rest without processes", r.rest); err != nil {
 		return err
 	}
 	if err := o.quiet(); err != nil && r.options.Compaction > 0 {
@@ -193,7 +202,7 @@ func (r *run) beginning(ctx context.Context, o *outcome) (err error) {
 	if err := r.profiler().Take(ctx, measure.Heap, 0, r.profileName("free")); err != nil {
 		return err
 	}
-	if o.storm, err = r.counted(ctx, "storm", "all processes start", r.start); err != nil {
+	if o.storm, err = r.counted(ctx, "storm", "all processes start", start); err != nil {
 		return err
 	}
 	o.arrivals = r.arrivals

@@ -81,12 +81,13 @@ func (r *run) start(ctx context.Context) (behind time.Duration, err error) {
 		return 0, err
 	}
 	defer counted.Stop()
+	begun := time.Now()
 	for _, p := range processes {
 		if err := p.Start(ctx); err != nil {
 			return 0, err
 		}
 	}
-	if r.arrivals, err = fleet.Reported(ctx, processes); err != nil {
+	if r.arrivals, err = fleet.Reported(ctx, begun, processes); err != nil {
 		return 0, err
 	}
 	last := time.Now()
@@ -125,7 +126,7 @@ func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if _, err := fleet.Reported(ctx, group); err != nil {
+		if _, err := fleet.Reported(ctx, time.Now(), group); err != nil {
 			return 0, err
 		}
 	}
@@ -167,8 +168,9 @@ func (r *run) memory(ctx context.Context) (measure.Live, error) {
 // newRun starts a cluster with nodes and without processes.
 func newRun(ctx context.Context, bed *testbed.Bed, options Options, templates map[string]fleet.Template, k kind) (*run, error) {
 	c, err := bed.Start(ctx, cluster.Config{
-		Only:      []string{cluster.Etcd, cluster.APIServer},
-		ExtraArgs: map[string][]string{cluster.APIServer: {"--etcd-compaction-interval=" + options.Compaction.String()}},
+		Only:         []string{cluster.Etcd, cluster.APIServer},
+		FeatureGates: k.gates,
+		ExtraArgs:    map[string][]string{cluster.APIServer: {"--etcd-compaction-interval=" + options.Compaction.String()}},
 	})
 	if err != nil {
 		return nil, err
