@@ -42,9 +42,11 @@ import (
 const (
 	reportsKey     = "/registry/featurereports/" + systemNS + "/"
 	autoscalersKey = "/registry/horizontalpodautoscalers/" + objectNS + "/"
-	// tooLong is what convergence (L2) may take. L2 says a minute; a loaded machine
-	// gets more, and who took the place of a process that crashed has 70 seconds to
-	// say what it uses (uses.Settings.ReportPeriod).
+	// promised is what convergence (L2) may take; the table says how often it took more.
+	promised = time.Minute
+	// tooLong is when a run fails for it: a loaded machine gets more, and who took the
+	// place of a process that crashed has 70 seconds to say what it uses
+	// (uses.Settings.ReportPeriod).
 	tooLong = 3 * time.Minute
 )
 
@@ -90,6 +92,9 @@ func (w *world) recovered() error {
 	w.stats.longest, w.stats.right = max(w.stats.longest, states), max(w.stats.right, counted)
 	w.stats.mu.Unlock()
 	w.stats.count("pauses of all faults")
+	if states > promised {
+		w.stats.count("pauses of all faults after which states took more than the minute of L2")
+	}
 	w.said("all faults paused: states as configured after %.1f s, uses right after %.1f s", states.Seconds(), counted.Seconds())
 	if states > tooLong {
 		return fmt.Errorf("L2: states were as configured %s after the faults had ended", states)

@@ -84,7 +84,6 @@ func bodies() map[string]row {
 		r.path = or(r.path, features)
 		rows[name] = r
 	}
-	// etcd's refusal is upstream's to tell for kinds without such a limit.
 	rows["text of an unknown encoding"] = row{method: "POST", path: features, contentType: "application/json; charset=utf-16", body: "\xff\xfe{\x00}\x00", code: 400, says: "invalid character"}
 	return rows
 }
