@@ -20,6 +20,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -64,6 +65,36 @@ func TestEveryBenchmarkCanBeFound(t *testing.T) {
 		}
 		if !strings.Contains(read(t, "BENCHMARKS.md"), "\n## "+name+"\n") {
 			t.Errorf("BENCHMARKS.md has no section %s; run make bench-%s", name, name)
+		}
+	}
+}
+
+// TestResultsAreOfThisHistory holds that whoever reads a result can check out what was
+// measured.
+func TestResultsAreOfThisHistory(t *testing.T) {
+	git := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = root
+		output, err := cmd.CombinedOutput()
+		return strings.TrimSpace(string(output)), err
+	}
+	if shallow, err := git("rev-parse", "--is-shallow-repository"); err != nil || shallow == "true" {
+		t.Skipf("there is no whole history here: %s %v", shallow, err)
+	}
+	results, err := filepath.Glob(filepath.Join(root, "docs", "benchmarks", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range results {
+		r, err := result.Read(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Environment.Dirty {
+			t.Errorf("%s was measured with files that no commit has; run it again in a clean clone", file)
+		}
+		if said, err := git("merge-base", "--is-ancestor", r.Environment.Commit, "HEAD"); err != nil {
+			t.Errorf("%s is of the commit %s, which is not in this history: %s %v; run it again", file, r.Environment.Commit, said, err)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (w *world) converge() bool {
 // and uses are right.
 func (w *world) recovered() error {
 	begun := time.Now()
-	if err := w.whole(); err != nil {
+	if err := w.whole(w.t.Context()); err != nil {
 		return fmt.Errorf("after the faults had ended: %w", err)
 	}
 	if err := w.release(w.t.Context(), rand.New(rand.NewPCG(w.seed, 3))); err != nil {
@@ -131,7 +131,7 @@ func (w *world) tidy(ctx context.Context) error {
 func (w *world) until(when string, wrong func(context.Context) (string, error)) error {
 	last, told := "", time.Now()
 	err := wait.PollUntilContextTimeout(w.t.Context(), 500*time.Millisecond, framework.Patience, true, func(ctx context.Context) (bool, error) {
-		err := w.whole()
+		err := w.whole(ctx)
 		if err != nil {
 			return false, err
 		}

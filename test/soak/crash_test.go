@@ -97,7 +97,7 @@ func kind(name string) string {
 func (w *world) kill(ctx context.Context, name string) error {
 	w.hands.Lock()
 	defer w.hands.Unlock()
-	if err := w.intact(); err != nil {
+	if err := w.intact(ctx); err != nil {
 		return err
 	}
 	w.down[name] = true
@@ -108,7 +108,7 @@ func (w *world) kill(ctx context.Context, name string) error {
 func (w *world) start(ctx context.Context, names ...string) error {
 	w.hands.Lock()
 	defer w.hands.Unlock()
-	if err := w.intact(); err != nil {
+	if err := w.intact(ctx); err != nil {
 		return err
 	}
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !w.down[name] })
@@ -140,7 +140,7 @@ func (w *world) freeze(ctx context.Context, random *rand.Rand) error {
 		// It may come back to a feature that was turned off meanwhile.
 		w.dirty.Store(true)
 	}
-	p, err := w.stop(name)
+	p, err := w.stop(ctx, name)
 	if err != nil || p.PID == 0 {
 		return err
 	}
@@ -154,14 +154,14 @@ func (w *world) freeze(ctx context.Context, random *rand.Rand) error {
 	// Somebody has killed it meanwhile.
 	w.hands.Lock()
 	defer w.hands.Unlock()
-	return w.intact()
+	return w.intact(ctx)
 }
 
 // stop stops the process of a component as it stands, unless somebody has killed it.
-func (w *world) stop(name string) (process.Process, error) {
+func (w *world) stop(ctx context.Context, name string) (process.Process, error) {
 	w.hands.Lock()
 	defer w.hands.Unlock()
-	if err := w.intact(); err != nil || w.down[name] {
+	if err := w.intact(ctx); err != nil || w.down[name] {
 		return process.Process{}, err
 	}
 	processes := w.cluster.Processes()
@@ -174,7 +174,7 @@ func (w *world) stop(name string) (process.Process, error) {
 func (w *world) killEtcd(ctx context.Context, random *rand.Rand) error {
 	w.hands.Lock()
 	defer w.hands.Unlock()
-	if err := w.intact(); err != nil {
+	if err := w.intact(ctx); err != nil {
 		return err
 	}
 	defer w.faults.begin(cluster.Etcd)()

@@ -19,11 +19,14 @@ limitations under the License.
 package soak
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
@@ -68,30 +71,47 @@ func (f *faults) explain(component string, moment time.Time, grace time.Duration
 // linesOfDead is how much of the log of a component is shown that ended by itself.
 const linesOfDead = 40
 
+// notBuilt is what the controller manager says before it ends because its server went
+// away while it made its controllers, which it does after it says that it is well
+// (upstream's cmd/kube-controller-manager/app/controllermanager.go).
+const notBuilt = "Error building controllers"
+
 // intact checks that no component has ended but those that the test itself ended and
 // has not started again yet. Nothing else may end: there is one controller manager and
 // one scheduler, so they have no lock to lose (cluster.Cluster's --leader-elect=false),
-// and nobody else ends by itself when servers or etcd are away. The caller has the
-// hands.
-func (w *world) intact() error {
+// and nobody else ends by itself when servers or etcd are away. But for a controller
+// manager that was still about to make its controllers: that one is started again, as a
+// supervisor does. The caller has the hands.
+func (w *world) intact(ctx context.Context) error {
 	var errs []error
 	_, dead := w.cluster.Running()
 	for _, name := range dead {
-		if !w.down[name] {
-			errs = append(errs, fmt.Errorf("%s has ended by itself; the end of its log:\n%s", name, w.cluster.Log(name, linesOfDead)))
+		if w.down[name] {
+			continue
 		}
+		log := w.cluster.Log(name, linesOfDead)
+		if name == cluster.ControllerManager && strings.Contains(log, notBuilt) {
+			w.stats.count("starts of the controller manager that lost its server")
+			end := w.faults.begin(name)
+			if err := w.cluster.Start(ctx, name); err != nil {
+				errs = append(errs, fmt.Errorf("starting %s again, whose server went away while it started: %w", name, err))
+			}
+			end()
+			continue
+		}
+		errs = append(errs, fmt.Errorf("%s has ended by itself; the end of its log:\n%s", name, log))
 	}
 	return errors.Join(errs...)
 }
 
 // whole checks that all components run: no fault is under way.
-func (w *world) whole() error {
+func (w *world) whole(ctx context.Context) error {
 	w.hands.Lock()
 	defer w.hands.Unlock()
 	for name := range w.down {
 		return fmt.Errorf("%s was ended and not started again", name)
 	}
-	return w.intact()
+	return w.intact(ctx)
 }
 
 // readLogs looks for panics in all that components logged in all their lives. One

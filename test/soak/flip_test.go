@@ -120,7 +120,7 @@ func (w *world) restart(ctx context.Context, name string) error {
 
 // restartLocked restarts a component; one that crash has killed starts.
 func (w *world) restartLocked(ctx context.Context, name string) error {
-	if err := w.intact(); err != nil {
+	if err := w.intact(ctx); err != nil {
 		return err
 	}
 	defer w.faults.begin(name)()

@@ -222,7 +222,7 @@ func (w *world) leftovers(before, after *snapshot) map[string][]string {
 
 // look takes down what there is.
 func (w *world) look(ctx context.Context) (*snapshot, error) {
-	if err := w.whole(); err != nil {
+	if err := w.whole(ctx); err != nil {
 		return nil, err
 	}
 	s := &snapshot{keys: map[string]bool{}, processes: map[string]usage{}}
