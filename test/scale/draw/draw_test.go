@@ -20,6 +20,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -41,6 +42,7 @@ func example() *result.Result {
 		Limits:      []result.Limit{{Text: "patches", Limit: 1000, Ours: 950, Unit: "objects/s"}},
 	}
 	r.AddTable("Rates", result.Column{Name: "method"}).AddRow("ours")
+	r.AddTable(result.Carried, result.Column{Name: "what"}, result.Column{Name: "5,000 nodes"}).AddRow("memory", 12.0)
 	growth := r.AddChart("growth", "Rate by <size>", result.Axis{Label: "objects", Log: true}, result.Axis{Label: "rate", Unit: "objects/s", Log: true})
 	bars := r.AddChart("bars", "Start", result.Axis{Label: "start", Categories: []string{"cold", "warm"}}, result.Axis{Label: "time", Unit: "s"})
 	for _, series := range []struct {
@@ -65,10 +67,24 @@ func repository(t *testing.T) string {
 		t.Fatal(err)
 	}
 	write(t, root, folder+"/clear.md", "### Why\n\nSee [the task](../tasks.md), [the profile](clear-profile.txt), [the file](../../go.mod) and [more](https://kubernetes.io).\n")
+	write(t, root, larger, "# Larger\n\n"+beginning+"old\n"+ending+"\nMore.\n")
 	if err := run(io.Discard, root, false); err != nil {
 		t.Fatal(err)
 	}
 	return root
+}
+
+func TestThePageOfLargerClustersHasWhatIsCarried(t *testing.T) {
+	root := repository(t)
+	got := read(t, root, larger)
+	want := "# Larger\n\n" + beginning + "\nBenchmark [clear](../BENCHMARKS.md#clear), commit " + fmt.Sprintf("%.12s", example().Environment.Commit) + "\n\n| what | 5,000 nodes |\n| --- | ---: |\n| memory | 12 |\n\n" + ending + "\nMore.\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	write(t, root, larger, "# Larger\n")
+	if err := run(io.Discard, root, true); err == nil || !strings.Contains(err.Error(), larger) {
+		t.Errorf("a page without the lines: %v", err)
+	}
 }
 
 func write(t *testing.T, root, name, text string) {
@@ -139,12 +155,13 @@ func hexOf(parts ...byte) string {
 }
 
 func TestTheSameResultsGiveTheSameBytes(t *testing.T) {
-	first, err := render([]*result.Result{example()}, t.TempDir())
+	root := repository(t)
+	first, err := render([]*result.Result{example()}, root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 5 {
-		again, err := render([]*result.Result{example()}, t.TempDir())
+		again, err := render([]*result.Result{example()}, root)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,6 +181,7 @@ func TestCheckFindsWhatIsNotFresh(t *testing.T) {
 		{"", func(string) {}},
 		{page, func(root string) { write(t, root, page, "mine") }},
 		{page, func(root string) { write(t, root, folder+"/clear.md", "Another note.") }},
+		{larger, func(root string) { write(t, root, larger, beginning+ending) }},
 		{folder + "/clear-bars.svg", func(root string) { write(t, root, folder+"/clear-bars.svg", "<svg/>") }},
 		{folder + "/clear-old.svg", func(root string) { write(t, root, folder+"/clear-old.svg", "<svg/>") }},
 		{folder + "/clear-growth.svg", func(root string) { _ = os.Remove(filepath.Join(root, folder, "clear-growth.svg")) }},
@@ -188,6 +206,10 @@ func TestCheckFindsWhatIsNotFresh(t *testing.T) {
 
 func TestAResultOfAnotherNameIsRefused(t *testing.T) {
 	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, folder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, larger, beginning+ending)
 	for _, name := range []string{"start", "other"} {
 		file := filepath.Join(root, folder, name+".json")
 		if err := example().Write(file); err != nil {

@@ -40,6 +40,9 @@ const (
 	folder = "docs/benchmarks"
 	// page is what people read.
 	page = "BENCHMARKS.md"
+	// larger is the page that has the tables that carry results to larger clusters,
+	// between two lines.
+	larger = "docs/scale.md"
 )
 
 func main() {
@@ -133,7 +136,12 @@ func render(results []*result.Result, root string) (map[string][]byte, error) {
 		notes[name] = string(note)
 	}
 	files[page] = markdown(results, notes)
-	return files, nil
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(larger)))
+	if err != nil {
+		return nil, err
+	}
+	files[larger], err = carried(string(text), results)
+	return files, err
 }
 
 // pictureFile is where a chart's picture is.

@@ -61,6 +61,35 @@ func markdown(results []*result.Result, notes map[string]string) []byte {
 	return []byte(b.String())
 }
 
+// Between these lines a page has what is generated.
+const (
+	beginning = "<!-- BEGIN MUNGE: CARRIED -->\n"
+	ending    = "<!-- END MUNGE: CARRIED -->\n"
+)
+
+// carried puts the tables that carry results to larger clusters where a page has them.
+func carried(text string, results []*result.Result) ([]byte, error) {
+	before, rest, begins := strings.Cut(text, beginning)
+	_, after, ends := strings.Cut(rest, ending)
+	if !begins || !ends {
+		return nil, fmt.Errorf("%s has no lines %q and %q, between which tables are generated", larger, strings.TrimSpace(beginning), strings.TrimSpace(ending))
+	}
+	var b strings.Builder
+	for _, r := range results {
+		for _, t := range r.Tables {
+			if t.Title == result.Carried {
+				named := *t
+				named.Title = fmt.Sprintf("Benchmark [%s](../%s#%s), commit %.12s", r.Name, page, r.Name, r.Environment.Commit)
+				b.WriteString("\n" + named.Markdown())
+			}
+		}
+	}
+	if b.Len() == 0 {
+		b.WriteString("\nThere is no result yet.\n")
+	}
+	return []byte(before + beginning + b.String() + "\n" + ending + after), nil
+}
+
 // section is what is shown of a result below its heading.
 func section(r *result.Result) string {
 	var pictures []string

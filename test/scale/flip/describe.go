@@ -86,6 +86,7 @@ func describe(o Options, templates map[string]fleet.Template, apply measure.Dist
 	describeFlips(r, outcomes)
 	describeLoad(r, o, outcomes)
 	describeRest(r, outcomes)
+	carry(r, outcomes)
 	for _, found := range outcomes {
 		if found.processes == o.Budget || len(outcomes) == 1 {
 			promise(r, found)
@@ -187,6 +188,25 @@ func describeRest(r *result.Result, outcomes []*outcome) {
 			rest.AddRow(o.processes, row.name, 100*row.l.Usage.Cores(), row.l.Lists/row.l.Seconds*60, row.l.Features, measure.Milliseconds(row.l.Foreground.All.Percentile(99)))
 		}
 	}
+}
+
+// carry carries costs to larger clusters.
+func carry(r *result.Result, outcomes []*outcome) {
+	var processes []int
+	for _, o := range outcomes {
+		processes = append(processes, o.processes)
+	}
+	cost := func(what string, of func(*outcome) float64) fleet.Cost { return fleet.CostOf(what, outcomes, of) }
+	flips := func(what string, of func(flipped) float64) fleet.Cost {
+		return cost(what, func(o *outcome) float64 { return measure.SpreadBy(o.flips, of).Median })
+	}
+	fleet.Carry(r, processes,
+		cost("live heap and stacks of kube-apiserver for followers (MiB)", func(o *outcome) float64 { return measure.Mebibytes(o.memory.Heap + o.memory.Stacks) }),
+		cost("processor of kube-apiserver until all follow that begin at once (s)", func(o *outcome) float64 { return o.started.Usage.CPU.Seconds() }),
+		flips("time until the last has a new value (s)", func(f flipped) float64 { return last(f.changed) / 1000 }),
+		flips("processor of kube-apiserver for a flip (s)", func(f flipped) float64 { return (f.load.Usage.CPU + f.settling.Usage.CPU).Seconds() }),
+		flips("events of a flip (MiB)", func(f flipped) float64 { return (f.load.Bytes + f.settling.Bytes) / measure.MiB }),
+	)
 }
 
 // promise compares one size with what docs/central-and-dynamic.md says.

@@ -56,7 +56,7 @@ func describe(options Options, templates map[string]fleet.Template, outcomes, pe
 	describeGrowth(r, sizes)
 	describeCharts(r, sizes, peers)
 	describeVarieties(r, options, templates, outcomes)
-	describeCarried(r, sizes)
+	carry(r, sizes)
 	for _, o := range sizes {
 		if o.nodes == options.Budget {
 			addBudgets(r, options, o, peers)
@@ -211,6 +211,28 @@ func describeCharts(r *result.Result, outcomes, peers []outcome) {
 		writes.Add("ConfigMaps, start of all", result.Peer, result.Point{X: n, Y: float64(max(p.storm.Writes, 1))})
 	}
 	r.Charts = append(r.Charts, &storage, &work, &writes)
+}
+
+// carry carries costs to larger clusters.
+func carry(r *result.Result, outcomes []outcome) {
+	var processes []int
+	for _, o := range outcomes {
+		processes = append(processes, o.processes())
+	}
+	cost := func(what string, of func(outcome) float64) fleet.Cost { return fleet.CostOf(what, outcomes, of) }
+	fleet.Carry(r, processes,
+		cost("etcd, reports (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.stored.Bytes) }),
+		cost("live heap of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.resting.Heap - o.free.Heap) }),
+		cost("resident memory of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.resting.RSS - o.free.RSS) }),
+		cost("peak of resident memory while all start (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.storm.Usage.RSSPeak) }),
+		cost("processor of kube-apiserver until all that start are counted (s)", func(o outcome) float64 { return o.storm.Usage.CPU.Seconds() }),
+		cost("time until all that start are counted (s)", func(o outcome) float64 { return o.storm.Seconds }),
+		cost("p99 of everybody else while all start (ms)", func(o outcome) float64 { return measure.Milliseconds(o.storm.Foreground.All.Percentile(99)) }),
+		cost("processor of kube-apiserver until all that are restarted are counted (s)", func(o outcome) float64 { return o.rolled.Usage.CPU.Seconds() }),
+		cost("processor of kube-apiserver at rest, more than without (% of a core)", func(o outcome) float64 { return 100 * restingCores(o) }),
+		cost("writes of reports, start of all", func(o outcome) float64 { return float64(o.storm.Reports) }),
+		cost("writes of features, start of all", func(o outcome) float64 { return float64(o.storm.Features) }),
+	)
 }
 
 // describeVarieties shows what other lists of features cost: whether there are as many

@@ -81,6 +81,10 @@ func (r *Result) AddTable(title string, columns ...Column) *Table {
 	return t
 }
 
+// Carried is the title of tables that carry what was measured to larger clusters.
+// docs/scale.md shows them.
+const Carried = "Carried to larger clusters"
+
 // AddChart adds an empty chart and returns it. The name is part of the file's.
 func (r *Result) AddChart(name, title string, x, y Axis) *Chart {
 	c := &Chart{Name: name, Title: title, X: x, Y: y}

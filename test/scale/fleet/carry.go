@@ -14,13 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package reporters
+package fleet
 
 import (
+	"fmt"
 	"math"
+	"strings"
 
-	"k8s.io/kubernetes-features/test/scale/fleet"
-	"k8s.io/kubernetes-features/test/scale/measure"
 	"k8s.io/kubernetes-features/test/scale/result"
 )
 
@@ -65,49 +65,61 @@ func fit(processes, costs []float64) (line, bool) {
 	return l, true
 }
 
-// describeCarried carries what was measured to larger clusters.
-func describeCarried(r *result.Result, outcomes []outcome) {
+// Cost is something that grows with processes: what it was in each size.
+type Cost struct {
+	What    string
+	Figures []float64
+}
+
+// CostOf takes a figure of each size.
+func CostOf[T any](what string, sizes []T, figure func(T) float64) Cost {
+	c := Cost{What: what}
+	for _, size := range sizes {
+		c.Figures = append(c.Figures, figure(size))
+	}
+	return c
+}
+
+// Carry adds a table that carries what was measured with so many processes to larger
+// clusters. Through one size there is no line, and no table.
+func Carry(r *result.Result, processes []int, costs ...Cost) {
+	if len(processes) < 2 {
+		return
+	}
+	var sizes []float64
+	for _, n := range processes {
+		sizes = append(sizes, float64(n))
+	}
 	columns := []result.Column{{Name: "what"}, {Name: "each 1,000 processes"}, {Name: "off the line at most", Unit: "%"}}
 	for _, nodes := range carriedTo {
 		columns = append(columns, result.Column{Name: result.Number(float64(nodes)).String() + " nodes"})
 	}
-	t := result.Table{Title: "Carried to larger clusters", Columns: columns,
-		Note: "Two processes a node. A line through what was measured, with the least squares of relative deviations; where the last columns are beyond the sizes measured, nobody has seen them."}
-	for _, cost := range []struct {
-		what string
-		of   func(outcome) float64
-	}{
-		{"etcd, reports (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.stored.Bytes) }},
-		{"live heap of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.resting.Heap - o.free.Heap) }},
-		{"resident memory of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.resting.RSS - o.free.RSS) }},
-		{"peak of resident memory while all start (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.storm.Usage.RSSPeak) }},
-		{"processor of kube-apiserver until all that start are counted (s)", func(o outcome) float64 { return o.storm.Usage.CPU.Seconds() }},
-		{"time until all that start are counted (s)", func(o outcome) float64 { return o.storm.Seconds }},
-		{"processor of kube-apiserver at rest, more than without (% of a core)", func(o outcome) float64 { return 100 * restingCores(o) }},
-		{"writes of reports, start of all", func(o outcome) float64 { return float64(o.storm.Reports) }},
-		{"writes of features, start of all", func(o outcome) float64 { return float64(o.storm.Features) }},
-	} {
-		var processes, costs []float64
-		for _, o := range outcomes {
-			processes, costs = append(processes, float64(o.processes())), append(costs, cost.of(o))
-		}
-		l, ok := fit(processes, costs)
+	t := r.AddTable(result.Carried, columns...)
+	t.Note = fmt.Sprintf("Two processes a node. A line through what was measured with %s processes, with the least squares of relative deviations; where the last columns are beyond that, nobody has seen them.", numbers(processes))
+	for _, cost := range costs {
+		l, ok := fit(sizes, cost.Figures)
 		if !ok {
-			row := []any{cost.what, "no line: one of the costs is not above 0", ""}
+			row := []any{cost.What, "no line: one of the costs is not above 0", ""}
 			for range carriedTo {
 				row = append(row, "")
 			}
 			t.AddRow(row...)
 			continue
 		}
-		row := []any{cost.what, 1000 * l.slope, 100 * l.off}
+		row := []any{cost.What, 1000 * l.slope, 100 * l.off}
 		for _, nodes := range carriedTo {
-			row = append(row, l.at(float64(fleet.PerNode*nodes)))
+			row = append(row, l.at(float64(PerNode*nodes)))
 		}
 		t.AddRow(row...)
 	}
-	// Through one size there is no line.
-	if len(outcomes) > 1 {
-		r.Tables = append(r.Tables, &t)
+}
+
+// numbers is "1,000, 10,000 and 30,000".
+func numbers(all []int) string {
+	var texts []string
+	for _, n := range all {
+		texts = append(texts, result.Format(float64(n)))
 	}
+	last := len(texts) - 1
+	return strings.Join(texts[:last], ", ") + " and " + texts[last]
 }

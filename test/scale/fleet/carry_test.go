@@ -14,14 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package reporters
+package fleet
 
 import (
 	"math"
+	"strings"
 	"testing"
-	"time"
 
-	"k8s.io/kubernetes-features/test/scale/measure"
 	"k8s.io/kubernetes-features/test/scale/result"
 )
 
@@ -58,41 +57,25 @@ func TestFit(t *testing.T) {
 	}
 }
 
-func TestCarried(t *testing.T) {
-	var outcomes []outcome
-	for _, nodes := range []int{500, 5_000} {
-		var o outcome
-		o.nodes = nodes
-		o.stored.Bytes = int64(2*nodes) * 2 * measure.MiB / 1000
-		o.storm.Seconds = 10
-		o.storm.Usage.CPU = time.Duration(nodes) * time.Millisecond
-		outcomes = append(outcomes, o)
-	}
+func TestCarry(t *testing.T) {
 	var r result.Result
-	describeCarried(&r, outcomes)
-	if len(r.Tables) != 1 {
-		t.Fatalf("%d tables", len(r.Tables))
+	Carry(&r, []int{1_000, 10_000}, Cost{"stored", []float64{2, 20}}, Cost{"nothing", []float64{0, 1}})
+	if len(r.Tables) != 1 || len(r.Tables[0].Rows) != 2 {
+		t.Fatalf("%+v", r.Tables)
 	}
-	var found bool
-	for _, row := range r.Tables[0].Rows {
-		if row[0].String() != "etcd, reports (MiB)" {
-			continue
-		}
-		found = true
-		for i, want := range []float64{2, 0, 20, 60, 260} {
-			if got, ok := row[i+1].Value(); !ok || math.Abs(got-want) > 1e-3 {
-				t.Errorf("column %d is %v, want %v", i+1, got, want)
-			}
+	for i, want := range []float64{2, 0, 20, 60, 260} {
+		if got, ok := r.Tables[0].Rows[0][i+1].Value(); !ok || math.Abs(got-want) > 1e-3 {
+			t.Errorf("column %d is %v, want %v", i+1, got, want)
 		}
 	}
-	if !found {
-		t.Error("what etcd stores is missing")
-	}
-	if without := r.Tables[0].Rows[1]; without[0].String() != "live heap of kube-apiserver, more than without (MiB)" || without[1].String() != "no line: one of the costs is not above 0" {
+	if without := r.Tables[0].Rows[1]; without[0].String() != "nothing" || without[1].String() != "no line: one of the costs is not above 0" {
 		t.Errorf("what cannot be carried is not said: %v", without)
 	}
+	if note := r.Tables[0].Note; !strings.Contains(note, "with 1,000 and 10,000 processes") {
+		t.Errorf("the note is %q", note)
+	}
 	var none result.Result
-	if describeCarried(&none, outcomes[:1]); len(none.Tables) > 0 {
+	if Carry(&none, []int{1_000}, Cost{"stored", []float64{2}}); len(none.Tables) > 0 {
 		t.Error("one size is carried to others")
 	}
 }
