@@ -18,6 +18,7 @@ package controlplane
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,8 @@ import (
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/klog/v2"
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/common/restfuladapter"
 	"k8s.io/kube-openapi/pkg/handler"
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
@@ -108,6 +111,7 @@ func entries(declared []lifecycle.Feature) []catalog.Entry {
 func (d *documents) configure(generic *genericapiserver.Config) {
 	if generic.OpenAPIConfig != nil {
 		v2 := *generic.OpenAPIConfig
+		nameOperations(&v2)
 		v2.PostProcessSpec = afterwards(v2.PostProcessSpec, d.cutV2)
 		generic.OpenAPIConfig = &v2
 	}
@@ -115,6 +119,24 @@ func (d *documents) configure(generic *genericapiserver.Config) {
 		v3 := *generic.OpenAPIV3Config
 		v3.PostProcessSpec = afterwards(v3.PostProcessSpec, d.cutV3)
 		generic.OpenAPIV3Config = &v3
+	}
+}
+
+// nameOperations sets what kube-openapi makes of GetOperationIDAndTags otherwise, when
+// it first builds something with a configuration (builder.newOpenAPI). Its function
+// refers to the whole builder, so that each configuration would hold the definitions of
+// all types for as long as the server runs: 16 MiB for those of the chain.
+func nameOperations(config *common.Config) {
+	name := config.GetOperationIDAndTags
+	if name == nil || config.GetOperationIDAndTagsFromRoute != nil {
+		return
+	}
+	config.GetOperationIDAndTagsFromRoute = func(route common.Route) (string, []string, error) {
+		adapter, ok := route.(*restfuladapter.RouteAdapter)
+		if !ok {
+			return "", nil, fmt.Errorf("the route %s %s of an OpenAPI document is a %T; only routes of go-restful have names of operations", route.Method(), route.Path(), route)
+		}
+		return name(adapter.Route)
 	}
 }
 
