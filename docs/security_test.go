@@ -181,7 +181,7 @@ func TestLimits(t *testing.T) {
 		fmt.Sprintf("| features in a report | %s, their names %d KiB together |", thousands(validation.MaxReportedFeatures), validation.MaxReportedNames>>10),
 		fmt.Sprintf("| labels and annotations of a report | %d KiB |", validation.MaxReportMetadata>>10),
 		fmt.Sprintf("| a Feature or a report as a whole | %d MiB |", validation.MaxObjectSize>>20),
-		fmt.Sprintf("| times in a Feature's status | up to the year %d |", number("pkg/apis/features/validation/time.go", "lastYear")),
+		fmt.Sprintf("| times in a Feature's status | in the years 0 to %d |", number("pkg/apis/features/validation/time.go", "lastYear")),
 		fmt.Sprintf("| rows of `status.uses` that the server flow writes | %d |", uses.MaxRows),
 		fmt.Sprintf("| owners and finalizers of a report | %d |", validation.MaxReportOwners),
 		fmt.Sprintf("| reports of processes that are gone | kept for %s, then deleted;", period(library+"/lifecycle/controller/retire.go", "reportRetention")),

@@ -50,7 +50,7 @@ check "modules: draw" tidy test/scale/draw
 check "generated code" hack/verify-codegen.sh
 check "API specs" hack/verify-openapi-spec.sh
 check "docs/gates.md" gates
-check "BENCHMARKS.md" drawn
+check "BENCHMARKS.md, docs/scale.md" drawn
 check "vet: root" go vet ./...
 check "vet: library" in_lib go vet ./...
 check "vet: helm" vet_alone test/helm

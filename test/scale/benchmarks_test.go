@@ -79,7 +79,10 @@ func TestResultsAreOfThisHistory(t *testing.T) {
 		return strings.TrimSpace(string(output)), err
 	}
 	if shallow, err := git("rev-parse", "--is-shallow-repository"); err != nil || shallow == "true" {
-		t.Skipf("there is no whole history here: %s %v", shallow, err)
+		if os.Getenv("KUBE_FEATURES_REQUIRE_ALL") != "" {
+			t.Fatalf("there is no whole history here, in which results could be found: shallow is %q, %v", shallow, err)
+		}
+		t.Skipf("there is no whole history here: shallow is %q, %v", shallow, err)
 	}
 	results, err := filepath.Glob(filepath.Join(root, "docs", "benchmarks", "*.json"))
 	if err != nil {

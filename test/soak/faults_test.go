@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -71,10 +72,10 @@ func (f *faults) explain(component string, moment time.Time, grace time.Duration
 // linesOfDead is how much of the log of a component is shown that ended by itself.
 const linesOfDead = 40
 
-// notBuilt is what the controller manager says before it ends because its server went
+// lostServer is what the controller manager says before it ends because its server went
 // away while it made its controllers, which it does after it says that it is well
 // (upstream's cmd/kube-controller-manager/app/controllermanager.go).
-const notBuilt = "Error building controllers"
+var lostServer = regexp.MustCompile(`"Error building controller(s| context)".*(connection refused|connection reset|EOF|failed to wait for apiserver)`)
 
 // intact checks that no component has ended but those that the test itself ended and
 // has not started again yet. Nothing else may end: there is one controller manager and
@@ -90,7 +91,7 @@ func (w *world) intact(ctx context.Context) error {
 			continue
 		}
 		log := w.cluster.Log(name, linesOfDead)
-		if name == cluster.ControllerManager && strings.Contains(log, notBuilt) {
+		if name == cluster.ControllerManager && lostServer.MatchString(lastLife(log)) {
 			w.stats.count("starts of the controller manager that lost its server")
 			end := w.faults.begin(name)
 			if err := w.cluster.Start(ctx, name); err != nil {
@@ -102,6 +103,15 @@ func (w *world) intact(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("%s has ended by itself; the end of its log:\n%s", name, log))
 	}
 	return errors.Join(errs...)
+}
+
+// lastLife is what a log has of the last life of a component: the lines after the last
+// one that says how it was started.
+func lastLife(log string) string {
+	if i := strings.LastIndex(log, "\n--- "); i >= 0 {
+		return log[i:]
+	}
+	return log
 }
 
 // whole checks that all components run: no fault is under way.

@@ -76,7 +76,6 @@ func paths() map[string]row {
 		"another kind, by DELETE":               {method: "DELETE", path: good, body: feature("Good", ""), code: 400, says: "Feature"},
 		"patience of text, by DELETE":           {method: "DELETE", path: report + "?dryRun=All", body: `{"gracePeriodSeconds":"x"}`, code: 400, says: "gracePeriodSeconds"},
 		"a policy that is none, by DELETE":      {method: "DELETE", path: good, body: `{"propagationPolicy":"Whim"}`, code: 422, says: "propagationPolicy"},
-		"two policies, by DELETE":               {method: "DELETE", path: good, body: `{"propagationPolicy":"Orphan","orphanDependents":true}`, code: 422, says: "cannot be both set"},
 		"orphans and a policy, by DELETE":       {method: "DELETE", path: good, body: `{"propagationPolicy":"Orphan","orphanDependents":true}`, code: 422, says: "orphanDependents"},
 		"a dry run that is none, by DELETE":     {method: "DELETE", path: good, body: `{"dryRun":["Some"]}`, code: 422, says: "dryRun"},
 		"a feature that is not there, deleted":  {method: "DELETE", path: features + "/Nobody", code: 404, says: `"Nobody" not found`},

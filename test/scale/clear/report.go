@@ -153,7 +153,7 @@ func others(r *result.Result, all []collection) {
 		result.Column{Name: "p50", Unit: "ms"}, result.Column{Name: "p99", Unit: "ms"}, result.Column{Name: "lowest p99", Unit: "ms"}, result.Column{Name: "highest p99", Unit: "ms"}, result.Column{Name: "longest", Unit: "ms"},
 		result.Column{Name: "requests"}, result.Column{Name: "failed"}, result.Column{Name: "429"},
 		result.Column{Name: "p99 from request to done", Unit: "ms"}, result.Column{Name: "failed in that time"})
-	table.Note = "Medians of the percentiles of each run; the longest and the counts are of all runs together. From the request to done there is also, for turning the gate off, the restart of the only kube-apiserver, in which requests fail or wait, " +
+	table.Note = "Medians of the percentiles of each run; the longest and the counts are of all runs together. From the request to done there is also, for turning the gate off, the restart of the only kube-apiserver, in which requests fail or wait; one that fails counts as having waited for 30 s, so that with more than 1 % of them that is the p99. And there are " +
 		"the look for what is to be cleared and the look that nothing is left; for the migrator, its wait before the first write."
 	for _, c := range all {
 		for _, runs := range c.byMethod() {

@@ -15,8 +15,8 @@ limitations under the License.
 */
 
 // Package main draws what benchmarks found: it reads docs/benchmarks/*.json and
-// writes a picture for each chart beside them, and BENCHMARKS.md at the root. The
-// same results give the same bytes, so that a check can compare.
+// writes a picture for each chart beside them, BENCHMARKS.md at the root, and tables
+// into docs/scale.md. The same results give the same bytes, so that a check can compare.
 package main
 
 import (
@@ -36,18 +36,14 @@ import (
 )
 
 const (
-	// folder is where results, pictures and explanations are, below the root.
-	folder = "docs/benchmarks"
-	// page is what people read.
-	page = "BENCHMARKS.md"
-	// larger is the page that has the tables that carry results to larger clusters,
-	// between two lines.
-	larger = "docs/scale.md"
+	folder = result.Folder
+	page   = result.Page
+	larger = result.Larger
 )
 
 func main() {
 	root := flag.String("root", ".", "the repository's root")
-	check := flag.Bool("check", false, "only say whether pictures and page are what the results give")
+	check := flag.Bool("check", false, "only say whether pictures and pages are what the results give")
 	flag.Parse()
 	if err := run(os.Stdout, *root, *check); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

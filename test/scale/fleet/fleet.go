@@ -137,13 +137,34 @@ func connect(ctx context.Context, admin *rest.Config) (*clients, error) {
 	if c.plain, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
 		return nil, err
 	}
+	return c, c.touch(ctx)
+}
+
+// touch sends something over both connections.
+func (c *clients) touch(ctx context.Context) error {
 	ctx = context.WithValue(ctx, identityKey{}, identityOf(KubeProxy, ""))
 	for _, kube := range []kubernetes.Interface{c.kube, c.plain} {
-		if err = kube.CoreV1().RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
-			return nil, fmt.Errorf("connecting a fleet: %w", err)
+		if err := kube.CoreV1().RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
+			return fmt.Errorf("connecting a fleet: %w", err)
 		}
 	}
-	return c, nil
+	return nil
+}
+
+// idlePeriod is how often something is sent over each connection, at least: both ends
+// close what has been idle for 90 seconds.
+const idlePeriod = time.Minute
+
+// KeepOpen keeps the fleet's connections open until the context ends, as those of real
+// processes are, which always have something to ask. It returns the first error that is
+// not its end.
+func (f *Fleet) KeepOpen(ctx context.Context) error {
+	return inTurn(ctx, len(f.clients), idlePeriod, func(ctx context.Context, number int) error {
+		if err := f.clients[number].touch(ctx); err != nil && !apierrors.IsTooManyRequests(err) {
+			return err
+		}
+		return nil
+	})
 }
 
 // ofFleet makes a configuration that of many processes, with a connection of its own.

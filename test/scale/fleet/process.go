@@ -103,6 +103,10 @@ func (p *Process) Become(template *Template) {
 	p.template, p.source = template, newSource(template, p.fleet.asks)
 }
 
+// Kube is the process's client of the library for everything but Features; requests have
+// to have the context of As.
+func (p *Process) Kube() kubernetes.Interface { return p.clients.kube }
+
 // Plain is a client of the process as people make it who know nothing of this system;
 // requests have to have the context of As.
 func (p *Process) Plain() kubernetes.Interface { return p.clients.plain }
@@ -115,9 +119,15 @@ func PatienceFor(processes int) time.Duration {
 	return time.Duration(processes)*50*time.Millisecond + patience
 }
 
-// Reported waits until all processes have written a report, and returns how long after
+// Reported waits until all processes have written a report.
+func Reported(ctx context.Context, processes []*Process) error {
+	_, err := Arrivals(ctx, time.Now(), processes)
+	return err
+}
+
+// Arrivals waits until all processes have written a report, and returns how long after
 // the beginning each of them had.
-func Reported(ctx context.Context, begun time.Time, processes []*Process) (measure.Distribution, error) {
+func Arrivals(ctx context.Context, begun time.Time, processes []*Process) (measure.Distribution, error) {
 	ctx, cancel := context.WithTimeout(ctx, PatienceFor(len(processes)))
 	defer cancel()
 	var took measure.Latencies
@@ -187,8 +197,16 @@ func LastWritten(processes []*Process) (last time.Time) {
 	return last
 }
 
-// Observations is what the process finds.
-func (p *Process) Observations() []featuregate.Observation { return p.source.Observations() }
+// Findings are what the process reports of features.
+func (p *Process) Findings() (all []v1alpha1.ReportedFeature) {
+	for _, o := range p.source.Observations() {
+		all = append(all, v1alpha1.ReportedFeature{
+			Name: o.Name, Enabled: o.Enabled, Asked: o.Asked, Explicit: o.Explicit, Stage: o.Stage,
+			Default: o.Default, LockedToDefault: o.LockedToDefault, Overridden: o.Overridden, Control: o.Control,
+		})
+	}
+	return all
+}
 
 // Set changes what the process finds for a feature of its template.
 func (p *Process) Set(feature string, enabled bool) { p.source.set(feature, enabled) }

@@ -98,14 +98,18 @@ func FollowUses(ctx context.Context, client versioned.Interface, wanted map[UseK
 		defer events.Stop()
 		for event := range events.ResultChan() {
 			feature, ok := event.Object.(*v1alpha1.Feature)
-			if !ok || event.Type == watch.Deleted {
+			switch {
+			case event.Type == watch.Error:
+				u.fail(fmt.Errorf("watching features: %w", apierrors.FromObject(event.Object)))
+				return
+			case !ok || event.Type == watch.Deleted:
 				u.fail(fmt.Errorf("watching features: %s %v", event.Type, event.Object))
 				return
 			}
 			u.see(feature)
 		}
 		if ctx.Err() == nil {
-			u.fail(errors.New("the watch of features ended: the server no longer has what happened since its last event"))
+			u.fail(errors.New("the watch of features ended, and nobody ended it"))
 		}
 	})
 	return u, nil

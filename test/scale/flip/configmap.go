@@ -220,7 +220,7 @@ func (w *world) openPlain(ctx context.Context) (watchers, error) {
 			if opening.Err() != nil {
 				return opening.Err()
 			}
-			stream, err := p.Plain().CoreV1().RESTClient().Get().Namespace(namespace).Resource(configMaps.Resource).
+			stream, err := p.Kube().CoreV1().RESTClient().Get().Namespace(namespace).Resource(configMaps.Resource).
 				VersionedParams(&metav1.ListOptions{FieldSelector: selection, ResourceVersion: now.ResourceVersion, Watch: true}, scheme.ParameterCodec).
 				Stream(p.As(ctx))
 			if err != nil {

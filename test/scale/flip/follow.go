@@ -152,13 +152,12 @@ func (w *world) report(ctx context.Context, processes []*fleet.Process) error {
 		return err
 	}
 	defer counted.Stop()
-	begun := time.Now()
 	for _, p := range processes {
 		if err := p.Start(ctx); err != nil {
 			return err
 		}
 	}
-	if _, err := fleet.Reported(ctx, begun, processes); err != nil {
+	if err := fleet.Reported(ctx, processes); err != nil {
 		return err
 	}
 	_, err = counted.Wait(ctx)

@@ -89,6 +89,7 @@ func (w *world) prepare(ctx context.Context) error {
 		return err
 	}
 	w.meter.Keep(ctx, func(ctx context.Context) error { return fleet.Beat(ctx, w.Kube, nodes) })
+	w.meter.Keep(ctx, w.fleet.KeepOpen)
 	return nil
 }
 

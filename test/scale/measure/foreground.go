@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -241,12 +242,10 @@ func (f *Foreground) send(ctx context.Context, op string, n int) error {
 // Take returns what ended since the last Take, or since the start.
 func (f *Foreground) Take() ForegroundStats {
 	stats := ForegroundStats{By: map[string]Distribution{}}
-	var all []time.Duration
 	for op, latencies := range f.latencies {
 		stats.By[op] = latencies.Take()
-		all = append(all, stats.By[op].sorted...)
 	}
-	stats.All = distribution(all)
+	stats.All = Together(slices.Collect(maps.Values(stats.By))...)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	stats.Codes = maps.Clone(f.codes)

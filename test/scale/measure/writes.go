@@ -27,6 +27,7 @@ import (
 	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
 // Where etcd has what this system stores.
@@ -34,7 +35,7 @@ const (
 	ReportsPrefix  = "/registry/featurereports/"
 	FeaturesPrefix = "/registry/features/"
 	// LeasesPrefix is that of Leases of reporters other than servers; nodes have none.
-	LeasesPrefix = "/registry/leases/kube-feature-lease/"
+	LeasesPrefix = "/registry/leases/" + v1alpha1.LeaseNamespace + "/"
 )
 
 // foregroundPrefix is where etcd has what the foreground writes, which is not counted.

@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,7 +32,6 @@ import (
 
 	"k8s.io/kubernetes-features/test/scale/fleet"
 	"k8s.io/kubernetes-features/test/scale/measure"
-	"k8s.io/kubernetes-features/test/scale/testbed"
 )
 
 const (
@@ -42,41 +42,21 @@ const (
 	noSystem = "FeatureLifecycle=false"
 )
 
-// beside measures one size of what people do without this system: each process notes in
+// aside measures one size of what people do without this system: each process notes in
 // a ConfigMap what it runs with. The server has no server flow, so what it does at
 // rest before anybody writes is what a server without this system does.
-func beside(ctx context.Context, bed *testbed.Bed, options Options, templates map[string]fleet.Template, nodes int) (o outcome, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	k := kind{nodes: nodes, name: "ConfigMaps", gates: noSystem}
-	r, err := newRun(ctx, bed, options, templates, k)
-	if r != nil {
-		defer func() {
-			cancel()
-			err = errors.Join(err, r.end())
-		}()
+func (r *run) aside(ctx context.Context, o *outcome) (err error) {
+	if err := fleet.ShareConfigMaps(ctx, r.c.Kube, notesNamespace, "create"); err != nil {
+		return err
 	}
-	if err != nil {
-		return o, err
+	if err := r.beginning(ctx, o, r.noteAll); err != nil {
+		return err
 	}
-	o.kind = k
-	if err := fleet.ShareConfigMaps(ctx, r.c.Kube, notesNamespace, "create", "get", "update"); err != nil {
-		return o, err
-	}
-	if err := r.beginning(ctx, &o, r.noteAll); err != nil {
-		return o, err
-	}
-	if err := r.forget(ctx); err != nil {
-		return o, err
-	}
-	if o.after, err = r.during(ctx, "at rest with ConfigMaps", r.rest); err != nil {
-		return o, err
-	}
-	if o.resting, err = r.memory(ctx); err != nil {
-		return o, err
+	if err := r.atRest(ctx, o); err != nil {
+		return err
 	}
 	o.stored, err = measure.StoredBelow(ctx, r.c.Etcd, notesPrefix)
-	return o, err
+	return err
 }
 
 // noteAll makes all processes write their ConfigMaps at once. Nobody counts them.
@@ -103,23 +83,25 @@ func (r *run) noteAll(ctx context.Context) (behind time.Duration, err error) {
 }
 
 // note writes what a process runs with, as people do it: client-go repeats what a busy
-// server turns away ten times, and then the process tries again.
+// server turns away ten times, and then the process tries again, until the context ends.
 func note(ctx context.Context, p *fleet.Process) error {
-	found, err := json.Marshal(p.Observations())
+	found, err := json.Marshal(p.Findings())
 	if err != nil {
 		return err
 	}
-	var last error
-	err = wait.ExponentialBackoffWithContext(p.As(ctx), wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 1, Cap: time.Minute, Steps: 100}, func(ctx context.Context) (bool, error) {
-		_, last = p.Plain().CoreV1().ConfigMaps(notesNamespace).Create(ctx, &corev1.ConfigMap{
+	ctx = p.As(ctx)
+	pause := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 1, Cap: time.Minute, Steps: math.MaxInt32}
+	for {
+		_, err := p.Plain().CoreV1().ConfigMaps(notesNamespace).Create(ctx, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: p.Name()},
 			Data:       map[string]string{"features": string(found)},
 		}, metav1.CreateOptions{})
 		// An answer may have been lost.
-		return last == nil || apierrors.IsAlreadyExists(last), nil
-	})
-	if err != nil {
-		return errors.Join(err, last)
+		if err == nil || apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		if ended := measure.Pause(ctx, pause.Step()); ended != nil {
+			return errors.Join(ended, err)
+		}
 	}
-	return nil
 }

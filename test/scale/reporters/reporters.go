@@ -132,7 +132,7 @@ func Run(ctx context.Context, bed *testbed.Bed, options Options) (*result.Result
 	}
 	var outcomes, peers []outcome
 	for _, k := range options.kinds() {
-		o, err := one(ctx, bed, options, templates, k)
+		o, err := one(ctx, bed, options, templates, k, (*run).reporters)
 		if err != nil {
 			return describe(options, templates, outcomes, peers), fmt.Errorf("%s: %w", k, err)
 		}
@@ -140,8 +140,9 @@ func Run(ctx context.Context, bed *testbed.Bed, options Options) (*result.Result
 		if k.name != "" {
 			continue
 		}
-		if o, err = beside(ctx, bed, options, templates, k.nodes); err != nil {
-			return describe(options, templates, outcomes, peers), fmt.Errorf("%d nodes, ConfigMaps: %w", k.nodes, err)
+		k.name, k.gates = "ConfigMaps", noSystem
+		if o, err = one(ctx, bed, options, templates, k, (*run).aside); err != nil {
+			return describe(options, templates, outcomes, peers), fmt.Errorf("%s: %w", k, err)
 		}
 		peers = append(peers, o)
 	}
@@ -156,7 +157,7 @@ func (k kind) String() string {
 }
 
 // one measures one part in a cluster of its own.
-func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[string]fleet.Template, k kind) (o outcome, err error) {
+func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[string]fleet.Template, k kind, measured func(*run, context.Context, *outcome) error) (o outcome, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, err := newRun(ctx, bed, options, templates, k)
@@ -170,23 +171,29 @@ func one(ctx context.Context, bed *testbed.Bed, options Options, templates map[s
 		return o, err
 	}
 	o.kind = k
-	if err := r.beginning(ctx, &o, r.start); err != nil {
-		return o, err
+	return o, measured(r, ctx, &o)
+}
+
+// reporters measures processes that report.
+func (r *run) reporters(ctx context.Context, o *outcome) (err error) {
+	if err := r.beginning(ctx, o, r.start); err != nil {
+		return err
 	}
-	if err := r.settled(ctx, &o); err != nil || k.name != "" {
-		return o, err
+	if err := r.settled(ctx, o); err != nil || r.name != "" {
+		return err
 	}
 	if o.rolled, err = r.counted(ctx, "restart", "all processes are restarted with another version", r.restart); err != nil {
-		return o, err
+		return err
 	}
 	o.left = r.left.Load()
 	o.afterRestart, err = measure.DatabaseOf(ctx, r.c.Etcd)
-	return o, err
+	return err
 }
 
 // beginning measures the cluster without processes, and the start of all of them.
 func (r *run) beginning(ctx context.Context, o *outcome, start func(context.Context) (time.Duration, error)) (err error) {
 	r.meter.Keep(ctx, func(ctx context.Context) error { return fleet.Beat(ctx, r.c.Kube, r.nodes) })
+	r.meter.Keep(ctx, r.fleet.KeepOpen)
 	if err := r.forget(ctx); err != nil {
 		return err
 	}
@@ -222,16 +229,7 @@ func (r *run) settled(ctx context.Context, o *outcome) (err error) {
 	looking, settled := context.WithCancel(ctx)
 	defer settled()
 	r.meter.Keep(looking, r.fleet.Look)
-	if err := r.forget(ctx); err != nil {
-		return err
-	}
-	if o.after, err = r.during(ctx, "at rest with reporters", r.rest); err != nil {
-		return err
-	}
-	if o.resting, err = r.memory(ctx); err != nil {
-		return err
-	}
-	if err := r.profiler().Take(ctx, measure.Heap, 0, r.profileName("rest")); err != nil {
+	if err := r.atRest(ctx, o); err != nil {
 		return err
 	}
 	if o.stored, err = measure.StoredBelow(ctx, r.c.Etcd, measure.ReportsPrefix); err != nil {
@@ -239,6 +237,20 @@ func (r *run) settled(ctx context.Context, o *outcome) (err error) {
 	}
 	o.features, err = measure.StoredBelow(ctx, r.c.Etcd, measure.FeaturesPrefix)
 	return err
+}
+
+// atRest measures the cluster at rest once all processes have written.
+func (r *run) atRest(ctx context.Context, o *outcome) (err error) {
+	if err := r.forget(ctx); err != nil {
+		return err
+	}
+	if o.after, err = r.during(ctx, "at rest, all have written", r.rest); err != nil {
+		return err
+	}
+	if o.resting, err = r.memory(ctx); err != nil {
+		return err
+	}
+	return r.profiler().Take(ctx, measure.Heap, 0, r.profileName("rest"))
 }
 
 // busy is how many cores a kube-apiserver may use at rest without reporters. Budgets

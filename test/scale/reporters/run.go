@@ -87,7 +87,7 @@ func (r *run) start(ctx context.Context) (behind time.Duration, err error) {
 			return 0, err
 		}
 	}
-	if r.arrivals, err = fleet.Reported(ctx, begun, processes); err != nil {
+	if r.arrivals, err = fleet.Arrivals(ctx, begun, processes); err != nil {
 		return 0, err
 	}
 	last := time.Now()
@@ -126,7 +126,7 @@ func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if _, err := fleet.Reported(ctx, time.Now(), group); err != nil {
+		if err := fleet.Reported(ctx, group); err != nil {
 			return 0, err
 		}
 	}

@@ -81,8 +81,17 @@ func (r *Result) AddTable(title string, columns ...Column) *Table {
 	return t
 }
 
+// Where results and what is made of them are, below the root. Results, pictures and what
+// people write about them are in Folder; Page shows all, and Larger has the tables that
+// carry results to larger clusters.
+const (
+	Folder = "docs/benchmarks"
+	Page   = "BENCHMARKS.md"
+	Larger = "docs/scale.md"
+)
+
 // Carried is the title of tables that carry what was measured to larger clusters.
-// docs/scale.md shows them.
+// The page Larger shows them.
 const Carried = "Carried to larger clusters"
 
 // AddChart adds an empty chart and returns it. The name is part of the file's.

@@ -122,7 +122,7 @@ func (w *world) grow(ctx context.Context, processes int) error {
 		}
 	}
 	w.nodes = nodes
-	if _, err := fleet.Reported(ctx, time.Now(), added); err != nil {
+	if err := fleet.Reported(ctx, added); err != nil {
 		return err
 	}
 	_, err = counted.Wait(ctx)

@@ -24,8 +24,8 @@ import (
 	"k8s.io/kubernetes-features/pkg/apis/features"
 )
 
-// lastYear is the last that RFC 3339 can write. Protobuf can say later ones, and an
-// object that has one could be read by nobody who wants JSON.
+// lastYear is the last that RFC 3339 can write; the first is 0. Protobuf can say others,
+// and an object that has one could be read by nobody who wants JSON.
 const lastYear = 9999
 
 // validateTimes looks at all times of a status.
@@ -33,7 +33,7 @@ func validateTimes(status *features.FeatureStatus, fldPath *field.Path) field.Er
 	var errs field.ErrorList
 	check := func(t time.Time, fldPath *field.Path) {
 		if year := t.UTC().Year(); year < 0 || year > lastYear {
-			errs = append(errs, field.Invalid(fldPath, fmt.Sprintf("year %d", year), fmt.Sprintf("must be a time up to the year %d, which is the last that RFC 3339 can write", lastYear)))
+			errs = append(errs, field.Invalid(fldPath, fmt.Sprintf("year %d", year), fmt.Sprintf("must be a time of the years 0 to %d, which are those that RFC 3339 can write", lastYear)))
 		}
 	}
 	if status.StateSince != nil {

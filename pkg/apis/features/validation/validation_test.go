@@ -150,7 +150,7 @@ func TestValidateFeatureStatus(t *testing.T) {
 			Conditions: []metav1.Condition{{Type: "Clean", Status: "True", Reason: "R", LastTransitionTime: late}},
 		}, []problem{
 			{"status.rollout.suspectTime", "once halted is true"},
-			{"status.stateSince", "year 12345"}, {"status.transition.startTime", "up to the year 9999"}, {"status.rollout.startTime", "year"}, {"status.rollout.suspectTime", "year"},
+			{"status.stateSince", "year 12345"}, {"status.transition.startTime", "the years 0 to 9999"}, {"status.rollout.startTime", "year"}, {"status.rollout.suspectTime", "year"},
 			{"status.rollout.haltTime", "year"}, {"status.tasks[1].lastAttemptTime", "year"}, {"status.conditions[0].lastTransitionTime", "year"},
 		}},
 		"the last year that can be written": {status: features.FeatureStatus{StateSince: ptr.To(metav1.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC))}},
