@@ -127,7 +127,8 @@ func (d *documents) configure(generic *genericapiserver.Config) {
 // refers to the whole builder, so that each configuration would hold the definitions of
 // all types for as long as the server runs: 16 MiB for those of the chain.
 func nameOperations(config *common.Config) {
-	name := config.GetOperationIDAndTags
+	// Deprecated, and what upstream's servers set (genericapiserver.DefaultOpenAPIConfig).
+	name := config.GetOperationIDAndTags //nolint:staticcheck
 	if name == nil || config.GetOperationIDAndTagsFromRoute != nil {
 		return
 	}
