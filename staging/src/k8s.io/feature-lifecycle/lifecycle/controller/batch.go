@@ -169,8 +169,35 @@ func (c *Controller) enqueue(names []string) {
 	}
 	now := c.config.Clock.Now()
 	for _, name := range names {
-		if after, first := c.batches.add(name, now); first {
+		after, first := c.batches.add(name, now)
+		switch {
+		case after > reportBatch && c.lastReported(name):
+			// What is counted now will stay. An earlier time wins in the queue.
+			c.queue.AddAfter(name, reportBatch)
+		case first:
 			c.queue.AddAfter(name, after)
 		}
 	}
+}
+
+// lastReported is true when nobody reports a value any more that the stored uses
+// have users of: the last one has just followed another value, or gone. There is
+// nobody to wait for then, whoever reported before. The stored uses say so only once.
+func (c *Controller) lastReported(name string) bool {
+	feature, err := c.lister.Get(name)
+	if err != nil {
+		return false
+	}
+	counted := map[bool]bool{}
+	for _, use := range feature.Status.Uses {
+		if use.Enabled != nil && use.Count > 0 {
+			counted[*use.Enabled] = true
+		}
+	}
+	for value := range counted {
+		if !c.reports.asked(name, value) {
+			return true
+		}
+	}
+	return false
 }

@@ -18,6 +18,7 @@ package controller
 
 import (
 	"math"
+	"strconv"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/utils/ptr"
 )
 
 // TestWhatChangesAfterALookIsLookedAt: an earlier time at which a feature is to be
@@ -230,10 +232,38 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 		f.Status.Tasks = []v1alpha1.FeatureTask{{Name: v1alpha1.TaskWaitForUses}}
 		f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionUsesMatch, Status: metav1.ConditionFalse}}
 	}
+	// One of several users follows another value; stored are the users so far.
+	follows := func(users int, stored ...v1alpha1.FeatureUse) func(*Controller) {
+		return func(c *Controller) {
+			f := before.DeepCopy()
+			f.Status.Uses = stored
+			if err := c.informers.Features().V1alpha1().Features().Informer().GetIndexer().Add(f); err != nil {
+				t.Fatal(err)
+			}
+			for i := range users {
+				c.reports.set(report(other, strconv.Itoa(i), v1alpha1.ReportedFeature{Name: "A", Asked: true}), time.Now())
+			}
+			c.reports.set(report("server", "i", v1alpha1.ReportedFeature{Name: "A", Asked: true, Enabled: true}), time.Now())
+			c.reportChanged(report(other, "0", v1alpha1.ReportedFeature{Name: "A", Asked: true, Enabled: true}), false)
+		}
+	}
+	counted := func(enabled *bool, count int32) v1alpha1.FeatureUse {
+		return v1alpha1.FeatureUse{Component: other, Enabled: enabled, Count: count}
+	}
 	for what, test := range map[string]struct {
 		happens func(*Controller)
 		at      time.Duration
 	}{
+		"the last user of a value follows another": {follows(1, counted(ptr.To(false), 1), counted(ptr.To(true), 1)), reportBatch},
+		"the last user of a value goes": {func(c *Controller) {
+			follows(2, counted(ptr.To(false), 2))(c)
+			c.reportChanged(report(other, "1"), true)
+		}, reportBatch},
+		"one of two users of a value follows another":  {follows(2, counted(ptr.To(false), 2), counted(ptr.To(true), 1)), longestBatch},
+		"the last one, of whom it was said before":     {follows(1, counted(ptr.To(true), 2)), longestBatch},
+		"the last one, while others are not counted":   {follows(1, counted(nil, 1), counted(ptr.To(true), 1)), longestBatch},
+		"the last one, which had not been counted yet": {follows(1, counted(ptr.To(false), 0)), longestBatch},
+
 		"uses":                      {stored(func(f *v1alpha1.Feature) { f.Status.Uses = []v1alpha1.FeatureUse{{Component: other}} }), longestBatch},
 		"its configuration":         {stored(func(f *v1alpha1.Feature) { f.Generation++ }), 0},
 		"its state":                 {stored(func(f *v1alpha1.Feature) { f.Status.State = v1alpha1.StateOff }), 0},
