@@ -29,11 +29,11 @@ const (
 	reportBatch = 500 * time.Millisecond
 	// longestBatch is for how long reports are folded when very many arrive. What
 	// is stored is written for everybody who watches features, and is still right
-	// within 5 s of the last report, unless thousands follow it.
+	// within 5 s of the last report.
 	longestBatch = 4 * time.Second
 	// What is written of a dynamic feature is sent to each of its users, who are
 	// about to report. Sending must not take what that needs, so that the time grows
-	// by this with each of them.
+	// by this with each of them, until the last has reported.
 	batchOfUser = time.Millisecond
 	// crowdBatch is the longest time even then.
 	crowdBatch = 10 * time.Second
