@@ -17,7 +17,9 @@ limitations under the License.
 package controller
 
 import (
+	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,12 +35,18 @@ const (
 	longestBatch = 4 * time.Second
 	// What is written of a dynamic feature is sent to each of its users, who are
 	// about to report. Sending must not take what that needs, so that the time grows
-	// by this with each of them, until the last has reported.
+	// by this with each of them.
 	batchOfUser = time.Millisecond
 	// crowdBatch is the longest time even then.
 	crowdBatch = 10 * time.Second
-	// manyReports in one batch make the next one twice as long.
-	manyReports = 20
+	// quietAfter is when reports that are folded for longer are counted all the same,
+	// because no other came: that was the last one. Between reports of thousands there
+	// is less time, also while a server sends each of them what it has counted.
+	quietAfter = 2 * time.Second
+	// manyReports in one batch make the next one twice as long. Processes that start
+	// have some 50 features, each of which would be written as often: it must not take
+	// a fast server to find that they are many, since those writes make it slow.
+	manyReports = 5
 )
 
 // batches are the features that are to be looked at a little later, together with
@@ -48,6 +56,8 @@ const (
 type batches struct {
 	// many is manyReports.
 	many int
+	// putOff is sent to when a feature is put off for longer than quietAfter.
+	putOff chan struct{}
 
 	mu sync.Mutex
 	of map[string]*batch
@@ -63,9 +73,13 @@ type batch struct {
 	period  time.Duration
 	changes int
 	since   time.Time
+	// last is when the last of them came.
+	last time.Time
 }
 
-func newBatches() *batches { return &batches{many: manyReports, of: map[string]*batch{}} }
+func newBatches() *batches {
+	return &batches{many: manyReports, putOff: make(chan struct{}, 1), of: map[string]*batch{}}
+}
 
 // add folds a change of a feature. It returns after which time the feature is to be
 // looked at, false when it is put off already.
@@ -78,7 +92,14 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 		b.of[name] = known
 	}
 	known.changes++
+	known.last = now
 	first, known.waiting = !known.waiting, true
+	if first && known.period > quietAfter {
+		select {
+		case b.putOff <- struct{}{}:
+		default:
+		}
+	}
 	return known.period, first
 }
 
@@ -104,6 +125,28 @@ func (b *batches) taken(name string, longest time.Duration, now time.Time) {
 	if known.changes, known.since = 0, now; known.period == reportBatch {
 		delete(b.of, name)
 	}
+}
+
+// quiet returns the features that are put off still although no report has come for
+// quietAfter, sorted. They are to be looked at now. Next is after which time others may
+// be, 0 when none is put off for so long.
+func (b *batches) quiet(now time.Time) (names []string, next time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, known := range b.of {
+		if !known.waiting || known.period <= quietAfter {
+			continue
+		}
+		switch left := known.last.Add(quietAfter).Sub(now); {
+		case left <= 0:
+			known.waiting = false
+			names = append(names, name)
+		case next == 0 || left < next:
+			next = left
+		}
+	}
+	slices.Sort(names)
+	return names, next
 }
 
 // waits is true while a feature is put off: it is looked at in at most its period.
@@ -169,35 +212,28 @@ func (c *Controller) enqueue(names []string) {
 	}
 	now := c.config.Clock.Now()
 	for _, name := range names {
-		after, first := c.batches.add(name, now)
-		switch {
-		case after > reportBatch && c.lastReported(name):
-			// What is counted now will stay. An earlier time wins in the queue.
-			c.queue.AddAfter(name, reportBatch)
-		case first:
+		if after, first := c.batches.add(name, now); first {
 			c.queue.AddAfter(name, after)
 		}
 	}
 }
 
-// lastReported is true when nobody reports a value any more that the stored uses
-// have users of: the last one has just followed another value, or gone. There is
-// nobody to wait for then, whoever reported before. The stored uses say so only once.
-func (c *Controller) lastReported(name string) bool {
-	feature, err := c.lister.Get(name)
-	if err != nil {
-		return false
-	}
-	counted := map[bool]bool{}
-	for _, use := range feature.Status.Uses {
-		if use.Enabled != nil && use.Count > 0 {
-			counted[*use.Enabled] = true
+// lookWhenQuiet looks at features whose reports are folded for long once none comes
+// any more, until the context ends.
+func (c *Controller) lookWhenQuiet(ctx context.Context) {
+	timer := c.config.Clock.NewTimer(quietAfter)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.batches.putOff:
+		case <-timer.C():
+		}
+		names, next := c.batches.quiet(c.config.Clock.Now())
+		c.enqueueNow(names)
+		if timer.Stop(); next > 0 {
+			timer.Reset(next)
 		}
 	}
-	for value := range counted {
-		if !c.reports.asked(name, value) {
-			return true
-		}
-	}
-	return false
 }

@@ -165,18 +165,6 @@ func (x *index) of(feature string) (crowds []crowd, others []entry) {
 	return crowds, others
 }
 
-// asked is true if a process reports that it asked for a feature and got this value.
-func (x *index) asked(feature string, value bool) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for c := range x.features[feature] {
-		if gate := c.byName[feature]; gate.Asked && gate.Enabled == value && len(c.usual)+len(c.others) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // entry needs the lock.
 func (p *member) entry(gate *v1alpha1.ReportedFeature) entry {
 	return entry{p.report, gate, p.recent[gate.Name], p.crashes}

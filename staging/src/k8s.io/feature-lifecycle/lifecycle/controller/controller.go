@@ -259,6 +259,7 @@ func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 		group.StartWithContext(ctx, c.work)
 	}
 	group.StartWithContext(ctx, func(ctx context.Context) { c.every(ctx, noticePeriod, c.notice) })
+	group.StartWithContext(ctx, c.lookWhenQuiet)
 	// Deleting may take long, and others have to be noticed meanwhile.
 	group.StartWithContext(ctx, func(ctx context.Context) { c.every(ctx, noticePeriod, c.retireReports) })
 	c.enqueueEverything()

@@ -336,6 +336,29 @@ func TestWhenASilentKubeletIsShown(t *testing.T) {
 	}
 }
 
+// TestAKubeletIsSilentFromTheEndOfItsReportOn: a look that went on while the report came
+// may have noted that it is missing, long ago.
+func TestAKubeletIsSilentFromTheEndOfItsReportOn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.report("server", "s1", gate("A", false))
+		w.node("n1", corev1.ConditionTrue)
+		w.report(kubelet, "n1", gate("A", false))
+		s := w.serve("s1")
+		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+		s.controller.liveness.missing(kubelet+".n1", time.Now())
+		w.pass(2 * reportingDelay)
+		w.removeReport(kubelet + ".n1")
+		w.pass(reportingDelay - 10*time.Second)
+		if c := w.condition("A", v1alpha1.ConditionUsesMatch); c.Status != metav1.ConditionTrue {
+			t.Errorf("too early: %+v", c)
+		}
+		w.pass(20 * time.Second)
+		if c := w.condition("A", v1alpha1.ConditionUsesMatch); c.Reason != v1alpha1.ReasonUsersUnknown || !strings.Contains(c.Message, "kubelet/n1") {
+			t.Errorf("it is not shown: %+v", c)
+		}
+	})
+}
+
 // TestLeftoversAreLookedForAfterADisagreement: a server that has a feature on stores
 // what turning it off had removed. People learn that at once, not half an hour later,
 // and may have it removed.

@@ -352,17 +352,6 @@ func checkIndex(t *rapid.T, x *index, m *flatIndex) {
 	}
 	for _, feature := range modelFeatures {
 		same(t, feature, m.shown(feature), shownBy(x, feature))
-		asked := map[bool]bool{}
-		for _, p := range m.processes {
-			if gate, _ := p.gate(feature); gate.Asked {
-				asked[gate.Enabled] = true
-			}
-		}
-		for _, value := range []bool{true, false} {
-			if got := x.asked(feature, value); got != asked[value] {
-				t.Fatalf("somebody asked for %s and got %t: %t, want %t", feature, value, got, asked[value])
-			}
-		}
 	}
 	for _, key := range slices.Concat(slices.Collect(maps.Keys(byLease)), []types.NamespacedName{{Namespace: "leases", Name: "nobody's"}}) {
 		same(t, "processes of "+key.Name, byLease[key], namesOf(x.naming(key)))

@@ -18,15 +18,16 @@ package controller
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
-	"k8s.io/utils/ptr"
 )
 
 // TestWhatChangesAfterALookIsLookedAt: an earlier time at which a feature is to be
@@ -198,6 +199,87 @@ func TestReportsOfManyFollowersAreFoldedForLonger(t *testing.T) {
 	})
 }
 
+// TestWhenReportsHaveBecomeQuiet: only what is put off for longer than that takes is
+// looked at before its time, once.
+func TestWhenReportsHaveBecomeQuiet(t *testing.T) {
+	b, now := newBatches(), start
+	for name, period := range map[string]time.Duration{"A": longestBatch, "B": crowdBatch, "C": quietAfter} {
+		b.of[name] = &batch{period: period, since: now}
+	}
+	check := func(what string, wantNext time.Duration, want ...string) {
+		t.Helper()
+		if got, next := b.quiet(now); !slices.Equal(got, want) || next != wantNext {
+			t.Errorf("%s: %v, others after %s; want %v and %s", what, got, next, want, wantNext)
+		}
+	}
+	add := func(name string) bool {
+		b.add(name, now)
+		select {
+		case <-b.putOff:
+			return true
+		default:
+			return false
+		}
+	}
+	check("nobody has reported", 0)
+	for name, want := range map[string]bool{"A": true, "B": true, "C": false, "new": false} {
+		if got := add(name); got != want {
+			t.Errorf("a report of %s: put off for long is %t, want %t", name, got, want)
+		}
+	}
+	check("at once", quietAfter)
+	now = now.Add(quietAfter - time.Millisecond)
+	if add("B") {
+		t.Error("a feature that is put off already is put off again")
+	}
+	check("A waits for another millisecond", time.Millisecond)
+	now = now.Add(time.Millisecond)
+	check("A is quiet", quietAfter-time.Millisecond, "A")
+	check("A was looked at", quietAfter-time.Millisecond)
+	now = now.Add(quietAfter)
+	if !add("A") {
+		t.Error("after a look it is not put off again")
+	}
+	check("B is quiet, too, and A has another report", quietAfter, "B")
+}
+
+// TestTheLastOfManyReportsIsCountedSoon: nobody knows which one is the last.
+func TestTheLastOfManyReportsIsCountedSoon(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.report("server", "s1", gate("A", false))
+		s, n := w.serve("s1"), 0
+		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+		// The server's Lease is noticed.
+		w.pass(2 * noticePeriod)
+		arrive := func() {
+			name := strconv.Itoa(n)
+			w.node(name, corev1.ConditionTrue)
+			w.report(kubelet, name, asked(gate("A", false)))
+			n++
+		}
+		counted := func() bool {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			sum := int32(0)
+			for _, use := range w.stored("A").Status.Uses {
+				if use.Component == kubelet && use.Enabled != nil {
+					sum += use.Count
+				}
+			}
+			return sum == int32(n)
+		}
+		w.until(time.Minute, "reports are folded for long", func() bool {
+			for range manyReports {
+				arrive()
+			}
+			return s.controller.batches.least("A") == longestBatch
+		})
+		if took := w.until(2*longestBatch, "the last report is counted", counted); took < quietAfter || took > quietAfter+reportBatch/2 {
+			t.Errorf("it was counted after %s, want %s", took, quietAfter)
+		}
+	})
+}
+
 // TestWhatIsLookedAtWhileVeryManyReport: counts wait, what is to be done does not.
 func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 	const other = "other"
@@ -227,43 +309,28 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 			happens(c)
 		}
 	}
+	// Nothing is under way, and nobody reports it.
+	resting := func(change func(*v1alpha1.Feature)) func(*Controller) {
+		return func(c *Controller) {
+			delete(c.batches.of, "A")
+			old := before.DeepCopy()
+			old.Status.State, old.Status.Transition, old.Status.Tasks = v1alpha1.StateOn, nil, nil
+			old.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionUsesMatch, Status: metav1.ConditionTrue, Message: "one"}}
+			after := old.DeepCopy()
+			after.Status.Uses, after.Status.Conditions[0].Message = []v1alpha1.FeatureUse{{Component: other}}, "two"
+			change(after)
+			c.featureStored(old, after)
+		}
+	}
 	awaiting := func(f *v1alpha1.Feature) {
 		f.Status.Transition.ID = "2"
 		f.Status.Tasks = []v1alpha1.FeatureTask{{Name: v1alpha1.TaskWaitForUses}}
 		f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionUsesMatch, Status: metav1.ConditionFalse}}
 	}
-	// One of several users follows another value; stored are the users so far.
-	follows := func(users int, stored ...v1alpha1.FeatureUse) func(*Controller) {
-		return func(c *Controller) {
-			f := before.DeepCopy()
-			f.Status.Uses = stored
-			if err := c.informers.Features().V1alpha1().Features().Informer().GetIndexer().Add(f); err != nil {
-				t.Fatal(err)
-			}
-			for i := range users {
-				c.reports.set(report(other, strconv.Itoa(i), v1alpha1.ReportedFeature{Name: "A", Asked: true}), time.Now())
-			}
-			c.reports.set(report("server", "i", v1alpha1.ReportedFeature{Name: "A", Asked: true, Enabled: true}), time.Now())
-			c.reportChanged(report(other, "0", v1alpha1.ReportedFeature{Name: "A", Asked: true, Enabled: true}), false)
-		}
-	}
-	counted := func(enabled *bool, count int32) v1alpha1.FeatureUse {
-		return v1alpha1.FeatureUse{Component: other, Enabled: enabled, Count: count}
-	}
 	for what, test := range map[string]struct {
 		happens func(*Controller)
 		at      time.Duration
 	}{
-		"the last user of a value follows another": {follows(1, counted(ptr.To(false), 1), counted(ptr.To(true), 1)), reportBatch},
-		"the last user of a value goes": {func(c *Controller) {
-			follows(2, counted(ptr.To(false), 2))(c)
-			c.reportChanged(report(other, "1"), true)
-		}, reportBatch},
-		"one of two users of a value follows another":  {follows(2, counted(ptr.To(false), 2), counted(ptr.To(true), 1)), longestBatch},
-		"the last one, of whom it was said before":     {follows(1, counted(ptr.To(true), 2)), longestBatch},
-		"the last one, while others are not counted":   {follows(1, counted(nil, 1), counted(ptr.To(true), 1)), longestBatch},
-		"the last one, which had not been counted yet": {follows(1, counted(ptr.To(false), 0)), longestBatch},
-
 		"uses":                      {stored(func(f *v1alpha1.Feature) { f.Status.Uses = []v1alpha1.FeatureUse{{Component: other}} }), longestBatch},
 		"its configuration":         {stored(func(f *v1alpha1.Feature) { f.Generation++ }), 0},
 		"its state":                 {stored(func(f *v1alpha1.Feature) { f.Status.State = v1alpha1.StateOff }), 0},
@@ -287,6 +354,10 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 			delete(c.batches.of, "A")
 			stored(func(f *v1alpha1.Feature) { f.Status.Uses = []v1alpha1.FeatureUse{{Component: other}} })(c)
 		}, 0},
+		"counts at rest":                      {resting(func(*v1alpha1.Feature) {}), countPeriod},
+		"counts at rest, and a condition":     {resting(func(f *v1alpha1.Feature) { f.Status.Conditions[0].Status = metav1.ConditionFalse }), 0},
+		"counts at rest, and what is stored":  {resting(func(f *v1alpha1.Feature) { f.Status.StoredVersions = []string{"1.36"} }), 0},
+		"counts of a rollout":                 {resting(func(f *v1alpha1.Feature) { f.Spec.Rollout = &v1alpha1.FeatureRollout{} }), 0},
 		"a task is done":                      {stored(func(f *v1alpha1.Feature) { f.Status.Tasks = f.Status.Tasks[1:] }), 0},
 		"it came":                             {func(c *Controller) { c.featureCame(before) }, 0},
 		"a user reports":                      {of(other), longestBatch},
@@ -317,7 +388,11 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 			c.batches.of["A"] = &batch{period: longestBatch, since: time.Now()}
 			begun := time.Now()
 			test.happens(c)
-			for c.queue.Len() == 0 && time.Since(begun) <= 2*longestBatch {
+			most := 2 * longestBatch
+			if test.at != never {
+				most += test.at
+			}
+			for c.queue.Len() == 0 && time.Since(begun) <= most {
 				w.pass(reportBatch / 10)
 			}
 			took := never

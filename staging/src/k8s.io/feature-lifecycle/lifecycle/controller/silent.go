@@ -93,7 +93,13 @@ func (c *Controller) silentKubelets(now time.Time, again func(time.Time)) (silen
 			again(now.Add(time.Nanosecond))
 			continue
 		}
-		since := c.liveness.missing(kubelet+"."+name, now)
+		report := kubelet + "." + name
+		since := c.liveness.missing(report, now)
+		if c.reports.has(report) {
+			// It has just come, which is another generation.
+			c.liveness.arrived(report)
+			continue
+		}
 		delay := reportingDelay
 		if !ready(node) {
 			delay = max(delay, c.config.Settings.Grace)

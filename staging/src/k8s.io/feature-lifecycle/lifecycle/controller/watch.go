@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -91,9 +92,33 @@ func (c *Controller) featureStored(old, object any) {
 		c.queue.Add(name)
 	case c.batches.waits(name):
 		// It is looked at with the reports that arrive.
+	case counted(before, after):
+		c.enqueueAfter(name, max(c.batches.least(name), countPeriod))
 	default:
 		c.enqueueAfter(name, c.batches.least(name))
 	}
+}
+
+// countPeriod is after which time a feature is looked at of which only counts have
+// changed. There is nothing to do for it, and while very many kubelets report for the
+// first time each look finds fewer that are silent, which all features count.
+const countPeriod = (mostPutOff + 1) * noticePeriod
+
+// counted is true when nothing is under way, and nothing has changed but who was counted,
+// and what conditions say of them. A canary lives of who is counted.
+func counted(before, after *v1alpha1.Feature) bool {
+	if before.Status.Transition != nil || after.Status.Transition != nil || after.Spec.Rollout != nil {
+		return false
+	}
+	rest := func(f *v1alpha1.Feature) *v1alpha1.FeatureStatus {
+		without := f.Status
+		without.Uses, without.Conditions = nil, slices.Clone(f.Status.Conditions)
+		for i := range without.Conditions {
+			without.Conditions[i].Message = ""
+		}
+		return &without
+	}
+	return equality.Semantic.DeepEqual(rest(before), rest(after))
 }
 
 // awaitsUsers is true while a transition waits for users that have the other value:
@@ -141,6 +166,8 @@ func (c *Controller) reportChanged(object any, gone bool) {
 		if alive, since, exists := c.alive(report, now); exists && !alive && c.died(report, now) {
 			c.vanish(report, since, c.lastSeen(report, since), now)
 		}
+		// From now on, whatever was known of the one before it.
+		c.liveness.arrived(report.Name)
 		enqueue(c.reports.remove(report.Name, now))
 		if lease := report.Spec.Liveness.Lease; lease != nil {
 			c.liveness.forgetLease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name})
@@ -149,8 +176,10 @@ func (c *Controller) reportChanged(object any, gone bool) {
 		c.liveness.nodeFound(report.Name)
 	} else {
 		c.vanished.forget(report.Name)
+		changed := c.reports.set(report, now)
+		// Not before it is known: who looks meanwhile would note that it is missing.
 		c.liveness.arrived(report.Name)
-		enqueue(c.reports.set(report, now))
+		enqueue(changed)
 	}
 	if known == gone {
 		// It may be what a transition waits for, whatever it lists.
