@@ -358,7 +358,7 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 			logger.Info("Reporting feature gates failed; trying again", "err", err)
 		}
 	}
-	pause := retry.Backoff(r.failures, retry.Least(err, minBackoff), most)
+	pause := retry.After(err, r.failures, minBackoff, most)
 	if delay, ok := apierrors.SuggestsClientDelay(err); ok {
 		// A server in trouble suggests a second or two each time.
 		pause = max(pause, time.Duration(delay)*time.Second+retry.Jitter(time.Second))

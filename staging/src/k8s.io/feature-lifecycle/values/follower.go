@@ -54,9 +54,12 @@ import (
 const (
 	// minBackoff and maxBackoff bound the pause after a failed look.
 	minBackoff, maxBackoff = 250 * time.Millisecond, 30 * time.Second
-	// firstRecheck is the pause after the first look. Pauses double from there:
+	// firstRecheck is the least pause after the first look. Pauses grow from there:
 	// a server that has just started may not have announced its features yet.
 	firstRecheck = 10 * time.Second
+	// recheckGrowth is by how much: thousands that start together are to be few when
+	// they look again.
+	recheckGrowth = 4
 	// missingRecheck is the pause while the server has no such API, and never had.
 	missingRecheck = 10 * time.Minute
 	// vanishedJitter spreads the looks after a dynamic feature has vanished from
@@ -133,6 +136,9 @@ type Follower struct {
 
 	// origin is where the values in the gate come from.
 	origin Origin
+	// crowded is true when Load was turned away at last, or had no answer in time:
+	// thousands of processes have started together, say.
+	crowded bool
 	// listed are the Features of the last list, and what the watch said since;
 	// seen is the newest resource version of either.
 	listed map[string]*v1alpha1.Feature
@@ -197,10 +203,14 @@ func New(config Config) (*Follower, error) {
 // because a static value is outdated.
 func (f *Follower) Run(ctx context.Context) {
 	defer func() { f.watch.stop() }()
-	pause := firstRecheck
-	next := f.config.Clock.Now().Add(spread(pause))
+	pause := min(firstRecheck, f.config.Recheck)
+	next := f.config.Clock.Now().Add(f.firstPause(pause))
 	if f.origin != FromServer {
-		next = f.config.Clock.Now().Add(spread(retry.Backoff(1, minBackoff, maxBackoff)))
+		wait := spread(retry.Backoff(1, minBackoff, maxBackoff))
+		if f.crowded {
+			wait = retry.Crowd(1)
+		}
+		next = f.config.Clock.Now().Add(wait)
 	}
 	for {
 		f.manageWatch(ctx)
@@ -232,8 +242,8 @@ func (f *Follower) Run(ctx context.Context) {
 			if due && f.restart(ctx) {
 				return
 			}
+			pause = min(recheckGrowth*pause, f.config.Recheck)
 			next = f.config.Clock.Now().Add(spread(pause))
-			pause = min(2*pause, f.config.Recheck)
 		case errors.Is(err, errMissing):
 			pause = firstRecheck
 			rare := missingRecheck
@@ -243,13 +253,22 @@ func (f *Follower) Run(ctx context.Context) {
 			}
 			next = f.config.Clock.Now().Add(spread(rare))
 		default:
-			next = f.config.Clock.Now().Add(spread(retry.Backoff(f.failures, retry.Least(err, minBackoff), maxBackoff)))
+			next = f.config.Clock.Now().Add(retry.After(err, f.failures, minBackoff, maxBackoff))
 		}
 		if due && !f.restartAt.IsZero() {
 			// It would not help now; restart says why.
 			f.restartAt = next
 		}
 	}
+}
+
+// firstPause is the one after the first look. Who looks seldom later may have started
+// with thousands of others, and looks three times as late at most.
+func (f *Follower) firstPause(least time.Duration) time.Duration {
+	if more := f.config.Recheck - least; more > 0 {
+		return least + retry.Jitter(min(2*least, more))
+	}
+	return spread(least)
 }
 
 // until is how long nothing has to be done.

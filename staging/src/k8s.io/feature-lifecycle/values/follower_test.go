@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -36,6 +37,7 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	typed "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/utils/ptr"
 )
 
@@ -492,6 +494,36 @@ func TestTheServerComesBack(t *testing.T) {
 	})
 }
 
+// TestThousandsLookSeldom: processes that start together look again at different times,
+// and few times. Who looks every few seconds all his life does that from the beginning.
+func TestThousandsLookSeldom(t *testing.T) {
+	for recheck, want := range map[time.Duration][2]int{5 * time.Minute: {3, 3}, firstRecheck: {13, 19}} {
+		var firsts []time.Duration
+		for range 50 {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.config.Recheck = recheck
+				w.load()
+				w.run()
+				begun := time.Now()
+				for w.count("list") < 2 {
+					after(time.Second / 4)
+				}
+				firsts = append(firsts, time.Since(begun))
+				after(2*time.Minute - time.Since(begun))
+				if n := w.count("list"); n < want[0] || n > want[1] {
+					t.Errorf("every %s at last: %d looks in two minutes, want %d to %d", recheck, n, want[0], want[1])
+				}
+			})
+		}
+		slices.Sort(firsts)
+		first, last := firsts[0], firsts[len(firsts)-1]
+		if spread := last - first; (recheck > firstRecheck) != (spread > firstRecheck) || first < firstRecheck/2 || last > 3*firstRecheck+time.Second {
+			t.Errorf("every %s at last: the second looks are after %s to %s", recheck, first, last)
+		}
+	}
+}
+
 // TestACrowdComesBackLater: who is turned away with thousands of others does not look
 // again at once.
 func TestACrowdComesBackLater(t *testing.T) {
@@ -501,14 +533,14 @@ func TestACrowdComesBackLater(t *testing.T) {
 		w.answers(apierrors.NewTooManyRequestsError("too many"))
 		before := w.count("list")
 		w.run()
-		after(firstRecheck)
+		after(3 * firstRecheck)
 		if f := w.f; f.seen == "" {
 			t.Error("all ask etcd when they come back, not the server's cache")
 		}
-		if n := w.count("list") - before; n != 1 {
-			t.Errorf("%d looks, want the one that was turned away", n)
+		if n := w.count("list") - before; n < 1 || n > 3 {
+			t.Errorf("%d looks, want the one that was turned away, and hardly another", n)
 		}
-		after(firstRecheck)
+		after(2 * retry.CrowdBackoff)
 		if n := w.count("list") - before; n < 2 {
 			t.Error("it does not look again")
 		}
@@ -518,14 +550,14 @@ func TestACrowdComesBackLater(t *testing.T) {
 // TestACrowdAtTheStart: also a process that does not wait asks a second time, and one
 // that waits does not ask at once.
 func TestACrowdAtTheStart(t *testing.T) {
-	for patience, want := range map[time.Duration]int{0: 3, time.Minute: 18} {
+	for patience, want := range map[time.Duration]int{0: 2, time.Minute: 16} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, feature("A", v1alpha1.ControlCentral, true))
 			w.config.Patience = patience
 			w.answers(apierrors.NewTooManyRequestsError("too many"))
 			begun := time.Now()
 			w.load()
-			if took := time.Since(begun); took != max(patience, attemptTimeout) {
+			if took := time.Since(begun); took > max(patience, attemptTimeout) || took < max(patience-maxStartBackoff, startCrowdBackoff/2) {
 				t.Errorf("patience %s: it went on after %s", patience, took)
 			}
 			if n := w.count("list"); n < want-want/3 || n > want+want/3 {
@@ -536,7 +568,7 @@ func TestACrowdAtTheStart(t *testing.T) {
 			w := newWorld(t, feature("A", v1alpha1.ControlCentral, true))
 			w.config.Patience = patience
 			w.answers(apierrors.NewTooManyRequestsError("too many"))
-			time.AfterFunc(startCrowdBackoff, func() { w.answers(nil) })
+			time.AfterFunc(startCrowdBackoff/2, func() { w.answers(nil) })
 			if origin := w.load(); origin != FromServer {
 				t.Errorf("patience %s: values come from %s, want the server, which had too many for a second", patience, origin)
 			}

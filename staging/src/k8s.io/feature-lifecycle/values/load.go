@@ -33,7 +33,7 @@ const (
 	maxStartBackoff = 5 * time.Second
 	// startCrowdBackoff is the first pause after a server turned the process away.
 	// Without values it is not to wait as long as others can (retry.CrowdBackoff).
-	startCrowdBackoff = time.Second
+	startCrowdBackoff = 4 * time.Second
 	// attemptTimeout bounds one look while Load holds the process up.
 	attemptTimeout = 3 * time.Second
 	// refusalPatience is how long Load waits for a server that does not allow
@@ -94,10 +94,12 @@ func (f *Follower) ask(ctx context.Context, deadline time.Time) error {
 	left := max(time.Second, deadline.Sub(f.config.Clock.Now()))
 	attempt, cancel := context.WithTimeout(ctx, min(attemptTimeout, left))
 	defer cancel()
-	if err := f.look(attempt); err != nil {
-		return err
+	err := f.look(attempt)
+	if err == nil {
+		err = f.ready(attempt)
 	}
-	return f.ready(attempt)
+	f.crowded = apierrors.IsTooManyRequests(err) || errors.Is(err, context.DeadlineExceeded)
+	return err
 }
 
 // waiting is how long Load waits.
@@ -116,8 +118,8 @@ func (w *waiting) next(now time.Time, err error) (pause time.Duration, until tim
 		return 0, now
 	}
 	until = w.deadline
-	least := minBackoff
-	if apierrors.IsTooManyRequests(err) {
+	least, crowd := minBackoff, apierrors.IsTooManyRequests(err)
+	if crowd {
 		// It is there, and too many ask it at once: it is asked again also by who does
 		// not wait.
 		least = startCrowdBackoff
@@ -134,7 +136,12 @@ func (w *waiting) next(now time.Time, err error) (pause time.Duration, until tim
 	default:
 		until = earlier(until, w.refusedSince.Add(refusalPatience))
 	}
-	return min(retry.Backoff(w.failures, least, maxStartBackoff), until.Sub(now)), until
+	pause, left := retry.Backoff(w.failures, least, maxStartBackoff), until.Sub(now)
+	if crowd && w.failures > 1 && pause > left {
+		// All who were turned away as often would ask again at the end.
+		return 0, until
+	}
+	return min(pause, left), until
 }
 
 // fallBack takes the best values there are without the answer of a server that is

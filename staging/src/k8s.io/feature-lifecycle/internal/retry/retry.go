@@ -48,17 +48,37 @@ func Backoff(failures int, least, most time.Duration) time.Duration {
 	return pause - Jitter(pause/2)
 }
 
-// CrowdBackoff is the first pause after a server had too many requests: thousands ask
-// at the same moment, and one that is turned away costs the server nearly as much as
-// one that is not.
-const CrowdBackoff = 8 * time.Second
+const (
+	// CrowdBackoff is the longest first pause after a server had too many requests:
+	// thousands ask at the same moment, and one that is turned away costs the server
+	// nearly as much as one that is not.
+	CrowdBackoff = 20 * time.Second
+	// crowdMost is the longest of all, leastCrowd the shortest.
+	crowdMost, leastCrowd = time.Minute, time.Second
+)
 
-// Least is the first pause after a failure, which is otherwise least.
-func Least(err error, least time.Duration) time.Duration {
-	if apierrors.IsTooManyRequests(err) {
-		return CrowdBackoff
+// Crowd is the pause after so many failures of which the last was that the server had
+// too many requests: who is turned away together does not come back together. It is
+// anywhere up to CrowdBackoff after the first, up to twice that after the second, and
+// from half of crowdMost on after all others.
+func Crowd(failures int) time.Duration {
+	least, most := leastCrowd, CrowdBackoff
+	switch {
+	case failures == 2:
+		most = 2 * CrowdBackoff
+	case failures > 2:
+		least, most = crowdMost/2, crowdMost
 	}
-	return least
+	return least + Jitter(most-least)
+}
+
+// After is the pause after so many failures of which err was the last: that of a crowd, or
+// Backoff.
+func After(err error, failures int, least, most time.Duration) time.Duration {
+	if apierrors.IsTooManyRequests(err) {
+		return Crowd(failures)
+	}
+	return Backoff(failures, least, most)
 }
 
 // Jitter is a random duration of at least 0 and less than most, 0 if most is not

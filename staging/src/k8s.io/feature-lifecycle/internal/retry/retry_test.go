@@ -40,6 +40,33 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
+// TestACrowdIsSpread: who is turned away together does not come back together.
+func TestACrowdIsSpread(t *testing.T) {
+	turnedAway, unavailable := apierrors.NewTooManyRequestsError("later"), apierrors.NewServiceUnavailable("later")
+	for failures, want := range map[int][2]time.Duration{1: {leastCrowd, CrowdBackoff}, 2: {leastCrowd, 2 * CrowdBackoff}, 3: {crowdMost / 2, crowdMost}, 1 << 40: {crowdMost / 2, crowdMost}} {
+		early, late, width := 0, 0, want[1]-want[0]
+		for range 1000 {
+			got := After(turnedAway, failures, time.Millisecond, time.Hour)
+			if got < want[0] || got >= want[1] {
+				t.Fatalf("after %d failures the pause is %v, want at least %v and less than %v", failures, got, want[0], want[1])
+			}
+			if got < want[0]+width/4 {
+				early++
+			}
+			if got > want[1]-width/4 {
+				late++
+			}
+		}
+		// 250 of them are expected in each quarter.
+		if early < 150 || late < 150 {
+			t.Errorf("after %d failures %d of 1,000 come back in the first quarter of %v and %d in the last", failures, early, want, late)
+		}
+	}
+	if got := After(unavailable, 1, time.Millisecond, time.Hour); got > time.Millisecond {
+		t.Errorf("a server in trouble is asked again after %v, as if it had too many requests", got)
+	}
+}
+
 func TestJitter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := time.Duration(rapid.Int64Range(-10, int64(time.Hour)).Draw(t, "most"))
