@@ -34,6 +34,9 @@ const (
 	// everybody else: beyond some number of writes at once a server does not get
 	// faster.
 	leastWaiting, mostWaiting = 5, 8
+	// firstWriters are how many writes may be under way while little is known of the
+	// server: as many as a small one keeps up with.
+	firstWriters = 8
 	// aloneWrites are how many writes tell how long one takes that does not wait, if
 	// there are so many, and aloneEvery how many others follow: what others do and the
 	// size of objects change.
@@ -113,7 +116,7 @@ func outcomeOf(took time.Duration, err error) outcome {
 }
 
 func newPace() *pace {
-	p := &pace{allowed: fewWriters, probing: true, before: mostWaiting}
+	p := &pace{allowed: fewWriters, probing: true, before: firstWriters}
 	p.changed.L = &p.mu
 	return p
 }
@@ -180,7 +183,7 @@ func (p *pace) end(began counted, o outcome) {
 	case r.writes > 0 && (p.alone == 0 || p.since >= aloneEvery):
 		p.before = p.allowed
 		if p.alone == 0 {
-			p.before = mostWaiting
+			p.before = firstWriters
 		}
 		p.probing, p.closed = true, false
 		p.allowLocked(fewWriters)

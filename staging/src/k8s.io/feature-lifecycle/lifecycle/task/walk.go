@@ -94,15 +94,20 @@ func readPages(ctx context.Context, clients Clients, resource schema.GroupVersio
 			}
 			return listError(clients, resource, err)
 		}
+		// Before it is handed on: an author's function that changed what it looks at, say
+		// by sorting it, would do so while this reads it.
+		options.Continue = page.GetContinue()
+		if options.Continue != "" {
+			options.Limit = nextLimit(page.Items)
+		}
 		select {
 		case pages <- page:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
+		if options.Continue == "" {
 			return nil
 		}
-		options.Limit = nextLimit(page.Items)
 	}
 }
 
