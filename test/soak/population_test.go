@@ -154,7 +154,7 @@ func (p *population) simulate(random *rand.Rand, component, instance, nodeName s
 	process := &simulated{source: newSource(feature, component, instance), report: component + "." + instance, done: make(chan struct{})}
 	config := report.Config{
 		Namespace: systemNS, Component: component, Instance: instance, NodeName: nodeName, BinaryVersion: p.version,
-		Source: process.source, Features: s.features, Kube: s.kube,
+		Source: process.source, Features: s.features, Kube: s.kube, Peers: process.source.peers,
 	}
 	if nodeName == "" {
 		config.LeaseNamespace = v1alpha1.LeaseNamespace

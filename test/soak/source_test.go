@@ -40,6 +40,8 @@ type source struct {
 	mu sync.Mutex
 	// held is the value that was taken last, nil for none.
 	held *bool
+	// users is how many the server counted last.
+	users int
 }
 
 var _ report.Source = &source{}
@@ -52,6 +54,9 @@ func newSource(feature, component, name string) *source {
 func (s *source) follow(feature *v1alpha1.Feature) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if users := counted(feature); users > 0 {
+		s.users = users
+	}
 	choice := rollout.Choose(feature, s.instance, s.held)
 	if !choice.Told || s.held != nil && *s.held == choice.Value {
 		return
@@ -70,6 +75,22 @@ func (s *source) Observations() []featuregate.Observation {
 	return []featuregate.Observation{{
 		Name: s.feature, Enabled: s.held != nil && *s.held, Asked: true, Stage: v1alpha1.StageBeta,
 	}}
+}
+
+// counted is how many users a Feature says it has, 0 when a transition has just begun.
+func counted(feature *v1alpha1.Feature) int {
+	users := 0
+	for _, use := range feature.Status.Uses {
+		users += int(use.Count)
+	}
+	return users
+}
+
+// peers are all users, for the reporter: they take turns, whatever each had before.
+func (s *source) peers(string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.users
 }
 
 // News is for the reporter.
