@@ -42,7 +42,7 @@ func example() *result.Result {
 		Limits:      []result.Limit{{Text: "patches", Limit: 1000, Ours: 950, Unit: "objects/s"}},
 	}
 	r.AddTable("Rates", result.Column{Name: "method"}).AddRow("ours")
-	r.AddTable(result.Carried, result.Column{Name: "what"}, result.Column{Name: "5,000 nodes"}).AddRow("memory", 12.0)
+	r.Growth = &result.Growth{PerNode: 2, Processes: []int{1_000, 10_000}, Costs: []result.Cost{{What: "memory", Figures: []float64{2, 20}}}}
 	growth := r.AddChart("growth", "Rate by <size>", result.Axis{Label: "objects", Log: true}, result.Axis{Label: "rate", Unit: "objects/s", Log: true})
 	bars := r.AddChart("bars", "Start", result.Axis{Label: "start", Categories: []string{"cold", "warm"}}, result.Axis{Label: "time", Unit: "s"})
 	for _, series := range []struct {
@@ -74,10 +74,12 @@ func repository(t *testing.T) string {
 	return root
 }
 
-func TestThePageOfLargerClustersHasWhatIsCarried(t *testing.T) {
+func TestThePageOfLargerClustersHasWhatIsExtrapolated(t *testing.T) {
 	root := repository(t)
 	got := read(t, root, larger)
-	want := "# Larger\n\n" + beginning + "\nBenchmark [clear](../BENCHMARKS.md#clear), commit " + fmt.Sprintf("%.12s", example().Environment.Commit) + "\n\n| what | 5,000 nodes |\n| --- | ---: |\n| memory | 12 |\n\n" + ending + "\nMore.\n"
+	want := "# Larger\n\n" + beginning + "\nBenchmark [clear](../BENCHMARKS.md#clear), commit " + fmt.Sprintf("%.12s", example().Environment.Commit) + "\n\n" +
+		"| what | how it grows | 1,000 processes more | 5,000 nodes | 15,000 nodes | 65,000 nodes |\n| --- | --- | ---: | --- | ---: | ---: |\n| memory | a line, 0 % off at most | 2 | **20** | 60 | 260 |\n\n" +
+		example().Growth.Table().Note + "\n\n" + ending + "\nMore.\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -136,7 +136,7 @@ func render(results []*result.Result, root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files[larger], err = carried(string(text), results)
+	files[larger], err = extrapolated(string(text), results)
 	return files, err
 }
 

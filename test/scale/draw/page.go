@@ -63,12 +63,12 @@ func markdown(results []*result.Result, notes map[string]string) []byte {
 
 // Between these lines a page has what is generated.
 const (
-	beginning = "<!-- BEGIN MUNGE: CARRIED -->\n"
-	ending    = "<!-- END MUNGE: CARRIED -->\n"
+	beginning = "<!-- BEGIN MUNGE: EXTRAPOLATED -->\n"
+	ending    = "<!-- END MUNGE: EXTRAPOLATED -->\n"
 )
 
-// carried puts the tables that carry results to larger clusters where a page has them.
-func carried(text string, results []*result.Result) ([]byte, error) {
+// extrapolated puts what results say of larger clusters where a page has it.
+func extrapolated(text string, results []*result.Result) ([]byte, error) {
 	before, rest, begins := strings.Cut(text, beginning)
 	_, after, ends := strings.Cut(rest, ending)
 	if !begins || !ends {
@@ -76,12 +76,9 @@ func carried(text string, results []*result.Result) ([]byte, error) {
 	}
 	var b strings.Builder
 	for _, r := range results {
-		for _, t := range r.Tables {
-			if t.Title == result.Carried {
-				named := *t
-				named.Title = fmt.Sprintf("Benchmark [%s](../%s#%s), commit %.12s", r.Name, page, r.Name, r.Environment.Commit)
-				b.WriteString("\n" + named.Markdown())
-			}
+		if t := r.Growth.Table(); t != nil {
+			t.Title = fmt.Sprintf("Benchmark [%s](../%s#%s), commit %.12s", r.Name, page, r.Name, r.Environment.Commit)
+			b.WriteString("\n" + t.Markdown())
 		}
 	}
 	if b.Len() == 0 {

@@ -20,8 +20,7 @@ limitations under the License.
 // and the follower of values, too, if the benchmark wants that (LookForValues, Ask); what
 // it reports is what a real process of its component reported (Template). What is
 // simulated is that the processes share one operating system process and some
-// connections, and that their gates know no feature, or one. Carry carries what was
-// measured with such processes to larger clusters.
+// connections, and that their gates know no feature, or one.
 package fleet
 
 import (

@@ -57,12 +57,21 @@ func CreateNodes(ctx context.Context, client kubernetes.Interface, begin, end in
 	})
 }
 
+// heartbeatTries is how often a kubelet tries to write the status of its Node before it
+// waits for the next time (nodeStatusUpdateRetry of upstream's pkg/kubelet).
+const heartbeatTries = 5
+
 // Heartbeat writes the status of the Nodes of the numbers from begin up to end,
 // without it, as kubelets do every five minutes when nothing changes.
 func Heartbeat(ctx context.Context, client kubernetes.Interface, begin, end int) error {
 	return each(ctx, begin, end, func(ctx context.Context, number int) error {
 		patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","lastHeartbeatTime":%q}]}}`, time.Now().UTC().Format(time.RFC3339))
-		_, err := client.CoreV1().Nodes().Patch(ctx, NodeName(number), types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+		var err error
+		for range heartbeatTries {
+			if _, err = client.CoreV1().Nodes().Patch(ctx, NodeName(number), types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err == nil || ctx.Err() != nil {
+				break
+			}
+		}
 		return err
 	})
 }

@@ -86,8 +86,11 @@ func describe(o Options, templates map[string]fleet.Template, apply measure.Dist
 	describeFlips(r, o, outcomes)
 	describeLoad(r, o, outcomes)
 	describeRest(r, outcomes)
-	carry(r, outcomes)
+	grow(r, outcomes)
 	for _, found := range outcomes {
+		if found.processes == promised {
+			r.Budgets = append(r.Budgets, within(found, "from the request; the median of the flips. docs/central-and-dynamic.md promises it"))
+		}
 		if found.processes == o.Budget || len(outcomes) == 1 {
 			promise(r, found)
 		}
@@ -202,33 +205,53 @@ func describeRest(r *result.Result, outcomes []*outcome) {
 	}
 }
 
-// carry carries costs to larger clusters.
-func carry(r *result.Result, outcomes []*outcome) {
+// grow says what grows with processes.
+func grow(r *result.Result, outcomes []*outcome) {
 	var processes []int
 	for _, o := range outcomes {
 		processes = append(processes, o.processes)
 	}
-	cost := func(what string, of func(*outcome) float64) fleet.Cost { return fleet.CostOf(what, outcomes, of) }
-	flips := func(what string, of func(flipped) float64) fleet.Cost {
+	cost := func(what string, of func(*outcome) float64) result.Cost { return result.CostOf(what, outcomes, of) }
+	flips := func(what string, of func(flipped) float64) result.Cost {
 		return cost(what, func(o *outcome) float64 { return measure.SpreadBy(o.flips, of).Median })
 	}
-	fleet.Carry(r, processes,
+	r.Growth = &result.Growth{PerNode: fleet.PerNode, Processes: processes, Costs: []result.Cost{
 		cost("live heap and stacks of kube-apiserver for followers (MiB)", func(o *outcome) float64 { return measure.Mebibytes(o.memory.Heap + o.memory.Stacks) }),
 		cost("processor of kube-apiserver until all follow that begin at once (s)", func(o *outcome) float64 { return o.started.Usage.CPU.Seconds() }),
 		flips("time until the last has a new value (s)", func(f flipped) float64 { return last(f.changed) / 1000 }),
 		cost("processor of kube-apiserver for a flip, beyond that at rest (s)", func(o *outcome) float64 { return measure.SpreadBy(o.flips, o.work).Median }),
 		flips("events of a flip (MiB)", func(f flipped) float64 { return (f.load.Bytes + f.settling.Bytes) / measure.MiB }),
-	)
+	}}
 }
 
-// promise compares one size with what docs/central-and-dynamic.md says.
+const (
+	// promised is how many processes follow a value within a second, as
+	// docs/central-and-dynamic.md says.
+	promised = 1000
+	// reportBase and reportEach are in which time reports follow a value, and how much
+	// longer for each user: the objective that the KEP sets (docs/keps, "What are the
+	// reasonable SLOs").
+	reportBase, reportEach = 2 * time.Second, 5 * time.Millisecond
+)
+
+// who is all processes of a size.
+func (o *outcome) who() string { return result.Format(float64(o.processes)) + " processes" }
+
+// within says whether all have the value within a second.
+func within(o *outcome, how string) result.Budget {
+	return result.Budget{Text: "The last of " + o.who() + " has the value", Compare: result.AtMost, Target: 1, Measured: measure.SpreadBy(o.kinds()[0].changes, last).Median / 1000, Unit: "s", How: how}
+}
+
+// promise compares one size with what the design and the KEP say, and with bounds that
+// were chosen.
 func promise(r *result.Result, o *outcome) {
 	kinds := o.kinds()
 	end := func(k kind) float64 { return measure.SpreadBy(k.changes, last).Median }
-	who := result.Format(float64(o.processes)) + " processes"
+	who := o.who()
 	r.Budgets = append(r.Budgets,
-		result.Budget{Text: "The last of " + who + " has the value", Compare: result.AtMost, Target: 1, Measured: end(kinds[0]) / 1000, Unit: "s", How: "from the request; the median of the flips. This is what 1,000 processes are promised, held against more"},
-		result.Budget{Text: "The reports of " + who + " say so and are counted", Compare: result.AtMost, Target: time.Minute.Seconds(), Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.counted.Seconds() }).High, Unit: "s", How: "from the request; the longest of the flips. What follows a fault has a minute to converge, and this is held against the same; the design wants reports to follow a value within a second, which nobody does who takes turns with thousands"},
+		within(o, "from the request; the median of the flips. Nobody promises it: a bound that was chosen, what a thousand are promised"),
+		result.Budget{Text: "The last of " + who + " has reported the value", Compare: result.AtMost, Target: (reportBase + time.Duration(o.processes)*reportEach).Seconds(), Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.reported.Seconds() }).High, Unit: "s", How: "from the request; the longest of the flips. The KEP's objective, 2 s and 5 ms for each user; the design wants reports within a second, which nobody keeps who takes turns with thousands"},
+		result.Budget{Text: "Uses of " + who + " are right", Compare: result.AtMost, Target: time.Minute.Seconds(), Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.counted.Seconds() }).High, Unit: "s", How: "from the request; the longest of the flips. A bound that was chosen: what follows a fault has a minute to converge, and this is held against the same"},
 		result.Budget{Text: "Uses of " + who + " are right after the last report", Compare: result.AtMost, Target: 5, Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return max(f.counted-f.reported, 0).Seconds() }).High, Unit: "s", How: "from the answer to the last report, which a count may precede; the longest of the flips. The design wants it of reporters at their start"},
 		result.Budget{Text: "Answers 429 that others see in a flip", Compare: result.AtMost, Target: 0, Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.load.Refused() + f.settling.Refused() }).High, How: "answers to everybody else until the transition ended, the most of the flips"},
 	)

@@ -56,7 +56,7 @@ func describe(options Options, templates map[string]fleet.Template, outcomes, pe
 	describeGrowth(r, sizes)
 	describeCharts(r, sizes, peers)
 	describeVarieties(r, options, templates, outcomes)
-	carry(r, sizes)
+	grow(r, sizes)
 	for _, o := range sizes {
 		if o.nodes == options.Budget {
 			addBudgets(r, options, o, peers)
@@ -217,14 +217,14 @@ func describeCharts(r *result.Result, outcomes, peers []outcome) {
 	r.Charts = append(r.Charts, &storage, &work, &writes)
 }
 
-// carry carries costs to larger clusters.
-func carry(r *result.Result, outcomes []outcome) {
+// grow says what grows with processes.
+func grow(r *result.Result, outcomes []outcome) {
 	var processes []int
 	for _, o := range outcomes {
 		processes = append(processes, o.processes())
 	}
-	cost := func(what string, of func(outcome) float64) fleet.Cost { return fleet.CostOf(what, outcomes, of) }
-	fleet.Carry(r, processes,
+	cost := func(what string, of func(outcome) float64) result.Cost { return result.CostOf(what, outcomes, of) }
+	r.Growth = &result.Growth{PerNode: fleet.PerNode, Processes: processes, Costs: []result.Cost{
 		cost("etcd, reports (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.stored.Bytes) }),
 		cost("live heap of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.resting.Heap - o.free.Heap) }),
 		cost("resident memory of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.resting.RSS - o.free.RSS) }),
@@ -236,7 +236,7 @@ func carry(r *result.Result, outcomes []outcome) {
 		cost("processor of kube-apiserver at rest, more than without (% of a core)", func(o outcome) float64 { return 100 * restingCores(o) }),
 		cost("writes of reports, start of all", func(o outcome) float64 { return float64(o.storm.Reports) }),
 		cost("writes of features, start of all", func(o outcome) float64 { return float64(o.storm.Features) }),
-	)
+	}}
 }
 
 // describeVarieties shows what other lists of features cost: whether there are as many

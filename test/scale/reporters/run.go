@@ -69,6 +69,8 @@ func (r *run) during(ctx context.Context, what string, do func(context.Context) 
 	if err != nil {
 		err = fmt.Errorf("%s: %w", what, err)
 	}
+	r.bed.Say("%s: %s: %.1f s, %v writes of reports, %v of features; processor %.1f s, that of the processes %.1f s; %v answers 429, of them %v",
+		r.kind, what, part.Seconds, part.Reports, part.Features, part.Usage.CPU.Seconds(), part.Own.Seconds(), part.TooMany, part.Rejected)
 	return phase{Part: part}, err
 }
 

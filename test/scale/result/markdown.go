@@ -90,6 +90,9 @@ func (r *Result) Markdown(pictures []string) string {
 	for _, table := range r.Tables {
 		b.WriteString(table.Markdown() + "\n")
 	}
+	if table := r.Growth.Table(); table != nil {
+		b.WriteString(table.Markdown() + "\n")
+	}
 	b.WriteString(r.BudgetTable().Markdown() + "\n" + r.limits().Markdown())
 	return b.String()
 }

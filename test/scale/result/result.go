@@ -55,6 +55,8 @@ type Result struct {
 	Charts  []*Chart `json:"charts"`
 	Budgets []Budget `json:"budgets"`
 	Limits  []Limit  `json:"limits"`
+	// Growth is what grows with clusters, nil if that was not measured.
+	Growth *Growth `json:"growth,omitempty"`
 }
 
 // Environment is the machine and the software of a run.
@@ -82,17 +84,13 @@ func (r *Result) AddTable(title string, columns ...Column) *Table {
 }
 
 // Where results and what is made of them are, below the root. Results, pictures and what
-// people write about them are in Folder; Page shows all, and Larger has the tables that
-// carry results to larger clusters.
+// people write about them are in Folder; Page shows all, and Larger has what is
+// extrapolated to larger clusters.
 const (
 	Folder = "docs/benchmarks"
 	Page   = "BENCHMARKS.md"
 	Larger = "docs/scale.md"
 )
-
-// Carried is the title of tables that carry what was measured to larger clusters.
-// The page Larger shows them.
-const Carried = "Carried to larger clusters"
 
 // AddChart adds an empty chart and returns it. The name is part of the file's.
 func (r *Result) AddChart(name, title string, x, y Axis) *Chart {
@@ -128,6 +126,11 @@ func (r *Result) Validate() error {
 			say("two charts have the name %q", c.Name)
 		}
 		names[c.Name] = true
+	}
+	if r.Growth != nil {
+		if err := r.Growth.validate(); err != nil {
+			say("%w", err)
+		}
 	}
 	for _, b := range r.Budgets {
 		if err := b.validate(); err != nil {

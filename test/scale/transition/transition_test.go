@@ -19,6 +19,10 @@ limitations under the License.
 package transition
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +52,32 @@ func TestOptionsThatMeasureNothingAreRefused(t *testing.T) {
 func TestARunThatFailedAtOnceIsDescribed(t *testing.T) {
 	if r := describe(Defaults(), nil, nil); len(r.Budgets) > 0 || len(r.Limits) > 0 {
 		t.Errorf("nothing was measured, and there are budgets %v and limits %v", r.Budgets, r.Limits)
+	}
+}
+
+// TestTurnsAreThoseOfTheLibrary, which keeps them to itself.
+func TestTurnsAreThoseOfTheLibrary(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join("..", "..", "..", "staging", "src", "k8s.io", "feature-lifecycle", "internal", "turns", "turns.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	constant := func(name string) time.Duration {
+		found := regexp.MustCompile(`(?m)^\s` + name + ` += (\d+)`).FindSubmatch(source)
+		if found == nil {
+			t.Fatalf("turns.go has no constant %s", name)
+		}
+		n, err := strconv.Atoi(string(found[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(n)
+	}
+	perSecond, most, headStart := constant("perSecond"), constant("most")*time.Second, constant("headStart")
+	if want := most + most/headStart; turnsAtMost != want {
+		t.Errorf("all turns take %s at most here, and %s in the library", turnsAtMost, want)
+	}
+	if want := time.Second/perSecond + time.Second/perSecond/headStart; turnOfOne != want {
+		t.Errorf("the turn of one takes %s here, and %s in the library", turnOfOne, want)
 	}
 }
 
