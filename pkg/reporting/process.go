@@ -142,7 +142,7 @@ func (p *process) identity() (report.Config, error) {
 		Source:        p.gate,
 	}
 	if p.follower != nil {
-		config.Peers = p.follower.Peers
+		config.Peers, config.Crowded = p.follower.Peers, p.follower.Crowded
 	}
 	var err error
 	if p.component.Node {

@@ -39,7 +39,7 @@ import (
 // components are few; of nodes there are thousands.
 const (
 	controlPlaneRecheck = 10 * time.Second
-	nodeRecheck         = 5 * time.Minute
+	nodeRecheck         = 10 * time.Minute
 )
 
 // resolve takes the values of features that are set centrally, before the

@@ -285,7 +285,7 @@ func (f *Fleet) Check(ctx context.Context) error {
 
 // Look lists the Features that say a value for all processes in turn until the context
 // ends, as often as the processes do that have run for long, and returns the first error
-// that is not its end. The processes themselves come to that rate after five minutes
+// that is not its end. The processes themselves come to that rate after some minutes
 // (package values).
 func (f *Fleet) Look(ctx context.Context) error {
 	var seen atomic.Pointer[string]
@@ -312,8 +312,8 @@ func (f *Fleet) Look(ctx context.Context) error {
 }
 
 // lookPeriod is how often a process on a node that has run for long looks which features
-// are set centrally: every five minutes less up to a quarter at random (package values).
-const lookPeriod = 5 * time.Minute * 7 / 8
+// are set centrally: every ten minutes less up to a quarter at random (package values).
+const lookPeriod = 10 * time.Minute * 7 / 8
 
 // lookOptions are those of a follower that has seen a resource version.
 func lookOptions(seen string) metav1.ListOptions {

@@ -58,7 +58,7 @@ func (p *Process) Name() string { return p.Component + "." + p.Node }
 
 // Start starts the process, which reports.
 func (p *Process) Start(ctx context.Context) error {
-	reporter, err := report.New(report.Config{
+	config := report.Config{
 		Namespace:     metav1.NamespaceSystem,
 		Component:     p.Component,
 		Instance:      p.Node,
@@ -68,19 +68,24 @@ func (p *Process) Start(ctx context.Context) error {
 		Features:      p.clients.features,
 		Kube:          p.clients.kube,
 		Peers:         p.peers,
-	})
+	}
+	var follower *values.Follower
+	if p.fleet.looks {
+		var err error
+		if follower, err = p.newFollower(emptyGate(p.source.version)); err != nil {
+			return fmt.Errorf("starting %s: %w", p.Name(), err)
+		}
+		config.Crowded = follower.Crowded
+	}
+	reporter, err := report.New(config)
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", p.Name(), err)
 	}
 	p.reporter = reporter
 	ctx, p.cancel = context.WithCancel(p.As(ctx))
-	if !p.fleet.looks {
+	if follower == nil {
 		p.running.Go(func() { reporter.Run(ctx) })
 		return nil
-	}
-	follower, err := p.newFollower(emptyGate(p.source.version))
-	if err != nil {
-		return fmt.Errorf("starting %s: %w", p.Name(), err)
 	}
 	var looking context.Context
 	looking, p.unfollow = context.WithCancel(silently(ctx))

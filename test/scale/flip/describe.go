@@ -76,7 +76,7 @@ func describe(o Options, templates map[string]fleet.Template, apply measure.Dist
 			"All share one operating system process, connections of 50 each (the library's clients and plain ones have their own), and the machine with the one kube-apiserver and etcd: what they use of the processors, the server does not get. What a connection costs is not in the figures; real processes have one anyway.",
 			fmt.Sprintf("A value is changed %d times by an administrator, off and on in turn; times begin with the request. Figures are medians of the changes, with the lowest and the highest where there is room.", o.Changes),
 			"The feature has nothing to be cleaned up. A follower's event is the whole Feature, status.uses and all; it comes when spec changes, when the servers have answered, and again each time something in status changes.",
-			"At rest, processes look at the list of Features every five minutes less up to a quarter; these lists are sent in turn at that rate.",
+			"At rest, processes look at the list of Features every ten minutes less up to a quarter; these lists are sent in turn at that rate.",
 			"Plain watches are measured first, then informers, then followers, in one server: what is resident at its highest has what those before left behind. Memory for watchers is counted after collections of garbage, as the difference.",
 			"kube-apiserver has the reports of all processes while the peers are measured, too. Its memory for watchers is what is alive more once all watch.",
 			fmt.Sprintf("Everybody else is an ordinary user that sends %v requests a second (GET, LIST and PATCH in turn) all the while.", o.Foreground),

@@ -37,7 +37,7 @@ func describe(options Options, templates map[string]fleet.Template, outcomes, pe
 			"One kube-apiserver, which looks after all features, and one etcd, on the same machine as the processes: what these use of the processors, the server does not get.",
 			"Nodes write their status every five minutes, as kubelets do when nothing changes. Leases of nodes, which they renew with or without this system, are left out.",
 			fmt.Sprintf("Everybody else is an ordinary user that sends %v requests a second (GET, LIST and PATCH in turn) all the while.", options.Foreground),
-			"At rest, processes look every ten minutes whether their report is still there, and every five minutes less up to a quarter which features are set centrally; these reads are sent in turn at that rate, and nothing else by the processes.",
+			"At rest, processes look every ten minutes whether their report is still there, and every ten minutes less up to a quarter which features are set centrally; these reads are sent in turn at that rate, and nothing else by the processes.",
 			fmt.Sprintf("A restart takes the processes of %d nodes at a time, ends them in order and starts them again, as fast as it goes; a real roll-out takes its time. The new ones have a newer version, so that uses are right once they have nothing of the old one.", options.Together),
 			"Writes are counted in etcd itself. The live heap is what is left after two collections.",
 			"Memory at rest is measured when the past has been forgotten: watch caches keep a snapshot of their list for each event until etcd is compacted. " + compaction(options),

@@ -92,7 +92,7 @@ func describeTimes(r *result.Result, outcomes []outcome) {
 		t.AddRow(o.servers, o.settle.Seconds(), o.processes, objects, f.took.Median, f.own.Median, f.own.Low, f.own.High,
 			f.writes.Median, measure.Milliseconds(o.write), f.limit, f.script.Median, f.script.Low, f.script.High, f.cleaning.Median)
 	}
-	t.Note = "The last report comes at all phases of the script's second alike. Ours looks at reports up to half a second after they came, so that those that come together are looked at once, and up to 4 s while very many come, or up to 10 s where 10,000 follow."
+	t.Note = "The last report comes at all phases of the script's second alike. Ours looks at reports up to half a second after they came, so that those that come together are looked at once, and up to 10 s while very many come."
 }
 
 // describeGrowth draws what passes beside the settle period, which the script does not

@@ -107,6 +107,10 @@ type Config struct {
 	// that a change gets to all before the reports of those that have it. It is
 	// called from Run; nil means few.
 	Peers func(feature string) int
+	// Crowded says whether thousands of processes seem to start with this one, as
+	// values.Follower finds it at its start. On a node the first report then comes
+	// at a random time within a minute. It is called once, from Run; nil means no.
+	Crowded func() bool
 	// Clock is the time; nil means the real one.
 	Clock clock.WithTicker
 }
@@ -188,11 +192,7 @@ func (r *Reporter) Run(ctx context.Context) {
 	registerMetrics()
 	defer r.renewing.Wait()
 	r.begun = r.config.Clock.Now()
-	wait := retry.Jitter(startJitter)
-	if r.config.ListAll {
-		// Servers are few, and others wait for what they configure.
-		wait = 0
-	}
+	wait := r.firstWait()
 	// There is news from the start: a process has asked for features before it
 	// begins to report. It would end the first pause at once.
 	var news <-chan struct{}
@@ -211,6 +211,21 @@ func (r *Reporter) Run(ctx context.Context) {
 		}
 		news = r.config.Source.News()
 		wait = r.step(ctx)
+	}
+}
+
+// firstWait is after which time the first report is written.
+func (r *Reporter) firstWait() time.Duration {
+	switch {
+	case r.config.ListAll:
+		// Servers are few, and others wait for what they configure.
+		return 0
+	case r.config.NodeName != "" && r.config.Crowded != nil && r.config.Crowded():
+		// A server that is busy with thousands takes few reports, and turns the others
+		// away again and again, which keeps it busy.
+		return retry.Spread()
+	default:
+		return retry.Jitter(startJitter)
 	}
 }
 

@@ -222,6 +222,48 @@ func TestProcessesThatStartTogetherAreSpread(t *testing.T) {
 	})
 }
 
+// TestWhoStartsInACrowdReportsWithinAMinute, each at another time, on nodes. Others are few.
+func TestWhoStartsInACrowdReportsWithinAMinute(t *testing.T) {
+	const processes = 60
+	for name, tc := range map[string]struct {
+		change func(*Config)
+		spread bool
+	}{
+		"on a node":               {func(c *Config) { c.NodeName, c.Crowded = "n1", func() bool { return true } }, true},
+		"on a node, not crowded":  {func(c *Config) { c.NodeName, c.Crowded = "n1", func() bool { return false } }, false},
+		"on a node, nobody knows": {func(c *Config) { c.NodeName = "n1" }, false},
+		"elsewhere":               {func(c *Config) { c.Crowded = func() bool { return true } }, false},
+		"a server":                {func(c *Config) { c.ListAll, c.Crowded = true, func() bool { return true } }, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var fleet []*fixture
+			for range processes {
+				f := run(t, tc.change)
+				defer f.end()
+				fleet = append(fleet, f)
+			}
+			reported := func() (n int) {
+				for _, f := range fleet {
+					n += min(f.writes(), 1)
+				}
+				return n
+			}
+			fleet[0].pass(startJitter)
+			if n := reported(); (n < processes/2) != tc.spread {
+				t.Errorf("%s: %d of %d have reported after %s", name, n, processes, startJitter)
+			}
+			fleet[0].pass(time.Minute/2 - startJitter)
+			if n := reported(); tc.spread && (n < processes/6 || n > processes*5/6) {
+				t.Errorf("%s: %d of %d have reported after half a minute", name, n, processes)
+			}
+			fleet[0].pass(time.Minute / 2)
+			if n := reported(); n != processes {
+				t.Errorf("%s: %d of %d have reported after a minute", name, n, processes)
+			}
+		})
+	}
+}
+
 func TestAFeatureFirstAskedAnHourLaterAppears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := run(t, nil)

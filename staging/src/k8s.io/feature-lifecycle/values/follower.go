@@ -101,10 +101,10 @@ type Config struct {
 	// "" means none. It exists only while there is a value.
 	File string
 	// Patience is how long Load waits for the server; with the last attempt it may
-	// take a second more. 0 means one attempt, and some more within 3 seconds at
+	// take a second more. 0 means one attempt, and some more within 5 seconds at
 	// a server that has too many requests.
 	Patience time.Duration
-	// Recheck is the longest pause between two looks at the list; 0 means 5
+	// Recheck is the longest pause between two looks at the list; 0 means 10
 	// minutes.
 	Recheck time.Duration
 	// AlwaysWatch keeps the watch of dynamic features open while there are none,
@@ -136,8 +136,7 @@ type Follower struct {
 
 	// origin is where the values in the gate come from.
 	origin Origin
-	// crowded is true when Load was turned away at last, or had no answer in time:
-	// thousands of processes have started together, say.
+	// crowded is what Crowded returns. Load alone writes it.
 	crowded bool
 	// listed are the Features of the last list, and what the watch said since;
 	// seen is the newest resource version of either.
@@ -186,7 +185,7 @@ func New(config Config) (*Follower, error) {
 		return nil, fmt.Errorf("following feature values for %s.%s needs Restart for the policy %s", config.Component, config.Instance, PolicyRestart)
 	}
 	if config.Recheck <= 0 {
-		config.Recheck = 5 * time.Minute
+		config.Recheck = 10 * time.Minute
 	}
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
@@ -208,7 +207,11 @@ func (f *Follower) Run(ctx context.Context) {
 	if f.origin != FromServer {
 		wait := spread(retry.Backoff(1, minBackoff, maxBackoff))
 		if f.crowded {
-			wait = retry.Crowd(1)
+			// Of those who look seldom there are thousands, and once they were answered
+			// they have been at a server that is ready: no other look is soon.
+			if wait = retry.Crowd(1); f.config.Recheck > pause {
+				wait, pause = retry.Spread(), f.config.Recheck
+			}
 		}
 		next = f.config.Clock.Now().Add(wait)
 	}

@@ -398,7 +398,7 @@ func TestWhatFollowingCosts(t *testing.T) {
 				}
 				w.client.ClearActions()
 				after(10 * time.Hour)
-				if got := w.count("list"); got < 60*2 || got > 60*3 {
+				if got := w.count("list"); got < 60 || got > 90 {
 					t.Errorf("%d lists in 10 hours", got)
 				}
 			})
@@ -409,7 +409,7 @@ func TestWhatFollowingCosts(t *testing.T) {
 // TestTheFirstDynamicFeature is followed at once by components that always watch,
 // and after the next look by others.
 func TestTheFirstDynamicFeature(t *testing.T) {
-	for always, within := range map[bool]time.Duration{true: time.Second, false: 5 * time.Minute} {
+	for always, within := range map[bool]time.Duration{true: time.Second, false: 10 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			w.config.AlwaysWatch = always
@@ -497,7 +497,7 @@ func TestTheServerComesBack(t *testing.T) {
 // TestThousandsLookSeldom: processes that start together look again at different times,
 // and few times. Who looks every few seconds all his life does that from the beginning.
 func TestThousandsLookSeldom(t *testing.T) {
-	for recheck, want := range map[time.Duration][2]int{5 * time.Minute: {3, 3}, firstRecheck: {13, 19}} {
+	for recheck, want := range map[time.Duration][2]int{10 * time.Minute: {3, 3}, firstRecheck: {13, 19}} {
 		var firsts []time.Duration
 		for range 50 {
 			synctest.Test(t, func(t *testing.T) {
@@ -543,6 +543,53 @@ func TestACrowdComesBackLater(t *testing.T) {
 		after(2 * retry.CrowdBackoff)
 		if n := w.count("list") - before; n < 2 {
 			t.Error("it does not look again")
+		}
+	})
+}
+
+// TestWhoStartsInACrowdLooksLater: a process that was turned away at its start, or had no
+// answer in time, looks again at any time within a minute, and then as seldom as always.
+func TestWhoStartsInACrowdLooksLater(t *testing.T) {
+	turnedAway := func(w *world) { w.answers(apierrors.NewTooManyRequestsError("too many")) }
+	slow := func(w *world) {
+		w.config.Connect = func() (versioned.Interface, error) { return &hangingClient{Interface: w.client}, nil }
+	}
+	for name, start := range map[string]func(*world){"turned away": turnedAway, "no answer": slow} {
+		var firsts []time.Duration
+		for range 60 {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, feature("A", v1alpha1.ControlCentral, true))
+				w.config.Patience = 5 * time.Second
+				start(w)
+				if origin := w.load(); origin != FromNowhere || !w.f.Crowded() {
+					t.Fatalf("%s: values come from %s; a crowd is %t", name, origin, w.f.Crowded())
+				}
+				w.f.client = w.client
+				w.answers(nil)
+				before := w.count("list")
+				w.run()
+				begun := time.Now()
+				for w.count("list") == before && time.Since(begun) < 2*time.Minute {
+					after(time.Second / 4)
+				}
+				firsts = append(firsts, time.Since(begun))
+				for i, minutes := range []time.Duration{7, 12} {
+					after(minutes*time.Minute - time.Since(begun))
+					if n := w.count("list") - before; n != i+1 {
+						t.Errorf("%s: %d looks within %d minutes, want %d", name, n, minutes, i+1)
+					}
+				}
+			})
+		}
+		slices.Sort(firsts)
+		if first, last := firsts[0], firsts[len(firsts)-1]; first > 15*time.Second || last < 45*time.Second || last > time.Minute+time.Second {
+			t.Errorf("%s: the next looks are after %s to %s, want them spread over a minute", name, first, last)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		if w.load(); w.f.Crowded() {
+			t.Error("a server that answers is taken for one that has too many requests")
 		}
 	})
 }

@@ -34,8 +34,10 @@ const (
 	// startCrowdBackoff is the first pause after a server turned the process away.
 	// Without values it is not to wait as long as others can (retry.CrowdBackoff).
 	startCrowdBackoff = 4 * time.Second
-	// attemptTimeout bounds one look while Load holds the process up.
-	attemptTimeout = 3 * time.Second
+	// attemptTimeout bounds one look while Load holds the process up. It is the whole
+	// patience of a node: a request that waits its turn at a busy server loses it when
+	// the process gives up and asks anew, and the server has one more.
+	attemptTimeout = 5 * time.Second
 	// refusalPatience is how long Load waits for a server that does not allow
 	// the process to look: a new one writes its RBAC policy in its first seconds.
 	refusalPatience = 10 * time.Second
@@ -101,6 +103,12 @@ func (f *Follower) ask(ctx context.Context, deadline time.Time) error {
 	f.crowded = apierrors.IsTooManyRequests(err) || errors.Is(err, context.DeadlineExceeded)
 	return err
 }
+
+// Crowded is true when the server turned the process away at the end of Load, or gave
+// no answer in time: thousands of processes may have started together. What can wait
+// is then done later, each at another time. It is safe for concurrent use once Load has
+// returned. A reporter of this process takes it (report.Config.Crowded).
+func (f *Follower) Crowded() bool { return f.crowded }
 
 // waiting is how long Load waits.
 type waiting struct {

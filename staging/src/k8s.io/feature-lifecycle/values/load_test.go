@@ -234,7 +234,7 @@ func TestServersOfBothKinds(t *testing.T) {
 		}
 		w.run()
 		after(10 * time.Hour)
-		if got := w.count("list"); got < 120 {
+		if got := w.count("list"); got < 60 {
 			t.Errorf("%d looks in 10 hours, although another server of the cluster has the API", got)
 		}
 		w.expect("of the disk", true)

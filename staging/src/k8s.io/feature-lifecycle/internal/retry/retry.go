@@ -55,6 +55,9 @@ const (
 	CrowdBackoff = 20 * time.Second
 	// crowdMost is the longest of all, leastCrowd the shortest.
 	crowdMost, leastCrowd = time.Minute, time.Second
+	// crowdSpread is over which time those come who know of each other before they ask
+	// for what can wait: 10,000 processes on a server that answers some 200 in a second.
+	crowdSpread = time.Minute
 )
 
 // Crowd is the pause after so many failures of which the last was that the server had
@@ -71,6 +74,10 @@ func Crowd(failures int) time.Duration {
 	}
 	return least + Jitter(most-least)
 }
+
+// Spread is the pause of a process that has found at its start that thousands start
+// with it, and whose next request can wait: anywhere within crowdSpread.
+func Spread() time.Duration { return leastCrowd + Jitter(crowdSpread-leastCrowd) }
 
 // After is the pause after so many failures of which err was the last: that of a crowd, or
 // Backoff.

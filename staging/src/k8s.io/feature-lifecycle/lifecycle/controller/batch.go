@@ -22,26 +22,20 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
 const (
 	// reportBatch folds reports that arrive together into one look at a feature.
 	reportBatch = 500 * time.Millisecond
 	// longestBatch is for how long reports are folded when very many arrive. What
-	// is stored is written for everybody who watches features, and is still right
-	// within 5 s of the last report.
-	longestBatch = 4 * time.Second
-	// What is written of a dynamic feature is sent to each of its users, who are
-	// about to report. Sending must not take what that needs, so that the time grows
-	// by this with each of them.
-	batchOfUser = time.Millisecond
-	// crowdBatch is the longest time even then.
-	crowdBatch = 10 * time.Second
+	// is stored is written for everybody who watches features, and what is stored of a
+	// dynamic one is sent to each of its users, who are about to report: that must not
+	// take what their reports need.
+	longestBatch = 10 * time.Second
 	// quietAfter is when reports that are folded for longer are counted all the same,
-	// because no other came: that was the last one. Between reports of thousands there
-	// is less time, also while a server sends each of them what it has counted.
+	// because no other came: that was the last one, and uses are right soon after it.
+	// Between reports of thousands there is less time, also while a server sends each of
+	// them what it has counted.
 	quietAfter = 2 * time.Second
 	// manyReports in one batch make the next one twice as long. Processes that start
 	// have some 50 features, each of which would be written as often: it must not take
@@ -103,9 +97,8 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 	return known.period, first
 }
 
-// taken says that a feature is about to be looked at. Its reports are folded for
-// longest at most.
-func (b *batches) taken(name string, longest time.Duration, now time.Time) {
+// taken says that a feature is about to be looked at.
+func (b *batches) taken(name string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known := b.of[name]
@@ -118,7 +111,7 @@ func (b *batches) taken(name string, longest time.Duration, now time.Time) {
 		return
 	}
 	if known.changes > b.many {
-		known.period = min(2*known.period, longest)
+		known.period = min(2*known.period, longestBatch)
 	} else {
 		known.period = max(known.period/2, reportBatch)
 	}
@@ -174,21 +167,8 @@ func (b *batches) forget(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	maps.DeleteFunc(b.of, func(_ string, known *batch) bool {
-		return !known.waiting && now.Sub(known.since) > 2*max(known.period, longestBatch)
+		return !known.waiting && now.Sub(known.since) > 2*longestBatch
 	})
-}
-
-// longestBatch is for how long reports of a feature are folded at most.
-func (c *Controller) longestBatch(name string) time.Duration {
-	feature, err := c.lister.Get(name)
-	if err != nil || feature.Status.Control != v1alpha1.ControlDynamic {
-		return longestBatch
-	}
-	users := int64(0)
-	for _, use := range feature.Status.Uses {
-		users += int64(use.Count)
-	}
-	return min(max(longestBatch, time.Duration(users)*batchOfUser), crowdBatch)
 }
 
 // lookAgain looks at a feature when something is due, and not while very many

@@ -323,7 +323,7 @@ func (c *Controller) endQueue() {
 func (c *Controller) process(ctx context.Context, name string) error {
 	defer c.queue.Done(name)
 	// Before it is looked at: what changes from now on has to be looked at again.
-	c.batches.taken(name, c.longestBatch(name), c.config.Clock.Now())
+	c.batches.taken(name, c.config.Clock.Now())
 	if err := c.sync(ctx, name); err != nil {
 		c.queue.AddRateLimited(name)
 		return err

@@ -17,7 +17,6 @@ limitations under the License.
 package controller
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"testing"
@@ -91,7 +90,7 @@ func TestManyReportsAreFoldedForLonger(t *testing.T) {
 			period = after
 		}
 		now = now.Add(period)
-		b.taken("A", longestBatch, now)
+		b.taken("A", now)
 		return period
 	}
 	const many = manyReports + 1
@@ -99,8 +98,9 @@ func TestManyReportsAreFoldedForLonger(t *testing.T) {
 		changes int
 		want    time.Duration
 	}{
-		{manyReports, reportBatch}, {many, reportBatch}, {many, 2 * reportBatch}, {many, 4 * reportBatch}, {many, longestBatch}, {many, longestBatch},
-		{1, longestBatch}, {1, longestBatch / 2}, {1, longestBatch / 4}, {1, reportBatch}, {1, reportBatch},
+		{manyReports, reportBatch}, {many, reportBatch}, {many, 2 * reportBatch}, {many, 4 * reportBatch}, {many, 8 * reportBatch}, {many, 16 * reportBatch},
+		{many, longestBatch}, {many, longestBatch},
+		{1, longestBatch}, {1, longestBatch / 2}, {1, longestBatch / 4}, {1, longestBatch / 8}, {1, longestBatch / 16}, {1, reportBatch}, {1, reportBatch},
 	} {
 		if got := fold(step.changes); got != step.want {
 			t.Errorf("step %d: folded for %s, want %s", i, got, step.want)
@@ -113,16 +113,16 @@ func TestManyReportsAreFoldedForLonger(t *testing.T) {
 	// It is looked at for other reasons meanwhile, which hides nothing.
 	for range many {
 		b.add("A", now)
-		b.taken("A", longestBatch, now)
+		b.taken("A", now)
 	}
 	now = now.Add(reportBatch)
-	b.taken("A", longestBatch, now)
+	b.taken("A", now)
 	if least := b.least("A"); least != 2*reportBatch {
 		t.Errorf("with many reports it is left alone for %s, want %s", least, 2*reportBatch)
 	}
 	// The clock may be set back.
-	b.taken("A", longestBatch, now.Add(-time.Hour))
-	b.taken("B", longestBatch, now)
+	b.taken("A", now.Add(-time.Hour))
+	b.taken("B", now)
 	if len(b.of) != 0 {
 		t.Errorf("%d features are remembered that have nothing special", len(b.of))
 	}
@@ -131,79 +131,25 @@ func TestManyReportsAreFoldedForLonger(t *testing.T) {
 	}
 }
 
-// TestReportsOfManyFollowersAreFoldedForLonger: each of them gets what is stored, while
-// they report.
-func TestReportsOfManyFollowersAreFoldedForLonger(t *testing.T) {
-	inWorld(t, func(w *world) {
-		c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s", Client: w.api(&serverProcess{}), Features: []lifecycle.Feature{{Name: "A"}}})
-		if err != nil {
-			t.Fatal(err)
+// TestACrowdIsForgotten: the next reports may be few.
+func TestACrowdIsForgotten(t *testing.T) {
+	b := newBatches()
+	for _, test := range []struct {
+		after, least time.Duration
+	}{{2 * longestBatch, longestBatch}, {2*longestBatch + time.Nanosecond, 0}} {
+		b.of["A"] = &batch{period: longestBatch, since: start}
+		b.forget(start.Add(test.after))
+		if got := b.least("A"); got != test.least {
+			t.Errorf("%s after the crowd it is left alone for %s, want %s", test.after, got, test.least)
 		}
-		defer c.endQueue()
-		if got := c.longestBatch("A"); got != longestBatch {
-			t.Errorf("of a feature that is not stored yet they are folded for %s, want %s", got, longestBatch)
-		}
-		for _, test := range []struct {
-			control v1alpha1.FeatureControl
-			users   []int32
-			want    time.Duration
-		}{
-			// With each the period is what is left of the one before.
-			{v1alpha1.ControlDynamic, []int32{5000, 5000}, crowdBatch},
-			{v1alpha1.ControlLocal, []int32{10_000}, longestBatch},
-			{v1alpha1.ControlCentral, []int32{10_000}, longestBatch},
-			{v1alpha1.ControlDynamic, nil, longestBatch},
-			{v1alpha1.ControlDynamic, []int32{1000, 1000}, longestBatch},
-			{v1alpha1.ControlDynamic, []int32{3000, 3000}, 6 * time.Second},
-			{v1alpha1.ControlDynamic, []int32{math.MaxInt32, math.MaxInt32}, crowdBatch},
-		} {
-			feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "A"}, Status: v1alpha1.FeatureStatus{Control: test.control}}
-			for _, n := range test.users {
-				feature.Status.Uses = append(feature.Status.Uses, v1alpha1.FeatureUse{Count: n})
-			}
-			if err := c.informers.Features().V1alpha1().Features().Informer().GetIndexer().Add(feature); err != nil {
-				t.Fatal(err)
-			}
-			if got := c.longestBatch("A"); got != test.want {
-				t.Errorf("%s with %v users: folded for %s, want %s", test.control, test.users, got, test.want)
-			}
-			// Each period is twice as long as the one before, up to the longest.
-			var last time.Duration
-			for range 10 {
-				for range manyReports + 1 {
-					c.enqueue([]string{"A"})
-				}
-				begun := time.Now()
-				w.until(2*crowdBatch, "A is looked at", func() bool { return c.queue.Len() == 1 })
-				last = time.Since(begun)
-				if name, _ := c.queue.Get(); c.process(t.Context(), name) != nil {
-					t.Fatal("A could not be looked at")
-				}
-			}
-			if last < test.want || last > test.want+reportBatch {
-				t.Errorf("%s with %v users: looked at after %s, want %s", test.control, test.users, last, test.want)
-			}
-		}
-		// What is known of the crowd stays for two periods, and then goes.
-		begun := time.Now()
-		for _, test := range []struct {
-			after time.Duration
-			least time.Duration
-		}{{2 * crowdBatch, crowdBatch}, {2*crowdBatch + time.Nanosecond, 0}} {
-			c.batches.of["A"] = &batch{period: crowdBatch, since: begun}
-			c.batches.forget(begun.Add(test.after))
-			if got := c.batches.least("A"); got != test.least {
-				t.Errorf("%s after the crowd it is left alone for %s, want %s", test.after, got, test.least)
-			}
-		}
-	})
+	}
 }
 
 // TestWhenReportsHaveBecomeQuiet: only what is put off for longer than that takes is
 // looked at before its time, once.
 func TestWhenReportsHaveBecomeQuiet(t *testing.T) {
 	b, now := newBatches(), start
-	for name, period := range map[string]time.Duration{"A": longestBatch, "B": crowdBatch, "C": quietAfter} {
+	for name, period := range map[string]time.Duration{"A": longestBatch, "B": longestBatch, "C": quietAfter} {
 		b.of[name] = &batch{period: period, since: now}
 	}
 	check := func(what string, wantNext time.Duration, want ...string) {
