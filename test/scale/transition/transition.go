@@ -65,7 +65,7 @@ type Options struct {
 
 // Defaults are the sizes of a run that counts.
 func Defaults() Options {
-	return Options{Servers: []int{1, 3}, Settle: []time.Duration{10 * time.Second, time.Second}, Processes: []int{2, 100, 10000},
+	return Options{Servers: []int{1, 3}, Settle: []time.Duration{10 * time.Second}, Processes: []int{2, 100, 10000},
 		Objects: []int{0, 100, 1000}, ObjectProcesses: 100, Repetitions: 6, Template: 75 * time.Second}
 }
 
