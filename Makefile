@@ -281,7 +281,7 @@ bench-start: all upstream ## Start kube-apiserver and upstream's, cold and warm;
 bench-flip: all ## Change a dynamic value that 100, 1,000 and 10,000 simulated processes follow; 40 minutes.
 	$(run_benchmark)
 
-bench-transition: all ## Measure transitions from the last report on, with 1 and 3 servers, as root; 40 minutes.
+bench-transition: all ## Measure transitions from the last report on, with 1 and 3 servers, as root; 50 minutes.
 	$(run_benchmark)
 
 bench-draw: ## Write BENCHMARKS.md, its pictures and the tables of docs/scale.md from docs/benchmarks.

@@ -60,7 +60,7 @@ type Options struct {
 
 // Defaults are the sizes of the budgets, and those that show growth.
 func Defaults() Options {
-	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 60 * time.Second, Compaction: time.Minute, Template: 75 * time.Second, Together: 100, Foreground: 30, Lists: 200, More: 60}
+	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 45 * time.Second, Compaction: 40 * time.Second, Template: 75 * time.Second, Together: 100, Foreground: 30, Lists: 200, More: 60}
 }
 
 // AddFlags adds the options as flags.
@@ -194,13 +194,7 @@ func (r *run) reporters(ctx context.Context, o *outcome) (err error) {
 func (r *run) beginning(ctx context.Context, o *outcome, start func(context.Context) (time.Duration, error)) (err error) {
 	r.meter.Keep(ctx, func(ctx context.Context) error { return fleet.Beat(ctx, r.c.Kube, r.nodes) })
 	r.meter.Keep(ctx, r.fleet.KeepOpen)
-	if err := r.forget(ctx); err != nil {
-		return err
-	}
-	if o.before, err = r.during(ctx, "at rest without processes", r.rest); err != nil {
-		return err
-	}
-	if err := o.quiet(); err != nil && r.options.Compaction > 0 {
+	if err := r.untilQuiet(ctx, o); err != nil {
 		return err
 	}
 	if o.free, err = r.memory(ctx); err != nil {
@@ -217,6 +211,27 @@ func (r *run) beginning(ctx context.Context, o *outcome, start func(context.Cont
 		return err
 	}
 	o.counted, err = r.memory(ctx)
+	return err
+}
+
+// quietTries is how often a cluster is looked at that is not at rest: one that has just
+// got thousands of nodes counts their kubelets for some minutes, which do not report.
+const quietTries = 4
+
+// untilQuiet measures the cluster at rest without processes.
+func (r *run) untilQuiet(ctx context.Context, o *outcome) (err error) {
+	for range quietTries {
+		if err := r.forget(ctx); err != nil {
+			return err
+		}
+		if o.before, err = r.during(ctx, "at rest without processes", r.rest); err != nil {
+			return err
+		}
+		if err = o.quiet(); err == nil || r.options.Compaction == 0 {
+			return nil
+		}
+		r.bed.Say("%s: %v", r.kind, err)
+	}
 	return err
 }
 

@@ -40,6 +40,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/internal/retry"
 )
 
 // source is a gate of which the test says what was asked.
@@ -252,13 +253,13 @@ func TestWhoStartsInACrowdReportsWithinAMinute(t *testing.T) {
 			if n := reported(); (n < processes/2) != tc.spread {
 				t.Errorf("%s: %d of %d have reported after %s", name, n, processes, startJitter)
 			}
-			fleet[0].pass(time.Minute/2 - startJitter)
+			fleet[0].pass(retry.CrowdSpread/2 - startJitter)
 			if n := reported(); tc.spread && (n < processes/6 || n > processes*5/6) {
-				t.Errorf("%s: %d of %d have reported after half a minute", name, n, processes)
+				t.Errorf("%s: %d of %d have reported after half the time", name, n, processes)
 			}
-			fleet[0].pass(time.Minute / 2)
+			fleet[0].pass(retry.CrowdSpread / 2)
 			if n := reported(); n != processes {
-				t.Errorf("%s: %d of %d have reported after a minute", name, n, processes)
+				t.Errorf("%s: %d of %d have reported after %s", name, n, processes, retry.CrowdSpread)
 			}
 		})
 	}

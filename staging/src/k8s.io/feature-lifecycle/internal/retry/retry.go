@@ -55,9 +55,11 @@ const (
 	CrowdBackoff = 20 * time.Second
 	// crowdMost is the longest of all, leastCrowd the shortest.
 	crowdMost, leastCrowd = time.Minute, time.Second
-	// crowdSpread is over which time those come who know of each other before they ask
-	// for what can wait: 10,000 processes on a server that answers some 200 in a second.
-	crowdSpread = time.Minute
+	// CrowdSpread is over which time those come who know of each other before they ask
+	// for what can wait: 10,000 processes to a server that answers some 200 in a second.
+	// It is less than the minute that the server flow gives processes to report, and
+	// that everything has to converge after a fault.
+	CrowdSpread = 45 * time.Second
 )
 
 // Crowd is the pause after so many failures of which the last was that the server had
@@ -76,8 +78,8 @@ func Crowd(failures int) time.Duration {
 }
 
 // Spread is the pause of a process that has found at its start that thousands start
-// with it, and whose next request can wait: anywhere within crowdSpread.
-func Spread() time.Duration { return leastCrowd + Jitter(crowdSpread-leastCrowd) }
+// with it, and whose next request can wait: anywhere within CrowdSpread.
+func Spread() time.Duration { return leastCrowd + Jitter(CrowdSpread-leastCrowd) }
 
 // After is the pause after so many failures of which err was the last: that of a crowd, or
 // Backoff.
