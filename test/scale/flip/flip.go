@@ -53,7 +53,7 @@ type Options struct {
 	Changes int
 	// Warm is how long followers run before the cluster is looked at at rest: they
 	// look at the list less and less often, down to every ten minutes. Their fourth look
-	// comes after 160 to 230 s, the fifth after 590 s or later: in between, for Rest, lists
+	// comes after 160 to 230 s, the fifth after 610 s or later: in between, for Rest, lists
 	// are sent at the rate to which that comes.
 	Warm, Rest time.Duration
 	// Window is for how long at least everybody looks at what a change costs, whatever

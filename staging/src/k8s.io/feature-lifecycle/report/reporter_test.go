@@ -234,7 +234,7 @@ func TestWhoStartsInACrowdReportsWithinAMinute(t *testing.T) {
 		"on a node, not crowded":  {func(c *Config) { c.NodeName, c.Crowded = "n1", func() bool { return false } }, false},
 		"on a node, nobody knows": {func(c *Config) { c.NodeName = "n1" }, false},
 		"elsewhere":               {func(c *Config) { c.Crowded = func() bool { return true } }, false},
-		"a server":                {func(c *Config) { c.ListAll, c.Crowded = true, func() bool { return true } }, false},
+		"a server":                {func(c *Config) { c.NodeName, c.ListAll, c.Crowded = "n1", true, func() bool { return true } }, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var fleet []*fixture

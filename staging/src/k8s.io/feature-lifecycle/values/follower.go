@@ -136,7 +136,8 @@ type Follower struct {
 
 	// origin is where the values in the gate come from.
 	origin Origin
-	// crowded is what Crowded returns. Load alone writes it.
+	// crowded is what Crowded returns, also when only the question whether the server is
+	// ready had no answer. Load alone writes it.
 	crowded bool
 	// listed are the Features of the last list, and what the watch said since;
 	// seen is the newest resource version of either.
@@ -207,10 +208,9 @@ func (f *Follower) Run(ctx context.Context) {
 	if f.origin != FromServer {
 		wait := spread(retry.Backoff(1, minBackoff, maxBackoff))
 		if f.crowded {
-			// Of those who look seldom there are thousands, and once they were answered
-			// they have been at a server that is ready: no other look is soon.
-			if wait = retry.Crowd(1); f.config.Recheck > pause {
-				wait, pause = retry.Spread(), f.config.Recheck
+			// Of those that do not watch there are thousands.
+			if wait = retry.Crowd(1); !f.config.AlwaysWatch {
+				wait = retry.Spread()
 			}
 		}
 		next = f.config.Clock.Now().Add(wait)
@@ -245,7 +245,10 @@ func (f *Follower) Run(ctx context.Context) {
 			if due && f.restart(ctx) {
 				return
 			}
-			pause = min(recheckGrowth*pause, f.config.Recheck)
+			if pause = min(recheckGrowth*pause, f.config.Recheck); f.crowded && f.trusted && !f.config.AlwaysWatch {
+				// The server was ready, and knows what is set. Thousands need not ask soon.
+				pause = f.config.Recheck
+			}
 			next = f.config.Clock.Now().Add(spread(pause))
 		case errors.Is(err, errMissing):
 			pause = firstRecheck

@@ -56,9 +56,10 @@ const (
 	// crowdMost is the longest of all, leastCrowd the shortest.
 	crowdMost, leastCrowd = time.Minute, time.Second
 	// CrowdSpread is over which time those come who know of each other before they ask
-	// for what can wait: 10,000 processes to a server that answers some 200 in a second.
-	// It is less than the minute that the server flow gives processes to report, and
-	// that everything has to converge after a fault.
+	// for what can wait: 10,000 processes to a server that takes some 200 of them in a second.
+	// With the seconds before it and what the server takes, it is to be less than the
+	// minute after which the server flow misses a report, and in which everything has to
+	// converge after a fault.
 	CrowdSpread = 45 * time.Second
 )
 

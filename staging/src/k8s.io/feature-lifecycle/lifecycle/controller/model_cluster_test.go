@@ -217,6 +217,12 @@ func (c *cluster) forceServer(r *replica) {
 	if r.works() && r.nextTick <= c.now {
 		c.tick(r)
 	}
+	if r.works() {
+		// The controller looks at the moment; here it is looked when something happens, so at
+		// some of those moments.
+		names, _ := r.controller.batches.quiet(r.controller.config.Clock.Now())
+		r.controller.enqueueNow(names)
+	}
 	for r.works() {
 		name, at := r.queue.first()
 		if at+c.patience > c.now {

@@ -37,9 +37,9 @@ const (
 	// of a value as it takes it would seem to have died before.
 	renewal = 12 * time.Second
 	// noticing is how long after the beginning of a canary an instance may take a
-	// dynamic value and die of it unheard: a running node notices within 5 minutes
-	// that a feature has become dynamic.
-	noticing = 6 * time.Minute
+	// dynamic value and die of it unheard: a running node notices within 10 minutes
+	// that a feature has become dynamic (package values, Config.Recheck).
+	noticing = 11 * time.Minute
 )
 
 // watchRollout begins, judges and ends the canary that the status tells of.

@@ -437,6 +437,21 @@ func TestWhoWasLastSeenBeforeACanaryBeganDoesNotCount(t *testing.T) {
 	}
 }
 
+// TestWhoDiesUnheardWhileNodesNoticeCounts: who has not said that it has the value took it
+// when it noticed that there is one, which takes a node ten minutes, and may have died of it.
+func TestWhoDiesUnheardWhileNodesNoticeCounts(t *testing.T) {
+	for after, want := range map[time.Duration]bool{10 * time.Minute: true, noticing: false} {
+		at := start.Add(after)
+		dead := group("kubelet", 2, 2, true, at)
+		for i := range dead {
+			dead[i].Enabled = false
+		}
+		if got := lookTwice(trial(), at.Add(time.Second), slices.Concat(dead, group("kubelet", 2, 0, false, at))).feature.Status.Rollout.Halted; got != want {
+			t.Errorf("dead %s after the canary began: halted %t, want %t", after, got, want)
+		}
+	}
+}
+
 // TestChangesOfARolloutAreTold, with whoever made them.
 func TestChangesOfARolloutAreTold(t *testing.T) {
 	sixty, all, off := int32(60), int32(100), false
