@@ -50,6 +50,21 @@ func features(observations []featuregate.Observation, all bool) []v1alpha1.Repor
 	return result
 }
 
+// firstWait is after which time the first report is written.
+func (r *Reporter) firstWait() time.Duration {
+	switch {
+	case r.config.ListAll:
+		// Servers are few, and others wait for what they configure.
+		return 0
+	case r.config.NodeName != "" && r.config.Crowded != nil && r.config.Crowded():
+		// A server that is busy with thousands takes few reports, and turns the others
+		// away again and again, which keeps it busy.
+		return retry.Spread()
+	default:
+		return retry.Jitter(startJitter)
+	}
+}
+
 // difference is what is observed and was not written.
 type difference struct {
 	// values are the features whose value changed. That is reported at once, or as

@@ -214,21 +214,6 @@ func (r *Reporter) Run(ctx context.Context) {
 	}
 }
 
-// firstWait is after which time the first report is written.
-func (r *Reporter) firstWait() time.Duration {
-	switch {
-	case r.config.ListAll:
-		// Servers are few, and others wait for what they configure.
-		return 0
-	case r.config.NodeName != "" && r.config.Crowded != nil && r.config.Crowded():
-		// A server that is busy with thousands takes few reports, and turns the others
-		// away again and again, which keeps it busy.
-		return retry.Spread()
-	default:
-		return retry.Jitter(startJitter)
-	}
-}
-
 // step writes the report if that is due and returns when to look again.
 func (r *Reporter) step(ctx context.Context) time.Duration {
 	now := r.config.Clock.Now()
