@@ -113,10 +113,11 @@ func Policy(tasks []rbacv1.PolicyRule) *rbacrest.PolicyData {
 
 // FlowRules are what the server flow does, by namespace, beside its tasks. The
 // Leases that it deletes are those of servers that are gone; RBAC cannot limit
-// that to a prefix of names.
+// that to a prefix of names. It reads one before it takes the report for that of a
+// process that is gone.
 func FlowRules() map[string][]rbacv1.PolicyRule {
 	rule := rbacv1helpers.NewRule
-	lease := rule("list", "watch", "delete").Groups("coordination.k8s.io").Resources("leases").RuleOrDie()
+	lease := rule("get", "list", "watch", "delete").Groups("coordination.k8s.io").Resources("leases").RuleOrDie()
 	return map[string][]rbacv1.PolicyRule{
 		metav1.NamespaceSystem: {
 			rule("get", "list", "watch", "create", "delete").Groups(features.GroupName).Resources("features").RuleOrDie(),

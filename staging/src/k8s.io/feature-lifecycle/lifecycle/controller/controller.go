@@ -87,7 +87,8 @@ type Config struct {
 	Settings transition.Settings
 	// Client reads and writes Features and reads FeatureReports.
 	Client versioned.Interface
-	// Tasks are the clients that tasks work with.
+	// Tasks are the clients that tasks work with. Dynamic is required: Leases of
+	// processes that are gone are read and deleted with it.
 	Tasks task.Clients
 	// Leases are informers of the Leases that reports name. Whoever made them
 	// starts them.
@@ -167,6 +168,9 @@ func (c *Config) complete() error {
 	}
 	if c.Namespace == "" || c.Component == "" || c.ServerID == "" {
 		return errors.New("controller needs Namespace, Component and ServerID")
+	}
+	if c.Tasks.Dynamic == nil {
+		return errors.New("controller needs Tasks.Dynamic, a client of client-go/dynamic")
 	}
 	if c.Tasks.Storage == nil {
 		for _, f := range c.Features {

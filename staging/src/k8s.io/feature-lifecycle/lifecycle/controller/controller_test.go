@@ -246,9 +246,13 @@ func TestDeclarationsAreChecked(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
 		t.Error("a controller without anything is made")
 	}
+	// Without it a report of a process that is gone could not be deleted, an hour later.
+	if _, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Client: fake.NewClientset(), Recorder: record.NewFakeRecorder(1)}); err == nil || !strings.Contains(err.Error(), "needs Tasks.Dynamic") {
+		t.Errorf("without a dynamic client: %v", err)
+	}
 	// A third party cannot reach etcd; its transitions would be blocked for ever.
 	unreadable := lifecycle.Feature{Name: "A", Versions: lifecycle.Versions{{At: "1.36", OnUpgrade: lifecycle.Tasks{lifecycle.ClearUnreadable(schema.GroupResource{Resource: "widgets"})}}}}
-	_, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Features: []lifecycle.Feature{unreadable}, Client: fake.NewClientset(), Recorder: record.NewFakeRecorder(1)})
+	_, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Tasks: emptyCluster(), Features: []lifecycle.Feature{unreadable}, Client: fake.NewClientset(), Recorder: record.NewFakeRecorder(1)})
 	if err == nil || !strings.Contains(err.Error(), "A declares Upgrade/1.36/ClearUnreadable/widgets, which only kube-apiserver can run") {
 		t.Errorf("a task that needs etcd: %v", err)
 	}
@@ -257,7 +261,7 @@ func TestDeclarationsAreChecked(t *testing.T) {
 func TestReportsOfProcessesThatAreLongGoneAreDeleted(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	client := fake.NewClientset()
-	c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Client: client, Clock: clock, Recorder: record.NewFakeRecorder(1)})
+	c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Tasks: emptyCluster(), Client: client, Clock: clock, Recorder: record.NewFakeRecorder(1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +314,7 @@ func TestReportsOfProcessesThatAreLongGoneAreDeleted(t *testing.T) {
 func TestRestartsOfServersDoNotKeepReports(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	client := fake.NewClientset()
-	c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Client: client, Clock: clock, Recorder: record.NewFakeRecorder(1)})
+	c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Tasks: emptyCluster(), Client: client, Clock: clock, Recorder: record.NewFakeRecorder(1)})
 	if err != nil {
 		t.Fatal(err)
 	}

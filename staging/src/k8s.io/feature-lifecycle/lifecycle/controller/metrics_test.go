@@ -322,7 +322,7 @@ func TestAFlowThatIsStartedAgainIsShown(t *testing.T) {
 // complete picture.
 func TestAControllerThatNeverLookedLeavesNothing(t *testing.T) {
 	alone(t)
-	c, err := New(Config{Namespace: "other", Component: "server", ServerID: "s", Client: newWorld(t).api(&serverProcess{})})
+	c, err := New(Config{Namespace: "other", Component: "server", ServerID: "s", Tasks: emptyCluster(), Client: newWorld(t).api(&serverProcess{})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -252,3 +252,33 @@ func TestTwoCoordinatorsDoNoHarm(t *testing.T) {
 		}
 	}, l.declare("A"))
 }
+
+// TestAReportIsKeptWhoseLeaseIsNotHeardOfYet: a server had ended in order, its Lease
+// is deleted, and its report not. It starts again and is told to end at once. Another server
+// hears of the report, and not of the new Lease.
+func TestAReportIsKeptWhoseLeaseIsNotHeardOfYet(t *testing.T) {
+	inCluster(t, 2, func(c *cluster) {
+		s0, s1 := c.servers[0], c.servers[1]
+		lease := func() bool { return c.etcd.objects[leaseKind]["leases/server.s0"] != nil }
+		report := func() bool { return c.etcd.report("server.s0") != nil }
+		c.shutDown(s0, 0)
+		c.until("s0 has ended", func() bool { return !s0.up })
+		s1.fate, s1.fateIn = lost, 2
+		c.until("its Lease is deleted", func() bool { return !lease() })
+		if !report() {
+			t.Fatal("the report was to stay")
+		}
+		c.pass(time.Second)
+		c.lag = 4 * time.Second
+		c.serve(s0, values{true, false}, 0, 0)
+		c.until("s0 has reported", func() bool { return s0.reported })
+		c.shutDown(s0, 10*time.Second)
+		c.take(s1, reportKind, 10, true)
+		c.tick(s1)
+		if !report() {
+			t.Error("the report of s0 is deleted while it serves")
+		}
+		c.until("s0 has ended again", func() bool { return !s0.up })
+		c.until("its report is deleted", func() bool { return !report() })
+	})
+}

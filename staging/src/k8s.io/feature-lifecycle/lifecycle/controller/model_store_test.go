@@ -27,6 +27,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -249,7 +250,7 @@ func (a *reportsAPI) Delete(_ context.Context, name string, options metav1.Delet
 	})
 }
 
-// leasesAPI deletes Leases, which the controller does with a dynamic client.
+// leasesAPI reads and deletes Leases, which the controller does with a dynamic client.
 type leasesAPI struct {
 	dynamic.Interface
 	dynamic.NamespaceableResourceInterface
@@ -269,6 +270,17 @@ func (a *leasesAPI) Delete(_ context.Context, name string, options metav1.Delete
 	return a.write("delete lease", name, func() error {
 		return a.c.retireObject(leaseKind, a.namespace+"/"+name, options)
 	})
+}
+
+// Get returns no Lease: whether there is one is all that the controller asks for.
+func (a *leasesAPI) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
+	switch {
+	case a.gone():
+		return nil, errConnection
+	case a.c.etcd.objects[leaseKind][a.namespace+"/"+name] == nil:
+		return nil, apierrors.NewNotFound(leases.GroupResource(), name)
+	}
+	return &unstructured.Unstructured{}, nil
 }
 
 // retireObject deletes what a process left behind. S5: never what one that lives has

@@ -34,7 +34,7 @@ import (
 // that must not count on it.
 func TestWhatChangesAfterALookIsLookedAt(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s", Client: w.api(&serverProcess{}), Features: []lifecycle.Feature{{Name: "A"}}})
+		c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s", Tasks: emptyCluster(), Client: w.api(&serverProcess{}), Features: []lifecycle.Feature{{Name: "A"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -318,7 +318,7 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 		"nothing, but some time": {func(c *Controller) { c.batches.forget(time.Now().Add(3 * longestBatch)) }, never},
 	} {
 		inWorld(t, func(w *world) {
-			c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s", Client: w.api(&serverProcess{}), Features: []lifecycle.Feature{{Name: "A"}}})
+			c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s", Tasks: emptyCluster(), Client: w.api(&serverProcess{}), Features: []lifecycle.Feature{{Name: "A"}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -33,6 +34,9 @@ import (
 // reportRetention is how long the report of a process is kept that ended
 // without taking it away, so that people see what is gone.
 const reportRetention = time.Hour
+
+// errNotHeardOf is why a report stays whose Lease is there after all.
+var errNotHeardOf = errors.New("the Lease was made, and nothing was heard of it yet")
 
 var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
 
@@ -91,17 +95,25 @@ func (c *Controller) retire(ctx context.Context, report *v1alpha1.FeatureReport)
 	})
 }
 
+// retireLease returns an error for which apierrors.IsNotFound is true when there is no
+// such Lease, whatever was heard of it.
 func (c *Controller) retireLease(ctx context.Context, lease *v1alpha1.LeaseReference) error {
 	if lease == nil {
 		return nil
 	}
+	client := c.config.Tasks.Dynamic.Resource(leases).Namespace(lease.Namespace)
 	for _, informer := range c.config.Leases {
 		object, exists, err := informer.GetStore().GetByKey(lease.Namespace + "/" + lease.Name)
 		if stored := asLease(object); err == nil && exists && stored != nil {
-			return c.config.Tasks.Dynamic.Resource(leases).Namespace(lease.Namespace).Delete(ctx, lease.Name, metav1.DeleteOptions{
+			return client.Delete(ctx, lease.Name, metav1.DeleteOptions{
 				Preconditions: &metav1.Preconditions{UID: &stored.UID, ResourceVersion: &stored.ResourceVersion},
 			})
 		}
 	}
-	return nil
+	// Reports and Leases are watched apart: the process may have come back with a Lease of
+	// which nothing was heard yet, and its report be the one that was.
+	if _, err := client.Get(ctx, lease.Name, metav1.GetOptions{}); err != nil {
+		return err
+	}
+	return apierrors.NewConflict(leases.GroupResource(), lease.Name, errNotHeardOf)
 }

@@ -388,6 +388,11 @@ func (w *world) report(component, instance string, found ...v1alpha1.ReportedFea
 	}
 }
 
+// emptyCluster has clients of a cluster without objects for tasks.
+func emptyCluster() task.Clients {
+	return task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClient(apiruntime.NewScheme())}
+}
+
 // serve starts a server. It renews the Lease of its report and its identity,
 // which kube-apiserver deletes and makes anew at its start.
 func (w *world) serve(id string) *serverProcess {
@@ -407,7 +412,7 @@ func (w *world) serve(id string) *serverProcess {
 		Leases:     []cache.SharedIndexInformer{informer},
 		IsIdentity: func(lease *coordinationv1.Lease) bool { return lease.Namespace == "identities" },
 		Nodes:      leases.Core().V1().Nodes(),
-		Tasks:      task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClient(apiruntime.NewScheme())},
+		Tasks:      emptyCluster(),
 		Settings:   w.settings,
 		Recorder:   &record.FakeRecorder{},
 	})
