@@ -74,8 +74,10 @@ const linesOfDead = 40
 
 // lostServer is what the controller manager says before it ends because its server went
 // away while it made its controllers, which it does after it says that it is well
-// (upstream's cmd/kube-controller-manager/app/controllermanager.go).
-var lostServer = regexp.MustCompile(`"Error building controller(s| context)".*(connection refused|connection reset|EOF|failed to wait for apiserver)`)
+// (upstream's cmd/kube-controller-manager/app/controllermanager.go), or had just
+// come and told it of no resource (pkg/controller/namespace/deletion, initOpCache).
+var lostServer = regexp.MustCompile(`"Error building controller(s| context)".*(connection refused|connection reset|EOF|failed to wait for apiserver)|` +
+	`"Unable to get any supported resources from server"`)
 
 // intact checks that no component has ended but those that the test itself ended and
 // has not started again yet. Nothing else may end: there is one controller manager and

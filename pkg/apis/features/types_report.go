@@ -59,6 +59,11 @@ type FeatureReportSpec struct {
 	// username is the identity that created the report. The server sets it
 	// from the request; only this identity may update the report.
 	Username string
+	// process is a random name of the process that wrote the report last. Two
+	// processes of one instance live for a while when one is replaced: the one
+	// that ends must not take the other's report away. And one that takes over
+	// from another, which has not said that it ends, shows that that has crashed.
+	Process string
 }
 
 // ReportedFeature is what a process found for one gate.

@@ -3191,6 +3191,13 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureReportSpec(ref commo
 							Format:      "",
 						},
 					},
+					"process": {
+						SchemaProps: spec.SchemaProps{
+							Description: "process is a random name of the process that wrote the report last. Two processes of one instance live for a while when one is replaced: the one that ends must not take the other's report away. And one that takes over from another, which has not said that it ends, shows that that has crashed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"component", "instance"},
 			},

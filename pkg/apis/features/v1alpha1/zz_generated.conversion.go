@@ -542,6 +542,7 @@ func autoConvert_v1alpha1_FeatureReportSpec_To_features_FeatureReportSpec(in *fe
 		return err
 	}
 	out.Username = in.Username
+	out.Process = in.Process
 	return nil
 }
 
@@ -561,6 +562,7 @@ func autoConvert_features_FeatureReportSpec_To_v1alpha1_FeatureReportSpec(in *fe
 		return err
 	}
 	out.Username = in.Username
+	out.Process = in.Process
 	return nil
 }
 

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/pkg/apis/features"
@@ -119,6 +120,9 @@ func TestLimits(t *testing.T) {
 				r.Spec.BinaryVersion = "v1.36.3+" + strings.Repeat("a", n-len("v1.36.3+"))
 			}))
 		}, problem{"spec.binaryVersion", "128"}},
+		"the length of a process's name": {validation.DNS1123LabelMaxLength, func(n int) field.ErrorList {
+			return ValidateFeatureReport(report(func(r *features.FeatureReport) { r.Spec.Process = strings.Repeat("a", n) }))
+		}, problem{"spec.process", "63"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check(t, tc.with(tc.limit))

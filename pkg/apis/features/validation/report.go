@@ -82,12 +82,27 @@ func validateSubdomain(text string, fldPath *field.Path) field.ErrorList {
 	return errs
 }
 
+// validateLabel does not repeat a text that is too long in its message.
+func validateLabel(text string, fldPath *field.Path) field.ErrorList {
+	if len(text) > validation.DNS1123LabelMaxLength {
+		return field.ErrorList{field.TooLong(fldPath, "", validation.DNS1123LabelMaxLength)}
+	}
+	var errs field.ErrorList
+	for _, problem := range validation.IsDNS1123Label(text) {
+		errs = append(errs, field.Invalid(fldPath, text, problem))
+	}
+	return errs
+}
+
 // validateFeatureReportSpec validates what may change.
 func validateFeatureReportSpec(report *features.FeatureReport, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	spec := &report.Spec
 	if spec.NodeName != "" {
 		errs = append(errs, validateSubdomain(spec.NodeName, fldPath.Child("nodeName"))...)
+	}
+	if spec.Process != "" {
+		errs = append(errs, validateLabel(spec.Process, fldPath.Child("process"))...)
 	}
 	errs = append(errs, validateBinaryVersion(spec.BinaryVersion, fldPath.Child("binaryVersion"))...)
 	errs = append(errs, validateMinorVersion(spec.EmulationVersion, fldPath.Child("emulationVersion"))...)

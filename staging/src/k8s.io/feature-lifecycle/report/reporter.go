@@ -375,6 +375,7 @@ func (r *Reporter) observe() *v1alpha1.FeatureReportSpec {
 		BinaryVersion: r.config.BinaryVersion,
 		Features:      features(r.config.Source.Observations(), r.config.ListAll),
 		Liveness:      v1alpha1.ReportLiveness{Lease: r.lease()},
+		Process:       r.process,
 	}
 	if v := r.config.Source.EmulationVersion(); v != nil {
 		spec.EmulationVersion = fmt.Sprintf("%d.%d", v.Major(), v.Minor())

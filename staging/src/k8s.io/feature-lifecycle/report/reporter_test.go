@@ -324,7 +324,7 @@ func (f *fixture) writtenBy(feature string) {
 	f.t.Helper()
 	other := f.report().DeepCopy()
 	other.ResourceVersion += "1"
-	other.Annotations = map[string]string{v1alpha1.AnnotationProcess: "another"}
+	other.Spec.Process = "another"
 	other.Spec.Features = []v1alpha1.ReportedFeature{{Name: feature, Asked: true}}
 	if err := f.server.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), other, "ns"); err != nil {
 		f.t.Fatal(err)
@@ -454,7 +454,7 @@ func (f *fixture) replaced() {
 	f.t.Helper()
 	other := f.report().DeepCopy()
 	other.UID, other.ResourceVersion = "another", other.ResourceVersion+"1"
-	other.Annotations = map[string]string{v1alpha1.AnnotationProcess: "another"}
+	other.Spec.Process = "another"
 	if err := f.server.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), other, "ns"); err != nil {
 		f.t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func (r *Reporter) check(ctx context.Context) error {
 	}
 	// Another process of this instance, one that is being replaced say, may have
 	// written last.
-	current.Spec.Username = r.written.Username
+	current.Spec.Username, current.Spec.Process = r.written.Username, r.written.Process
 	if len(current.OwnerReferences) > 0 && r.stored != nil && r.stored.UID == current.UID {
 		r.stored.OwnerReferences = current.OwnerReferences
 	}
@@ -98,7 +98,6 @@ func (r *Reporter) write(ctx context.Context, spec *v1alpha1.FeatureReportSpec, 
 		username := report.Spec.Username
 		report.Spec = *spec.DeepCopy()
 		report.Spec.Username = username
-		metav1.SetMetaDataAnnotation(&report.ObjectMeta, v1alpha1.AnnotationProcess, r.process)
 		if r.ending.Load() {
 			metav1.SetMetaDataAnnotation(&report.ObjectMeta, v1alpha1.AnnotationEnding, "true")
 		} else {
@@ -207,7 +206,7 @@ func (r *Reporter) remove(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if current.Annotations[v1alpha1.AnnotationProcess] != r.process {
+		if current.Spec.Process != r.process {
 			return nil
 		}
 		// The Lease first: nobody looks after one that no report names.

@@ -82,17 +82,17 @@ func inTrial(t *testing.T, test func(w *trial)) {
 // process reports for a new process, which takes the place of the one before.
 func (w *trial) process(component, instance string, on bool) {
 	w.count++
-	w.annotations = map[string]string{v1alpha1.AnnotationProcess: strconv.Itoa(w.count)}
+	w.processName = strconv.Itoa(w.count)
 	w.report(component, instance, v1alpha1.ReportedFeature{Name: "A", Enabled: on, Asked: true})
-	w.annotations = nil
+	w.processName = ""
 }
 
 // silent reports for a new process that has not asked for A yet.
 func (w *trial) silent(component, instance string) {
 	w.count++
-	w.annotations = map[string]string{v1alpha1.AnnotationProcess: strconv.Itoa(w.count)}
+	w.processName = strconv.Itoa(w.count)
 	w.report(component, instance, v1alpha1.ReportedFeature{Name: "B", Asked: true})
-	w.annotations = nil
+	w.processName = ""
 }
 
 // change changes the spec of A, as people do.
@@ -434,7 +434,7 @@ func TestWhatIsInheritedIsForgotten(t *testing.T) {
 			gates = append(gates, v1alpha1.ReportedFeature{Name: name, Asked: true})
 		}
 		r := report("c", "1", gates...)
-		r.Annotations = map[string]string{v1alpha1.AnnotationProcess: process}
+		r.Spec.Process = process
 		return r
 	}
 	x := newIndex(indexConfig{mostCrashes: 3})

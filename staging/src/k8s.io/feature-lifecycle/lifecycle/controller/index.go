@@ -365,7 +365,7 @@ func crashed(old, report *v1alpha1.FeatureReport) bool {
 
 // otherProcess is true when a report has passed to another process.
 func otherProcess(old, report *v1alpha1.FeatureReport) bool {
-	before, after := old.Annotations[v1alpha1.AnnotationProcess], report.Annotations[v1alpha1.AnnotationProcess]
+	before, after := old.Spec.Process, report.Spec.Process
 	return before != "" && after != "" && before != after
 }
 

@@ -258,11 +258,11 @@ func (m *flatIndex) draw(t *rapid.T, name string, goesOn bool) *v1alpha1.Feature
 		uid = old.report.UID
 	}
 	if goesOn {
-		process = old.report.Annotations[v1alpha1.AnnotationProcess]
+		process = old.report.Spec.Process
 	}
-	r.UID, r.Annotations = uid, map[string]string{v1alpha1.AnnotationProcess: process}
+	r.UID, r.Spec.Process = uid, process
 	if goesOn && rapid.IntRange(0, 5).Draw(t, "ends") == 0 {
-		r.Annotations[v1alpha1.AnnotationEnding] = "true"
+		r.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
 	}
 	return r
 }

@@ -31,7 +31,7 @@ func TestWhoHasNotCrashedForLongIsLikeAllOthers(t *testing.T) {
 	x := newIndex(indexConfig{mostCrashes: 2, crashWindow: 15 * time.Minute})
 	next := func(process int, at time.Duration) {
 		r := report(kubelet, "n1", v1alpha1.ReportedFeature{Name: "A", Asked: true})
-		r.Spec.NodeName, r.Annotations = "n1", map[string]string{v1alpha1.AnnotationProcess: fmt.Sprint(process)}
+		r.Spec.NodeName, r.Spec.Process = "n1", fmt.Sprint(process)
 		x.set(r, start.Add(at))
 	}
 	x.node("n1", true, nodeState{ready: true})

@@ -30,7 +30,7 @@ import (
 // processOf is the report c.1 of one process.
 func processOf(process string, gates ...v1alpha1.ReportedFeature) *v1alpha1.FeatureReport {
 	r := report("c", "1", gates...)
-	r.Annotations = map[string]string{v1alpha1.AnnotationProcess: process}
+	r.Spec.Process = process
 	return r
 }
 
@@ -100,7 +100,7 @@ func TestWhoLivesLongEnoughInheritsNothing(t *testing.T) {
 		stop := w.lease("comp", "i1")
 		defer stop()
 		for process := range 2 {
-			w.annotations = map[string]string{v1alpha1.AnnotationProcess: fmt.Sprint(process)}
+			w.processName = fmt.Sprint(process)
 			w.report("comp", "i1", []v1alpha1.ReportedFeature{asked(gate("A", true))}[process:]...)
 			w.pass(time.Second)
 		}

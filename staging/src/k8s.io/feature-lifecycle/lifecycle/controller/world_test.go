@@ -96,9 +96,10 @@ type world struct {
 	// watched are the channels that fake watches of Features and reports fill;
 	// one that is full panics.
 	watched []<-chan watch.Event
-	// annotations are on the reports that are stored; leased is true when they
-	// name a Lease of their process.
+	// annotations are on the reports that are stored, processName is the one that they
+	// are from; leased is true when they name a Lease of their process.
 	annotations map[string]string
+	processName string
 	leased      bool
 	// client, if not nil, lies between a server and the API.
 	client func(versioned.Interface) versioned.Interface
@@ -365,7 +366,7 @@ func (w *world) report(component, instance string, found ...v1alpha1.ReportedFea
 	defer w.mu.Unlock()
 	w.drain()
 	r := report(component, instance, found...)
-	r.Annotations = w.annotations
+	r.Annotations, r.Spec.Process = w.annotations, w.processName
 	if w.leased && component != kubelet {
 		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: r.Name}
 	}

@@ -32,7 +32,7 @@ func TestEnding(t *testing.T) {
 		"one that ended in order": {map[string]string{v1alpha1.AnnotationEnding: "true"}, true},
 		"one that was taken back": {map[string]string{v1alpha1.AnnotationEnding: ""}, false},
 		"what nobody writes":      {map[string]string{v1alpha1.AnnotationEnding: "yes"}, false},
-		"another annotation":      {map[string]string{v1alpha1.AnnotationProcess: "true"}, false},
+		"another annotation":      {map[string]string{v1alpha1.AnnotationRequestedBy: "true"}, false},
 	} {
 		report := &v1alpha1.FeatureReport{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}
 		if got := Ending(report); got != test.want {

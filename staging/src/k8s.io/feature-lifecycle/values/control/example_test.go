@@ -28,6 +28,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -40,6 +41,7 @@ import (
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/controller"
+	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/report"
 	"k8s.io/feature-lifecycle/values"
 	"k8s.io/feature-lifecycle/values/control"
@@ -60,7 +62,8 @@ func Example() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	replica := operator{instance: os.Getenv("POD_NAME"), features: versioned.NewForConfigOrDie(config), kube: kubernetes.NewForConfigOrDie(config)}
+	replica := operator{instance: os.Getenv("POD_NAME"), features: versioned.NewForConfigOrDie(config), kube: kubernetes.NewForConfigOrDie(config),
+		dynamic: dynamic.NewForConfigOrDie(config)}
 	if err := replica.run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -122,6 +125,7 @@ type operator struct {
 	instance string
 	features versioned.Interface
 	kube     kubernetes.Interface
+	dynamic  dynamic.Interface
 	// work is what the operator is there for.
 	work func(ctx context.Context, gate *featuregate.Gate)
 }
@@ -153,6 +157,7 @@ func (o *operator) run(ctx context.Context, args []string) error {
 	leases := informers.NewSharedInformerFactoryWithOptions(o.kube, 0, informers.WithNamespace(namespace))
 	flow, err := controller.New(controller.Config{
 		Namespace: namespace, Component: component, ServerID: o.instance, Features: declared, Client: o.features,
+		Tasks:    task.Clients{Dynamic: o.dynamic},
 		Leases:   []cache.SharedIndexInformer{leases.Coordination().V1().Leases().Informer()},
 		Recorder: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}),
 	})

@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -61,7 +62,7 @@ func TestAnOperatorsReplicasAreFlippedLive(t *testing.T) {
 		gates := make(chan *featuregate.Gate, 2)
 		ended := make(chan error, 2)
 		for i := range cap(gates) {
-			replica := operator{instance: fmt.Sprintf("replica-%d", i), features: server, kube: kube,
+			replica := operator{instance: fmt.Sprintf("replica-%d", i), features: server, kube: kube, dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
 				work: func(_ context.Context, gate *featuregate.Gate) { gates <- gate }}
 			go func() {
 				ended <- replica.run(ctx, []string{"--dynamic-features=Widgets", "--central-features=Gadgets"})

@@ -608,6 +608,11 @@ func (m *FeatureReportSpec) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.Process)
+	copy(dAtA[i:], m.Process)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Process)))
+	i--
+	dAtA[i] = 0x4a
 	i -= len(m.Username)
 	copy(dAtA[i:], m.Username)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Username)))
@@ -1679,6 +1684,8 @@ func (m *FeatureReportSpec) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	l = len(m.Username)
 	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.Process)
+	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -2136,6 +2143,7 @@ func (this *FeatureReportSpec) String() string {
 		`Features:` + repeatedStringForFeatures + `,`,
 		`Liveness:` + strings.Replace(strings.Replace(this.Liveness.String(), "ReportLiveness", "ReportLiveness", 1), `&`, ``, 1) + `,`,
 		`Username:` + fmt.Sprintf("%v", this.Username) + `,`,
+		`Process:` + fmt.Sprintf("%v", this.Process) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -4021,6 +4029,38 @@ func (m *FeatureReportSpec) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.Username = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 9:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Process", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Process = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

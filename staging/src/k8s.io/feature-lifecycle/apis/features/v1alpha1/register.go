@@ -30,11 +30,6 @@ const GroupName = "features.k8s.io"
 // serves requests until its end. Such a report goes with the process's Lease.
 const AnnotationEnding = GroupName + "/ending"
 
-// AnnotationProcess is on a FeatureReport and has a random name of the process
-// that wrote it last: two processes of one instance live for a while when one is
-// replaced, and the one that ends must not take the other's report away.
-const AnnotationProcess = GroupName + "/process"
-
 // AnnotationRequestedBy is on a Feature whose spec somebody has written: the user
 // who changed spec.enabled, spec.rollout or spec.paused last. It stays when a
 // request is taken back, and names who did that. Only the server writes it.

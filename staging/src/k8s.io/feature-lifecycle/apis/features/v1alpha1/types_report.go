@@ -73,6 +73,12 @@ type FeatureReportSpec struct {
 	// from the request; only this identity may update the report.
 	// +optional
 	Username string `json:"username,omitempty" protobuf:"bytes,8,opt,name=username"`
+	// process is a random name of the process that wrote the report last. Two
+	// processes of one instance live for a while when one is replaced: the one
+	// that ends must not take the other's report away. And one that takes over
+	// from another, which has not said that it ends, shows that that has crashed.
+	// +optional
+	Process string `json:"process,omitempty" protobuf:"bytes,9,opt,name=process"`
 }
 
 // ReportedFeature is what a process found for one gate.

@@ -275,6 +275,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: nodeName
       type:
         scalar: string
+    - name: process
+      type:
+        scalar: string
     - name: username
       type:
         scalar: string

@@ -48,6 +48,11 @@ type FeatureReportSpecApplyConfiguration struct {
 	// username is the identity that created the report. The server sets it
 	// from the request; only this identity may update the report.
 	Username *string `json:"username,omitempty"`
+	// process is a random name of the process that wrote the report last. Two
+	// processes of one instance live for a while when one is replaced: the one
+	// that ends must not take the other's report away. And one that takes over
+	// from another, which has not said that it ends, shows that that has crashed.
+	Process *string `json:"process,omitempty"`
 }
 
 // FeatureReportSpecApplyConfiguration constructs a declarative configuration of the FeatureReportSpec type for use with
@@ -122,5 +127,13 @@ func (b *FeatureReportSpecApplyConfiguration) WithLiveness(value *ReportLiveness
 // If called multiple times, the Username field is set to the value of the last call.
 func (b *FeatureReportSpecApplyConfiguration) WithUsername(value string) *FeatureReportSpecApplyConfiguration {
 	b.Username = &value
+	return b
+}
+
+// WithProcess sets the Process field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Process field is set to the value of the last call.
+func (b *FeatureReportSpecApplyConfiguration) WithProcess(value string) *FeatureReportSpecApplyConfiguration {
+	b.Process = &value
 	return b
 }
