@@ -31,6 +31,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 	"k8s.io/kubernetes-features/pkg/apis/features/validation"
 	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
@@ -180,6 +181,7 @@ func TestLimits(t *testing.T) {
 		fmt.Sprintf("| reports of one identity with nodes, in one namespace | %s |", thousands(number(storage, "defaultLimits.onNodes"))),
 		fmt.Sprintf("| features in a report | %s, their names %d KiB together |", thousands(validation.MaxReportedFeatures), validation.MaxReportedNames>>10),
 		fmt.Sprintf("| labels and annotations of a report | %d KiB |", validation.MaxReportMetadata>>10),
+		fmt.Sprintf("| the name of a process in its report | %d characters |", utilvalidation.DNS1123LabelMaxLength),
 		fmt.Sprintf("| a Feature or a report as a whole | %d MiB |", validation.MaxObjectSize>>20),
 		fmt.Sprintf("| times in a Feature's status | in the years 0 to %d |", number("pkg/apis/features/validation/time.go", "lastYear")),
 		fmt.Sprintf("| rows of `status.uses` that the server flow writes | %d |", uses.MaxRows),

@@ -84,7 +84,8 @@ var lostServer = regexp.MustCompile(`"Error building controller(s| context)".*(c
 // one scheduler, so they have no lock to lose (cluster.Cluster's --leader-elect=false),
 // and nobody else ends by itself when servers or etcd are away. But for a controller
 // manager that was still about to make its controllers: that one is started again, as a
-// supervisor does. The caller has the hands.
+// supervisor does, while a fault of its server or of etcd explains it. The caller has the
+// hands.
 func (w *world) intact(ctx context.Context) error {
 	var errs []error
 	_, dead := w.cluster.Running()
@@ -93,7 +94,8 @@ func (w *world) intact(ctx context.Context) error {
 			continue
 		}
 		log := w.cluster.Log(name, linesOfDead)
-		if name == cluster.ControllerManager && lostServer.MatchString(lastLife(log)) {
+		explained := w.faults.explain(cluster.APIServer, time.Now(), serverGrace) || w.faults.explain(cluster.Etcd, time.Now(), etcdGrace)
+		if name == cluster.ControllerManager && explained && lostServer.MatchString(lastLife(log)) {
 			w.stats.count("starts of the controller manager that lost its server")
 			end := w.faults.begin(name)
 			if err := w.cluster.Start(ctx, name); err != nil {

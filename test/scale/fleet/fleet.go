@@ -267,14 +267,14 @@ func (f *Fleet) Processes() []*Process { return slices.Clone(f.processes) }
 // there (package report).
 const checkPeriod = 10 * time.Minute
 
-// Check reads the reports of all processes in turn until the context ends, as often
-// as the processes do that have run for long, and returns the first error that is
+// Check reads the reports of all processes in turn until the context ends, as often,
+// and as cheaply, as the processes do that have run for long, and returns the first error that is
 // not its end. The processes themselves look for the first time ten minutes after
 // they reported.
 func (f *Fleet) Check(ctx context.Context) error {
 	return inTurn(ctx, len(f.processes), checkPeriod, func(ctx context.Context, number int) error {
 		p := f.processes[number]
-		_, err := p.clients.features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).Get(p.As(ctx), p.Name(), metav1.GetOptions{})
+		_, err := p.clients.features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).Get(p.As(ctx), p.Name(), metav1.GetOptions{ResourceVersion: "0"})
 		if apierrors.IsNotFound(err) {
 			// It is being restarted.
 			return nil

@@ -53,8 +53,9 @@ type Options struct {
 	Changes int
 	// Warm is how long followers run before the cluster is looked at at rest: they
 	// look at the list less and less often, down to every ten minutes. Their fourth look
-	// comes after 160 to 230 s, the fifth after 610 s or later: in between, for Rest, lists
-	// are sent at the rate to which that comes.
+	// comes after 160 to 235 s, the fifth after 610 s or later; those that came with very
+	// many look again 450 s after their first answer or later. In between, for Rest, lists are
+	// sent at the rate to which that comes.
 	Warm, Rest time.Duration
 	// Window is for how long at least everybody looks at what a change costs, whatever
 	// kind of watchers has it how soon.
@@ -71,7 +72,7 @@ type Options struct {
 
 // Defaults are the sizes of a run that counts.
 func Defaults() Options {
-	return Options{Processes: []int{100, 1000, 10000}, Budget: 10000, Changes: 6, Warm: 330 * time.Second, Rest: time.Minute, Window: 5 * time.Second, Template: 75 * time.Second, Settle: 10 * time.Second, Foreground: 30}
+	return Options{Processes: []int{100, 1000, 10000}, Budget: 10000, Changes: 6, Warm: 240 * time.Second, Rest: time.Minute, Window: 5 * time.Second, Template: 75 * time.Second, Settle: 10 * time.Second, Foreground: 30}
 }
 
 // AddFlags makes the sizes flags.

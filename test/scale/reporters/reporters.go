@@ -60,7 +60,7 @@ type Options struct {
 
 // Defaults are the sizes of the budgets, and those that show growth.
 func Defaults() Options {
-	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 45 * time.Second, Compaction: 40 * time.Second, Template: 75 * time.Second, Together: 100, Foreground: 30, Lists: 200, More: 60}
+	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 65 * time.Second, Compaction: 40 * time.Second, Template: 75 * time.Second, Together: 100, Foreground: 30, Lists: 200, More: 60}
 }
 
 // AddFlags adds the options as flags.

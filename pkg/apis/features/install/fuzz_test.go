@@ -86,7 +86,7 @@ func realistic() []runtime.Object {
 	}
 	meta.Name = "kube-scheduler.a"
 	report := v1alpha1.FeatureReport{ObjectMeta: meta, Spec: v1alpha1.FeatureReportSpec{
-		Component: "kube-scheduler", Instance: "a", BinaryVersion: "v1.36.3+feature.1", EmulationVersion: "1.36", Username: "system:kube-scheduler",
+		Component: "kube-scheduler", Instance: "a", BinaryVersion: "v1.36.3+feature.1", EmulationVersion: "1.36", Username: "system:kube-scheduler", Process: "0b6e",
 		Features: []v1alpha1.ReportedFeature{{Name: "A", Enabled: true, Asked: true, Stage: v1alpha1.StageAlpha}, {Name: "B", Explicit: true, Control: v1alpha1.ControlCentral, Overridden: true}},
 		Liveness: v1alpha1.ReportLiveness{Lease: &v1alpha1.LeaseReference{Namespace: v1alpha1.LeaseNamespace, Name: "kube-scheduler.a"}},
 	}}

@@ -109,7 +109,7 @@ type Config struct {
 	Peers func(feature string) int
 	// Crowded says whether thousands of processes seem to start with this one, as
 	// values.Follower finds it at its start. On a node the first report then comes
-	// at a random time within a minute. It is called once, from Run; nil means no.
+	// at a random time within 45 seconds. It is called once, from Run; nil means no.
 	Crowded func() bool
 	// Clock is the time; nil means the real one.
 	Clock clock.WithTicker

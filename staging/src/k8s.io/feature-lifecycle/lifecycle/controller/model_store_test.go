@@ -28,6 +28,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -272,15 +273,16 @@ func (a *leasesAPI) Delete(_ context.Context, name string, options metav1.Delete
 	})
 }
 
-// Get returns no Lease: whether there is one is all that the controller asks for.
 func (a *leasesAPI) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
-	switch {
-	case a.gone():
+	if a.gone() {
 		return nil, errConnection
-	case a.c.etcd.objects[leaseKind][a.namespace+"/"+name] == nil:
+	}
+	lease := a.c.etcd.objects[leaseKind][a.namespace+"/"+name]
+	if lease == nil {
 		return nil, apierrors.NewNotFound(leases.GroupResource(), name)
 	}
-	return &unstructured.Unstructured{}, nil
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(lease)
+	return &unstructured.Unstructured{Object: object}, err
 }
 
 // retireObject deletes what a process left behind. S5: never what one that lives has

@@ -19,11 +19,13 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
@@ -112,8 +114,22 @@ func (c *Controller) retireLease(ctx context.Context, lease *v1alpha1.LeaseRefer
 	}
 	// Reports and Leases are watched apart: the process may have come back with a Lease of
 	// which nothing was heard yet, and its report be the one that was.
-	if _, err := client.Get(ctx, lease.Name, metav1.GetOptions{}); err != nil {
+	object, err := client.Get(ctx, lease.Name, metav1.GetOptions{})
+	if err != nil {
 		return err
 	}
-	return apierrors.NewConflict(leases.GroupResource(), lease.Name, errNotHeardOf)
+	var stored coordinationv1.Lease
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &stored); err != nil {
+		return fmt.Errorf("reading Lease %s/%s: %w", lease.Namespace, lease.Name, err)
+	}
+	renewed := stored.CreationTimestamp.Time
+	if stored.Spec.RenewTime != nil {
+		renewed = stored.Spec.RenewTime.Time
+	}
+	if c.config.Clock.Now().Before(renewed.Add(reportRetention)) {
+		return apierrors.NewConflict(leases.GroupResource(), lease.Name, errNotHeardOf)
+	}
+	// Nothing will be heard of it: it has lost the label by which Leases are watched, say,
+	// and nobody renews it. For so long a time the process's own clock will do.
+	return client.Delete(ctx, lease.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &stored.UID, ResourceVersion: &stored.ResourceVersion}})
 }

@@ -20,15 +20,23 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/record"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	clients "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // hanging is a client whose deletions of reports never end by themselves. It tells of
@@ -101,4 +109,45 @@ func TestADeletionThatHangsDoesNotKeepFromNoticing(t *testing.T) {
 		})
 		w.until(10*time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
 	}, lifecycle.Feature{Name: "A"})
+}
+
+// TestALeaseThatNobodyWatchesIsAskedFor: reports say that their processes end, and no
+// Lease of theirs was heard of. One has been renewed just now; the other has lost the
+// label by which Leases are watched, and its process died long ago.
+func TestALeaseThatNobodyWatchesIsAskedFor(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	client := fake.NewClientset()
+	made := map[string]*coordinationv1.Lease{}
+	for name, renewed := range map[string]time.Time{"comp.new": start, "comp.old": start.Add(-reportRetention)} {
+		made[name] = lease(renewed, 40)
+		made[name].Namespace, made[name].Name = "leases", name
+	}
+	cluster := dynamicfake.NewSimpleDynamicClient(clientgoscheme.Scheme, made["comp.new"], made["comp.old"])
+	c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Client: client, Clock: clock, Recorder: record.NewFakeRecorder(1), Tasks: task.Clients{Dynamic: cluster}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := lease(start, 40)
+	own.Namespace, own.Name = "leases", "server.s1"
+	c.liveness.observe(own, clock.Now())
+	for _, name := range []string{"server.s1", "comp.new", "comp.old"} {
+		component, instance, _ := strings.Cut(name, ".")
+		r := report(component, instance)
+		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: name}
+		if component == "comp" {
+			r.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+		}
+		if err := client.Tracker().Add(r); err != nil {
+			t.Fatal(err)
+		}
+		c.reports.set(r, clock.Now())
+	}
+	c.retireReports(t.Context())
+	for name, want := range map[string]bool{"comp.new": true, "comp.old": false} {
+		_, err := client.FeaturesV1alpha1().FeatureReports("ns").Get(t.Context(), name, metav1.GetOptions{})
+		_, leaseErr := cluster.Resource(leases).Namespace("leases").Get(t.Context(), name, metav1.GetOptions{})
+		if (err == nil) != want || (leaseErr == nil) != want {
+			t.Errorf("report %s: %v, its Lease: %v; want that they stay: %t", name, err, leaseErr, want)
+		}
+	}
 }
