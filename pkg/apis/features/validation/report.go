@@ -70,25 +70,21 @@ func validateInstance(instance string, fldPath *field.Path) field.ErrorList {
 	return validateSubdomain(instance, fldPath)
 }
 
-// validateSubdomain does not repeat a text that is too long in its message.
 func validateSubdomain(text string, fldPath *field.Path) field.ErrorList {
-	if len(text) > validation.DNS1123SubdomainMaxLength {
-		return field.ErrorList{field.TooLong(fldPath, "", validation.DNS1123SubdomainMaxLength)}
-	}
-	var errs field.ErrorList
-	for _, problem := range validation.IsDNS1123Subdomain(text) {
-		errs = append(errs, field.Invalid(fldPath, text, problem))
-	}
-	return errs
+	return validateName(text, validation.DNS1123SubdomainMaxLength, validation.IsDNS1123Subdomain, fldPath)
 }
 
-// validateLabel does not repeat a text that is too long in its message.
 func validateLabel(text string, fldPath *field.Path) field.ErrorList {
-	if len(text) > validation.DNS1123LabelMaxLength {
-		return field.ErrorList{field.TooLong(fldPath, "", validation.DNS1123LabelMaxLength)}
+	return validateName(text, validation.DNS1123LabelMaxLength, validation.IsDNS1123Label, fldPath)
+}
+
+// validateName does not repeat a text that is too long in its message.
+func validateName(text string, most int, problems func(string) []string, fldPath *field.Path) field.ErrorList {
+	if len(text) > most {
+		return field.ErrorList{field.TooLong(fldPath, "", most)}
 	}
 	var errs field.ErrorList
-	for _, problem := range validation.IsDNS1123Label(text) {
+	for _, problem := range problems(text) {
 		errs = append(errs, field.Invalid(fldPath, text, problem))
 	}
 	return errs

@@ -26,7 +26,6 @@ import (
 	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -339,14 +338,7 @@ func validateComponent(component string, fldPath *field.Path) field.ErrorList {
 	if component == "" {
 		return field.ErrorList{field.Required(fldPath, "names the kind of process, for example kube-scheduler")}
 	}
-	if len(component) > validation.DNS1123LabelMaxLength {
-		return field.ErrorList{field.TooLong(fldPath, "", validation.DNS1123LabelMaxLength)}
-	}
-	var errs field.ErrorList
-	for _, problem := range validation.IsDNS1123Label(component) {
-		errs = append(errs, field.Invalid(fldPath, component, problem))
-	}
-	return errs
+	return validateLabel(component, fldPath)
 }
 
 // validateMinorVersion accepts <major>.<minor> and nothing.

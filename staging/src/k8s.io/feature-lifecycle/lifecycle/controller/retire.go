@@ -104,32 +104,40 @@ func (c *Controller) retireLease(ctx context.Context, lease *v1alpha1.LeaseRefer
 		return nil
 	}
 	client := c.config.Tasks.Dynamic.Resource(leases).Namespace(lease.Namespace)
+	stored := c.heardOf(lease)
+	if stored == nil {
+		// Reports and Leases are watched apart: the process may have come back with a Lease
+		// of which nothing was heard yet, and its report be the one that was.
+		object, err := client.Get(ctx, lease.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		stored = &coordinationv1.Lease{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, stored); err != nil {
+			return fmt.Errorf("reading Lease %s/%s: %w", lease.Namespace, lease.Name, err)
+		}
+		renewed := stored.CreationTimestamp.Time
+		if stored.Spec.RenewTime != nil {
+			renewed = stored.Spec.RenewTime.Time
+		}
+		if c.config.Clock.Now().Before(renewed.Add(reportRetention)) {
+			return apierrors.NewConflict(leases.GroupResource(), lease.Name, errNotHeardOf)
+		}
+		// Nothing will be heard of it: it has lost the label by which Leases are watched, say,
+		// and nobody renews it. For so long a time the process's own clock will do.
+	}
+	return client.Delete(ctx, lease.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &stored.UID, ResourceVersion: &stored.ResourceVersion},
+	})
+}
+
+// heardOf is a Lease as it was heard of last, nil if it was not.
+func (c *Controller) heardOf(lease *v1alpha1.LeaseReference) *coordinationv1.Lease {
 	for _, informer := range c.config.Leases {
 		object, exists, err := informer.GetStore().GetByKey(lease.Namespace + "/" + lease.Name)
 		if stored := asLease(object); err == nil && exists && stored != nil {
-			return client.Delete(ctx, lease.Name, metav1.DeleteOptions{
-				Preconditions: &metav1.Preconditions{UID: &stored.UID, ResourceVersion: &stored.ResourceVersion},
-			})
+			return stored
 		}
 	}
-	// Reports and Leases are watched apart: the process may have come back with a Lease of
-	// which nothing was heard yet, and its report be the one that was.
-	object, err := client.Get(ctx, lease.Name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	var stored coordinationv1.Lease
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &stored); err != nil {
-		return fmt.Errorf("reading Lease %s/%s: %w", lease.Namespace, lease.Name, err)
-	}
-	renewed := stored.CreationTimestamp.Time
-	if stored.Spec.RenewTime != nil {
-		renewed = stored.Spec.RenewTime.Time
-	}
-	if c.config.Clock.Now().Before(renewed.Add(reportRetention)) {
-		return apierrors.NewConflict(leases.GroupResource(), lease.Name, errNotHeardOf)
-	}
-	// Nothing will be heard of it: it has lost the label by which Leases are watched, say,
-	// and nobody renews it. For so long a time the process's own clock will do.
-	return client.Delete(ctx, lease.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &stored.UID, ResourceVersion: &stored.ResourceVersion}})
+	return nil
 }
