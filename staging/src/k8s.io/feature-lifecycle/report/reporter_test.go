@@ -319,13 +319,33 @@ func TestAReportThatAnotherProcessWroteIsWrittenAgain(t *testing.T) {
 	})
 }
 
+// TestAReportThatSaysTheSameIsLeftToWhoTookItOver: two processes that both run would
+// write in turn for ever, and each turn would look like a crash.
+func TestAReportThatSaysTheSameIsLeftToWhoTookItOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := run(t, nil)
+		defer f.end()
+		f.pass(3 * time.Second)
+		f.takenOver(f.report().Spec.Features)
+		f.pass(checkPeriod + checkPeriod/5)
+		if got := f.report().Spec.Process; got != "another" {
+			t.Errorf("the report was taken back: it is of process %q", got)
+		}
+	})
+}
+
 // writtenBy makes another process of the same instance write the report.
 func (f *fixture) writtenBy(feature string) {
+	f.t.Helper()
+	f.takenOver([]v1alpha1.ReportedFeature{{Name: feature, Asked: true}})
+}
+
+func (f *fixture) takenOver(features []v1alpha1.ReportedFeature) {
 	f.t.Helper()
 	other := f.report().DeepCopy()
 	other.ResourceVersion += "1"
 	other.Spec.Process = "another"
-	other.Spec.Features = []v1alpha1.ReportedFeature{{Name: feature, Asked: true}}
+	other.Spec.Features = features
 	if err := f.server.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), other, "ns"); err != nil {
 		f.t.Fatal(err)
 	}
