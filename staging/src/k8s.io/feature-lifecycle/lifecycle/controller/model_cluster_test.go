@@ -254,6 +254,8 @@ func (c *cluster) pause(name string, paused bool) {
 	c.tracef("%s paused: %t", name, paused)
 	f = f.DeepCopy()
 	f.Spec.Paused = paused
+	// As the registry does for each change of spec.
+	f.Generation++
 	c.etcd.put(featureKind, f, c.now)
 	c.truths[name].pausedSince = never
 	if paused {
