@@ -20,6 +20,7 @@ package flip
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -32,6 +33,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
@@ -209,7 +211,7 @@ func (w *world) openPlain(ctx context.Context) (watchers, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var reading sync.WaitGroup
 	all := watchers{&board{}, func() { cancel(); reading.Wait() }}
-	now, err := w.Kube.CoreV1().ConfigMaps(namespace).Get(ctx, valueName, metav1.GetOptions{})
+	now, err := w.present(ctx)
 	if err != nil {
 		return all, err
 	}
@@ -220,28 +222,80 @@ func (w *world) openPlain(ctx context.Context) (watchers, error) {
 			if opening.Err() != nil {
 				return opening.Err()
 			}
-			stream, err := p.Kube().CoreV1().RESTClient().Get().Namespace(namespace).Resource(configMaps.Resource).
-				VersionedParams(&metav1.ListOptions{FieldSelector: selection, ResourceVersion: now.ResourceVersion, Watch: true}, scheme.ParameterCodec).
-				Stream(p.As(ctx))
+			stream, err := plainWatch(ctx, p, now)
 			if err != nil {
 				return err
 			}
-			reading.Go(func() {
-				defer stream.Close()
-				// An event is far smaller, so that one read has all of it or its end is near.
-				buffer := make([]byte, 4096)
-				for {
-					n, err := io.ReadAtLeast(stream, buffer, 1)
-					if n > 0 {
-						all.show(number, anyValue)
-					}
-					if err != nil {
-						return
-					}
-				}
-			})
+			reading.Go(func() { w.readPlain(ctx, p, stream, func() { all.show(number, anyValue) }) })
 			return nil
 		})
 	}
 	return all, group.Wait()
+}
+
+// reopenPause is how long a server is left alone that ended a watch, or had no room for it.
+const reopenPause = time.Second
+
+// present is the version that the collection has now. That of the ConfigMap itself is of
+// when it was written: others write theirs all the while, and the server has forgotten
+// what came in between, so that a watch from there would end at once.
+func (w *world) present(ctx context.Context) (version string, err error) {
+	list, err := w.Kube.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{FieldSelector: selection})
+	if err != nil {
+		return "", err
+	}
+	return list.ResourceVersion, nil
+}
+
+// plainWatch opens a watch of the ConfigMap from a version on. A server that is busy is
+// asked again.
+func plainWatch(ctx context.Context, p *fleet.Process, version string) (stream io.ReadCloser, err error) {
+	// The stream ends with the context that it was opened with, which is not that of the
+	// wait.
+	asked := wait.PollUntilContextTimeout(ctx, reopenPause, patience, true, func(context.Context) (bool, error) {
+		stream, err = p.Kube().CoreV1().RESTClient().Get().Namespace(namespace).Resource(configMaps.Resource).
+			VersionedParams(&metav1.ListOptions{FieldSelector: selection, ResourceVersion: version, Watch: true}, scheme.ParameterCodec).
+			Stream(p.As(ctx))
+		return err == nil, nil
+	})
+	if asked != nil {
+		return nil, errors.Join(asked, err)
+	}
+	return stream, nil
+}
+
+// readPlain calls show for each event of a watch, until the context ends. A watch that
+// the server ends is opened again, as any client does, and told of.
+func (w *world) readPlain(ctx context.Context, p *fleet.Process, stream io.ReadCloser, show func()) {
+	for {
+		err := events(stream, show)
+		_ = stream.Close()
+		if ctx.Err() != nil {
+			return
+		}
+		w.bed.Say("plain watches: one is opened again: %v", err)
+		now, err := w.present(ctx)
+		if err == nil {
+			stream, err = plainWatch(ctx, p, now)
+		}
+		if err != nil {
+			w.bed.Say("plain watches: one is lost: %v", err)
+			return
+		}
+	}
+}
+
+// events calls show for each event of a stream, and returns why it ended.
+func events(stream io.Reader, show func()) error {
+	// An event is far smaller, so that one read has all of it or its end is near.
+	buffer := make([]byte, 4096)
+	for {
+		n, err := io.ReadAtLeast(stream, buffer, 1)
+		if n > 0 {
+			show()
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
