@@ -272,10 +272,10 @@ bench-featuregate: ## Compare the layer's Enabled with upstream's gate; 3 minute
 bench-clear: all ## Clear a field from up to 100,000 objects, beside the storage version migrator; 95 minutes.
 	$(run_benchmark)
 
-bench-reporters: all ## Let 1,000, 10,000 and 30,000 simulated processes report; 95 minutes.
+bench-reporters: all ## Let 1,000, 10,000 and 30,000 simulated processes report; 85 minutes.
 	$(run_benchmark)
 
-bench-start: all upstream ## Start kube-apiserver and upstream's, cold and warm; 12 minutes.
+bench-start: all upstream ## Start kube-apiserver and upstream's, cold and warm; 14 minutes.
 	$(run_benchmark)
 
 bench-flip: all ## Change a dynamic value that 100, 1,000 and 10,000 simulated processes follow; 40 minutes.

@@ -28,6 +28,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -226,15 +227,21 @@ func (w *world) openPlain(ctx context.Context) (watchers, error) {
 			if err != nil {
 				return err
 			}
-			reading.Go(func() { w.readPlain(ctx, p, stream, func() { all.show(number, anyValue) }) })
+			reading.Go(func() {
+				defer stream.Close()
+				// Without all of them the count of open watches is waited for in vain; this says why.
+				if err := events(stream, func() { all.show(number, anyValue) }); ctx.Err() == nil {
+					w.bed.Say("a plain watch ended: %v", err)
+				}
+			})
 			return nil
 		})
 	}
 	return all, group.Wait()
 }
 
-// reopenPause is how long a server is left alone that ended a watch, or had no room for it.
-const reopenPause = time.Second
+// busyPause is how long a server is left alone that had no room for a watch.
+const busyPause = time.Second
 
 // present is the version that the collection has now. That of the ConfigMap itself is of
 // when it was written: others write theirs all the while, and the server has forgotten
@@ -252,37 +259,19 @@ func (w *world) present(ctx context.Context) (version string, err error) {
 func plainWatch(ctx context.Context, p *fleet.Process, version string) (stream io.ReadCloser, err error) {
 	// The stream ends with the context that it was opened with, which is not that of the
 	// wait.
-	asked := wait.PollUntilContextTimeout(ctx, reopenPause, patience, true, func(context.Context) (bool, error) {
+	asked := wait.PollUntilContextTimeout(ctx, busyPause, patience, true, func(context.Context) (bool, error) {
 		stream, err = p.Kube().CoreV1().RESTClient().Get().Namespace(namespace).Resource(configMaps.Resource).
 			VersionedParams(&metav1.ListOptions{FieldSelector: selection, ResourceVersion: version, Watch: true}, scheme.ParameterCodec).
 			Stream(p.As(ctx))
-		return err == nil, nil
+		if apierrors.IsTooManyRequests(err) {
+			return false, nil
+		}
+		return true, err
 	})
-	if asked != nil {
-		return nil, errors.Join(asked, err)
+	if wait.Interrupted(asked) {
+		asked = errors.Join(asked, err)
 	}
-	return stream, nil
-}
-
-// readPlain calls show for each event of a watch, until the context ends. A watch that
-// the server ends is opened again, as any client does, and told of.
-func (w *world) readPlain(ctx context.Context, p *fleet.Process, stream io.ReadCloser, show func()) {
-	for {
-		err := events(stream, show)
-		_ = stream.Close()
-		if ctx.Err() != nil {
-			return
-		}
-		w.bed.Say("plain watches: one is opened again: %v", err)
-		now, err := w.present(ctx)
-		if err == nil {
-			stream, err = plainWatch(ctx, p, now)
-		}
-		if err != nil {
-			w.bed.Say("plain watches: one is lost: %v", err)
-			return
-		}
-	}
+	return stream, asked
 }
 
 // events calls show for each event of a stream, and returns why it ended.

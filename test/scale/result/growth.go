@@ -125,7 +125,8 @@ func (c Cost) model(processes []int) (how string, at func(float64) float64, more
 		return "not to be said: one of the costs is not above 0", nil, 0
 	}
 	if l.off <= straight {
-		return fmt.Sprintf("a line, %s %% off at most", Format(100*l.off)), l.at, 1000 * l.slope
+		// What is off by less than a billionth is what computing leaves of nothing.
+		return fmt.Sprintf("a line, %s %% off at most", Format(100*math.Round(1e9*l.off)/1e9)), l.at, 1000 * l.slope
 	}
 	from, to := len(sizes)-2, len(sizes)-1
 	x, y := sizes[to], c.Figures[to]
