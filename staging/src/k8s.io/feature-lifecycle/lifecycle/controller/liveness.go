@@ -22,8 +22,10 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/utils/ptr"
 )
 
 // nodeMonitorGrace is how long a node is not heard of, at the least, before its
@@ -52,6 +54,9 @@ type liveness struct {
 }
 
 type observedLease struct {
+	// uid and version are those of the Lease that was observed last.
+	uid     types.UID
+	version string
 	renewed time.Time
 	seen    time.Time
 	// alive is seen, or earlier if the Lease was not new when first seen.
@@ -88,9 +93,10 @@ func (l *liveness) observe(lease *coordinationv1.Lease, now time.Time) {
 	case !old.renewed.Equal(renewed):
 		old.renewed, old.seen, old.alive, old.timeout, old.fresh = renewed, now, now, timeout, true
 	default:
-		old.timeout = timeout
+		old.uid, old.version, old.timeout = lease.UID, lease.ResourceVersion, timeout
 		return
 	}
+	l.leases[key].uid, l.leases[key].version = lease.UID, lease.ResourceVersion
 	delete(l.lost, lostLease(key))
 }
 
@@ -119,6 +125,20 @@ func (l *liveness) lease(key types.NamespacedName, now time.Time) (alive bool, s
 		return now.Before(end), end
 	}
 	return false, l.noticed(lostLease(key), now)
+}
+
+// expiredLease is which version of a Lease has expired at now: the one that was observed
+// last, which need not be the one that an informer has stored, since handlers are told
+// later. It is nil for one that has not expired; known is false for one that was not
+// observed.
+func (l *liveness) expiredLease(key types.NamespacedName, now time.Time) (version *metav1.Preconditions, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen := l.leases[key]
+	if seen == nil || now.Before(seen.seen.Add(seen.timeout)) {
+		return nil, seen != nil
+	}
+	return &metav1.Preconditions{UID: ptr.To(seen.uid), ResourceVersion: ptr.To(seen.version)}, true
 }
 
 // leaseExpired is when a Lease expired by the clock of the process that renewed it;

@@ -37,8 +37,11 @@ import (
 // without taking it away, so that people see what is gone.
 const reportRetention = time.Hour
 
-// errNotHeardOf is why a report stays whose Lease is there after all.
-var errNotHeardOf = errors.New("the Lease was made, and nothing was heard of it yet")
+// Why a report stays although its process was to be gone.
+var (
+	errNotHeardOf = errors.New("the Lease was made, and nothing was heard of it yet")
+	errCameBack   = errors.New("the process has come back")
+)
 
 var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
 
@@ -104,15 +107,19 @@ func (c *Controller) retireLease(ctx context.Context, lease *v1alpha1.LeaseRefer
 		return nil
 	}
 	client := c.config.Tasks.Dynamic.Resource(leases).Namespace(lease.Namespace)
-	stored := c.heardOf(lease)
-	if stored == nil {
+	// The version that was found to have expired, so that one which was renewed stays.
+	version, known := c.liveness.expiredLease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}, c.config.Clock.Now())
+	switch {
+	case known && version == nil:
+		return apierrors.NewConflict(leases.GroupResource(), lease.Name, errCameBack)
+	case !known:
 		// Reports and Leases are watched apart: the process may have come back with a Lease
 		// of which nothing was heard yet, and its report be the one that was.
 		object, err := client.Get(ctx, lease.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		stored = &coordinationv1.Lease{}
+		stored := &coordinationv1.Lease{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, stored); err != nil {
 			return fmt.Errorf("reading Lease %s/%s: %w", lease.Namespace, lease.Name, err)
 		}
@@ -125,19 +132,7 @@ func (c *Controller) retireLease(ctx context.Context, lease *v1alpha1.LeaseRefer
 		}
 		// Nothing will be heard of it: it has lost the label by which Leases are watched, say,
 		// and nobody renews it. For so long a time the process's own clock will do.
+		version = &metav1.Preconditions{UID: &stored.UID, ResourceVersion: &stored.ResourceVersion}
 	}
-	return client.Delete(ctx, lease.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &stored.UID, ResourceVersion: &stored.ResourceVersion},
-	})
-}
-
-// heardOf is a Lease as it was heard of last, nil if it was not.
-func (c *Controller) heardOf(lease *v1alpha1.LeaseReference) *coordinationv1.Lease {
-	for _, informer := range c.config.Leases {
-		object, exists, err := informer.GetStore().GetByKey(lease.Namespace + "/" + lease.Name)
-		if stored := asLease(object); err == nil && exists && stored != nil {
-			return stored
-		}
-	}
-	return nil
+	return client.Delete(ctx, lease.Name, metav1.DeleteOptions{Preconditions: version})
 }

@@ -18,6 +18,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,9 +26,15 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/informers"
+	kubefake "k8s.io/client-go/kubernetes/fake"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
@@ -111,6 +118,28 @@ func TestADeletionThatHangsDoesNotKeepFromNoticing(t *testing.T) {
 	}, lifecycle.Feature{Name: "A"})
 }
 
+// ended gives a server a live report of its own, and reports of processes that say that
+// they end. Each names a Lease of its name.
+func ended(t *testing.T, c *Controller, client *fake.Clientset, names ...string) {
+	t.Helper()
+	now := c.config.Clock.Now()
+	own := lease(now, 40)
+	own.Namespace, own.Name = "leases", "server.s1"
+	c.liveness.observe(own, now)
+	for _, name := range append([]string{own.Name}, names...) {
+		component, instance, _ := strings.Cut(name, ".")
+		r := report(component, instance)
+		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: name}
+		if name != own.Name {
+			r.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+		}
+		if err := client.Tracker().Add(r); err != nil {
+			t.Fatal(err)
+		}
+		c.reports.set(r, now)
+	}
+}
+
 // TestALeaseThatNobodyWatchesIsAskedFor: reports say that their processes end, and no
 // Lease of theirs was heard of. One has been renewed just now; the other has lost the
 // label by which Leases are watched, and its process died long ago.
@@ -127,21 +156,7 @@ func TestALeaseThatNobodyWatchesIsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := lease(start, 40)
-	own.Namespace, own.Name = "leases", "server.s1"
-	c.liveness.observe(own, clock.Now())
-	for _, name := range []string{"server.s1", "comp.new", "comp.old"} {
-		component, instance, _ := strings.Cut(name, ".")
-		r := report(component, instance)
-		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: name}
-		if component == "comp" {
-			r.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
-		}
-		if err := client.Tracker().Add(r); err != nil {
-			t.Fatal(err)
-		}
-		c.reports.set(r, clock.Now())
-	}
+	ended(t, c, client, "comp.new", "comp.old")
 	c.retireReports(t.Context())
 	for name, want := range map[string]bool{"comp.new": true, "comp.old": false} {
 		_, err := client.FeaturesV1alpha1().FeatureReports("ns").Get(t.Context(), name, metav1.GetOptions{})
@@ -149,5 +164,55 @@ func TestALeaseThatNobodyWatchesIsAskedFor(t *testing.T) {
 		if (err == nil) != want || (leaseErr == nil) != want {
 			t.Errorf("report %s: %v, its Lease: %v; want that they stay: %t", name, err, leaseErr, want)
 		}
+	}
+}
+
+// TestALeaseThatWasRenewedStays: an informer has stored that a process renewed its Lease,
+// and its handlers are not told yet. What is deleted is the version that has expired, which
+// the server does not have any more.
+func TestALeaseThatWasRenewedStays(t *testing.T) {
+	for name, test := range map[string]struct {
+		renewed, want bool
+	}{
+		"renewed":           {renewed: true, want: true},
+		"never heard again": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(start)
+			expired := lease(start, 40)
+			expired.Namespace, expired.Name, expired.UID, expired.ResourceVersion = "leases", "comp.i1", "uid-1", "1"
+			now := expired.DeepCopy()
+			if test.renewed {
+				now.ResourceVersion, now.Spec.RenewTime = "2", &metav1.MicroTime{Time: start.Add(time.Minute)}
+			}
+			cluster := dynamicfake.NewSimpleDynamicClient(clientgoscheme.Scheme, now)
+			cluster.PrependReactor("delete", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				// As a server does; the fake deletes whatever there is.
+				p := action.(clienttesting.DeleteActionImpl).DeleteOptions.Preconditions
+				if p == nil || p.UID == nil || *p.UID != now.UID || p.ResourceVersion == nil || *p.ResourceVersion != now.ResourceVersion {
+					return true, nil, apierrors.NewConflict(leases.GroupResource(), now.Name, errors.New("changed"))
+				}
+				return false, nil, nil
+			})
+			client := fake.NewClientset()
+			informer := informers.NewSharedInformerFactory(kubefake.NewClientset(), 0).Coordination().V1().Leases().Informer()
+			if err := informer.GetStore().Add(now); err != nil {
+				t.Fatal(err)
+			}
+			c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Client: client, Clock: clock, Recorder: record.NewFakeRecorder(1),
+				Tasks: task.Clients{Dynamic: cluster}, Leases: []cache.SharedIndexInformer{informer}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.liveness.observe(expired, clock.Now())
+			clock.Step(time.Minute)
+			ended(t, c, client, "comp.i1")
+			c.retireReports(t.Context())
+			_, reportErr := client.FeaturesV1alpha1().FeatureReports("ns").Get(t.Context(), "comp.i1", metav1.GetOptions{})
+			_, leaseErr := cluster.Resource(leases).Namespace("leases").Get(t.Context(), "comp.i1", metav1.GetOptions{})
+			if (reportErr == nil) != test.want || (leaseErr == nil) != test.want {
+				t.Errorf("the report: %v, its Lease: %v; want that they stay: %t", reportErr, leaseErr, test.want)
+			}
+		})
 	}
 }
