@@ -19,6 +19,7 @@ limitations under the License.
 package soak
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -113,9 +114,13 @@ func TestLongLivesAreJudged(t *testing.T) {
 	m.since = begin.Add(time.Hour)
 	verdicts := func() []string {
 		var all []string
-		for _, j := range m.judged() {
+		judged, short := m.judged()
+		for _, j := range judged {
 			says, _ := j.trend.verdict(j.limit)
 			all = append(all, j.what+" "+says)
+		}
+		for _, name := range short {
+			all = append(all, name+" has no trend")
 		}
 		return all
 	}
@@ -127,12 +132,18 @@ func TestLongLivesAreJudged(t *testing.T) {
 		other: {lived(3, 0, 70*time.Minute, 90<<20), lived(4, 70*time.Minute, 2*time.Hour, 0)},
 		young: {lived(5, 0, time.Hour, 90<<20), lived(6, time.Hour, 89*time.Minute, 90<<20)},
 	}
-	if got, want := verdicts(), append(slices.Clone(flat), "the resident memory of "+other+" flat"); !slices.Equal(got, want) {
+	if got, want := verdicts(), append(slices.Clone(flat), "the heap of "+other+" flat", "the resident memory of "+other+" flat", young+" has no trend"); !slices.Equal(got, want) {
 		t.Errorf("judged are %q, want %q", got, want)
 	}
 	m.lives[other][1] = lived(4, 70*time.Minute, 2*time.Hour, 90<<20)
-	if got, want := verdicts(), append(slices.Clone(flat), "the resident memory of "+other+" grows"); !slices.Equal(got, want) {
+	if got, want := verdicts(), append(slices.Clone(flat), "the heap of "+other+" grows", "the resident memory of "+other+" grows", young+" has no trend"); !slices.Equal(got, want) {
 		t.Errorf("judged are %q, want %q", got, want)
+	}
+	for i := range m.lives[other][1].samples {
+		m.lives[other][1].samples[i].heap = 0
+	}
+	if got, want := verdicts(), append(slices.Clone(flat), "the resident memory of "+other+" grows", young+" has no trend"); !slices.Equal(got, want) {
+		t.Errorf("judged are %q of one that does not tell its heap, want %q", got, want)
 	}
 	m.lives = map[string][]*life{kept: {lived(1, 0, 65*time.Minute, 0)}}
 	if got := verdicts(); len(got) != 2 || !strings.Contains(got[0], "inconclusive") || !strings.Contains(got[1], "inconclusive") {
@@ -152,8 +163,13 @@ func TestProfilesAndMetricsAreUnderstood(t *testing.T) {
 1 @ 0x1 0x4
 #	0x4	k8s.io/kubernetes-features/pkg/controlplane.start+0x4	/src/pkg/controlplane/lifecycle.go:1
 `
-	if all, ours := countGoroutines(profile); all != 7 || ours != 3 {
+	origins := map[string]int{}
+	if all, ours := countGoroutines(profile, origins); all != 7 || ours != 3 {
 		t.Errorf("%d goroutines, %d ours; want 7 and 3", all, ours)
+	}
+	want := map[string]int{"net/http.(*conn).serve": 4, "k8s.io/feature-lifecycle/report.(*Reporter).Run": 2, "k8s.io/kubernetes-features/pkg/controlplane.start": 1}
+	if !maps.Equal(origins, want) {
+		t.Errorf("goroutines began with %v, want %v", origins, want)
 	}
 	const metrics = `# TYPE apiserver_longrunning_requests gauge
 apiserver_longrunning_requests{component="apiserver",group="",resource="nodes",scope="cluster",subresource="",verb="WATCH",version="v1"} 3
@@ -162,5 +178,38 @@ apiserver_longrunning_requests{component="apiserver",group="",resource="pods",sc
 `
 	if got := countWatches(metrics); len(got) != 2 || got["nodes"] != 3 || got["features.features.k8s.io"] != 2 {
 		t.Errorf("unexpected watches: %v", got)
+	}
+}
+
+// TestGoroutinesThatStayAreLeftOver: some of one kind more than before, few enough to be
+// within what connections may add.
+func TestGoroutinesThatStayAreLeftOver(t *testing.T) {
+	w := &world{people: &population{}}
+	look := func(origins map[string]int) *snapshot {
+		return &snapshot{features: map[string]int{}, processes: map[string]usage{"server": {goroutines: 1000, origins: origins}}}
+	}
+	before := look(map[string]int{"net/http.(*conn).serve": 3, "k8s.io/client-go/tools/cache.(*Reflector).Run": 4})
+	for what, test := range map[string]struct {
+		after map[string]int
+		left  int
+	}{
+		"connections":               {map[string]int{"net/http.(*conn).serve": 40, "k8s.io/client-go/tools/cache.(*Reflector).Run": 4}, 0},
+		"requests under way":        {map[string]int{"k8s.io/client-go/tools/cache.(*Reflector).Run": 4 + underWay}, 0},
+		"reflectors that were left": {map[string]int{"k8s.io/client-go/tools/cache.(*Reflector).Run": 4 + underWay + 1}, 1},
+		"another kind":              {map[string]int{"time.goFunc": underWay + 1}, 1},
+	} {
+		if left := w.leftovers(before, look(test.after)); len(left["goroutines of one kind"]) != test.left || len(left) != test.left {
+			t.Errorf("%s: left over are %q, want %d", what, left, test.left)
+		}
+	}
+}
+
+// TestFeaturesThatGrowAreLeftOver: a Feature says more after it was used, but not ever more.
+func TestFeaturesThatGrowAreLeftOver(t *testing.T) {
+	w := &world{people: &population{}}
+	before := &snapshot{features: map[string]int{"A": 3000, "B": 3000}}
+	after := &snapshot{features: map[string]int{"A": 3000 + saysMore, "B": 3000 + saysMore + 1}}
+	if left := w.leftovers(before, after); len(left) != 1 || len(left["bytes of Features"]) != 1 || !strings.Contains(left["bytes of Features"][0], "B has") {
+		t.Errorf("left over are %q, want B", left)
 	}
 }

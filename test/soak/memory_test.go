@@ -45,10 +45,11 @@ const (
 	// leastLife is how long a process other than the server that stays has to live
 	// to be judged.
 	leastLife = 30 * time.Minute
-	// shortHeap bounds the heaps of a short run: those at rest in the end against one
-	// and a half of those at rest before, and this. That of the server is 112 MiB
-	// before, and up to 130 after five minutes: only what leaks a lot is found.
-	shortHeap = 16 << 20
+	// heapAtRest bounds the heaps at rest in the end: one and a half of those at rest
+	// before, and this. That of the server is 112 MiB before, and up to 130 after five
+	// minutes: only what leaks a lot is found. In a short run nothing else is; after a long
+	// one it is all that judges components that crashed too often to have a trend.
+	heapAtRest = 16 << 20
 )
 
 // memory has the memory of all processes over time. It is safe for concurrent use.
@@ -63,7 +64,7 @@ type memory struct {
 	since time.Time
 	// lives are the samples of each process, by component, in the order of lives.
 	lives map[string][]*life
-	// heaps are those at rest after a short run, for people.
+	// heaps are those at rest after the run, for people.
 	heaps []string
 }
 
@@ -77,7 +78,7 @@ type life struct {
 type sample struct {
 	at time.Time
 	// resident is all memory that the kernel counts; heap what is in use after a
-	// collection of garbage, of the server that stays only.
+	// collection of garbage, 0 for processes that do not tell.
 	resident, heap float64
 }
 
@@ -126,13 +127,15 @@ func (m *memory) take(ctx context.Context) {
 			continue
 		}
 		s := sample{at: time.Now(), resident: resident}
-		if p.Name == m.w.kept().name {
+		if kept := p.Name == m.w.kept().name; kept || m.w.long() && slices.Contains(m.w.tellers(), p.Name) {
 			client, err := m.w.monitoring(p)
 			if err != nil {
 				continue
 			}
-			// One that restarts just now is asked again later.
+			// One that restarts just now, or is frozen, is asked again later.
+			ctx, cancel := context.WithTimeout(ctx, m.period)
 			heap, err := heapInUse(ctx, client)
+			cancel()
 			if err != nil {
 				continue
 			}
@@ -289,45 +292,51 @@ func span(samples []sample) time.Duration {
 	return samples[len(samples)-1].at.Sub(samples[0].at)
 }
 
-// judged is all that is judged: heap and resident memory of the server that stays, and
-// resident memory of each other component in the longest of its lives, if that is long.
-func (m *memory) judged() []judged {
+// judged is all that is judged: heap and resident memory of the server that stays, and of
+// each other component in the longest of its lives, if that is long. The others are named.
+func (m *memory) judged() (all []judged, short []string) {
 	kept := m.w.kept().name
-	var samples []sample
-	if lives := m.lives[kept]; len(lives) > 0 {
-		samples = m.settled(lives[len(lives)-1])
-	}
-	all := []judged{{"the heap of " + kept, fit(samples, sample.ofHeap), mostHeap}, {"the resident memory of " + kept, fit(samples, sample.ofResident), mostResident}}
-	for _, name := range sortedKeys(m.lives) {
+	others := slices.DeleteFunc(sortedKeys(m.lives), func(name string) bool { return name == kept })
+	for _, name := range append([]string{kept}, others...) {
 		var longest []sample
-		for _, l := range m.lives[name] {
-			if samples := m.settled(l); span(l.samples) >= leastLife && span(samples) > span(longest) {
+		for i, l := range m.lives[name] {
+			samples := m.settled(l)
+			if last := i == len(m.lives[name])-1; name == kept && !last || name != kept && span(l.samples) < leastLife {
+				continue
+			}
+			if name == kept || span(samples) > span(longest) {
 				longest = samples
 			}
 		}
-		if name != kept && span(longest) >= leastJudged {
-			all = append(all, judged{"the resident memory of " + name, fit(longest, sample.ofResident), mostResident})
+		if name != kept && span(longest) < leastJudged {
+			short = append(short, name)
+			continue
 		}
+		told := slices.DeleteFunc(slices.Clone(longest), func(s sample) bool { return s.heap == 0 })
+		if name == kept || span(told) >= leastJudged {
+			all = append(all, judged{"the heap of " + name, fit(told, sample.ofHeap), mostHeap})
+		}
+		all = append(all, judged{"the resident memory of " + name, fit(longest, sample.ofResident), mostResident})
 	}
-	return all
+	return all, short
 }
 
-// judge checks that memory is flat. A short run says little of that: the heaps of all
-// that tell are bounded loosely.
+// judge checks that memory is flat: by its trends after a long run, and by the heaps at
+// rest of all that tell after any.
 func (m *memory) judge(before, after *snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.w.long() {
-		for _, j := range m.judged() {
+		all, _ := m.judged()
+		for _, j := range all {
 			if says, ok := j.verdict(); !ok {
 				m.w.t.Errorf("%s is not known to be flat: %s", j.what, says)
 			}
 		}
-		return
 	}
 	for _, name := range sortedKeys(after.processes) {
 		was, is := float64(before.processes[name].heap), float64(after.processes[name].heap)
-		most := 1.5*was + shortHeap
+		most := 1.5*was + heapAtRest
 		if is > most {
 			m.w.t.Errorf("the heap of %s is %s at rest, more than %s; before the faults it was %s", name, mib(is), mib(most), mib(was))
 		}
@@ -358,12 +367,14 @@ func (m *memory) table(row func(what, format string, args ...any)) {
 		}
 		row("memory of "+name, "%s", text)
 	}
-	if !m.w.long() {
-		for _, heap := range m.heaps {
-			row("heap at rest", "%s (a loose bound: half more and %s)", heap, mib(shortHeap))
-		}
+	for _, heap := range m.heaps {
+		row("heap at rest", "%s (a loose bound: half more and %s)", heap, mib(heapAtRest))
 	}
-	for _, j := range m.judged() {
+	all, short := m.judged()
+	for _, name := range short {
+		row("second half: "+name, "no trend: none of its processes lived for %s", leastLife)
+	}
+	for _, j := range all {
 		if m.w.long() {
 			says, _ := j.verdict()
 			row("second half: "+j.what, "%s", says)

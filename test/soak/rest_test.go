@@ -48,12 +48,17 @@ const (
 	// looks is how often a cluster at rest is looked at before the faults: what
 	// varies by itself is not to count as left over.
 	looks = 5
+	// saysMore is how much more a Feature may say of itself after it was used, in bytes: who
+	// has set it, and how its last transition went.
+	saysMore = 2 << 10
 )
 
 // snapshot is what there is in a cluster at rest.
 type snapshot struct {
 	// keys are those of etcd, but events.
 	keys map[string]bool
+	// features are the sizes of what is stored of each Feature, in bytes.
+	features map[string]int
 	// events are those of the server flow, leases those of etcd.
 	events, leases int
 	processes      map[string]usage
@@ -64,7 +69,9 @@ type usage struct {
 	// goroutines are all, ours those that run code of this repository; 0 for
 	// processes that do not tell.
 	goroutines, ours int
-	files            int
+	// origins are goroutines by the function that they began with.
+	origins map[string]int
+	files   int
 	// watches are those that a server serves, by resource.
 	watches map[string]int
 	// heap is what is in use after a collection of garbage, in bytes.
@@ -147,17 +154,24 @@ func (w *world) unsettled(ctx context.Context) (string, error) {
 // most is the larger of two looks at the same rest.
 func (s *snapshot) most(other *snapshot) *snapshot {
 	maps.Copy(s.keys, other.keys)
+	mostOf(s.features, other.features)
 	s.leases = max(s.leases, other.leases)
 	s.events = max(s.events, other.events)
 	for name, o := range other.processes {
 		u := s.processes[name]
 		u.goroutines, u.ours, u.files, u.heap = max(u.goroutines, o.goroutines), max(u.ours, o.ours), max(u.files, o.files), max(u.heap, o.heap)
-		for resource, n := range o.watches {
-			u.watches[resource] = max(u.watches[resource], n)
-		}
+		mostOf(u.watches, o.watches)
+		mostOf(u.origins, o.origins)
 		s.processes[name] = u
 	}
 	return s
+}
+
+// mostOf makes each number of a map the larger of two.
+func mostOf(of, other map[string]int) {
+	for what, n := range other {
+		of[what] = max(of[what], n)
+	}
 }
 
 func (s *snapshot) String() string {
@@ -205,6 +219,9 @@ func (w *world) leftovers(before, after *snapshot) map[string][]string {
 			left[kind] = append(left[kind], fmt.Sprintf("%s has %d, had %d", where, is, was))
 		}
 	}
+	for name, is := range after.features {
+		more("bytes of Features", name, before.features[name], is, saysMore)
+	}
 	more("events of features", "etcd", 0, after.events, 0)
 	more("leases of etcd", "etcd", before.leases, after.leases, 0)
 	for name, is := range after.processes {
@@ -212,6 +229,11 @@ func (w *world) leftovers(before, after *snapshot) map[string][]string {
 		// Connections come and go; each has a few goroutines and a file.
 		more("goroutines", name, was.goroutines, is.goroutines, 20+was.goroutines/20)
 		more("goroutines of ours", name, was.ours, is.ours, 0)
+		for origin, n := range is.origins {
+			if !ofConnections(origin) {
+				more("goroutines of one kind", name+" of "+origin, was.origins[origin], n, underWay)
+			}
+		}
 		more("open files", name, was.files, is.files, 10+was.files/10)
 		for resource, n := range is.watches {
 			more("watches", name+" of "+resource, was.watches[resource], n, 0)
@@ -225,7 +247,7 @@ func (w *world) look(ctx context.Context) (*snapshot, error) {
 	if err := w.whole(ctx); err != nil {
 		return nil, err
 	}
-	s := &snapshot{keys: map[string]bool{}, processes: map[string]usage{}}
+	s := &snapshot{keys: map[string]bool{}, features: map[string]int{}, processes: map[string]usage{}}
 	response, err := w.etcd.Get(ctx, "/registry/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {
 		return nil, fmt.Errorf("reading etcd's keys: %w", err)
@@ -234,6 +256,13 @@ func (w *world) look(ctx context.Context) (*snapshot, error) {
 		if key := string(kv.Key); !strings.HasPrefix(key, "/registry/events/") {
 			s.keys[key] = true
 		}
+	}
+	stored, err := w.etcd.Get(ctx, framework.FeaturesKey, clientv3.WithPrefix())
+	if err != nil {
+		return nil, fmt.Errorf("reading Features in etcd: %w", err)
+	}
+	for _, kv := range stored.Kvs {
+		s.features[strings.TrimPrefix(string(kv.Key), framework.FeaturesKey)] = len(kv.Value)
 	}
 	leases, err := w.etcd.Leases(ctx)
 	if err != nil {
@@ -276,7 +305,8 @@ func (w *world) usage(ctx context.Context, p process.Process) (u usage, err erro
 	if err != nil {
 		return u, err
 	}
-	u.goroutines, u.ours = countGoroutines(profile)
+	u.origins = map[string]int{}
+	u.goroutines, u.ours = countGoroutines(profile, u.origins)
 	metrics, err := get(ctx, client, "/metrics", "")
 	if err != nil {
 		return u, err
@@ -324,29 +354,6 @@ func get(ctx context.Context, client rest.Interface, path, query string) (string
 		return "", fmt.Errorf("reading %s: %w", path, err)
 	}
 	return string(data), nil
-}
-
-// goroutineGroup begins goroutines with the same stack in a profile.
-var goroutineGroup = regexp.MustCompile(`^(\d+) @ `)
-
-// countGoroutines counts those of a profile, and those that are in code of this
-// repository.
-func countGoroutines(profile string) (all, ours int) {
-	for group := range strings.SplitSeq(profile, "\n\n") {
-		match := goroutineGroup.FindStringSubmatch(strings.TrimPrefix(group, strings.SplitN(group, "\n", 2)[0]+"\n"))
-		if match == nil {
-			match = goroutineGroup.FindStringSubmatch(group)
-		}
-		if match == nil {
-			continue
-		}
-		n, _ := strconv.Atoi(match[1])
-		all += n
-		if strings.Contains(group, "k8s.io/feature-lifecycle/") || strings.Contains(group, "k8s.io/kubernetes-features/") {
-			ours += n
-		}
-	}
-	return all, ours
 }
 
 var (
