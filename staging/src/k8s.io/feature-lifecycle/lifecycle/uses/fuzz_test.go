@@ -29,6 +29,17 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
+// odd are texts that reporters may say, and that counting might take for its own.
+var odd = []string{"", others, "OTHERS", "c1", "c1 ", "c10", "v1.10", "v1.9.0-rc.1+build", "a/b", "é", "\xff", "\x00", strings.Repeat("x", 253)}
+
+// text is one of them for high bytes, and what format makes of the others.
+func text(format string, b byte) string {
+	if high := int(b) - 256 + len(odd); high >= 0 {
+		return odd[high]
+	}
+	return fmt.Sprintf(format, b)
+}
+
 // instancesOf reads instances out of any bytes: seven for each.
 func instancesOf(data []byte) []Instance {
 	var instances []Instance
@@ -36,9 +47,9 @@ func instancesOf(data []byte) []Instance {
 		b := data[:7]
 		data = data[7:]
 		instances = append(instances, Instance{
-			Component: fmt.Sprintf("c%d", b[0]),
+			Component: text("c%d", b[0]),
 			Name:      fmt.Sprintf("n%d", b[1]),
-			Version:   strings.TrimSuffix(fmt.Sprintf("v1.%d", b[2]), "v1.0"),
+			Version:   strings.TrimSuffix(text("v1.%d", b[2]), "v1.0"),
 			Reported:  b[3]&1 != 0,
 			Enabled:   b[3]&2 != 0,
 			Potential: b[3]&4 != 0,
@@ -154,6 +165,8 @@ func FuzzUses(f *testing.F) {
 	f.Add(manyOf(3, 250), uint16(0), uint16(0), uint16(400), true, true)
 	f.Add(manyOf(20, 20), uint16(1), uint16(1), uint16(1), false, true)
 	f.Add(manyOf(250, 2), uint16(9), uint16(9), uint16(9), false, false)
+	f.Add(manyOf(256, 2), uint16(9), uint16(9), uint16(9), true, false)
+	f.Add(manyOf(2, 256), uint16(9), uint16(9), uint16(9), true, false)
 	f.Add([]byte("c\x01\x02\x03\x80\x00\x00c\x01\x02\x01\x7f\xff\x00c\x02\x02\x0f\x80\x01\x01"), uint16(5), uint16(5), uint16(5), true, true)
 	f.Fuzz(func(t *testing.T, data []byte, grace, period, after uint16, wanted, full bool) {
 		instances := instancesOf(data)
