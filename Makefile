@@ -263,7 +263,8 @@ BENCHMARKS := featuregate clear reporters start flip transition
 .PHONY: bench
 bench: ## Run all benchmarks and write BENCHMARKS.md, its pictures and the tables of docs/scale.md; needs root; some 5 hours.
 	@[[ $$(id -u) == 0 ]] || { echo "The benchmark transition starts three kube-apiservers in namespaces of their own, which needs root: run this as root, or the others one by one with \"make bench-NAME\"" >&2; exit 1; }
-	for name in $(BENCHMARKS); do $(MAKE) bench-$$name; done
+	failed=(); for name in $(BENCHMARKS); do $(MAKE) bench-$$name || failed+=(bench-$$name); done; \
+	if (($${#failed[@]})); then echo "Failed: $${failed[*]}; the others are done" >&2; exit 1; fi
 
 .PHONY: $(addprefix bench-,$(BENCHMARKS)) bench-draw
 bench-featuregate: ## Compare the layer's Enabled with upstream's gate; 3 minutes.

@@ -19,6 +19,7 @@ limitations under the License.
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,6 +70,21 @@ func TestEveryBenchmarkCanBeFound(t *testing.T) {
 	}
 }
 
+// TestEveryBenchmarkHasAResult holds that the result of each is there, and is that of a
+// whole run: one with other sizes is for a look.
+func TestEveryBenchmarkHasAResult(t *testing.T) {
+	for _, b := range benchmarks {
+		r, err := result.Read(filepath.Join(root, result.Folder, b.name+".json"))
+		if err != nil {
+			t.Errorf("%v; run make bench-%s", err, b.name)
+			continue
+		}
+		if want := whole(b.name); r.Name != b.name || r.Command != want {
+			t.Errorf("the result of %s is of %q, run with %q; run %s", b.name, r.Name, r.Command, want)
+		}
+	}
+}
+
 // TestResultsAreOfThisHistory holds that whoever reads a result can check out what was
 // measured.
 func TestResultsAreOfThisHistory(t *testing.T) {
@@ -99,6 +115,33 @@ func TestResultsAreOfThisHistory(t *testing.T) {
 		if said, err := git("merge-base", "--is-ancestor", r.Environment.Commit, "HEAD"); err != nil {
 			t.Errorf("%s is of the commit %s, which is not in this history: %s %v; run it again", file, r.Environment.Commit, said, err)
 		}
+	}
+}
+
+// TestAWholeRunIsOfACommit holds that a run of hours is refused at its beginning when
+// nobody could repeat it.
+func TestAWholeRunIsOfACommit(t *testing.T) {
+	dir := t.TempDir()
+	for _, file := range []string{"go.mod", "go.work"} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(read(t, file)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "a"}} {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = dir
+		if output, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v: %s", args, err, output)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "new.go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	cmd := newCommand(&out)
+	cmd.SetArgs([]string{"clear", "--root=" + dir, "--bin-dir=" + filepath.Join(dir, "none")})
+	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "commit them") {
+		t.Errorf("the error is %v; want that files have to be committed first", err)
 	}
 }
 

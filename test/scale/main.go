@@ -36,6 +36,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"k8s.io/kubernetes-features/test/scale/result"
 	"k8s.io/kubernetes-features/test/scale/testbed"
 )
 
@@ -112,15 +113,27 @@ func (o *common) complete(name string) error {
 		o.bed.UpstreamDir = filepath.Join(root, "_output", "upstream")
 	}
 	if o.output == "" {
-		o.output = filepath.Join(root, "docs", "benchmarks", name+".json")
+		o.output = o.recorded(name)
 	}
 	return nil
 }
+
+// recorded is where the result of a whole run is kept.
+func (o *common) recorded(name string) string {
+	return filepath.Join(o.bed.Root, result.Folder, name+".json")
+}
+
+// whole is the command of a run with the sizes that count.
+func whole(name string) string { return "make bench-" + name }
 
 func (o *common) run(cmd *cobra.Command, name string, run runner) error {
 	environment, err := o.bed.Environment()
 	if err != nil {
 		return err
+	}
+	command := commandLine(name, cmd.Flags())
+	if environment.Dirty && command == whole(name) && o.output == o.recorded(name) {
+		return fmt.Errorf("benchmark %s: files differ from the commit %.12s that the result would name, and nobody could repeat it; commit them or put them aside first, or write elsewhere with --output", name, environment.Commit)
 	}
 	begun := time.Now()
 	r, err := run(cmd.Context(), &o.bed)
@@ -136,7 +149,7 @@ func (o *common) run(cmd *cobra.Command, name string, run runner) error {
 		return fmt.Errorf("benchmark %s: %w", name, err)
 	}
 	r.Name, r.Environment, r.Begun, r.Seconds = name, environment, begun.UTC().Truncate(time.Second), time.Since(begun).Seconds()
-	r.Command = commandLine(name, cmd.Flags())
+	r.Command = command
 	r.WriteText(o.bed.Out)
 	return r.Write(o.output)
 }
@@ -153,7 +166,7 @@ func commandLine(name string, flags *pflag.FlagSet) string {
 		set = append(set, fmt.Sprintf(" --%s=%s", flag.Name, strings.Trim(flag.Value.String(), "[]")))
 	})
 	if len(set) == 0 {
-		return "make bench-" + name
+		return whole(name)
 	}
 	return "go run ./test/scale " + name + strings.Join(set, "")
 }

@@ -20,7 +20,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,7 +81,68 @@ func TestSmoke(t *testing.T) {
 			if e := r.Environment; e.Processor == "" || e.Cores == 0 || e.Memory == 0 || e.Kernel == "" || e.OS == "" || e.Commit == "" || e.Kubernetes == "" || e.Etcd == "" {
 				t.Errorf("the environment has gaps: %+v", e)
 			}
+			saysTheSame(t, b.name, r)
 			t.Log("\n" + out.String())
 		})
 	}
+}
+
+// The beginnings of what is only said with the smallest sizes, and only with those of a
+// whole run.
+var shorter, longer = []string{"Memory at rest is measured when the past has been forgotten"}, []string{}
+
+// saysTheSame holds what the result in the repository says of itself against what the
+// code says today, numbers aside: a benchmark that was changed is run again.
+func saysTheSame(t *testing.T, name string, now *result.Result) {
+	t.Helper()
+	recorded, err := result.Read(filepath.Join(root, result.Folder, name+".json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return // TestEveryBenchmarkHasAResult says so
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func(r *result.Result) (whole, parts []string) {
+		whole = append(whole, r.Question, r.Peer)
+		for _, c := range r.Charts {
+			whole = append(whole, fmt.Sprintf("chart %s: %s (%s, %s)", c.Name, c.Title, c.X.Label, c.Y.Label))
+		}
+		parts = append(parts, r.Method...)
+		for _, b := range r.Budgets {
+			parts = append(parts, "budget: "+b.Text)
+		}
+		for _, l := range r.Limits {
+			parts = append(parts, "limit: "+l.Text)
+		}
+		return withoutNumbers(whole), withoutNumbers(parts)
+	}
+	whole, parts := said(now)
+	recordedWhole, recordedParts := said(recorded)
+	if diff := cmp.Diff(recordedWhole, whole); diff != "" {
+		t.Errorf("what the recorded result says is not what the benchmark says today; run make bench-%s:\n%s", name, diff)
+	}
+	for _, part := range parts {
+		if !onlyIn(shorter, part) && !slices.Contains(recordedParts, part) {
+			t.Errorf("the recorded result does not say what the benchmark says today; run make bench-%s: %q is not among\n%s", name, part, strings.Join(recordedParts, "\n"))
+		}
+	}
+	for _, part := range recordedParts {
+		if !onlyIn(longer, part) && !slices.Contains(parts, part) {
+			t.Errorf("the recorded result says what the benchmark does not say today; run make bench-%s: %q is not among\n%s", name, part, strings.Join(parts, "\n"))
+		}
+	}
+}
+
+func onlyIn(beginnings []string, part string) bool {
+	return slices.ContainsFunc(beginnings, func(begin string) bool { return strings.HasPrefix(part, begin) })
+}
+
+var numbers = regexp.MustCompile(`\d[\d,.]*`)
+
+// withoutNumbers has a mark in the place of each number: sizes of a smoke test differ.
+func withoutNumbers(texts []string) []string {
+	for i := range texts {
+		texts[i] = numbers.ReplaceAllString(texts[i], "#")
+	}
+	return texts
 }

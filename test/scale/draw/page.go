@@ -38,7 +38,7 @@ promises nothing, a bound that was chosen; missed ones are explained where they 
 func markdown(results []*result.Result, notes map[string]string) []byte {
 	var b strings.Builder
 	b.WriteString(head)
-	summary := &result.Table{Title: "All budgets", Columns: []result.Column{{Name: "benchmark"}, {Name: "budget"}, {Name: "wanted"}, {Name: "measured"}, {Name: "met"}}}
+	summary := &result.Table{Title: "All budgets", Columns: []result.Column{{Name: "benchmark"}, {Name: "budget"}, {Name: "wanted"}, {Name: "measured"}, {Name: "verdict"}}}
 	for _, r := range results {
 		for _, row := range r.BudgetTable().Rows {
 			summary.Rows = append(summary.Rows, append([]result.Cell{result.Text(r.Name)}, row[:4]...))

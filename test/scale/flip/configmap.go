@@ -19,6 +19,7 @@ limitations under the License.
 package flip
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -212,7 +214,7 @@ func (w *world) openPlain(ctx context.Context) (watchers, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var reading sync.WaitGroup
 	all := watchers{&board{}, func() { cancel(); reading.Wait() }}
-	now, err := w.present(ctx)
+	now, err := present(ctx, w.Kube)
 	if err != nil {
 		return all, err
 	}
@@ -246,8 +248,8 @@ const busyPause = time.Second
 // present is the version that the collection has now. That of the ConfigMap itself is of
 // when it was written: others write theirs all the while, and the server has forgotten
 // what came in between, so that a watch from there would end at once.
-func (w *world) present(ctx context.Context) (version string, err error) {
-	list, err := w.Kube.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{FieldSelector: selection})
+func present(ctx context.Context, kube kubernetes.Interface) (version string, err error) {
+	list, err := kube.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{FieldSelector: selection})
 	if err != nil {
 		return "", err
 	}
@@ -274,12 +276,20 @@ func plainWatch(ctx context.Context, p *fleet.Process, version string) (stream i
 	return stream, asked
 }
 
+// errEnded is why a watch ends that the server could not go on with: it says so in an
+// event.
+var errEnded = errors.New("the server ended it with an event")
+
 // events calls show for each event of a stream, and returns why it ended.
 func events(stream io.Reader, show func()) error {
 	// An event is far smaller, so that one read has all of it or its end is near.
 	buffer := make([]byte, 4096)
 	for {
 		n, err := io.ReadAtLeast(stream, buffer, 1)
+		// The type is what an event begins with, as JSON and as protobuf.
+		if bytes.Contains(buffer[:min(n, 32)], []byte(watch.Error)) {
+			return fmt.Errorf("%w: %q", errEnded, buffer[:n])
+		}
 		if n > 0 {
 			show()
 		}

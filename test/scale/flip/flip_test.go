@@ -19,10 +19,18 @@ limitations under the License.
 package flip
 
 import (
+	"errors"
+	"io"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 // TestAChangeIsThereOnceAllHaveIt: watchers write at once, some twice, and some of them
@@ -91,4 +99,42 @@ func TestARealGateTakesAChange(t *testing.T) {
 		t.Errorf("%d changes of %s", times.Count(), times.Percentile(50))
 	}
 	t.Logf("median %s, p99 %s", times.Percentile(50), times.Percentile(99))
+}
+
+// TestPlainWatchesBeginAtThePresent: others write their ConfigMaps all the while, and the
+// server forgets what came since the value was written. A watch from there ends at once.
+func TestPlainWatchesBeginAtThePresent(t *testing.T) {
+	kube := fake.NewClientset()
+	kube.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &corev1.ConfigMapList{
+			ListMeta: metav1.ListMeta{ResourceVersion: "70000"},
+			Items:    []corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: valueName, ResourceVersion: "3"}}},
+		}, nil
+	})
+	if version, err := present(t.Context(), kube); err != nil || version != "70000" {
+		t.Errorf("the present version is %q, %v; want that of the list", version, err)
+	}
+}
+
+// TestAWatchThatEndsShowsNothing: a server that has forgotten what a watch begins with
+// says so in an event, which is not the value. Frames are as JSON and as protobuf.
+func TestAWatchThatEndsShowsNothing(t *testing.T) {
+	for _, test := range []struct {
+		name, stream string
+		shown        int
+		want         error
+	}{
+		{"a change", `{"type":"MODIFIED","object":{}}` + "\n", 1, io.EOF},
+		{"a change as protobuf", "\x00\x00\x00\x0c\n\x08MODIFIED\x12\x00", 1, io.EOF},
+		{"forgotten", `{"type":"ERROR","object":{"code":410}}` + "\n", 0, errEnded},
+		{"forgotten, as protobuf", "\x00\x00\x00\x09\n\x05ERROR\x12\x00", 0, errEnded},
+		{"cut off", "", 0, io.EOF},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			shown := 0
+			if err := events(strings.NewReader(test.stream), func() { shown++ }); !errors.Is(err, test.want) || shown != test.shown {
+				t.Errorf("it showed %d changes and ended with %v; want %d and %v", shown, err, test.shown, test.want)
+			}
+		})
+	}
 }

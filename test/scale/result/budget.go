@@ -68,6 +68,19 @@ func (b Budget) Met() bool {
 // to the other verdict.
 func (b Budget) Noisy() bool { return b.Low < b.Target && b.Target < b.High }
 
+// Verdict is whether the budget is met, in one word: met, missed, or inconclusive when
+// repetitions of the run lie on both sides of the target.
+func (b Budget) Verdict() string {
+	switch {
+	case b.Noisy():
+		return "inconclusive"
+	case b.Met():
+		return "met"
+	default:
+		return "missed"
+	}
+}
+
 // MarshalJSON adds whether the budget is met, for those who read the file. It is
 // not read back.
 func (b Budget) MarshalJSON() ([]byte, error) {

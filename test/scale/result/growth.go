@@ -45,7 +45,21 @@ type Growth struct {
 type Cost struct {
 	What    string    `json:"what"`
 	Figures []float64 `json:"figures"`
+	// Ceiling is the highest figure that can be measured, such as the time after which a
+	// client gives up; 0 is none. A figure that reaches it may be higher in truth, and
+	// nothing is extrapolated from it.
+	Ceiling float64 `json:"ceiling,omitempty"`
 }
+
+// shown is a figure as it was measured.
+func (c Cost) shown(i int) string {
+	if c.capped(i) {
+		return "**" + AtLeast + " " + Format(c.Ceiling) + "**"
+	}
+	return "**" + Format(c.Figures[i]) + "**"
+}
+
+func (c Cost) capped(i int) bool { return c.Ceiling > 0 && c.Figures[i] >= c.Ceiling }
 
 // CostOf takes a figure of each size.
 func CostOf[T any](what string, sizes []T, figure func(T) float64) Cost {
@@ -69,6 +83,9 @@ func (g *Growth) validate() error {
 		if c.What == "" || len(c.Figures) != len(g.Processes) {
 			return fmt.Errorf("growth: %q has %d figures for %d sizes", c.What, len(c.Figures), len(g.Processes))
 		}
+		if !finite(c.Ceiling) || c.Ceiling < 0 {
+			return fmt.Errorf("growth: the highest that can be measured of %q is %v", c.What, c.Ceiling)
+		}
 		if i := slices.IndexFunc(c.Figures, func(v float64) bool { return !finite(v) }); i >= 0 {
 			return fmt.Errorf("growth: %q is %v with %d processes", c.What, c.Figures[i], g.Processes[i])
 		}
@@ -87,25 +104,22 @@ func (g *Growth) Table() *Table {
 		columns = append(columns, Column{Name: Format(float64(nodes)) + " nodes"})
 	}
 	t := &Table{Title: "Extrapolated to larger clusters", Columns: columns}
-	t.Note = fmt.Sprintf("%d processes a node; measured with %s processes. **Bold** figures were measured, others nobody has seen. A line is the one with the least squares of relative deviations. "+
-		"Where what was measured is off it by more than %s %%, the two largest sizes alone say how it grows on, and what 1,000 processes more cost there.", g.PerNode, and(g.Processes), Format(100*straight))
+	t.Note = fmt.Sprintf("%d processes a node; measured with n = %s processes. **Bold** figures were measured, the others are extrapolated. A linear fit has the least squares of relative deviations. "+
+		"Where it is off by more than %s %%, the growth between the two largest sizes is carried on, and is what 1,000 processes more cost there.", g.PerNode, and(g.Processes), Format(100*straight))
 	for _, cost := range g.Costs {
 		how, at, more := cost.model(g.Processes)
-		if at == nil {
-			row := []any{cost.What, how, ""}
-			for range clusters {
-				row = append(row, "")
-			}
-			t.AddRow(row...)
-			continue
-		}
 		row := []any{cost.What, how, more}
+		if at == nil {
+			row[2] = ""
+		}
 		for _, nodes := range clusters {
 			n := g.PerNode * nodes
 			if i := slices.Index(g.Processes, n); i >= 0 {
-				row = append(row, "**"+Format(cost.Figures[i])+"**")
-			} else {
+				row = append(row, cost.shown(i))
+			} else if at != nil {
 				row = append(row, at(float64(n)))
+			} else {
+				row = append(row, "")
 			}
 		}
 		t.AddRow(row...)
@@ -120,23 +134,28 @@ func (c Cost) model(processes []int) (how string, at func(float64) float64, more
 	for _, n := range processes {
 		sizes = append(sizes, float64(n))
 	}
+	for i := range c.Figures {
+		if c.capped(i) {
+			return fmt.Sprintf("cannot be extrapolated: %s is the highest that can be measured", Format(c.Ceiling)), nil, 0
+		}
+	}
 	l, ok := fit(sizes, c.Figures)
 	if !ok {
-		return "not to be said: one of the costs is not above 0", nil, 0
+		return "cannot be extrapolated: one of the costs is not above 0", nil, 0
 	}
 	if l.off <= straight {
 		// What is off by less than a billionth is what computing leaves of nothing.
-		return fmt.Sprintf("a line, %s %% off at most", Format(100*math.Round(1e9*l.off)/1e9)), l.at, 1000 * l.slope
+		return fmt.Sprintf("linear, within %s %%", Format(100*math.Round(1e9*l.off)/1e9)), l.at, 1000 * l.slope
 	}
 	from, to := len(sizes)-2, len(sizes)-1
 	x, y := sizes[to], c.Figures[to]
 	if power := math.Log(y/c.Figures[from]) / math.Log(x/sizes[from]); power > 1 {
-		return fmt.Sprintf("faster than processes: as their power of %.2f; a line is %s %% off", power, Format(100*l.off)),
+		return fmt.Sprintf("superlinear, ∝ n^%.2f (a linear fit is off by %s %%)", power, Format(100*l.off)),
 			func(n float64) float64 { return y * math.Pow(n/x, power) }, 1000 * power * y / x
 	}
 	// It grows less than processes do. That it falls nobody should count on.
 	slope := max(0, (y-c.Figures[from])/(x-sizes[from]))
-	return fmt.Sprintf("slower than processes: a line through the two largest sizes; one through all is %s %% off", Format(100*l.off)),
+	return fmt.Sprintf("sublinear: linear through the two largest sizes (a linear fit of all is off by %s %%)", Format(100*l.off)),
 		func(n float64) float64 { return y + slope*(n-x) }, 1000 * slope
 }
 

@@ -64,15 +64,19 @@ func TestGrowthIsExtrapolated(t *testing.T) {
 		how   string
 		more  float64
 		sizes []string
+		// ceiling is the highest that can be measured.
+		ceiling float64
 	}{
-		{"a line", []float64{0.3, 2.1, 20.1}, "a line, ", 2, []string{"**20.1**", "60.1", "260"}},
-		{"measured is not computed", []float64{2, 11, 100}, "a line, ", 9.91, []string{"**100**", "299", "1,293"}},
-		{"faster than processes", []float64{0.2, 2, 200}, "faster than processes: as their power of 2.00;", 40, []string{"**200**", "1,800", "33,800"}},
-		{"slower than processes", []float64{1, 10, 19}, "slower than processes: ", 1, []string{"**19**", "39", "139"}},
-		{"it falls", []float64{1, 10, 5}, "slower than processes: ", 0, []string{"**5**", "5", "5"}},
-		{"nothing", []float64{0, 1, 2}, "not to be said: ", math.NaN(), []string{"", "", ""}},
+		{"a line", []float64{0.3, 2.1, 20.1}, "linear, ", 2, []string{"**20.1**", "60.1", "260"}, 0},
+		{"measured is not computed", []float64{2, 11, 100}, "linear, ", 9.91, []string{"**100**", "299", "1,293"}, 0},
+		{"faster than processes", []float64{0.2, 2, 200}, "superlinear, ∝ n^2.00 ", 40, []string{"**200**", "1,800", "33,800"}, 0},
+		{"slower than processes", []float64{1, 10, 19}, "sublinear: ", 1, []string{"**19**", "39", "139"}, 0},
+		{"it falls", []float64{1, 10, 5}, "sublinear: ", 0, []string{"**5**", "5", "5"}, 0},
+		{"clients give up", []float64{1, 10, 30}, "cannot be extrapolated: 30 is the highest", math.NaN(), []string{"**≥ 30**", "", ""}, 30},
+		{"clients are served", []float64{1, 10, 29}, "sublinear: ", 2.11, []string{"**29**", "71.2", "282"}, 30},
+		{"nothing", []float64{0, 1, 2}, "cannot be extrapolated: ", math.NaN(), []string{"**2**", "", ""}, 0},
 	} {
-		g := &Growth{PerNode: 2, Processes: []int{100, 1_000, 10_000}, Costs: []Cost{{What: test.what, Figures: test.figures}}}
+		g := &Growth{PerNode: 2, Processes: []int{100, 1_000, 10_000}, Costs: []Cost{{What: test.what, Figures: test.figures, Ceiling: test.ceiling}}}
 		if err := g.validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -92,11 +96,11 @@ func TestGrowthIsExtrapolated(t *testing.T) {
 				t.Errorf("%s: %s: %q, want %q", test.what, table.Columns[3+i].Name, got, want)
 			}
 		}
-		if !strings.Contains(table.Note, "measured with 100, 1,000 and 10,000 processes") {
+		if !strings.Contains(table.Note, "measured with n = 100, 1,000 and 10,000 processes") {
 			t.Errorf("the note is %q", table.Note)
 		}
 	}
-	if table := (&Growth{PerNode: 2, Processes: []int{1_000}, Costs: []Cost{{"stored", []float64{2}}}}).Table(); table != nil {
+	if table := (&Growth{PerNode: 2, Processes: []int{1_000}, Costs: []Cost{{What: "stored", Figures: []float64{2}}}}).Table(); table != nil {
 		t.Errorf("one size is extrapolated: %+v", table)
 	}
 	if table := (*Growth)(nil).Table(); table != nil {
@@ -106,14 +110,14 @@ func TestGrowthIsExtrapolated(t *testing.T) {
 
 func TestGrowthIsWhole(t *testing.T) {
 	for what, g := range map[string]Growth{
-		"no processes on nodes":   {Processes: []int{1}, Costs: []Cost{{"a", []float64{1}}}},
-		"no size":                 {PerNode: 1, Costs: []Cost{{"a", nil}}},
+		"no processes on nodes":   {Processes: []int{1}, Costs: []Cost{{What: "a", Figures: []float64{1}}}},
+		"no size":                 {PerNode: 1, Costs: []Cost{{What: "a", Figures: nil}}},
 		"no cost":                 {PerNode: 1, Processes: []int{1}},
-		"a size twice":            {PerNode: 1, Processes: []int{1, 1}, Costs: []Cost{{"a", []float64{1, 1}}}},
-		"a size of none":          {PerNode: 1, Processes: []int{0}, Costs: []Cost{{"a", []float64{1}}}},
-		"a figure is missing":     {PerNode: 1, Processes: []int{1, 2}, Costs: []Cost{{"a", []float64{1}}}},
-		"a cost without name":     {PerNode: 1, Processes: []int{1}, Costs: []Cost{{"", []float64{1}}}},
-		"what JSON does not have": {PerNode: 1, Processes: []int{1}, Costs: []Cost{{"a", []float64{math.NaN()}}}},
+		"a size twice":            {PerNode: 1, Processes: []int{1, 1}, Costs: []Cost{{What: "a", Figures: []float64{1, 1}}}},
+		"a size of none":          {PerNode: 1, Processes: []int{0}, Costs: []Cost{{What: "a", Figures: []float64{1}}}},
+		"a figure is missing":     {PerNode: 1, Processes: []int{1, 2}, Costs: []Cost{{What: "a", Figures: []float64{1}}}},
+		"a cost without name":     {PerNode: 1, Processes: []int{1}, Costs: []Cost{{What: "", Figures: []float64{1}}}},
+		"what JSON does not have": {PerNode: 1, Processes: []int{1}, Costs: []Cost{{What: "a", Figures: []float64{math.NaN()}}}},
 	} {
 		if g.validate() == nil {
 			t.Errorf("%s: nothing is said", what)

@@ -98,15 +98,15 @@ func (r *Result) Markdown(pictures []string) string {
 }
 
 // BudgetTable is the budgets as a table, one row each in their order: text, wanted,
-// measured, met, how.
+// measured, verdict, how.
 func (r *Result) BudgetTable() *Table {
-	t := &Table{Title: "Budgets", Columns: []Column{{Name: "budget"}, {Name: "wanted"}, {Name: "measured"}, {Name: "met"}, {Name: "how it was computed"}}}
+	t := &Table{Title: "Budgets", Columns: []Column{{Name: "budget"}, {Name: "wanted"}, {Name: "measured"}, {Name: "verdict"}, {Name: "how it was computed"}}}
 	for _, b := range r.Budgets {
-		met := "yes"
-		if !b.Met() {
-			met = "**no**"
+		verdict := b.Verdict()
+		if verdict != "met" {
+			verdict = "**" + verdict + "**"
 		}
-		t.AddRow(b.Text, b.Compare+" "+withUnit(b.Target, b.Unit), b.measured(), met, b.How)
+		t.AddRow(b.Text, b.Compare+" "+withUnit(b.Target, b.Unit), b.measured(), verdict, b.How)
 	}
 	return t
 }

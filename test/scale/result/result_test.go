@@ -146,12 +146,12 @@ func TestMarkdownAndTextHaveAllThatWasFound(t *testing.T) {
 	var text strings.Builder
 	example().WriteText(&text)
 	for _, want := range []string{"ours \\| theirs", "1,235", "![Rate](docs/benchmarks/clear-rate.svg)", "with changes that are not committed", "0123456789ab ", "24 GiB", "2026-01-02 03:04 UTC",
-		"| rate | ≥ 0.9 | 0.95 | yes | ours / limit |", "| memory | ≤ 1 × | 2 × | **no** |", "95 % of the limit", "2.50 × the limit", "* Once."} {
+		"| rate | ≥ 0.9 | 0.95 | met | ours / limit |", "| memory | ≤ 1 × | 2 × | **missed** |", "95 % of the limit", "2.50 × the limit", "* Once."} {
 		if !strings.Contains(markdown, want) {
 			t.Errorf("the Markdown does not have %q:\n%s", want, markdown)
 		}
 	}
-	for _, want := range []string{"Rates", "rate (objects/s)", "1,235", "met    rate: 0.95, wanted ≥ 0.9", "MISSED memory: 2 ×, wanted ≤ 1 ×"} {
+	for _, want := range []string{"Rates", "rate (objects/s)", "1,235", "met          rate: 0.95, wanted ≥ 0.9", "missed       memory: 2 ×, wanted ≤ 1 ×"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the text does not have %q:\n%s", want, text.String())
 		}

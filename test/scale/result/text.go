@@ -71,18 +71,11 @@ func (r *Result) WriteText(w io.Writer) {
 	}
 	fmt.Fprintln(w)
 	for _, b := range r.Budgets {
-		fmt.Fprintf(w, "%-6s %s: %s, wanted %s %s\n", verdict(b), b.Text, b.measured(), b.Compare, withUnit(b.Target, b.Unit))
+		fmt.Fprintf(w, "%-12s %s: %s, wanted %s %s\n", b.Verdict(), b.Text, b.measured(), b.Compare, withUnit(b.Target, b.Unit))
 	}
 	for _, l := range r.Limits {
-		fmt.Fprintf(w, "limit  %s: %s, ours %s: %s\n", l.Text, withUnit(l.Limit, l.Unit), withUnit(l.Ours, l.Unit), l.Distance())
+		fmt.Fprintf(w, "%-12s %s: %s, ours %s: %s\n", "limit", l.Text, withUnit(l.Limit, l.Unit), withUnit(l.Ours, l.Unit), l.Distance())
 	}
-}
-
-func verdict(b Budget) string {
-	if b.Met() {
-		return "met"
-	}
-	return "MISSED"
 }
 
 // measured is the figure with its unit, and how certain it is.
@@ -91,11 +84,7 @@ func (b Budget) measured() string {
 	if b.Low == 0 && b.High == 0 {
 		return text
 	}
-	text += fmt.Sprintf(" (%s to %s)", Format(b.Low), Format(b.High))
-	if b.Noisy() {
-		text += ", which repetitions do not tell from the target"
-	}
-	return text
+	return text + fmt.Sprintf(" (%s to %s)", Format(b.Low), Format(b.High))
 }
 
 func withUnit(v float64, unit string) string { return strings.TrimSpace(Format(v) + " " + unit) }
