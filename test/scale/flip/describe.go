@@ -73,13 +73,13 @@ func describe(o Options, templates map[string]fleet.Template, apply measure.Dist
 			"Each process has the library's own follower (package values) with its own watch, its own identity and a gate of its own: the layer on upstream's gate. That gate knows the one feature alone, and " +
 				fmt.Sprintf("a process has the value when code that subscribes is called. On a gate with all of Kubernetes' gates a change takes %.2f ms (median of %d), which a real process spends on its own machine.", measure.Milliseconds(apply.Percentile(50)), apply.Count()),
 			fmt.Sprintf("Each also runs the reporter of real binaries, with what a real kubelet (%d features) or kube-proxy (%d) reported in the same run, and the feature.", len(templates[fleet.Kubelet].Observations), len(templates[fleet.KubeProxy].Observations)),
-			"All share one operating system process, connections of 50 each (the library's clients and plain ones have their own), and the machine with the one kube-apiserver and etcd: what they use of the processors, the server does not get. What a connection costs is not in the figures; real processes have one anyway.",
+			"All share one operating system process, connections of 50 each (the library's clients and plain ones have their own), and the machine with the one kube-apiserver and etcd: CPU time that they use, the server does not get. What a connection costs is not in the figures; real processes have one anyway.",
 			fmt.Sprintf("A value is changed %d times by an administrator, off and on in turn; times begin with the request. Figures are medians of the changes, with the lowest and the highest where there is room; a p99 of other clients is that of their requests in all changes together.", o.Changes),
 			"The feature has nothing to be cleaned up. A follower's event is the whole Feature, status.uses and all; it comes when spec changes, when the servers have answered, and again each time something in status changes.",
 			"At rest, processes look at the list of Features every ten minutes less up to a quarter; these lists are sent in turn at that rate.",
 			"Plain watches are measured first, then informers, then followers, in one server: what is resident at its highest has what those before left behind. Memory for watchers is counted after collections of garbage, as the difference.",
 			"kube-apiserver has the reports of all processes while the peers are measured, too. Its memory for watchers is what is alive more once all watch.",
-			fmt.Sprintf("Everybody else is an ordinary user that sends %v requests a second (GET, LIST and PATCH in turn) all the while.", o.Foreground),
+			fmt.Sprintf("Other clients are an ordinary user that sends %v requests a second (GET, LIST and PATCH in turn) all the while.", o.Foreground),
 		},
 	}
 	describeTimes(r, outcomes)
@@ -128,8 +128,8 @@ func describeFlips(r *result.Result, o Options, outcomes []*outcome) {
 	t := r.AddTable("What follows a flip: reports, uses, the end of the transition",
 		result.Column{Name: "processes"}, result.Column{Name: "the last has the value", Unit: "s"}, result.Column{Name: "the last report is answered", Unit: "s"}, result.Column{Name: "uses are right", Unit: "s"},
 		result.Column{Name: "highest", Unit: "s"}, result.Column{Name: "the transition ended", Unit: "s"},
-		result.Column{Name: "writes of reports"}, result.Column{Name: "writes of features"}, result.Column{Name: "processor of kube-apiserver", Unit: "s"}, result.Column{Name: "answers 429"},
-		result.Column{Name: "events to each follower"}, result.Column{Name: "size of one", Unit: "KiB"}, result.Column{Name: "all events", Unit: "MiB"}, result.Column{Name: fmt.Sprintf("p99 of everybody else from %s on until the transition ended", o.Window), Unit: "ms"})
+		result.Column{Name: "writes of reports"}, result.Column{Name: "writes of features"}, result.Column{Name: "CPU time of kube-apiserver", Unit: "s"}, result.Column{Name: "answers 429"},
+		result.Column{Name: "events to each follower"}, result.Column{Name: "size of one", Unit: "KiB"}, result.Column{Name: "all events", Unit: "MiB"}, result.Column{Name: fmt.Sprintf("p99 of other clients from %s on until the transition ended", o.Window), Unit: "ms"})
 	chart := r.AddChart("uses", "Until uses are right after a flip", result.LogAxis("processes", ""), result.LogAxis("time", "s"))
 	for _, o := range outcomes {
 		n := float64(o.processes)
@@ -165,10 +165,10 @@ func (o *outcome) work(f flipped) float64 { return o.beyondRest(f.load, f.settli
 
 func describeLoad(r *result.Result, o Options, outcomes []*outcome) {
 	t := r.AddTable(fmt.Sprintf("What a change costs within %s: the value, and those reports that come in that time", o.Window),
-		result.Column{Name: "watchers"}, result.Column{Name: "kind"}, result.Column{Name: "processor of kube-apiserver", Unit: "s"},
-		result.Column{Name: "of the watchers", Unit: "s"}, result.Column{Name: "resident memory at its highest", Unit: "MiB"}, result.Column{Name: "events"}, result.Column{Name: "sent", Unit: "MiB"},
-		result.Column{Name: "p99 of everybody else", Unit: "ms"}, result.Column{Name: "their answers 429"})
-	chart := r.AddChart("work", fmt.Sprintf("Processor time of kube-apiserver for a change, beyond that at rest: within %s, ours until the transition ended", o.Window), result.LogAxis("watchers", ""), result.LogAxis("processor time", "s"))
+		result.Column{Name: "watchers"}, result.Column{Name: "kind"}, result.Column{Name: "CPU time of kube-apiserver", Unit: "s"},
+		result.Column{Name: "CPU time of the watchers", Unit: "s"}, result.Column{Name: "resident memory at its highest", Unit: "MiB"}, result.Column{Name: "events"}, result.Column{Name: "sent", Unit: "MiB"},
+		result.Column{Name: "p99 of other clients", Unit: "ms"}, result.Column{Name: "their answers 429"})
+	chart := r.AddChart("work", fmt.Sprintf("CPU time of kube-apiserver for a change, beyond that at rest: within %s, ours until the transition ended", o.Window), result.LogAxis("watchers", ""), result.LogAxis("CPU time", "s"))
 	for _, o := range outcomes {
 		for _, k := range o.kinds() {
 			median := func(of func(measure.Part) float64) float64 {
@@ -191,12 +191,12 @@ func describeLoad(r *result.Result, o Options, outcomes []*outcome) {
 func describeRest(r *result.Result, outcomes []*outcome) {
 	t := r.AddTable("What watchers cost once they watch, and to begin",
 		result.Column{Name: "watchers"}, result.Column{Name: "kind"}, result.Column{Name: "live heap, a watcher", Unit: "KiB"}, result.Column{Name: "stacks, a watcher", Unit: "KiB"},
-		result.Column{Name: "until all watch, begun at once", Unit: "s"}, result.Column{Name: "lists"}, result.Column{Name: "processor of kube-apiserver", Unit: "s"},
-		result.Column{Name: "answers 429"}, result.Column{Name: "p99 of everybody else", Unit: "ms"})
+		result.Column{Name: "until all watch, begun at once", Unit: "s"}, result.Column{Name: "lists"}, result.Column{Name: "CPU time of kube-apiserver", Unit: "s"},
+		result.Column{Name: "answers 429"}, result.Column{Name: "p99 of other clients", Unit: "ms"})
 	chart := r.AddChart("memory", "Live heap and stacks of kube-apiserver for watchers", result.LogAxis("watchers", ""), result.LogAxis("live heap and stacks", "MiB"))
 	rest := r.AddTable("At rest, all processes report",
-		result.Column{Name: "processes"}, result.Column{Name: "followers"}, result.Column{Name: "processor of kube-apiserver", Unit: "% of a core"},
-		result.Column{Name: "lists a minute", Unit: "1/min"}, result.Column{Name: "writes of features"}, result.Column{Name: "p99 of everybody else", Unit: "ms"})
+		result.Column{Name: "processes"}, result.Column{Name: "followers"}, result.Column{Name: "CPU time of kube-apiserver", Unit: "% of a core"},
+		result.Column{Name: "lists a minute", Unit: "1/min"}, result.Column{Name: "writes of features"}, result.Column{Name: "p99 of other clients", Unit: "ms"})
 	for _, o := range outcomes {
 		n := float64(o.processes)
 		for _, k := range o.kinds() {
@@ -225,9 +225,9 @@ func grow(r *result.Result, outcomes []*outcome) {
 	}
 	r.Growth = &result.Growth{PerNode: fleet.PerNode, Processes: processes, Costs: []result.Cost{
 		cost("live heap and stacks of kube-apiserver for followers (MiB)", func(o *outcome) float64 { return measure.Mebibytes(o.memory.Heap + o.memory.Stacks) }),
-		cost("processor of kube-apiserver until all follow that begin at once (s)", func(o *outcome) float64 { return o.started.Usage.CPU.Seconds() }),
+		cost("CPU time of kube-apiserver until all follow that begin at once (s)", func(o *outcome) float64 { return o.started.Usage.CPU.Seconds() }),
 		flips("time until the last has a new value (s)", func(f flipped) float64 { return last(f.changed) / 1000 }),
-		cost("processor of kube-apiserver for a flip, beyond that at rest (s)", func(o *outcome) float64 { return measure.SpreadBy(o.flips, o.work).Median }),
+		cost("CPU time of kube-apiserver for a flip, beyond that at rest (s)", func(o *outcome) float64 { return measure.SpreadBy(o.flips, o.work).Median }),
 		flips("events of a flip (MiB)", func(f flipped) float64 { return (f.load.Bytes + f.settling.Bytes) / measure.MiB }),
 	}}
 }
@@ -268,7 +268,7 @@ func promise(r *result.Result, o *outcome) {
 		saidBy(o),
 		result.Budget{Text: "Uses of " + who + " are right", Compare: result.AtMost, Target: time.Minute.Seconds(), Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.counted.Seconds() }).High, Unit: "s", How: "from the request; the longest of the flips. A bound that was chosen: what follows a fault has a minute to converge, and this is held against the same"},
 		result.Budget{Text: "Uses of " + who + " are right after the last report", Compare: result.AtMost, Target: 5, Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return max(f.counted-f.reported, 0).Seconds() }).High, Unit: "s", How: "from the answer to the last report, which a count may precede; the longest of the flips. The design wants it of reporters at their start"},
-		result.Budget{Text: "Answers 429 that others see in a flip", Compare: result.AtMost, Target: 0, Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.load.Refused() + f.settling.Refused() }).High, How: "answers to everybody else until the transition ended, the most of the flips"},
+		result.Budget{Text: "Answers 429 that others see in a flip", Compare: result.AtMost, Target: 0, Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.load.Refused() + f.settling.Refused() }).High, How: "answers to other clients until the transition ended, the most of the flips"},
 	)
 	sent := func(k kind) float64 {
 		return measure.SpreadBy(k.changes, func(c changed) float64 { return c.load.Bytes }).Median / measure.MiB
