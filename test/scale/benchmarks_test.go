@@ -74,7 +74,7 @@ func TestEveryBenchmarkCanBeFound(t *testing.T) {
 // whole run: one with other sizes is for a look.
 func TestEveryBenchmarkHasAResult(t *testing.T) {
 	for _, b := range benchmarks {
-		r, err := result.Read(filepath.Join(root, result.Folder, b.name+".json"))
+		r, err := result.Read(recorded(root, b.name))
 		if err != nil {
 			t.Errorf("%v; run make bench-%s", err, b.name)
 			continue
@@ -85,16 +85,18 @@ func TestEveryBenchmarkHasAResult(t *testing.T) {
 	}
 }
 
+// git runs it in a folder and returns what it says.
+func git(t *testing.T, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir = dir
+	output, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(output)), err
+}
+
 // TestResultsAreOfThisHistory holds that whoever reads a result can check out what was
 // measured.
 func TestResultsAreOfThisHistory(t *testing.T) {
-	git := func(args ...string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = root
-		output, err := cmd.CombinedOutput()
-		return strings.TrimSpace(string(output)), err
-	}
-	if shallow, err := git("rev-parse", "--is-shallow-repository"); err != nil || shallow == "true" {
+	if shallow, err := git(t, root, "rev-parse", "--is-shallow-repository"); err != nil || shallow == "true" {
 		if os.Getenv("KUBE_FEATURES_REQUIRE_ALL") != "" {
 			t.Fatalf("there is no whole history here, in which results could be found: shallow is %q, %v", shallow, err)
 		}
@@ -112,7 +114,7 @@ func TestResultsAreOfThisHistory(t *testing.T) {
 		if r.Environment.Dirty {
 			t.Errorf("%s was measured with files that no commit has; run it again in a clean clone", file)
 		}
-		if said, err := git("merge-base", "--is-ancestor", r.Environment.Commit, "HEAD"); err != nil {
+		if said, err := git(t, root, "merge-base", "--is-ancestor", r.Environment.Commit, "HEAD"); err != nil {
 			t.Errorf("%s is of the commit %s, which is not in this history: %s %v; run it again", file, r.Environment.Commit, said, err)
 		}
 	}
@@ -128,10 +130,8 @@ func TestAWholeRunIsOfACommit(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "a"}} {
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = dir
-		if output, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %q: %v: %s", args, err, output)
+		if said, err := git(t, dir, args...); err != nil {
+			t.Fatalf("git %q: %v: %s", args, err, said)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "new.go"), nil, 0o600); err != nil {

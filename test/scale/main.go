@@ -113,15 +113,13 @@ func (o *common) complete(name string) error {
 		o.bed.UpstreamDir = filepath.Join(root, "_output", "upstream")
 	}
 	if o.output == "" {
-		o.output = o.recorded(name)
+		o.output = recorded(root, name)
 	}
 	return nil
 }
 
 // recorded is where the result of a whole run is kept.
-func (o *common) recorded(name string) string {
-	return filepath.Join(o.bed.Root, result.Folder, name+".json")
-}
+func recorded(root, name string) string { return filepath.Join(root, result.Folder, name+".json") }
 
 // whole is the command of a run with the sizes that count.
 func whole(name string) string { return "make bench-" + name }
@@ -132,7 +130,7 @@ func (o *common) run(cmd *cobra.Command, name string, run runner) error {
 		return err
 	}
 	command := commandLine(name, cmd.Flags())
-	if environment.Dirty && command == whole(name) && o.output == o.recorded(name) {
+	if environment.Dirty && command == whole(name) && o.output == recorded(o.bed.Root, name) {
 		return fmt.Errorf("benchmark %s: files differ from the commit %.12s that the result would name, and nobody could repeat it; commit them or put them aside first, or write elsewhere with --output", name, environment.Commit)
 	}
 	begun := time.Now()

@@ -111,7 +111,7 @@ var outdated = map[string]bool{"flip": true}
 // code says today, numbers aside: a benchmark that was changed is run again.
 func saysTheSame(t *testing.T, name string, now *result.Result) {
 	t.Helper()
-	recorded, err := result.Read(filepath.Join(root, result.Folder, name+".json"))
+	before, err := result.Read(recorded(root, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return // TestEveryBenchmarkHasAResult says so
 	}
@@ -135,18 +135,22 @@ func saysTheSame(t *testing.T, name string, now *result.Result) {
 	var problems []string
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	whole, parts := said(now)
-	recordedWhole, recordedParts := said(recorded)
+	recordedWhole, recordedParts := said(before)
 	if diff := cmp.Diff(recordedWhole, whole); diff != "" {
 		problem("what the recorded result says is not what the benchmark says today; run make bench-%s:\n%s", name, diff)
 	}
-	for _, part := range parts {
-		if !onlyIn(shorter, part) && !slices.Contains(recordedParts, part) {
-			problem("the recorded result does not say what the benchmark says today; run make bench-%s: %q is not among\n%s", name, part, strings.Join(recordedParts, "\n"))
-		}
-	}
-	for _, part := range recordedParts {
-		if !onlyIn(longer, part) && !slices.Contains(parts, part) {
-			problem("the recorded result says what the benchmark does not say today; run make bench-%s: %q is not among\n%s", name, part, strings.Join(parts, "\n"))
+	for _, side := range []struct {
+		says                string
+		parts, others, only []string
+	}{
+		{"the recorded result does not say what the benchmark says today", parts, recordedParts, shorter},
+		{"the recorded result says what the benchmark does not say today", recordedParts, parts, longer},
+	} {
+		for _, part := range side.parts {
+			only := slices.ContainsFunc(side.only, func(begin string) bool { return strings.HasPrefix(part, begin) })
+			if !only && !slices.Contains(side.others, part) {
+				problem("%s; run make bench-%s: %q is not among\n%s", side.says, name, part, strings.Join(side.others, "\n"))
+			}
 		}
 	}
 	switch {
@@ -157,10 +161,6 @@ func saysTheSame(t *testing.T, name string, now *result.Result) {
 	case len(problems) > 0:
 		t.Error(strings.Join(problems, "\n"))
 	}
-}
-
-func onlyIn(beginnings []string, part string) bool {
-	return slices.ContainsFunc(beginnings, func(begin string) bool { return strings.HasPrefix(part, begin) })
 }
 
 var numbers = regexp.MustCompile(`\d[\d,.]*(?:(?:ms|s|m)\b)?`)

@@ -21,7 +21,6 @@ package soak
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -78,7 +77,7 @@ type life struct {
 type sample struct {
 	at time.Time
 	// resident is all memory that the kernel counts; heap what is in use after a
-	// collection of garbage, 0 for processes that do not tell.
+	// collection of garbage, 0 for processes that did not tell.
 	resident, heap float64
 }
 
@@ -127,22 +126,27 @@ func (m *memory) take(ctx context.Context) {
 			continue
 		}
 		s := sample{at: time.Now(), resident: resident}
-		if kept := p.Name == m.w.kept().name; kept || m.w.long() && slices.Contains(m.w.tellers(), p.Name) {
-			client, err := m.w.monitoring(p)
-			if err != nil {
-				continue
-			}
-			// One that restarts just now, or is frozen, is asked again later.
-			ctx, cancel := context.WithTimeout(ctx, m.period)
-			heap, err := heapInUse(ctx, client)
-			cancel()
-			if err != nil {
-				continue
-			}
-			s.heap = float64(heap)
+		if p.Name == m.w.kept().name || m.w.long() && slices.Contains(m.w.tellers(), p.Name) {
+			s.heap = m.heapOf(ctx, p)
 		}
 		m.add(p, s)
 	}
+}
+
+// heapOf is the heap of a process, 0 for one that does not say: it restarts just now, or
+// is frozen, and is asked again later.
+func (m *memory) heapOf(ctx context.Context, p process.Process) float64 {
+	ctx, cancel := context.WithTimeout(ctx, m.period)
+	defer cancel()
+	client, err := m.w.monitoring(p)
+	if err != nil {
+		return 0
+	}
+	heap, err := heapInUse(ctx, client)
+	if err != nil {
+		return 0
+	}
+	return float64(heap)
 }
 
 func (m *memory) add(p process.Process, s sample) {
@@ -187,71 +191,6 @@ func heapInUse(ctx context.Context, client rest.Interface) (uint64, error) {
 	return strconv.ParseUint(string(match[1]), 10, 64)
 }
 
-// trend is a line through samples.
-type trend struct {
-	// slope is in bytes an hour, as is its standard error.
-	slope, deviation float64
-	samples          int
-	over             time.Duration
-}
-
-func (t trend) String() string {
-	return fmt.Sprintf("%+.2f ± %.2f MiB/h (%d samples in %s)", t.slope/(1<<20), t.deviation/(1<<20), t.samples, t.over.Round(time.Second))
-}
-
-// verdict says whether memory is flat by its trend: ok is true when it does not surely,
-// by two standard errors, grow by more than a limit. Noise is no excuse: a trend that is
-// known no better than to the limit is not accepted either, so what grows by more than
-// twice the limit is found.
-func (t trend) verdict(limit float64) (says string, ok bool) {
-	switch {
-	case t.samples < 3 || t.over < leastJudged:
-		return fmt.Sprintf("inconclusive: %s is less than %s", t.over.Round(time.Second), leastJudged), false
-	case t.slope-2*t.deviation > limit:
-		return "grows", false
-	case 2*t.deviation > limit:
-		return fmt.Sprintf("inconclusive: two standard errors are %s/h", mib(2*t.deviation)), false
-	default:
-		return "flat", true
-	}
-}
-
-// fit draws the line of least squares. What is left of neighbouring samples is
-// alike, since memory goes up and down in waves, so they say less than as many
-// independent ones: the standard error is widened by their correlation at distance
-// one, as for a first-order autoregressive process.
-func fit(samples []sample, value func(sample) float64) trend {
-	n := len(samples)
-	if n < 3 {
-		return trend{samples: n, deviation: math.Inf(1)}
-	}
-	x, y := make([]float64, n), make([]float64, n)
-	var meanX, meanY float64
-	for i, s := range samples {
-		x[i], y[i] = s.at.Sub(samples[0].at).Hours(), value(s)
-		meanX, meanY = meanX+x[i]/float64(n), meanY+y[i]/float64(n)
-	}
-	var xx, xy float64
-	for i := range x {
-		xx += (x[i] - meanX) * (x[i] - meanX)
-		xy += (x[i] - meanX) * (y[i] - meanY)
-	}
-	t := trend{slope: xy / xx, samples: n, over: samples[n-1].at.Sub(samples[0].at)}
-	var squares, neighbours, last float64
-	for i := range x {
-		left := y[i] - meanY - t.slope*(x[i]-meanX)
-		squares += left * left
-		neighbours += left * last
-		last = left
-	}
-	t.deviation = math.Sqrt(squares / float64(n-2) / xx)
-	if squares > 0 {
-		r := min(max(neighbours/squares, 0), 0.99)
-		t.deviation *= math.Sqrt((1 + r) / (1 - r))
-	}
-	return t
-}
-
 func (s sample) ofHeap() float64     { return s.heap }
 func (s sample) ofResident() float64 { return s.resident }
 
@@ -293,32 +232,42 @@ func span(samples []sample) time.Duration {
 }
 
 // judged is all that is judged: heap and resident memory of the server that stays, and of
-// each other component in the longest of its lives, if that is long. The others are named.
+// each other component that has a life which is long enough. The others are named.
 func (m *memory) judged() (all []judged, short []string) {
 	kept := m.w.kept().name
-	others := slices.DeleteFunc(sortedKeys(m.lives), func(name string) bool { return name == kept })
-	for _, name := range append([]string{kept}, others...) {
-		var longest []sample
-		for i, l := range m.lives[name] {
-			samples := m.settled(l)
-			if last := i == len(m.lives[name])-1; name == kept && !last || name != kept && span(l.samples) < leastLife {
-				continue
-			}
-			if name == kept || span(samples) > span(longest) {
-				longest = samples
-			}
-		}
-		if name != kept && span(longest) < leastJudged {
-			short = append(short, name)
-			continue
-		}
-		told := slices.DeleteFunc(slices.Clone(longest), func(s sample) bool { return s.heap == 0 })
+	judge := func(name string, samples []sample) {
+		told := slices.DeleteFunc(slices.Clone(samples), func(s sample) bool { return s.heap == 0 })
 		if name == kept || span(told) >= leastJudged {
 			all = append(all, judged{"the heap of " + name, fit(told, sample.ofHeap), mostHeap})
 		}
-		all = append(all, judged{"the resident memory of " + name, fit(longest, sample.ofResident), mostResident})
+		all = append(all, judged{"the resident memory of " + name, fit(samples, sample.ofResident), mostResident})
+	}
+	// It is judged however little is known of it, so that nothing of it goes unseen.
+	var last []sample
+	if lives := m.lives[kept]; len(lives) > 0 {
+		last = m.settled(lives[len(lives)-1])
+	}
+	judge(kept, last)
+	for _, name := range sortedKeys(m.lives) {
+		switch samples := m.longest(name); {
+		case name == kept:
+		case span(samples) < leastJudged:
+			short = append(short, name)
+		default:
+			judge(name, samples)
+		}
 	}
 	return all, short
+}
+
+// longest is what there is to judge of the longest of a component's lives, if that is long.
+func (m *memory) longest(name string) (longest []sample) {
+	for _, l := range m.lives[name] {
+		if samples := m.settled(l); span(l.samples) >= leastLife && span(samples) > span(longest) {
+			longest = samples
+		}
+	}
+	return longest
 }
 
 // judge checks that memory is flat: by its trends after a long run, and by the heaps at

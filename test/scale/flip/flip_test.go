@@ -31,6 +31,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"k8s.io/kubernetes-features/test/scale/measure"
 )
 
 // TestAChangeIsThereOnceAllHaveIt: watchers write at once, some twice, and some of them
@@ -136,5 +138,22 @@ func TestAWatchThatEndsShowsNothing(t *testing.T) {
 				t.Errorf("it showed %d changes and ended with %v; want %d and %v", shown, err, test.shown, test.want)
 			}
 		})
+	}
+}
+
+// TestP99IsOfAllRequestsTogether: of two changes, each of which has one slow request among
+// ten, the p99 of twenty requests is the slowest.
+func TestP99IsOfAllRequestsTogether(t *testing.T) {
+	var parts []measure.Part
+	for _, slowest := range []time.Duration{time.Second, 2 * time.Second} {
+		var requests measure.Latencies
+		for range 9 {
+			requests.Record(time.Millisecond)
+		}
+		requests.Record(slowest)
+		parts = append(parts, measure.Part{Foreground: measure.ForegroundStats{All: requests.Take()}})
+	}
+	if got := p99(parts, func(p measure.Part) measure.Part { return p }); got != 2000 {
+		t.Errorf("the p99 is %v ms, want 2000", got)
 	}
 }

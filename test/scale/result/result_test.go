@@ -157,3 +157,18 @@ func TestMarkdownAndTextHaveAllThatWasFound(t *testing.T) {
 		}
 	}
 }
+
+// TestVerdicts: repetitions on both sides of the target decide nothing.
+func TestVerdicts(t *testing.T) {
+	for want, budgets := range map[string][]Budget{
+		"met":          {{Compare: AtMost, Target: 1, Measured: 1}, {Compare: AtMost, Target: 1, Measured: 0.5, Low: 0.4, High: 1}},
+		"missed":       {{Compare: AtMost, Target: 1, Measured: 2}, {Compare: AtLeast, Target: 1, Measured: 0.5, Low: 0.4, High: 0.9}},
+		"inconclusive": {{Compare: AtMost, Target: 1, Measured: 0.9, Low: 0.8, High: 1.1}, {Compare: AtMost, Target: 1, Measured: 1.1, Low: 0.9, High: 1.2}},
+	} {
+		for _, b := range budgets {
+			if got := b.Verdict(); got != want {
+				t.Errorf("%+v is %s, want %s", b, got, want)
+			}
+		}
+	}
+}

@@ -68,6 +68,10 @@ type observedLease struct {
 	fresh bool
 }
 
+// expires is when the Lease expires if nothing is heard of it any more. It is when nothing
+// new was seen for so long: clocks of others do not matter.
+func (o *observedLease) expires() time.Time { return o.seen.Add(o.timeout) }
+
 func newLiveness() *liveness {
 	return &liveness{leases: map[types.NamespacedName]*observedLease{}, lost: map[string]time.Time{}, ready: map[string]bool{}}
 }
@@ -82,22 +86,19 @@ func (l *liveness) observe(lease *coordinationv1.Lease, now time.Time) {
 		renewed = lease.Spec.RenewTime.Time
 	}
 	timeout := uses.LeaseTimeout(lease.Spec.LeaseDurationSeconds)
-	old := l.leases[key]
+	seen := l.leases[key]
 	switch {
-	case old == nil:
-		first := &observedLease{renewed: renewed, seen: now, alive: now, timeout: timeout, fresh: now.Sub(renewed).Abs() < timeout}
-		if first.fresh && renewed.Before(now) {
-			first.alive = renewed
+	case seen == nil:
+		seen = &observedLease{renewed: renewed, seen: now, alive: now, fresh: now.Sub(renewed).Abs() < timeout}
+		if seen.fresh && renewed.Before(now) {
+			seen.alive = renewed
 		}
-		l.leases[key] = first
-	case !old.renewed.Equal(renewed):
-		old.renewed, old.seen, old.alive, old.timeout, old.fresh = renewed, now, now, timeout, true
-	default:
-		old.uid, old.version, old.timeout = lease.UID, lease.ResourceVersion, timeout
-		return
+		l.leases[key] = seen
+		delete(l.lost, lostLease(key))
+	case !seen.renewed.Equal(renewed):
+		seen.renewed, seen.seen, seen.alive, seen.fresh = renewed, now, now, true
 	}
-	l.leases[key].uid, l.leases[key].version = lease.UID, lease.ResourceVersion
-	delete(l.lost, lostLease(key))
+	seen.uid, seen.version, seen.timeout = lease.UID, lease.ResourceVersion, timeout
 }
 
 // forget records that a Lease was deleted.
@@ -121,8 +122,7 @@ func (l *liveness) lease(key types.NamespacedName, now time.Time) (alive bool, s
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if seen := l.leases[key]; seen != nil {
-		end := seen.seen.Add(seen.timeout)
-		return now.Before(end), end
+		return now.Before(seen.expires()), seen.expires()
 	}
 	return false, l.noticed(lostLease(key), now)
 }
@@ -135,7 +135,7 @@ func (l *liveness) expiredLease(key types.NamespacedName, now time.Time) (versio
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	seen := l.leases[key]
-	if seen == nil || now.Before(seen.seen.Add(seen.timeout)) {
+	if seen == nil || now.Before(seen.expires()) {
 		return nil, seen != nil
 	}
 	return &metav1.Preconditions{UID: ptr.To(seen.uid), ResourceVersion: ptr.To(seen.version)}, true
@@ -159,7 +159,7 @@ func (l *liveness) leaseDied(key types.NamespacedName, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	seen := l.leases[key]
-	return seen != nil && seen.fresh && !now.Before(seen.seen.Add(seen.timeout))
+	return seen != nil && seen.fresh && !now.Before(seen.expires())
 }
 
 // leaseSeen is when the process behind a Lease was last seen alive: when the Lease

@@ -172,10 +172,16 @@ func TestALeaseThatNobodyWatchesIsAskedFor(t *testing.T) {
 // the server does not have any more.
 func TestALeaseThatWasRenewedStays(t *testing.T) {
 	for name, test := range map[string]struct {
-		renewed, want bool
+		// renewed and heard say whether the process has renewed its Lease, and whether the
+		// handlers were told; waits is for how long nothing comes after that.
+		renewed, heard bool
+		waits          time.Duration
+		want           bool
 	}{
-		"renewed":           {renewed: true, want: true},
-		"never heard again": {},
+		"renewed, not heard of":         {renewed: true, want: true},
+		"never heard again":             {},
+		"renewed, and not again":        {renewed: true, heard: true, waits: time.Minute},
+		"renewed, heard of and not due": {renewed: true, heard: true, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(start)
@@ -206,12 +212,26 @@ func TestALeaseThatWasRenewedStays(t *testing.T) {
 			}
 			c.liveness.observe(expired, clock.Now())
 			clock.Step(time.Minute)
+			if test.heard {
+				c.liveness.observe(now, clock.Now())
+			}
+			clock.Step(test.waits)
 			ended(t, c, client, "comp.i1")
 			c.retireReports(t.Context())
 			_, reportErr := client.FeaturesV1alpha1().FeatureReports("ns").Get(t.Context(), "comp.i1", metav1.GetOptions{})
 			_, leaseErr := cluster.Resource(leases).Namespace("leases").Get(t.Context(), "comp.i1", metav1.GetOptions{})
 			if (reportErr == nil) != test.want || (leaseErr == nil) != test.want {
 				t.Errorf("the report: %v, its Lease: %v; want that they stay: %t", reportErr, leaseErr, test.want)
+			}
+			if !test.want {
+				return
+			}
+			// Whoever found it dead may have done so before the process was heard of again.
+			if err := c.retireLease(t.Context(), &v1alpha1.LeaseReference{Namespace: "leases", Name: "comp.i1"}); !apierrors.IsConflict(err) {
+				t.Errorf("deleting the Lease of a process that has come back: %v, want a conflict", err)
+			}
+			if test.heard && slices.ContainsFunc(cluster.Actions(), func(a clienttesting.Action) bool { return a.Matches("delete", "leases") }) {
+				t.Error("the Lease of a process that is known to live was to be deleted")
 			}
 		})
 	}
