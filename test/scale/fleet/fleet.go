@@ -265,11 +265,11 @@ func (f *Fleet) Processes() []*Process { return slices.Clone(f.processes) }
 
 // checkPeriod is how often a process on a node looks whether its report is still
 // there (package report).
-const checkPeriod = 10 * time.Minute
+const checkPeriod = 15 * time.Minute
 
 // Check reads the reports of all processes in turn until the context ends, as often,
 // and as cheaply, as the processes do that have run for long, and returns the first error that is
-// not its end. The processes themselves look for the first time ten minutes after
+// not its end. The processes themselves look for the first time fifteen minutes after
 // they reported.
 func (f *Fleet) Check(ctx context.Context) error {
 	return inTurn(ctx, len(f.processes), checkPeriod, func(ctx context.Context, number int) error {

@@ -24,7 +24,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -47,7 +49,8 @@ const (
 	// foregroundObjects is how many ConfigMaps the namespace has, which is what a
 	// LIST returns.
 	foregroundObjects = 20
-	foregroundTimeout = 30 * time.Second
+	// ForegroundTimeout is how long a request may take. One that failed counts as long.
+	ForegroundTimeout = 30 * time.Second
 	// allowedPeriod is how often a server that forbids the first requests is asked again.
 	allowedPeriod = 100 * time.Millisecond
 )
@@ -81,9 +84,12 @@ type ForegroundStats struct {
 	// All are the latencies of all requests, By those of each operation.
 	All Distribution
 	By  map[string]Distribution
-	// Codes counts answers by HTTP status, "none" for requests without an answer.
+	// Codes counts answers by HTTP status, [ForegroundStats.Unanswered] those without an answer.
 	Codes map[string]int
 }
+
+// unanswered is the code of requests without an answer.
+const unanswered = "none"
 
 // With is what was seen in this time and in others.
 func (s ForegroundStats) With(others ...ForegroundStats) ForegroundStats {
@@ -111,6 +117,12 @@ func (s ForegroundStats) Failed() int {
 	return failed
 }
 
+// Refused is how many requests were answered 429.
+func (s ForegroundStats) Refused() int { return s.Codes[strconv.Itoa(http.StatusTooManyRequests)] }
+
+// Unanswered is how many requests got no answer before the client gave up.
+func (s ForegroundStats) Unanswered() int { return s.Codes[unanswered] }
+
 // StartForeground makes the namespace, the objects and the permissions with the
 // administrator's client, and begins to send rate requests a second as the user
 // whose configuration is given. Stop ends it.
@@ -123,7 +135,7 @@ func StartForeground(ctx context.Context, admin kubernetes.Interface, user *rest
 	}
 	config := rest.CopyConfig(user)
 	// The rate is the only limit.
-	config.QPS, config.Timeout = -1, foregroundTimeout
+	config.QPS, config.Timeout = -1, ForegroundTimeout
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -198,14 +210,14 @@ func (f *Foreground) measured(ctx context.Context, op string, n int, due time.Ti
 	took := time.Since(due)
 	if err != nil {
 		// One that is turned away at once was not answered soon.
-		took = max(took, foregroundTimeout)
+		took = max(took, ForegroundTimeout)
 	}
 	f.latencies[op].Record(took)
 	code := "200"
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		code = fmt.Sprint(status.Status().Code)
 	} else if err != nil {
-		code = "none"
+		code = unanswered
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -215,7 +227,7 @@ func (f *Foreground) measured(ctx context.Context, op string, n int, due time.Ti
 // sendFirst waits until the server, whose caches see permissions a moment later, allows it.
 func (f *Foreground) sendFirst(ctx context.Context, op string) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, allowedPeriod, foregroundTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, allowedPeriod, ForegroundTimeout, true, func(ctx context.Context) (bool, error) {
 		if last = f.send(ctx, op, 0); apierrors.IsForbidden(last) {
 			return false, nil
 		}

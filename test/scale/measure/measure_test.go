@@ -161,3 +161,27 @@ apiserver_flowcontrol_rejected_requests_total{flow_schema="global-default",prior
 		t.Errorf("rejected were %v, want %v", got, want)
 	}
 }
+
+// TestPartsAreAddedUp: what was measured in several parts is what was measured in all of
+// them, and requests that failed are told apart.
+func TestPartsAreAddedUp(t *testing.T) {
+	sum := Sum(
+		Part{
+			Seconds: 2, Usage: Usage{Wall: 2 * time.Second, CPU: time.Second, RSSPeak: 5}, Own: time.Second, Written: Written{Reports: 1, Features: 2, Leases: 3, Writes: 9},
+			TooMany: 1, Rejected: map[string]float64{"queue-full": 1}, Lists: 1, Events: 2, Bytes: 3,
+			Foreground: ForegroundStats{All: distribution([]time.Duration{1}), Codes: map[string]int{"200": 7, "429": 2, unanswered: 1}},
+		},
+		Part{
+			Seconds: 1, Usage: Usage{Wall: time.Second, CPU: time.Second / 2, RSSPeak: 4}, Own: time.Second, Written: Written{Reports: 1, Writes: 1},
+			TooMany: 2, Rejected: map[string]float64{"queue-full": 1, "time-out": 1}, Lists: 1, Events: 1, Bytes: 1,
+			Foreground: ForegroundStats{All: distribution([]time.Duration{2}), Codes: map[string]int{"200": 1, "500": 4}},
+		},
+	)
+	if sum.Seconds != 3 || sum.Usage.Cores() != 0.5 || sum.Usage.RSSPeak != 5 || sum.Own != 2*time.Second || sum.Written != (Written{Reports: 2, Features: 2, Leases: 3, Writes: 10}) ||
+		sum.TooMany != 3 || !maps.Equal(sum.Rejected, map[string]float64{"queue-full": 2, "time-out": 1}) || sum.Lists != 2 || sum.Events != 3 || sum.Bytes != 4 {
+		t.Errorf("the sum is %+v", sum)
+	}
+	if f := sum.Foreground; f.All.Count() != 2 || f.Failed() != 7 || f.Refused() != 2 || f.Unanswered() != 1 || sum.Refused() != 2 {
+		t.Errorf("of the foreground %d requests ended, %d failed, %d with 429 and %d without an answer", f.All.Count(), f.Failed(), f.Refused(), f.Unanswered())
+	}
+}

@@ -19,9 +19,7 @@ package measure
 import (
 	"context"
 	"errors"
-	"net/http"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 
@@ -61,8 +59,24 @@ type Part struct {
 }
 
 // Refused is how many of everybody else's requests were answered 429.
-func (p Part) Refused() float64 {
-	return float64(p.Foreground.Codes[strconv.Itoa(http.StatusTooManyRequests)])
+func (p Part) Refused() float64 { return float64(p.Foreground.Refused()) }
+
+// Sum is what was measured during several parts, one after the other.
+func Sum(parts ...Part) (sum Part) {
+	sum.Rejected = map[string]float64{}
+	for _, p := range parts {
+		sum.Seconds += p.Seconds
+		sum.Usage = sum.Usage.With(p.Usage)
+		sum.Foreground = sum.Foreground.With(p.Foreground)
+		sum.Own += p.Own
+		sum.Written = sum.Written.with(p.Written)
+		sum.TooMany += p.TooMany
+		for why, n := range p.Rejected {
+			sum.Rejected[why] += n
+		}
+		sum.Lists, sum.Events, sum.Bytes = sum.Lists+p.Lists, sum.Events+p.Events, sum.Bytes+p.Bytes
+	}
+	return sum
 }
 
 // StartMeter starts to send the foreground's requests, so many a second, until Stop is

@@ -53,6 +53,11 @@ type Usage struct {
 // Cores is how many processors were busy on average.
 func (u Usage) Cores() float64 { return u.CPU.Seconds() / u.Wall.Seconds() }
 
+// With is what was used in this time and in another.
+func (u Usage) With(o Usage) Usage {
+	return Usage{Wall: u.Wall + o.Wall, CPU: u.CPU + o.CPU, RSSPeak: max(u.RSSPeak, o.RSSPeak), HeapPeak: max(u.HeapPeak, o.HeapPeak)}
+}
+
 // Process observes one process. It is for one goroutine.
 type Process struct {
 	pid   int

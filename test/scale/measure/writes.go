@@ -92,6 +92,10 @@ type Written struct {
 	Reports, Features, Leases, Writes int
 }
 
+func (w Written) with(o Written) Written {
+	return Written{Reports: w.Reports + o.Reports, Features: w.Features + o.Features, Leases: w.Leases + o.Leases, Writes: w.Writes + o.Writes}
+}
+
 // Take returns the writes since the last time.
 func (w *Writes) Take() (Written, error) {
 	w.mu.Lock()

@@ -34,11 +34,13 @@ func describe(options Options, templates map[string]fleet.Template, outcomes, pe
 		Method: []string{
 			fmt.Sprintf("Each node has a kubelet and a kube-proxy. They run the reporter and the follower of values that the real binaries run, with the identity of their node (a kube-proxy's token is bound to it), look which features are set centrally, which none is, and report what a real kubelet and a real kube-proxy reported in the same run: %d and %d features. They share one operating system process, and connections that are open already; real ones have connections anyway.",
 				len(templates[fleet.Kubelet].Observations), len(templates[fleet.KubeProxy].Observations)),
+			"They share one client certificate, that of an administrator, and impersonate their identities: kube-apiserver checks for each request whether that is allowed, which it does not have to for real ones, and checks no token.",
 			"One kube-apiserver, which looks after all features, and one etcd, on the same machine as the processes: what these use of the processors, the server does not get.",
 			"Nodes write their status every five minutes, as kubelets do when nothing changes. Leases of nodes, which they renew with or without this system, are left out.",
 			fmt.Sprintf("Everybody else is an ordinary user that sends %v requests a second (GET, LIST and PATCH in turn) all the while.", options.Foreground),
-			"At rest, processes look every ten minutes whether their report is still there, and every ten minutes less up to a quarter which features are set centrally; these reads are sent in turn at that rate, and nothing else by the processes.",
+			"At rest, processes look every fifteen minutes whether their report is still there, and every ten minutes less up to a quarter which features are set centrally; these reads are sent in turn at that rate, and nothing else by the processes.",
 			fmt.Sprintf("A restart takes the processes of %d nodes at a time, ends them in order and starts them again, as fast as it goes; a real roll-out takes its time. The new ones have a newer version, so that uses are right once they have nothing of the old one.", options.Together),
+			fmt.Sprintf("At rest the cluster is looked at for %s, with %d nodes %d times.", options.Rest, options.Budget, options.Windows),
 			"Writes are counted in etcd itself. The live heap is what is left after two collections.",
 			"Memory at rest is measured when the past has been forgotten: watch caches keep a snapshot of their list for each event until etcd is compacted. " + compaction(options),
 		},
@@ -115,8 +117,8 @@ func describeStorm(r *result.Result, outcomes, peers []outcome) {
 			result.Column{Name: "until all are counted, or written", Unit: "s"},
 			result.Column{Name: "uses right after the last report", Unit: "s"},
 			result.Column{Name: "writes of reports"}, result.Column{Name: "writes of features"}, result.Column{Name: "all writes"}, result.Column{Name: "writes a second", Unit: "1/s"},
-			result.Column{Name: "processor of kube-apiserver", Unit: "s"}, result.Column{Name: "peak memory", Unit: "MiB"},
-			result.Column{Name: "answers 429"}, result.Column{Name: "failures of everybody else"}, result.Column{Name: "p99 of everybody else", Unit: "ms"}, result.Column{Name: "before", Unit: "ms"})
+			result.Column{Name: "processor of kube-apiserver", Unit: "s"}, result.Column{Name: "of the processes", Unit: "s"}, result.Column{Name: "peak memory", Unit: "MiB"},
+			result.Column{Name: "answers 429"}, result.Column{Name: "429 to everybody else"}, result.Column{Name: "no answer to everybody else"}, result.Column{Name: "other failures of everybody else"}, result.Column{Name: "p99 of everybody else", Unit: "ms"}, result.Column{Name: "before", Unit: "ms"})
 		for _, o := range part.outcomes {
 			p := part.of(o)
 			behind := any(p.behind)
@@ -124,7 +126,8 @@ func describeStorm(r *result.Result, outcomes, peers []outcome) {
 				behind = "nobody counts"
 			}
 			t.AddRow(o.processes(), o.writes(), p.Seconds, behind, p.Reports, p.Features, p.Writes, float64(p.Writes)/p.Seconds,
-				p.Usage.CPU.Seconds(), measure.Mebibytes(p.Usage.RSSPeak), p.TooMany, p.Foreground.Failed(),
+				p.Usage.CPU.Seconds(), p.Own.Seconds(), measure.Mebibytes(p.Usage.RSSPeak), p.TooMany,
+				p.Foreground.Refused(), p.Foreground.Unanswered(), p.Foreground.Failed()-p.Foreground.Refused()-p.Foreground.Unanswered(),
 				measure.Milliseconds(p.Foreground.All.Percentile(99)), measure.Milliseconds(o.before.Foreground.All.Percentile(99)))
 		}
 	}
@@ -148,7 +151,7 @@ func describeRest(r *result.Result, outcomes, peers []outcome) {
 	t := r.AddTable("At rest, without and with processes that have written",
 		result.Column{Name: "processes"}, result.Column{Name: "they write"}, result.Column{Name: "have written"},
 		result.Column{Name: "writes of reports"}, result.Column{Name: "writes of features"}, result.Column{Name: "all writes a minute", Unit: "1/min"},
-		result.Column{Name: "processor of kube-apiserver", Unit: "% of a core"},
+		result.Column{Name: "processor of kube-apiserver", Unit: "% of a core"}, result.Column{Name: "lowest", Unit: "% of a core"}, result.Column{Name: "highest", Unit: "% of a core"},
 		result.Column{Name: "p99 of everybody else", Unit: "ms"})
 	for _, o := range inTurn(outcomes, peers) {
 		for _, row := range []struct {
@@ -156,7 +159,7 @@ func describeRest(r *result.Result, outcomes, peers []outcome) {
 			p    phase
 		}{{"no", o.before}, {"yes", o.after}} {
 			t.AddRow(o.processes(), o.writes(), row.name, row.p.Reports, row.p.Features, float64(row.p.Writes)/row.p.Seconds*60,
-				100*row.p.Usage.Cores(), measure.Milliseconds(row.p.Foreground.All.Percentile(99)))
+				100*row.p.Usage.Cores(), 100*slices.Min(row.p.cores), 100*slices.Max(row.p.cores), measure.Milliseconds(row.p.Foreground.All.Percentile(99)))
 		}
 	}
 }
@@ -191,10 +194,17 @@ func describeGrowth(r *result.Result, outcomes []outcome) {
 	}
 }
 
+// p99 is that of everybody else, in milliseconds; above 0, so that it can be drawn.
+func p99(p phase) float64 {
+	return max(measure.Milliseconds(p.Foreground.All.Percentile(99)), 0.1)
+}
+
 // describeCharts draws how costs grow.
 func describeCharts(r *result.Result, outcomes, peers []outcome) {
 	storage := result.Chart{Name: "storage", Title: "What reports take", X: result.LogAxis("processes", ""), Y: result.LogAxis("storage", "MiB")}
 	work := result.Chart{Name: "work", Title: "Processor time of kube-apiserver until all are counted", X: result.LogAxis("processes", ""), Y: result.LogAxis("processor time", "s")}
+	times := result.Chart{Name: "time", Title: "Time until all are counted, or written", X: result.LogAxis("processes", ""), Y: result.LogAxis("time", "s")}
+	others := result.Chart{Name: "others", Title: "p99 of everybody else while all start", X: result.LogAxis("processes", ""), Y: result.LogAxis("p99", "ms")}
 	writes := result.Chart{Name: "writes", Title: "Writes until all are counted", X: result.LogAxis("processes", ""), Y: result.LogAxis("writes", "")}
 	for _, o := range outcomes {
 		n := float64(o.processes())
@@ -203,6 +213,9 @@ func describeCharts(r *result.Result, outcomes, peers []outcome) {
 		storage.Add("live heap of kube-apiserver, more than without", result.Ours, result.Point{X: n, Y: max(o.heap(), 1) / measure.MiB})
 		work.Add("start of all", result.Ours, result.Point{X: n, Y: o.storm.Usage.CPU.Seconds()})
 		work.Add("restart of all", result.Ours, result.Point{X: n, Y: o.rolled.Usage.CPU.Seconds()})
+		times.Add("start of all", result.Ours, result.Point{X: n, Y: o.storm.Seconds})
+		times.Add("restart of all", result.Ours, result.Point{X: n, Y: o.rolled.Seconds})
+		others.Add("reports", result.Ours, result.Point{X: n, Y: p99(o.storm)})
 		writes.Add("reports, start of all", result.Ours, result.Point{X: n, Y: float64(max(o.storm.Reports, 1))})
 		writes.Add("features, start of all", result.Ours, result.Point{X: n, Y: float64(max(o.storm.Features, 1))})
 		writes.Add("one write a process", result.Bound, result.Point{X: n, Y: n})
@@ -212,9 +225,11 @@ func describeCharts(r *result.Result, outcomes, peers []outcome) {
 		storage.Add("etcd, ConfigMaps", result.Peer, result.Point{X: n, Y: measure.Mebibytes(p.stored.Bytes)})
 		storage.Add("live heap for ConfigMaps", result.Peer, result.Point{X: n, Y: max(p.heap(), 1) / measure.MiB})
 		work.Add("ConfigMaps of all, which nobody counts", result.Peer, result.Point{X: n, Y: max(p.storm.Usage.CPU.Seconds(), 0.01)})
+		times.Add("ConfigMaps of all, which nobody counts", result.Peer, result.Point{X: n, Y: p.storm.Seconds})
+		others.Add("ConfigMaps", result.Peer, result.Point{X: n, Y: p99(p.storm)})
 		writes.Add("ConfigMaps, start of all", result.Peer, result.Point{X: n, Y: float64(max(p.storm.Writes, 1))})
 	}
-	r.Charts = append(r.Charts, &storage, &work, &writes)
+	r.Charts = append(r.Charts, &storage, &work, &times, &others, &writes)
 }
 
 // grow says what grows with processes.
@@ -224,6 +239,8 @@ func grow(r *result.Result, outcomes []outcome) {
 		processes = append(processes, o.processes())
 	}
 	cost := func(what string, of func(outcome) float64) result.Cost { return result.CostOf(what, outcomes, of) }
+	others := cost("p99 of everybody else while all start (ms)", func(o outcome) float64 { return measure.Milliseconds(o.storm.Foreground.All.Percentile(99)) })
+	others.Ceiling = measure.Milliseconds(measure.ForegroundTimeout)
 	r.Growth = &result.Growth{PerNode: fleet.PerNode, Processes: processes, Costs: []result.Cost{
 		cost("etcd, reports (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.stored.Bytes) }),
 		cost("live heap of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.resting.Heap - o.free.Heap) }),
@@ -231,7 +248,7 @@ func grow(r *result.Result, outcomes []outcome) {
 		cost("peak of resident memory while all start (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.storm.Usage.RSSPeak) }),
 		cost("processor of kube-apiserver until all that start are counted (s)", func(o outcome) float64 { return o.storm.Usage.CPU.Seconds() }),
 		cost("time until all that start are counted (s)", func(o outcome) float64 { return o.storm.Seconds }),
-		cost("p99 of everybody else while all start (ms)", func(o outcome) float64 { return measure.Milliseconds(o.storm.Foreground.All.Percentile(99)) }),
+		others,
 		cost("processor of kube-apiserver until all that are restarted are counted (s)", func(o outcome) float64 { return o.rolled.Usage.CPU.Seconds() }),
 		cost("processor of kube-apiserver at rest, more than without (% of a core)", func(o outcome) float64 { return 100 * restingCores(o) }),
 		cost("writes of reports, start of all", func(o outcome) float64 { return float64(o.storm.Reports) }),
@@ -298,10 +315,13 @@ func addBudgets(r *result.Result, options Options, o outcome, peers []outcome) {
 		result.Budget{Text: "Answers 429 that others see while all processes start, and while all are restarted", Compare: result.AtMost, Target: 0, Measured: o.storm.Refused() + o.rolled.Refused(), How: "answers to everybody else"},
 		result.Budget{Text: "Uses right after the last report", Compare: result.AtMost, Target: 5, Measured: max(o.storm.behind, o.rolled.behind), Unit: "s", How: "from the answer to the last report until a watch had shown the right count of every feature; the longer of start and restart"},
 	)
-	if p, ok := peerOf(o, peers); ok {
-		without := p.before.Usage.Cores()
-		r.Budgets = append(r.Budgets, result.Budget{Text: "Leader at rest", Compare: result.Below, Target: 0.10, Measured: o.after.Usage.Cores() - without, Unit: "cores",
-			How: fmt.Sprintf("all that the system costs a kube-apiserver that looks after all features: %s cores at rest with reporters, less %s of one with FeatureLifecycle=false beside the same nodes", result.Format(o.after.Usage.Cores()), result.Format(without))})
+	p, ok := peerOf(o, peers)
+	if ok {
+		with, without := measure.SpreadOf(o.after.cores...), measure.SpreadOf(p.before.cores...)
+		r.Budgets = append(r.Budgets, result.Budget{Text: "Leader at rest", Compare: result.Below, Target: 0.10,
+			Measured: with.Median - without.Median, Low: with.Low - without.High, High: with.High - without.Low, Unit: "cores",
+			How: fmt.Sprintf("all that the system costs a kube-apiserver that looks after all features: %s cores at rest with reporters, less %s of one with FeatureLifecycle=false beside the same nodes; medians of %d looks, and between the lowest less the highest and the highest less the lowest",
+				result.Format(with.Median), result.Format(without.Median), options.Windows)})
 	}
 	r.Limits = append(r.Limits,
 		result.Limit{Text: "One write for each process, which is its report", Limit: float64(o.processes()), Ours: float64(o.storm.Reports + o.storm.Features), Unit: "writes", Cost: true},
@@ -310,10 +330,13 @@ func addBudgets(r *result.Result, options Options, o outcome, peers []outcome) {
 		// With the past in it, memory says nothing.
 		return
 	}
-	r.Budgets = append(r.Budgets,
-		result.Budget{Text: "More memory in kube-apiserver", Compare: result.Below, Target: 150, Measured: measure.Mebibytes(o.resting.RSS - o.free.RSS), Unit: "MiB", How: "resident memory at rest with reporters less that without, each after a collection"},
-	)
+	if ok {
+		r.Budgets = append(r.Budgets,
+			result.Budget{Text: "More memory in kube-apiserver", Compare: result.Below, Target: 150, Measured: measure.Mebibytes(o.resting.RSS - p.free.RSS), Unit: "MiB",
+				How: fmt.Sprintf("resident memory at rest with reporters, %s MiB, less that of one with FeatureLifecycle=false beside the same nodes, %s MiB, each after a collection; without reporters ours has %s MiB", result.Format(measure.Mebibytes(o.resting.RSS)), result.Format(measure.Mebibytes(p.free.RSS)), result.Format(measure.Mebibytes(o.free.RSS)))},
+		)
+	}
 	r.Limits = append(r.Limits,
-		result.Limit{Text: "What etcd has to keep: the reports as they are stored", Limit: measure.Mebibytes(o.stored.Bytes), Ours: measure.Mebibytes(o.resting.Heap - o.free.Heap), Unit: "MiB of live heap", Cost: true},
+		result.Limit{Text: "All reports once in memory, as large as they are stored in etcd", Limit: measure.Mebibytes(o.stored.Bytes), Ours: measure.Mebibytes(o.resting.Heap - o.free.Heap), Unit: "MiB of live heap", Cost: true},
 	)
 }

@@ -41,6 +41,9 @@ type Options struct {
 	Budget int
 	// Rest is how long the cluster is looked at at rest, without and with reporters.
 	Rest time.Duration
+	// Windows is how many times it is looked at that long in the size of the budgets, so
+	// that the spread is known.
+	Windows int
 	// Compaction is kube-apiserver's --etcd-compaction-interval. Memory at rest is measured
 	// when the past has been forgotten.
 	Compaction time.Duration
@@ -60,7 +63,7 @@ type Options struct {
 
 // Defaults are the sizes of the budgets, and those that show growth.
 func Defaults() Options {
-	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 65 * time.Second, Compaction: 40 * time.Second, Template: 75 * time.Second, Together: 100, Foreground: 30, Lists: 200, More: 60}
+	return Options{Nodes: []int{500, 5000, 15000}, Budget: 5000, Rest: 65 * time.Second, Windows: 5, Compaction: 40 * time.Second, Template: 75 * time.Second, Together: 100, Foreground: 30, Lists: 200, More: 60}
 }
 
 // AddFlags adds the options as flags.
@@ -68,6 +71,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntSliceVar(&o.Nodes, "nodes", o.Nodes, "How many nodes; each has a kubelet and a kube-proxy that report. One run for each number.")
 	fs.IntVar(&o.Budget, "budget-nodes", o.Budget, "The number of nodes that the budgets are compared with.")
 	fs.DurationVar(&o.Rest, "rest", o.Rest, "For how long the cluster is looked at at rest, before and after.")
+	fs.IntVar(&o.Windows, "windows", o.Windows, "How many times that is done with --budget-nodes.")
 	fs.DurationVar(&o.Compaction, "compaction", o.Compaction, "kube-apiserver's --etcd-compaction-interval. Memory at rest is measured when the past has been forgotten; 0 lets it never be.")
 	fs.DurationVar(&o.Template, "template", o.Template, "For how long a real node is watched for what it reports.")
 	fs.IntVar(&o.Together, "together", o.Together, "How many nodes restart their processes at a time in the rolling restart.")
@@ -125,6 +129,9 @@ func (o outcome) processes() int { return fleet.PerNode * o.nodes }
 func Run(ctx context.Context, bed *testbed.Bed, options Options) (*result.Result, error) {
 	if !slices.Contains(options.Nodes, options.Budget) {
 		return nil, fmt.Errorf("--budget-nodes=%d is none of --nodes=%v", options.Budget, options.Nodes)
+	}
+	if options.Windows < 1 {
+		return nil, fmt.Errorf("--windows=%d: at rest the cluster has to be looked at once at least", options.Windows)
 	}
 	templates, err := fleet.Templates(ctx, bed, options.Template)
 	if err != nil {
@@ -224,7 +231,7 @@ func (r *run) untilQuiet(ctx context.Context, o *outcome) (err error) {
 		if err := r.forget(ctx); err != nil {
 			return err
 		}
-		if o.before, err = r.during(ctx, "at rest without processes", r.rest); err != nil {
+		if o.before, err = r.atRestFor(ctx, "at rest without processes", r.windows()); err != nil {
 			return err
 		}
 		if err = o.quiet(); err == nil || r.options.Compaction == 0 {
@@ -259,7 +266,9 @@ func (r *run) atRest(ctx context.Context, o *outcome) (err error) {
 	if err := r.forget(ctx); err != nil {
 		return err
 	}
-	if o.after, err = r.during(ctx, "at rest, all have written", r.rest); err != nil {
+	profiled := r.profiler().Begin(ctx, measure.Processor, profileSeconds, r.profileName("steady"))
+	o.after, err = r.atRestFor(ctx, "at rest, all have written", r.windows())
+	if err = errors.Join(err, profiled()); err != nil {
 		return err
 	}
 	if o.resting, err = r.memory(ctx); err != nil {

@@ -19,6 +19,7 @@ package reporters
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,9 @@ type phase struct {
 	// behind is how many seconds after the last report the uses of all features were
 	// right.
 	behind float64
+	// cores is how busy kube-apiserver was each time that the cluster was looked at at
+	// rest.
+	cores []float64
 }
 
 // run is a cluster of one size and what is measured in it.
@@ -141,6 +145,29 @@ func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 	right, err := counted.Wait(ctx)
 	// The watch may have shown it before the last process had its answer.
 	return max(0, right.Sub(last)), err
+}
+
+// windows is how many times the cluster is looked at at rest.
+func (r *run) windows() int {
+	if r.nodes != r.options.Budget {
+		return 1
+	}
+	return r.options.Windows
+}
+
+// atRestFor measures the cluster at rest so many times, one after the other.
+func (r *run) atRestFor(ctx context.Context, what string, windows int) (phase, error) {
+	r.bed.Say("%s: %s, %d times %v", r.kind, what, windows, r.options.Rest)
+	parts, err := r.meter.InTurn(ctx, reports, slices.Repeat([]func(context.Context) error{r.rest}, windows)...)
+	if err != nil {
+		return phase{}, fmt.Errorf("%s: %w", what, err)
+	}
+	p := phase{Part: measure.Sum(parts...)}
+	for _, part := range parts {
+		p.cores = append(p.cores, part.Usage.Cores())
+	}
+	r.bed.Say("%s: %s: %v writes of reports, %v of features; processor %.3f s a second, one time after the other %.3f", r.kind, what, p.Reports, p.Features, p.Usage.Cores(), p.cores)
+	return p, nil
 }
 
 // rest does nothing for a while, with the load that a cluster at rest has.

@@ -57,7 +57,7 @@ const (
 	// checkPeriod is how often a process on a node looks whether its report is
 	// still there; leasedCheckPeriod is the same for one that renews a Lease,
 	// which costs more anyhow.
-	checkPeriod       = 10 * time.Minute
+	checkPeriod       = 15 * time.Minute
 	leasedCheckPeriod = time.Minute
 	// removeTimeout bounds the removal of the report when the process ends.
 	removeTimeout = 3 * time.Second
