@@ -77,7 +77,7 @@ func (r *Reporter) renewOnce(ctx context.Context) error {
 	lease, err := client.Get(ctx, r.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = client.Create(ctx, &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: r.config.LeaseNamespace, Name: r.name, Labels: map[string]string{v1alpha1.LabelComponent: r.config.Component}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.config.LeaseNamespace, Name: r.name, Labels: map[string]string{v1alpha1.LabelComponent: r.config.Component}, OwnerReferences: r.leaseOwners()},
 			Spec: coordinationv1.LeaseSpec{
 				HolderIdentity:       ptr.To(r.process),
 				LeaseDurationSeconds: ptr.To(int32(LeaseDuration / time.Second)),
@@ -92,9 +92,35 @@ func (r *Reporter) renewOnce(ctx context.Context) error {
 	}
 	lease = lease.DeepCopy()
 	metav1.SetMetaDataLabel(&lease.ObjectMeta, v1alpha1.LabelComponent, r.config.Component)
+	if owners := r.leaseOwners(); owners != nil {
+		lease.OwnerReferences = owners
+	}
 	lease.Spec.HolderIdentity = ptr.To(r.process)
 	lease.Spec.LeaseDurationSeconds = ptr.To(int32(LeaseDuration / time.Second))
 	lease.Spec.RenewTime = &now
 	_, err = client.Update(ctx, lease, metav1.UpdateOptions{})
 	return err
+}
+
+// leaseOwners are the owners of the Lease. An owner that has a namespace owns in that
+// alone.
+func (r *Reporter) leaseOwners() []metav1.OwnerReference {
+	if r.config.Owner == nil || r.config.LeaseNamespace != r.config.Namespace {
+		return nil
+	}
+	return []metav1.OwnerReference{*r.config.Owner}
+}
+
+func (r *Reporter) checkPeriod() time.Duration {
+	if r.config.LeaseNamespace != "" {
+		return leasedCheckPeriod
+	}
+	return checkPeriod
+}
+
+func (r *Reporter) lease() *v1alpha1.LeaseReference {
+	if r.config.LeaseNamespace != "" {
+		return &v1alpha1.LeaseReference{Namespace: r.config.LeaseNamespace, Name: r.name}
+	}
+	return nil
 }

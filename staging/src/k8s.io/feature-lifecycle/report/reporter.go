@@ -96,6 +96,10 @@ type Config struct {
 	// with the name of the report; empty means Namespace. It is
 	// kube-feature-lease for reports in kube-system, but for kube-apiserver's.
 	LeaseNamespace string
+	// Owner is what the report belongs to, and its Lease if that is in the same
+	// namespace: they go with it although nobody takes them away. A process with
+	// NodeName has none of this kind; nil means none.
+	Owner *metav1.OwnerReference
 	// Source is the process's feature gate.
 	Source Source
 	// Features writes the report. Its configuration should be one of ClientConfig.
@@ -169,6 +173,9 @@ func New(config Config) (*Reporter, error) {
 	}
 	if config.Source == nil || config.Features == nil || config.Kube == nil {
 		return nil, fmt.Errorf("reporter of %s.%s needs Source, Features and Kube", config.Component, config.Instance)
+	}
+	if config.NodeName != "" && config.Owner != nil {
+		return nil, fmt.Errorf("reporter of %s.%s has NodeName and Owner: the report of a process on a node belongs to its Node; leave one out", config.Component, config.Instance)
 	}
 	switch {
 	case config.NodeName != "":
@@ -381,18 +388,4 @@ func (r *Reporter) observe() *v1alpha1.FeatureReportSpec {
 		spec.EmulationVersion = fmt.Sprintf("%d.%d", v.Major(), v.Minor())
 	}
 	return spec
-}
-
-func (r *Reporter) checkPeriod() time.Duration {
-	if r.config.LeaseNamespace != "" {
-		return leasedCheckPeriod
-	}
-	return checkPeriod
-}
-
-func (r *Reporter) lease() *v1alpha1.LeaseReference {
-	if r.config.LeaseNamespace != "" {
-		return &v1alpha1.LeaseReference{Namespace: r.config.LeaseNamespace, Name: r.name}
-	}
-	return nil
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,7 +104,7 @@ func (r *Reporter) write(ctx context.Context, spec *v1alpha1.FeatureReportSpec, 
 		} else {
 			delete(report.Annotations, v1alpha1.AnnotationEnding)
 		}
-		if owner != nil {
+		if owner = cmp.Or(owner, r.config.Owner); owner != nil {
 			report.OwnerReferences = []metav1.OwnerReference{*owner}
 		}
 		var err error

@@ -36,6 +36,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
@@ -99,6 +100,9 @@ type Config struct {
 	// Nodes says which nodes exist and are Ready. Without it node components
 	// count as alive until their reports are gone, and none is expected.
 	Nodes coreinformers.NodeInformer
+	// Owner is what the Features belong to that this flow makes: they go with it. nil
+	// means nothing.
+	Owner *metav1.OwnerReference
 	// Recorder writes events on Features.
 	Recorder record.EventRecorder
 	// Clock is the time; nil means the real one.

@@ -100,6 +100,9 @@ func (c *Controller) announce(ctx context.Context, name string, view transition.
 		return nil
 	}
 	feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: name}}
+	if c.config.Owner != nil {
+		feature.OwnerReferences = []metav1.OwnerReference{*c.config.Owner}
+	}
 	_, err := c.config.Client.FeaturesV1alpha1().Features(c.config.Namespace).Create(ctx, feature, metav1.CreateOptions{})
 	// Another server may have been faster; the watch brings the object.
 	if err != nil && !apierrors.IsAlreadyExists(err) {

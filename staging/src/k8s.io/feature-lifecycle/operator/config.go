@@ -1,0 +1,198 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package operator puts the parts of this library together for an operator with
+// features of its own: a replica takes the values that are set centrally, reports what
+// it asks for and finds, and runs the server flow of its features in its own namespace
+// (KEP-3920, "Third parties"). What it does not do, an agent on every node say, the
+// packages below do: values, report, lifecycle/controller.
+//
+//	replica, err := operator.New(operator.Config{...})  // what is wrong with it, before anything runs
+//	replica.Load(ctx)                                   // values are final now, and code may ask the gate
+//	go replica.Start(ctx)                               // or add it to a Manager of controller-runtime
+//	...                                                 // the operator's own work, until it ends
+//	replica.Close(ctx)                                  // nothing of it uses a feature any more
+//
+// On a cluster without the API features.k8s.io the gate has the values of the command
+// line, nobody reports and no flow runs. Nothing in here fails the operator for that.
+package operator
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/rest"
+	componentfeaturegate "k8s.io/component-base/featuregate"
+	componentversion "k8s.io/component-base/version"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/values/control"
+)
+
+// Config is what an operator is. Fields are required unless they say otherwise.
+type Config struct {
+	// Namespace has the operator's Features, reports and Leases. It belongs to one
+	// operator: its server flow looks after every Feature there.
+	Namespace string
+	// Component is the name that all replicas report as, for example widget-operator,
+	// and Instance that of this replica, which no other has at the same time: that of
+	// its pod.
+	Component, Instance string
+	// Version is the operator's own version, for example v0.3.1. All replicas have to
+	// have one minor version before features change.
+	Version string
+	// Gate is the operator's gate, made with the minor version of Version
+	// (NewVersionedFeatureGate of component-base). Its values must not be final yet.
+	Gate *featuregate.Gate
+	// Features are the declarations of the authors. They may be fewer than the gate has:
+	// what is not declared is reported, and nothing is cleaned.
+	Features []lifecycle.Feature
+	// Control says which features are set in one place for all replicas. It is
+	// what their flags say; the zero value leaves all to each command line.
+	Control control.Options
+	// Client is how a replica reaches the cluster.
+	Client *rest.Config
+	// OwnedByServiceAccount makes Features, reports and Leases belong to the service
+	// account that the replica runs as, which has to be one of Namespace: they go when
+	// it is deleted with the operator, although the namespace stays. That takes
+	// kube-controller-manager, which collects what has lost its owner.
+	OwnedByServiceAccount bool
+	// Settings are the periods of the server flow; optional.
+	Settings transition.Settings
+	// Patience is how long Load waits for the server at most. Optional: one attempt.
+	Patience time.Duration
+}
+
+// validate returns everything that is wrong with a configuration.
+func (c *Config) validate() error {
+	var errs []error
+	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	for _, required := range []struct{ name, value string }{{"Namespace", c.Namespace}, {"Component", c.Component}, {"Instance", c.Instance}, {"Version", c.Version}} {
+		if required.value == "" {
+			say("%s is missing", required.name)
+		}
+	}
+	if c.Gate == nil || c.Client == nil {
+		say("Gate and Client are required")
+	}
+	if c.Namespace == metav1.NamespaceSystem {
+		say("Namespace %s has the features of Kubernetes, which kube-apiserver looks after; use the operator's own", c.Namespace)
+	}
+	for _, name := range []struct {
+		field, value string
+		problems     func(string) []string
+	}{
+		{"Namespace", c.Namespace, validation.IsDNS1123Label},
+		{"Component", c.Component, validation.IsDNS1123Label},
+		{"Instance", c.Instance, validation.IsDNS1123Subdomain},
+		// That of the report and its Lease.
+		{"Component.Instance", c.Component + "." + c.Instance, validation.IsDNS1123Subdomain},
+	} {
+		if problems := name.problems(name.value); len(problems) > 0 && name.value != "" && c.Component != "" && c.Instance != "" {
+			say("%s %q: %s", name.field, name.value, strings.Join(problems, "; "))
+		}
+	}
+	if err := lifecycle.Validate(c.Features); err != nil {
+		errs = append(errs, fmt.Errorf("declared features: %w", err))
+	}
+	if c.Gate != nil {
+		errs = append(errs, c.validateGate()...)
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("operator %s in namespace %s: %w", cmp.Or(c.Component, "without a name"), cmp.Or(c.Namespace, "without a name"), errors.Join(errs...))
+}
+
+// validateGate returns what in the gate does not fit the operator.
+func (c *Config) validateGate() (errs []error) {
+	known := c.Gate.GetAll()
+	for _, feature := range c.Features {
+		if _, ok := known[feature.Name]; !ok {
+			errs = append(errs, fmt.Errorf("feature %s is declared and no feature gate of the operator, which has %s; add it to the gate", feature.Name, strings.Join(names(known), ", ")))
+		}
+	}
+	errs = append(errs, c.Control.Validate(control.Rules{Namespace: c.Namespace, Gate: c.Gate, Declared: c.Features})...)
+	if c.Version == "" {
+		return errs
+	}
+	own, err := c.version()
+	if err != nil {
+		return append(errs, fmt.Errorf("Version %q: %w; it is the operator's own, for example v0.3.1", c.Version, err))
+	}
+	// A gate that was made without a version has that of Kubernetes' libraries. The
+	// flow would take a new one of these for an upgrade of the operator.
+	if emulated := c.Gate.EmulationVersion(); emulated.GreaterThan(own) || emulated.EqualTo(ofKubernetes) && !own.EqualTo(ofKubernetes) {
+		errs = append(errs, fmt.Errorf("the gate has the version %s and the operator %s; make it with NewVersionedFeatureGate(version.MustParse(%q))", emulated, c.Version, own))
+	}
+	return errs
+}
+
+// ofKubernetes is the version that gates have which are made without one.
+var ofKubernetes = utilversion.MustParse(componentversion.DefaultKubeBinaryVersion)
+
+// version is the operator's minor version.
+func (c *Config) version() (*utilversion.Version, error) {
+	parsed, err := utilversion.ParseSemantic(c.Version)
+	if err != nil {
+		return nil, err
+	}
+	return utilversion.MajorMinor(parsed.Major(), parsed.Minor()), nil
+}
+
+// names are those of gates, without the two of component-base for all of a stage.
+func names[V any](known map[componentfeaturegate.Feature]V) []string {
+	var all []string
+	for name := range maps.Keys(known) {
+		if name != "AllAlpha" && name != "AllBeta" {
+			all = append(all, string(name))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Rules are the permissions that replicas need in their own namespace, for a Role: they
+// report as the component and run the server flow. What the tasks of features need is
+// lifecycle.Rules. Everybody who is authenticated may read Features.
+func Rules(component string) []rbacv1.PolicyRule {
+	features, leases := []string{v1alpha1.GroupName}, []string{coordinationv1.GroupName}
+	return []rbacv1.PolicyRule{
+		// Reporting, with a Lease that shows that the process is alive.
+		{APIGroups: features, Resources: []string{"components"}, ResourceNames: []string{component}, Verbs: []string{"report"}},
+		{APIGroups: features, Resources: []string{"featurereports"}, Verbs: []string{"create", "get", "update"}},
+		{APIGroups: leases, Resources: []string{"leases"}, Verbs: []string{"create", "get", "update"}},
+		// The server flow.
+		{APIGroups: features, Resources: []string{"features"}, Verbs: []string{"create", "delete"}},
+		{APIGroups: features, Resources: []string{"features/status"}, Verbs: []string{"update"}},
+		{APIGroups: features, Resources: []string{"featurereports"}, Verbs: []string{"list", "watch", "delete"}},
+		{APIGroups: leases, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "delete"}},
+		{APIGroups: []string{corev1.GroupName}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	}
+}

@@ -1,0 +1,249 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
+	"k8s.io/feature-lifecycle/lifecycle/controller"
+	"k8s.io/feature-lifecycle/report"
+	"k8s.io/feature-lifecycle/values"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// workers is how many features are looked at concurrently. Operators have few.
+const workers = 1
+
+// ErrNotRunning means that this replica's server flow does not run: it has not started,
+// it has ended, or the cluster does not have the API.
+var ErrNotRunning = errors.New("the server flow of this replica does not run")
+
+// Replica is one process of an operator. Load, Start and Close are called in this order,
+// each once; all else is safe for concurrent use.
+type Replica struct {
+	config   Config
+	clients  clients
+	clock    clock.WithTicker
+	follower *values.Follower
+	loaded   atomic.Bool
+	flow     atomic.Pointer[controller.Controller]
+
+	mu       sync.Mutex
+	reporter *report.Reporter
+}
+
+// New makes a replica. It sends nothing. Its error names all that is wrong with the
+// configuration.
+func New(config Config) (*Replica, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	c, err := connect(config.Client)
+	if err != nil {
+		return nil, fmt.Errorf("operator %s in namespace %s: its clients: %w", config.Component, config.Namespace, err)
+	}
+	return newReplica(config, c, clock.RealClock{})
+}
+
+// newReplica makes a replica of a valid configuration. Tests bring clients and a clock.
+func newReplica(config Config, c clients, time clock.WithTicker) (*Replica, error) {
+	r := &Replica{config: config, clients: c, clock: time}
+	var err error
+	r.follower, err = values.New(values.Config{
+		Namespace: config.Namespace, Component: config.Component, Instance: config.Instance, Gate: config.Gate,
+		Connect:     func() (versioned.Interface, error) { return c.own, nil },
+		AlwaysWatch: true,
+		Patience:    config.Patience,
+		// The replicas decide all other values themselves.
+		Only:  config.Control.Follows,
+		Clock: time,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Load takes the values that people asked for through the API, and declares the gate's
+// values final. Code that asks the gate earlier finds what the command line says, and
+// may find something else later. It waits for the server for Config.Patience, and
+// returns where the values come from. An error means that the values were final before.
+func (r *Replica) Load(ctx context.Context) (values.Origin, error) {
+	origin, inTime := values.FromNowhere, false
+	r.config.Gate.BeforeFinal(func() { origin, inTime = r.follower.Load(ctx), true })
+	r.config.Gate.AddMetrics()
+	r.loaded.Store(true)
+	if !inTime {
+		return origin, fmt.Errorf("operator %s: the values of its feature gate are final already, so that those set in namespace %s come too late for features that are not dynamic; call Load before AddMetrics or Finalize of the gate", r.config.Component, r.config.Namespace)
+	}
+	return origin, nil
+}
+
+// Start follows values, reports, and runs the server flow until the context ends. It is
+// the Start of a Runnable of controller-runtime. The report stays until Close.
+//
+// An error means that the configuration cannot work. A server that does not answer, that
+// refuses or does not have the API is none: Start asks again from time to time.
+func (r *Replica) Start(ctx context.Context) error {
+	if !r.loaded.Load() {
+		return fmt.Errorf("operator %s: Start before Load: call Load first, so that values are final before the operator works", r.config.Component)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var running wait.Group
+	defer running.Wait()
+	defer stop()
+	running.StartWithContext(ctx, r.follower.Run)
+	var owner *metav1.OwnerReference
+	if r.config.OwnedByServiceAccount {
+		var err error
+		if owner, err = r.owner(ctx); err != nil {
+			return r.unlessEnded(ctx, err)
+		}
+	}
+	reporter, err := r.report(owner)
+	if err != nil {
+		return err
+	}
+	running.StartWithContext(ctx, reporter.Run)
+	// A cluster that does not take reports has no Features to look after.
+	select {
+	case <-reporter.Started():
+		return r.unlessEnded(ctx, r.serve(ctx, owner))
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// unlessEnded is an error, but for one that says that the process ends.
+func (r *Replica) unlessEnded(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("operator %s in namespace %s: %w", r.config.Component, r.config.Namespace, err)
+}
+
+// NeedLeaderElection is that of a LeaderElectionRunnable of controller-runtime: every
+// replica reports, and looks after some features.
+func (r *Replica) NeedLeaderElection() bool { return false }
+
+// report makes the reporter, which Close needs.
+func (r *Replica) report(owner *metav1.OwnerReference) (*report.Reporter, error) {
+	reporter, err := report.New(report.Config{
+		Namespace: r.config.Namespace, Component: r.config.Component, Instance: r.config.Instance, BinaryVersion: r.config.Version,
+		// Who decides values says what it would decide for features nobody has asked for.
+		ListAll: true,
+		Source:  r.config.Control.Source(r.config.Gate), Features: r.clients.own, Kube: r.clients.kube,
+		Owner: owner, Clock: r.clock,
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reporter = reporter
+	return reporter, err
+}
+
+// serve runs the server flow until the context ends.
+func (r *Replica) serve(ctx context.Context, owner *metav1.OwnerReference) error {
+	own, err := r.config.version()
+	if err != nil {
+		return err
+	}
+	events := record.NewBroadcaster(record.WithContext(ctx))
+	defer events.Shutdown()
+	leases := informers.NewSharedInformerFactoryWithOptions(r.clients.kube, 0, informers.WithNamespace(r.config.Namespace))
+	flow, err := controller.New(controller.Config{
+		Namespace: r.config.Namespace, Component: r.config.Component, ServerID: r.config.Instance,
+		Features: r.config.Features, Settings: r.config.Settings,
+		Specs: r.config.Gate.GetAllVersioned(), SpecsUpTo: own, Dependencies: r.config.Gate.Dependencies(),
+		Client: r.clients.features, Tasks: r.clients.tasks,
+		Leases:   []cache.SharedIndexInformer{leases.Coordination().V1().Leases().Informer()},
+		Owner:    owner,
+		Recorder: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: r.config.Component}),
+		Clock:    r.clock,
+	})
+	if err != nil {
+		return err
+	}
+	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: r.clients.kube.CoreV1().Events(r.config.Namespace)})
+	leases.StartWithContext(ctx)
+	defer leases.Shutdown()
+	defer r.flow.Store(nil)
+	flow.Run(ctx, workers, func() { r.flow.Store(flow) })
+	return nil
+}
+
+// Close takes the report away, in some seconds at most: nothing of this process uses a
+// feature any more. Call it when Start has returned and the operator's own work has
+// ended. A replica that ends without is taken for one that has crashed, and other
+// replicas wait for its Lease to expire.
+func (r *Replica) Close(ctx context.Context) error {
+	r.mu.Lock()
+	reporter := r.reporter
+	r.mu.Unlock()
+	if reporter == nil {
+		return nil
+	}
+	if err := reporter.Remove(ctx); err != nil {
+		klog.FromContext(ctx).Info("The feature report stays behind; other replicas take this one for crashed until its Lease expires", "err", err)
+		return err
+	}
+	return nil
+}
+
+// Plan answers what a change of a feature would do (kubectl feature plan does for those
+// of Kubernetes). It changes nothing. The error is ErrNotRunning if this replica cannot
+// tell.
+func (r *Replica) Plan(ctx context.Context, feature string, request *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error) {
+	flow, found, err := r.ask(ctx, feature)
+	if err != nil {
+		return nil, err
+	}
+	return flow.Plan(ctx, found, request)
+}
+
+// Clean begins to remove what a feature that is off has left behind. The error is
+// ErrNotRunning if this replica cannot.
+func (r *Replica) Clean(ctx context.Context, feature string) (*v1alpha1.FeatureCleanupStatus, error) {
+	flow, found, err := r.ask(ctx, feature)
+	if err != nil {
+		return nil, err
+	}
+	return flow.Clean(ctx, found)
+}
+
+func (r *Replica) ask(ctx context.Context, name string) (*controller.Controller, *v1alpha1.Feature, error) {
+	flow := r.flow.Load()
+	if flow == nil {
+		return nil, nil, fmt.Errorf("feature %s in namespace %s: %w", name, r.config.Namespace, ErrNotRunning)
+	}
+	feature, err := r.clients.features.FeaturesV1alpha1().Features(r.config.Namespace).Get(ctx, name, metav1.GetOptions{})
+	return flow, feature, err
+}
