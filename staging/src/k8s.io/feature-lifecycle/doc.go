@@ -31,6 +31,7 @@ limitations under the License.
 //	values                  values that are set in one place: taken, kept, followed
 //	values/control          a server's side of them: which features, who permits it
 //	values/rollout          which value a canary gives to an instance; pure
+//	operator                all of it for an operator of its own, in three calls
 //	until                   watches objects until something is so
 //	intern                  equal lists of what reports say are held once
 //	internal/retry          what failures mean, and how long to wait

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
 	componentfeaturegate "k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
@@ -57,7 +58,7 @@ type options struct {
 // parse reads the command line: --feature-gates as ever, and which features are
 // set in one place for all replicas.
 func parse(args []string) (*options, error) {
-	inner := componentfeaturegate.NewFeatureGate()
+	inner := componentfeaturegate.NewVersionedFeatureGate(version.MustParse("1.0"))
 	if err := inner.Add(gates); err != nil {
 		return nil, err
 	}

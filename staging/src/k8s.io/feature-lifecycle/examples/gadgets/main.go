@@ -19,7 +19,7 @@ limitations under the License.
 // its value from the API, and runs the server flow in its own namespace.
 // docs/operators.md explains it, and a test runs it against a real cluster with the
 // permissions of rbac.yaml alone. It does nothing with gadgets but to say whether
-// they may have colours.
+// they may have colours. The widget operator beside it does real work.
 package main
 
 import (
@@ -32,15 +32,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/feature-lifecycle/client/clientset/versioned"
-	"k8s.io/feature-lifecycle/lifecycle/task"
-	"k8s.io/feature-lifecycle/values"
 )
 
 const (
@@ -62,52 +54,9 @@ func start(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", options.kubeconfig)
+	client, err := clientcmd.BuildConfigFromFlags("", options.kubeconfig)
 	if err != nil {
 		return err
 	}
-	c, err := connect(config)
-	if err != nil {
-		return err
-	}
-	return run(ctx, options, c)
-}
-
-// clients are those of one replica.
-type clients struct {
-	// own is for the process itself: its values and its report.
-	own versioned.Interface
-	// features is for the server flow.
-	features versioned.Interface
-	kube     kubernetes.Interface
-	tasks    task.Clients
-}
-
-func connect(config *rest.Config) (*clients, error) {
-	own, err := versioned.NewForConfig(values.ClientConfig(config))
-	if err != nil {
-		return nil, err
-	}
-	features, err := versioned.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	kube, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	// Tasks are slowed down by the server's priority and fairness, not by the
-	// client.
-	unlimited := rest.CopyConfig(config)
-	unlimited.QPS = -1
-	objects, err := task.NewDynamicClient(unlimited)
-	if err != nil {
-		return nil, err
-	}
-	groups, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(groups))
-	return &clients{own: own, features: features, kube: kube, tasks: task.Clients{Dynamic: objects, Mapper: mapper}}, nil
+	return run(ctx, options, client)
 }

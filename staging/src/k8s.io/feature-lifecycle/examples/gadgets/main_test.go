@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/operator"
 )
 
 // TestRolesAreWhatIsNeeded: the permissions on gadgets are those of the declared
@@ -53,6 +54,9 @@ func TestRolesAreWhatIsNeeded(t *testing.T) {
 			kinds++
 			if role.Namespace != namespace {
 				t.Errorf("Role %s is in namespace %q, want %s", role.Name, role.Namespace, namespace)
+			}
+			if diff := cmp.Diff(operator.Rules(component), role.Rules); diff != "" {
+				t.Errorf("the Role is not what a replica needs (-need +have):\n%s", diff)
 			}
 		}
 	}

@@ -18,86 +18,39 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/informers"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/feature-lifecycle/client/clientset/versioned"
-	"k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/lifecycle/controller"
-	"k8s.io/feature-lifecycle/report"
-	"k8s.io/feature-lifecycle/values"
+	"k8s.io/feature-lifecycle/operator"
 )
 
 // run is one replica, until the context ends.
-func run(ctx context.Context, o *options, c *clients) error {
-	follower, err := values.New(values.Config{
-		Namespace: namespace, Component: component, Instance: o.instance, Gate: o.gate,
-		Connect:     func() (versioned.Interface, error) { return c.own, nil },
-		AlwaysWatch: true,
-		Only:        o.decides.Follows,
-	})
-	if err != nil {
-		return err
-	}
-	reporter, err := report.New(report.Config{
-		Namespace: namespace, Component: component, Instance: o.instance, BinaryVersion: "v1.0.0",
-		ListAll: true, Source: o.decides.Source(o.gate), Features: c.own, Kube: c.kube,
+func run(ctx context.Context, o *options, client *rest.Config) error {
+	replica, err := operator.New(operator.Config{
+		Namespace: namespace, Component: component, Instance: o.instance, Version: "v1.0.0",
+		Gate: o.gate, Features: declared, Control: o.decides, Client: client,
+		OwnedByServiceAccount: true,
 	})
 	if err != nil {
 		return err
 	}
 	// The values that people asked for are there before the operator's code asks.
-	o.gate.BeforeFinal(func() { follower.Load(ctx) })
-	o.gate.AddMetrics()
-
-	// A replica that ends in order takes its report with it.
-	defer func() {
-		if err := reporter.Remove(context.WithoutCancel(ctx)); err != nil {
-			fmt.Println("the report stays behind:", err)
-		}
-	}()
-	var running wait.Group
-	defer running.Wait()
-	// What runs ends also when the server flow cannot begin.
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	running.StartWithContext(ctx, follower.Run)
-	running.StartWithContext(ctx, reporter.Run)
-	running.StartWithContext(ctx, func(ctx context.Context) { work(ctx, o.gate) })
-	select {
-	case <-reporter.Started():
-		return serve(ctx, o, c)
-	case <-ctx.Done():
-		return nil
-	}
-}
-
-// serve runs the server flow of the operator's features. A cluster without the
-// API, which takes no reports, never gets here.
-func serve(ctx context.Context, o *options, c *clients) error {
-	events := record.NewBroadcaster(record.WithContext(ctx))
-	defer events.Shutdown()
-	leases := informers.NewSharedInformerFactoryWithOptions(c.kube, 0, informers.WithNamespace(namespace))
-	flow, err := controller.New(controller.Config{
-		Namespace: namespace, Component: component, ServerID: o.instance,
-		Features: declared, Client: c.features, Tasks: c.tasks,
-		Leases:   []cache.SharedIndexInformer{leases.Coordination().V1().Leases().Informer()},
-		Recorder: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}),
-	})
-	if err != nil {
+	if _, err := replica.Load(ctx); err != nil {
 		return err
 	}
-	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.kube.CoreV1().Events(namespace)})
-	leases.StartWithContext(ctx)
-	defer leases.Shutdown()
-	flow.Run(ctx, 1, nil)
-	return nil
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		// Without the other half nothing works: both end together.
+		defer stop()
+		ended <- replica.Start(ctx)
+	}()
+	work(ctx, o.gate)
+	// Nothing uses a feature any more, so the report may go.
+	return errors.Join(<-ended, replica.Close(context.WithoutCancel(ctx)))
 }
 
 // work is what the operator is there for. It asks the gate as ever, and again

@@ -1,0 +1,425 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
+	componentfeaturegate "k8s.io/component-base/featuregate"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
+	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/values"
+	"k8s.io/feature-lifecycle/values/control"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+)
+
+const colours componentfeaturegate.Feature = "Colours"
+
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+func gateOf(t *testing.T, version string, features ...componentfeaturegate.Feature) *featuregate.Gate {
+	t.Helper()
+	inner := componentfeaturegate.NewVersionedFeatureGate(utilversion.MustParse(version))
+	for _, feature := range features {
+		if err := inner.Add(map[componentfeaturegate.Feature]componentfeaturegate.FeatureSpec{feature: {PreRelease: componentfeaturegate.Alpha}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return featuregate.Wrap(inner)
+}
+
+func valid(t *testing.T) Config {
+	t.Helper()
+	return Config{
+		Namespace: "widgets", Component: "widget-operator", Instance: "a", Version: "v0.3.1",
+		Gate:     gateOf(t, "0.3", colours),
+		Features: []lifecycle.Feature{{Name: colours, OnDisable: lifecycle.Tasks{lifecycle.ClearField(widgets, "spec.colour")}, Control: lifecycle.Dynamic}},
+		Control:  control.Options{Dynamic: []string{string(colours)}},
+		Client:   &rest.Config{Host: "https://127.0.0.1:1"},
+	}
+}
+
+// TestWhatIsWrongIsNamed: before anything runs, all of it at once.
+func TestWhatIsWrongIsNamed(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*Config)
+		want   []string
+	}{
+		"nothing":                        {change: func(*Config) {}},
+		"everything is missing":          {change: func(c *Config) { *c = Config{} }, want: []string{"operator without a name", "Namespace is missing", "Component is missing", "Instance is missing", "Version is missing", "Gate and Client"}},
+		"that of Kubernetes":             {change: func(c *Config) { c.Namespace = "kube-system" }, want: []string{"kube-system has the features of Kubernetes"}},
+		"a namespace that none can have": {change: func(c *Config) { c.Namespace = "Widgets" }, want: []string{`Namespace "Widgets"`, "lower case"}},
+		"a component with a dot":         {change: func(c *Config) { c.Component = "widget.operator" }, want: []string{`Component "widget.operator"`}},
+		"an instance in capitals":        {change: func(c *Config) { c.Instance = "A" }, want: []string{`Instance "A"`, "lower case"}},
+		"too long together":              {change: func(c *Config) { c.Instance = strings.Repeat("a.", 120) + "a" }, want: []string{"Component.Instance", "no more than 253"}},
+		"no version":                     {change: func(c *Config) { c.Version = "latest" }, want: []string{`Version "latest"`, "for example v0.3.1"}},
+		"a gate without a version": {change: func(c *Config) {
+			c.Gate = featuregate.Wrap(componentfeaturegate.NewFeatureGate())
+			c.Features = nil
+			c.Control = control.Options{}
+		}, want: []string{`NewVersionedFeatureGate(version.MustParse("0.3"))`}},
+		"that of a larger operator": {change: func(c *Config) {
+			c.Version = "v2.1.0"
+			c.Gate = featuregate.Wrap(componentfeaturegate.NewFeatureGate())
+			c.Features = nil
+			c.Control = control.Options{}
+		}, want: []string{`NewVersionedFeatureGate(version.MustParse("2.1"))`}},
+		"a gate of a version to come":     {change: func(c *Config) { c.Gate = gateOf(t, "0.4", colours) }, want: []string{"the gate has the version 0.4 and the operator v0.3.1"}},
+		"an emulated version":             {change: func(c *Config) { c.Gate = gateOf(t, "0.2", colours) }},
+		"a declaration without a gate":    {change: func(c *Config) { c.Gate = gateOf(t, "0.3", "Shapes"); c.Control = control.Options{} }, want: []string{"Colours is declared and no feature gate", "which has Shapes"}},
+		"declared twice":                  {change: func(c *Config) { c.Features = append(c.Features, c.Features[0]) }, want: []string{"declared twice"}},
+		"dynamic against its author":      {change: func(c *Config) { c.Features[0].Control = lifecycle.Local }, want: []string{"--dynamic-features", "not declared as one whose value may come from elsewhere"}},
+		"set by hand and dynamic as well": {change: func(c *Config) { _ = c.Gate.Set("Colours=true") }, want: []string{"would win over the API"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := valid(t)
+			test.change(&config)
+			replica, err := New(config)
+			if len(test.want) == 0 {
+				if err != nil || replica == nil {
+					t.Fatalf("refused: %v", err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatal("taken")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error does not say %q: %v", want, err)
+				}
+			}
+		})
+	}
+}
+
+// server is a fake one with a replica's clients.
+type server struct {
+	t        *testing.T
+	features *fake.Clientset
+	kube     *kubefake.Clientset
+	clients  clients
+}
+
+func newServer(t *testing.T) *server {
+	s := &server{t: t, features: fake.NewClientset(), kube: kubefake.NewClientset()}
+	s.clients = clients{own: s.features, features: s.features, kube: s.kube, tasks: task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{widgets: "WidgetList"})}}
+	return s
+}
+
+// is answers who asks: a service account's name and UID.
+func (s *server) is(user, uid string, first ...error) {
+	s.kube.PrependReactor("create", "selfsubjectreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if len(first) > 0 {
+			err := first[0]
+			first = first[1:]
+			return true, nil, err
+		}
+		return true, &authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: user, UID: uid}}}, nil
+	})
+}
+
+func (s *server) replica(config Config) *Replica {
+	s.t.Helper()
+	r, err := newReplica(config, s.clients, clock.RealClock{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+// running loads and starts a replica, and lets some time pass.
+func (s *server) running(config Config) (r *Replica, stop func() error) {
+	s.t.Helper()
+	r = s.replica(config)
+	if _, err := r.Load(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(s.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Start(ctx) }()
+	pass(time.Minute)
+	return r, func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func (s *server) feature() (*v1alpha1.Feature, error) {
+	return s.features.FeaturesV1alpha1().Features("widgets").Get(s.t.Context(), string(colours), metav1.GetOptions{})
+}
+
+func (s *server) report() (*v1alpha1.FeatureReport, error) {
+	return s.features.FeaturesV1alpha1().FeatureReports("widgets").Get(s.t.Context(), "widget-operator.a", metav1.GetOptions{})
+}
+
+func (s *server) lease() (*coordinationv1.Lease, error) {
+	return s.kube.CoordinationV1().Leases("widgets").Get(s.t.Context(), "widget-operator.a", metav1.GetOptions{})
+}
+
+// TestAReplica reports, makes its Features, follows what people ask for, and takes its
+// report away when it is closed, and not before.
+func TestAReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		config := valid(t)
+		r, stop := s.running(config)
+		report, err := s.report()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := report.Spec; got.BinaryVersion != "v0.3.1" || got.EmulationVersion != "0.3" || len(got.Features) == 0 || got.Liveness.Lease == nil || len(report.OwnerReferences) != 0 {
+			t.Errorf("the report is %+v, of %+v", got, report.OwnerReferences)
+		}
+		f, err := s.feature()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Status.State != v1alpha1.StateOff || f.Status.Control != v1alpha1.ControlDynamic || len(f.OwnerReferences) != 0 {
+			t.Errorf("the Feature is %+v, of %+v", f.Status, f.OwnerReferences)
+		}
+		plan, err := r.Plan(t.Context(), string(colours), &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}})
+		if err != nil || plan.Configured == nil || !plan.Configured.Value {
+			t.Errorf("the plan is %+v, %v", plan, err)
+		}
+		if _, err := r.Clean(t.Context(), "Shapes"); !apierrors.IsNotFound(err) {
+			t.Errorf("cleaning what is not there: %v", err)
+		}
+
+		f.Spec.Enabled = ptr.To(true)
+		if _, err := s.features.FeaturesV1alpha1().Features("widgets").Update(t.Context(), f, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		pass(5 * time.Minute)
+		if f, err = s.feature(); err != nil || f.Status.State != v1alpha1.StateOn || !config.Gate.Enabled(colours) {
+			t.Errorf("asked to be on the feature is %s for the server and %t for the replica: %v", f.Status.State, config.Gate.Enabled(colours), err)
+		}
+
+		if err := stop(); err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+		if _, err := s.report(); err != nil {
+			t.Errorf("its work may go on, and the report has gone: %v", err)
+		}
+		if _, err := r.Plan(t.Context(), string(colours), &v1alpha1.FeaturePlan{}); !errors.Is(err, ErrNotRunning) {
+			t.Errorf("planning after the end: %v", err)
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.report(); !apierrors.IsNotFound(err) {
+			t.Errorf("after Close the report is there: %v", err)
+		}
+		if _, err := s.lease(); !apierrors.IsNotFound(err) {
+			t.Errorf("after Close the Lease is there: %v", err)
+		}
+	})
+}
+
+// TestWhatAReplicaMakesBelongsToItsServiceAccount, once the server says which that is.
+func TestWhatAReplicaMakesBelongsToItsServiceAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.is("system:serviceaccount:widgets:operator", "1234", apierrors.NewServiceUnavailable("starting"), apierrors.NewTooManyRequests("later", 1))
+		config := valid(t)
+		config.OwnedByServiceAccount = true
+		_, stop := s.running(config)
+		report, err := s.report()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := s.feature()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease, err := s.lease()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := metav1.OwnerReference{APIVersion: "v1", Kind: "ServiceAccount", Name: "operator", UID: "1234"}
+		for what, owners := range map[string][]metav1.OwnerReference{"report": report.OwnerReferences, "Feature": f.OwnerReferences, "Lease": lease.OwnerReferences} {
+			if len(owners) != 1 || owners[0] != want {
+				t.Errorf("the %s belongs to %+v, want %+v", what, owners, want)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestWhoIsNoServiceAccountCannotOwn: nobody reports, and the error says what to do.
+func TestWhoIsNoServiceAccountCannotOwn(t *testing.T) {
+	for _, user := range []string{"system:admin", "system:serviceaccount:others:operator", "system:serviceaccount:widgets:"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(t)
+			s.is(user, "1234")
+			config := valid(t)
+			config.OwnedByServiceAccount = true
+			_, stop := s.running(config)
+			if err := stop(); !errors.Is(err, errNotOwner) || !strings.Contains(err.Error(), user) || !strings.Contains(err.Error(), "leave OwnedByServiceAccount out") {
+				t.Errorf("the error is %v", err)
+			}
+			if _, err := s.report(); !apierrors.IsNotFound(err) {
+				t.Errorf("there is a report: %v", err)
+			}
+		})
+	}
+}
+
+// TestAServerThatDoesNotSayWhoOneIs: a replica that is told to end does so.
+func TestAServerThatDoesNotSayWhoOneIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.kube.PrependReactor("create", "selfsubjectreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewServiceUnavailable("down")
+		})
+		config := valid(t)
+		config.OwnedByServiceAccount = true
+		r, stop := s.running(config)
+		if err := stop(); err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Errorf("closing what never reported: %v", err)
+		}
+	})
+}
+
+// TestWithoutTheAPI an operator has its own values, and nobody looks after features.
+func TestWithoutTheAPI(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		missing := func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound,
+				Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeUnexpectedServerResponse}}}}}
+		}
+		s.features.PrependReactor("*", "*", missing)
+		config := valid(t)
+		config.Control = control.Options{}
+		if err := config.Gate.Set("Colours=true"); err != nil {
+			t.Fatal(err)
+		}
+		r, stop := s.running(config)
+		if !config.Gate.Enabled(colours) {
+			t.Error("the gate has not what the command line says")
+		}
+		if _, err := r.Plan(t.Context(), string(colours), &v1alpha1.FeaturePlan{}); !errors.Is(err, ErrNotRunning) {
+			t.Errorf("planning: %v", err)
+		}
+		if n := len(s.kube.Actions()); n != 0 {
+			t.Errorf("%d requests for Leases or events: %v", n, s.kube.Actions())
+		}
+		if err := errors.Join(stop(), r.Close(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestOrder: what is called too early or too late says so.
+func TestOrder(t *testing.T) {
+	s := newServer(t)
+	r := s.replica(valid(t))
+	if err := r.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "call Load first") {
+		t.Errorf("Start before Load: %v", err)
+	}
+	if err := r.Close(t.Context()); err != nil {
+		t.Errorf("Close before Start: %v", err)
+	}
+	if r.NeedLeaderElection() {
+		t.Error("one replica of several would run")
+	}
+	if origin, err := r.Load(t.Context()); err != nil || origin != values.FromServer {
+		t.Errorf("values come from %s: %v", origin, err)
+	}
+	late := valid(t)
+	late.Gate.Finalize()
+	if _, err := s.replica(late).Load(t.Context()); err == nil || !strings.Contains(err.Error(), "final already") {
+		t.Errorf("Load after the values were final: %v", err)
+	}
+}
+
+// TestRules: what the Role allows is what a replica asks for, and nothing in other
+// namespaces.
+func TestRules(t *testing.T) {
+	allowed := map[string]bool{}
+	for _, rule := range Rules("widget-operator") {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					allowed[verb+" "+resource+"."+group] = true
+				}
+			}
+		}
+	}
+	// Everybody who is authenticated may do these.
+	for _, verb := range []string{"get", "list", "watch"} {
+		allowed[verb+" features.features.k8s.io"] = true
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		r, stop := s.running(valid(t))
+		pass(10 * time.Minute)
+		if err := errors.Join(stop(), r.Close(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		for _, action := range append(s.features.Actions(), s.kube.Actions()...) {
+			resource := action.GetResource()
+			name := resource.Resource
+			if sub := action.GetSubresource(); sub != "" {
+				name += "/" + sub
+			}
+			if what := action.GetVerb() + " " + name + "." + resource.Group; !allowed[what] {
+				t.Errorf("a replica does %s, which Rules do not allow", what)
+			}
+			if action.GetNamespace() != "widgets" {
+				t.Errorf("a replica does %s %s in namespace %q", action.GetVerb(), name, action.GetNamespace())
+			}
+			asked++
+		}
+		if asked < 5 {
+			t.Errorf("a replica has sent %d requests only; does this test still see them?", asked)
+		}
+	})
+}
