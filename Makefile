@@ -297,13 +297,14 @@ $(OUT)/scale $(@:bench-%=%)
 endef
 
 .PHONY: verify
-verify: tools ## Check format, lint, generated code, modules, licences, sizes, imports, docs.
+verify: tools ## Check format, lint, generated code, modules, licences, sizes, imports, what the library exports, docs.
 	hack/verify-all.sh
 
 .PHONY: update
-update: ## Write generated code and docs/gates.md.
+update: ## Write generated code, docs/gates.md and the record of what the library exports.
 	hack/update-codegen.sh
 	go run ./hack/gates >docs/gates.md
+	go run ./hack/surface
 	hack/update-openapi-spec.sh
 
 .PHONY: update-upstream

@@ -52,6 +52,7 @@ check "modules: draw" tidy test/scale/draw
 check "generated code" hack/verify-codegen.sh
 check "API specs" hack/verify-openapi-spec.sh
 check "docs/gates.md" gates
+check "exported surface" go run ./hack/surface -check
 check "BENCHMARKS.md, docs/scale.md" drawn
 check "vet: root" go vet ./...
 check "library alone: build, vet" library_alone
