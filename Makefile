@@ -151,8 +151,8 @@ down: ## End the local cluster; its data stays.
 test: test-unit test-integration ## Run all tests.
 
 .PHONY: test-unit
-test-unit: tools test-model ## Run the unit tests, those of the library with the race detector.
-	cd $(LIB) && $(GOTESTSUM) -race ./...
+test-unit: tools test-model ## Run the unit tests, those of the library with the race detector and without the workspace.
+	cd $(LIB) && GOWORK=off $(GOTESTSUM) -race ./...
 	$(GOTESTSUM) $$(go list ./... | grep -v /test/)
 	cd test/helm && GOWORK=off $(GOTESTSUM) ./...
 	@mkdir -p $(OUT)/debian
@@ -179,7 +179,7 @@ MODEL_SEED ?= $(shell date +%s)
 .PHONY: test-model
 test-model: ## Run the model of several servers through 100,000 random schedules.
 	@mkdir -p $(OUT)
-	cd $(LIB) && go test -c -o "$(OUT_DIR)/model.test" ./lifecycle/controller
+	cd $(LIB) && GOWORK=off go test -c -o "$(OUT_DIR)/model.test" ./lifecycle/controller
 	cores=$$(nproc); for ((i = 0; i < cores; i++)); do echo $$(($(MODEL_SEED) + i * 1000000007)); done | \
 		MODEL_SCHEDULES=$$((($(MODEL_SCHEDULES) + cores - 1) / cores)) GOMAXPROCS=1 GOGC=400 \
 		xargs -P "$$cores" -I{} $(OUT)/model.test -test.run '^TestModel$$' -test.v -test.timeout 30m -rapid.seed={}
@@ -297,13 +297,14 @@ $(OUT)/scale $(@:bench-%=%)
 endef
 
 .PHONY: verify
-verify: tools ## Check format, lint, generated code, modules, licences, sizes, imports, docs.
+verify: tools ## Check format, lint, generated code, modules, licences, sizes, imports, what the library exports, docs.
 	hack/verify-all.sh
 
 .PHONY: update
-update: ## Write generated code and docs/gates.md.
+update: ## Write generated code, docs/gates.md and the record of what the library exports.
 	hack/update-codegen.sh
 	go run ./hack/gates >docs/gates.md
+	go run ./hack/surface
 	hack/update-openapi-spec.sh
 
 .PHONY: update-upstream

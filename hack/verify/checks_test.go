@@ -60,7 +60,7 @@ func TestChecksFind(t *testing.T) {
 		"make target that is":        {targets([]file{makefile, {"a.md", []byte("use `make demo` to make sense")}}), nil},
 		"section that is not":        {sections([]file{proposal, {"pkg/a.go", []byte("// A rule (KEP-3920, \"Values\n// set\").\n")}}), []string{"pkg/a.go: cites KEP-3920, \"Values set\", which is no section of " + kep}},
 		"section that is":            {sections([]file{proposal, {"pkg/a.go", []byte("\t// A rule (KEP-3920,\n\t// \"Values that change\").\n")}}), nil},
-		"library imports Kubernetes": {imports([]goPackage{{ImportPath: library, Deps: []string{"k8s.io/kubernetes/pkg/features"}}}), []string{library + ": imports k8s.io/kubernetes/pkg/features: the library must work without Kubernetes itself"}},
+		"pure package asks a server": {imports([]goPackage{{ImportPath: library + "/values/rollout", Imports: []string{"k8s.io/client-go/kubernetes"}}}), []string{library + "/values/rollout: imports k8s.io/client-go/kubernetes: the package decides and neither talks to anybody nor logs"}},
 		"pure package logs":          {imports([]goPackage{{ImportPath: library + "/lifecycle/uses", Imports: []string{"k8s.io/klog/v2"}}}), []string{library + "/lifecycle/uses: imports k8s.io/klog/v2: the package decides and neither talks to anybody nor logs"}},
 		"other package logs":         {imports([]goPackage{{ImportPath: library + "/report", Imports: []string{"k8s.io/klog/v2"}}}), nil},
 	} {

@@ -24,26 +24,42 @@ limitations under the License.
 // change of its value through waiting for uses and the tasks that the feature's
 // author declared (lifecycle).
 //
-//	apis/features/v1alpha1  the API: Feature and FeatureReport
-//	client                  generated clients, informers, listers
-//	featuregate             the layer that notices what is asked
-//	report                  one FeatureReport for each process
-//	values                  values that are set in one place: taken, kept, followed
-//	values/control          a server's side of them: which features, who permits it
-//	values/rollout          which value a canary gives to an instance; pure
-//	operator                all of it for an operator of its own, in three calls
-//	until                   watches objects until something is so
-//	intern                  equal lists of what reports say are held once
-//	internal/retry          what failures mean, and how long to wait
-//	lifecycle               what authors write: one literal for each feature
-//	lifecycle/transition    decides, purely, what happens to a feature next
-//	lifecycle/uses          who uses a feature, and whether that holds it; pure
-//	lifecycle/leader        which server looks after a feature; pure
-//	lifecycle/safety        whether a cluster may move up or down; pure
-//	lifecycle/task          what transitions do; finds and removes leftovers
-//	lifecycle/controller    gathers, lets transition decide, commits
-//	examples/everywhere     asks whether a feature is on everywhere, for operators to copy
-//	examples/gadgets        a small operator with a feature of its own, which runs
+//	apis/features/v1alpha1    api       the API: Feature and FeatureReport
+//	client                    api       generated clients, informers, listers
+//	featuregate               operator  the layer that notices what is asked
+//	report                    operator  one FeatureReport for each process
+//	values                    operator  values that are set in one place: taken, kept, followed
+//	values/control            operator  a server's side of them: which features, who permits it
+//	operator                  operator  all of it for an operator of its own, in three calls
+//	values/rollout            part      which value a canary gives to an instance; pure
+//	lifecycle                 operator  what authors write: one literal for each feature
+//	lifecycle/task            operator  what transitions do; finds and removes leftovers
+//	lifecycle/controller      operator  gathers, lets transition decide, commits
+//	lifecycle/transition      part      decides, purely, what happens to a feature next
+//	lifecycle/uses            part      who uses a feature, and whether that holds it; pure
+//	lifecycle/leader          part      which server looks after a feature; pure
+//	lifecycle/safety          part      whether a cluster may move up or down; pure
+//	lifecycle/internal/phrase internal  what messages have in common
+//	lifecycletest             operator  takes a feature through on, used, off and pristine in a test
+//	until                     part      watches objects until something is so
+//	intern                    part      equal lists of what reports say are held once
+//	internal/retry            internal  what failures mean, and how long to wait
+//	internal/turns            internal  when processes that get a value at once report it
+//	examples/everywhere       example   asks whether a feature is on everywhere, for operators to copy
+//	examples/gadgets          example   a small operator with a feature of its own, which runs
+//
+// All of it is alpha and may change between minor versions of Kubernetes. What to
+// expect of a package is its tier:
+//
+//   - api: served objects and their generated clients, which change as an API of
+//     version v1alpha1 may.
+//   - operator: what an operator calls. Incompatible changes are seen in review and
+//     listed in the changelog, with what to write instead.
+//   - part: what the others and the binaries of Kubernetes are made of. It may change
+//     or go in any version; of transition.Settings, which a Config of
+//     lifecycle/controller has, the same holds as of tier operator.
+//   - example: to copy; it may change in any version.
+//   - internal: cannot be imported.
 //
 // The library works without any package of k8s.io/kubernetes.
 package featurelifecycle
