@@ -1,0 +1,136 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package thirdparty
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/operator"
+	"k8s.io/feature-lifecycle/values"
+	"k8s.io/feature-lifecycle/values/control"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/utils/ptr"
+)
+
+// TestWithoutTheAPI runs an operator on upstream's kube-apiserver, and on one with the
+// gate FeatureLifecycle off: it works as if the library were not there. When the server
+// has the API, the operator begins with what it could not do before.
+func TestWithoutTheAPI(t *testing.T) {
+	t.Parallel()
+	binaries := map[string]string{cluster.APIServer: framework.Upstream(t, "kube-apiserver")}
+	w := newWorld(t, framework.Start(t, cluster.Config{Only: []string{cluster.Etcd, cluster.APIServer}, Binaries: binaries}))
+	if version := w.Version(); version != framework.UpstreamVersion {
+		t.Fatalf("the server is %s, want upstream's", version)
+	}
+	o := w.install(t, "alone")
+	before := w.keys(t, o.namespace)
+	r := o.worksAlone(t, "upstream", before)
+	r.end(t)
+	w.nothingMade(t, o.namespace, before)
+
+	delete(binaries, cluster.APIServer)
+	restart := func(gates string) {
+		t.Helper()
+		if err := w.Restart(t.Context(), &gates, cluster.APIServer); err != nil {
+			t.Fatalf("restarting kube-apiserver with gates %q: %v", gates, err)
+		}
+	}
+	restart("FeatureLifecycle=false")
+	if version := w.Version(); version == framework.UpstreamVersion {
+		t.Fatalf("the server is %s, want ours", version)
+	}
+	r = o.worksAlone(t, "off", before)
+
+	restart("")
+	w.waitForFeature(t, o.namespace, colours, "On by the command line", func(f *v1alpha1.Feature) bool {
+		return f.Status.State == v1alpha1.StateOn && f.Status.Configured != nil && f.Status.Configured.Source == v1alpha1.SourceCommandLine && users(f, o.component, true) == 1
+	})
+	w.waitForFeature(t, o.namespace, borrowed, "Off", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
+	if _, err := r.Plan(t.Context(), colours, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}}); err != nil {
+		t.Errorf("a plan, once the server flow runs: %v", err)
+	}
+	r.end(t)
+}
+
+// worksAlone starts a replica on a server without the API, and checks that it has the
+// values of its command line and does nothing else.
+func (o *thirdParty) worksAlone(t *testing.T, instance string, before []string) *replica {
+	t.Helper()
+	r := o.start(t, instance, func(c *operator.Config) {
+		c.Control = control.Options{}
+		if err := c.Gate.Set(colours + "=true"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if r.origin != values.FromNowhere {
+		t.Errorf("%s: the values come from %s, want %s", instance, r.origin, values.FromNowhere)
+	}
+	if got, want := r.found(), colours+"=true,"+borrowed+"=false"; got != want {
+		t.Errorf("%s: the operator finds %s, want the values of its command line, %s", instance, got, want)
+	}
+	framework.WaitFor(t, "the replica to hear twice that there is no API", func() bool {
+		return count(r.requests.after(0), func(sent request) bool {
+			return strings.Contains(sent.path, "/featurereports/") && sent.code == http.StatusNotFound
+		}) >= 2
+	})
+	select {
+	case <-r.ended:
+		t.Fatalf("%s: Start has returned: %v", instance, r.err)
+	default:
+	}
+	_, planErr := r.Plan(t.Context(), colours, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}})
+	_, cleanErr := r.Clean(t.Context(), colours)
+	for what, err := range map[string]error{"Plan": planErr, "Clean": cleanErr} {
+		if !errors.Is(err, operator.ErrNotRunning) {
+			t.Errorf("%s: %s: %v, want %v", instance, what, err, operator.ErrNotRunning)
+		}
+	}
+	if n := r.said("Not reporting feature gates"); n != 1 {
+		t.Errorf("%s: the replica says %d times that it does not report, want once:\n%s", instance, n, r.logs)
+	}
+	for _, sent := range r.requests.after(0) {
+		if sent.method != http.MethodGet {
+			t.Errorf("%s: the replica sent %s %s", instance, sent.method, sent.path)
+		}
+	}
+	o.w.nothingMade(t, o.namespace, before)
+	return r
+}
+
+// nothingMade is an error if there is more in a namespace than before, or something of
+// the API anywhere.
+func (w *world) nothingMade(t *testing.T, namespace string, before []string) {
+	t.Helper()
+	if diff := cmp.Diff(before, w.keys(t, namespace)); diff != "" {
+		t.Errorf("the namespace has other objects than before (-before +now):\n%s", diff)
+	}
+	features := w.keysWith(t, func(key string) bool {
+		return strings.HasPrefix(key, "/registry/features/") || strings.HasPrefix(key, "/registry/featurereports/")
+	})
+	if len(features) > 0 {
+		t.Errorf("without the API there are %v", features)
+	}
+}
