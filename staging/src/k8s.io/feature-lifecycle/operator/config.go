@@ -17,7 +17,7 @@ limitations under the License.
 // Package operator puts the parts of this library together for an operator with
 // features of its own: a replica takes the values that are set centrally, reports what
 // it asks for and finds, and runs the server flow of its features in its own namespace
-// (KEP-3920, "Third parties"). What it does not do, an agent on every node say, the
+// (KEP-3920, story 7). What it does not do, an agent on every node say, the
 // packages below do: values, report, lifecycle/controller.
 //
 //	replica, err := operator.New(operator.Config{...})  // what is wrong with it, before anything runs
