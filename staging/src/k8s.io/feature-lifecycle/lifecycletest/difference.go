@@ -31,12 +31,12 @@ import (
 // follows from any write (resourceVersion, generation, managed fields) does not
 // count (S7). It is "" when nothing changed.
 func Changed(before, after *unstructured.Unstructured, removed []task.Field) string {
-	return cmp.Diff(rest(before, removed), rest(after, removed))
+	return cmp.Diff(beside(before, removed), beside(after, removed))
 }
 
-// rest is an object without fields and without what follows from any write.
+// beside is an object without fields and without what follows from any write.
 // Empty parents of what was removed mean nothing.
-func rest(object *unstructured.Unstructured, removed []task.Field) any {
+func beside(object *unstructured.Unstructured, removed []task.Field) any {
 	copied := object.DeepCopy()
 	for _, field := range removed {
 		path, err := task.ParsePath(field.Path)

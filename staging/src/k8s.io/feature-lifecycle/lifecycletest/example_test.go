@@ -54,42 +54,7 @@ func onUsedOffPristine(ctx context.Context, kit *lifecycletest.Kit, feature life
 		return nil, err
 	}
 	c := &lifecycletest.Case{Feature: feature, Fixture: "Colours.yaml", Objects: objects}
-	if err := restart(ctx, true); err != nil {
-		return nil, err
-	}
-	if err := kit.WaitFor(ctx, v1alpha1.StateOn, nil, c); err != nil {
-		return nil, err
-	}
-	if err := kit.Use(ctx, c); err != nil {
-		return nil, err
-	}
-	before, err := kit.View(ctx, widgets)
-	if err != nil {
-		return nil, err
-	}
-	problems := c.Used(ctx, before)
-
-	if err := restart(ctx, false); err != nil {
-		return nil, err
-	}
-	outcomes, err := kit.WaitUntilOff(ctx, before, c)
-	if err != nil {
-		return nil, err
-	}
-	problems = append(problems, outcomes[string(feature.Name)].Problems...)
-	after, err := kit.View(ctx, widgets)
-	if err != nil {
-		return nil, err
-	}
-	_, left := c.Left(ctx, after)
-	problems = append(problems, left...)
-	for _, was := range before.Objects {
-		is := after.ByID()[was.ID()]
-		if diff := lifecycletest.Changed(was.Unstructured, is.Unstructured, feature.OnDisable[0].Fields); diff != "" {
-			problems = append(problems, was.ID()+" changed elsewhere, too:\n"+diff)
-		}
-	}
-	return problems, nil
+	return kit.Cycle(ctx, c, restart)
 }
 
 // An operator takes a feature of its own, which adds a field to Widgets, through

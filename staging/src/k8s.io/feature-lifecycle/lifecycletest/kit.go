@@ -30,7 +30,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 )
 
@@ -56,6 +60,32 @@ type Kit struct {
 	// any more. It returns false for what is to be deleted. It may be asked about
 	// one object more than once.
 	Release func(ctx context.Context, object Object) (released bool, err error)
+	// Settle, if it is set, returns when controllers have done with the objects of a
+	// case what they do, for example when finalizers and objects of their own are
+	// there. Cycle calls it before it looks at the objects.
+	Settle func(ctx context.Context, c *Case) error
+}
+
+// KitFor makes a kit of an administrator's configuration, with the Features of a
+// namespace. It does not ask the server for anything. The configuration is
+// copied, and its client-side rate limit left out: the server says who waits.
+func KitFor(config *rest.Config, namespace string) (*Kit, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.RateLimiter = -1, nil
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of objects: %w", err)
+	}
+	features, err := versioned.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of Features: %w", err)
+	}
+	groups, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of discovery: %w", err)
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(groups))
+	return &Kit{Dynamic: objects, Features: features, Mapper: mapper, Namespace: namespace}, nil
 }
 
 // Use creates the objects of a case. The server has to accept every field: a
@@ -145,10 +175,10 @@ func (k *Kit) create(ctx context.Context, object *unstructured.Unstructured) (ty
 // created a moment ago.
 func (k *Kit) client(ctx context.Context, object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	kind := object.GroupVersionKind()
-	var mapping *meta.RESTMapping
+	var client dynamic.ResourceInterface
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, servedPeriod, servedPatience, true, func(context.Context) (bool, error) {
-		if mapping, last = k.Mapper.RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(last) {
+		if client, last = k.served(object); meta.IsNoMatchError(last) {
 			k.Mapper.Reset()
 			return false, nil
 		}
@@ -156,6 +186,16 @@ func (k *Kit) client(ctx context.Context, object *unstructured.Unstructured) (dy
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the server does not serve %s (%w); does it need a feature gate or --runtime-config?", kind, last)
+	}
+	return client, nil
+}
+
+// served is client for what is served already, as far as the mapper knows.
+func (k *Kit) served(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	kind := object.GroupVersionKind()
+	mapping, err := k.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, err
 	}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		return k.Dynamic.Resource(mapping.Resource), nil

@@ -41,6 +41,12 @@ type Outcome struct {
 // objects that are named, if fixtures made them. The view is of the moment
 // before. Problems that are not a feature's are the error.
 func (k *Kit) WaitUntilOff(ctx context.Context, before *View, cases ...*Case) (map[string]*Outcome, error) {
+	r, err := k.untilOff(ctx, before, cases...)
+	return r.outcomes, err
+}
+
+// untilOff is WaitUntilOff for those who want to know what was removed, too.
+func (k *Kit) untilOff(ctx context.Context, before *View, cases ...*Case) (*release, error) {
 	r := &release{kit: k, outcomes: map[string]*Outcome{}, removed: map[string]bool{}}
 	for _, c := range cases {
 		r.outcomes[string(c.Feature.Name)] = &Outcome{}
@@ -55,7 +61,7 @@ func (k *Kit) WaitUntilOff(ctx context.Context, before *View, cases ...*Case) (m
 		}
 		outcome.unnamed(c, c.Own(before), r.removed)
 	}
-	return r.outcomes, err
+	return r, err
 }
 
 // release removes what holds features.

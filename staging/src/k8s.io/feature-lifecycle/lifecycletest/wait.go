@@ -23,6 +23,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -38,16 +39,7 @@ func (k *Kit) WaitFor(ctx context.Context, state v1alpha1.FeatureState, seen fun
 		waiting.Insert(string(c.Feature.Name))
 	}
 	all := waiting.Clone()
-	client := k.Features.FeaturesV1alpha1().Features(k.Namespace)
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return client.Watch(ctx, options)
-		},
-	}
-	err := until.Met(ctx, cache.ToListWatcherWithWatchListSemantics(source, k.Features), &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
+	err := until.Met(ctx, k.features(), &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
 		feature, ok := event.Object.(*v1alpha1.Feature)
 		if !ok || event.Type == watch.Deleted || !all.Has(feature.Name) {
 			return false, nil
@@ -67,4 +59,47 @@ func (k *Kit) WaitFor(ctx context.Context, state v1alpha1.FeatureState, seen fun
 		return fmt.Errorf("waiting for %d features to be %s: %w; not yet: %s", all.Len(), state, err, strings.Join(sets.List(waiting), ", "))
 	}
 	return nil
+}
+
+// Ask asks for a value of a feature through the API, as administrators do with
+// kubectl feature enable and disable. It waits until the Feature is there and its
+// value is one that may be asked for: the operator says both when it starts. When
+// the context ends before, the error says what was missing.
+func (k *Kit) Ask(ctx context.Context, feature string, enabled bool) error {
+	missing := "there is no Feature " + name(k.Namespace, feature) + "; does the operator run, and does its server flow?"
+	err := until.Met(ctx, k.features(), &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
+		seen, ok := event.Object.(*v1alpha1.Feature)
+		if !ok || event.Type == watch.Deleted || seen.Name != feature {
+			return false, nil
+		}
+		switch seen.Status.Control {
+		case v1alpha1.ControlDynamic, v1alpha1.ControlCentral:
+			return true, nil
+		default:
+			missing = fmt.Sprintf("command lines decide the value of %s; start what decides it with --dynamic-features=%s, or turn it with its own flags", feature, feature)
+			return false, nil
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("waiting to ask for %s=%t: %w; %s", feature, enabled, err, missing)
+	}
+	patch := fmt.Appendf(nil, `{"spec":{"enabled":%t}}`, enabled)
+	_, err = k.Features.FeaturesV1alpha1().Features(k.Namespace).Patch(ctx, feature, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	if err != nil {
+		return fmt.Errorf("asking for %s=%t: %w", feature, enabled, err)
+	}
+	return nil
+}
+
+// features are those of the namespace, to be watched.
+func (k *Kit) features() cache.ListerWatcher {
+	client := k.Features.FeaturesV1alpha1().Features(k.Namespace)
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return client.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return client.Watch(ctx, options)
+		},
+	}, k.Features)
 }
