@@ -139,6 +139,10 @@ update-release-lock: $(TOOLS)/release ## Write hack/release/debian.lock with Deb
 demo: all ## Turn a gate on, use it, turn it off on a real cluster, and see that nothing is left.
 	$(BIN)/local-up demo
 
+.PHONY: example
+example: all ## Deploy the widget operator onto a local cluster of its own: on, use, a live flip, a crash, off; about two minutes.
+	OUT='$(OUT)' hack/example.sh
+
 .PHONY: up
 up: all ## Start a local cluster.
 	$(BIN)/local-up up
@@ -154,6 +158,7 @@ test: test-unit test-integration ## Run all tests.
 test-unit: tools test-model ## Run the unit tests, those of the library with the race detector and without the workspace.
 	cd $(LIB) && GOWORK=off $(GOTESTSUM) -race ./...
 	$(GOTESTSUM) $$(go list ./... | grep -v /test/)
+	cd $(LIB)/examples/widget-operator && GOWORK=off $(GOTESTSUM) ./...
 	cd test/helm && GOWORK=off $(GOTESTSUM) ./...
 	@mkdir -p $(OUT)/debian
 	$(if $(KUBE_FEATURES_REQUIRE_ALL),@$(MAKE) -s $(TOOLS)/kind)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Writes all generated code: deep copies, conversions, protobuf, OpenAPI, clients.
-# The generators are pinned as tools in go.mod; protoc comes from Debian.
+# Writes all generated code: deep copies, conversions, protobuf, OpenAPI, clients, and
+# the definition of the example operator. The generators are pinned as tools in go.mod,
+# that of the example in hack/controller-gen; protoc comes from Debian.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -50,3 +51,10 @@ go tool client-gen --go-header-file "$header" --output-dir "$out/client/clientse
 go tool lister-gen --go-header-file "$header" --output-dir "$out/client/listers" --output-pkg $lib/client/listers $api
 go tool informer-gen --go-header-file "$header" --output-dir "$out/client/informers" --output-pkg $lib/client/informers \
 	--versioned-clientset-package $lib/client/clientset/versioned --listers-package $lib/client/listers $api
+
+# The example operator is a module of its own, and has what operators have. The version
+# is in the definition.
+version=$(cd hack/controller-gen && GOWORK=off go list -m -f '{{.Version}}' sigs.k8s.io/controller-tools)
+(cd hack/controller-gen && GOWORK=off go build -ldflags "-X sigs.k8s.io/controller-tools/pkg/version.version=$version" -o "$work/bin/controller-gen" tool)
+(cd $out/examples/widget-operator && GOWORK=off "$work/bin/controller-gen" object:headerFile=../../../../../../hack/boilerplate/boilerplate.generatego.txt \
+	crd paths=./api/... output:crd:stdout >config/crd.yaml)

@@ -3,13 +3,14 @@
 #
 #   KUBE_VERSION=v1.36.4 hack/update-upstream.sh
 #
-# go.mod of the root and of the library, what people read, and the tests that name
-# the version. The Makefile reads it from go.mod; hack/verify finds what is left.
+# go.mod of the root, of the library and of its example, what people read, and the
+# tests that name the version. The Makefile reads it from go.mod; hack/verify finds what is left.
 # When it fails, all files are as they were.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 lib=staging/src/k8s.io/feature-lifecycle
+example=$lib/examples/widget-operator
 # Written last: what an end in between leaves behind is finished by the next run.
 named=test/integration/framework/previous.go
 old=$(sed -nE 's/^const UpstreamVersion = "(v[0-9.]+)"$/\1/p' "$named")
@@ -26,7 +27,7 @@ fi
 
 mapfile -d '' -t pages < <(git ls-files -z -- README.md 'docs/*.md' ':!docs/keps' test/integration/framework ":!$named" |
 	xargs -0r grep -lZF "${old#v}" --)
-modules=(go.mod go.sum "$lib/go.mod" "$lib/go.sum")
+modules=(go.mod go.sum "$lib/go.mod" "$lib/go.sum" "$example/go.mod" "$example/go.sum")
 kept=$(mktemp -d)
 for file in "${modules[@]}" CHANGELOG.md "$named" "${pages[@]}"; do
 	if [[ -e $file ]]; then cp --parents -p "$file" "$kept"; fi
@@ -49,11 +50,11 @@ go run ./hack/changelog "$new"
 # are published as v0.
 minor=${old#v1.}
 minor=${minor%.*}
-for dir in . "$lib"; do
+for dir in . "$lib" "$example"; do
 	mapfile -t requires < <(sed -nE "s/^(require)?\s*(k8s\.io\/[a-z-]+) v([01])\.$minor\.[0-9]+( .*)?$/-require=\2@v\3.${new#v1.}/p" "$dir/go.mod")
 	go mod edit "${requires[@]}" "$dir/go.mod"
 done
-for dir in "$lib" .; do
+for dir in "$lib" "$example" .; do
 	(cd "$dir" && GOWORK=off go mod tidy)
 done
 

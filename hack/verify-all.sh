@@ -4,6 +4,7 @@ set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 lib=staging/src/k8s.io/feature-lifecycle
+example=$lib/examples/widget-operator
 failed=()
 
 check() {
@@ -42,6 +43,8 @@ check scripts scripts
 check tree go run ./hack/verify
 check "modules: root" tidy .
 check "modules: library" tidy $lib
+check "modules: example" tidy $example
+check "modules: controller-gen" tidy hack/controller-gen
 check "modules: tools" tidy hack/tools
 check "modules: previous" tidy hack/previous
 check "modules: release" tidy hack/release
@@ -56,12 +59,14 @@ check "exported surface" go run ./hack/surface -check
 check "BENCHMARKS.md, docs/scale.md" drawn
 check "vet: root" go vet ./...
 check "library alone: build, vet" library_alone
+check "vet: example" vet_alone $example
 check "vet: helm" vet_alone test/helm
 check "vet: browser" vet_alone test/browser
 check "vet: draw" vet_alone test/scale/draw
 check "vet: release" vet_alone hack/release
 check "lint: root" _output/tools/golangci-lint run --timeout 20m ./...
 check "lint: library" in_lib "$PWD/_output/tools/golangci-lint" run --timeout 20m --config "$PWD/.golangci.yml" ./...
+check "lint: example" lint_alone $example
 check "lint: browser" lint_alone test/browser
 check "lint: draw" lint_alone test/scale/draw
 check "lint: release" lint_alone hack/release

@@ -32,6 +32,8 @@ const (
 	theirs = "k8s.io/kubernetes"
 	// libraryDir is where the staging module is, here and there.
 	libraryDir = "staging/src/" + libraryPath
+	// exampleDir is the operator that shows what the staging module is for.
+	exampleDir = libraryDir + "/examples/widget-operator"
 	// libraryPath is its module path.
 	libraryPath = "k8s.io/feature-lifecycle"
 	// libraryName is the name of its repository once published.
@@ -156,6 +158,7 @@ var stays = map[string]string{
 	"pkg/generated/openapi":    "merged into upstream's file of all definitions",
 	gateFile:                   "is a constant and an entry of upstream's lists of gates",
 	"BENCHMARKS.md":            "is about this repository",
+	exampleDir:                 "is a module of its own with controller-runtime, which requires published staging modules",
 	"test/scale":               "writes BENCHMARKS.md; upstream measures with kubernetes/perf-tests",
 	"test/docs":                "runs the commands of the pages",
 	"test/helm":                "is a module of its own and goes with the example chart",

@@ -77,6 +77,7 @@ func released() map[string]string {
 	return map[string]string{
 		rootModule:       "module k8s.io/kubernetes-features\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/klog/v2 v2.140.0\n\tk8s.io/kubernetes v1.36.3\n\tk8s.io/utils v0.0.1\n)\n",
 		libraryModule:    "module k8s.io/feature-lifecycle\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/streaming v0.36.3 // indirect\n)\n",
+		exampleModule:    "module k8s.io/feature-lifecycle/examples/widget-operator\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/client-go v0.36.3\n\tk8s.io/feature-lifecycle v0.0.0\n)\n",
 		previousModule:   "module previous\n\nrequire k8s.io/kubernetes v1.35.4 // indirect\n",
 		changelog:        "<!-- BEGIN MUNGE: GENERATED_TOC -->\n\n- [v1.36.3+feature.1](#v1363feature1)\n  - [Changelog since v1.36.3](#changelog-since-v1363)\n- [v1.36.2+feature.1](#v1362feature1)\n\n<!-- END MUNGE: GENERATED_TOC -->\n\n# v1.36.3+feature.1\n\nThis version is not published yet.\n\n## Changelog since v1.36.3\n\n# v1.36.2+feature.1\n",
 		frameworkFile:    "package framework\n\nconst UpstreamVersion = \"v1.36.3\"\n\nconst PreviousVersion = \"v1.35.4\"\n",
@@ -102,6 +103,7 @@ func TestVersions(t *testing.T) {
 	}{
 		"all the same":                {},
 		"a staging module":            {libraryModule, "streaming v0.36.3", "streaming v0.36.2", []string{libraryModule + ":7: requires k8s.io/streaming v0.36.2, not v0.36.3; use make update-upstream"}},
+		"the example":                 {exampleModule, "client-go v0.36.3", "client-go v0.36.2", []string{exampleModule + ":6: requires k8s.io/client-go v0.36.2, not v0.36.3; use make update-upstream"}},
 		"the changelog":               {changelog, "\n# v1.36.3+feature.1\n", "", []string{"CHANGELOG.md:1: the newest heading is not of v1.36.3; use make update-upstream"}},
 		"a document":                  {"README.md", "v1.36.3", "1.36.2", []string{"README.md:1: names 1.36.2, not v1.36.3; use make update-upstream"}},
 		"the Makefile":                {"Makefile", "$(UPSTREAM_VERSION)", "v1.36.3", []string{"Makefile:1: names v1.36.3, which go.mod says; use make update-upstream"}},
@@ -198,7 +200,7 @@ func TestUpdateUpstream(t *testing.T) {
 	}
 	named := u.to(t, "v1.36.4", "Moved from v1.36.3 to v1.36.4")
 	for name, want := range map[string]string{
-		rootModule: "k8s.io/kubernetes v1.36.4\n", libraryModule: "k8s.io/streaming v0.36.4 // indirect\n", "README.md": "v1.36.4",
+		rootModule: "k8s.io/kubernetes v1.36.4\n", libraryModule: "k8s.io/streaming v0.36.4 // indirect\n", exampleModule: "k8s.io/client-go v0.36.4\n", "README.md": "v1.36.4",
 		"docs/fork.md": "v1.36.4, which came from 1.35.4",
 	} {
 		if !strings.Contains(named[name], want) {
@@ -209,7 +211,7 @@ func TestUpdateUpstream(t *testing.T) {
 	if diff := cmp.Diff(page, named[changelog]); diff != "" {
 		t.Errorf("the changelog (-want +got):\n%s", diff)
 	}
-	for _, module := range []string{".", filepath.Dir(libraryModule)} {
+	for _, module := range []string{".", filepath.Dir(libraryModule), filepath.Dir(exampleModule)} {
 		if _, err := os.Stat(filepath.Join(u.dir, module, "tidied")); err != nil {
 			t.Errorf("go mod tidy has not run in %s", module)
 		}
@@ -234,7 +236,7 @@ func TestUpdateUpstreamAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	// As killed between the modules and the pages.
-	for _, module := range []string{rootModule, libraryModule} {
+	for _, module := range []string{rootModule, libraryModule, exampleModule} {
 		text := strings.ReplaceAll(strings.ReplaceAll(released()[module], "1.36.3", "1.36.40"), "0.36.3", "0.36.40")
 		if err := os.WriteFile(filepath.Join(u.dir, filepath.FromSlash(module)), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

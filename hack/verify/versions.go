@@ -25,6 +25,7 @@ import (
 const (
 	rootModule     = "go.mod"
 	libraryModule  = "staging/src/k8s.io/feature-lifecycle/go.mod"
+	exampleModule  = "staging/src/k8s.io/feature-lifecycle/examples/widget-operator/go.mod"
 	previousModule = "hack/previous/go.mod"
 	changelog      = "CHANGELOG.md"
 	frameworkFile  = "test/integration/framework/previous.go"
@@ -57,7 +58,7 @@ func versions(files []file) []string {
 		findings = append(findings, fmt.Sprintf("%s:%d: ", f, line)+fmt.Sprintf(format, args...)+"; use make update-upstream")
 	}
 	staging := "v0." + strings.TrimPrefix(version, "v1.")
-	for _, module := range []string{rootModule, libraryModule} {
+	for _, module := range []string{rootModule, libraryModule, exampleModule} {
 		for i, line := range strings.Split(byPath[module], "\n") {
 			if m := requiresStaging.FindStringSubmatch(line); m != nil && m[2] != staging && minor(m[2], 0) == minor(staging, 0) {
 				add(module, i+1, "requires %s %s, not %s", m[1], m[2], staging)
