@@ -20,6 +20,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -100,6 +101,26 @@ func (k *Kit) Use(ctx context.Context, c *Case) error {
 		}
 		c.uids[uid] = true
 		uids[uidOf+object.GetKind()+"/"+object.GetName()] = uid
+	}
+	return nil
+}
+
+// Install creates the objects of manifests, as an administrator does who installs an
+// operator: its namespace, definitions and permissions. They stay; nothing is created of
+// a manifest that cannot be read.
+func (k *Kit) Install(ctx context.Context, files ...string) error {
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		objects, err := Parse(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if err := k.Use(ctx, &Case{Fixture: file, Objects: objects}); err != nil {
+			return err
+		}
 	}
 	return nil
 }

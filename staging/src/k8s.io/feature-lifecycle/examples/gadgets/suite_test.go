@@ -31,17 +31,6 @@ import (
 // and less than what go test gives, so that the cluster is ended in any case.
 const patience = 6 * time.Minute
 
-// account is what an administrator makes before the manifests.
-const account = `
-apiVersion: v1
-kind: Namespace
-metadata: {name: gadgets}
----
-apiVersion: v1
-kind: ServiceAccount
-metadata: {namespace: gadgets, name: gadget-operator}
-`
-
 // lamps are a gadget that uses GadgetColours, and one that does not.
 const lamps = `
 apiVersion: example.com/v1
@@ -79,7 +68,9 @@ func TestGadgetColoursLeaveNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	install(ctx, t, kit)
+	if err := kit.Install(ctx, "namespace.yaml", "gadgets.yaml", "rbac.yaml"); err != nil {
+		t.Fatal(err)
+	}
 	config, err := cluster.As(ctx, namespace, component)
 	if err != nil {
 		t.Fatal(err)
@@ -103,29 +94,6 @@ func TestGadgetColoursLeaveNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-		}
-	}
-}
-
-// install creates what an administrator installs.
-func install(ctx context.Context, t *testing.T, kit *lifecycletest.Kit) {
-	t.Helper()
-	manifests := map[string][]byte{"account": []byte(account)}
-	order := []string{"account", "gadgets.yaml", "rbac.yaml"}
-	for _, name := range order[1:] {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		manifests[name] = data
-	}
-	for _, name := range order {
-		objects, err := lifecycletest.Parse(manifests[name])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := kit.Use(ctx, &lifecycletest.Case{Fixture: name, Objects: objects}); err != nil {
-			t.Fatal(err)
 		}
 	}
 }
