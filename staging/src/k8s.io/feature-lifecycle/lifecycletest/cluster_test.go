@@ -27,7 +27,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
@@ -321,7 +320,6 @@ func TestKitForMakesAMapperThatForgets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var _ meta.ResettableRESTMapper = kit.Mapper
 	if kit.Mapper == nil || kit.Dynamic == nil || kit.Features == nil || config.QPS != 3 {
 		t.Errorf("the kit is %+v, the configuration %v", kit, config)
 	}
