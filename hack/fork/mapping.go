@@ -164,6 +164,7 @@ var stays = map[string]string{
 	"test/helm":                "is a module of its own and goes with the example chart",
 	"test/browser":             "is a module of its own and goes with the pages",
 	"test/integration/readers": "goes with test/helm",
+	"test/integration/thirdparty/example_test.go": "goes with the example",
 }
 
 // plans are lists of what is to be done, which come and go.

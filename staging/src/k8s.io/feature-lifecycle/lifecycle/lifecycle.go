@@ -30,6 +30,7 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/component-base/featuregate"
@@ -123,6 +124,18 @@ func Rules(features []Feature) []rbacv1.PolicyRule {
 		}
 	}
 	return rules
+}
+
+// ValidateWithoutStorage returns an error that names the features with tasks that only
+// kube-apiserver can run.
+func ValidateWithoutStorage(features []Feature) error {
+	var problems []error
+	for _, f := range features {
+		if names := f.NeedStorage(); len(names) > 0 {
+			problems = append(problems, fmt.Errorf("%s declares %s, which only kube-apiserver can run: nobody else reaches etcd; leave it out", f.Name, strings.Join(names, ", ")))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // Values of Feature.Control.

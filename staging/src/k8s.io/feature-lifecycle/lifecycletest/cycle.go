@@ -37,8 +37,12 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/task"
 )
 
-// gonePatience is how long an object may take to go after its deletion.
-const gonePatience = time.Minute
+const (
+	// gonePatience is how long an object may take to go after its deletion.
+	gonePatience = time.Minute
+	// unusePatience bounds the end of a cycle.
+	unusePatience = 5 * time.Minute
+)
 
 // Cycle takes a case through on, used, off and pristine. Set gives the feature a
 // value: it restarts the operator with the gate, or asks for the value (Ask). The
@@ -53,7 +57,7 @@ const gonePatience = time.Minute
 //
 // The error is what kept the cycle from its end; problems may explain it. Cycle
 // ends when the context does. In any case the fixture's objects are deleted then,
-// so that a cycle can be repeated. Cases that take their cycles at the same time
+// so that a cycle can be repeated; after an error the feature may still be on. Cases that take their cycles at the same time
 // must not share resources.
 func (k *Kit) Cycle(ctx context.Context, c *Case, set func(ctx context.Context, enabled bool) error, resources ...schema.GroupVersionResource) (problems []string, err error) {
 	if err := set(ctx, true); err != nil {
@@ -63,7 +67,9 @@ func (k *Kit) Cycle(ctx context.Context, c *Case, set func(ctx context.Context, 
 		return nil, err
 	}
 	defer func() {
-		err = errors.Join(err, k.Unuse(context.WithoutCancel(ctx), c))
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), unusePatience)
+		defer cancel()
+		err = errors.Join(err, k.Unuse(ending, c))
 	}()
 	if err := k.Use(ctx, c); err != nil {
 		return nil, err

@@ -344,7 +344,7 @@ func TestAsk(t *testing.T) {
 		want    string
 	}{
 		"a dynamic feature":                  {control: v1alpha1.ControlDynamic},
-		"a central feature":                  {control: v1alpha1.ControlCentral},
+		"a central feature":                  {control: v1alpha1.ControlCentral, want: "command lines decide the value of Colours"},
 		"a feature of command lines":         {control: v1alpha1.ControlLocal, want: "command lines decide the value of Colours; start what decides it with --dynamic-features=Colours"},
 		"there is no operator, or no server": {want: "there is no Feature widgets/Colours"},
 	} {

@@ -72,13 +72,8 @@ func (k *Kit) Ask(ctx context.Context, feature string, enabled bool) error {
 		if !ok || event.Type == watch.Deleted || seen.Name != feature {
 			return false, nil
 		}
-		switch seen.Status.Control {
-		case v1alpha1.ControlDynamic, v1alpha1.ControlCentral:
-			return true, nil
-		default:
-			missing = fmt.Sprintf("command lines decide the value of %s; start what decides it with --dynamic-features=%s, or turn it with its own flags", feature, feature)
-			return false, nil
-		}
+		missing = fmt.Sprintf("command lines decide the value of %s; start what decides it with --dynamic-features=%s, or turn it with its own flags", feature, feature)
+		return seen.Status.Control == v1alpha1.ControlDynamic, nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting to ask for %s=%t: %w; %s", feature, enabled, err, missing)

@@ -34,12 +34,16 @@ type clients struct {
 	own versioned.Interface
 	// features is for the server flow.
 	features versioned.Interface
-	kube     kubernetes.Interface
-	tasks    task.Clients
+	// ownKube renews the Lease, kube is for all else.
+	ownKube, kube kubernetes.Interface
+	tasks         task.Clients
 }
 
 func connect(config *rest.Config) (c clients, err error) {
 	if c.own, err = versioned.NewForConfig(values.ClientConfig(config)); err != nil {
+		return c, err
+	}
+	if c.ownKube, err = kubernetes.NewForConfig(values.ClientConfig(config)); err != nil {
 		return c, err
 	}
 	if c.features, err = versioned.NewForConfig(config); err != nil {

@@ -27,7 +27,7 @@ limitations under the License.
 //	replica.Close(ctx)                                  // nothing of it uses a feature any more
 //
 // On a cluster without the API features.k8s.io the gate has the values of the command
-// line, nobody reports and no flow runs. Nothing in here fails the operator for that.
+// line, nobody reports and no flow runs. That is no error.
 package operator
 
 import (
@@ -81,12 +81,16 @@ type Config struct {
 	// OwnedByServiceAccount makes Features, reports and Leases belong to the service
 	// account that the replica runs as, which has to be one of Namespace: they go when
 	// it is deleted with the operator, although the namespace stays. That takes
-	// kube-controller-manager, which collects what has lost its owner.
+	// kube-controller-manager, which collects what has lost its owner. What people asked
+	// for (spec of a Feature) goes, too, so a service account that is only replaced has to
+	// keep its UID. Features that were there before belong to nobody.
 	OwnedByServiceAccount bool
 	// Settings are the periods of the server flow; optional.
 	Settings transition.Settings
-	// Patience is how long Load waits for the server at most. Optional: one attempt.
-	Patience time.Duration
+	// LoadTimeout is how long Load waits for the server at most: for features that are not
+	// dynamic, what it does not get counts only after the next start. 0 means 15 seconds;
+	// below 0 there is one attempt.
+	LoadTimeout time.Duration
 }
 
 // validate returns everything that is wrong with a configuration.
@@ -104,6 +108,10 @@ func (c *Config) validate() error {
 	if c.Namespace == metav1.NamespaceSystem {
 		say("Namespace %s has the features of Kubernetes, which kube-apiserver looks after; use the operator's own", c.Namespace)
 	}
+	whole := ""
+	if c.Component != "" && c.Instance != "" {
+		whole = c.Component + "." + c.Instance
+	}
 	for _, name := range []struct {
 		field, value string
 		problems     func(string) []string
@@ -112,13 +120,16 @@ func (c *Config) validate() error {
 		{"Component", c.Component, validation.IsDNS1123Label},
 		{"Instance", c.Instance, validation.IsDNS1123Subdomain},
 		// That of the report and its Lease.
-		{"Component.Instance", c.Component + "." + c.Instance, validation.IsDNS1123Subdomain},
+		{"Component.Instance", whole, validation.IsDNS1123Subdomain},
 	} {
-		if problems := name.problems(name.value); len(problems) > 0 && name.value != "" && c.Component != "" && c.Instance != "" {
+		if problems := name.problems(name.value); len(problems) > 0 && name.value != "" {
 			say("%s %q: %s", name.field, name.value, strings.Join(problems, "; "))
 		}
 	}
 	if err := lifecycle.Validate(c.Features); err != nil {
+		errs = append(errs, fmt.Errorf("declared features: %w", err))
+	}
+	if err := lifecycle.ValidateWithoutStorage(c.Features); err != nil {
 		errs = append(errs, fmt.Errorf("declared features: %w", err))
 	}
 	if c.Gate != nil {

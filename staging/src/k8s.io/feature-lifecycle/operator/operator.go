@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,12 +37,15 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/controller"
 	"k8s.io/feature-lifecycle/report"
 	"k8s.io/feature-lifecycle/values"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
 // workers is how many features are looked at concurrently. Operators have few.
 const workers = 1
+
+// defaultLoadTimeout is how long Load waits for a server: one that restarts is ready again
+// in this time.
+const defaultLoadTimeout = 15 * time.Second
 
 // ErrNotRunning means that this replica's server flow does not run: it has not started,
 // it has ended, or the cluster does not have the API.
@@ -54,11 +58,44 @@ type Replica struct {
 	clients  clients
 	clock    clock.WithTicker
 	follower *values.Follower
-	loaded   atomic.Bool
 	flow     atomic.Pointer[controller.Controller]
+	// belongs is what everything belongs to that this replica makes, nil for nothing or
+	// while it is not known; misfit takes the error of who cannot own anything.
+	belongs atomic.Pointer[metav1.OwnerReference]
+	misfit  chan error
 
-	mu       sync.Mutex
+	mu   sync.Mutex
+	step step
+	// reporter and follower run from Start to Close: the operator's own work may take
+	// longer than Start.
 	reporter *report.Reporter
+	running  wait.Group
+	stop     context.CancelFunc
+}
+
+// step is what was called last.
+type step int
+
+const (
+	made step = iota
+	loaded
+	started
+	ended
+	closed
+)
+
+// steps are the names of calls, by what comes before them.
+var steps = map[step]string{made: "Load", loaded: "Start", started: "the end of Start, and then Close", ended: "Close", closed: "nothing: it is closed, and another replica takes its place"}
+
+// advance goes a step further, if it is the next one.
+func (r *Replica) advance(call string, to step) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.step != to-1 {
+		return fmt.Errorf("operator %s in namespace %s: %s was called, and next is %s", r.config.Component, r.config.Namespace, call, steps[r.step])
+	}
+	r.step = to
+	return nil
 }
 
 // New makes a replica. It sends nothing. Its error names all that is wrong with the
@@ -75,17 +112,20 @@ func New(config Config) (*Replica, error) {
 }
 
 // newReplica makes a replica of a valid configuration. Tests bring clients and a clock.
-func newReplica(config Config, c clients, time clock.WithTicker) (*Replica, error) {
-	r := &Replica{config: config, clients: c, clock: time}
+func newReplica(config Config, c clients, ticking clock.WithTicker) (*Replica, error) {
+	if config.LoadTimeout == 0 {
+		config.LoadTimeout = defaultLoadTimeout
+	}
+	r := &Replica{config: config, clients: c, clock: ticking, misfit: make(chan error, 1)}
 	var err error
 	r.follower, err = values.New(values.Config{
 		Namespace: config.Namespace, Component: config.Component, Instance: config.Instance, Gate: config.Gate,
 		Connect:     func() (versioned.Interface, error) { return c.own, nil },
 		AlwaysWatch: true,
-		Patience:    config.Patience,
+		Patience:    max(config.LoadTimeout, 0),
 		// The replicas decide all other values themselves.
 		Only:  config.Control.Follows,
-		Clock: time,
+		Clock: ticking,
 	})
 	if err != nil {
 		return nil, err
@@ -95,83 +135,77 @@ func newReplica(config Config, c clients, time clock.WithTicker) (*Replica, erro
 
 // Load takes the values that people asked for through the API, and declares the gate's
 // values final. Code that asks the gate earlier finds what the command line says, and
-// may find something else later. It waits for the server for Config.Patience, and
-// returns where the values come from. An error means that the values were final before.
+// may find something else later. It waits for the server for Config.LoadTimeout at most,
+// and returns where the values come from: from nowhere means that those of the command
+// line count, until Start has seen others that may change while the process runs. An
+// error means that the values were final before, or that it is not Load's turn.
 func (r *Replica) Load(ctx context.Context) (values.Origin, error) {
 	origin, inTime := values.FromNowhere, false
+	if err := r.advance("Load", loaded); err != nil {
+		return origin, err
+	}
 	r.config.Gate.BeforeFinal(func() { origin, inTime = r.follower.Load(ctx), true })
 	r.config.Gate.AddMetrics()
-	r.loaded.Store(true)
 	if !inTime {
-		return origin, fmt.Errorf("operator %s: the values of its feature gate are final already, so that those set in namespace %s come too late for features that are not dynamic; call Load before AddMetrics or Finalize of the gate", r.config.Component, r.config.Namespace)
+		return origin, fmt.Errorf("operator %s in namespace %s: the values of its feature gate are final already, so that those set through the API come too late for features that are not dynamic; call Load before AddMetrics or Finalize of the gate", r.config.Component, r.config.Namespace)
 	}
 	return origin, nil
 }
 
 // Start follows values, reports, and runs the server flow until the context ends. It is
-// the Start of a Runnable of controller-runtime. The report stays until Close.
+// the Start of a Runnable of controller-runtime. What follows values and reports goes on
+// until Close: the rest of the process may still do what its features say, and managers
+// of controller-runtime stop a replica before they stop controllers.
 //
-// An error means that the configuration cannot work. A server that does not answer, that
-// refuses or does not have the API is none: Start asks again from time to time.
+// An error means that the configuration cannot work, or that it is not Start's turn. A
+// server that does not answer, that refuses, or that lacks the API is no error: it is
+// asked again from time to time.
 func (r *Replica) Start(ctx context.Context) error {
-	if !r.loaded.Load() {
-		return fmt.Errorf("operator %s: Start before Load: call Load first, so that values are final before the operator works", r.config.Component)
+	if err := r.advance("Start", started); err != nil {
+		return err
 	}
-	ctx, stop := context.WithCancel(ctx)
-	var running wait.Group
-	defer running.Wait()
-	defer stop()
-	running.StartWithContext(ctx, r.follower.Run)
-	var owner *metav1.OwnerReference
-	if r.config.OwnedByServiceAccount {
-		var err error
-		if owner, err = r.owner(ctx); err != nil {
-			return r.unlessEnded(ctx, err)
-		}
-	}
-	reporter, err := r.report(owner)
+	defer func() {
+		// Start was called before, and Close was not.
+		_ = r.advance("", ended)
+	}()
+	reporter, err := report.New(report.Config{
+		Namespace: r.config.Namespace, Component: r.config.Component, Instance: r.config.Instance, BinaryVersion: r.config.Version,
+		// Who decides values says what it would decide for features nobody has asked for.
+		ListAll: true,
+		Source:  r.config.Control.Source(r.config.Gate), Features: r.clients.own, Kube: r.clients.ownKube,
+		Owner: r.owner(), Clock: r.clock,
+	})
 	if err != nil {
 		return err
 	}
-	running.StartWithContext(ctx, reporter.Run)
+	r.run(ctx, reporter)
 	// A cluster that does not take reports has no Features to look after.
 	select {
 	case <-reporter.Started():
-		return r.unlessEnded(ctx, r.serve(ctx, owner))
+		return r.serve(ctx)
+	case err := <-r.misfit:
+		return fmt.Errorf("operator %s in namespace %s: %w", r.config.Component, r.config.Namespace, err)
 	case <-ctx.Done():
 		return nil
 	}
 }
 
-// unlessEnded is an error, but for one that says that the process ends.
-func (r *Replica) unlessEnded(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil {
-		return nil
-	}
-	return fmt.Errorf("operator %s in namespace %s: %w", r.config.Component, r.config.Namespace, err)
+// run starts what goes on until Close.
+func (r *Replica) run(ctx context.Context, reporter *report.Reporter) {
+	own, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reporter, r.stop = reporter, stop
+	r.running.StartWithContext(own, r.follower.Run)
+	r.running.StartWithContext(own, reporter.Run)
 }
 
 // NeedLeaderElection is that of a LeaderElectionRunnable of controller-runtime: every
 // replica reports, and looks after some features.
 func (r *Replica) NeedLeaderElection() bool { return false }
 
-// report makes the reporter, which Close needs.
-func (r *Replica) report(owner *metav1.OwnerReference) (*report.Reporter, error) {
-	reporter, err := report.New(report.Config{
-		Namespace: r.config.Namespace, Component: r.config.Component, Instance: r.config.Instance, BinaryVersion: r.config.Version,
-		// Who decides values says what it would decide for features nobody has asked for.
-		ListAll: true,
-		Source:  r.config.Control.Source(r.config.Gate), Features: r.clients.own, Kube: r.clients.kube,
-		Owner: owner, Clock: r.clock,
-	})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.reporter = reporter
-	return reporter, err
-}
-
 // serve runs the server flow until the context ends.
-func (r *Replica) serve(ctx context.Context, owner *metav1.OwnerReference) error {
+func (r *Replica) serve(ctx context.Context) error {
 	own, err := r.config.version()
 	if err != nil {
 		return err
@@ -185,7 +219,7 @@ func (r *Replica) serve(ctx context.Context, owner *metav1.OwnerReference) error
 		Specs: r.config.Gate.GetAllVersioned(), SpecsUpTo: own, Dependencies: r.config.Gate.Dependencies(),
 		Client: r.clients.features, Tasks: r.clients.tasks,
 		Leases:   []cache.SharedIndexInformer{leases.Coordination().V1().Leases().Informer()},
-		Owner:    owner,
+		Owner:    r.belongs.Load(),
 		Recorder: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: r.config.Component}),
 		Clock:    r.clock,
 	})
@@ -200,20 +234,29 @@ func (r *Replica) serve(ctx context.Context, owner *metav1.OwnerReference) error
 	return nil
 }
 
-// Close takes the report away, in some seconds at most: nothing of this process uses a
-// feature any more. Call it when Start has returned and the operator's own work has
-// ended. A replica that ends without is taken for one that has crashed, and other
-// replicas wait for its Lease to expire.
+// Close ends what Start has left running, and takes the report away, in some seconds at
+// most: nothing of this process uses a feature any more. Call it when Start has returned
+// and the operator's own work has ended. A replica that ends without Close, or whose report
+// stays, which is what an error means, is taken for one that has crashed: other replicas
+// wait until its Lease has expired.
 func (r *Replica) Close(ctx context.Context) error {
 	r.mu.Lock()
-	reporter := r.reporter
+	step, reporter, stop := r.step, r.reporter, r.stop
+	switch step {
+	case made, loaded, ended:
+		r.step = closed
+	case started, closed:
+		r.mu.Unlock()
+		return fmt.Errorf("operator %s in namespace %s: Close was called, and next is %s", r.config.Component, r.config.Namespace, steps[step])
+	}
 	r.mu.Unlock()
 	if reporter == nil {
 		return nil
 	}
+	stop()
+	r.running.Wait()
 	if err := reporter.Remove(ctx); err != nil {
-		klog.FromContext(ctx).Info("The feature report stays behind; other replicas take this one for crashed until its Lease expires", "err", err)
-		return err
+		return fmt.Errorf("operator %s in namespace %s: %w; others take this replica for crashed until its Lease expires", r.config.Component, r.config.Namespace, err)
 	}
 	return nil
 }

@@ -41,11 +41,15 @@ import (
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/report"
 	"k8s.io/feature-lifecycle/values"
 	"k8s.io/feature-lifecycle/values/control"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 )
+
+// leaseDuration is how long others take a replica for alive.
+const leaseDuration = report.LeaseDuration
 
 const colours componentfeaturegate.Feature = "Colours"
 
@@ -86,7 +90,10 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"a component with a dot":         {change: func(c *Config) { c.Component = "widget.operator" }, want: []string{`Component "widget.operator"`}},
 		"an instance in capitals":        {change: func(c *Config) { c.Instance = "A" }, want: []string{`Instance "A"`, "lower case"}},
 		"too long together":              {change: func(c *Config) { c.Instance = strings.Repeat("a.", 120) + "a" }, want: []string{"Component.Instance", "no more than 253"}},
-		"no version":                     {change: func(c *Config) { c.Version = "latest" }, want: []string{`Version "latest"`, "for example v0.3.1"}},
+		"a task that needs etcd": {change: func(c *Config) {
+			c.Features[0].OnDisable = lifecycle.Tasks{lifecycle.ClearUnreadable(widgets.GroupResource())}
+		}, want: []string{"Colours declares ClearUnreadable", "only kube-apiserver can run"}},
+		"no version": {change: func(c *Config) { c.Version = "latest" }, want: []string{`Version "latest"`, "for example v0.3.1"}},
 		"a gate without a version": {change: func(c *Config) {
 			c.Gate = featuregate.Wrap(componentfeaturegate.NewFeatureGate())
 			c.Features = nil
@@ -137,7 +144,7 @@ type server struct {
 
 func newServer(t *testing.T) *server {
 	s := &server{t: t, features: fake.NewClientset(), kube: kubefake.NewClientset()}
-	s.clients = clients{own: s.features, features: s.features, kube: s.kube, tasks: task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+	s.clients = clients{own: s.features, features: s.features, ownKube: s.kube, kube: s.kube, tasks: task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{widgets: "WidgetList"})}}
 	return s
 }
@@ -238,8 +245,13 @@ func TestAReplica(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Errorf("it ended with %v", err)
 		}
+		// Its work may go on for long, and is no crash.
+		pass(5 * time.Minute)
 		if _, err := s.report(); err != nil {
 			t.Errorf("its work may go on, and the report has gone: %v", err)
+		}
+		if lease, err := s.lease(); err != nil || time.Since(lease.Spec.RenewTime.Time) > leaseDuration {
+			t.Errorf("its work may go on, and its Lease expires: %+v, %v", lease, err)
 		}
 		if _, err := r.Plan(t.Context(), string(colours), &v1alpha1.FeaturePlan{}); !errors.Is(err, ErrNotRunning) {
 			t.Errorf("planning after the end: %v", err)
@@ -263,7 +275,7 @@ func TestWhatAReplicaMakesBelongsToItsServiceAccount(t *testing.T) {
 		s.is("system:serviceaccount:widgets:operator", "1234", apierrors.NewServiceUnavailable("starting"), apierrors.NewTooManyRequests("later", 1))
 		config := valid(t)
 		config.OwnedByServiceAccount = true
-		_, stop := s.running(config)
+		r, stop := s.running(config)
 		report, err := s.report()
 		if err != nil {
 			t.Fatal(err)
@@ -282,7 +294,7 @@ func TestWhatAReplicaMakesBelongsToItsServiceAccount(t *testing.T) {
 				t.Errorf("the %s belongs to %+v, want %+v", what, owners, want)
 			}
 		}
-		if err := stop(); err != nil {
+		if err := errors.Join(stop(), r.Close(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
@@ -296,27 +308,36 @@ func TestWhoIsNoServiceAccountCannotOwn(t *testing.T) {
 			s.is(user, "1234")
 			config := valid(t)
 			config.OwnedByServiceAccount = true
-			_, stop := s.running(config)
+			r, stop := s.running(config)
 			if err := stop(); !errors.Is(err, errNotOwner) || !strings.Contains(err.Error(), user) || !strings.Contains(err.Error(), "leave OwnedByServiceAccount out") {
 				t.Errorf("the error is %v", err)
 			}
 			if _, err := s.report(); !apierrors.IsNotFound(err) {
 				t.Errorf("there is a report: %v", err)
 			}
+			if err := r.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }
 
-// TestAServerThatDoesNotSayWhoOneIs: a replica that is told to end does so.
+// TestAServerThatDoesNotSayWhoOneIs is asked again, nobody reports meanwhile, and a
+// replica that is told to end does so.
 func TestAServerThatDoesNotSayWhoOneIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
+		asked := 0
 		s.kube.PrependReactor("create", "selfsubjectreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+			asked++
 			return true, nil, apierrors.NewServiceUnavailable("down")
 		})
 		config := valid(t)
 		config.OwnedByServiceAccount = true
 		r, stop := s.running(config)
+		if _, err := s.report(); !apierrors.IsNotFound(err) || asked < 3 {
+			t.Errorf("asked %d times, and reading the report: %v", asked, err)
+		}
 		if err := stop(); err != nil {
 			t.Errorf("it ended with %v", err)
 		}
@@ -337,6 +358,8 @@ func TestWithoutTheAPI(t *testing.T) {
 		s.features.PrependReactor("*", "*", missing)
 		config := valid(t)
 		config.Control = control.Options{}
+		// Nobody asks who owns what, and it may be run by anybody.
+		config.OwnedByServiceAccount = true
 		if err := config.Gate.Set("Colours=true"); err != nil {
 			t.Fatal(err)
 		}
@@ -357,20 +380,43 @@ func TestWithoutTheAPI(t *testing.T) {
 }
 
 // TestOrder: what is called too early or too late says so.
-func TestOrder(t *testing.T) {
+func TestOrder(t *testing.T) { synctest.Test(t, testOrder) }
+
+func testOrder(t *testing.T) {
 	s := newServer(t)
 	r := s.replica(valid(t))
-	if err := r.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "call Load first") {
-		t.Errorf("Start before Load: %v", err)
+	wrong := func(what string, err error, next string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), "next is "+next) || !strings.Contains(err.Error(), "widget-operator") {
+			t.Errorf("%s: %v; want that next is %s", what, err, next)
+		}
 	}
-	if err := r.Close(t.Context()); err != nil {
-		t.Errorf("Close before Start: %v", err)
-	}
+	wrong("Start before Load", r.Start(t.Context()), "Load")
 	if r.NeedLeaderElection() {
 		t.Error("one replica of several would run")
 	}
 	if origin, err := r.Load(t.Context()); err != nil || origin != values.FromServer {
 		t.Errorf("values come from %s: %v", origin, err)
+	}
+	_, err := r.Load(t.Context())
+	wrong("Load again", err, "Start")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Start(ctx) }()
+	pass(time.Minute)
+	wrong("Close while it runs", r.Close(t.Context()), "the end of Start")
+	wrong("Start again", r.Start(ctx), "the end of Start")
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := r.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	wrong("Close again", r.Close(t.Context()), "nothing")
+	unused := s.replica(valid(t))
+	if err := unused.Close(t.Context()); err != nil {
+		t.Errorf("Close of what never ran: %v", err)
 	}
 	late := valid(t)
 	late.Gate.Finalize()

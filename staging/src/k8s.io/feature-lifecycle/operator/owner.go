@@ -20,44 +20,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/feature-lifecycle/internal/retry"
-	"k8s.io/klog/v2"
 )
 
-const (
-	// minOwnerBackoff and maxOwnerBackoff bound the pause after the server did not say
-	// who the replica is.
-	minOwnerBackoff, maxOwnerBackoff = 250 * time.Millisecond, 30 * time.Second
-	serviceAccountUser               = "system:serviceaccount:"
-)
+const serviceAccountUser = "system:serviceaccount:"
 
 // errNotOwner means that what a replica makes cannot belong to whom it runs as.
 var errNotOwner = errors.New("no service account of the operator's namespace")
 
-// owner is the service account that this replica runs as. It asks until the server
-// answers, and fails only for somebody who is no service account.
-func (r *Replica) owner(ctx context.Context) (*metav1.OwnerReference, error) {
-	for failures := 1; ; failures++ {
-		review, err := r.clients.kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-		if err == nil {
-			return serviceAccount(r.config.Namespace, review.Status.UserInfo)
+// owner asks which service account this replica runs as; nil if nobody wants to know. The
+// reporter asks it, once the server is known to have the API.
+func (r *Replica) owner() func(context.Context) (*metav1.OwnerReference, error) {
+	if !r.config.OwnedByServiceAccount {
+		return nil
+	}
+	return func(ctx context.Context) (*metav1.OwnerReference, error) {
+		review, err := r.clients.ownKube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+		if err != nil {
+			return nil, err
 		}
-		pause := retry.After(err, failures, minOwnerBackoff, maxOwnerBackoff)
-		if failures == 1 && ctx.Err() == nil {
-			klog.FromContext(ctx).Info("The server does not say which service account this is, which Features are to belong to; asking again", "err", err, "nextAttemptIn", pause)
+		found, err := serviceAccount(r.config.Namespace, review.Status.UserInfo)
+		if err != nil {
+			// It stays so: Start ends for it.
+			select {
+			case r.misfit <- err:
+			default:
+			}
+			return nil, err
 		}
-		timer := r.clock.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
-		case <-timer.C():
-		}
+		r.belongs.Store(found)
+		return found, nil
 	}
 }
 

@@ -105,10 +105,10 @@ func (r *Reporter) renewOnce(ctx context.Context) error {
 // leaseOwners are the owners of the Lease. An owner that has a namespace owns in that
 // alone.
 func (r *Reporter) leaseOwners() []metav1.OwnerReference {
-	if r.config.Owner == nil || r.config.LeaseNamespace != r.config.Namespace {
+	if r.owner == nil || r.config.LeaseNamespace != r.config.Namespace {
 		return nil
 	}
-	return []metav1.OwnerReference{*r.config.Owner}
+	return []metav1.OwnerReference{*r.owner}
 }
 
 func (r *Reporter) checkPeriod() time.Duration {

@@ -96,10 +96,12 @@ type Config struct {
 	// with the name of the report; empty means Namespace. It is
 	// kube-feature-lease for reports in kube-system, but for kube-apiserver's.
 	LeaseNamespace string
-	// Owner is what the report belongs to, and its Lease if that is in the same
-	// namespace: they go with it although nobody takes them away. A process with
+	// Owner says what the report belongs to, and its Lease if that is in the same
+	// namespace: they go with it although nobody takes them away. It is asked before the
+	// first report, once the server is known to take reports, until it gives an answer;
+	// its errors are those of a report that could not be written. A process with
 	// NodeName has none of this kind; nil means none.
-	Owner *metav1.OwnerReference
+	Owner func(context.Context) (*metav1.OwnerReference, error)
 	// Source is the process's feature gate.
 	Source Source
 	// Features writes the report. Its configuration should be one of ClientConfig.
@@ -134,6 +136,8 @@ type Reporter struct {
 	ending      atomic.Bool
 	ends, ended chan struct{}
 
+	// owner is what Config.Owner said, nil before.
+	owner *metav1.OwnerReference
 	// leaseFailures counts failures to renew the Lease in a row, for introduce and
 	// then for renewLease.
 	leaseFailures int
@@ -299,6 +303,11 @@ func (r *Reporter) introduce(ctx context.Context) (renewal time.Duration, err er
 		// A server without the API does not answer with a Status of its own.
 	default:
 		return 0, err
+	}
+	if r.config.Owner != nil {
+		if r.owner, err = r.config.Owner(ctx); err != nil {
+			return 0, err
+		}
 	}
 	r.attempted = true
 	return r.renew(ctx), nil

@@ -717,3 +717,41 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestAReportBelongsToItsOwner, who is asked for once the server takes reports, until
+// there is an answer.
+func TestAReportBelongsToItsOwner(t *testing.T) {
+	for namespace, owned := range map[string]int{"ns": 1, "leases": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			asked, want := 0, metav1.OwnerReference{APIVersion: "v1", Kind: "ServiceAccount", Name: "operator", UID: "1"}
+			f := run(t, func(c *Config) {
+				c.LeaseNamespace = namespace
+				c.Owner = func(context.Context) (*metav1.OwnerReference, error) {
+					if asked++; asked < 3 {
+						return nil, apierrors.NewServiceUnavailable("not yet")
+					}
+					return &want, nil
+				}
+			})
+			defer f.end()
+			f.pass(time.Minute)
+			if got := f.report().OwnerReferences; asked != 3 || len(got) != 1 || got[0] != want {
+				t.Errorf("asked %d times the report belongs to %+v", asked, got)
+			}
+			lease, err := f.kube.CoordinationV1().Leases(namespace).Get(t.Context(), "comp.i1", metav1.GetOptions{})
+			if err != nil || len(lease.OwnerReferences) != owned {
+				t.Errorf("the Lease in %s belongs to %+v, want %d owners: %v", namespace, lease.OwnerReferences, owned, err)
+			}
+			f.source.see(true, "A")
+			f.pass(2 * time.Minute)
+			if got := f.report(); asked != 3 || len(got.OwnerReferences) != 1 || !got.Spec.Features[0].Enabled {
+				t.Errorf("written again, asked %d times, the report is %+v of %+v", asked, got.Spec, got.OwnerReferences)
+			}
+		})
+	}
+	owner := func(context.Context) (*metav1.OwnerReference, error) { return nil, nil }
+	_, err := New(Config{Namespace: "ns", Component: "comp", Instance: "i1", Source: &source{}, Features: fake.NewClientset(), Kube: kubefake.NewClientset(), NodeName: "node", Owner: owner})
+	if err == nil || !strings.Contains(err.Error(), "belongs to its Node") {
+		t.Errorf("a process on a node with another owner: %v", err)
+	}
+}

@@ -45,7 +45,7 @@ func (r *Reporter) check(ctx context.Context) error {
 	}
 	var owner *metav1.OwnerReference
 	if r.config.NodeName != "" && len(current.OwnerReferences) == 0 {
-		if owner, err = r.owner(ctx); err != nil {
+		if owner, err = r.node(ctx); err != nil {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func (r *Reporter) write(ctx context.Context, spec *v1alpha1.FeatureReportSpec, 
 		} else {
 			delete(report.Annotations, v1alpha1.AnnotationEnding)
 		}
-		if owner = cmp.Or(owner, r.config.Owner); owner != nil {
+		if owner = cmp.Or(owner, r.owner); owner != nil {
 			report.OwnerReferences = []metav1.OwnerReference{*owner}
 		}
 		var err error
@@ -146,9 +146,9 @@ func (r *Reporter) ownerless() bool {
 	return r.config.NodeName != "" && r.stored != nil && len(r.stored.OwnerReferences) == 0 && r.config.Clock.Since(r.begun) < nodePatience
 }
 
-// owner returns the reference that makes the report go with its Node. It is nil
+// node returns the reference that makes the report go with its Node. It is nil
 // for processes without a node and for nodes that do not appear.
-func (r *Reporter) owner(ctx context.Context) (*metav1.OwnerReference, error) {
+func (r *Reporter) node(ctx context.Context) (*metav1.OwnerReference, error) {
 	if r.config.NodeName == "" {
 		return nil, nil
 	}

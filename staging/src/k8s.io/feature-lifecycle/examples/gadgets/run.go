@@ -18,8 +18,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"os"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/feature-lifecycle/featuregate"
@@ -49,8 +49,13 @@ func run(ctx context.Context, o *options, client *rest.Config) error {
 		ended <- replica.Start(ctx)
 	}()
 	work(ctx, o.gate)
-	// Nothing uses a feature any more, so the report may go.
-	return errors.Join(<-ended, replica.Close(context.WithoutCancel(ctx)))
+	err = <-ended
+	// Nothing uses a feature any more, so the report may go. If the server does not take
+	// it away, others wait for this replica a little, and nothing else is wrong.
+	if err := replica.Close(context.WithoutCancel(ctx)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return err
 }
 
 // work is what the operator is there for. It asks the gate as ever, and again

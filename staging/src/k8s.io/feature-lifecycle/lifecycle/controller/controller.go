@@ -30,7 +30,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -177,10 +176,8 @@ func (c *Config) complete() error {
 		return errors.New("controller needs Tasks.Dynamic, a client of client-go/dynamic")
 	}
 	if c.Tasks.Storage == nil {
-		for _, f := range c.Features {
-			if names := f.NeedStorage(); len(names) > 0 {
-				return fmt.Errorf("declared features: %s declares %s, which only kube-apiserver can run: nobody else reaches etcd; leave it out", f.Name, strings.Join(names, ", "))
-			}
+		if err := lifecycle.ValidateWithoutStorage(c.Features); err != nil {
+			return fmt.Errorf("declared features: %w", err)
 		}
 	}
 	if c.IsIdentity == nil {
