@@ -148,6 +148,8 @@ func (r *reader) run(blocks []Block) {
 		r.t.Fatal(err)
 	}
 	shell, err := StartShell(ctx, r.dir, append(goFolders(r.t),
+		// Clusters of what the page runs are found by end, too.
+		"TMPDIR="+r.dir,
 		"PATH="+filepath.Join(r.dir, "_output", "bin")+":"+os.Getenv("PATH"),
 		"KUBECONFIG="+filepath.Join(r.dir, "_output", "local", "admin.kubeconfig"),
 		"HOME="+r.dir,

@@ -105,9 +105,9 @@ func (k *Kit) Use(ctx context.Context, c *Case) error {
 	return nil
 }
 
-// Install creates the objects of manifests, as an administrator does who installs an
-// operator: its namespace, definitions and permissions. They stay; nothing is created of
-// a manifest that cannot be read.
+// Install applies the objects of manifests, as an administrator does who installs an
+// operator: its namespace, definitions and permissions. They stay. It may be repeated;
+// nothing is applied of a manifest that cannot be read.
 func (k *Kit) Install(ctx context.Context, files ...string) error {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -118,8 +118,14 @@ func (k *Kit) Install(ctx context.Context, files ...string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		if err := k.Use(ctx, &Case{Fixture: file, Objects: objects}); err != nil {
-			return err
+		for _, object := range objects {
+			client, err := k.client(ctx, object)
+			if err == nil {
+				_, err = client.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: manager, Force: true})
+			}
+			if err != nil {
+				return fmt.Errorf("%s: applying %s %s: %w", file, object.GetKind(), object.GetName(), err)
+			}
 		}
 	}
 	return nil
