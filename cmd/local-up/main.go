@@ -22,6 +22,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -35,12 +36,19 @@ import (
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 )
 
+// exitInUse is the exit code when nothing was done because the data directory is in use:
+// by a cluster that runs, or by another local-up.
+const exitInUse = 3
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	if err := newCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		stop()
+		if errors.Is(err, cluster.ErrInUse) {
+			os.Exit(exitInUse)
+		}
 		os.Exit(1)
 	}
 }

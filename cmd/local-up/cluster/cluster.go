@@ -26,6 +26,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -132,16 +133,29 @@ func (c *Cluster) Running() (alive, dead []string) {
 // FeatureGates is what the components were started with last.
 func (c *Cluster) FeatureGates() string { return c.state.FeatureGates }
 
+// ErrInUse is what errors are when a directory belongs to a cluster that runs, or to
+// somebody who works on it: nothing was started, and nothing may be ended.
+var ErrInUse = errors.New("the data directory is in use")
+
+// inUseError is one with a message of its own.
+type inUseError string
+
+func (e inUseError) Error() string { return string(e) }
+
+func (inUseError) Is(target error) bool { return target == ErrInUse }
+
+func inUse(format string, args ...any) error { return inUseError(fmt.Sprintf(format, args...)) }
+
 // Up starts the cluster and returns when it is ready. Data of an earlier run is
-// kept.
+// kept. The error is ErrInUse if it runs, or a part of it.
 func (c *Cluster) Up(ctx context.Context) error {
 	alive, dead := c.Running()
 	switch {
 	case len(alive) > 0 && len(dead) > 0:
-		return fmt.Errorf("the cluster in %s is half dead: %s run, %s do not; end it with \"make down\" and look at the logs in %s",
+		return inUse("the cluster in %s is half dead: %s run, %s do not; end it with \"make down\" and look at the logs in %s",
 			c.config.DataDir, strings.Join(alive, ", "), strings.Join(dead, ", "), c.logDir())
 	case len(alive) > 0:
-		return fmt.Errorf("the cluster in %s is running already; use it with --kubeconfig %s, restart it with \"local-up restart\", or end it with \"make down\"",
+		return inUse("the cluster in %s is running already; use it with --kubeconfig %s, restart it with \"local-up restart\", or end it with \"make down\"",
 			c.config.DataDir, c.Kubeconfig("admin"))
 	}
 	if c.Exists() && c.config.Nodes != c.state.Nodes {

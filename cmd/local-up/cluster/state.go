@@ -138,7 +138,7 @@ func lock(dir string) (release func(), err error) {
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		file.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("another local-up is working on %s; wait for it to end", dir)
+			return nil, inUse("another local-up is working on %s; wait for it to end", dir)
 		}
 		return nil, fmt.Errorf("locking %s: %w", dir, err)
 	}

@@ -104,8 +104,8 @@ func (c *Cluster) Start(ctx context.Context) (*rest.Config, error) {
 	if err := c.claim(); err != nil {
 		return nil, err
 	}
-	if said, err := c.up(ctx); err != nil {
-		if c.inUse(said) {
+	if err := c.up(ctx); err != nil {
+		if inUse(err) {
 			c.dataDir = ""
 			return nil, err
 		}
@@ -151,23 +151,18 @@ func (c *Cluster) claim() (err error) {
 	return nil
 }
 
-// inUse says, by what "local-up up" said, whether it refused to start anything:
-// the directory belongs to a cluster, or a command, of somebody else.
-func (c *Cluster) inUse(said string) bool {
-	for _, refusal := range []string{
-		"the cluster in " + c.dataDir + " is running already",
-		"the cluster in " + c.dataDir + " is half dead",
-		"another local-up is working on " + c.dataDir,
-	} {
-		if strings.Contains(said, refusal) {
-			return true
-		}
-	}
-	return false
+// exitInUse is the exit code of local-up when it did nothing, because the directory
+// belongs to a cluster that runs, or to another local-up that works on it.
+const exitInUse = 3
+
+// inUse is true when that is what an error says.
+func inUse(err error) bool {
+	exit := (*exec.ExitError)(nil)
+	return errors.As(err, &exit) && exit.ExitCode() == exitInUse
 }
 
 // up runs the command and reads the configuration that it wrote.
-func (c *Cluster) up(ctx context.Context) (said string, err error) {
+func (c *Cluster) up(ctx context.Context) error {
 	args := []string{fmt.Sprintf("--nodes=%d", c.Nodes)}
 	if c.FeatureGates != "" {
 		args = append(args, "--feature-gates="+c.FeatureGates)
@@ -178,17 +173,17 @@ func (c *Cluster) up(ctx context.Context) (said string, err error) {
 	if c.CentralFeatures != nil {
 		args = append(args, "--central-features="+strings.Join(c.CentralFeatures, ","))
 	}
-	if said, err = c.run(ctx, "up", args...); err != nil {
-		return said, fmt.Errorf("starting a cluster: %w\n%s", err, said)
+	if said, err := c.run(ctx, "up", args...); err != nil {
+		return fmt.Errorf("starting a cluster: %w\n%s", err, said)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
 	if err != nil {
-		return said, fmt.Errorf("reading what the started cluster wrote for its administrator: %w", err)
+		return fmt.Errorf("reading what the started cluster wrote for its administrator: %w", err)
 	}
 	// The server says who waits, not the client.
 	config.QPS = -1
 	c.config = config
-	return said, nil
+	return nil
 }
 
 // Stop ends the cluster, and removes its folder if that was a temporary one. It

@@ -236,11 +236,10 @@ func TestClusterThatDoesNotStart(t *testing.T) {
 func TestClusterOfSomebodyElse(t *testing.T) {
 	for _, refusal := range []string{
 		"the cluster in $data is running already; use it",
-		"the cluster in $data is half dead: etcd run",
 		"another local-up is working on $data; wait for it",
 	} {
 		b := newBinaries(t)
-		b.write("up", `echo "Error: `+refusal+`" >&2; exit 1`)
+		b.write("up", `echo "Error: `+refusal+`" >&2; exit 3`)
 		c := &Cluster{BinDir: b.dir, DataDir: t.TempDir()}
 		if _, err := c.Start(t.Context()); err == nil || !strings.Contains(err.Error(), c.DataDir) {
 			t.Errorf("error %v, want what local-up said", err)
