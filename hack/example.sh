@@ -5,11 +5,15 @@
 #
 # It prints the commands that it runs and fails when something is not as it should be.
 # What it starts it ends, whatever happens but SIGKILL; files stay in _output/example.
+# A signal counts once the command in the foreground has ended, so send it to the process
+# group, as a terminal does: the command ends, too. PATIENCE is how long it waits for
+# each thing, 5m by default.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=${OUT:-_output}
 work=$out/example
+patience=${PATIENCE:-5m}
 operator=staging/src/k8s.io/feature-lifecycle/examples/widget-operator
 config=$operator/config
 absolute() { if [[ $1 == /* ]]; then echo "$1"; else echo "$PWD/$1"; fi; }
@@ -49,7 +53,10 @@ expect() {
 	local want=$1 got
 	shift
 	announce "$@"
-	got=$("$@")
+	if ! got=$("$@"); then
+		printf '%s\n' "$got"
+		fail "the command failed; the output should be: $want"
+	fi
 	printf '%s\n' "$got"
 	[[ $got == "$want" ]] || fail "the output should be: $want"
 }
@@ -57,15 +64,8 @@ expect() {
 # has fails unless a text has another one.
 has() { [[ $1 == *"$2"* ]] || fail "there should be $2 in: $1"; }
 
-# ended waits half a minute at most for a process to end, and is false if it does not.
-ended() {
-	local i
-	for ((i = 0; i < 150; i++)); do
-		kill -0 "$1" 2>/dev/null || return 0
-		sleep 0.2
-	done
-	return 1
-}
+# ended waits for a process to end, for a time at most, and is false if it does not.
+ended() { timeout --foreground --signal=KILL "$1" tail "--pid=$2" --sleep-interval=0.2 -f /dev/null 2>/dev/null; }
 
 # finish ends what runs: it is what happens whenever the script ends. Replicas first, so
 # that they can say goodbye.
@@ -76,9 +76,12 @@ finish() {
 	set +e
 	if ((${#pids[@]})); then kill -TERM "${pids[@]}" 2>/dev/null; fi
 	for name in "${!pids[@]}"; do
-		ended "${pids[$name]}" || kill -KILL "${pids[$name]}"
+		ended 30s "${pids[$name]}" || kill -KILL "${pids[$name]}"
 	done
-	if [[ -e $work/cluster ]]; then "${cluster[@]}" down >/dev/null; fi
+	if [[ -e $work/cluster ]] && ! "${cluster[@]}" down >/dev/null; then
+		echo "The cluster of the example may still run; end it with: ${cluster[*]} down" >&2
+		if ((!status)); then status=1; fi
+	fi
 	if ((status)); then
 		for name in "$work"/*.log; do
 			if [[ -e $name ]]; then
@@ -126,9 +129,27 @@ leader() {
 	fail "no replica reconciles"
 }
 
+# identity writes operator.kubeconfig: the administrator's without the administrator, so
+# that replicas have the identity of the service account and no other. Only who runs this
+# may read it, and the token is in no command line, which all on this machine can read.
+identity() (
+	umask 077
+	local file=$work/operator.kubeconfig admin token context contexts
+	local config=(kubectl config "--kubeconfig=$file")
+	admin=$(kubectl config view --minify -o jsonpath='{.users[0].name}')
+	token=$(kubectl create token -n widgets widget-operator)
+	printf '%s' "$token" >"$work/token"
+	cp "$KUBECONFIG" "$file"
+	"${config[@]}" set users.widget-operator.tokenFile "$(absolute "$work/token")"
+	"${config[@]}" set-context --current --user=widget-operator
+	contexts=$("${config[@]}" view -o "jsonpath={.contexts[?(@.context.user==\"$admin\")].name}")
+	for context in $contexts; do "${config[@]}" delete-context "$context"; done
+	"${config[@]}" delete-user "$admin"
+)
+
 # stored prints what people wrote into Widgets, a field in a line.
 stored() {
-	kubectl get widgets -n default -o go-template='{{range .items}}{{$name := .metadata.name}}{{range $key, $value := .spec}}{{$name}}.spec.{{$key}}: {{$value}}
+	kubectl get widgets -n widgets -o go-template='{{range .items}}{{$name := .metadata.name}}{{range $key, $value := .spec}}{{$name}}.spec.{{$key}}: {{$value}}
 {{end}}{{range $key, $value := .metadata.labels}}{{$name}}.labels.{{$key}}: {{$value}}
 {{end}}{{end}}'
 }
@@ -151,33 +172,30 @@ announce "${cluster[@]}" up --nodes=0
 
 step "An administrator installs it: namespace, service account, definition, permissions"
 show kubectl apply -f "$config/namespace.yaml" -f "$config/crd.yaml" -f "$config/rbac.yaml"
-show kubectl wait crd widgets.widgets.example.com --for=condition=Established --timeout=1m
+show kubectl wait crd widgets.widgets.example.com --for=condition=Established "--timeout=$patience"
 
 step "Three replicas run, here as processes with the identity of the service account"
-cp "$KUBECONFIG" "$work/operator.kubeconfig"
-token=$(kubectl create token -n widgets widget-operator)
-kubectl config "--kubeconfig=$work/operator.kubeconfig" set-credentials widget-operator "--token=$token" >/dev/null
-kubectl config "--kubeconfig=$work/operator.kubeconfig" set-context --current --user=widget-operator >/dev/null
+identity >/dev/null
 for name in replica-a replica-b replica-c; do start "$name"; done
 for feature in WidgetColor WidgetUppercase; do
-	show kubectl wait feature -n widgets "$feature" --for=create --for=jsonpath='{.status.uses[0].count}'=3 --for=jsonpath='{.status.state}'=Off --timeout=2m
+	show kubectl wait feature -n widgets "$feature" --for=create --for=jsonpath='{.status.uses[0].count}'=3 --for=jsonpath='{.status.state}'=Off "--timeout=$patience"
 done
 show kubectl feature list -n widgets
 show kubectl feature uses -n widgets WidgetColor
 
 step "On: people may give Widgets a color"
-show kubectl feature enable -n widgets WidgetColor --wait --timeout=5m
+show kubectl feature enable -n widgets WidgetColor --wait "--timeout=$patience"
 show kubectl apply -f "$config/samples/widgets.yaml"
-show kubectl wait configmap lamp -n default --for=create --for=jsonpath='{.data.color}'=red --for=jsonpath='{.data.text}'=welcome --timeout=1m
-show kubectl get widgets -n default
+show kubectl wait configmap lamp -n widgets --for=create --for=jsonpath='{.data.color}'=red --for=jsonpath='{.data.text}'=welcome "--timeout=$patience"
+show kubectl get widgets -n widgets
 
 step "A live flip: the text is in capitals, and no process restarts"
 show kubectl feature enable -n widgets WidgetUppercase
-show kubectl wait configmap lamp -n default --for=jsonpath='{.data.text}'=WELCOME --timeout=1m
+show kubectl wait configmap lamp -n widgets --for=jsonpath='{.data.text}'=WELCOME "--timeout=$patience"
 for name in "${!pids[@]}"; do
 	kill -0 "${pids[$name]}" 2>/dev/null || fail "$name has ended"
 done
-show kubectl feature wait -n widgets WidgetUppercase --for=state=On --timeout=5m
+show kubectl feature wait -n widgets WidgetUppercase --for=state=On "--timeout=$patience"
 
 step "The replica that reconciles crashes, and another takes over"
 first=$(leader)
@@ -186,32 +204,32 @@ show kill -9 "${pids[$first]}"
 wait "${pids[$first]}" 2>/dev/null || true
 unset "pids[$first]"
 show kubectl apply -f "$config/samples/late.yaml"
-show kubectl wait configmap bell -n default --for=create --for=jsonpath='{.data.text}'=RING --timeout=2m
+show kubectl wait configmap bell -n widgets --for=create --for=jsonpath='{.data.text}'=RING "--timeout=$patience"
 second=$(leader)
 echo "$second reconciles"
 [[ $second != "$first" ]] || fail "$first was killed"
 echo "The one that crashed comes back under its name, as a container in its pod does:"
 start "$first"
-show "${ask[@]}" --retry 60 --retry-delay 1 --retry-all-errors -o "$work/plan.json" "http://127.0.0.1:${metrics[$first]}/features/flow?feature=WidgetColor&enabled=false"
+show timeout --foreground "$patience" "${ask[@]}" --retry 1000000 --retry-delay 1 --retry-all-errors -o "$work/plan.json" "http://127.0.0.1:${metrics[$first]}/features/plan?feature=WidgetColor&enabled=false"
 
 step "What would turning it off do?"
 show cat "$work/plan.json"
 plan=$(tr -d '[:space:]' <"$work/plan.json")
 has "$plan" '"field":"spec.color"'
 has "$plan" '"count":1'
-has "$plan" '"default/lamp"'
+has "$plan" '"widgets/lamp"'
 
 step "Off: the field goes from all Widgets, and nothing else"
 stored >"$work/before.txt"
-show kubectl feature disable -n widgets WidgetColor --wait --timeout=5m
+show kubectl feature disable -n widgets WidgetColor --wait "--timeout=$patience"
 stored >"$work/after.txt"
 announce diff "$work/before.txt" "$work/after.txt"
 diff "$work/before.txt" "$work/after.txt" || true
 grep -v '^lamp\.spec\.color: red$' "$work/before.txt" | diff - "$work/after.txt" >/dev/null || fail "lamp.spec.color should be gone, and nothing else"
 ! diff "$work/before.txt" "$work/after.txt" >/dev/null || fail "lamp.spec.color is still there"
 # Once the Widget was seen without the color, its ConfigMap is right.
-show kubectl wait widget lamp -n default --for=jsonpath='{.status.conditions[?(@.type=="Ready")].observedGeneration}'=2 --timeout=1m
-expect '{"size":"3","text":"WELCOME"}' kubectl get configmap lamp -n default -o jsonpath='{.data}'
+show kubectl wait widget lamp -n widgets --for=jsonpath='{.status.conditions[?(@.type=="Ready")].observedGeneration}'=2 "--timeout=$patience"
+expect '{"size":"3","text":"WELCOME"}' kubectl get configmap lamp -n widgets -o jsonpath='{.data}'
 expect 'Off On' kubectl get features -n widgets -o jsonpath='{.items[*].status.state}'
 show kubectl feature list -n widgets
 
@@ -220,7 +238,7 @@ announce kill "${pids[@]}"
 kill "${pids[@]}"
 for name in replica-a replica-b replica-c; do
 	pid=${pids[$name]}
-	ended "$pid" || fail "$name does not end"
+	ended "$patience" "$pid" || fail "$name does not end"
 	wait "$pid" || fail "$name did not end in order: exit code $?"
 	unset "pids[$name]"
 done
@@ -228,10 +246,14 @@ expect '' kubectl get featurereports -n widgets -o name
 
 step "Uninstalled: what belongs to the service account goes with it"
 show kubectl delete serviceaccount -n widgets widget-operator
-show kubectl wait feature -n widgets WidgetColor WidgetUppercase --for=delete --timeout=2m
+show kubectl wait feature -n widgets WidgetColor WidgetUppercase --for=delete "--timeout=$patience"
 expect '' kubectl get features -n widgets -o name
-show kubectl delete -f "$config/rbac.yaml" -f "$config/crd.yaml" --timeout=2m
-show kubectl delete namespace widgets --timeout=2m
+# Widgets go before what defines them, so that the garbage collector still knows them as
+# the owners of ConfigMaps; the namespace, which all of it is in, goes last.
+show kubectl delete widgets -n widgets --all "--timeout=$patience"
+show kubectl wait configmap -n widgets bell door lamp --for=delete "--timeout=$patience"
+show kubectl delete -f "$config/rbac.yaml" -f "$config/crd.yaml" "--timeout=$patience"
+show kubectl delete namespace widgets "--timeout=$patience"
 
 step "The end of the cluster"
 show "${cluster[@]}" down

@@ -57,4 +57,6 @@ go tool informer-gen --go-header-file "$header" --output-dir "$out/client/inform
 version=$(cd hack/controller-gen && GOWORK=off go list -m -f '{{.Version}}' sigs.k8s.io/controller-tools)
 (cd hack/controller-gen && GOWORK=off go build -ldflags "-X sigs.k8s.io/controller-tools/pkg/version.version=$version" -o "$work/bin/controller-gen" tool)
 (cd $out/examples/widget-operator && GOWORK=off "$work/bin/controller-gen" object:headerFile=../../../../../../hack/boilerplate/boilerplate.generatego.txt \
-	crd paths=./api/... output:crd:stdout >config/crd.yaml)
+	crd paths=./api/... output:crd:stdout >"$work/crd.yaml")
+# Only a whole definition takes the place of the one before.
+cp "$work/crd.yaml" $out/examples/widget-operator/config/crd.yaml

@@ -69,10 +69,10 @@ func documents[T any](t *testing.T, file string, kinds ...string) map[string]T {
 func TestRolesAreWhatIsNeeded(t *testing.T) {
 	roles := documents[rbacv1.Role](t, "rbac.yaml", "Role")
 	everywhere := documents[rbacv1.ClusterRole](t, "rbac.yaml", "ClusterRole")
-	if diff := cmp.Diff([]string{"Role widget-operator-features", "Role widget-operator-leader"}, slices.Sorted(maps.Keys(roles))); diff != "" {
+	if diff := cmp.Diff([]string{"Role widget-operator", "Role widget-operator-features", "Role widget-operator-leader"}, slices.Sorted(maps.Keys(roles))); diff != "" {
 		t.Fatalf("the roles in its namespace (-want +have):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"ClusterRole widget-operator", "ClusterRole widget-operator-tasks"}, slices.Sorted(maps.Keys(everywhere))); diff != "" {
+	if diff := cmp.Diff([]string{"ClusterRole widget-operator-tasks"}, slices.Sorted(maps.Keys(everywhere))); diff != "" {
 		t.Fatalf("the roles everywhere (-want +have):\n%s", diff)
 	}
 	if diff := cmp.Diff(operator.Rules(component), roles["Role widget-operator-features"].Rules); diff != "" {
@@ -90,6 +90,11 @@ func TestRolesAreWhatIsNeeded(t *testing.T) {
 		t.Errorf("namespace.yaml has no service account %s", component)
 	}
 	account := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: defaultNamespace, Name: component}}
+	for name, role := range roles {
+		if role.Namespace != defaultNamespace {
+			t.Errorf("%s is in namespace %q, want the operator's own, %s", name, role.Namespace, defaultNamespace)
+		}
+	}
 	bound := map[string]bool{}
 	// A RoleBinding has the fields of a ClusterRoleBinding.
 	for name, binding := range documents[rbacv1.RoleBinding](t, "rbac.yaml", "RoleBinding", "ClusterRoleBinding") {
@@ -131,14 +136,23 @@ func TestTheDefinitionHasWhatIsCleared(t *testing.T) {
 	}
 }
 
-// TestSamples: what people and hack/example.sh apply is of the types of the API.
+// TestSamples: what people and hack/example.sh apply is of the types of the API, and
+// where the operator looks.
 func TestSamples(t *testing.T) {
 	widgets := documents[widgetsv1.Widget](t, "samples/widgets.yaml", "Widget")
 	if widgets["Widget lamp"].Spec.Color == "" || widgets["Widget door"].Spec.Color != "" || len(widgets) != 2 {
 		t.Errorf("of the samples the lamp alone should have a color: %v", widgets)
 	}
-	if len(documents[widgetsv1.Widget](t, "samples/late.yaml", "Widget")) != 1 {
+	late := documents[widgetsv1.Widget](t, "samples/late.yaml", "Widget")
+	if len(late) != 1 {
 		t.Error("samples/late.yaml should have one Widget")
+	}
+	for _, samples := range []map[string]widgetsv1.Widget{widgets, late} {
+		for name, widget := range samples {
+			if widget.Namespace != defaultNamespace {
+				t.Errorf("%s is in namespace %q, and the operator looks after those in %s", name, widget.Namespace, defaultNamespace)
+			}
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -99,7 +100,11 @@ func run(ctx context.Context, config *rest.Config, o *options) error {
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("%s %s: %w", component, o.instance, err)
 	}
-	return replica.Close(context.WithoutCancel(ctx))
+	if err := replica.Close(context.WithoutCancel(ctx)); err != nil {
+		// All work has ended in order: other replicas wait a little longer, and that is all.
+		klog.FromContext(ctx).Error(err, "The feature report stays behind; other replicas take this one for crashed until its Lease expires", "replica", o.instance)
+	}
+	return nil
 }
 
 // newManager makes what runs the parts of the operator, all but the library's.
@@ -110,16 +115,25 @@ func newManager(config *rest.Config, o *options, replica *operator.Replica) (man
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
-		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache: cache.Options{
+			// Widgets and ConfigMaps of other namespaces are neither read nor kept in memory.
+			DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
+			DefaultTransform:  cache.TransformStripManagedFields(),
+		},
 		Metrics: metricsserver.Options{BindAddress: o.metricsAddress, ExtraHandlers: map[string]http.Handler{
 			// controller-runtime has a registry of its own, and the library that of Kubernetes.
 			"/metrics/features": legacyregistry.Handler(),
-			"/features/flow":    flowHandler{namespace: o.namespace, flow: replica},
+			"/features/plan":    planHandler{namespace: o.namespace, flow: replica},
 		}},
 		HealthProbeBindAddress:  o.probeAddress,
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        leaderLease,
 		LeaderElectionNamespace: o.namespace,
+		// A replica that cannot renew its Lease for 20 s ends. controller-runtime's 10 s are
+		// few for a server that is restarted or busy.
+		LeaseDuration: new(30 * time.Second),
+		RenewDeadline: new(20 * time.Second),
+		RetryPeriod:   new(5 * time.Second),
 		// Nothing reconciles any more when Start of the manager returns, and the process ends.
 		LeaderElectionReleaseOnCancel: true,
 	})

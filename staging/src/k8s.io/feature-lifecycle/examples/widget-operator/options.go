@@ -41,7 +41,7 @@ const (
 
 // options are what the command line says.
 type options struct {
-	// namespace has the operator's own objects. Widgets may be in any.
+	// namespace has the operator's own objects, and the Widgets that it looks after.
 	namespace string
 	// instance is the name of this replica.
 	instance string
@@ -49,8 +49,7 @@ type options struct {
 	metricsAddress, probeAddress string
 	leaderElect                  bool
 	// ownedByServiceAccount makes Features, reports and Leases go with the service account
-	// that the operator runs as. No flag sets it: cluster tests that are no service
-	// account turn it off.
+	// that the operator runs as.
 	ownedByServiceAccount bool
 
 	gate    *featuregate.Gate
@@ -65,15 +64,16 @@ func parse(args []string) (*options, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &options{gate: gate, ownedByServiceAccount: true}
+	o := &options{gate: gate}
 	flags := pflag.NewFlagSet(component, pflag.ContinueOnError)
 	// That is --kubeconfig.
 	ofController := flag.NewFlagSet(component, flag.ContinueOnError)
 	config.RegisterFlags(ofController)
 	flags.AddGoFlagSet(ofController)
-	flags.StringVar(&o.namespace, "namespace", defaultNamespace, "The namespace of the operator's own objects: Features, FeatureReports, Leases, events. Widgets may be in any namespace.")
+	flags.StringVar(&o.namespace, "namespace", defaultNamespace, "The namespace of the operator's own objects: Features, FeatureReports, Leases, events. Widgets are looked after in this namespace alone; when a feature is turned off, its tasks clean those in all namespaces.")
 	flags.StringVar(&o.instance, "instance", "", "The name of this replica, which no other has at the same time: that of its pod. By default the environment variable POD_NAME, else the name of the host.")
-	flags.StringVar(&o.metricsAddress, "metrics-bind-address", "127.0.0.1:8080", "Where /metrics, /metrics/features and /features/flow are served, without authentication; 0 for nowhere.")
+	flags.BoolVar(&o.ownedByServiceAccount, "owned-by-service-account", true, "Make Features, FeatureReports and Leases belong to the service account that the operator runs as, so that they go with it. Turn it off for an operator that runs as somebody else, as on a developer's machine.")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", "127.0.0.1:8080", "Where /metrics, /metrics/features and /features/plan are served, without authentication, so leave it on the loopback; 0 for nowhere.")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "Where /healthz and /readyz are served; 0 for nowhere.")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "Elect the replica that reconciles Widgets. Without it there must be only one replica.")
 	o.gate.AddFlag(flags)

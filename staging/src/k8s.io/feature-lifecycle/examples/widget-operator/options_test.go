@@ -17,13 +17,20 @@ limitations under the License.
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
@@ -104,6 +111,26 @@ func TestNameOfAReplica(t *testing.T) {
 	}
 }
 
+// TestOwner: what replicas write goes with the service account, unless a flag says that
+// they are none.
+func TestOwner(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want bool
+	}{
+		{nil, true},
+		{[]string{"--owned-by-service-account=false"}, false},
+	} {
+		o, err := parse(append(test.args, "--instance=replica-a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.ownedByServiceAccount != test.want {
+			t.Errorf("%q: owned by the service account is %t, want %t", test.args, o.ownedByServiceAccount, test.want)
+		}
+	}
+}
+
 // TestPartsFitTogether: a manager takes everything that run adds to it.
 func TestPartsFitTogether(t *testing.T) {
 	for range 2 { // as cluster tests have several replicas in one process
@@ -125,5 +152,54 @@ func TestPartsFitTogether(t *testing.T) {
 		if err := errors.Join(setUp(mgr, o.gate), mgr.Add(replica)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestOnlyTheOwnNamespaceIsLookedAt: the role in rbac.yaml permits no more, and a watch
+// of all namespaces would keep the reconciler waiting for ever.
+func TestOnlyTheOwnNamespaceIsLookedAt(t *testing.T) {
+	// It says that there are ConfigMaps, which have namespaces, and no more is asked.
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var answer any
+		switch r.URL.Path {
+		case "/api":
+			answer = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
+		case "/apis":
+			answer = metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+		case "/api/v1":
+			answer = metav1.APIResourceList{
+				TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "v1",
+				APIResources: []metav1.APIResource{{Name: "configmaps", Kind: "ConfigMap", Namespaced: true}},
+			}
+		default:
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	config := &rest.Config{Host: server.URL}
+	o, err := parse([]string{"--instance=replica-a", "--namespace=mine", "--metrics-bind-address=0", "--health-probe-bind-address=0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica, err := o.replica(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := newManager(config, o, replica)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The cache has not started, and can say at once where it would look.
+	var notStarted *cache.ErrCacheNotStarted
+	if err := mgr.GetCache().Get(t.Context(), client.ObjectKey{Namespace: "mine", Name: "lamp"}, &corev1.ConfigMap{}); !errors.As(err, &notStarted) {
+		t.Errorf("a ConfigMap of its own namespace: %v, want that the cache has not started", err)
+	}
+	if err := mgr.GetCache().Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "lamp"}, &corev1.ConfigMap{}); err == nil || !strings.Contains(err.Error(), "unknown namespace") {
+		t.Errorf("a ConfigMap of another namespace: %v, want that the cache does not look there", err)
 	}
 }

@@ -20,16 +20,27 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 	"time"
 
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"k8s.io/client-go/rest"
 	"k8s.io/feature-lifecycle/lifecycletest"
+	"k8s.io/klog/v2"
 )
 
 // patience bounds the whole suite. It is generous, since the machine may be busy,
 // and less than what go test gives, so that the cluster is ended in any case.
-const patience = 6 * time.Minute
+const patience = 8 * time.Minute
+
+// TestMain gives controller-runtime the log that main gives it.
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(klog.Background())
+	os.Exit(m.Run())
+}
 
 // TestFeaturesLeaveNothing starts a cluster, and a replica with the operator's own
 // permissions, and takes each feature through on, used, off and pristine, twice.
@@ -37,7 +48,10 @@ func TestFeaturesLeaveNothing(t *testing.T) {
 	if os.Getenv("KUBE_FEATURES_BIN_DIR") == "" {
 		t.Skip("KUBE_FEATURES_BIN_DIR names no folder with the binaries of a cluster; \"make all\" builds them")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	// A signal ends the test, and not the process, which would leave the cluster behind.
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	t.Cleanup(stop) // after all others, which end the cluster
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cluster := &lifecycletest.Cluster{}
 	t.Cleanup(func() {
@@ -98,7 +112,7 @@ func TestFeaturesLeaveNothing(t *testing.T) {
 // cluster goes.
 func operate(ctx context.Context, t *testing.T, config *rest.Config) {
 	t.Helper()
-	o, err := parse([]string{"--instance=replica", "--dynamic-features=" + string(WidgetColor) + "," + string(WidgetUppercase), "--metrics-bind-address=0", "--health-probe-bind-address=0"})
+	o, err := parse([]string{"--instance=replica", "--dynamic-features=" + string(WidgetColor) + "," + string(WidgetUppercase), "--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (p plans) Plan(_ context.Context, feature string, request *v1alpha1.Feature
 }
 
 func TestPlans(t *testing.T) {
-	const question = "/features/flow?feature=WidgetColor&enabled=false"
+	const question = "/features/plan?feature=WidgetColor&enabled=false"
 	for sentence, test := range map[string]struct {
 		method, url string
 		err         error
@@ -52,18 +52,18 @@ func TestPlans(t *testing.T) {
 		says        string
 	}{
 		"a plan":                             {"GET", question, nil, 200, "WidgetColor=false"},
-		"the other value":                    {"GET", "/features/flow?feature=WidgetColor&enabled=true", nil, 200, "WidgetColor=true"},
+		"the other value":                    {"GET", "/features/plan?feature=WidgetColor&enabled=true", nil, 200, "WidgetColor=true"},
 		"a request that would change things": {"POST", question, nil, 405, "POST is not allowed"},
-		"no feature":                         {"GET", "/features/flow?enabled=false", nil, 400, "say which feature and which value"},
-		"no value":                           {"GET", "/features/flow?feature=WidgetColor", nil, 400, "say which feature and which value"},
-		"a value that is none":               {"GET", "/features/flow?feature=WidgetColor&enabled=perhaps", nil, 400, "say which feature and which value"},
+		"no feature":                         {"GET", "/features/plan?enabled=false", nil, 400, "say which feature and which value"},
+		"no value":                           {"GET", "/features/plan?feature=WidgetColor", nil, 400, "say which feature and which value"},
+		"a value that is none":               {"GET", "/features/plan?feature=WidgetColor&enabled=perhaps", nil, 400, "say which feature and which value"},
 		"a replica that has just started":    {"GET", question, fmt.Errorf("feature WidgetColor in namespace widgets: %w", operator.ErrNotRunning), 503, "does not run"},
-		"a feature that there is not":        {"GET", "/features/flow?feature=Gadgets&enabled=true", apierrors.NewNotFound(v1alpha1.Resource("features"), "Gadgets"), 404, `"Gadgets" not found`},
+		"a feature that there is not":        {"GET", "/features/plan?feature=Gadgets&enabled=true", apierrors.NewNotFound(v1alpha1.Resource("features"), "Gadgets"), 404, `"Gadgets" not found`},
 		"a server that cannot be reached":    {"GET", question, errors.New("connection refused"), 500, "connection refused"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			answer := httptest.NewRecorder()
-			flowHandler{namespace: "widgets", flow: plans{test.err}}.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), test.method, test.url, nil))
+			planHandler{namespace: "widgets", flow: plans{test.err}}.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), test.method, test.url, nil))
 			if answer.Code != test.code || !strings.Contains(answer.Body.String(), test.says) {
 				t.Errorf("the answer is %d %s, want %d and %q", answer.Code, answer.Body, test.code, test.says)
 			}

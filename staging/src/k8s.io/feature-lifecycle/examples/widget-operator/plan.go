@@ -34,19 +34,20 @@ type planner interface {
 	Plan(ctx context.Context, feature string, request *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error)
 }
 
-// flowHandler answers what a change of a feature would do, as kubectl feature plan does
+// planHandler answers what a change of a feature would do, as kubectl feature plan does
 // for the features of Kubernetes:
 //
-//	GET /features/flow?feature=WidgetColor&enabled=false
+//	GET /features/plan?feature=WidgetColor&enabled=false
 //
-// It changes nothing. Each replica can answer.
-type flowHandler struct {
+// It changes nothing. Each replica can answer. Who asks is not looked at, and the answer
+// names objects in all namespaces, so it is for the loopback alone (README.md).
+type planHandler struct {
 	namespace string
 	flow      planner
 }
 
 // ServeHTTP implements http.Handler.
-func (h flowHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h planHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
 		http.Error(w, r.Method+" is not allowed: plans are read with GET", http.StatusMethodNotAllowed)
