@@ -74,7 +74,7 @@ func (w *world) namespaceDeleted(t *testing.T) {
 		}
 	}
 	for _, r := range replicas {
-		if err := r.crash(t); err != nil {
+		if err := r.finish(t); err != nil {
 			t.Errorf("Start of a replica that was told to end: %v", err)
 		}
 		// Its identity is gone, so it cannot know that its report is.

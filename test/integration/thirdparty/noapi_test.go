@@ -81,6 +81,8 @@ func (o *thirdParty) worksAlone(t *testing.T, instance string, before []string) 
 	t.Helper()
 	r := o.start(t, instance, func(c *operator.Config) {
 		c.Control = control.Options{}
+		// Who owns what is asked for once there is an API.
+		c.OwnedByServiceAccount = true
 		if err := c.Gate.Set(colours + "=true"); err != nil {
 			t.Fatal(err)
 		}

@@ -20,12 +20,14 @@ package thirdparty
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,13 +149,24 @@ func (o *thirdParty) start(t *testing.T, instance string, change func(*operator.
 		defer close(r.ended)
 		r.err = r.Start(ctx)
 	}()
-	t.Cleanup(func() { _ = r.crash(t) })
+	t.Cleanup(func() {
+		_ = r.crash(t)
+		// What goes on until Close ends, too; one that has ended in order says that it has.
+		_ = r.Close(context.WithoutCancel(ctx))
+	})
 	return r
 }
 
-// crash ends the replica without Close: its report and its Lease stay, as those of a
-// process that was killed. It returns what Start did.
+// crash is the end of a process that was killed: nothing that it sends from now on, to
+// say goodbye or to renew its Lease, gets anywhere. It returns what Start did.
 func (r *replica) crash(t *testing.T) error {
+	t.Helper()
+	r.requests.dead.Store(true)
+	return r.finish(t)
+}
+
+// finish ends Start and returns what that did.
+func (r *replica) finish(t *testing.T) error {
 	t.Helper()
 	r.stop()
 	return r.wait(t)
@@ -176,7 +189,7 @@ func (r *replica) wait(t *testing.T) error {
 // end ends the replica in order.
 func (r *replica) end(t *testing.T) {
 	t.Helper()
-	if err := r.crash(t); err != nil {
+	if err := r.finish(t); err != nil {
 		t.Errorf("Start of a replica that was told to end: %v", err)
 	}
 	if err := r.Close(t.Context()); err != nil {
@@ -213,9 +226,13 @@ type request struct {
 // requests are those of a replica, in the order of their answers. It is safe for
 // concurrent use.
 type requests struct {
+	// dead is true for a process that was killed: nothing of it reaches the server.
+	dead atomic.Bool
 	mu   sync.Mutex
 	sent []request
 }
+
+var errDead = errors.New("the process was killed")
 
 // roundTripper is a function that is one.
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -225,6 +242,9 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // through keeps what is sent through a transport.
 func (r *requests) through(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(sent *http.Request) (*http.Response, error) {
+		if r.dead.Load() {
+			return nil, errDead
+		}
 		response, err := next.RoundTrip(sent)
 		kept := request{method: sent.Method, path: sent.URL.Path}
 		if err == nil {
