@@ -266,7 +266,7 @@ docs-test: all ## Run the commands of README.md and docs on real clusters; PAGE=
 BENCHMARKS := featuregate clear reporters start flip transition
 
 .PHONY: bench
-bench: ## Run all benchmarks and write BENCHMARKS.md, its pictures and the tables of docs/scale.md; needs root; 5 to 6 hours.
+bench: ## Run all benchmarks and write BENCHMARKS.md, its pictures and the tables of docs/scale.md; needs root; 6 to 7 hours.
 	@[[ $$(id -u) == 0 ]] || { echo "The benchmark transition starts three kube-apiservers in namespaces of their own, which needs root: run this as root, or the others one by one with \"make bench-NAME\"" >&2; exit 1; }
 	failed=(); for name in $(BENCHMARKS); do $(MAKE) bench-$$name || failed+=(bench-$$name); done; \
 	if (($${#failed[@]})); then echo "Failed: $${failed[*]}; the others are done" >&2; exit 1; fi
@@ -278,7 +278,7 @@ bench-featuregate: ## Compare the layer's Enabled with upstream's gate; 3 minute
 bench-clear: all ## Clear a field from up to 100,000 objects, beside the storage version migrator; 95 to 145 minutes.
 	$(run_benchmark)
 
-bench-reporters: all ## Let 1,000, 10,000 and 30,000 simulated processes report; 85 minutes.
+bench-reporters: all ## Let 1,000, 10,000 and 30,000 simulated processes report; two hours.
 	$(run_benchmark)
 
 bench-start: all upstream ## Start kube-apiserver and upstream's, cold and warm; 14 minutes.
