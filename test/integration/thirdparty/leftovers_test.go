@@ -27,6 +27,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/operator"
@@ -139,6 +140,18 @@ func (w *world) orderlyEnd(t *testing.T) {
 // there. Start says so, and makes nothing.
 func (w *world) ownedByNobody(t *testing.T) {
 	o, stranger := w.install(t, "misplaced"), w.identity(t, "elsewhere", "stranger")
+	// He may do all that a replica does: the server has to take reports before anybody
+	// asks who is to own them.
+	bindings := w.Kube.RbacV1().RoleBindings(o.namespace)
+	binding, err := bindings.Get(t.Context(), o.name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: stranger.namespace, Name: stranger.name})
+	if _, err := bindings.Update(t.Context(), binding, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.waitForPermission(t, stranger, o.namespace, rbacv1.PolicyRule{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"featurereports"}, Verbs: []string{"get"}})
 	for name, test := range map[string]struct {
 		client func(*operator.Config)
 		says   string
