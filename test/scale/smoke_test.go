@@ -163,7 +163,7 @@ func saysTheSame(t *testing.T, name string, now *result.Result) {
 	}
 }
 
-var numbers = regexp.MustCompile(`\d[\d,.]*(?:(?:ms|s|m)\b)?`)
+var numbers = regexp.MustCompile(`\d[\d,.]*(?:(?:(?:ms|s|m)[\d.]*)+\b)?`)
 
 // withoutNumbers has a mark in the place of each number and duration: sizes of a smoke test differ.
 func withoutNumbers(texts []string) []string {
