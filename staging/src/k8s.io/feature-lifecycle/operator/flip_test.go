@@ -14,10 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package control_test
+package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -29,9 +30,14 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	componentfeaturegate "k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/values/control"
+	"k8s.io/utils/clock"
 )
 
 // keepSpec makes a fake server do what a real one does with a Feature whose status
@@ -52,21 +58,43 @@ func keepSpec(server *fake.Clientset) {
 	})
 }
 
-// TestAnOperatorsReplicasAreFlippedLive runs the binary of the example twice, in
-// its own namespace, and turns its feature on and off through the API.
+// flipped are features of each kind of control.
+var flipped = map[componentfeaturegate.Feature]componentfeaturegate.FeatureSpec{
+	"Widgets": {PreRelease: componentfeaturegate.Alpha},
+	"Gadgets": {PreRelease: componentfeaturegate.Beta, Default: true},
+	"Gizmos":  {PreRelease: componentfeaturegate.Alpha},
+}
+
+// TestAnOperatorsReplicasAreFlippedLive runs two replicas of an operator in its own
+// namespace, and turns its feature on and off through the API.
 func TestAnOperatorsReplicasAreFlippedLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, kube := fake.NewClientset(), kubefake.NewClientset()
 		keepSpec(server)
+		own := clients{own: server, features: server, ownKube: kube, kube: kube, tasks: task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())}}
 		ctx, stop := context.WithCancel(t.Context())
-		gates := make(chan *featuregate.Gate, 2)
+		var gates []*featuregate.Gate
+		var replicas []*Replica
 		ended := make(chan error, 2)
-		for i := range cap(gates) {
-			replica := operator{instance: fmt.Sprintf("replica-%d", i), features: server, kube: kube, dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
-				work: func(_ context.Context, gate *featuregate.Gate) { gates <- gate }}
-			go func() {
-				ended <- replica.run(ctx, []string{"--dynamic-features=Widgets", "--central-features=Gadgets"})
-			}()
+		for i := range cap(ended) {
+			gate := gateOf(t, "0.3")
+			if err := gate.Add(flipped); err != nil {
+				t.Fatal(err)
+			}
+			config := Config{
+				Namespace: "widgets", Component: "widget-operator", Instance: fmt.Sprintf("replica-%d", i), Version: "v0.3.1", Gate: gate,
+				Features: []lifecycle.Feature{{Name: "Widgets", Control: lifecycle.Dynamic}, {Name: "Gadgets", Control: lifecycle.Central}},
+				Control:  control.Options{Dynamic: []string{"Widgets"}, Central: []string{"Gadgets"}},
+			}
+			replica, err := newReplica(config, own, clock.RealClock{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := replica.Load(ctx); err != nil {
+				t.Fatal(err)
+			}
+			go func() { ended <- replica.Start(ctx) }()
+			gates, replicas = append(gates, gate), append(replicas, replica)
 			// A fake list has no version to watch from: one after the other.
 			synctest.Wait()
 		}
@@ -77,13 +105,17 @@ func TestAnOperatorsReplicasAreFlippedLive(t *testing.T) {
 					t.Error(err)
 				}
 			}
+			for _, replica := range replicas {
+				if err := replica.Close(context.WithoutCancel(ctx)); err != nil {
+					t.Error(err)
+				}
+			}
 		}()
-		replicas := []*featuregate.Gate{<-gates, <-gates}
 		feature := func(name string) *v1alpha1.Feature {
 			t.Helper()
 			<-time.After(time.Minute)
 			synctest.Wait()
-			f, err := server.FeaturesV1alpha1().Features(namespace).Get(t.Context(), name, metav1.GetOptions{})
+			f, err := server.FeaturesV1alpha1().Features("widgets").Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +129,7 @@ func TestAnOperatorsReplicasAreFlippedLive(t *testing.T) {
 		}
 		for _, on := range []bool{true, false} {
 			patch := fmt.Appendf(nil, `{"spec":{"enabled":%t}}`, on)
-			if _, err := server.FeaturesV1alpha1().Features(namespace).Patch(t.Context(), "Widgets", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			if _, err := server.FeaturesV1alpha1().Features("widgets").Patch(t.Context(), "Widgets", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			f := feature("Widgets")
@@ -105,11 +137,47 @@ func TestAnOperatorsReplicasAreFlippedLive(t *testing.T) {
 			if f.Status.State != want || f.Status.Configured.Source != v1alpha1.SourceAPI {
 				t.Errorf("Widgets is %s by %+v, want %s", f.Status.State, f.Status.Configured, want)
 			}
-			for _, gate := range replicas {
+			for _, gate := range gates {
 				if gate.Enabled("Widgets") != on {
 					t.Errorf("a replica has Widgets %t", !on)
 				}
 			}
+		}
+	})
+}
+
+// TestReplicasDecideCentralValuesThemselves: what a Feature says of a central value is
+// what replicas have said before. One that is started with another value has that.
+func TestReplicasDecideCentralValuesThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		config := valid(t)
+		config.Gate = gateOf(t, "0.3", colours)
+		config.Features[0].Control = lifecycle.Central
+		config.Control = control.Options{Central: []string{string(colours)}}
+		before := &v1alpha1.Feature{
+			ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: string(colours)},
+			Status: v1alpha1.FeatureStatus{
+				State: v1alpha1.StateOn, Control: v1alpha1.ControlCentral,
+				Configured: &v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceCommandLine},
+			},
+		}
+		if err := s.features.Tracker().Add(before); err != nil {
+			t.Fatal(err)
+		}
+		r, stop := s.running(config)
+		if config.Gate.Enabled(colours) {
+			t.Error("the replica has what those before it had, and not what its command line says")
+		}
+		f, err := s.feature()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := f.Status.Configured; c == nil || c.Value {
+			t.Errorf("the feature is configured as %+v, want what the replica has", c)
+		}
+		if err := errors.Join(stop(), r.Close(t.Context())); err != nil {
+			t.Error(err)
 		}
 	})
 }
