@@ -28,10 +28,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/restmapper"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycletest"
@@ -52,13 +48,11 @@ type world struct {
 func start(t *testing.T, config cluster.Config) *world {
 	t.Helper()
 	w := &world{Cluster: framework.Start(t, config), edited: map[string]bool{}}
-	w.Kit = &lifecycletest.Kit{
-		Dynamic:   dynamic.NewForConfigOrDie(w.Config),
-		Features:  w.Cluster.Features,
-		Mapper:    restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(w.Config))),
-		Namespace: metav1.NamespaceSystem,
-		Release:   w.release,
+	var err error
+	if w.Kit, err = lifecycletest.KitFor(w.Config, metav1.NamespaceSystem); err != nil {
+		t.Fatal(err)
 	}
+	w.Release = w.release
 	return w
 }
 

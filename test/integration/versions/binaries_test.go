@@ -37,10 +37,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycletest"
@@ -91,13 +87,11 @@ func startPrevious(t *testing.T, servers int) *binaries {
 	b.Cluster = framework.Start(t, config)
 	b.etcd = b.Etcd()
 	b.history = record(t, b.etcd)
-	b.kit = &lifecycletest.Kit{
-		Dynamic:   dynamic.NewForConfigOrDie(b.Config),
-		Features:  b.Features,
-		Mapper:    restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(b.Config))),
-		Namespace: metav1.NamespaceSystem,
-		Release:   b.release,
+	var err error
+	if b.kit, err = lifecycletest.KitFor(b.Config, metav1.NamespaceSystem); err != nil {
+		t.Fatal(err)
 	}
+	b.kit.Release = b.release
 	return b
 }
 
