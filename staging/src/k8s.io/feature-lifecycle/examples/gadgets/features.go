@@ -17,8 +17,6 @@ limitations under the License.
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/pflag"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,7 +54,7 @@ type options struct {
 }
 
 // parse reads the command line: --feature-gates as ever, and which features are
-// set in one place for all replicas.
+// set in one place for all replicas. What their authors do not permit newReplica refuses.
 func parse(args []string) (*options, error) {
 	inner := componentfeaturegate.NewVersionedFeatureGate(version.MustParse("1.0"))
 	if err := inner.Add(gates); err != nil {
@@ -68,8 +66,5 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.instance, "instance", "", "Name of this replica, for example that of its pod.")
 	o.gate.AddFlag(flags)
 	o.decides.AddFlags(flags)
-	if err := flags.Parse(args); err != nil {
-		return nil, err
-	}
-	return o, errors.Join(o.decides.Validate(control.Rules{Namespace: namespace, Gate: o.gate, Declared: declared})...)
+	return o, flags.Parse(args)
 }

@@ -26,6 +26,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/operator"
@@ -89,7 +90,10 @@ func TestDeclarationsFitTheGates(t *testing.T) {
 		"set by hand and dynamic":          {args: []string{"--dynamic-features=GadgetColours", "--feature-gates=GadgetColours=true"}, want: "would win over the API"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, err := parse(test.args)
+			o, err := parse(append(test.args, "--instance=replica-a"))
+			if err == nil {
+				_, err = newReplica(o, &rest.Config{Host: "https://127.0.0.1:1"})
+			}
 			switch {
 			case test.want == "" && err != nil:
 				t.Fatal(err)

@@ -26,13 +26,18 @@ import (
 	"k8s.io/feature-lifecycle/operator"
 )
 
-// run is one replica, until the context ends.
-func run(ctx context.Context, o *options, client *rest.Config) error {
-	replica, err := operator.New(operator.Config{
+// newReplica is what the library does in this process.
+func newReplica(o *options, client *rest.Config) (*operator.Replica, error) {
+	return operator.New(operator.Config{
 		Namespace: namespace, Component: component, Instance: o.instance, Version: "v1.0.0",
 		Gate: o.gate, Features: declared, Control: o.decides, Client: client,
 		OwnedByServiceAccount: true,
 	})
+}
+
+// run is one replica, until the context ends.
+func run(ctx context.Context, o *options, client *rest.Config) error {
+	replica, err := newReplica(o, client)
 	if err != nil {
 		return err
 	}
