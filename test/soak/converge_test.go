@@ -48,7 +48,25 @@ const (
 	// place of a process that crashed has 70 seconds to say what it uses
 	// (uses.Settings.ReportPeriod).
 	tooLong = 3 * time.Minute
+	// tooLate is when a run fails for uses that are wrong: such a process has a minute more.
+	tooLate = 4 * time.Minute
+	// seldom bounds how many pauses may take more than promised: one of so many, rounded up.
+	seldom = 5
 )
+
+// What is counted of pauses.
+const (
+	rests = "pauses of all faults"
+	slow  = "pauses of all faults after which states took more than the minute of L2"
+)
+
+// often says that convergence took more than promised in more than a few pauses, "" when it did not.
+func often(pauses, slow int) string {
+	if most := (pauses + seldom - 1) / seldom; slow > most {
+		return fmt.Sprintf("L2: states took more than %s after %d of %d pauses, want %d at most", promised, slow, pauses, most)
+	}
+	return ""
+}
 
 // converge ends all faults, waits until the cluster has recovered, and judges what
 // happened since the last time. It returns false when it did not recover.
@@ -91,15 +109,19 @@ func (w *world) recovered() error {
 	w.stats.mu.Lock()
 	w.stats.longest, w.stats.right = max(w.stats.longest, states), max(w.stats.right, counted)
 	w.stats.mu.Unlock()
-	w.stats.count("pauses of all faults")
+	w.stats.count(rests)
 	if states > promised {
-		w.stats.count("pauses of all faults after which states took more than the minute of L2")
+		w.stats.count(slow)
 	}
 	w.said("all faults paused: states as configured after %.1f s, uses right after %.1f s", states.Seconds(), counted.Seconds())
-	if states > tooLong {
+	switch {
+	case states > tooLong:
 		return fmt.Errorf("L2: states were as configured %s after the faults had ended", states)
+	case counted > tooLate:
+		return fmt.Errorf("uses were right %s after the faults had ended", counted)
+	default:
+		return nil
 	}
-	return nil
 }
 
 // tidy asks for the removal of what is left of a feature that is off, as an

@@ -113,6 +113,8 @@ type stats struct {
 	transitions map[string]int
 	// leftovers are those in the end, by kind; nil before.
 	leftovers map[string][]string
+	// surplus is what there was more of in the end than before, by kind.
+	surplus map[string]surplus
 	// retained are the reports of processes that crashed within the last hour.
 	retained int
 	// missed is how many versions of Features were not seen.

@@ -108,6 +108,12 @@ func TestSoak(t *testing.T) {
 	if t.Failed() {
 		return
 	}
+	for _, what := range idle(s.duration, w.happened) {
+		t.Errorf("this happened too rarely: %s", what)
+	}
+	if says := often(w.happened(rests), w.happened(slow)); says != "" {
+		t.Error(says)
+	}
 	w.depopulate()
 	if after := w.rest("after the faults", before); after != nil {
 		w.memory.judge(before, after)

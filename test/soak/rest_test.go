@@ -195,6 +195,19 @@ func (s *snapshot) String() string {
 	return text.String()
 }
 
+// surplus is how much more of something there is than before, where that is most.
+type surplus struct {
+	where     string
+	by, slack int
+}
+
+func (s surplus) String() string {
+	if s.by <= 0 {
+		return fmt.Sprintf("nowhere more than before (%d would be accepted)", s.slack)
+	}
+	return fmt.Sprintf("%s has %d more than before, of %d that are accepted", s.where, s.by, s.slack)
+}
+
 // leftovers names what is there now and was not, and has no reason to be.
 func (w *world) leftovers(before, after *snapshot) map[string][]string {
 	left := map[string][]string{}
@@ -214,7 +227,12 @@ func (w *world) leftovers(before, after *snapshot) map[string][]string {
 			left["objects that are gone"] = append(left["objects that are gone"], key)
 		}
 	}
+	most := map[string]surplus{}
+	defer func() { w.stats.surplus = most }()
 	more := func(kind, where string, was, is, slack int) {
+		if last, known := most[kind]; !known || is-was > last.by {
+			most[kind] = surplus{where, is - was, slack}
+		}
 		if is > was+slack {
 			left[kind] = append(left[kind], fmt.Sprintf("%s has %d, had %d", where, is, was))
 		}

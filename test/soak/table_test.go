@@ -55,7 +55,10 @@ func (w *world) table() string {
 	case s.leftovers == nil:
 		row("left over", "not looked: the run failed before")
 	case len(s.leftovers) == 0:
-		row("left over: goroutines, watches, leases, files, objects", "0")
+		row("left over: goroutines, watches, leases, files, objects", "0, as these are compared:")
+	}
+	for _, kind := range sortedKeys(s.surplus) {
+		row(kind+" in the end", "%s", s.surplus[kind])
 	}
 	for _, kind := range sortedKeys(s.leftovers) {
 		row("left over: "+kind, "%d", len(s.leftovers[kind]))

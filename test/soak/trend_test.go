@@ -36,18 +36,17 @@ func (t trend) String() string {
 	return fmt.Sprintf("%+.2f ± %.2f MiB/h (%d samples in %s)", t.slope/(1<<20), t.deviation/(1<<20), t.samples, t.over.Round(time.Second))
 }
 
-// verdict says whether memory is flat by its trend: ok is true when it does not surely,
-// by two standard errors, grow by more than a limit. Noise is no excuse: a trend that is
-// known no better than to the limit is not accepted either, so what grows by more than
-// twice the limit is found.
+// verdict says whether memory is flat by its trend: ok is true when, by two standard errors,
+// it surely does not grow by more than a limit. Noise is no excuse: what cannot be told from
+// growth is not accepted either.
 func (t trend) verdict(limit float64) (says string, ok bool) {
 	switch {
 	case t.samples < 3 || t.over < leastJudged:
 		return fmt.Sprintf("inconclusive: %s is less than %s", t.over.Round(time.Second), leastJudged), false
 	case t.slope-2*t.deviation > limit:
 		return "grows", false
-	case 2*t.deviation > limit:
-		return fmt.Sprintf("inconclusive: two standard errors are %s/h", mib(2*t.deviation)), false
+	case t.slope+2*t.deviation > limit:
+		return fmt.Sprintf("inconclusive: it may grow by %s/h", mib(t.slope+2*t.deviation)), false
 	default:
 		return "flat", true
 	}
