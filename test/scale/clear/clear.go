@@ -43,8 +43,9 @@ type Options struct {
 	// Repetitions is how often everything is run at the first size of each, but the
 	// migrator with large objects, which runs once.
 	Repetitions int
-	// Workers are numbers of concurrent patches of the plain client, Sweep more of them
-	// that are tried once, at the first size.
+	// Workers are numbers of concurrent patches of the plain client, of which the fastest at
+	// the first size of each kind of objects counts; Sweep more of them that are tried
+	// once, at the first size of small ones.
 	Workers, Sweep []int
 	// Rate is how many requests other users send in a second, Rest for how long that
 	// is measured while nothing else goes on.
@@ -64,8 +65,8 @@ type Options struct {
 // Defaults are the sizes of a run that counts.
 func Defaults() Options {
 	return Options{
-		Sizes: []int{10_000, 30_000, 100_000}, Large: []int{10_000, 30_000}, Repetitions: 3, Workers: []int{4, 16}, Sweep: []int{1, 64},
-		Rate: 60, Rest: 10 * time.Second, Settle: 10 * time.Second,
+		Sizes: []int{10_000, 30_000, 100_000}, Large: []int{10_000, 30_000}, Repetitions: 3, Workers: []int{16, 64}, Sweep: []int{1, 4},
+		Rate: 60, Rest: 10 * time.Second, Touch: true, Settle: 10 * time.Second,
 	}
 }
 
@@ -74,7 +75,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntSliceVar(&o.Sizes, "sizes", o.Sizes, "Numbers of small StatefulSets.")
 	fs.IntSliceVar(&o.Large, "large", o.Large, "Numbers of StatefulSets of 20 KiB; 0 for none.")
 	fs.IntVar(&o.Repetitions, "repetitions", o.Repetitions, "How often everything is run at the first size of small and of large objects, but the migrator with large ones; once at the others.")
-	fs.IntSliceVar(&o.Workers, "workers", o.Workers, "Numbers of concurrent patches of the plain client. The fastest at the first size is run at the others.")
+	fs.IntSliceVar(&o.Workers, "workers", o.Workers, "Numbers of concurrent patches of the plain client. The fastest at the first size of each kind of objects is run at its others.")
 	fs.IntSliceVar(&o.Sweep, "sweep", o.Sweep, "More such numbers, which are tried once at the first size; 0 for none.")
 	fs.Float64Var(&o.Rate, "rate", o.Rate, "Requests that other users send in a second.")
 	fs.DurationVar(&o.Rest, "rest", o.Rest, "For how long they are measured while nothing else goes on.")
@@ -157,10 +158,7 @@ type found struct {
 
 // take runs all that is wanted.
 func (f *found) take(ctx context.Context, w *world, o Options) error {
-	first := []method{ours, migrator}
-	for _, workers := range o.Workers {
-		first = append(first, patches(workers))
-	}
+	first := append([]method{ours, migrator}, o.plain()...)
 	for range o.Repetitions {
 		if err := f.round(ctx, w, small, o.Sizes[0], first); err != nil {
 			return err
@@ -173,7 +171,7 @@ func (f *found) take(ctx context.Context, w *world, o Options) error {
 			return err
 		}
 	}
-	if err := f.takeLarge(ctx, w, o, best); err != nil {
+	if err := f.takeLarge(ctx, w, o); err != nil {
 		return err
 	}
 	for _, workers := range o.Sweep {
@@ -191,21 +189,31 @@ func (f *found) take(ctx context.Context, w *world, o Options) error {
 
 // takeLarge runs what is wanted with large objects. The migrator takes many minutes for
 // them: it runs once with each number.
-func (f *found) takeLarge(ctx context.Context, w *world, o Options, best method) error {
+func (f *found) takeLarge(ctx context.Context, w *world, o Options) error {
+	begun := len(f.rounds)
 	for i, n := range o.Large {
-		both, repetitions := []method{ours, best}, 1
-		if i == 0 {
-			repetitions = o.Repetitions
+		methods, repetitions := append([]method{ours}, o.plain()...), o.Repetitions
+		if i > 0 {
+			methods, repetitions = []method{ours, patches(fastest(f.rounds[begun:]))}, 1
 		}
-		all := append(slices.Clone(both), migrator)
+		all := append(slices.Clone(methods), migrator)
 		for range repetitions {
 			if err := f.round(ctx, w, large, n, all); err != nil {
 				return err
 			}
-			all = both
+			all = methods
 		}
 	}
 	return nil
+}
+
+// plain is the plain client with each number of workers that may be its best.
+func (o Options) plain() []method {
+	var all []method
+	for _, workers := range o.Workers {
+		all = append(all, patches(workers))
+	}
+	return all
 }
 
 // round runs methods on one collection, one after the other.

@@ -20,6 +20,7 @@ package clear
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -226,20 +227,21 @@ func TestBudgetsCompareRunsOfOneRepetition(t *testing.T) {
 		got[b.Text] = float64(int(b.Measured*1000+0.5)) / 1000
 	}
 	if diff := cmp.Diff(map[string]float64{
-		"rate of the plain patch client, 1,000 small StatefulSets":        1,     // of 0.8 and 1.2
-		"rate of the migrator, 1,000 small StatefulSets":                  4.4,   // of 4 and 4.8
-		"rate of the migrator from the request, 1,000 small StatefulSets": 9,     // of 10 and 8
-		"p99 of others under the migrator, 1,000 small StatefulSets":      0.625, // of 0.5 and 0.75
-		"rate of the plain patch client, 9,000 small StatefulSets":        1,
-		"rate of the migrator, 9,000 small StatefulSets":                  8,
-		"rate of the migrator from the request, 9,000 small StatefulSets": 12,
-		"p99 of others under the migrator, 9,000 small StatefulSets":      2,
-		"rate of the plain patch client, 1,000 StatefulSets of 20 KiB":    0.85, // of 0.9 and 0.8
+		"rate of the plain patch client, 1,000 small StatefulSets":                    1,     // of 0.8 and 1.2
+		"rate of the migrator, 1,000 small StatefulSets":                              4.4,   // of 4 and 4.8
+		"rate of the migrator from the request, 1,000 small StatefulSets":             9,     // of 10 and 8
+		"p99 of other clients, of that beside the migrator, 1,000 small StatefulSets": 0.625, // of 0.5 and 0.75
+		"rate of the plain patch client, 9,000 small StatefulSets":                    1,
+		"rate of the migrator, 9,000 small StatefulSets":                              8,
+		"rate of the migrator from the request, 9,000 small StatefulSets":             12,
+		"p99 of other clients, of that beside the migrator, 9,000 small StatefulSets": 2,
+		"rate of the plain patch client, 1,000 StatefulSets of 20 KiB":                0.85, // of 0.9 and 0.8
 		// The migrator ran once, beside the 90.
-		"rate of the migrator, 1,000 StatefulSets of 20 KiB":                  3,
-		"rate of the migrator from the request, 1,000 StatefulSets of 20 KiB": 5,
-		"p99 of others under the migrator, 1,000 StatefulSets of 20 KiB":      2,
-		"memory flat from 1,000 to 9,000 small objects":                       17, // 30 more, 13 (of 6 and 20) before
+		"rate of the migrator, 1,000 StatefulSets of 20 KiB":                              3,
+		"rate of the migrator from the request, 1,000 StatefulSets of 20 KiB":             5,
+		"p99 of other clients, of that beside the migrator, 1,000 StatefulSets of 20 KiB": 2,
+		"live heap flat from 1,000 to 9,000 small objects":                                17, // 30 more, 13 (of 6 and 20) before
+		"resident memory flat from 1,000 to 9,000 small objects":                          0,
 	}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -255,8 +257,8 @@ func TestBudgetsCompareRunsOfOneRepetition(t *testing.T) {
 			if !strings.Contains(b.How, want) {
 				t.Errorf("%s: %q does not say %q", text, b.How, want)
 			}
-			if repeated := strings.Contains(want, "2 repetitions"); repeated != (b.Low < b.Measured && b.Measured < b.High) {
-				t.Errorf("%s: %v is between %v and %v", text, b.Measured, b.Low, b.High)
+			if repeated := strings.Contains(want, "2 repetitions"); repeated != (b.Low < b.Measured && b.Measured < b.High) || repeated == b.Once {
+				t.Errorf("%s: %v is between %v and %v, once: %t", text, b.Measured, b.Low, b.High, b.Once)
 			}
 		}
 	}
@@ -279,16 +281,37 @@ func TestBudgetsCompareRunsOfOneRepetition(t *testing.T) {
 }
 
 // TestMemoryThatGrowsWithObjectsIsFound: a ratio of ours and the plain client's would stay
-// the same.
+// the same, and between the fewest and the most objects memory may be higher than with either.
 func TestMemoryThatGrowsWithObjectsIsFound(t *testing.T) {
-	for alive, met := range map[int64]bool{300 + 13 + growthAllowed: true, 300 + 13 + growthAllowed + 1: false, 100: true} {
+	for alive, met := range map[int64]bool{300 + 13 + heapAllowed: true, 300 + 13 + heapAllowed + 1: false, 100: true} {
 		f := example()
 		f.rounds[2][1].apiserver.HeapPeak = alive << 20
+		f.rounds = append(f.rounds, round{took(ours, small, 27000, 800, 15, time.Millisecond, 500), took(patches(16), small, 27000, 800, 12, time.Millisecond, 600)})
 		r := &result.Result{}
 		growth(r, collections(f.rounds))
 		if got := r.Budgets[0]; got.Met() != met {
 			t.Errorf("with %d MiB of the plain client's 300 it is met: %t; %+v", alive, got.Met(), got)
 		}
+	}
+	f := example()
+	f.rounds[2][1].apiserver.RSSPeak = (residentAllowed + 1) << 20
+	r := &result.Result{}
+	growth(r, collections(f.rounds))
+	if got := r.Budgets[1]; got.Met() {
+		t.Errorf("resident memory grew, and the budget is met: %+v", got)
+	}
+}
+
+// TestWhatRestsIsNotCountedAsWriting has a server that uses half a core at rest.
+func TestWhatRestsIsNotCountedAsWriting(t *testing.T) {
+	r := took(ours, small, 1000, 96, 20, time.Millisecond, 100)
+	r.cpu, r.allCPU, r.atRest = 9*time.Second, 15*time.Second, 0.5
+	// 960 objects were written in 10 s.
+	if got, want := r.perObject(), 4000.0/960; math.Abs(got-want) > 1e-9 {
+		t.Errorf("an object costs %v ms, want %v", got, want)
+	}
+	if got, want := r.wholePerObject(), 5.0; math.Abs(got-want) > 1e-9 {
+		t.Errorf("an object costs %v ms from the request to done, want %v", got, want)
 	}
 }
 

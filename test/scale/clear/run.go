@@ -43,8 +43,10 @@ type run struct {
 	// were written, and from the request until all was done.
 	rest, during, all measure.ForegroundStats
 	// cpu is the processor time of kube-apiserver between the marks, allCPU from the
-	// request, or from the restart that is the request, until all was done.
+	// request, or from the restart that is the request, until all was done. atRest is how
+	// many cores it used before the request, with the requests of other users.
 	cpu, allCPU time.Duration
+	atRest      float64
 	// apiserver and manager are observed from kube-apiserver's last start on, the
 	// heap is what is alive of it.
 	apiserver, manager measure.Usage
@@ -62,19 +64,27 @@ func (r run) steady() float64 {
 // whole is the rate from the request until all is done.
 func (r run) whole() float64 { return float64(r.objects) / r.total.Seconds() }
 
-// perObject is kube-apiserver's processor time for one object while it is written, in
-// milliseconds.
+// perObject is kube-apiserver's processor time for one object while it is written, beyond
+// what it uses at rest in the same time, in milliseconds.
 func (r run) perObject() float64 {
-	return measure.Milliseconds(r.cpu) / (float64(r.objects) * (to - from))
+	return r.beyondRest(r.cpu, r.curve.to.Sub(r.curve.from)) / (float64(r.objects) * (to - from))
 }
 
 // wholePerObject is that of all it did from the request until all was done.
 func (r run) wholePerObject() float64 {
-	return measure.Milliseconds(r.allCPU) / float64(r.objects)
+	return r.beyondRest(r.allCPU, r.total) / float64(r.objects)
+}
+
+// beyondRest is what is left of processor time without what it is at rest, in milliseconds.
+func (r run) beyondRest(cpu, in time.Duration) float64 {
+	return measure.Milliseconds(cpu) - r.atRest*measure.Milliseconds(in)
 }
 
 // alive is kube-apiserver's heap after collections of garbage at its highest, in MiB.
 func (r run) alive() float64 { return measure.Mebibytes(r.apiserver.HeapPeak) }
+
+// resident is its resident memory at its highest, in MiB.
+func (r run) resident() float64 { return measure.Mebibytes(r.apiserver.RSSPeak) }
 
 // p99 is that of other users' requests, in milliseconds.
 func (r run) p99() float64 { return measure.Milliseconds(r.during.All.Percentile(99)) }
@@ -92,25 +102,27 @@ func (w *world) try(ctx context.Context, m method, k kind, n int) (r run, err er
 	if err := w.settle(ctx, m, k, n); err != nil {
 		return r, err
 	}
+	idle, idleSince := <-w.processor(ctx), time.Now()
 	w.foreground.Take()
 	if err := measure.Pause(ctx, w.options.Rest); err != nil {
 		return r, err
 	}
-	r.rest = w.foreground.Take()
+	r.rest = w.foreground.Take().Wait()
 
 	asked := <-w.processor(ctx)
 	begun := time.Now()
+	r.atRest = (asked.cpu - idle.cpu).Seconds() / begun.Sub(idleSince).Seconds()
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	var cpu [2]<-chan reading
-	var waiting measure.ForegroundStats
+	var waiting, writing *measure.ForegroundWindow
 	first := func() {
 		waiting = w.foreground.Take()
 		cpu[0] = w.processor(ctx)
 		w.profile(following, "writing")
 	}
 	last := func() {
-		r.during = w.foreground.Take()
+		writing = w.foreground.Take()
 		cpu[1] = w.processor(ctx)
 	}
 	if r.curve, err = follow(following, w, n, first, last); err != nil {
@@ -123,16 +135,18 @@ func (w *world) try(ctx context.Context, m method, k kind, n int) (r run, err er
 	}
 	done := <-w.processor(ctx)
 	err = errors.Join(err, r.curve.wait(stop))
-	r.all = waiting.With(r.during, w.foreground.Take())
+	looking := w.foreground.Take()
 	var observeErr error
 	r.apiserver, r.manager, observeErr = w.observed()
 	if err := errors.Join(err, observeErr); err != nil {
 		return r, err
 	}
 	before, after := <-cpu[0], <-cpu[1]
-	if err := errors.Join(asked.err, before.err, after.err, done.err); err != nil {
+	if err := errors.Join(idle.err, asked.err, before.err, after.err, done.err); err != nil {
 		return r, err
 	}
+	r.during = writing.Wait()
+	r.all = waiting.Wait().With(r.during, looking.Wait())
 	r.cpu = after.cpu - before.cpu
 	if r.allCPU = done.cpu; !m.turnsOff {
 		r.allCPU -= asked.cpu

@@ -31,7 +31,7 @@ const head = `# Benchmarks
 
 What the parts that this repository adds cost, beside what people would use instead, on the same machine in the same run. "make bench" runs
 all of it. Pictures show ours in blue, peers in orange and physical limits in grey. A budget is a promise of the design or, where that
-promises nothing, a bound that was chosen; missed ones are explained where they are. It is inconclusive when repetitions lie on both sides of it.
+promises nothing, a bound that was chosen; missed ones are explained where they are. It is inconclusive when repetitions lie on both sides of it; met or missed once is what was measured once.
 `
 
 // markdown is the page. Notes are what people wrote about a result, by its name.

@@ -84,6 +84,10 @@ const (
 	cacheCompaction = 15 * time.Second
 )
 
+// compactionPatience is how long a compaction may take at most: kube-apiserver's usual interval is
+// five minutes, and what is there now is compacted after two of them.
+const compactionPatience = 15 * time.Minute
+
 // UntilCompacted waits until kube-apiserver has let etcd forget all that has been
 // overwritten by now, and its watch caches have forgotten it, too. It compacts at each
 // --etcd-compaction-interval what was there at the one before.
@@ -92,7 +96,7 @@ func UntilCompacted(ctx context.Context, etcd *clientv3.Client) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), compactionPatience)
 	defer cancel()
 	// From the present on: the servers write the key each time.
 	for response := range etcd.Watch(ctx, compactKey) {

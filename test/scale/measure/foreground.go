@@ -74,12 +74,28 @@ type Foreground struct {
 	stop   context.CancelFunc
 	done   sync.WaitGroup
 
+	mu  sync.Mutex
+	now *ForegroundWindow
+}
+
+// ForegroundWindow is a time in which requests were sent.
+type ForegroundWindow struct {
 	latencies map[string]*Latencies
 	mu        sync.Mutex
 	codes     map[string]int
+	// pending are requests without an answer so far.
+	pending sync.WaitGroup
 }
 
-// ForegroundStats is what became of the requests that ended since the last Take.
+func newForegroundWindow() *ForegroundWindow {
+	w := &ForegroundWindow{latencies: map[string]*Latencies{}, codes: map[string]int{}}
+	for _, op := range operations {
+		w.latencies[op] = &Latencies{}
+	}
+	return w
+}
+
+// ForegroundStats is what became of the requests of a window.
 type ForegroundStats struct {
 	// All are the latencies of all requests, By those of each operation.
 	All Distribution
@@ -140,9 +156,8 @@ func StartForeground(ctx context.Context, admin kubernetes.Interface, user *rest
 	if err != nil {
 		return nil, err
 	}
-	f := &Foreground{client: client, period: time.Duration(float64(time.Second) / rate), latencies: map[string]*Latencies{}, codes: map[string]int{}}
+	f := &Foreground{client: client, period: time.Duration(float64(time.Second) / rate), now: newForegroundWindow()}
 	for _, op := range operations {
-		f.latencies[op] = &Latencies{}
 		// The first of each makes connections and tells whether it is allowed at all.
 		if err := f.sendFirst(ctx, op); err != nil {
 			return nil, fmt.Errorf("the foreground's first %s: %w", op, err)
@@ -190,8 +205,11 @@ func (f *Foreground) run(ctx context.Context) {
 	begun := time.Now()
 	for n := 0; ; {
 		for due := begun.Add(time.Duration(n) * f.period); !time.Now().Before(due); due = begun.Add(time.Duration(n) * f.period) {
-			op, number, due := operations[n%len(operations)], n, due
-			f.done.Go(func() { f.measured(ctx, op, number, due) })
+			op, number, due, window := operations[n%len(operations)], n, due, f.begin()
+			f.done.Go(func() {
+				defer window.pending.Done()
+				f.measured(ctx, window, op, number, due)
+			})
 			n++
 		}
 		select {
@@ -202,7 +220,15 @@ func (f *Foreground) run(ctx context.Context) {
 	}
 }
 
-func (f *Foreground) measured(ctx context.Context, op string, n int, due time.Time) {
+// begin is the window of a request that is sent now.
+func (f *Foreground) begin() *ForegroundWindow {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now.pending.Add(1)
+	return f.now
+}
+
+func (f *Foreground) measured(ctx context.Context, window *ForegroundWindow, op string, n int, due time.Time) {
 	err := f.send(ctx, op, n)
 	if ctx.Err() != nil {
 		return
@@ -212,16 +238,16 @@ func (f *Foreground) measured(ctx context.Context, op string, n int, due time.Ti
 		// One that is turned away at once was not answered soon.
 		took = max(took, ForegroundTimeout)
 	}
-	f.latencies[op].Record(took)
+	window.latencies[op].Record(took)
 	code := "200"
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		code = fmt.Sprint(status.Status().Code)
 	} else if err != nil {
 		code = unanswered
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.codes[code]++
+	window.mu.Lock()
+	defer window.mu.Unlock()
+	window.codes[code]++
 }
 
 // sendFirst waits until the server, whose caches see permissions a moment later, allows it.
@@ -251,17 +277,25 @@ func (f *Foreground) send(ctx context.Context, op string, n int) error {
 	return request.Namespace(foregroundNamespace).Resource("configmaps").MaxRetries(0).Do(ctx).Error()
 }
 
-// Take returns what ended since the last Take, or since the start.
-func (f *Foreground) Take() ForegroundStats {
-	stats := ForegroundStats{By: map[string]Distribution{}}
-	for op, latencies := range f.latencies {
+// Take ends a window and begins the next one. It does not wait: the load goes on.
+func (f *Foreground) Take() *ForegroundWindow {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ended := f.now
+	f.now = newForegroundWindow()
+	return ended
+}
+
+// Wait returns what became of the requests that were sent in a window that Take has ended, once
+// all have an answer or were given up, which takes ForegroundTimeout at most: those that wait
+// longest belong to the time in which they were sent, not to the one in which they end.
+func (w *ForegroundWindow) Wait() ForegroundStats {
+	w.pending.Wait()
+	stats := ForegroundStats{By: map[string]Distribution{}, Codes: w.codes}
+	for op, latencies := range w.latencies {
 		stats.By[op] = latencies.Take()
 	}
 	stats.All = Together(slices.Collect(maps.Values(stats.By))...)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	stats.Codes = maps.Clone(f.codes)
-	clear(f.codes)
 	return stats
 }
 

@@ -128,10 +128,16 @@ func (m *Meter) During(ctx context.Context, of schema.GroupResource, do func(con
 // InTurn measures parts that follow each other, so that nothing of what is counted
 // lies between two. It returns as many as there are functions, also with an error.
 func (m *Meter) InTurn(ctx context.Context, of schema.GroupResource, parts ...func(context.Context) error) ([]Part, error) {
-	all := make([]Part, len(parts))
+	all, windows := make([]Part, len(parts)), make([]*ForegroundWindow, len(parts))
 	from, err := m.begin(ctx)
 	for i := 0; err == nil && i < len(parts); i++ {
-		all[i], from, err = m.part(ctx, from, of, parts[i])
+		all[i], from, windows[i], err = m.part(ctx, from, of, parts[i])
+	}
+	// What is waited for was sent in a part, and is not to hold up the next one.
+	for i, window := range windows {
+		if window != nil {
+			all[i].Foreground = window.Wait()
+		}
 	}
 	if from.observed != nil {
 		// Nobody asks for what comes after the last part.
@@ -164,33 +170,33 @@ func (m *Meter) begin(ctx context.Context) (from moment, err error) {
 }
 
 // part measures one part, and returns the moment at which the next one begins.
-func (m *Meter) part(ctx context.Context, from moment, of schema.GroupResource, do func(context.Context) error) (p Part, next moment, err error) {
+func (m *Meter) part(ctx context.Context, from moment, of schema.GroupResource, do func(context.Context) error) (p Part, next moment, others *ForegroundWindow, err error) {
 	begun := time.Now()
 	doErr := do(ctx)
 	p.Seconds = time.Since(begun).Seconds()
 	if p.Usage, err = from.observed.Stop(); err != nil || doErr != nil {
-		return p, next, errors.Join(doErr, err)
+		return p, next, others, errors.Join(doErr, err)
 	}
 	if next.observed, err = ObserveProcess(ctx, m.pid, nil); err != nil {
-		return p, next, err
+		return p, next, others, err
 	}
-	p.Foreground = m.foreground.Take()
+	others = m.foreground.Take()
 	if p.Written, err = m.writes.Take(); err != nil {
-		return p, next, err
+		return p, next, others, err
 	}
 	if next.own, err = CPU(os.Getpid()); err != nil {
-		return p, next, err
+		return p, next, others, err
 	}
 	p.Own = next.own - from.own
 	if next.metrics, err = Scrape(ctx, m.client); err != nil {
-		return p, next, err
+		return p, next, others, err
 	}
 	p.compare(from.metrics, next.metrics, of)
 	select {
 	case err := <-m.failed:
-		return p, next, err
+		return p, next, others, err
 	default:
-		return p, next, nil
+		return p, next, others, nil
 	}
 }
 

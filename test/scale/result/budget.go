@@ -44,6 +44,9 @@ type Budget struct {
 	Low  float64 `json:"low,omitempty"`
 	High float64 `json:"high,omitempty"`
 	Unit string  `json:"unit,omitempty"`
+	// Once is true for what was measured once: another run may come to another verdict, and
+	// nothing says how likely that is.
+	Once bool `json:"once,omitempty"`
 	// How says of what Measured was computed.
 	How string `json:"how,omitempty"`
 }
@@ -68,17 +71,20 @@ func (b Budget) Met() bool {
 // to the other verdict.
 func (b Budget) Noisy() bool { return b.Low < b.Target && b.Target < b.High }
 
-// Verdict is whether the budget is met, in one word: met, missed, or inconclusive when
-// repetitions of the run lie on both sides of the target.
+// Verdict is whether the budget is met: met, missed, or inconclusive when repetitions of the run
+// lie on both sides of the target. What was measured once says so.
 func (b Budget) Verdict() string {
+	verdict := "missed"
 	switch {
 	case b.Noisy():
 		return "inconclusive"
 	case b.Met():
-		return "met"
-	default:
-		return "missed"
+		verdict = "met"
 	}
+	if b.Once {
+		verdict += " once"
+	}
+	return verdict
 }
 
 // MarshalJSON adds whether the budget is met, for those who read the file. It is
@@ -97,6 +103,8 @@ func (b Budget) validate() error {
 		return fmt.Errorf("a budget has no text")
 	case b.Compare != AtMost && b.Compare != AtLeast && b.Compare != Below && b.Compare != Above:
 		return fmt.Errorf("budget %q compares with %q, which is no comparison", b.Text, b.Compare)
+	case b.Once && b.Low < b.High:
+		return fmt.Errorf("budget %q was measured once and has repetitions", b.Text)
 	case !finite(b.Target) || !finite(b.Measured) || !finite(b.Low) || !finite(b.High) || b.Low > b.High:
 		return fmt.Errorf("budget %q: %v of %v", b.Text, b.Measured, b.Target)
 	}

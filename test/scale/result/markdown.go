@@ -103,7 +103,7 @@ func (r *Result) BudgetTable() *Table {
 	t := &Table{Title: "Budgets", Columns: []Column{{Name: "budget"}, {Name: "wanted"}, {Name: "measured"}, {Name: "verdict"}, {Name: "how it was computed"}}}
 	for _, b := range r.Budgets {
 		verdict := b.Verdict()
-		if verdict != "met" {
+		if !b.Met() || b.Noisy() {
 			verdict = "**" + verdict + "**"
 		}
 		t.AddRow(b.Text, b.Compare+" "+withUnit(b.Target, b.Unit), b.measured(), verdict, b.How)

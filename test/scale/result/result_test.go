@@ -163,6 +163,8 @@ func TestVerdicts(t *testing.T) {
 	for want, budgets := range map[string][]Budget{
 		"met":          {{Compare: AtMost, Target: 1, Measured: 1}, {Compare: AtMost, Target: 1, Measured: 0.5, Low: 0.4, High: 1}},
 		"missed":       {{Compare: AtMost, Target: 1, Measured: 2}, {Compare: AtLeast, Target: 1, Measured: 0.5, Low: 0.4, High: 0.9}},
+		"met once":     {{Compare: AtMost, Target: 1, Measured: 1, Once: true}},
+		"missed once":  {{Compare: AtMost, Target: 1, Measured: 2, Once: true}},
 		"inconclusive": {{Compare: AtMost, Target: 1, Measured: 0.9, Low: 0.8, High: 1.1}, {Compare: AtMost, Target: 1, Measured: 1.1, Low: 0.9, High: 1.2}},
 	} {
 		for _, b := range budgets {
