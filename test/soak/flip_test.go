@@ -144,12 +144,25 @@ func (w *world) nothingBegan(history *framework.History, mark int) {
 	}
 }
 
+// deck deals the numbers below n in a random order, all of them before one comes again: what is
+// one of few choices comes in a short run, too. The zero value is ready to use, by one goroutine.
+type deck struct{ left []int }
+
+func (d *deck) deal(random *rand.Rand, n int) int {
+	if len(d.left) == 0 {
+		d.left = random.Perm(n)
+	}
+	dealt := d.left[0]
+	d.left = d.left[1:]
+	return dealt
+}
+
 // flipThroughAPI changes the spec of a feature as people do: the value, for all or
 // for a part of the instances, a hold, or the end of one.
 func (w *world) flipThroughAPI(ctx context.Context, random *rand.Rand) error {
 	name := dynamics[random.IntN(len(dynamics))]
 	patch, value := "", w.wants(name)
-	switch random.IntN(8) {
+	switch w.changes.deal(random, 8) {
 	case 0, 1, 2:
 		value = !value
 		patch = fmt.Sprintf(`{"spec":{"enabled":%t,"rollout":null}}`, value)

@@ -20,6 +20,7 @@ package soak
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ type happening struct {
 
 // happenings are what drivers count, each once at least, and transitions.
 var happenings = []happening{
-	{"crashes of " + kind(cluster.APIServer+"-2"), 15 * time.Minute},
+	{"crashes of " + cluster.APIServer, 15 * time.Minute},
 	{"crashes of etcd", 5 * time.Minute},
 	{"compactions", 2 * time.Minute},
 	{"defragmentations", 5 * time.Minute},
@@ -108,6 +109,19 @@ func (w *world) happened(what string) int {
 		return w.clearings.cleared
 	default:
 		return w.stats.counts[what]
+	}
+}
+
+func TestAllIsDealtBeforeAnythingComesAgain(t *testing.T) {
+	random, d := rand.New(rand.NewPCG(5, 6)), deck{}
+	for range 10 {
+		dealt := map[int]bool{}
+		for range 8 {
+			dealt[d.deal(random, 8)] = true
+		}
+		if len(dealt) != 8 {
+			t.Errorf("of 8 numbers %d were dealt in a round", len(dealt))
+		}
 	}
 }
 

@@ -85,6 +85,9 @@ type world struct {
 	// belongs to the hands.
 	down map[string]bool
 
+	// changes are those of specs that come next. They belong to flipThroughAPI.
+	changes deck
+
 	// dirty is true when a server had a feature on while others did not wait for it.
 	dirty atomic.Bool
 	// second is true in the second half of the run.
