@@ -133,15 +133,15 @@ func (m *Meter) InTurn(ctx context.Context, of schema.GroupResource, parts ...fu
 	for i := 0; err == nil && i < len(parts); i++ {
 		all[i], from, windows[i], err = m.part(ctx, from, of, parts[i])
 	}
+	if from.observed != nil {
+		// Nobody asks for what comes after the last part.
+		from.observed.stop()
+	}
 	// What is waited for was sent in a part, and is not to hold up the next one.
 	for i, window := range windows {
 		if window != nil {
 			all[i].Foreground = window.Wait()
 		}
-	}
-	if from.observed != nil {
-		// Nobody asks for what comes after the last part.
-		from.observed.stop()
 	}
 	return all, err
 }

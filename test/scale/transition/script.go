@@ -21,6 +21,7 @@ package transition
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -200,15 +201,13 @@ func (w *world) script(ctx context.Context, s setting, on bool, phase time.Durat
 	if _, err := report(ctx, last, feature, !on); err != nil {
 		return e, err
 	}
-	looked, done, ended := make(chan struct{}), make(chan error, 1), make(chan struct{})
-	go func() {
-		defer close(ended)
-		done <- w.poll(ctx, feature, on, looked, &e)
-	}()
+	looked, done := make(chan struct{}), make(chan error, 1)
+	var polling sync.WaitGroup
+	polling.Go(func() { done <- w.poll(ctx, feature, on, looked, &e) })
 	// It writes into e: with an error, too, it has to have ended.
 	defer func() {
 		cancel()
-		<-ended
+		polling.Wait()
 	}()
 	select {
 	case <-looked:
