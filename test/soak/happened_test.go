@@ -127,11 +127,11 @@ func TestAllIsDealtBeforeAnythingComesAgain(t *testing.T) {
 
 func TestL2IsSeldomMissed(t *testing.T) {
 	for _, test := range []struct {
-		pauses, slow int
+		pauses, late int
 		want         bool
 	}{{0, 0, true}, {3, 1, true}, {3, 2, false}, {25, 5, true}, {25, 6, false}} {
-		if says := often(test.pauses, test.slow); (says == "") != test.want {
-			t.Errorf("%d of %d pauses were slow: %q", test.slow, test.pauses, says)
+		if says := often(test.pauses, test.late); (says == "") != test.want {
+			t.Errorf("%d of %d pauses were late: %q", test.late, test.pauses, says)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func TestSoak(t *testing.T) {
 	for _, what := range idle(s.duration, w.happened) {
 		t.Errorf("this happened too rarely: %s", what)
 	}
-	if says := often(w.happened(rests), w.happened(slow)); says != "" {
+	if says := often(w.happened(rests), w.happened(late)); says != "" {
 		t.Error(says)
 	}
 	w.depopulate()
