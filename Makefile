@@ -180,6 +180,9 @@ coverage: ## Print what the unit tests of each package run of it, as the table o
 # are split over the cores: each of them has a process and a seed of its own.
 MODEL_SCHEDULES ?= 100000
 MODEL_SEED ?= $(shell date +%s)
+# What is set on the command line would go to all commands, and through them to the
+# same test in the library's unit tests, where the race detector looks at few.
+unexport MODEL_SCHEDULES MODEL_SEED
 
 .PHONY: test-model
 test-model: ## Run the model of several servers through 100,000 random schedules.
