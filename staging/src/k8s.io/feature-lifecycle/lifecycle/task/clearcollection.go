@@ -67,9 +67,12 @@ func (c clearCollection) find(ctx context.Context, clients Clients) ([]v1alpha1.
 	if clients.Storage != nil {
 		return findStored(ctx, clients.Storage, c.resource, func(StoredObject) bool { return true })
 	}
-	resource, served, err := served(clients, c.resource)
-	if err != nil || !served {
+	resource, isServed, err := served(clients, c.resource)
+	switch {
+	case err != nil:
 		return nil, err
+	case !isServed:
+		return nil, undefined(ctx, clients, c.resource)
 	}
 	return find(ctx, clients, resource, "", func(*unstructured.Unstructured) bool { return true })
 }
@@ -96,14 +99,11 @@ func (c clearCollection) run(ctx context.Context, clients Clients, attempt Attem
 	var readable error
 	if isServed {
 		readable = c.clearServed(ctx, clients, resource, attempt)
+	} else if err := undefined(ctx, clients, c.resource); err != nil {
+		return err
 	}
 	if clients.Storage == nil {
 		return readable
-	}
-	if !isServed {
-		if err := undefined(ctx, clients, c.resource); err != nil {
-			return err
-		}
 	}
 	// One object that does not decode makes every LIST fail. It goes first; the
 	// others are for the next attempt.

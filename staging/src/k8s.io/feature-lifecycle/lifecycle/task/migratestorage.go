@@ -94,8 +94,11 @@ func (m migrateStorage) find(ctx context.Context, clients Clients) ([]v1alpha1.R
 		return nil, nil
 	}
 	resource, isServed, err := served(clients, m.resource)
-	if err != nil || !isServed {
+	switch {
+	case err != nil:
 		return nil, err
+	case !isServed:
+		return nil, undefined(ctx, clients, m.resource)
 	}
 	return find(ctx, clients, resource, "", func(*unstructured.Unstructured) bool { return true })
 }

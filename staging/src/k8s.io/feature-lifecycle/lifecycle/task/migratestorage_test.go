@@ -250,4 +250,9 @@ func TestMigrateStorageFindsOldVersions(t *testing.T) {
 		}
 		w.permitted(t, task)
 	}
+	// A version that is switched off for a while is no reason to say that there are none.
+	w := migrating(definition("v1", "v2"), widget("a", ""))
+	if found, err := MigrateStorage(widgets.GroupResource()).Find(t.Context(), Clients{Dynamic: w, Mapper: mapperOf(migrationKind)}); err == nil {
+		t.Errorf("found %v in a collection that is not served", found)
+	}
 }

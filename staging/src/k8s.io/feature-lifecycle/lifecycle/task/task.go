@@ -46,8 +46,9 @@ type Clients struct {
 	// Metadata, if not nil, writes what nobody has to read back: servers answer it
 	// with the metadata of an object alone. It needs what Dynamic needs.
 	Metadata metadata.Interface
-	// Mapper finds which resources the server has now; it is reset before it is
-	// asked. Only tasks that name no version need it.
+	// Mapper finds which resources the server has now (NewMapper); it is reset before it
+	// is asked. Tasks that name no version need it, and those that shall see that an API
+	// is gone.
 	Mapper meta.ResettableRESTMapper
 	// Storage reads what is stored beside the API. Only kube-apiserver has it;
 	// without it tasks do what the API alone allows.
