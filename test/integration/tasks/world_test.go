@@ -36,11 +36,9 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/kubernetes-features/cmd/local-up/pki"
 	"k8s.io/kubernetes-features/pkg/controlplane"
@@ -144,7 +142,7 @@ func clientsOf(t *testing.T, config *rest.Config) task.Clients {
 	return task.Clients{
 		Dynamic:  objects,
 		Metadata: metadata.NewForConfigOrDie(config),
-		Mapper:   restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(config))),
+		Mapper:   task.NewMapper(discovery.NewDiscoveryClientForConfigOrDie(config)),
 	}
 }
 
