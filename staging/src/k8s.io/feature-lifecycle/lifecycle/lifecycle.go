@@ -30,9 +30,11 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -113,14 +115,24 @@ var (
 )
 
 // Rules are the permissions that the tasks of all these features need, for the
-// role of whoever runs the server flow.
+// role of whoever runs the server flow, each once.
 func Rules(features []Feature) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, f := range features {
 		for _, tasks := range []Tasks{f.OnEnable, f.OnDisable, f.Versions.tasks()} {
 			for _, t := range tasks {
-				rules = append(rules, t.Rules...)
+				rules = addRules(rules, t.Rules)
 			}
+		}
+	}
+	return rules
+}
+
+// addRules adds those that are not there yet.
+func addRules(rules, more []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	for _, rule := range more {
+		if !slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(r, rule) }) {
+			rules = append(rules, rule)
 		}
 	}
 	return rules

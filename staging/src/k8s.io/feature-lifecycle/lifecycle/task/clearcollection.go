@@ -53,7 +53,7 @@ func ClearCollection(resource schema.GroupResource, finalizers ...string) Task {
 		Fields:      []Field{{Resource: resource}},
 		Find:        c.find,
 		Run:         c.run,
-		Rules:       []rbacv1.PolicyRule{rule(resource, "get", "list", "watch", "patch", "delete"), rule(crds.GroupResource(), "get")},
+		Rules:       append([]rbacv1.PolicyRule{rule(resource, "get", "list", "watch", "patch", "delete")}, definitionRules(resource)...),
 	}
 }
 

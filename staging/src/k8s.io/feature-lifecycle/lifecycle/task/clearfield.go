@@ -57,7 +57,7 @@ func newClearField(c clearField, field string) Task {
 	path, err := ParsePath(field)
 	c.path = path
 	resource := c.resource
-	rules := []rbacv1.PolicyRule{rule(resource.GroupResource(), "get", "list", "patch")}
+	rules := append([]rbacv1.PolicyRule{rule(resource.GroupResource(), "get", "list", "patch")}, definitionRules(resource.GroupResource())...)
 	if err == nil && path.segments[0].key == "status" {
 		c.subresources = []string{"status"}
 		rules = append(rules, rule(schema.GroupResource{Group: resource.Group, Resource: resource.Resource + "/status"}, "patch"))

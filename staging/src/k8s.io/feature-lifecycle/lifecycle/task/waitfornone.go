@@ -73,7 +73,7 @@ func waitForNoneWith(resource schema.GroupVersionResource, using string, fields 
 		Waits:       true,
 		Find:        w.find,
 		Run:         w.run,
-		Rules:       []rbacv1.PolicyRule{rule(resource.GroupResource(), "list", "watch")},
+		Rules:       append([]rbacv1.PolicyRule{rule(resource.GroupResource(), "list", "watch")}, definitionRules(resource.GroupResource())...),
 		invalid:     err,
 	}
 }
