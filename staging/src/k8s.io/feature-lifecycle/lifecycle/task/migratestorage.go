@@ -38,8 +38,13 @@ var (
 	crds       = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// migrationLabel names the feature on a migration that was made for it.
-const migrationLabel = "features.k8s.io/feature"
+const (
+	// migrationLabel names the feature on a migration that was made for it, and
+	// flowLabel the namespace that the Feature is in: migrations are in none, and
+	// several operators may have features of one name.
+	migrationLabel = "features.k8s.io/feature"
+	flowLabel      = "features.k8s.io/namespace"
+)
 
 // labelOf is the value of that label: the feature's name or, since names may be
 // longer than labels and end in what labels do not, a hash of it.
@@ -135,14 +140,14 @@ func (m migrateStorage) run(ctx context.Context, clients Clients, attempt Attemp
 		}
 	}
 	client := clients.Dynamic.Resource(resource)
-	name := m.name(attempt)
+	name := m.name(clients.Flow, attempt)
 	migration := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": resource.GroupVersion().String(),
 		"kind":       "StorageVersionMigration",
-		"metadata":   map[string]any{"name": name, "labels": map[string]any{migrationLabel: labelOf(attempt.Feature)}},
+		"metadata":   map[string]any{"name": name, "labels": map[string]any{migrationLabel: labelOf(attempt.Feature), flowLabel: clients.Flow}},
 		"spec":       map[string]any{"resource": map[string]any{"group": m.resource.Group, "resource": m.resource.Resource}},
 	}}
-	if err := m.dropOthers(ctx, client, attempt, name); err != nil {
+	if err := m.dropOthers(ctx, client, clients.Flow, attempt, name); err != nil {
 		return err
 	}
 	if _, err := client.Create(ctx, migration, metav1.CreateOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -168,9 +173,11 @@ func (m migrateStorage) run(ctx context.Context, clients Clients, attempt Attemp
 	return nil
 }
 
-// dropOthers deletes the migrations of transitions that were replaced.
-func (m migrateStorage) dropOthers(ctx context.Context, client dynamic.ResourceInterface, attempt Attempt, name string) error {
-	ours, err := client.List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{migrationLabel: labelOf(attempt.Feature)}).String()})
+// dropOthers deletes the migrations of transitions of the same feature that were
+// replaced.
+func (m migrateStorage) dropOthers(ctx context.Context, client dynamic.ResourceInterface, flow string, attempt Attempt, name string) error {
+	of := labels.Set{migrationLabel: labelOf(attempt.Feature), flowLabel: flow}
+	ours, err := client.List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(of).String()})
 	if err != nil {
 		return fmt.Errorf("listing storage version migrations: %w", err)
 	}
@@ -190,8 +197,8 @@ func (m migrateStorage) dropOthers(ctx context.Context, client dynamic.ResourceI
 // name is the same for every attempt of one transition: a server that goes on
 // after a crash finds the migration, and one of an earlier transition is not
 // taken for this one's.
-func (m migrateStorage) name(attempt Attempt) string {
-	sum := sha256.Sum256([]byte(attempt.Feature + "/" + attempt.TransitionID + "/" + m.resource.String()))
+func (m migrateStorage) name(flow string, attempt Attempt) string {
+	sum := sha256.Sum256([]byte(flow + "/" + attempt.Feature + "/" + attempt.TransitionID + "/" + m.resource.String()))
 	return "feature-lifecycle-" + hex.EncodeToString(sum[:8])
 }
 

@@ -50,6 +50,10 @@ type Clients struct {
 	// is asked. Tasks that name no version need it, and those that shall see that an API
 	// is gone.
 	Mapper meta.ResettableRESTMapper
+	// Flow is the namespace of the Features for which tasks run: what several flows make
+	// in one cluster is told apart by it. The controller sets it to its own; "" is a
+	// flow, too.
+	Flow string
 	// Storage reads what is stored beside the API. Only kube-apiserver has it;
 	// without it tasks do what the API alone allows.
 	Storage Storage
