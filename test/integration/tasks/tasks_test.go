@@ -102,6 +102,7 @@ func TestTasks(t *testing.T) {
 			"MigrateStorage of a built-in resource":         w.migrateBuiltIn,
 			"Apply of a definition and an object of it":     w.applyDefinition,
 			"Apply of a field that somebody else has taken": w.applyConflict,
+			"Apply of two flows":                            w.applyOfTwoFlows,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -127,7 +127,7 @@ func (a apply) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLe
 		if err != nil {
 			return nil, fmt.Errorf("looking for %s: %w", describe(wanted), err)
 		}
-		would, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: fieldManager, DryRun: []string{metav1.DryRunAll}})
+		would, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: clients.fieldManager(), DryRun: []string{metav1.DryRunAll}})
 		if err != nil && !apierrors.IsConflict(err) {
 			return nil, fmt.Errorf("trying to apply %s: %w", describe(wanted), err)
 		}
@@ -167,12 +167,12 @@ func (a apply) run(ctx context.Context, clients Clients, attempt Attempt) error 
 			// Discovery may be behind a definition that was just established.
 			return fmt.Errorf("applying %s: %w", describe(wanted), err)
 		}
-		applied, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: fieldManager})
+		applied, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: clients.fieldManager()})
 		switch {
 		case apierrors.IsConflict(err) || (err != nil && refuses(err)):
 			return &BlockedError{Message: "applying " + describe(wanted) + ": " + cut(err), Until: func(ctx context.Context) error {
 				return probe(ctx, func(ctx context.Context) bool {
-					_, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: fieldManager})
+					_, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: clients.fieldManager()})
 					return err == nil
 				})
 			}}

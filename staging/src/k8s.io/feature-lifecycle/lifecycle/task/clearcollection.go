@@ -31,7 +31,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/utils/ptr"
@@ -122,7 +121,7 @@ func (c clearCollection) run(ctx context.Context, clients Clients, attempt Attem
 func (c clearCollection) clearServed(ctx context.Context, clients Clients, resource schema.GroupVersionResource, attempt Attempt) error {
 	begun, pace := time.Now(), newPace()
 	for range maxPasses {
-		pass := &collectionPass{clearCollection: c, client: clients.Dynamic.Resource(resource), attempt: attempt, pace: pace}
+		pass := &collectionPass{clearCollection: c, clients: clients, served: resource, attempt: attempt, pace: pace}
 		err := eachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error { return pass.page(ctx, page) })
 		switch {
 		case err != nil:
@@ -141,7 +140,8 @@ func (c clearCollection) clearServed(ctx context.Context, clients Clients, resou
 // collectionPass is one walk through a collection that is being emptied.
 type collectionPass struct {
 	clearCollection
-	client   dynamic.NamespaceableResourceInterface
+	clients  Clients
+	served   schema.GroupVersionResource
 	attempt  Attempt
 	pace     *pace
 	progress Progress
@@ -163,7 +163,7 @@ func (p *collectionPass) page(ctx context.Context, page *unstructured.Unstructur
 	results := make([]error, len(page.Items))
 	p.pace.each(len(page.Items), func(i int) outcome {
 		var took time.Duration
-		took, results[i] = p.remove(ctx, p.client, &page.Items[i])
+		took, results[i] = p.remove(ctx, p.clients, p.served, &page.Items[i])
 		return outcomeOf(took, results[i])
 	})
 	for i, err := range results {
@@ -209,7 +209,7 @@ func (c clearCollection) blocked(clients Clients, resource schema.GroupVersionRe
 	if refused := pass.refused; refused != nil {
 		ends = append(ends, func(ctx context.Context) error {
 			return probe(ctx, func(ctx context.Context) bool {
-				_, err := c.remove(ctx, pass.client, refused)
+				_, err := c.remove(ctx, clients, resource, refused)
 				return err == nil
 			})
 		})
@@ -229,8 +229,8 @@ func (c clearCollection) foreign(object *unstructured.Unstructured) []string {
 
 // remove deletes one object, if it is still the one that was read. Gone is no
 // error. It returns how long the deletion took, 0 if there was none.
-func (c clearCollection) remove(ctx context.Context, client dynamic.NamespaceableResourceInterface, object *unstructured.Unstructured) (took time.Duration, err error) {
-	in := client.Namespace(object.GetNamespace())
+func (c clearCollection) remove(ctx context.Context, clients Clients, resource schema.GroupVersionResource, object *unstructured.Unstructured) (took time.Duration, err error) {
+	in := clients.Dynamic.Resource(resource).Namespace(object.GetNamespace())
 	if object.GetDeletionTimestamp() == nil {
 		took, err = timed(func() error {
 			return in.Delete(ctx, object.GetName(), metav1.DeleteOptions{
@@ -262,7 +262,7 @@ func (c clearCollection) remove(ctx context.Context, client dynamic.Namespaceabl
 	if err != nil {
 		return took, err
 	}
-	_, err = in.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	_, err = in.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: clients.fieldManager()})
 	return took, ignoreGone(err)
 }
 

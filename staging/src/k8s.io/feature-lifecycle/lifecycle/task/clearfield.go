@@ -34,8 +34,6 @@ import (
 )
 
 const (
-	// fieldManager names the server flow in managed fields.
-	fieldManager = "feature-lifecycle"
 	// conflictRetries is how often one object is read and written again in one
 	// pass when somebody else keeps writing it.
 	conflictRetries = 5
@@ -190,7 +188,7 @@ var errWrittenByOthers = errors.New("somebody else keeps writing it")
 
 // send sends a patch of an object. What becomes of the object is not of interest.
 func (c clearField) send(ctx context.Context, clients Clients, object *unstructured.Unstructured, patch []byte) (err error) {
-	options := metav1.PatchOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationIgnore}
+	options := metav1.PatchOptions{FieldManager: clients.fieldManager(), FieldValidation: metav1.FieldValidationIgnore}
 	namespace, name := object.GetNamespace(), object.GetName()
 	if clients.Metadata != nil {
 		_, err = clients.Metadata.Resource(c.resource).Namespace(namespace).Patch(ctx, name, types.JSONPatchType, patch, options, c.subresources...)

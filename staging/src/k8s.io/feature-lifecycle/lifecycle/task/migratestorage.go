@@ -150,7 +150,7 @@ func (m migrateStorage) run(ctx context.Context, clients Clients, attempt Attemp
 	if err := m.dropOthers(ctx, client, clients.Flow, attempt, name); err != nil {
 		return err
 	}
-	if _, err := client.Create(ctx, migration, metav1.CreateOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := client.Create(ctx, migration, metav1.CreateOptions{FieldManager: clients.fieldManager()}); err != nil && !apierrors.IsAlreadyExists(err) {
 		if refuses(err) {
 			return &BlockedError{Message: "creating a storage version migration: " + cut(err)}
 		}

@@ -63,6 +63,16 @@ type Clients struct {
 	shared *sharedFinder
 }
 
+// fieldManager names the flow in managed fields. Each has a manager of its own: server-side
+// apply knows others by it, and would let one flow overwrite what another has applied, and
+// drop what the other does not apply. Namespaces have at most 63 characters, managers 128.
+func (c Clients) fieldManager() string {
+	if c.Flow == "" {
+		return "feature-lifecycle"
+	}
+	return "feature-lifecycle/" + c.Flow
+}
+
 // DefaultDeadline is how long one attempt at a task may take that sets nothing
 // else.
 const DefaultDeadline = 30 * time.Minute
