@@ -65,11 +65,9 @@ type Feature struct {
 // task.Clients.Storage.
 func (f Feature) NeedStorage() []string {
 	var names []string
-	for _, tasks := range []Tasks{f.OnEnable, f.OnDisable, f.Versions.tasks()} {
-		for _, t := range tasks {
-			if t.NeedsStorage {
-				names = append(names, t.Name)
-			}
+	for _, t := range f.tasks() {
+		if t.NeedsStorage {
+			names = append(names, t.Name)
 		}
 	}
 	return names
@@ -114,19 +112,36 @@ var (
 	WaitForNoneInPods = task.WaitForNoneInPods
 )
 
-// Rules are the permissions that the tasks of all these features need, for the
-// role of whoever runs the server flow, each once.
+// Rules are the permissions that the tasks of all these features need in all
+// namespaces and for what is in none, for the ClusterRole of whoever runs the server
+// flow, each once. NamespacedRules are the others.
 func Rules(features []Feature) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, f := range features {
-		for _, tasks := range []Tasks{f.OnEnable, f.OnDisable, f.Versions.tasks()} {
-			for _, t := range tasks {
-				rules = addRules(rules, t.Rules)
+		for _, t := range f.tasks() {
+			rules = addRules(rules, t.Rules)
+		}
+	}
+	return rules
+}
+
+// NamespacedRules are the permissions that the tasks of all these features need in one
+// namespace alone, by its name, for a Role of whoever runs the server flow there, each
+// once: those of objects that manifests have there, say.
+func NamespacedRules(features []Feature) map[string][]rbacv1.PolicyRule {
+	rules := map[string][]rbacv1.PolicyRule{}
+	for _, f := range features {
+		for _, t := range f.tasks() {
+			for namespace, more := range t.NamespacedRules {
+				rules[namespace] = addRules(rules[namespace], more)
 			}
 		}
 	}
 	return rules
 }
+
+// tasks are those of all lists.
+func (f Feature) tasks() Tasks { return slices.Concat(f.OnEnable, f.OnDisable, f.Versions.tasks()) }
 
 // addRules adds those that are not there yet.
 func addRules(rules, more []rbacv1.PolicyRule) []rbacv1.PolicyRule {

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,14 +53,24 @@ func Apply(name string, manifests []byte) Task {
 	for _, o := range objects {
 		described = append(described, describe(o))
 	}
-	return Task{
+	t := Task{
 		Name:        "Apply/" + name,
 		Description: "install " + strings.Join(described, ", "),
 		Find:        a.find,
 		Run:         a.run,
-		Rules:       a.rules(),
 		invalid:     err,
 	}
+	t.Rules, t.NamespacedRules = manifestRules(objects, func(resource schema.GroupResource) []string {
+		// Server-side apply of what is not there is authorized as a creation of that name
+		// (createAuthorizerAttributes in k8s.io/apiserver/pkg/endpoints/handlers/patch.go).
+		verbs := []string{"get", "create", "patch"}
+		if resource == crds.GroupResource() {
+			// They are watched until they are established.
+			verbs = append(verbs, "list", "watch")
+		}
+		return verbs
+	})
+	return t
 }
 
 var definitionKind = schema.GroupKind{Group: crds.Group, Kind: "CustomResourceDefinition"}
@@ -91,19 +102,27 @@ type apply struct {
 	objects []*unstructured.Unstructured
 }
 
-// rules guesses resources from kinds: no server is there to be asked.
-func (a apply) rules() []rbacv1.PolicyRule {
-	var rules []rbacv1.PolicyRule
-	seen := map[schema.GroupResource]bool{}
-	for _, o := range a.objects {
-		resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
-		if !seen[resource.GroupResource()] {
-			seen[resource.GroupResource()] = true
-			// Definitions are watched until they are established.
-			rules = append(rules, rule(resource.GroupResource(), "get", "list", "watch", "create", "patch"))
+// manifestRules permit verbs on the very objects of manifests: those that are in a
+// namespace there, by its name, and all others everywhere. A list and a watch of one name
+// are authorized as of that name. Resources are guessed from kinds: no server is there to be asked.
+func manifestRules(objects []*unstructured.Unstructured, verbs func(schema.GroupResource) []string) (everywhere []rbacv1.PolicyRule, namespaced map[string][]rbacv1.PolicyRule) {
+	namespaced = map[string][]rbacv1.PolicyRule{}
+	for _, o := range objects {
+		guess, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+		resource := guess.GroupResource()
+		rules := namespaced[o.GetNamespace()]
+		i := slices.IndexFunc(rules, func(r rbacv1.PolicyRule) bool {
+			return r.APIGroups[0] == resource.Group && r.Resources[0] == resource.Resource
+		})
+		if i < 0 {
+			i, rules = len(rules), append(rules, rule(resource, verbs(resource)...))
 		}
+		rules[i].ResourceNames = append(rules[i].ResourceNames, o.GetName())
+		namespaced[o.GetNamespace()] = rules
 	}
-	return rules
+	everywhere = namespaced[""]
+	delete(namespaced, "")
+	return everywhere, namespaced
 }
 
 // find counts the objects that are missing or that applying would change.

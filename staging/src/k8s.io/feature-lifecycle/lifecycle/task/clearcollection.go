@@ -46,13 +46,17 @@ import (
 // where it is stored, if Clients.Storage is there.
 func ClearCollection(resource schema.GroupResource, finalizers ...string) Task {
 	c := clearCollection{resource: resource, finalizers: finalizers}
+	verbs := []string{"list", "watch", "delete"}
+	if len(finalizers) > 0 {
+		verbs = append(verbs, "get", "patch")
+	}
 	return Task{
 		Name:        "ClearCollection/" + resource.String(),
 		Description: fmt.Sprintf("delete every object of %s", resource),
 		Fields:      []Field{{Resource: resource}},
 		Find:        c.find,
 		Run:         c.run,
-		Rules:       append([]rbacv1.PolicyRule{rule(resource, "get", "list", "watch", "patch", "delete")}, definitionRules(resource)...),
+		Rules:       append([]rbacv1.PolicyRule{rule(resource, verbs...)}, definitionRules(resource)...),
 	}
 }
 

@@ -55,11 +55,15 @@ func newClearField(c clearField, field string) Task {
 	path, err := ParsePath(field)
 	c.path = path
 	resource := c.resource
-	rules := append([]rbacv1.PolicyRule{rule(resource.GroupResource(), "get", "list", "patch")}, definitionRules(resource.GroupResource())...)
+	rules := []rbacv1.PolicyRule{rule(resource.GroupResource(), "get", "list", "patch")}
 	if err == nil && path.segments[0].key == "status" {
 		c.subresources = []string{"status"}
-		rules = append(rules, rule(schema.GroupResource{Group: resource.Group, Resource: resource.Resource + "/status"}, "patch"))
+		rules = []rbacv1.PolicyRule{
+			rule(resource.GroupResource(), "get", "list"),
+			rule(schema.GroupResource{Group: resource.Group, Resource: resource.Resource + "/status"}, "patch"),
+		}
 	}
+	rules = append(rules, definitionRules(resource.GroupResource())...)
 	return Task{
 		Name:        "ClearField/" + resource.GroupResource().String() + "/" + field,
 		Description: fmt.Sprintf("remove %s from every stored object of %s", field, resource.GroupResource()),

@@ -66,11 +66,8 @@ func MigrateStorage(resource schema.GroupResource) Task {
 		Description: fmt.Sprintf("rewrite every object of %s in the version that is stored now", resource),
 		Find:        m.find,
 		Run:         m.run,
-		Rules: []rbacv1.PolicyRule{
-			rule(migrations, "get", "list", "watch", "create", "delete"),
-			rule(crds.GroupResource(), "get"),
-			rule(resource, "list"),
-		},
+		// Migrations are named after transitions, so no rule can say which.
+		Rules: append([]rbacv1.PolicyRule{rule(migrations, "list", "watch", "create", "delete"), rule(resource, "list")}, definitionRules(resource)...),
 	}
 }
 
@@ -81,14 +78,14 @@ type migrateStorage struct {
 // find counts the objects of other versions. Without access to storage only a
 // custom resource's definition tells that there may be some; then all count.
 func (m migrateStorage) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
-	definition, err := clients.Dynamic.Resource(crds).Get(ctx, m.resource.String(), metav1.GetOptions{})
+	definition, err := m.definition(ctx, clients)
 	switch {
-	case apierrors.IsNotFound(err) && clients.Storage == nil:
-		return nil, nil
-	case apierrors.IsNotFound(err):
-		return findStored(ctx, clients.Storage, m.resource, func(o StoredObject) bool { return o.Outdated })
 	case err != nil:
 		return nil, fmt.Errorf("finding old versions of %s: %w", m.resource, err)
+	case definition == nil && clients.Storage == nil:
+		return nil, nil
+	case definition == nil:
+		return findStored(ctx, clients.Storage, m.resource, func(o StoredObject) bool { return o.Outdated })
 	}
 	if clients.Storage != nil {
 		written := schema.GroupVersion{Group: m.resource.Group, Version: storageVersion(definition)}.String()
@@ -106,6 +103,18 @@ func (m migrateStorage) find(ctx context.Context, clients Clients) ([]v1alpha1.R
 		return nil, undefined(ctx, clients, m.resource)
 	}
 	return find(ctx, clients, resource, "", func(*unstructured.Unstructured) bool { return true })
+}
+
+// definition is that of a custom resource, nil for others.
+func (m migrateStorage) definition(ctx context.Context, clients Clients) (*unstructured.Unstructured, error) {
+	if !mayBeCustom(m.resource) {
+		return nil, nil
+	}
+	definition, err := clients.Dynamic.Resource(crds).Get(ctx, m.resource.String(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return definition, err
 }
 
 // storageVersion is the version that a definition's objects are stored in.

@@ -143,8 +143,10 @@ type Task struct {
 	Obstructs bool
 	// NeedsStorage is true for a task that does nothing without Clients.Storage.
 	NeedsStorage bool
-	// Rules are the permissions that Find and Run need.
-	Rules []rbacv1.PolicyRule
+	// Rules are the permissions that Find and Run need in all namespaces, and for what is
+	// in none, NamespacedRules those that they need in one namespace alone, by its name.
+	Rules           []rbacv1.PolicyRule
+	NamespacedRules map[string][]rbacv1.PolicyRule
 	// invalid is why the declaration is wrong, nil when it is not.
 	invalid error
 }
