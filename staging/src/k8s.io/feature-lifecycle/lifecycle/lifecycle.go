@@ -112,6 +112,19 @@ var (
 	WaitForNoneInPods = task.WaitForNoneInPods
 )
 
+// InNamespace returns tasks that are limited to the objects of one namespace
+// (task.Task.InNamespace): for an operator that looks after one, beside which another
+// installation may look after another.
+//
+//	OnDisable: lifecycle.InNamespace(namespace, lifecycle.ClearField(widgets, "spec.color")),
+func InNamespace(namespace string, tasks ...task.Task) Tasks {
+	var limited Tasks
+	for _, t := range tasks {
+		limited = append(limited, t.InNamespace(namespace))
+	}
+	return limited
+}
+
 // Rules are the permissions that the tasks of all these features need in all
 // namespaces and for what is in none, for the ClusterRole of whoever runs the server
 // flow, each once. NamespacedRules are the others.
@@ -127,7 +140,8 @@ func Rules(features []Feature) []rbacv1.PolicyRule {
 
 // NamespacedRules are the permissions that the tasks of all these features need in one
 // namespace alone, by its name, for a Role of whoever runs the server flow there, each
-// once: those of objects that manifests have there, say.
+// once: of tasks that are limited to it (InNamespace), and of objects that manifests have
+// there.
 func NamespacedRules(features []Feature) map[string][]rbacv1.PolicyRule {
 	rules := map[string][]rbacv1.PolicyRule{}
 	for _, f := range features {

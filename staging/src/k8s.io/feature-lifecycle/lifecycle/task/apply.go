@@ -56,6 +56,7 @@ func Apply(name string, manifests []byte) Task {
 	t := Task{
 		Name:        "Apply/" + name,
 		Description: "install " + strings.Join(described, ", "),
+		unlimited:   manifestsNameTheirs,
 		Find:        a.find,
 		Run:         a.run,
 		invalid:     err,
@@ -72,6 +73,9 @@ func Apply(name string, manifests []byte) Task {
 	})
 	return t
 }
+
+// manifestsNameTheirs is why tasks of manifests cannot be limited to a namespace.
+const manifestsNameTheirs = "its manifests name the namespaces of their objects"
 
 var definitionKind = schema.GroupKind{Group: crds.Group, Kind: "CustomResourceDefinition"}
 

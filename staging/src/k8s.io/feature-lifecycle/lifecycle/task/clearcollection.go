@@ -54,6 +54,7 @@ func ClearCollection(resource schema.GroupResource, finalizers ...string) Task {
 		Name:        "ClearCollection/" + resource.String(),
 		Description: fmt.Sprintf("delete every object of %s", resource),
 		Fields:      []Field{{Resource: resource}},
+		collection:  resource,
 		Find:        c.find,
 		Run:         c.run,
 		Rules:       append([]rbacv1.PolicyRule{rule(resource, verbs...)}, definitionRules(resource)...),

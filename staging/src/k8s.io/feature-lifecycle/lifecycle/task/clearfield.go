@@ -67,6 +67,7 @@ func newClearField(c clearField, field string) Task {
 	return Task{
 		Name:        "ClearField/" + resource.GroupResource().String() + "/" + field,
 		Description: fmt.Sprintf("remove %s from every stored object of %s", field, resource.GroupResource()),
+		collection:  resource.GroupResource(),
 		Find:        c.find,
 		Run:         c.run,
 		Fields:      []Field{{Resource: resource.GroupResource(), Path: field}},

@@ -52,6 +52,7 @@ func Remove(name string, manifests []byte) Task {
 	t := Task{
 		Name:        "Remove/" + name,
 		Description: "delete " + strings.Join(described, ", "),
+		unlimited:   manifestsNameTheirs,
 		Find:        r.find,
 		Run:         r.run,
 		invalid:     err,

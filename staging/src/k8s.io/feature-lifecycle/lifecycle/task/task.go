@@ -58,6 +58,8 @@ type Clients struct {
 	// without it tasks do what the API alone allows.
 	Storage Storage
 
+	// namespace is the only one that the task that has the clients looks at, "" for all.
+	namespace string
 	// shared reads collections for several finders at once; nil means that each
 	// reads for itself (FindTogether).
 	shared *sharedFinder
@@ -147,6 +149,12 @@ type Task struct {
 	// in none, NamespacedRules those that they need in one namespace alone, by its name.
 	Rules           []rbacv1.PolicyRule
 	NamespacedRules map[string][]rbacv1.PolicyRule
+	// collection is the resource that the task looks after, of which InNamespace limits it
+	// to the objects of one namespace; empty for one that cannot be limited, and unlimited
+	// says why. namespace is "" for one that is not limited.
+	collection schema.GroupResource
+	unlimited  string
+	namespace  string
 	// invalid is why the declaration is wrong, nil when it is not.
 	invalid error
 }
