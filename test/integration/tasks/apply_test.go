@@ -115,7 +115,7 @@ func (w *world) applyOfTwoFlows(t *testing.T) {
 	if n := count(t, blue, taking); n != 1 {
 		t.Errorf("found %d objects that differ, want 1", n)
 	}
-	runBlocked(t, blue, taking, "ConfigMap tasks/shared", "feature-lifecycle/red", ".data.one")
+	_ = runBlocked(t, blue, taking, "ConfigMap tasks/shared", "feature-lifecycle/red", ".data.one")
 	if diff := cmp.Diff(want, data()); diff != "" {
 		t.Errorf("after blue was refused (-want +got):\n%s", diff)
 	}

@@ -98,6 +98,8 @@ func TestTasks(t *testing.T) {
 			"ClearCollection through the API":               w.clearCustomResources,
 			"ClearCollection with garbage, custom":          w.clearGarbageCustom,
 			"ClearCollection with garbage, built in":        w.clearGarbageBuiltIn,
+			"ClearCollection of what is not served":         w.clearUnserved,
+			"tasks of one namespace":                        w.limited,
 			"MigrateStorage of a custom resource":           w.migrateCustom,
 			"MigrateStorage of a built-in resource":         w.migrateBuiltIn,
 			"Apply of a definition and an object of it":     w.applyDefinition,
