@@ -32,8 +32,10 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 	"k8s.io/kubernetes-features/pkg/apis/features/validation"
+	"k8s.io/kubernetes-features/pkg/catalog"
 	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
 )
 
@@ -59,8 +61,11 @@ func TestPermissionsOfTheServerFlow(t *testing.T) {
 }
 
 func TestRolesAreNamed(t *testing.T) {
+	if rules := lifecycle.NamespacedRules(catalog.Features()); len(rules) > 0 {
+		t.Errorf("security.md says that no task of Kubernetes needs a role in a namespace, and there are %v", rules)
+	}
 	text := page(t, "security.md")
-	policy := featuresrest.Policy([]rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}}})
+	policy := featuresrest.Policy([]rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}}}, nil)
 	names := map[string]bool{}
 	for _, role := range policy.ClusterRoles {
 		names[role.Name] = true

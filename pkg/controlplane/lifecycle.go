@@ -33,14 +33,12 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/compatibility"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	basecompatibility "k8s.io/component-base/compatibility"
@@ -313,7 +311,7 @@ func newLifecycleClients(loopback *rest.Config, as string) (*lifecycleClients, e
 	if clients.kube, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, err
 	}
-	clients.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(clients.kube.Discovery()))
+	clients.mapper = task.NewMapper(clients.kube.Discovery())
 	if clients.metadata, err = metadata.NewForConfig(config); err != nil {
 		return nil, err
 	}

@@ -182,13 +182,14 @@ func (c CompletedConfig) NewServer() (*aggregatorapiserver.APIAggregator, error)
 func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) error {
 	flow := &featurestorage.Flow{}
 	err := server.InstallAPIs(featuresrest.StorageProvider{
-		Authorizer:  c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
-		Control:     c.control.Of,
-		Node:        server.VersionedInformers.Core().V1().Nodes().Lister().Get,
-		RBAC:        server.APIResourceConfigSource.ResourceEnabled(rbacv1.SchemeGroupVersion.WithResource("clusterroles")),
-		FlowControl: server.APIResourceConfigSource.ResourceEnabled(flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")),
-		TaskRules:   lifecycle.Rules(c.features),
-		Flow:        flow,
+		Authorizer:          c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
+		Control:             c.control.Of,
+		Node:                server.VersionedInformers.Core().V1().Nodes().Lister().Get,
+		RBAC:                server.APIResourceConfigSource.ResourceEnabled(rbacv1.SchemeGroupVersion.WithResource("clusterroles")),
+		FlowControl:         server.APIResourceConfigSource.ResourceEnabled(flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")),
+		TaskRules:           lifecycle.Rules(c.features),
+		NamespacedTaskRules: lifecycle.NamespacedRules(c.features),
+		Flow:                flow,
 	})
 	if err != nil {
 		return err

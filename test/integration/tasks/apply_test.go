@@ -21,6 +21,8 @@ package tasks
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -82,6 +84,40 @@ func (w *world) applyDefinition(t *testing.T) {
 	run(t, clients, applying)
 	if n := count(t, clients, applying); n != 0 {
 		t.Errorf("found %d after it was applied again", n)
+	}
+}
+
+// applyOfTwoFlows: what one operator has applied is somebody else's for another one, as far
+// as their values differ.
+func (w *world) applyOfTwoFlows(t *testing.T) {
+	manifest := func(data string) []byte {
+		return []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"shared","namespace":"tasks"},"data":` + data + `}`)
+	}
+	first, second := lifecycle.Apply("shared", manifest(`{"both":"same","one":"red"}`)), lifecycle.Apply("shared", manifest(`{"both":"same","two":"blue"}`))
+	red, blue := w.clients(t, declared(t, first)...), w.clients(t, declared(t, second)...)
+	red.Flow, blue.Flow = "red", "blue"
+	run(t, red, first)
+	run(t, blue, second)
+	data := func() map[string]string {
+		t.Helper()
+		shared, err := w.Kube.CoreV1().ConfigMaps(ns).Get(t.Context(), "shared", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return shared.Data
+	}
+	// One drops nothing that the other has applied.
+	want := map[string]string{"both": "same", "one": "red", "two": "blue"}
+	if diff := cmp.Diff(want, data()); diff != "" {
+		t.Errorf("after both have applied (-want +got):\n%s", diff)
+	}
+	taking := lifecycle.Apply("shared", manifest(`{"both":"same","one":"blue","two":"blue"}`))
+	if n := count(t, blue, taking); n != 1 {
+		t.Errorf("found %d objects that differ, want 1", n)
+	}
+	_ = runBlocked(t, blue, taking, "ConfigMap tasks/shared", "feature-lifecycle/red", ".data.one")
+	if diff := cmp.Diff(want, data()); diff != "" {
+		t.Errorf("after blue was refused (-want +got):\n%s", diff)
 	}
 }
 

@@ -25,6 +25,8 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"math/big"
 	"strings"
 	"testing"
@@ -215,4 +217,69 @@ func (w *world) clearGarbageBuiltIn(t *testing.T) {
 		_, err := w.Kube.NodeV1().RuntimeClasses().List(t.Context(), metav1.ListOptions{})
 		return err == nil
 	})
+}
+
+// clearUnserved: who has no access to etcd does not take the objects of a definition that
+// serves no version for a while for gone.
+func (w *world) clearUnserved(t *testing.T) {
+	k := customKind("Dormant")
+	w.serve(t, k)
+	w.create(t, k.resource, k.object("one", map[string]any{}))
+	clearing := lifecycle.ClearCollection(k.resource.GroupResource())
+	clients := w.clients(t, declared(t, clearing)...)
+	serving := func(serves bool) {
+		t.Helper()
+		definition := k.definition("v1")
+		versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+		for _, version := range versions {
+			version.(map[string]any)["served"] = serves
+		}
+		if err := unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"); err != nil {
+			t.Fatal(err)
+		}
+		w.define(t, definition)
+		framework.WaitFor(t, fmt.Sprintf("%s to be served: %t", k.Kind, serves), func() bool { return served(w.Cluster, k.resource.GroupResource()) == serves })
+	}
+	serving(false)
+	blocked := runBlocked(t, clients, clearing, "dormants.tasks.example.com is defined and not served")
+	if found, err := clearing.Find(t.Context(), clients); err == nil {
+		t.Errorf("found %v in what is not served", found)
+	}
+	until(t, blocked, func() { serving(true) })
+	clearAll(t, clients, clearing)
+	if n := count(t, clients, clearing); n != 0 {
+		t.Errorf("%d objects are left", n)
+	}
+}
+
+// limited: a task of one namespace leaves all others alone, with a role in that namespace,
+// and is refused where a kind has none.
+func (w *world) limited(t *testing.T) {
+	k := customKind("Limited")
+	w.serve(t, k)
+	kept := k.object("kept", map[string]any{"field": "x"})
+	kept.SetNamespace(metav1.NamespaceDefault)
+	kept = w.create(t, k.resource, kept)
+	w.create(t, k.resource, k.object("own", map[string]any{"field": "x"}))
+	tasks := lifecycle.InNamespace(ns, lifecycle.ClearField(k.resource, "spec.field"), lifecycle.ClearCollection(k.resource.GroupResource()))
+	clients := w.clients(t, declared(t, tasks...)...)
+	for _, of := range tasks {
+		if n := count(t, clients, of); n != 1 {
+			t.Errorf("%s finds %d objects, want 1", of.Name, n)
+		}
+		clearAll(t, clients, of)
+		if n := count(t, clients, of); n != 0 {
+			t.Errorf("%s leaves %d objects", of.Name, n)
+		}
+	}
+	is, err := w.dynamic.Resource(k.resource).Namespace(metav1.NamespaceDefault).Get(t.Context(), "kept", metav1.GetOptions{})
+	if err != nil || is.GetResourceVersion() != kept.GetResourceVersion() {
+		t.Errorf("what is in another namespace was touched: %v, %v", is, err)
+	}
+	classes := lifecycle.InNamespace(ns, lifecycle.ClearField(schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, "parameters"))
+	const says = "storageclasses.storage.k8s.io is in no namespace"
+	var blocked *task.BlockedError
+	if err := classes[0].Run(t.Context(), w.clients(t, declared(t, classes...)...), attempt(t)); !errors.As(err, &blocked) || !strings.Contains(blocked.Message, says) {
+		t.Errorf("%v, want it blocked with %q", err, says)
+	}
 }

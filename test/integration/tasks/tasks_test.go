@@ -98,10 +98,13 @@ func TestTasks(t *testing.T) {
 			"ClearCollection through the API":               w.clearCustomResources,
 			"ClearCollection with garbage, custom":          w.clearGarbageCustom,
 			"ClearCollection with garbage, built in":        w.clearGarbageBuiltIn,
+			"ClearCollection of what is not served":         w.clearUnserved,
+			"tasks of one namespace":                        w.limited,
 			"MigrateStorage of a custom resource":           w.migrateCustom,
 			"MigrateStorage of a built-in resource":         w.migrateBuiltIn,
 			"Apply of a definition and an object of it":     w.applyDefinition,
 			"Apply of a field that somebody else has taken": w.applyConflict,
+			"Apply of two flows":                            w.applyOfTwoFlows,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -36,11 +36,10 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
+	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/kubernetes-features/cmd/local-up/pki"
 	"k8s.io/kubernetes-features/pkg/controlplane"
@@ -106,24 +105,30 @@ func served(c *framework.Cluster, resource schema.GroupResource) bool {
 // nothing else, without access to storage.
 func (w *world) clients(t *testing.T, tasks ...task.Task) task.Clients {
 	t.Helper()
-	var rules []rbacv1.PolicyRule
-	for _, of := range tasks {
-		rules = append(rules, of.Rules...)
-	}
+	features := []lifecycle.Feature{{Name: "Test", OnEnable: tasks}}
 	user := fmt.Sprintf("task-runner-%d", w.identities.Add(1))
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
-	if _, err := w.Kube.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	meta := metav1.ObjectMeta{Name: user}
+	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
+	if rules := lifecycle.Rules(features); len(rules) > 0 {
+		if _, err := w.Kube.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user}}
+		if _, err := w.Kube.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.waitForPermission(t, user, "", rules[len(rules)-1])
 	}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: user},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	for namespace, rules := range lifecycle.NamespacedRules(features) {
+		if _, err := w.Kube.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		binding := &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user}}
+		if _, err := w.Kube.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.waitForPermission(t, user, namespace, rules[len(rules)-1])
 	}
-	if _, err := w.Kube.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	w.waitForPermission(t, user, rules[len(rules)-1])
 	return clientsOf(t, w.Impersonate(user))
 }
 
@@ -144,16 +149,18 @@ func clientsOf(t *testing.T, config *rest.Config) task.Clients {
 	return task.Clients{
 		Dynamic:  objects,
 		Metadata: metadata.NewForConfigOrDie(config),
-		Mapper:   restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(config))),
+		Mapper:   task.NewMapper(discovery.NewDiscoveryClientForConfigOrDie(config)),
 	}
 }
 
 // waitForPermission waits until the authorizer has seen a role and its binding.
-func (w *world) waitForPermission(t *testing.T, user string, rule rbacv1.PolicyRule) {
+func (w *world) waitForPermission(t *testing.T, user, namespace string, rule rbacv1.PolicyRule) {
 	t.Helper()
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
-		Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0],
-	}}}
+	attributes := &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0]}
+	if len(rule.ResourceNames) > 0 {
+		attributes.Name = rule.ResourceNames[0]
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: attributes}}
 	framework.WaitFor(t, "the permissions of "+user, func() bool {
 		answer, err := w.Kube.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
 		return err == nil && answer.Status.Allowed

@@ -27,7 +27,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
@@ -115,6 +117,62 @@ func (w *world) twoOperators(t *testing.T) {
 			if len(r.requests.after(0)) == 0 {
 				t.Errorf("a replica of %s has sent nothing, as far as this test sees", o.namespace)
 			}
+		}
+	}
+}
+
+// oneDefinition: two installations of an operator have one kind, and features of the same
+// names. Each looks after its own namespace, and what one of them turns off is on in the
+// other, with its objects as they were: one that has the field, and one that would hold
+// the transition.
+func (w *world) oneDefinition(t *testing.T) {
+	resource := w.define(t, "team")
+	left, right := w.installBeside(t, "team-left", resource), w.installBeside(t, "team-right", resource)
+	replicas := map[*thirdParty]*replica{left: left.start(t, "a", nil), right: right.start(t, "a", nil)}
+	for o := range replicas {
+		o.waitForState(t, v1alpha1.StateOff, 1, colours, borrowed)
+		o.ask(t, colours, true)
+	}
+	for o := range replicas {
+		o.waitForState(t, v1alpha1.StateOn, 1, colours)
+	}
+	var kept []*unstructured.Unstructured
+	w.makeIn(t, resource, left.namespace, "used", map[string]any{"size": "1", "colour": "red"})
+	for name, spec := range map[string]map[string]any{"used": {"size": "2", "colour": "blue"}, "glazed": {"colour": "blue", "glaze": "mat"}} {
+		kept = append(kept, w.makeIn(t, resource, right.namespace, name, spec))
+	}
+
+	left.ask(t, colours, false)
+	left.waitForState(t, v1alpha1.StateOff, 1, colours)
+	w.waitForFeature(t, left.namespace, colours, "clean", func(f *v1alpha1.Feature) bool {
+		return meta.IsStatusConditionTrue(f.Status.Conditions, v1alpha1.ConditionClean)
+	})
+	if diff := cmp.Diff(map[string]any{"size": "1"}, w.readIn(t, resource, left.namespace, "used").Object["spec"]); diff != "" {
+		t.Errorf("spec of what was turned off (-want +got):\n%s", diff)
+	}
+	for _, was := range kept {
+		w.untouched(t, resource, was)
+	}
+	right.waitForState(t, v1alpha1.StateOn, 1, colours)
+
+	// The other one is not held by what it does not look after, and is by its own.
+	w.makeIn(t, resource, left.namespace, "glazed", map[string]any{"glaze": "mat"})
+	right.ask(t, colours, false)
+	w.waitForFeature(t, right.namespace, colours, "held by its own object", func(f *v1alpha1.Feature) bool {
+		return len(f.Status.Tasks) > 0 && strings.Contains(f.Status.Tasks[0].Message, "waiting for 1 teamthings.thirdparty.example.com using glaze: team-right/glazed")
+	})
+	glaze := []byte(`{"spec":{"glaze":null}}`)
+	if _, err := w.objects.Resource(resource).Namespace(right.namespace).Patch(t.Context(), "glazed", types.MergePatchType, glaze, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	right.waitForState(t, v1alpha1.StateOff, 1, colours)
+	for o, r := range replicas {
+		asked := count(r.requests.after(0), func(sent request) bool { return strings.Contains(sent.path, "/"+resource.Resource) })
+		own := count(r.requests.after(0), func(sent request) bool {
+			return strings.Contains(sent.path, "/namespaces/"+o.namespace+"/"+resource.Resource)
+		})
+		if asked == 0 || asked != own {
+			t.Errorf("the installation in %s sent %d requests for objects of the kind, %d of them for those of its namespace, want all, and some", o.namespace, asked, own)
 		}
 	}
 }

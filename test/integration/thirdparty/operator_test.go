@@ -39,6 +39,7 @@ import (
 	componentfeaturegate "k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/operator"
 	"k8s.io/feature-lifecycle/values"
@@ -58,25 +59,38 @@ type thirdParty struct {
 	declared  []lifecycle.Feature
 }
 
-// install does what an administrator does for a new operator.
+// install does what an administrator does for a new operator, whose kind is its own: its
+// tasks look after the objects of all namespaces.
 func (w *world) install(t *testing.T, namespace string) *thirdParty {
 	t.Helper()
-	o := &thirdParty{w: w, component: namespace + "-operator", resource: w.define(t, namespace)}
+	return w.installFor(t, namespace, w.define(t, namespace), func(tasks ...task.Task) lifecycle.Tasks { return tasks })
+}
+
+// installBeside does so for an operator whose kind others have, too. It looks after its
+// own namespace.
+func (w *world) installBeside(t *testing.T, namespace string, resource schema.GroupVersionResource) *thirdParty {
+	t.Helper()
+	return w.installFor(t, namespace, resource, func(tasks ...task.Task) lifecycle.Tasks { return lifecycle.InNamespace(namespace, tasks...) })
+}
+
+func (w *world) installFor(t *testing.T, namespace string, resource schema.GroupVersionResource, in func(...task.Task) lifecycle.Tasks) *thirdParty {
+	t.Helper()
+	o := &thirdParty{w: w, component: namespace + "-operator", resource: resource}
 	o.declared = []lifecycle.Feature{{
 		Name:    colours,
 		Control: lifecycle.Dynamic,
-		OnDisable: lifecycle.Tasks{
+		OnDisable: in(
 			// It lets a test hold a transition for as long as it likes.
 			lifecycle.WaitForNone(o.resource, "glaze", "spec.glaze"),
 			lifecycle.ClearField(o.resource, "spec.colour"),
-		},
+		),
 	}, {
 		Name:      borrowed,
 		Control:   lifecycle.Dynamic,
-		OnDisable: lifecycle.Tasks{lifecycle.ClearField(o.resource, "spec.limit")},
+		OnDisable: in(lifecycle.ClearField(o.resource, "spec.limit")),
 	}}
 	o.identity = w.identity(t, namespace, o.component)
-	w.permit(t, o.identity, operator.Rules(o.component), lifecycle.Rules(o.declared))
+	w.permit(t, o.identity, append(operator.Rules(o.component), lifecycle.NamespacedRules(o.declared)[namespace]...), lifecycle.Rules(o.declared))
 	return o
 }
 

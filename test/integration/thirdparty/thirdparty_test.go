@@ -19,7 +19,7 @@ limitations under the License.
 // Package thirdparty runs operators with features of their own against real servers:
 // replicas of the library's package operator, in the test's own process, each with the
 // token of a service account and no other permissions than the library says
-// (operator.Rules, lifecycle.Rules). They must not disturb each other or Kubernetes, and
+// (operator.Rules, lifecycle.Rules and NamespacedRules). They must not disturb each other or Kubernetes, and
 // nothing may be left of them.
 package thirdparty
 
@@ -63,6 +63,7 @@ func TestThirdParties(t *testing.T) {
 	t.Run("operators", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){
 			"two operators have features of the same names":        w.twoOperators,
+			"two installations share a definition":                 w.oneDefinition,
 			"an operator has no rights elsewhere":                  w.rights,
 			"a namespace is deleted under its operator":            w.namespaceDeleted,
 			"an operator crashes and its service account goes":     w.serviceAccountDeleted,

@@ -202,10 +202,16 @@ func kindOf(resource schema.GroupVersionResource) string {
 // make makes an object with the given fields of spec.
 func (w *world) make(t *testing.T, resource schema.GroupVersionResource, name string, spec map[string]any) *unstructured.Unstructured {
 	t.Helper()
+	return w.makeIn(t, resource, metav1.NamespaceDefault, name, spec)
+}
+
+// makeIn makes one in a namespace.
+func (w *world) makeIn(t *testing.T, resource schema.GroupVersionResource, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	object.SetGroupVersionKind(resource.GroupVersion().WithKind(kindOf(resource)))
 	object.SetName(name)
-	made, err := w.objects.Resource(resource).Namespace(metav1.NamespaceDefault).Create(t.Context(), object, metav1.CreateOptions{})
+	made, err := w.objects.Resource(resource).Namespace(namespace).Create(t.Context(), object, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatalf("creating %s %s: %v", object.GetKind(), name, err)
 	}
@@ -215,7 +221,13 @@ func (w *world) make(t *testing.T, resource schema.GroupVersionResource, name st
 // read reads an object.
 func (w *world) read(t *testing.T, resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
 	t.Helper()
-	object, err := w.objects.Resource(resource).Namespace(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
+	return w.readIn(t, resource, metav1.NamespaceDefault, name)
+}
+
+// readIn reads one of a namespace.
+func (w *world) readIn(t *testing.T, resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
+	t.Helper()
+	object, err := w.objects.Resource(resource).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatalf("reading %s %s: %v", resource.Resource, name, err)
 	}
@@ -225,7 +237,7 @@ func (w *world) read(t *testing.T, resource schema.GroupVersionResource, name st
 // untouched is an error if an object was written since it was read.
 func (w *world) untouched(t *testing.T, resource schema.GroupVersionResource, was *unstructured.Unstructured) {
 	t.Helper()
-	if is := w.read(t, resource, was.GetName()); is.GetResourceVersion() != was.GetResourceVersion() {
+	if is := w.readIn(t, resource, was.GetNamespace(), was.GetName()); is.GetResourceVersion() != was.GetResourceVersion() {
 		t.Errorf("%s %s was written, its spec was %v and is %v", was.GetKind(), was.GetName(), was.Object["spec"], is.Object["spec"])
 	}
 }

@@ -75,8 +75,9 @@ func users(names ...string) []rbacv1.Subject {
 // Policy is the RBAC that Kubernetes' own use of features.k8s.io needs:
 // everyone authenticated may read Features, each component may write its own
 // reports, nobody but administrators may write specs, and the server flow may do
-// what it does and, to other objects, what the declared tasks do.
-func Policy(tasks []rbacv1.PolicyRule) *rbacrest.PolicyData {
+// what it does and, to other objects, what the declared tasks do, in all namespaces or,
+// by their names, in one.
+func Policy(tasks []rbacv1.PolicyRule, namespaced map[string][]rbacv1.PolicyRule) *rbacrest.PolicyData {
 	rule := rbacv1helpers.NewRule
 	policy := &rbacrest.PolicyData{
 		ClusterRoles: []rbacv1.ClusterRole{{
@@ -102,6 +103,9 @@ func Policy(tasks []rbacv1.PolicyRule) *rbacrest.PolicyData {
 	add(policy, v1alpha1.LeaseNamespace, leaseRole, leasing,
 		rule("get", "create", "update", "patch", "delete").Groups("coordination.k8s.io").Resources("leases").RuleOrDie())
 	addFlow(policy, tasks)
+	for namespace, rules := range namespaced {
+		add(policy, namespace, flowTasksRole, users(featurestorage.FlowUser), compact(rules)...)
+	}
 	for i := range policy.ClusterRoles {
 		markBootstrap(&policy.ClusterRoles[i].ObjectMeta)
 	}

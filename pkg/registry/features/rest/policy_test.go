@@ -40,10 +40,15 @@ var taskRules = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
 }
 
+// namespacedRules are what a task needs in one namespace.
+var namespacedRules = map[string][]rbacv1.PolicyRule{
+	"example": {{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, ResourceNames: []string{"named"}, Verbs: []string{"delete"}}},
+}
+
 // authorizerOf evaluates the policy as kube-apiserver does.
 func authorizerOf(t *testing.T) authorizer.Authorizer {
 	t.Helper()
-	policy := Policy(taskRules)
+	policy := Policy(taskRules, namespacedRules)
 	var roles []*rbacv1.Role
 	var bindings []*rbacv1.RoleBinding
 	var clusterRoles []*rbacv1.ClusterRole
@@ -115,6 +120,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"but does not renew any":                       {request{flow, "update", kf, "leases", "x"}, false},
 		"its tasks do what they declare":               {request{flow, "patch", "example", "statefulsets", "x"}, true},
 		"and nothing else":                             {request{flow, "delete", "example", "statefulsets", "x"}, false},
+		"but for one, in one namespace":                {request{flow, "delete", "example", "statefulsets", "named"}, true},
+		"and in no other":                              {request{flow, "delete", "elsewhere", "statefulsets", "named"}, false},
 		"nor with other resources":                     {request{flow, "patch", "example", "pods", "x"}, false},
 		"nor read secrets":                             {request{flow, "get", ks, "secrets", "x"}, false},
 		"somebody with no part in it reports anything": {request{somebody, "create", ks, "featurereports", ""}, false},
@@ -134,7 +141,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 }
 
 func TestPolicyIsKeptByTheServer(t *testing.T) {
-	policy := Policy(taskRules)
+	policy := Policy(taskRules, namespacedRules)
 	for namespace, roles := range policy.Roles {
 		for _, role := range roles {
 			if !strings.HasPrefix(role.Name, "system:") || role.Annotations[rbacv1.AutoUpdateAnnotationKey] != "true" || role.Namespace != namespace {

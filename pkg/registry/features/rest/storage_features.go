@@ -46,8 +46,10 @@ type StorageProvider struct {
 	RBAC bool
 	// FlowControl is true when the server serves the API of priority and fairness.
 	FlowControl bool
-	// TaskRules are the permissions that the declared tasks need.
-	TaskRules []rbacv1.PolicyRule
+	// TaskRules are the permissions that the declared tasks need in all namespaces, and
+	// NamespacedTaskRules those that they need in one alone, by its name.
+	TaskRules           []rbacv1.PolicyRule
+	NamespacedTaskRules map[string][]rbacv1.PolicyRule
 	// Flow answers the subresources plan and clean.
 	Flow *featurestorage.Flow
 }
@@ -93,7 +95,7 @@ func (p StorageProvider) PostStartHook() (string, genericapiserver.PostStartHook
 			go ensureFlowControlHook(hook)
 		}
 		if p.RBAC {
-			return Policy(p.TaskRules).EnsureRBACPolicy()(hook)
+			return Policy(p.TaskRules, p.NamespacedTaskRules).EnsureRBACPolicy()(hook)
 		}
 		return nil
 	}, nil

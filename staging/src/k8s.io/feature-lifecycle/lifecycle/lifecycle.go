@@ -30,9 +30,11 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -63,11 +65,9 @@ type Feature struct {
 // task.Clients.Storage.
 func (f Feature) NeedStorage() []string {
 	var names []string
-	for _, tasks := range []Tasks{f.OnEnable, f.OnDisable, f.Versions.tasks()} {
-		for _, t := range tasks {
-			if t.NeedsStorage {
-				names = append(names, t.Name)
-			}
+	for _, t := range f.tasks() {
+		if t.NeedsStorage {
+			names = append(names, t.Name)
 		}
 	}
 	return names
@@ -112,15 +112,56 @@ var (
 	WaitForNoneInPods = task.WaitForNoneInPods
 )
 
-// Rules are the permissions that the tasks of all these features need, for the
-// role of whoever runs the server flow.
+// InNamespace returns tasks that are limited to the objects of one namespace
+// (task.Task.InNamespace): for an operator that looks after one, beside which another
+// installation may look after another.
+//
+//	OnDisable: lifecycle.InNamespace(namespace, lifecycle.ClearField(widgets, "spec.color")),
+func InNamespace(namespace string, tasks ...task.Task) Tasks {
+	var limited Tasks
+	for _, t := range tasks {
+		limited = append(limited, t.InNamespace(namespace))
+	}
+	return limited
+}
+
+// Rules are the permissions that the tasks of all these features need in all
+// namespaces and for what is in none, for the ClusterRole of whoever runs the server
+// flow, each once. NamespacedRules are the others.
 func Rules(features []Feature) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, f := range features {
-		for _, tasks := range []Tasks{f.OnEnable, f.OnDisable, f.Versions.tasks()} {
-			for _, t := range tasks {
-				rules = append(rules, t.Rules...)
+		for _, t := range f.tasks() {
+			rules = addRules(rules, t.Rules)
+		}
+	}
+	return rules
+}
+
+// NamespacedRules are the permissions that the tasks of all these features need in one
+// namespace alone, by its name, for a Role of whoever runs the server flow there, each
+// once: of tasks that are limited to it (InNamespace), and of objects that manifests have
+// there.
+func NamespacedRules(features []Feature) map[string][]rbacv1.PolicyRule {
+	rules := map[string][]rbacv1.PolicyRule{}
+	for _, f := range features {
+		for _, t := range f.tasks() {
+			for namespace, more := range t.NamespacedRules {
+				rules[namespace] = addRules(rules[namespace], more)
 			}
+		}
+	}
+	return rules
+}
+
+// tasks are those of all lists.
+func (f Feature) tasks() Tasks { return slices.Concat(f.OnEnable, f.OnDisable, f.Versions.tasks()) }
+
+// addRules adds those that are not there yet.
+func addRules(rules, more []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	for _, rule := range more {
+		if !slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(r, rule) }) {
+			rules = append(rules, rule)
 		}
 	}
 	return rules

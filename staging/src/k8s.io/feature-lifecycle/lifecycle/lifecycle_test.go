@@ -21,6 +21,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 )
@@ -84,6 +87,26 @@ func TestRulesAreThoseOfAllLists(t *testing.T) {
 		if !got[want] {
 			t.Errorf("no rule permits what the task about %s does: %v", want, got)
 		}
+	}
+}
+
+// TestRulesAreSaidOnce: of tasks that look after one thing, and by the namespace.
+func TestRulesAreSaidOnce(t *testing.T) {
+	resource := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	manifest := func(namespace string) []byte {
+		return []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: " + namespace + "}}")
+	}
+	features := []Feature{
+		{Name: "A", OnEnable: Tasks{Apply("red", manifest("red"))}, OnDisable: Tasks{ClearField(resource, "spec.x"), ClearField(resource, "spec.y")}},
+		{Name: "B", OnEnable: Tasks{Apply("red", manifest("red")), Apply("blue", manifest("blue"))}, OnDisable: Tasks{ClearField(resource, "spec.z")}},
+	}
+	want := []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "patch"}}}
+	if diff := cmp.Diff(want, Rules(features)); diff != "" {
+		t.Errorf("rules in all namespaces (-want +got):\n%s", diff)
+	}
+	applying := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"a"}, Verbs: []string{"get", "create", "patch"}}}
+	if diff := cmp.Diff(map[string][]rbacv1.PolicyRule{"red": applying, "blue": applying}, NamespacedRules(features)); diff != "" {
+		t.Errorf("rules by namespace (-want +got):\n%s", diff)
 	}
 }
 

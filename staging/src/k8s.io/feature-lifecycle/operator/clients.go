@@ -18,10 +18,8 @@ package operator
 
 import (
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/values"
@@ -62,6 +60,6 @@ func connect(config *rest.Config) (c clients, err error) {
 	if err != nil {
 		return c, err
 	}
-	c.tasks.Mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(groups))
+	c.tasks.Mapper = task.NewMapper(groups)
 	return c, nil
 }

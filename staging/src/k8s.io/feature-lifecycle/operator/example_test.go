@@ -113,4 +113,5 @@ func ExampleRules() {
 	// [leases] [get list watch delete]
 	// [events] [create patch]
 	// in all namespaces: [widgets] [get list patch]
+	// in all namespaces: [customresourcedefinitions] [get]
 }

@@ -69,7 +69,7 @@ func documents[T any](t *testing.T, file string, kinds ...string) map[string]T {
 func TestRolesAreWhatIsNeeded(t *testing.T) {
 	roles := documents[rbacv1.Role](t, "rbac.yaml", "Role")
 	everywhere := documents[rbacv1.ClusterRole](t, "rbac.yaml", "ClusterRole")
-	if diff := cmp.Diff([]string{"Role widget-operator", "Role widget-operator-features", "Role widget-operator-leader"}, slices.Sorted(maps.Keys(roles))); diff != "" {
+	if diff := cmp.Diff([]string{"Role widget-operator", "Role widget-operator-features", "Role widget-operator-leader", "Role widget-operator-tasks"}, slices.Sorted(maps.Keys(roles))); diff != "" {
 		t.Fatalf("the roles in its namespace (-want +have):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"ClusterRole widget-operator-tasks"}, slices.Sorted(maps.Keys(everywhere))); diff != "" {
@@ -78,8 +78,18 @@ func TestRolesAreWhatIsNeeded(t *testing.T) {
 	if diff := cmp.Diff(operator.Rules(component), roles["Role widget-operator-features"].Rules); diff != "" {
 		t.Errorf("the role for Features is not what operator.Rules says (-need +have):\n%s", diff)
 	}
-	if diff := cmp.Diff(lifecycle.Rules(declared), everywhere["ClusterRole widget-operator-tasks"].Rules); diff != "" {
-		t.Errorf("the role for tasks is not what lifecycle.Rules says (-need +have):\n%s", diff)
+	if diff := cmp.Diff(map[string][]rbacv1.PolicyRule{defaultNamespace: roles["Role widget-operator-tasks"].Rules}, lifecycle.NamespacedRules(declared(defaultNamespace))); diff != "" {
+		t.Errorf("the role for tasks is not what lifecycle.NamespacedRules says (-have +need):\n%s", diff)
+	}
+	if diff := cmp.Diff(lifecycle.Rules(declared(defaultNamespace)), everywhere["ClusterRole widget-operator-tasks"].Rules); diff != "" {
+		t.Errorf("the role for what tasks need in no namespace is not what lifecycle.Rules says (-need +have):\n%s", diff)
+	}
+	for _, role := range everywhere {
+		for _, rule := range role.Rules {
+			if slices.Contains(rule.APIGroups, widgetsv1.Widgets.Group) || len(rule.ResourceNames) == 0 {
+				t.Errorf("%s permits %v in all namespaces", role.Name, rule)
+			}
+		}
 	}
 	for _, rule := range roles["Role widget-operator-leader"].Rules {
 		if len(rule.ResourceNames) > 0 && !slices.Equal(rule.ResourceNames, []string{leaderLease}) {

@@ -50,19 +50,25 @@ var gates = map[componentfeaturegate.Feature]componentfeaturegate.VersionedSpecs
 	},
 }
 
-// declared says what becomes of what the features leave behind, and who may decide their
-// values. The reconciler asks for both each time, so they may change while it runs.
-var declared = []lifecycle.Feature{
-	{
-		Name:      WidgetColor,
-		OnDisable: lifecycle.Tasks{lifecycle.ClearField(widgetsv1.Widgets, "spec.color")},
-		Control:   lifecycle.Dynamic,
-	},
-	{
-		// ConfigMaps are written anew when the value changes, so nothing is left.
-		Name:    WidgetUppercase,
-		Control: lifecycle.Dynamic,
-	},
+// declared says what becomes of what the features leave behind in the namespace whose
+// Widgets the operator looks after, and who may decide their values. The reconciler asks
+// for both each time, so they may change while it runs.
+//
+// Another installation of the operator may look after another namespace, with the same
+// definition and features of its own, so tasks leave its Widgets alone.
+func declared(namespace string) []lifecycle.Feature {
+	return []lifecycle.Feature{
+		{
+			Name:      WidgetColor,
+			OnDisable: lifecycle.InNamespace(namespace, lifecycle.ClearField(widgetsv1.Widgets, "spec.color")),
+			Control:   lifecycle.Dynamic,
+		},
+		{
+			// ConfigMaps are written anew when the value changes, so nothing is left.
+			Name:    WidgetUppercase,
+			Control: lifecycle.Dynamic,
+		},
+	}
 }
 
 // newGate makes the operator's gate with the reporting layer in front of it.

@@ -41,14 +41,14 @@ func nowhere() *rest.Config { return &rest.Config{Host: "https://127.0.0.1:1"} }
 
 // TestDeclarationsFitTheGates: what is declared is valid, and all gates are declared.
 func TestDeclarationsFitTheGates(t *testing.T) {
-	if err := lifecycle.Validate(declared); err != nil {
+	if err := lifecycle.Validate(declared(defaultNamespace)); err != nil {
 		t.Error(err)
 	}
 	want, got := map[string]bool{}, map[string]bool{}
 	for name := range gates {
 		want[string(name)] = true
 	}
-	for _, feature := range declared {
+	for _, feature := range declared(defaultNamespace) {
 		got[string(feature.Name)] = true
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -40,7 +40,7 @@ type planner interface {
 //	GET /features/plan?feature=WidgetColor&enabled=false
 //
 // It changes nothing. Each replica can answer. Who asks is not looked at, and the answer
-// names objects in all namespaces, so it is for the loopback alone (README.md).
+// names objects of its namespace, so it is for the loopback alone (README.md).
 type planHandler struct {
 	namespace string
 	flow      planner

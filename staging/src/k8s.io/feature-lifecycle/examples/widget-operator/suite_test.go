@@ -89,7 +89,7 @@ func TestFeaturesLeaveNothing(t *testing.T) {
 		string(WidgetUppercase): {},
 	}
 	for range 2 {
-		for _, feature := range declared {
+		for _, feature := range declared(defaultNamespace) {
 			c, ok := cases[string(feature.Name)]
 			if !ok {
 				t.Fatalf("%s has no case; add its fixture", feature.Name)

@@ -88,7 +88,7 @@ type Config struct {
 	// Client reads and writes Features and reads FeatureReports.
 	Client versioned.Interface
 	// Tasks are the clients that tasks work with. Dynamic is required: Leases of
-	// processes that are gone are read and deleted with it.
+	// processes that are gone are read and deleted with it. Flow is set to Namespace.
 	Tasks task.Clients
 	// Leases are informers of the Leases that reports name. Whoever made them
 	// starts them.
@@ -175,6 +175,7 @@ func (c *Config) complete() error {
 	if c.Tasks.Dynamic == nil {
 		return errors.New("controller needs Tasks.Dynamic, a client of client-go/dynamic")
 	}
+	c.Tasks.Flow = c.Namespace
 	if c.Tasks.Storage == nil {
 		if err := lifecycle.ValidateWithoutStorage(c.Features); err != nil {
 			return fmt.Errorf("declared features: %w", err)

@@ -18,6 +18,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,10 +54,16 @@ type leftovers struct {
 	first func() string
 }
 
+// errNobodys is of clients that do not say whose they are.
+var errNobodys = errors.New("a task is not told in which namespace its feature is")
+
 func (l *leftovers) task(name string) task.Task {
 	return task.Task{
 		Name: name,
-		Find: func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+		Find: func(_ context.Context, clients task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+			if clients.Flow == "" {
+				return nil, errNobodys
+			}
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if l.left[name] == 0 {
@@ -64,7 +71,10 @@ func (l *leftovers) task(name string) task.Task {
 			}
 			return []v1alpha1.ResourceLeftovers{{Resource: "widgets", Count: int64(l.left[name])}}, nil
 		},
-		Run: func(ctx context.Context, _ task.Clients, attempt task.Attempt) error {
+		Run: func(ctx context.Context, clients task.Clients, attempt task.Attempt) error {
+			if clients.Flow == "" {
+				return errNobodys
+			}
 			if l.first != nil {
 				if first := l.first(); first != name {
 					return fmt.Errorf("S2, S3: task %s runs while %s is first", name, first)

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,15 +53,29 @@ func Apply(name string, manifests []byte) Task {
 	for _, o := range objects {
 		described = append(described, describe(o))
 	}
-	return Task{
+	t := Task{
 		Name:        "Apply/" + name,
 		Description: "install " + strings.Join(described, ", "),
+		unlimited:   manifestsNameTheirs,
 		Find:        a.find,
 		Run:         a.run,
-		Rules:       a.rules(),
 		invalid:     err,
 	}
+	t.Rules, t.NamespacedRules = manifestRules(objects, func(resource schema.GroupResource) []string {
+		// Server-side apply of what is not there is authorized as a creation of that name
+		// (createAuthorizerAttributes in k8s.io/apiserver/pkg/endpoints/handlers/patch.go).
+		verbs := []string{"get", "create", "patch"}
+		if resource == crds.GroupResource() {
+			// They are watched until they are established.
+			verbs = append(verbs, "list", "watch")
+		}
+		return verbs
+	})
+	return t
 }
+
+// manifestsNameTheirs is why tasks of manifests cannot be limited to a namespace.
+const manifestsNameTheirs = "its manifests name the namespaces of their objects"
 
 var definitionKind = schema.GroupKind{Group: crds.Group, Kind: "CustomResourceDefinition"}
 
@@ -91,19 +106,27 @@ type apply struct {
 	objects []*unstructured.Unstructured
 }
 
-// rules guesses resources from kinds: no server is there to be asked.
-func (a apply) rules() []rbacv1.PolicyRule {
-	var rules []rbacv1.PolicyRule
-	seen := map[schema.GroupResource]bool{}
-	for _, o := range a.objects {
-		resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
-		if !seen[resource.GroupResource()] {
-			seen[resource.GroupResource()] = true
-			// Definitions are watched until they are established.
-			rules = append(rules, rule(resource.GroupResource(), "get", "list", "watch", "create", "patch"))
+// manifestRules permit verbs on the very objects of manifests: those that are in a
+// namespace there, by its name, and all others everywhere. A list and a watch of one name
+// are authorized as of that name. Resources are guessed from kinds: no server is there to be asked.
+func manifestRules(objects []*unstructured.Unstructured, verbs func(schema.GroupResource) []string) (everywhere []rbacv1.PolicyRule, namespaced map[string][]rbacv1.PolicyRule) {
+	namespaced = map[string][]rbacv1.PolicyRule{}
+	for _, o := range objects {
+		guess, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+		resource := guess.GroupResource()
+		rules := namespaced[o.GetNamespace()]
+		i := slices.IndexFunc(rules, func(r rbacv1.PolicyRule) bool {
+			return r.APIGroups[0] == resource.Group && r.Resources[0] == resource.Resource
+		})
+		if i < 0 {
+			i, rules = len(rules), append(rules, rule(resource, verbs(resource)...))
 		}
+		rules[i].ResourceNames = append(rules[i].ResourceNames, o.GetName())
+		namespaced[o.GetNamespace()] = rules
 	}
-	return rules
+	everywhere = namespaced[""]
+	delete(namespaced, "")
+	return everywhere, namespaced
 }
 
 // find counts the objects that are missing or that applying would change.
@@ -127,7 +150,7 @@ func (a apply) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLe
 		if err != nil {
 			return nil, fmt.Errorf("looking for %s: %w", describe(wanted), err)
 		}
-		would, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: fieldManager, DryRun: []string{metav1.DryRunAll}})
+		would, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: clients.fieldManager(), DryRun: []string{metav1.DryRunAll}})
 		if err != nil && !apierrors.IsConflict(err) {
 			return nil, fmt.Errorf("trying to apply %s: %w", describe(wanted), err)
 		}
@@ -167,12 +190,12 @@ func (a apply) run(ctx context.Context, clients Clients, attempt Attempt) error 
 			// Discovery may be behind a definition that was just established.
 			return fmt.Errorf("applying %s: %w", describe(wanted), err)
 		}
-		applied, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: fieldManager})
+		applied, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: clients.fieldManager()})
 		switch {
 		case apierrors.IsConflict(err) || (err != nil && refuses(err)):
 			return &BlockedError{Message: "applying " + describe(wanted) + ": " + cut(err), Until: func(ctx context.Context) error {
 				return probe(ctx, func(ctx context.Context) bool {
-					_, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: fieldManager})
+					_, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: clients.fieldManager()})
 					return err == nil
 				})
 			}}

@@ -19,6 +19,8 @@ package task
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -30,7 +32,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	clienttesting "k8s.io/client-go/testing"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
@@ -172,6 +177,79 @@ func TestApplyIsBlockedByWhoOwnsAField(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestFlowsHaveManagersOfTheirOwn: with one manager for all, what a flow has applied would
+// be another's to overwrite, without a conflict.
+func TestFlowsHaveManagersOfTheirOwn(t *testing.T) {
+	long := strings.Repeat("n", validation.DNS1123LabelMaxLength)
+	of := map[string]string{}
+	for _, flow := range []string{"", "red", "kube-system", long} {
+		w := applying(widget("a", ""), held("c", own))
+		managers := map[string]bool{}
+		w.PrependReactor("*", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			switch a := a.(type) {
+			case clienttesting.PatchActionImpl:
+				managers[a.PatchOptions.FieldManager] = true
+				// Only who it is matters.
+				return a.PatchType != types.ApplyPatchType, widget(a.Name, ""), nil
+			case clienttesting.CreateActionImpl:
+				managers[a.CreateOptions.FieldManager] = true
+			case clienttesting.DeleteActionImpl:
+				// Its finalizers hold it.
+				return true, nil, nil
+			}
+			return false, nil, nil
+		})
+		clients := w.migrationClients()
+		clients.Flow = flow
+		applying := Apply("x", []byte(twoWidgets))
+		if _, err := applying.Find(t.Context(), clients); err != nil {
+			t.Fatal(err)
+		}
+		if err := applying.Run(t.Context(), clients, ignored); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (clearField{resource: widgets, path: fieldPath(t)}).clear(t.Context(), clients, widget("a", "x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (clearCollection{resource: widgets.GroupResource(), finalizers: []string{own}}).remove(t.Context(), clients, widgets, held("c", own)); err != nil {
+			t.Fatal(err)
+		}
+		migrating, cancel := context.WithCancel(t.Context())
+		w.before = func(_ context.Context, r request) error {
+			if r.verb == "watch" {
+				cancel()
+			}
+			return nil
+		}
+		_ = MigrateStorage(widgets.GroupResource()).Run(migrating, clients, ignored)
+		cancel()
+		if len(w.requests("create")) == 0 || len(w.requests("patch")) < 4 || len(w.requests("dry-run patch")) == 0 {
+			t.Fatalf("not everything was written: %v", w.requests())
+		}
+		names := slices.Collect(maps.Keys(managers))
+		if len(names) != 1 {
+			t.Fatalf("flow %q writes as %v", flow, names)
+		}
+		if problems := metav1validation.ValidateFieldManager(names[0], nil); names[0] == "" || len(problems) > 0 {
+			t.Errorf("the manager of flow %q is %q: %v", flow, names[0], problems)
+		}
+		if other, ok := of[names[0]]; ok {
+			t.Errorf("%q is the manager of flow %q and of %q", names[0], other, flow)
+		}
+		of[names[0]] = flow
+	}
+}
+
+// fieldPath is the path of what is cleared.
+func fieldPath(t *testing.T) Path {
+	t.Helper()
+	path, err := ParsePath("spec.field")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 const definitionAndWidget = `

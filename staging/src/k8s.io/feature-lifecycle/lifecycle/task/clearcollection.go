@@ -31,7 +31,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/utils/ptr"
@@ -47,13 +46,18 @@ import (
 // where it is stored, if Clients.Storage is there.
 func ClearCollection(resource schema.GroupResource, finalizers ...string) Task {
 	c := clearCollection{resource: resource, finalizers: finalizers}
+	verbs := []string{"list", "watch", "delete"}
+	if len(finalizers) > 0 {
+		verbs = append(verbs, "get", "patch")
+	}
 	return Task{
 		Name:        "ClearCollection/" + resource.String(),
 		Description: fmt.Sprintf("delete every object of %s", resource),
 		Fields:      []Field{{Resource: resource}},
+		collection:  resource,
 		Find:        c.find,
 		Run:         c.run,
-		Rules:       []rbacv1.PolicyRule{rule(resource, "get", "list", "watch", "patch", "delete"), rule(crds.GroupResource(), "get")},
+		Rules:       append([]rbacv1.PolicyRule{rule(resource, verbs...)}, definitionRules(resource)...),
 	}
 }
 
@@ -67,9 +71,12 @@ func (c clearCollection) find(ctx context.Context, clients Clients) ([]v1alpha1.
 	if clients.Storage != nil {
 		return findStored(ctx, clients.Storage, c.resource, func(StoredObject) bool { return true })
 	}
-	resource, served, err := served(clients, c.resource)
-	if err != nil || !served {
+	resource, isServed, err := served(clients, c.resource)
+	switch {
+	case err != nil:
 		return nil, err
+	case !isServed:
+		return nil, undefined(ctx, clients, c.resource)
 	}
 	return find(ctx, clients, resource, "", func(*unstructured.Unstructured) bool { return true })
 }
@@ -96,14 +103,11 @@ func (c clearCollection) run(ctx context.Context, clients Clients, attempt Attem
 	var readable error
 	if isServed {
 		readable = c.clearServed(ctx, clients, resource, attempt)
+	} else if err := undefined(ctx, clients, c.resource); err != nil {
+		return err
 	}
 	if clients.Storage == nil {
 		return readable
-	}
-	if !isServed {
-		if err := undefined(ctx, clients, c.resource); err != nil {
-			return err
-		}
 	}
 	// One object that does not decode makes every LIST fail. It goes first; the
 	// others are for the next attempt.
@@ -122,7 +126,7 @@ func (c clearCollection) run(ctx context.Context, clients Clients, attempt Attem
 func (c clearCollection) clearServed(ctx context.Context, clients Clients, resource schema.GroupVersionResource, attempt Attempt) error {
 	begun, pace := time.Now(), newPace()
 	for range maxPasses {
-		pass := &collectionPass{clearCollection: c, client: clients.Dynamic.Resource(resource), attempt: attempt, pace: pace}
+		pass := &collectionPass{clearCollection: c, clients: clients, served: resource, attempt: attempt, pace: pace}
 		err := eachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error { return pass.page(ctx, page) })
 		switch {
 		case err != nil:
@@ -141,7 +145,8 @@ func (c clearCollection) clearServed(ctx context.Context, clients Clients, resou
 // collectionPass is one walk through a collection that is being emptied.
 type collectionPass struct {
 	clearCollection
-	client   dynamic.NamespaceableResourceInterface
+	clients  Clients
+	served   schema.GroupVersionResource
 	attempt  Attempt
 	pace     *pace
 	progress Progress
@@ -163,7 +168,7 @@ func (p *collectionPass) page(ctx context.Context, page *unstructured.Unstructur
 	results := make([]error, len(page.Items))
 	p.pace.each(len(page.Items), func(i int) outcome {
 		var took time.Duration
-		took, results[i] = p.remove(ctx, p.client, &page.Items[i])
+		took, results[i] = p.remove(ctx, p.clients, p.served, &page.Items[i])
 		return outcomeOf(took, results[i])
 	})
 	for i, err := range results {
@@ -209,7 +214,7 @@ func (c clearCollection) blocked(clients Clients, resource schema.GroupVersionRe
 	if refused := pass.refused; refused != nil {
 		ends = append(ends, func(ctx context.Context) error {
 			return probe(ctx, func(ctx context.Context) bool {
-				_, err := c.remove(ctx, pass.client, refused)
+				_, err := c.remove(ctx, clients, resource, refused)
 				return err == nil
 			})
 		})
@@ -229,8 +234,8 @@ func (c clearCollection) foreign(object *unstructured.Unstructured) []string {
 
 // remove deletes one object, if it is still the one that was read. Gone is no
 // error. It returns how long the deletion took, 0 if there was none.
-func (c clearCollection) remove(ctx context.Context, client dynamic.NamespaceableResourceInterface, object *unstructured.Unstructured) (took time.Duration, err error) {
-	in := client.Namespace(object.GetNamespace())
+func (c clearCollection) remove(ctx context.Context, clients Clients, resource schema.GroupVersionResource, object *unstructured.Unstructured) (took time.Duration, err error) {
+	in := clients.Dynamic.Resource(resource).Namespace(object.GetNamespace())
 	if object.GetDeletionTimestamp() == nil {
 		took, err = timed(func() error {
 			return in.Delete(ctx, object.GetName(), metav1.DeleteOptions{
@@ -262,7 +267,7 @@ func (c clearCollection) remove(ctx context.Context, client dynamic.Namespaceabl
 	if err != nil {
 		return took, err
 	}
-	_, err = in.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	_, err = in.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: clients.fieldManager()})
 	return took, ignoreGone(err)
 }
 

@@ -231,6 +231,46 @@ func (w *wire) unserved(storage Storage) Clients {
 	return Clients{Dynamic: w, Mapper: mapperOf(), Storage: storage}
 }
 
+// widgetDefinition defines widgets.
+func widgetDefinition() *unstructured.Unstructured {
+	definition := &unstructured.Unstructured{Object: map[string]any{}}
+	definition.SetGroupVersionKind(crds.GroupVersion().WithKind("CustomResourceDefinition"))
+	definition.SetName("widgets.example.com")
+	return definition
+}
+
+// TestClearCollectionIsNotDoneWhileNobodyCanLook: an operator has no access to storage.
+// While no version of a definition is served its objects stay in etcd, and come back.
+func TestClearCollectionIsNotDoneWhileNobodyCanLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clearing := ClearCollection(widgets.GroupResource())
+		w, kinds := finalizing(t, "", widgetDefinition(), held("a")), mapperOf()
+		clients := Clients{Dynamic: w, Mapper: kinds}
+		if found, err := clearing.Find(t.Context(), clients); err == nil {
+			t.Errorf("found %v, and could not look", found)
+		}
+		blocked := blockedBy(t, clearing, clients, ignored)
+		if want := "widgets.example.com is defined and not served, and objects of it may be stored"; !strings.Contains(blocked.Message, want) {
+			t.Errorf("got %q, want it to say %q", blocked.Message, want)
+		}
+		done := make(chan error, 1)
+		go func() { done <- blocked.Until(t.Context()) }()
+		select {
+		case err := <-done:
+			t.Fatalf("it ended while nothing had changed: %v", err)
+		case <-time.After(time.Hour):
+		}
+		kinds.add(widgetKind)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := clearing.Run(t.Context(), clients, ignored); err != nil || len(w.left(t)) > 0 {
+			t.Errorf("%v; %v is left", err, w.left(t))
+		}
+		w.permitted(t, clearing)
+	})
+}
+
 func TestClearCollectionThatIsNotServed(t *testing.T) {
 	clearing := ClearCollection(widgets.GroupResource(), own)
 	objects := func() *storage {
@@ -247,10 +287,15 @@ func TestClearCollectionThatIsNotServed(t *testing.T) {
 		}
 		w.permitted(t, clearing)
 	})
-	t.Run("without storage nothing can be done", func(t *testing.T) {
-		if err := clearing.Run(t.Context(), finalizing(t, "").unserved(nil), ignored); err != nil {
+	t.Run("without storage nothing can be done, and all is gone with the definition", func(t *testing.T) {
+		w := finalizing(t, "")
+		if err := clearing.Run(t.Context(), w.unserved(nil), ignored); err != nil {
 			t.Error(err)
 		}
+		if found, err := clearing.Find(t.Context(), w.unserved(nil)); err != nil || len(found) > 0 {
+			t.Errorf("found %v, %v", found, err)
+		}
+		w.permitted(t, clearing)
 	})
 	t.Run("one that somebody changed is for the next attempt", func(t *testing.T) {
 		w, s := finalizing(t, ""), objects()
@@ -271,10 +316,7 @@ func TestClearCollectionThatIsNotServed(t *testing.T) {
 		}
 	})
 	t.Run("what has a definition is left to the API", func(t *testing.T) {
-		definition := &unstructured.Unstructured{Object: map[string]any{}}
-		definition.SetGroupVersionKind(crds.GroupVersion().WithKind("CustomResourceDefinition"))
-		definition.SetName("widgets.example.com")
-		w, s := finalizing(t, "", definition), objects()
+		w, s := finalizing(t, "", widgetDefinition()), objects()
 		if err := clearing.Run(t.Context(), w.unserved(s), ignored); err == nil || len(s.keys()) != 2 {
 			t.Errorf("%v; %v is left, want both", err, s.keys())
 		}

@@ -34,8 +34,6 @@ import (
 )
 
 const (
-	// fieldManager names the server flow in managed fields.
-	fieldManager = "feature-lifecycle"
 	// conflictRetries is how often one object is read and written again in one
 	// pass when somebody else keeps writing it.
 	conflictRetries = 5
@@ -60,11 +58,16 @@ func newClearField(c clearField, field string) Task {
 	rules := []rbacv1.PolicyRule{rule(resource.GroupResource(), "get", "list", "patch")}
 	if err == nil && path.segments[0].key == "status" {
 		c.subresources = []string{"status"}
-		rules = append(rules, rule(schema.GroupResource{Group: resource.Group, Resource: resource.Resource + "/status"}, "patch"))
+		rules = []rbacv1.PolicyRule{
+			rule(resource.GroupResource(), "get", "list"),
+			rule(schema.GroupResource{Group: resource.Group, Resource: resource.Resource + "/status"}, "patch"),
+		}
 	}
+	rules = append(rules, definitionRules(resource.GroupResource())...)
 	return Task{
 		Name:        "ClearField/" + resource.GroupResource().String() + "/" + field,
 		Description: fmt.Sprintf("remove %s from every stored object of %s", field, resource.GroupResource()),
+		collection:  resource.GroupResource(),
 		Find:        c.find,
 		Run:         c.run,
 		Fields:      []Field{{Resource: resource.GroupResource(), Path: field}},
@@ -190,7 +193,7 @@ var errWrittenByOthers = errors.New("somebody else keeps writing it")
 
 // send sends a patch of an object. What becomes of the object is not of interest.
 func (c clearField) send(ctx context.Context, clients Clients, object *unstructured.Unstructured, patch []byte) (err error) {
-	options := metav1.PatchOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationIgnore}
+	options := metav1.PatchOptions{FieldManager: clients.fieldManager(), FieldValidation: metav1.FieldValidationIgnore}
 	namespace, name := object.GetNamespace(), object.GetName()
 	if clients.Metadata != nil {
 		_, err = clients.Metadata.Resource(c.resource).Namespace(namespace).Patch(ctx, name, types.JSONPatchType, patch, options, c.subresources...)

@@ -35,6 +35,7 @@ func ClearUnreadable(resource schema.GroupResource) Task {
 		Name:        "ClearUnreadable/" + resource.String(),
 		Description: fmt.Sprintf("delete the stored objects of %s that no server can decode", resource),
 		Fields:      []Field{{Resource: resource}},
+		collection:  resource,
 		Find:        c.find,
 		Run:         c.run,
 

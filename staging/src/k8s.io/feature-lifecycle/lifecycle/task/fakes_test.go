@@ -40,7 +40,10 @@ import (
 type request struct {
 	verb     string
 	resource schema.GroupResource
-	name     string
+	// name is also that of a list or a watch of one object.
+	name string
+	// namespace is that of the request, "" for all.
+	namespace string
 }
 
 // wire lies between a task and the fake server. It records requests and may hold
@@ -61,14 +64,17 @@ func (w *wire) clients() Clients { return Clients{Dynamic: w, Mapper: mapperOf(w
 
 func (w *wire) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	all := w.server.Resource(resource)
-	return &wiredAll{wired{all, w, resource.GroupResource()}, all}
+	return &wiredAll{wired{all, w, resource.GroupResource(), ""}, all}
 }
 
 // IsWatchListSemanticsUnSupported: the fake behind it does not support them.
 func (w *wire) IsWatchListSemanticsUnSupported() bool { return true }
 
-func (w *wire) pass(ctx context.Context, verb string, resource schema.GroupResource, name string) error {
-	r := request{verb, resource, name}
+func (w *wired) pass(ctx context.Context, verb, name string) error {
+	return w.wire.pass(ctx, request{verb, w.resource, name, w.namespace})
+}
+
+func (w *wire) pass(ctx context.Context, r request) error {
 	w.mu.Lock()
 	w.seen = append(w.seen, r)
 	w.mu.Unlock()
@@ -94,38 +100,44 @@ type wiredAll struct {
 }
 
 func (w *wiredAll) Namespace(namespace string) dynamic.ResourceInterface {
-	return &wired{w.all.Namespace(namespace), w.wire, w.resource}
+	return &wired{w.all.Namespace(namespace), w.wire, w.resource, namespace}
 }
 
 type wired struct {
 	dynamic.ResourceInterface
-	wire     *wire
-	resource schema.GroupResource
+	wire      *wire
+	resource  schema.GroupResource
+	namespace string
 }
 
 func (w *wired) Create(ctx context.Context, object *unstructured.Unstructured, options metav1.CreateOptions, sub ...string) (*unstructured.Unstructured, error) {
-	if err := w.wire.pass(ctx, "create", w.resource, object.GetName()); err != nil {
+	if err := w.pass(ctx, "create", object.GetName()); err != nil {
 		return nil, err
 	}
 	return w.ResourceInterface.Create(ctx, object, options, sub...)
 }
 
 func (w *wired) Delete(ctx context.Context, name string, options metav1.DeleteOptions, sub ...string) error {
-	if err := w.wire.pass(ctx, "delete", w.resource, name); err != nil {
+	if err := w.pass(ctx, "delete", name); err != nil {
 		return err
 	}
 	return w.ResourceInterface.Delete(ctx, name, options, sub...)
 }
 
 func (w *wired) Get(ctx context.Context, name string, options metav1.GetOptions, sub ...string) (*unstructured.Unstructured, error) {
-	if err := w.wire.pass(ctx, "get", w.resource, name); err != nil {
+	if err := w.pass(ctx, "get", name); err != nil {
 		return nil, err
 	}
 	return w.ResourceInterface.Get(ctx, name, options, sub...)
 }
 
+// only is the name of the one object that is asked for, "" if it is not one.
+func only(options metav1.ListOptions) string {
+	return strings.TrimPrefix(options.FieldSelector, metav1.ObjectNameField+"=")
+}
+
 func (w *wired) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	if err := w.wire.pass(ctx, "list", w.resource, ""); err != nil {
+	if err := w.pass(ctx, "list", only(options)); err != nil {
 		return nil, err
 	}
 	if w.wire.expired != nil {
@@ -164,14 +176,14 @@ func page(list *unstructured.UnstructuredList, options metav1.ListOptions, size 
 }
 
 func (w *wired) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	if err := w.wire.pass(ctx, "watch", w.resource, ""); err != nil {
+	if err := w.pass(ctx, "watch", only(options)); err != nil {
 		return nil, err
 	}
 	return w.ResourceInterface.Watch(ctx, options)
 }
 
 func (w *wired) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error) {
-	if err := w.wire.pass(ctx, "patch", w.resource, name); err != nil {
+	if err := w.pass(ctx, "patch", name); err != nil {
 		return nil, err
 	}
 	return w.ResourceInterface.Patch(ctx, name, kind, data, options, sub...)
@@ -182,7 +194,7 @@ func (w *wired) Apply(ctx context.Context, name string, object *unstructured.Uns
 	if len(options.DryRun) > 0 {
 		verb = "dry-run patch"
 	}
-	if err := w.wire.pass(ctx, verb, w.resource, name); err != nil {
+	if err := w.pass(ctx, verb, name); err != nil {
 		return nil, err
 	}
 	return w.ResourceInterface.Apply(ctx, name, object, options, sub...)
@@ -193,10 +205,11 @@ func (w *wire) permitted(t *testing.T, of Task) {
 	t.Helper()
 	for _, r := range w.requests() {
 		verb := strings.TrimPrefix(r.verb, "dry-run ")
-		if !slices.ContainsFunc(of.Rules, func(rule rbacv1.PolicyRule) bool {
-			return slices.Contains(rule.APIGroups, r.resource.Group) && slices.Contains(rule.Resources, r.resource.Resource) && slices.Contains(rule.Verbs, verb)
+		if !slices.ContainsFunc(append(slices.Clone(of.Rules), of.NamespacedRules[r.namespace]...), func(rule rbacv1.PolicyRule) bool {
+			return slices.Contains(rule.APIGroups, r.resource.Group) && slices.Contains(rule.Resources, r.resource.Resource) && slices.Contains(rule.Verbs, verb) &&
+				(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, r.name))
 		}) {
-			t.Errorf("%s: its rules %v do not permit %s %s", of.Name, of.Rules, verb, r.resource)
+			t.Errorf("%s: its rules %v and %v do not permit %s %s %q in namespace %q", of.Name, of.Rules, of.NamespacedRules, verb, r.resource, r.name, r.namespace)
 		}
 	}
 }

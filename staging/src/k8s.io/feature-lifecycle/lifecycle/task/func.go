@@ -54,3 +54,9 @@ func Leftovers(resource schema.GroupResource, field string, objects []unstructur
 func rule(resource schema.GroupResource, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{resource.Group}, Resources: []string{resource.Resource}, Verbs: verbs}
 }
+
+// named limits a rule to objects of some names.
+func named(r rbacv1.PolicyRule, names ...string) rbacv1.PolicyRule {
+	r.ResourceNames = names
+	return r
+}

@@ -324,7 +324,7 @@ func FuzzMigrationName(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, feature, transition, group, resource string) {
 		m := migrateStorage{resource: schema.GroupResource{Group: group, Resource: resource}}
-		if problems := validation.IsDNS1123Subdomain(m.name(Attempt{Feature: feature, TransitionID: transition})); problems != nil {
+		if problems := validation.IsDNS1123Subdomain(m.name("ns", Attempt{Feature: feature, TransitionID: transition})); problems != nil {
 			t.Fatalf("the name of a migration: %v", problems)
 		}
 		value := labelOf(feature)

@@ -38,8 +38,13 @@ var (
 	crds       = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// migrationLabel names the feature on a migration that was made for it.
-const migrationLabel = "features.k8s.io/feature"
+const (
+	// migrationLabel names the feature on a migration that was made for it, and
+	// flowLabel the namespace that the Feature is in: migrations are in none, and
+	// several operators may have features of one name.
+	migrationLabel = "features.k8s.io/feature"
+	flowLabel      = "features.k8s.io/namespace"
+)
 
 // labelOf is the value of that label: the feature's name or, since names may be
 // longer than labels and end in what labels do not, a hash of it.
@@ -59,13 +64,11 @@ func MigrateStorage(resource schema.GroupResource) Task {
 	return Task{
 		Name:        "MigrateStorage/" + resource.String(),
 		Description: fmt.Sprintf("rewrite every object of %s in the version that is stored now", resource),
+		unlimited:   "a storage version migration rewrites every object of a resource",
 		Find:        m.find,
 		Run:         m.run,
-		Rules: []rbacv1.PolicyRule{
-			rule(migrations, "get", "list", "watch", "create", "delete"),
-			rule(crds.GroupResource(), "get"),
-			rule(resource, "list"),
-		},
+		// Migrations are named after transitions, so no rule can say which.
+		Rules: append([]rbacv1.PolicyRule{rule(migrations, "list", "watch", "create", "delete"), rule(resource, "list")}, definitionRules(resource)...),
 	}
 }
 
@@ -76,14 +79,14 @@ type migrateStorage struct {
 // find counts the objects of other versions. Without access to storage only a
 // custom resource's definition tells that there may be some; then all count.
 func (m migrateStorage) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
-	definition, err := clients.Dynamic.Resource(crds).Get(ctx, m.resource.String(), metav1.GetOptions{})
+	definition, err := m.definition(ctx, clients)
 	switch {
-	case apierrors.IsNotFound(err) && clients.Storage == nil:
-		return nil, nil
-	case apierrors.IsNotFound(err):
-		return findStored(ctx, clients.Storage, m.resource, func(o StoredObject) bool { return o.Outdated })
 	case err != nil:
 		return nil, fmt.Errorf("finding old versions of %s: %w", m.resource, err)
+	case definition == nil && clients.Storage == nil:
+		return nil, nil
+	case definition == nil:
+		return findStored(ctx, clients.Storage, m.resource, func(o StoredObject) bool { return o.Outdated })
 	}
 	if clients.Storage != nil {
 		written := schema.GroupVersion{Group: m.resource.Group, Version: storageVersion(definition)}.String()
@@ -94,10 +97,25 @@ func (m migrateStorage) find(ctx context.Context, clients Clients) ([]v1alpha1.R
 		return nil, nil
 	}
 	resource, isServed, err := served(clients, m.resource)
-	if err != nil || !isServed {
+	switch {
+	case err != nil:
 		return nil, err
+	case !isServed:
+		return nil, undefined(ctx, clients, m.resource)
 	}
 	return find(ctx, clients, resource, "", func(*unstructured.Unstructured) bool { return true })
+}
+
+// definition is that of a custom resource, nil for others.
+func (m migrateStorage) definition(ctx context.Context, clients Clients) (*unstructured.Unstructured, error) {
+	if !mayBeCustom(m.resource) {
+		return nil, nil
+	}
+	definition, err := clients.Dynamic.Resource(crds).Get(ctx, m.resource.String(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return definition, err
 }
 
 // storageVersion is the version that a definition's objects are stored in.
@@ -132,17 +150,17 @@ func (m migrateStorage) run(ctx context.Context, clients Clients, attempt Attemp
 		}
 	}
 	client := clients.Dynamic.Resource(resource)
-	name := m.name(attempt)
+	name := m.name(clients.Flow, attempt)
 	migration := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": resource.GroupVersion().String(),
 		"kind":       "StorageVersionMigration",
-		"metadata":   map[string]any{"name": name, "labels": map[string]any{migrationLabel: labelOf(attempt.Feature)}},
+		"metadata":   map[string]any{"name": name, "labels": map[string]any{migrationLabel: labelOf(attempt.Feature), flowLabel: clients.Flow}},
 		"spec":       map[string]any{"resource": map[string]any{"group": m.resource.Group, "resource": m.resource.Resource}},
 	}}
-	if err := m.dropOthers(ctx, client, attempt, name); err != nil {
+	if err := m.dropOthers(ctx, client, clients.Flow, attempt, name); err != nil {
 		return err
 	}
-	if _, err := client.Create(ctx, migration, metav1.CreateOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := client.Create(ctx, migration, metav1.CreateOptions{FieldManager: clients.fieldManager()}); err != nil && !apierrors.IsAlreadyExists(err) {
 		if refuses(err) {
 			return &BlockedError{Message: "creating a storage version migration: " + cut(err)}
 		}
@@ -165,9 +183,11 @@ func (m migrateStorage) run(ctx context.Context, clients Clients, attempt Attemp
 	return nil
 }
 
-// dropOthers deletes the migrations of transitions that were replaced.
-func (m migrateStorage) dropOthers(ctx context.Context, client dynamic.ResourceInterface, attempt Attempt, name string) error {
-	ours, err := client.List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{migrationLabel: labelOf(attempt.Feature)}).String()})
+// dropOthers deletes the migrations of transitions of the same feature that were
+// replaced.
+func (m migrateStorage) dropOthers(ctx context.Context, client dynamic.ResourceInterface, flow string, attempt Attempt, name string) error {
+	of := labels.Set{migrationLabel: labelOf(attempt.Feature), flowLabel: flow}
+	ours, err := client.List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(of).String()})
 	if err != nil {
 		return fmt.Errorf("listing storage version migrations: %w", err)
 	}
@@ -187,8 +207,8 @@ func (m migrateStorage) dropOthers(ctx context.Context, client dynamic.ResourceI
 // name is the same for every attempt of one transition: a server that goes on
 // after a crash finds the migration, and one of an earlier transition is not
 // taken for this one's.
-func (m migrateStorage) name(attempt Attempt) string {
-	sum := sha256.Sum256([]byte(attempt.Feature + "/" + attempt.TransitionID + "/" + m.resource.String()))
+func (m migrateStorage) name(flow string, attempt Attempt) string {
+	sum := sha256.Sum256([]byte(flow + "/" + attempt.Feature + "/" + attempt.TransitionID + "/" + m.resource.String()))
 	return "feature-lifecycle-" + hex.EncodeToString(sum[:8])
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -161,22 +162,69 @@ func TestMigrateStorageTakesUpWhatACrashedServerBegan(t *testing.T) {
 
 func TestNamesOfMigrations(t *testing.T) {
 	seen := map[string]string{}
-	for _, feature := range []string{"A", "B"} {
-		for _, id := range []string{"1", "2"} {
-			for _, resource := range []schema.GroupResource{widgets.GroupResource(), {Resource: "pods"}} {
-				m, attempt := migrateStorage{resource}, Attempt{Feature: feature, TransitionID: id}
-				name, of := m.name(attempt), feature+id+resource.String()
-				if other, ok := seen[name]; ok {
-					t.Errorf("%s is the name for %s and for %s", name, other, of)
-				}
-				seen[name] = of
-				attempt.Last = Progress{Done: 7}
-				if again := m.name(attempt); again != name {
-					t.Errorf("another attempt at %s is %s, the first was %s", of, again, name)
+	for _, flow := range []string{"", "red", "blue"} {
+		for _, feature := range []string{"A", "B"} {
+			for _, id := range []string{"1", "2"} {
+				for _, resource := range []schema.GroupResource{widgets.GroupResource(), {Resource: "pods"}} {
+					m, attempt := migrateStorage{resource}, Attempt{Feature: feature, TransitionID: id}
+					name, of := m.name(flow, attempt), flow+" "+feature+id+resource.String()
+					if other, ok := seen[name]; ok {
+						t.Errorf("%s is the name for %s and for %s", name, other, of)
+					}
+					seen[name] = of
+					attempt.Last = Progress{Done: 7}
+					if again := m.name(flow, attempt); again != name {
+						t.Errorf("another attempt at %s is %s, the first was %s", of, again, name)
+					}
 				}
 			}
 		}
 	}
+}
+
+// TestFlowsLeaveEachOthersMigrationsAlone: two operators have features of one name, and
+// migrate one resource. A migration of an earlier transition goes, in its own flow.
+func TestFlowsLeaveEachOthersMigrationsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := migrating()
+		migrating := MigrateStorage(widgets.GroupResource())
+		names := func() map[string]string {
+			t.Helper()
+			list, err := w.Resource(migrationVersion).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := map[string]string{}
+			for _, migration := range list.Items {
+				flow := migration.GetLabels()["features.k8s.io/namespace"]
+				if other, ok := names[flow]; ok {
+					t.Errorf("flow %q has the migrations %s and %s", flow, other, migration.GetName())
+				}
+				names[flow] = migration.GetName()
+			}
+			return names
+		}
+		begin := func(flow, transition string) {
+			ctx, crash := context.WithTimeout(t.Context(), time.Minute)
+			defer crash()
+			clients := w.migrationClients()
+			clients.Flow = flow
+			if err := migrating.Run(ctx, clients, Attempt{Feature: "A", TransitionID: transition, Report: func(Progress) {}}); err == nil {
+				t.Fatalf("flow %q ends without the migrator", flow)
+			}
+		}
+		begin("red", "1")
+		begin("blue", "1")
+		both := names()
+		if len(both) != 2 || both["red"] == "" || both["blue"] == "" || both["red"] == both["blue"] {
+			t.Fatalf("there are the migrations %v, want one of each", both)
+		}
+		begin("red", "2")
+		after := names()
+		if len(after) != 2 || after["blue"] != both["blue"] || after["red"] == both["red"] {
+			t.Errorf("after another transition of red there are %v, want red's replaced; before there were %v", after, both)
+		}
+	})
 }
 
 func TestMigrateStorageWithoutTheAPI(t *testing.T) {
@@ -249,5 +297,10 @@ func TestMigrateStorageFindsOldVersions(t *testing.T) {
 			t.Errorf("%s: found %v, %v, want %d", name, found, err, tc.want)
 		}
 		w.permitted(t, task)
+	}
+	// A version that is switched off for a while is no reason to say that there are none.
+	w := migrating(definition("v1", "v2"), widget("a", ""))
+	if found, err := MigrateStorage(widgets.GroupResource()).Find(t.Context(), Clients{Dynamic: w, Mapper: mapperOf(migrationKind)}); err == nil {
+		t.Errorf("found %v in a collection that is not served", found)
 	}
 }

@@ -23,7 +23,6 @@ import (
 	"strings"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,32 +49,25 @@ func Remove(name string, manifests []byte) Task {
 	for _, o := range objects {
 		described = append(described, describe(o))
 	}
-	return Task{
+	t := Task{
 		Name:        "Remove/" + name,
 		Description: "delete " + strings.Join(described, ", "),
+		unlimited:   manifestsNameTheirs,
 		Find:        r.find,
 		Run:         r.run,
-		Rules:       r.rules(),
 		invalid:     err,
 	}
+	t.Rules, t.NamespacedRules = manifestRules(objects, func(schema.GroupResource) []string { return []string{"get", "list", "watch", "delete"} })
+	for _, o := range objects {
+		if resource, ok := defined(o); ok {
+			t.Rules = append(t.Rules, rule(resource.GroupResource(), "list"))
+		}
+	}
+	return t
 }
 
 type remove struct {
 	objects []*unstructured.Unstructured
-}
-
-// rules guesses resources from kinds, as those of Apply.
-func (r remove) rules() []rbacv1.PolicyRule {
-	rules := apply(r).rules()
-	for i := range rules {
-		rules[i].Verbs = []string{"get", "list", "watch", "delete"}
-	}
-	for _, o := range r.objects {
-		if resource, ok := defined(o); ok {
-			rules = append(rules, rule(resource.GroupResource(), "list"))
-		}
-	}
-	return rules
 }
 
 // defined is the resource of a CustomResourceDefinition, whose objects go with it;

@@ -18,8 +18,12 @@ package task
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,23 +37,36 @@ func served(clients Clients, resource schema.GroupResource) (found schema.GroupV
 		return found, false, fmt.Errorf("finding %s: no mapper is given to tasks", resource)
 	}
 	clients.Mapper.Reset()
-	candidates, err := clients.Mapper.ResourcesFor(resource.WithVersion(""))
-	if err != nil && !meta.IsNoMatchError(err) {
+	found, served, err = known(clients.Mapper, resource)
+	if err != nil {
 		return found, false, fmt.Errorf("finding the versions of %s: %w", resource, err)
 	}
-	for _, candidate := range candidates {
-		// A mapper also finds groups that only begin alike, and any group for a
-		// resource of the core group.
-		if candidate.GroupResource() == resource {
-			return candidate, true, nil
-		}
+	return found, served, nil
+}
+
+// known finds the version in which a mapper knows a resource.
+func known(mapper meta.RESTMapper, resource schema.GroupResource) (found schema.GroupVersionResource, is bool, err error) {
+	candidates, err := mapper.ResourcesFor(resource.WithVersion(""))
+	if err != nil && !meta.IsNoMatchError(err) {
+		return found, false, err
 	}
-	return found, false, nil
+	i := indexOf(candidates, resource)
+	if i < 0 {
+		return found, false, nil
+	}
+	return candidates[i], true, nil
+}
+
+// indexOf is where a resource is among those that a mapper offers, below 0 if it is not
+// there: a mapper also finds groups that only begin alike, and any group for a resource
+// of the core group.
+func indexOf(candidates []schema.GroupVersionResource, resource schema.GroupResource) int {
+	return slices.IndexFunc(candidates, func(candidate schema.GroupVersionResource) bool { return candidate.GroupResource() == resource })
 }
 
 // nothingStored is true when nothing of a resource can be left that the server
 // answered to know nothing of: no version of it is served, and nothing is stored,
-// as far as that can be seen.
+// as far as that can be seen. The error says why it cannot be seen.
 func nothingStored(ctx context.Context, clients Clients, resource schema.GroupResource, listErr error) (bool, error) {
 	if !apierrors.IsNotFound(listErr) || clients.Mapper == nil {
 		return false, nil
@@ -59,24 +76,63 @@ func nothingStored(ctx context.Context, clients Clients, resource schema.GroupRe
 	}
 	if clients.Storage == nil {
 		// A custom resource's objects go with its definition.
-		return undefined(ctx, clients, resource) == nil, nil
+		err := undefined(ctx, clients, resource)
+		return err == nil, err
 	}
-	page, _, err := clients.Storage.List(ctx, resource, 1, "")
-	return err == nil && len(page) == 0, err
+	found := errors.New("there is one")
+	err := eachStored(ctx, clients.Storage, resource, func(StoredObject) error { return found })
+	if errors.Is(err, found) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
-// undefined returns an error when the resource has a definition. Discovery
-// learns of one a moment after it was made, and its versions may be switched off
-// for a while; what has finalizers must not be deleted behind the API's back
-// then.
+// undefined returns an error when a resource that is not served has a definition, or
+// when that cannot be seen. Discovery learns of a definition a moment after it was made,
+// and its versions may be switched off for a while: objects stay in storage then, and
+// what has finalizers must not be deleted behind the API's back.
 func undefined(ctx context.Context, clients Clients, resource schema.GroupResource) error {
-	_, err := clients.Dynamic.Resource(crds).Get(ctx, resource.String(), metav1.GetOptions{})
+	if !mayBeCustom(resource) {
+		return nil
+	}
+	look := func(ctx context.Context) error {
+		_, err := clients.Dynamic.Resource(crds).Get(ctx, resource.String(), metav1.GetOptions{})
+		return err
+	}
+	err := look(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
+	case apierrors.IsForbidden(err):
+		return &BlockedError{
+			Message: fmt.Sprintf("%s is not served, and whether it still has a definition may not be looked at: permit get on %s %s, as lifecycle.Rules does: %s",
+				resource, crds.GroupResource(), resource, cut(err)),
+			Until: func(ctx context.Context) error {
+				return probe(ctx, func(ctx context.Context) bool { return !apierrors.IsForbidden(look(ctx)) })
+			},
+		}
 	case err != nil:
 		return fmt.Errorf("finding out why %s is not served: %w", resource, err)
-	default:
-		return fmt.Errorf("%s is defined and not served; the API has to decide about its objects", resource)
 	}
+	return &BlockedError{
+		Message: fmt.Sprintf("%s is defined and not served, and objects of it may be stored, about which the API has to decide: let its definition serve a version again, or delete the definition, which deletes all objects of it", resource),
+		Until: func(ctx context.Context) error {
+			return probe(ctx, func(ctx context.Context) bool {
+				_, isServed, err := served(clients, resource)
+				return err == nil && isServed || apierrors.IsNotFound(look(ctx))
+			})
+		},
+	}
+}
+
+// mayBeCustom is false for resources that no CustomResourceDefinition can define: their
+// groups have a dot (ValidateCustomResourceDefinition in k8s.io/apiextensions-apiserver).
+func mayBeCustom(resource schema.GroupResource) bool { return strings.Contains(resource.Group, ".") }
+
+// definitionRules permit to look at the definition of a resource, which undefined does.
+func definitionRules(resource schema.GroupResource) []rbacv1.PolicyRule {
+	if !mayBeCustom(resource) {
+		return nil
+	}
+	return []rbacv1.PolicyRule{named(rule(crds.GroupResource(), "get"), resource.String())}
 }

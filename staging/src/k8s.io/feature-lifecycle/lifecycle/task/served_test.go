@@ -19,7 +19,9 @@ package task
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,6 +76,103 @@ func TestWhatIsServedNoMoreHoldsNothing(t *testing.T) {
 				t.Errorf("%s: finding for %s: %v", name, of.Name, err)
 			}
 		}
+	}
+}
+
+// TestWhatIsServedNoMoreIsGoneWithItsDefinition, for who has no access to storage: an
+// operator. It has to be permitted to look, and is told when it is not.
+func TestWhatIsServedNoMoreIsGoneWithItsDefinition(t *testing.T) {
+	refusal := apierrors.NewForbidden(crds.GroupResource(), "widgets.example.com", errors.New(`user "operator" cannot get it`))
+	for name, tc := range map[string]struct {
+		objects []*unstructured.Unstructured
+		looking error
+		says    []string
+		blocked bool
+	}{
+		"the definition is gone": {},
+		"it is there":            {objects: []*unstructured.Unstructured{widgetDefinition()}, says: []string{"widgets.example.com is defined and not served"}, blocked: true},
+		"nobody may look": {looking: refusal, blocked: true, says: []string{
+			"widgets.example.com is not served", "permit get on customresourcedefinitions.apiextensions.k8s.io widgets.example.com", "lifecycle.Rules", `user "operator" cannot get it`,
+		}},
+		"the server is in trouble": {looking: apierrors.NewServiceUnavailable("later"), says: []string{"finding out why widgets.example.com is not served: later"}},
+	} {
+		for _, of := range []Task{ClearField(widgets, "spec.field"), WaitForNone(widgets, "a field", "spec.field"), ClearCollection(widgets.GroupResource())} {
+			w := finalizing(t, "", tc.objects...)
+			w.before = func(_ context.Context, r request) error {
+				switch {
+				case r.resource == crds.GroupResource():
+					return tc.looking
+				case r.verb == "list":
+					return apierrors.NewNotFound(widgets.GroupResource(), "")
+				}
+				return nil
+			}
+			clients := w.unserved(nil)
+			_, findErr := of.Find(t.Context(), clients)
+			for doing, err := range map[string]error{"running": of.Run(t.Context(), clients, ignored), "finding": findErr} {
+				var blocked *BlockedError
+				if (err == nil) != (len(tc.says) == 0) || errors.As(err, &blocked) != tc.blocked {
+					t.Errorf("%s: %s %s: %v, want blocked: %t", name, doing, of.Name, err, tc.blocked)
+					continue
+				}
+				for _, text := range tc.says {
+					if !strings.Contains(err.Error(), text) {
+						t.Errorf("%s: %s %s: %v does not say %q", name, doing, of.Name, err, text)
+					}
+				}
+			}
+			w.permitted(t, of)
+		}
+	}
+}
+
+// TestWhoMayLookAgainGoesOn: permissions are given while the task waits.
+func TestWhoMayLookAgainGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var refused atomic.Bool
+		refused.Store(true)
+		w := finalizing(t, "")
+		w.before = func(_ context.Context, r request) error {
+			switch {
+			case r.resource == crds.GroupResource() && refused.Load():
+				return apierrors.NewForbidden(crds.GroupResource(), r.name, errors.New("no"))
+			case r.verb == "list":
+				return apierrors.NewNotFound(widgets.GroupResource(), "")
+			}
+			return nil
+		}
+		clearing := ClearField(widgets, "spec.field")
+		blocked := blockedBy(t, clearing, w.unserved(nil), ignored)
+		done := make(chan error, 1)
+		go func() { done <- blocked.Until(t.Context()) }()
+		select {
+		case err := <-done:
+			t.Fatalf("it ended while nothing had changed: %v", err)
+		case <-time.After(time.Hour):
+		}
+		refused.Store(false)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := clearing.Run(t.Context(), w.unserved(nil), ignored); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestNobodyLooksForADefinitionOfWhatHasNone: groups of custom resources have a dot.
+func TestNobodyLooksForADefinitionOfWhatHasNone(t *testing.T) {
+	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
+	for _, of := range []Task{ClearField(deployments.WithVersion("v1"), "spec.x"), WaitForNone(deployments.WithVersion("v1"), "x", "spec.x"), ClearCollection(deployments)} {
+		for _, rule := range of.Rules {
+			if slices.Contains(rule.Resources, crds.Resource) {
+				t.Errorf("%s asks for the permission %v, which it has no use for", of.Name, rule)
+			}
+		}
+	}
+	w := finalizing(t, "")
+	if err := ClearCollection(deployments).Run(t.Context(), w.unserved(nil), ignored); err != nil || len(w.requests()) > 0 {
+		t.Errorf("%v, after the requests %v", err, w.requests())
 	}
 }
 

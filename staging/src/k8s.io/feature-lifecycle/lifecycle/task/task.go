@@ -46,16 +46,33 @@ type Clients struct {
 	// Metadata, if not nil, writes what nobody has to read back: servers answer it
 	// with the metadata of an object alone. It needs what Dynamic needs.
 	Metadata metadata.Interface
-	// Mapper finds which resources the server has now; it is reset before it is
-	// asked. Only tasks that name no version need it.
+	// Mapper finds which resources the server has now (NewMapper); it is reset before it
+	// is asked. Tasks that name no version need it, and those that shall see that an API
+	// is gone.
 	Mapper meta.ResettableRESTMapper
+	// Flow is the namespace of the Features for which tasks run: what several flows make
+	// in one cluster is told apart by it. The controller sets it to its own; "" is a
+	// flow, too.
+	Flow string
 	// Storage reads what is stored beside the API. Only kube-apiserver has it;
 	// without it tasks do what the API alone allows.
 	Storage Storage
 
+	// namespace is the only one that the task that has the clients looks at, "" for all.
+	namespace string
 	// shared reads collections for several finders at once; nil means that each
 	// reads for itself (FindTogether).
 	shared *sharedFinder
+}
+
+// fieldManager names the flow in managed fields. Each has a manager of its own: server-side
+// apply knows others by it, and would let one flow overwrite what another has applied, and
+// drop what the other does not apply. Namespaces have at most 63 characters, managers 128.
+func (c Clients) fieldManager() string {
+	if c.Flow == "" {
+		return "feature-lifecycle"
+	}
+	return "feature-lifecycle/" + c.Flow
 }
 
 // DefaultDeadline is how long one attempt at a task may take that sets nothing
@@ -128,8 +145,16 @@ type Task struct {
 	Obstructs bool
 	// NeedsStorage is true for a task that does nothing without Clients.Storage.
 	NeedsStorage bool
-	// Rules are the permissions that Find and Run need.
-	Rules []rbacv1.PolicyRule
+	// Rules are the permissions that Find and Run need in all namespaces, and for what is
+	// in none, NamespacedRules those that they need in one namespace alone, by its name.
+	Rules           []rbacv1.PolicyRule
+	NamespacedRules map[string][]rbacv1.PolicyRule
+	// collection is the resource that the task looks after, of which InNamespace limits it
+	// to the objects of one namespace; empty for one that cannot be limited, and unlimited
+	// says why. namespace is "" for one that is not limited.
+	collection schema.GroupResource
+	unlimited  string
+	namespace  string
 	// invalid is why the declaration is wrong, nil when it is not.
 	invalid error
 }

@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // patience is how long reads wait for a finder that neither ends nor reads. One that looks
@@ -42,7 +41,7 @@ const patience = 2 * time.Minute
 // with their contexts, and must not wait for each other. One that panics ends the
 // process, as ever.
 func FindTogether(ctx context.Context, clients Clients, finders []func(Clients)) {
-	shared := &sharedReads{ctx: ctx, clients: clients, waiting: map[schema.GroupVersionResource][]*sharedRead{}}
+	shared := &sharedReads{ctx: ctx, clients: clients, waiting: map[collection][]*sharedRead{}}
 	for range finders {
 		shared.finders = append(shared.finders, &sharedFinder{all: shared, since: time.Now()})
 	}
@@ -74,7 +73,7 @@ type sharedReads struct {
 	mu sync.Mutex
 	// again looks whether to read when enough time has passed.
 	again   *time.Timer
-	waiting map[schema.GroupVersionResource][]*sharedRead
+	waiting map[collection][]*sharedRead
 }
 
 // sharedFinder is one of the finders. Something that it has begun may go on when it has
@@ -114,11 +113,11 @@ type readGroup struct {
 	cancel context.CancelFunc
 }
 
-// alone are clients that read for one.
-func (s *sharedReads) alone() Clients {
+// alone are clients that read a collection for one.
+func (s *sharedReads) alone(what collection) Clients {
 	clients := s.clients
 	clients.shared = nil
-	return clients
+	return clients.limited(what.namespace)
 }
 
 // end says that a finder has ended.
@@ -130,7 +129,7 @@ func (f *sharedFinder) end() {
 }
 
 // read is eachPage from the beginning, together with others.
-func (f *sharedFinder) read(ctx context.Context, resource schema.GroupVersionResource, visit func(*unstructured.UnstructuredList) error) error {
+func (f *sharedFinder) read(ctx context.Context, what collection, visit func(*unstructured.UnstructuredList) error) error {
 	r := &sharedRead{
 		finder: f, ctx: ctx,
 		pages: make(chan *unstructured.UnstructuredList), looked: make(chan struct{}), gone: make(chan struct{}), done: make(chan error, 1),
@@ -138,13 +137,13 @@ func (f *sharedFinder) read(ctx context.Context, resource schema.GroupVersionRes
 	f.all.mu.Lock()
 	if f.ended {
 		f.all.mu.Unlock()
-		return eachPage(ctx, f.all.alone(), resource, "", visit)
+		return eachPage(ctx, f.all.alone(what), what.GroupVersionResource, "", visit)
 	}
-	f.all.waiting[resource] = append(f.all.waiting[resource], r)
+	f.all.waiting[what] = append(f.all.waiting[what], r)
 	f.pending++
 	f.all.readLocked()
 	f.all.mu.Unlock()
-	defer f.all.leave(resource, r)
+	defer f.all.leave(what, r)
 	for {
 		// When both are so, select may take a page before it sees that the context has
 		// ended, and so on to the last one: as if it had not.
@@ -172,7 +171,7 @@ func (f *sharedFinder) read(ctx context.Context, resource schema.GroupVersionRes
 }
 
 // leave says that somebody wants to see no more of a collection.
-func (s *sharedReads) leave(resource schema.GroupVersionResource, r *sharedRead) {
+func (s *sharedReads) leave(what collection, r *sharedRead) {
 	close(r.gone)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,9 +183,9 @@ func (s *sharedReads) leave(resource schema.GroupVersionResource, r *sharedRead)
 		return
 	}
 	// It goes on without having seen anything.
-	s.waiting[resource] = slices.DeleteFunc(s.waiting[resource], func(other *sharedRead) bool { return other == r })
-	if len(s.waiting[resource]) == 0 {
-		delete(s.waiting, resource)
+	s.waiting[what] = slices.DeleteFunc(s.waiting[what], func(other *sharedRead) bool { return other == r })
+	if len(s.waiting[what]) == 0 {
+		delete(s.waiting, what)
 	}
 	r.finder.pending--
 }
@@ -228,9 +227,9 @@ func (s *sharedReads) sawPage(f *sharedFinder) {
 }
 
 // beginLocked begins to read a collection for all who wait for it.
-func (s *sharedReads) beginLocked(resource schema.GroupVersionResource) {
-	readers := s.waiting[resource]
-	delete(s.waiting, resource)
+func (s *sharedReads) beginLocked(what collection) {
+	readers := s.waiting[what]
+	delete(s.waiting, what)
 	ctx, cancel := context.WithCancel(s.ctx)
 	group := &readGroup{left: len(readers), cancel: cancel}
 	for _, r := range readers {
@@ -241,7 +240,7 @@ func (s *sharedReads) beginLocked(resource schema.GroupVersionResource) {
 	}
 	s.reading.Go(func() {
 		defer cancel()
-		err := eachPage(ctx, s.alone(), resource, "", func(page *unstructured.UnstructuredList) error { return visitAll(readers, page) })
+		err := eachPage(ctx, s.alone(what), what.GroupVersionResource, "", func(page *unstructured.UnstructuredList) error { return visitAll(readers, page) })
 		for _, r := range readers {
 			r.done <- err
 		}
@@ -250,11 +249,11 @@ func (s *sharedReads) beginLocked(resource schema.GroupVersionResource) {
 
 // mostWantedLocked is the collection that most finders wait for, so that it need not
 // be read again for those that come to it later.
-func (s *sharedReads) mostWantedLocked() schema.GroupVersionResource {
-	var most schema.GroupVersionResource
-	for resource, readers := range s.waiting {
-		if c := cmp.Compare(len(readers), len(s.waiting[most])); c > 0 || c == 0 && resource.String() < most.String() {
-			most = resource
+func (s *sharedReads) mostWantedLocked() collection {
+	var most collection
+	for what, readers := range s.waiting {
+		if c := cmp.Compare(len(readers), len(s.waiting[most])); c > 0 || c == 0 && what.String() < most.String() {
+			most = what
 		}
 	}
 	return most

@@ -71,9 +71,10 @@ func waitForNoneWith(resource schema.GroupVersionResource, using string, fields 
 		Description: fmt.Sprintf("wait until no object of %s uses %s", resource.GroupResource(), using),
 		Fields:      looks,
 		Waits:       true,
+		collection:  resource.GroupResource(),
 		Find:        w.find,
 		Run:         w.run,
-		Rules:       []rbacv1.PolicyRule{rule(resource.GroupResource(), "list", "watch")},
+		Rules:       append([]rbacv1.PolicyRule{rule(resource.GroupResource(), "list", "watch")}, definitionRules(resource.GroupResource())...),
 		invalid:     err,
 	}
 }

@@ -43,12 +43,12 @@ const (
 	maxExamples = 5
 )
 
-// eachPage reads a collection page by page and calls visit for each, while the
+// eachPage reads a resource, of the namespace that the clients are for, page by page and calls visit for each, while the
 // next one is being read. It begins where the continue token says, "" for the
 // beginning.
 func eachPage(ctx context.Context, clients Clients, resource schema.GroupVersionResource, from string, visit func(*unstructured.UnstructuredList) error) error {
 	if clients.shared != nil && from == "" {
-		return clients.shared.read(ctx, resource, visit)
+		return clients.shared.read(ctx, clients.of(resource), visit)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	pages, failed := make(chan *unstructured.UnstructuredList), make(chan error, 1)
@@ -78,7 +78,7 @@ func readPages(ctx context.Context, clients Clients, resource schema.GroupVersio
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		page, err := clients.Dynamic.Resource(resource).List(ctx, options)
+		page, err := clients.of(resource).reader(clients.Dynamic).List(ctx, options)
 		if token, expired := continueAnyway(err); expired && options.Continue != token {
 			options.Continue = token
 			continue
@@ -162,7 +162,7 @@ func listError(clients Clients, resource schema.GroupVersionResource, err error)
 	}
 	return &BlockedError{Message: message, Until: func(ctx context.Context) error {
 		return probe(ctx, func(ctx context.Context) bool {
-			_, err := clients.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
+			_, err := clients.of(resource).reader(clients.Dynamic).List(ctx, metav1.ListOptions{Limit: 1})
 			if err == nil {
 				return true
 			}
