@@ -268,6 +268,68 @@ func TestAReplica(t *testing.T) {
 	})
 }
 
+// TestAnAbandonedReplica leaves what one leaves that has crashed, and nothing of it runs on.
+// Until then its Lease does not expire.
+func TestAnAbandonedReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		r, stop := s.running(valid(t))
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		pass(5 * time.Minute)
+		if lease, err := s.lease(); err != nil || time.Since(lease.Spec.RenewTime.Time) > leaseDuration {
+			t.Errorf("neither closed nor abandoned, and the Lease expires: %+v, %v", lease, err)
+		}
+		if err := r.Abandon(); err != nil {
+			t.Fatal(err)
+		}
+		s.features.ClearActions()
+		s.kube.ClearActions()
+		pass(5 * time.Minute)
+		if sent := append(s.features.Actions(), s.kube.Actions()...); len(sent) > 0 {
+			t.Errorf("abandoned, and it sends %v", sent)
+		}
+		if _, err := s.report(); err != nil {
+			t.Errorf("abandoned, and the report has gone: %v", err)
+		}
+		if lease, err := s.lease(); err != nil || time.Since(lease.Spec.RenewTime.Time) <= leaseDuration {
+			t.Errorf("abandoned, and the Lease does not expire: %+v, %v", lease, err)
+		}
+	})
+}
+
+// TestAPlanNeedsARequest that says what is to change, and of this feature.
+func TestAPlanNeedsARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		r, stop := s.running(valid(t))
+		on := v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}
+		for sentence, test := range map[string]struct {
+			request *v1alpha1.FeaturePlan
+			want    string
+		}{
+			"no request":             {want: "needs either spec.enabled or spec.targetVersion"},
+			"nothing is asked for":   {request: &v1alpha1.FeaturePlan{}, want: "needs either spec.enabled or spec.targetVersion"},
+			"both are asked for":     {request: &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true), TargetVersion: "0.4"}}, want: "and not both"},
+			"another feature's":      {request: &v1alpha1.FeaturePlan{ObjectMeta: metav1.ObjectMeta{Name: "Shapes"}, Spec: on}, want: "named /Shapes, and is asked of feature Colours"},
+			"another namespace's":    {request: &v1alpha1.FeaturePlan{ObjectMeta: metav1.ObjectMeta{Namespace: "gadgets", Name: "Colours"}, Spec: on}, want: "named gadgets/Colours"},
+			"the feature's own name": {request: &v1alpha1.FeaturePlan{ObjectMeta: metav1.ObjectMeta{Namespace: "widgets", Name: "Colours"}, Spec: on}},
+		} {
+			_, err := r.Plan(t.Context(), string(colours), test.request)
+			if test.want == "" && err != nil {
+				t.Errorf("%s: %v", sentence, err)
+			}
+			if test.want != "" && (!apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%s: got %v, want a bad request that says %q", sentence, err, test.want)
+			}
+		}
+		if err := errors.Join(stop(), r.Close(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestWhatAReplicaMakesBelongsToItsServiceAccount, once the server says which that is.
 func TestWhatAReplicaMakesBelongsToItsServiceAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -405,6 +467,7 @@ func testOrder(t *testing.T) {
 	go func() { done <- r.Start(ctx) }()
 	pass(time.Minute)
 	wrong("Close while it runs", r.Close(t.Context()), "the end of Start")
+	wrong("Abandon while it runs", r.Abandon(), "the end of Start")
 	wrong("Start again", r.Start(ctx), "the end of Start")
 	cancel()
 	if err := <-done; err != nil {
@@ -414,6 +477,7 @@ func testOrder(t *testing.T) {
 		t.Error(err)
 	}
 	wrong("Close again", r.Close(t.Context()), "nothing")
+	wrong("Abandon after Close", r.Abandon(), "nothing")
 	unused := s.replica(valid(t))
 	if err := unused.Close(t.Context()); err != nil {
 		t.Errorf("Close of what never ran: %v", err)
