@@ -217,7 +217,7 @@ func (r *Replica) serve(ctx context.Context) error {
 	leases := informers.NewSharedInformerFactoryWithOptions(r.clients.kube, 0, informers.WithNamespace(r.config.Namespace))
 	flow, err := controller.New(controller.Config{
 		Namespace: r.config.Namespace, Component: r.config.Component, ServerID: r.config.Instance,
-		Features: r.config.Features, Settings: r.config.Settings,
+		Features: r.config.Features, Settings: r.config.Settings.flow(),
 		Specs: r.config.Gate.GetAllVersioned(), SpecsUpTo: own, Dependencies: r.config.Gate.Dependencies(),
 		Client: r.clients.features, Tasks: r.clients.tasks,
 		Leases:   []cache.SharedIndexInformer{leases.Coordination().V1().Leases().Informer()},

@@ -105,11 +105,18 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 			c.Features = nil
 			c.Control = control.Options{}
 		}, want: []string{`NewVersionedFeatureGate(version.MustParse("2.1"))`}},
-		"a gate of a version to come":     {change: func(c *Config) { c.Gate = gateOf(t, "0.4", colours) }, want: []string{"the gate has the version 0.4 and the operator v0.3.1"}},
-		"an emulated version":             {change: func(c *Config) { c.Gate = gateOf(t, "0.2", colours) }},
-		"a declaration without a gate":    {change: func(c *Config) { c.Gate = gateOf(t, "0.3", "Shapes"); c.Control = control.Options{} }, want: []string{"Colours is declared and no feature gate", "which has Shapes"}},
-		"declared twice":                  {change: func(c *Config) { c.Features = append(c.Features, c.Features[0]) }, want: []string{"declared twice"}},
-		"dynamic against its author":      {change: func(c *Config) { c.Features[0].Control = lifecycle.Local }, want: []string{"--dynamic-features", "not declared as one whose value may come from elsewhere"}},
+		"a gate of a version to come":  {change: func(c *Config) { c.Gate = gateOf(t, "0.4", colours) }, want: []string{"the gate has the version 0.4 and the operator v0.3.1"}},
+		"an emulated version":          {change: func(c *Config) { c.Gate = gateOf(t, "0.2", colours) }},
+		"a declaration without a gate": {change: func(c *Config) { c.Gate = gateOf(t, "0.3", "Shapes"); c.Control = control.Options{} }, want: []string{"Colours is declared and no feature gate", "which has Shapes"}},
+		"declared twice":               {change: func(c *Config) { c.Features = append(c.Features, c.Features[0]) }, want: []string{"declared twice"}},
+		"dynamic against its author":   {change: func(c *Config) { c.Features[0].Control = lifecycle.Local }, want: []string{"--dynamic-features", "not declared as one whose value may come from elsewhere"}},
+		"no settle period of its own":  {change: func(c *Config) { c.Settings = Settings{Grace: time.Minute} }},
+		"nobody waits for who is gone": {change: func(c *Config) { c.Settings = Settings{Grace: None, KeepUnknownMinors: None} }},
+		"negative periods": {change: func(c *Config) {
+			c.Settings = Settings{Grace: -time.Minute, Settle: -time.Second, MinBackoff: None, KeepUnknownMinors: -2}
+		}, want: []string{"Settings.Grace is -1m0s and has to be 0 or longer; leave it out for the default", "Settings.Settle is -1s and has to be longer than 0", "Settings.MinBackoff is -1ns", "Settings.KeepUnknownMinors is -2 and has to be 0 or more minor versions"}},
+		"a shortest pause that is long":   {change: func(c *Config) { c.Settings.MinBackoff = time.Minute }, want: []string{"Settings.MaxBackoff is 30s and has to be at least MinBackoff, 1m0s"}},
+		"a share above all":               {change: func(c *Config) { c.Settings.Canary.Percent = 101 }, want: []string{"Settings.Canary.Percent is 101 and has to be from 1 to 100"}},
 		"set by hand and dynamic as well": {change: func(c *Config) { _ = c.Gate.Set("Colours=true") }, want: []string{"would win over the API"}},
 	} {
 		t.Run(name, func(t *testing.T) {
