@@ -121,7 +121,10 @@ type Config struct {
 	Clock clock.WithTicker
 }
 
-// Reporter keeps the report of one process.
+// Reporter keeps the report of one process. Run is called once, and Remove when Run has
+// returned, by one goroutine at a time. Started and End may be called at any time,
+// concurrently with Run and each other; before Run, End waits for it until its time is
+// over.
 type Reporter struct {
 	config Config
 	name   string
