@@ -149,7 +149,7 @@ func (c *Config) validateGate() (errs []error) {
 			errs = append(errs, fmt.Errorf("feature %s is declared and no feature gate of the operator, which has %s; add it to the gate", feature.Name, strings.Join(names(known), ", ")))
 		}
 	}
-	errs = append(errs, c.Control.Validate(control.Rules{Namespace: c.Namespace, Gate: c.Gate, Declared: c.Features})...)
+	errs = append(errs, c.Control.Validate(control.Constraints{Namespace: c.Namespace, Gate: c.Gate, Declared: c.Features})...)
 	if c.Version == "" {
 		return errs
 	}
