@@ -384,20 +384,3 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 	}
 	return pause
 }
-
-// observe builds the report as it should be now.
-func (r *Reporter) observe() *v1alpha1.FeatureReportSpec {
-	spec := &v1alpha1.FeatureReportSpec{
-		Component:     r.config.Component,
-		Instance:      r.config.Instance,
-		NodeName:      r.config.NodeName,
-		BinaryVersion: r.config.BinaryVersion,
-		Features:      features(r.config.Source.Observations(), r.config.ListAll),
-		Liveness:      v1alpha1.ReportLiveness{Lease: r.lease()},
-		Process:       r.process,
-	}
-	if v := r.config.Source.EmulationVersion(); v != nil {
-		spec.EmulationVersion = fmt.Sprintf("%d.%d", v.Major(), v.Minor())
-	}
-	return spec
-}
