@@ -38,9 +38,11 @@ import (
 // delete Leases in kube-system in any case (pkg/registry/features/rest,
 // FlowRules), so the task needs no rule for those of all namespaces.
 func deleteIdentityLeases() task.Task {
-	t := lifecycle.Func("IdentityLeases", "delete the identity Leases of API servers that crashed", findIdentityLeases, runIdentityLeases)
-	t.Fields = []task.Field{{Resource: leases.GroupResource(), Path: "metadata.labels{" + controlplaneapiserver.IdentityLeaseComponentLabelKey + "}"}}
-	return t
+	return lifecycle.Func(task.Own{
+		Name: "IdentityLeases", Description: "delete the identity Leases of API servers that crashed",
+		Find: findIdentityLeases, Run: runIdentityLeases,
+		Fields: []task.Field{{Resource: leases.GroupResource(), Path: "metadata.labels{" + controlplaneapiserver.IdentityLeaseComponentLabelKey + "}"}},
+	})
 }
 
 // identityLeases are few: one for each server.

@@ -37,9 +37,9 @@ import (
 // controlRules are what the flags are held against: what the features that this
 // server looks after declare and, for those of Kubernetes, what the catalogue says
 // of their configuration.
-func controlRules(gate control.Gate, declared []lifecycle.Feature) control.Rules {
+func controlRules(gate control.Gate, declared []lifecycle.Feature) control.Constraints {
 	entries := catalog.All()
-	return control.Rules{
+	return control.Constraints{
 		Namespace: metav1.NamespaceSystem,
 		Gate:      gate,
 		Declared:  declared,

@@ -110,7 +110,7 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 		SpecsUpTo:    utilversion.MajorMinor(binary.Major(), binary.Minor()),
 		SpecsFrom:    utilversion.MajorMinor(binary.Major(), binary.Minor()).SubtractMinor(catalog.EmulatedMinors),
 		Dependencies: gates.Dependencies(),
-		Settings:     settings,
+		Settings:     explicit(settings),
 		Client:       hooks.clients.features,
 		Tasks:        task.Clients{Dynamic: hooks.clients.dynamic, Metadata: hooks.clients.metadata, Mapper: hooks.clients.mapper, Storage: hooks.stored},
 		Leases:       hooks.leases,

@@ -21,8 +21,8 @@ limitations under the License.
 package controlplane
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -37,7 +37,7 @@ import (
 // Options are upstream's and those of the feature lifecycle.
 type Options struct {
 	*options.ServerRunOptions
-	// Lifecycle are the periods of the server flow.
+	// Lifecycle are the periods of the server flow, each as it is: 0 is no default.
 	Lifecycle transition.Settings
 	// Control names the features whose value does not come from each binary's
 	// own command line.
@@ -92,13 +92,26 @@ func (o CompletedOptions) Validate() []error {
 	return append(errs, o.validateControl(utilfeature.DefaultMutableFeatureGate, utilfeature.DefaultFeatureGate.Enabled(features.FeatureLifecycle), o.APIEnablement.RuntimeConfig)...)
 }
 
+// validateSettings says what cannot work in the words of who set it.
 func validateSettings(settings transition.Settings) []error {
+	flags := map[string]string{"Settle": "--feature-settle-period", "Grace": "--feature-grace-period"}
 	var errs []error
-	if settings.Settle <= 0 {
-		errs = append(errs, fmt.Errorf("--feature-settle-period must be positive, it is %s: reports need time to arrive", settings.Settle))
-	}
-	if settings.Grace < 0 {
-		errs = append(errs, fmt.Errorf("--feature-grace-period must not be negative, it is %s", settings.Grace))
+	for _, invalid := range settings.Validate() {
+		named := *invalid
+		named.Field = cmp.Or(flags[invalid.Field], "Lifecycle."+invalid.Field)
+		errs = append(errs, &named)
 	}
 	return errs
+}
+
+// explicit makes the settings of flags, of which each counts as it is, those of a
+// controller, for which 0 is what was left out.
+func explicit(settings transition.Settings) transition.Settings {
+	if settings.Grace == 0 {
+		settings.Grace = transition.None
+	}
+	if settings.KeepUnknownMinors == 0 {
+		settings.KeepUnknownMinors = transition.None
+	}
+	return settings
 }

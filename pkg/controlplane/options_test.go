@@ -72,9 +72,10 @@ func TestPeriodsAreChecked(t *testing.T) {
 	}{
 		"the defaults":      {func(*transition.Settings) {}, ""},
 		"no grace":          {func(s *transition.Settings) { s.Grace = 0 }, ""},
-		"negative grace":    {func(s *transition.Settings) { s.Grace = -time.Second }, "--feature-grace-period"},
-		"no settle period":  {func(s *transition.Settings) { s.Settle = 0 }, "--feature-settle-period"},
+		"negative grace":    {func(s *transition.Settings) { s.Grace = -time.Second }, "--feature-grace-period is -1s and has to be 0 or longer"},
+		"no settle period":  {func(s *transition.Settings) { s.Settle = 0 }, "--feature-settle-period is 0s and has to be longer than 0"},
 		"a negative settle": {func(s *transition.Settings) { s.Settle = -1 }, "--feature-settle-period"},
+		"what has no flag":  {func(s *transition.Settings) { s.MaxBackoff = 0 }, "Lifecycle.MaxBackoff is 0s"},
 	} {
 		settings := transition.DefaultSettings()
 		tc.change(&settings)
@@ -84,6 +85,21 @@ func TestPeriodsAreChecked(t *testing.T) {
 		}
 		if (text == "") != (tc.says == "") || !strings.Contains(text, tc.says) {
 			t.Errorf("%s: got %q, want it to say %q", name, text, tc.says)
+		}
+	}
+}
+
+// TestFlagsCountAsTheyAre: a controller takes 0 for what was left out, and a flag is not.
+func TestFlagsCountAsTheyAre(t *testing.T) {
+	for name, change := range map[string]func(*transition.Settings){
+		"the defaults": func(*transition.Settings) {},
+		"no grace":     func(s *transition.Settings) { s.Grace = 0 },
+		"another one":  func(s *transition.Settings) { s.Grace = time.Minute },
+	} {
+		settings := transition.DefaultSettings()
+		change(&settings)
+		if got := explicit(settings).OrDefault(); got != settings {
+			t.Errorf("%s: the controller has %+v, want %+v", name, got, settings)
 		}
 	}
 }

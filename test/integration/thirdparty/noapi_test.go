@@ -26,7 +26,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/examples/everywhere"
 	"k8s.io/feature-lifecycle/operator"
 	"k8s.io/feature-lifecycle/values"
 	"k8s.io/feature-lifecycle/values/control"
@@ -112,6 +115,13 @@ func (o *thirdParty) worksAlone(t *testing.T, instance string, before []string) 
 	}
 	if n := r.said("Not reporting feature gates"); n != 1 {
 		t.Errorf("%s: the replica says %d times that it does not report, want once:\n%s", instance, n, r.logs)
+	}
+	// It may not read Features, which it is told, and not that there are none.
+	if _, err := features(o.features, metav1.NamespaceSystem).Get(t.Context(), borrowed, metav1.GetOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("%s: the operator reads a Feature of Kubernetes: %v, want it refused", instance, err)
+	}
+	if on, why, err := everywhere.Ask(t.Context(), o.features, metav1.NamespaceSystem, borrowed); on || why == "" || err != nil {
+		t.Errorf("%s: asked whether %s is on everywhere the answer is %t, %q, %v; want no, and no error", instance, borrowed, on, why, err)
 	}
 	for _, sent := range r.requests.after(0) {
 		if sent.method != http.MethodGet {

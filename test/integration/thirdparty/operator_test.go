@@ -40,7 +40,6 @@ import (
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
-	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/operator"
 	"k8s.io/feature-lifecycle/values"
 	"k8s.io/feature-lifecycle/values/control"
@@ -108,11 +107,7 @@ func newGate(t *testing.T) *featuregate.Gate {
 
 // settings make tests short: two replicas tell of a change at once, and what is blocked
 // is tried again soon.
-func settings() transition.Settings {
-	s := transition.DefaultSettings()
-	s.Settle, s.MaxBlockedBackoff = 2*time.Second, 5*time.Second
-	return s
-}
+var settings = operator.Settings{Settle: 2 * time.Second, MaxBlockedBackoff: 5 * time.Second}
 
 // replica is a process of an operator, but for the process. It keeps what it sends
 // and what it logs.
@@ -134,7 +129,7 @@ func (o *thirdParty) start(t *testing.T, instance string, change func(*operator.
 	config := operator.Config{
 		Namespace: o.namespace, Component: o.component, Instance: instance, Version: "v0.1.0",
 		Gate: newGate(t), Features: o.declared, Control: control.Options{Dynamic: []string{colours, borrowed}},
-		Client: o.config, Settings: settings(),
+		Client: o.config, Settings: settings,
 	}
 	if change != nil {
 		change(&config)

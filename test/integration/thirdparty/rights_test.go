@@ -260,6 +260,15 @@ func (s *stage) atHome() []forbidden {
 			says: fmt.Sprintf("may not delete the report of %q; that needs the verb delete on featurereports/any", s.other.user())},
 		{name: "requests a value", do: func(ctx context.Context) error { return merge(ctx, f.Patch, colours, `{"spec":{"enabled":true}}`) },
 			says: `cannot patch resource "features"`},
+		{name: "requests a value for a feature that it makes", do: func(ctx context.Context) error {
+			made := newFeature("Made")
+			made.Spec.Enabled = ptr.To(true)
+			return second(f.Create(ctx, made, metav1.CreateOptions{}))
+		}, says: fmt.Sprintf("user %q may create Features, and not ask for anything in their spec", s.red.user())},
+		{name: "pauses a feature that it makes by server-side apply", do: func(ctx context.Context) error {
+			applied := fmt.Appendf(nil, `{"apiVersion":%q,"kind":"Feature","metadata":{"name":"Made"},"spec":{"paused":true}}`, v1alpha1.SchemeGroupVersion)
+			return second(f.Patch(ctx, "Made", types.ApplyPatchType, applied, metav1.PatchOptions{FieldManager: "red"}))
+		}, says: `cannot patch resource "features"`},
 		{name: "takes on the identity of the server flow", do: func(ctx context.Context) error {
 			return merge(ctx, features(versioned.NewForConfigOrDie(asFlow), metav1.NamespaceSystem).Patch, borrowed, `{"status":{"state":"On"}}`, "status")
 		}, says: "impersonate"},

@@ -35,7 +35,8 @@ import (
 
 // StorageProvider provides the storage of features.k8s.io.
 type StorageProvider struct {
-	// Authorizer decides who may report for which component.
+	// Authorizer decides who may report for which component, and who may create Features
+	// that ask for something.
 	Authorizer authorizer.Authorizer
 	// Control is who decides the values of Kubernetes' features, as this server
 	// was told.
@@ -61,7 +62,7 @@ func (p StorageProvider) NewRESTStorage(resources serverstorage.APIResourceConfi
 	group := genericapiserver.NewDefaultAPIGroupInfo(features.GroupName, legacyscheme.Scheme, legacyscheme.ParameterCodec, legacyscheme.Codecs)
 	storage := map[string]rest.Storage{}
 	if resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource("features")) {
-		s, err := featurestorage.NewStorage(optsGetter, p.Control, p.Flow)
+		s, err := featurestorage.NewStorage(optsGetter, p.Authorizer, p.Control, p.Flow)
 		if err != nil {
 			return genericapiserver.APIGroupInfo{}, err
 		}

@@ -30,7 +30,7 @@ limitations under the License.
 //	report                    operator  one FeatureReport for each process
 //	values                    operator  values that are set in one place: taken, kept, followed
 //	values/control            operator  a server's side of them: which features, who permits it
-//	operator                  operator  all of it for an operator of its own, in three calls
+//	operator                  operator  all of it for an operator with features of its own, in three calls
 //	values/rollout            part      which value a canary gives to an instance; pure
 //	lifecycle                 operator  what authors write: one literal for each feature
 //	lifecycle/task            operator  what transitions do; finds and removes leftovers
@@ -56,8 +56,9 @@ limitations under the License.
 //   - operator: what an operator calls. Incompatible changes are seen in review and
 //     listed in the changelog, with what to write instead.
 //   - part: what the others and the binaries of Kubernetes are made of. It may change
-//     or go in any version; of transition.Settings, which a Config of
-//     lifecycle/controller has, the same holds as of tier operator.
+//     or go in any version; of what a Config of lifecycle/controller has, which is
+//     transition.Settings with uses.Settings and transition.CanarySettings in it,
+//     the same holds as of tier operator.
 //   - example: to copy; it may change in any version.
 //   - internal: cannot be imported.
 //

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistrytest "k8s.io/apiserver/pkg/registry/generic/testing"
@@ -42,8 +44,24 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// permitting lets some users do some verbs with Features.
+type permitting map[string][]string
+
+func (p permitting) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	of := a.GetAPIGroup() == features.GroupName && a.GetResource() == "features" && a.GetSubresource() == "" && a.GetName() != "" && a.IsResourceRequest()
+	switch {
+	case a.GetUser().GetName() == "unsure":
+		return authorizer.DecisionNoOpinion, "", errors.New("the webhook does not answer")
+	case of && slices.Contains(p[a.GetUser().GetName()], a.GetNamespace()+" "+a.GetVerb()):
+		return authorizer.DecisionAllow, "", nil
+	default:
+		return authorizer.DecisionNoOpinion, "", nil
+	}
+}
+
 // newStorage returns the storage on an etcd of its own. The feature named
-// Dynamic is the only one of Kubernetes that the API may set.
+// Dynamic is the only one of Kubernetes that the API may set. The user admin may write
+// specs everywhere, and others may in the namespace example.
 func newStorage(t *testing.T) (FeatureStorage, *Flow) {
 	t.Helper()
 	config, server := registrytest.NewEtcdStorageForResource(t, features.Resource("features"))
@@ -51,6 +69,10 @@ func newStorage(t *testing.T) (FeatureStorage, *Flow) {
 	holder := &Flow{}
 	s, err := NewStorage(generic.RESTOptions{
 		StorageConfig: config, Decorator: generic.UndecoratedStorage, DeleteCollectionWorkers: 1, ResourcePrefix: "features",
+	}, permitting{
+		"admin":    {"kube-system update", "kube-system patch", "example update", "example patch"},
+		"updating": {"example update"},
+		"patching": {"example patch"},
 	}, func(name string) v1alpha1.FeatureControl {
 		if name == "Dynamic" {
 			return v1alpha1.ControlDynamic
@@ -248,6 +270,49 @@ func TestAWriteOfStatusCreatesNothing(t *testing.T) {
 	obj, err := s.Status.Get(admin(t), "Gate", &metav1.GetOptions{})
 	if err != nil || obj.(*features.Feature).Name != "Gate" {
 		t.Errorf("read through the subresource: %v, %v", obj, err)
+	}
+}
+
+// TestWhoCreatesAFeature that asks for something has to have the permission to ask for it
+// when the Feature is there: who may delete and create Features would have it otherwise.
+func TestWhoCreatesAFeature(t *testing.T) {
+	s, _ := newStorage(t)
+	on, paused := features.FeatureSpec{Enabled: ptr.To(true)}, features.FeatureSpec{Paused: true}
+	canary := features.FeatureSpec{Rollout: &features.FeatureRollout{Percent: ptr.To[int32](10)}}
+	for name, tc := range map[string]struct {
+		who, namespace string
+		spec           features.FeatureSpec
+		// says is what a refusal does, "" for none.
+		says string
+	}{
+		"an operator announces its own":                 {who: "operator", namespace: "example"},
+		"the server flow announces those of Kubernetes": {who: FlowUser, namespace: metav1.NamespaceSystem},
+		"an operator asks for a value":                  {who: "operator", namespace: "example", spec: on, says: `user "operator" may create Features, and not ask for anything in their spec`},
+		"an operator pauses":                            {who: "operator", namespace: "example", spec: paused, says: `grant the verb update or patch on features in namespace "example"`},
+		"an operator begins a canary":                   {who: "operator", namespace: "example", spec: canary, says: "leave spec out"},
+		"the server flow pauses":                        {who: FlowUser, namespace: metav1.NamespaceSystem, spec: paused, says: "may create Features, and not ask"},
+		"who may update asks for a value":               {who: "updating", namespace: "example", spec: on},
+		"who may patch asks for a value":                {who: "patching", namespace: "example", spec: on},
+		"who may so elsewhere":                          {who: "updating", namespace: "other", spec: on, says: `in namespace "other"`},
+		"an administrator asks for all":                 {who: "admin", namespace: "example", spec: features.FeatureSpec{Enabled: ptr.To(true), Rollout: canary.Rollout, Paused: true}},
+		"nobody knows whether one may":                  {who: "unsure", namespace: "example", spec: on, says: "the webhook does not answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := as(t, tc.who, tc.namespace)
+			feature := newFeature(tc.namespace, "Gate", nil)
+			feature.Spec = *tc.spec.DeepCopy()
+			_, err := create(ctx, s, feature)
+			if tc.says == "" && err != nil {
+				t.Error(err)
+			}
+			if tc.says != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), tc.says)) {
+				t.Errorf("got %v, want it forbidden and to say %q", err, tc.says)
+			}
+			_, _, err = s.Feature.Delete(ctx, "Gate", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
+			if apierrors.IsNotFound(err) != (tc.says != "") {
+				t.Errorf("deleting what was made: %v", err)
+			}
+		})
 	}
 }
 

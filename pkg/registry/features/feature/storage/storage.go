@@ -20,11 +20,14 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -51,14 +54,18 @@ type FeatureStorage struct {
 	Clean   *CleanREST
 }
 
-// REST stores Features.
+// REST stores Features. Who creates one may ask for something in its spec only if they
+// may do so when it is there: server flows announce features, and delete and create them
+// anew, and must not decide by that what people decide.
 type REST struct {
 	*genericregistry.Store
+	authorizer authorizer.Authorizer
 }
 
-// NewStorage makes the storage. Control is who decides the values of Kubernetes'
-// features, as the server was told; flow answers plan and clean.
-func NewStorage(optsGetter generic.RESTOptionsGetter, control func(string) v1alpha1.FeatureControl, flow *Flow) (FeatureStorage, error) {
+// NewStorage makes the storage. The authorizer says who may write which spec; control is
+// who decides the values of Kubernetes' features, as the server was told; flow answers
+// plan and clean.
+func NewStorage(optsGetter generic.RESTOptionsGetter, auth authorizer.Authorizer, control func(string) v1alpha1.FeatureControl, flow *Flow) (FeatureStorage, error) {
 	strategy := feature.NewStrategy(control)
 	statusStrategy := feature.StatusStrategy{Strategy: strategy}
 	store := &genericregistry.Store{
@@ -82,7 +89,7 @@ func NewStorage(optsGetter generic.RESTOptionsGetter, control func(string) v1alp
 	status.UpdateStrategy = statusStrategy
 	status.ResetFieldsStrategy = statusStrategy
 	return FeatureStorage{
-		Feature: &REST{store},
+		Feature: &REST{store, auth},
 		Status:  &StatusREST{&status},
 		Plan:    &PlanREST{store, flow},
 		Clean:   &CleanREST{store, flow},
@@ -99,6 +106,56 @@ func (r *REST) ShortNames() []string { return []string{"feat"} }
 
 // Categories lets "kubectl get features-all" show features and reports.
 func (r *REST) Categories() []string { return []string{"features-all"} }
+
+// Create creates a Feature if the requester may ask for what its spec does. Server-side
+// apply does not come here when it creates one: who applies may patch.
+func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	return r.Store.Create(ctx, obj, func(ctx context.Context, obj runtime.Object) error {
+		if err := r.mayAsk(ctx, obj.(*features.Feature)); err != nil {
+			return err
+		}
+		if validate == nil {
+			return nil
+		}
+		return validate(ctx, obj)
+	}, options)
+}
+
+// mayAsk checks whether the requester may ask for what the spec of a new Feature does:
+// whether they might write it into one that is there.
+func (r *REST) mayAsk(ctx context.Context, feature *features.Feature) error {
+	if equality.Semantic.DeepEqual(feature.Spec, features.FeatureSpec{}) {
+		return nil
+	}
+	refused := func(format string, args ...any) error {
+		return apierrors.NewForbidden(features.Resource("features"), feature.Name, fmt.Errorf(format, args...))
+	}
+	requester, ok := genericapirequest.UserFrom(ctx)
+	if !ok {
+		return refused("the request has no user")
+	}
+	var errs []error
+	for _, verb := range []string{"update", "patch"} {
+		decision, _, err := r.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+			User:            requester,
+			Verb:            verb,
+			Namespace:       feature.Namespace,
+			APIGroup:        features.GroupName,
+			APIVersion:      v1alpha1.SchemeGroupVersion.Version,
+			Resource:        "features",
+			Name:            feature.Name,
+			ResourceRequest: true,
+		})
+		if decision == authorizer.DecisionAllow {
+			return nil
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return refused("user %q may not create a Feature with a spec, as far as can be told: %w", requester.GetName(), err)
+	}
+	return refused("user %q may create Features, and not ask for anything in their spec; leave spec out, or grant the verb update or patch on features in namespace %q", requester.GetName(), feature.Namespace)
+}
 
 // StatusREST serves the subresource status.
 type StatusREST struct {

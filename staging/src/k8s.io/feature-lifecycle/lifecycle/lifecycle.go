@@ -35,6 +35,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -97,20 +98,59 @@ func (t Tasks) Obstructing() []string {
 	return names
 }
 
-// Constructors of tasks; see package task for what each does.
-var (
-	ClearField        = task.ClearField
-	WaitForNone       = task.WaitForNone
-	WaitForNoneWhere  = task.WaitForNoneWhere
-	ClearCollection   = task.ClearCollection
-	ClearUnreadable   = task.ClearUnreadable
-	MigrateStorage    = task.MigrateStorage
-	Apply             = task.Apply
-	Remove            = task.Remove
-	Func              = task.Func
-	ClearPodTemplates = task.ClearPodTemplates
-	WaitForNoneInPods = task.WaitForNoneInPods
-)
+// ClearField removes a field, for example "spec.containers[*].x", from every stored object
+// of a resource and changes nothing else in them (task.ClearField).
+func ClearField(resource schema.GroupVersionResource, field string) task.Task {
+	return task.ClearField(resource, field)
+}
+
+// ClearPodTemplates removes a field, written as in a Pod, from the pod templates of all
+// workloads, and waits for Jobs that have it; using says what they use
+// (task.ClearPodTemplates).
+func ClearPodTemplates(using, field string) []task.Task { return task.ClearPodTemplates(using, field) }
+
+// ClearCollection removes every object of a resource that goes with its feature, and from
+// objects that are being deleted the finalizers that are listed (task.ClearCollection).
+func ClearCollection(resource schema.GroupResource, finalizers ...string) task.Task {
+	return task.ClearCollection(resource, finalizers...)
+}
+
+// ClearUnreadable removes the stored objects of a resource that no server can decode any
+// more; only kube-apiserver can run it (task.ClearUnreadable).
+func ClearUnreadable(resource schema.GroupResource) task.Task { return task.ClearUnreadable(resource) }
+
+// WaitForNone waits until no object of a resource has any of the fields, or <field>=<value>;
+// using says in their words what is used (task.WaitForNone).
+func WaitForNone(resource schema.GroupVersionResource, using string, fields ...string) task.Task {
+	return task.WaitForNone(resource, using, fields...)
+}
+
+// WaitForNoneWhere waits like WaitForNone until no field has a value that wanted chooses
+// (task.WaitForNoneWhere).
+func WaitForNoneWhere(resource schema.GroupVersionResource, using string, wanted func(value any) bool, fields ...string) task.Task {
+	return task.WaitForNoneWhere(resource, using, wanted, fields...)
+}
+
+// WaitForNoneInPods waits until no pod template and no Pod has any of the fields, written as
+// in a Pod (task.WaitForNoneInPods).
+func WaitForNoneInPods(using string, fields ...string) []task.Task {
+	return task.WaitForNoneInPods(using, fields...)
+}
+
+// MigrateStorage rewrites every object of a resource in the version that the server stores
+// now (task.MigrateStorage).
+func MigrateStorage(resource schema.GroupResource) task.Task { return task.MigrateStorage(resource) }
+
+// Apply installs the objects of manifests, YAML documents, by server-side apply; the name
+// tells the task from others of its feature (task.Apply).
+func Apply(name string, manifests []byte) task.Task { return task.Apply(name, manifests) }
+
+// Remove deletes the objects that manifests name, in the reverse of their order
+// (task.Remove).
+func Remove(name string, manifests []byte) task.Task { return task.Remove(name, manifests) }
+
+// Func is a task of the author's own, for what the others do not do (task.Func).
+func Func(own task.Own) task.Task { return task.Func(own) }
 
 // InNamespace returns tasks that are limited to the objects of one namespace
 // (task.Task.InNamespace): for an operator that looks after one, beside which another

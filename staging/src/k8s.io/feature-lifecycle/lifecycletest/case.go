@@ -46,7 +46,9 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/task"
 )
 
-// Case is one feature with the objects that use it.
+// Case is one feature with the objects that use it. It is in one cycle at a time: Kit.Use
+// notes in it which objects were created, and forgets those of before. Between two calls
+// of Use all else only reads it, and may do so concurrently.
 type Case struct {
 	Feature lifecycle.Feature
 	// Fixture is where the objects come from, for messages.

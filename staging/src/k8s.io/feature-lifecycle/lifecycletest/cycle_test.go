@@ -130,8 +130,9 @@ func TestCycleTellsProblems(t *testing.T) {
 			want:  []string{"Colours: widgets.example.com default/round is gone, and no task is declared that removes it"},
 		},
 		"a task of the author's own says what it touches": {
-			tasks: []task.Task{lifecycle.Func("own", "removes the size",
-				func(ctx context.Context, clients task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+			tasks: []task.Task{lifecycle.Func(task.Own{
+				Name: "own", Description: "removes the size",
+				Find: func(ctx context.Context, clients task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
 					list, err := clients.Dynamic.Resource(widgets).List(ctx, metav1.ListOptions{})
 					if err != nil {
 						return nil, err
@@ -144,14 +145,15 @@ func TestCycleTellsProblems(t *testing.T) {
 					}
 					return task.Leftovers(widgets.GroupResource(), "spec.size", sized), nil
 				},
-				func(ctx context.Context, clients task.Clients, _ task.Attempt) error {
+				Run: func(ctx context.Context, clients task.Clients, _ task.Attempt) error {
 					for _, name := range []string{"round", "plain"} {
 						if err := patched(name, `{"spec":{"size":null}}`)(ctx, &lifecycletest.Kit{Dynamic: clients.Dynamic}); err != nil {
 							return err
 						}
 					}
 					return nil
-				})},
+				},
+			})},
 		},
 		"the fixture lacks the field": {
 			tasks: []task.Task{colour, lifecycle.ClearField(widgets, "spec.shape")},
@@ -265,10 +267,10 @@ func TestCycleThatDoesNotEnd(t *testing.T) {
 		},
 		"tasks read two versions": {
 			breaks: func(c *lifecycletest.Case, _ *lifecycletest.Kit, set func(context.Context, bool) error) func(context.Context, bool) error {
-				c.Feature.OnDisable = append(c.Feature.OnDisable, lifecycle.Func("own", "reads another version", func(_ context.Context, clients task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+				c.Feature.OnDisable = append(c.Feature.OnDisable, lifecycle.Func(task.Own{Name: "own", Description: "reads another version", Find: func(_ context.Context, clients task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
 					clients.Dynamic.Resource(v2)
 					return nil, nil
-				}, nil))
+				}}))
 				return set
 			},
 			want: "the tasks of Colours read widgets.example.com in the versions v1 and v2",

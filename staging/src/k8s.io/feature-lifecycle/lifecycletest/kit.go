@@ -48,12 +48,17 @@ const (
 	servedPeriod   = 100 * time.Millisecond
 )
 
-// Kit does to a cluster what its users and its administrator do.
+// Kit does to a cluster what its users and its administrator do. Its methods may be called
+// concurrently for cases that share no resources, if Release and Settle may; the fields are
+// not changed meanwhile. Clients of client-go and the mapper of KitFor are safe for that:
+// the kit resets the mapper, so another one has to be, too.
 type Kit struct {
 	// Dynamic and Features are clients of an administrator.
 	Dynamic  dynamic.Interface
 	Features versioned.Interface
-	Mapper   meta.ResettableRESTMapper
+	// Mapper finds resources by kinds. It is reset when it does not know one, since the
+	// definition may be new.
+	Mapper meta.ResettableRESTMapper
 	// Namespace is where the Features are.
 	Namespace string
 	// Release, if it is set, does something else than delete an object that a
@@ -211,10 +216,17 @@ func (k *Kit) client(ctx context.Context, object *unstructured.Unstructured) (dy
 		}
 		return true, last
 	})
-	if err != nil {
-		return nil, fmt.Errorf("the server does not serve %s (%w); does it need a feature gate or --runtime-config?", kind, last)
+	switch {
+	case err == nil:
+		return client, nil
+	case ctx.Err() != nil:
+		// Whoever waits ended it, whatever the server said last.
+		return nil, fmt.Errorf("waiting until the server serves %s: %w: %w", kind, ctx.Err(), last)
+	case meta.IsNoMatchError(last):
+		return nil, fmt.Errorf("the server does not serve %s after %s: %w; does it need a feature gate or --runtime-config?", kind, servedPatience, last)
+	default:
+		return nil, fmt.Errorf("finding out how the server serves %s: %w", kind, last)
 	}
-	return client, nil
 }
 
 // served is client for what is served already, as far as the mapper knows.

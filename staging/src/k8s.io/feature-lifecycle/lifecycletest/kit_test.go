@@ -18,11 +18,15 @@ package lifecycletest
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -181,5 +185,65 @@ func TestUIDsInFixtures(t *testing.T) {
 	}
 	if uid := object.GetOwnerReferences()[0].UID; uid != "uid-of:Job/j" {
 		t.Errorf("the fixture was changed: %s", uid)
+	}
+}
+
+// failing is a mapper that knows no resource, for a reason.
+type failing struct {
+	meta.ResettableRESTMapper
+	err    error
+	resets int
+}
+
+func (f *failing) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
+	return nil, f.err
+}
+
+func (f *failing) Reset() { f.resets++ }
+
+// TestWhyAnObjectCannotBeMade: only a server that does not serve it is to be started with
+// other flags.
+func TestWhyAnObjectCannotBeMade(t *testing.T) {
+	unknown := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "example.com", Kind: "Widget"}}
+	refused := errors.New("connection refused")
+	for sentence, test := range map[string]struct {
+		err error
+		// ends is when whoever waits does not wait longer.
+		ends time.Duration
+		// wraps is in the error, and says is what the server said last, if that is another.
+		wraps, says error
+		// advice is to start the server otherwise; once says that it is asked once.
+		advice, once bool
+	}{
+		"the server does not serve it": {err: unknown, wraps: unknown, advice: true},
+		"nobody waits so long":         {err: unknown, ends: time.Second, wraps: context.DeadlineExceeded, says: unknown},
+		"the server cannot be reached": {err: refused, wraps: refused, once: true},
+		"it cannot, and nobody waits":  {err: refused, ends: -time.Second, wraps: context.DeadlineExceeded, says: refused, once: true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				if test.ends != 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, test.ends)
+					defer cancel()
+				}
+				mapper := &failing{err: test.err}
+				kit := &Kit{Mapper: mapper}
+				err := kit.Use(ctx, &Case{Fixture: "widget.yaml", Objects: []*unstructured.Unstructured{widget(t, "metadata: {name: a}").Unstructured}})
+				if err == nil || !strings.Contains(err.Error(), "widget.yaml: creating Widget a") || !strings.Contains(err.Error(), test.wraps.Error()) {
+					t.Fatalf("got %v, want it to name the fixture and say %v", err, test.wraps)
+				}
+				if test.ends != 0 && (!errors.Is(err, test.wraps) || !strings.Contains(err.Error(), test.says.Error())) {
+					t.Errorf("got %v, want it to wrap %v and say %v", err, test.wraps, test.says)
+				}
+				if got := strings.Contains(err.Error(), "--runtime-config"); got != test.advice {
+					t.Errorf("got %v, want the advice to start the server otherwise: %t", err, test.advice)
+				}
+				if test.once != (mapper.resets == 0) {
+					t.Errorf("the server was asked %d times more", mapper.resets)
+				}
+			})
+		})
 	}
 }

@@ -19,6 +19,7 @@ package operator
 import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -54,6 +55,10 @@ func connect(config *rest.Config) (c clients, err error) {
 	unlimited := rest.CopyConfig(config)
 	unlimited.QPS, unlimited.RateLimiter = -1, nil
 	if c.tasks.Dynamic, err = task.NewDynamicClient(unlimited); err != nil {
+		return c, err
+	}
+	// Who clears a field does not read back what is left of the object.
+	if c.tasks.Metadata, err = metadata.NewForConfig(unlimited); err != nil {
 		return c, err
 	}
 	groups, err := discovery.NewDiscoveryClientForConfig(config)

@@ -51,7 +51,6 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
-	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/values/control"
 )
 
@@ -85,8 +84,8 @@ type Config struct {
 	// for (spec of a Feature) goes, too, so a service account that is only replaced has to
 	// keep its UID. Features that were there before belong to nobody.
 	OwnedByServiceAccount bool
-	// Settings are the periods of the server flow; optional.
-	Settings transition.Settings
+	// Settings are the periods of the server flow. Each that is left out has its default.
+	Settings Settings
 	// LoadTimeout is how long Load waits for the server at most: for features that are not
 	// dynamic, what it does not get counts only after the next start. 0 means 15 seconds;
 	// below 0 there is one attempt.
@@ -132,6 +131,7 @@ func (c *Config) validate() error {
 	if err := lifecycle.ValidateWithoutStorage(c.Features); err != nil {
 		errs = append(errs, fmt.Errorf("declared features: %w", err))
 	}
+	errs = append(errs, c.Settings.validate()...)
 	if c.Gate != nil {
 		errs = append(errs, c.validateGate()...)
 	}
@@ -149,7 +149,7 @@ func (c *Config) validateGate() (errs []error) {
 			errs = append(errs, fmt.Errorf("feature %s is declared and no feature gate of the operator, which has %s; add it to the gate", feature.Name, strings.Join(names(known), ", ")))
 		}
 	}
-	errs = append(errs, c.Control.Validate(control.Rules{Namespace: c.Namespace, Gate: c.Gate, Declared: c.Features})...)
+	errs = append(errs, c.Control.Validate(control.Constraints{Namespace: c.Namespace, Gate: c.Gate, Declared: c.Features})...)
 	if c.Version == "" {
 		return errs
 	}

@@ -25,7 +25,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -48,11 +50,11 @@ const workers = 1
 const defaultLoadTimeout = 15 * time.Second
 
 // ErrNotRunning means that this replica's server flow does not run: it has not started,
-// it has ended, or the cluster does not have the API.
+// it has ended, or the cluster does not have the API. Errors wrap it (errors.Is).
 var ErrNotRunning = errors.New("the server flow of this replica does not run")
 
-// Replica is one process of an operator. Load, Start and Close are called in this order,
-// each once; all else is safe for concurrent use.
+// Replica is one process of an operator. Load, Start and Close, or Abandon in the place of
+// Close, are called in this order, each once; all else is safe for concurrent use.
 type Replica struct {
 	config   Config
 	clients  clients
@@ -154,7 +156,7 @@ func (r *Replica) Load(ctx context.Context) (values.Origin, error) {
 
 // Start follows values, reports, and runs the server flow until the context ends. It is
 // the Start of a Runnable of controller-runtime. What follows values and reports goes on
-// until Close: the rest of the process may still do what its features say, and managers
+// until Close, whatever becomes of the context: the rest of the process may still do what its features say, and managers
 // of controller-runtime stop a replica before they stop controllers.
 //
 // An error means that the configuration cannot work, or that it is not Start's turn. A
@@ -215,7 +217,7 @@ func (r *Replica) serve(ctx context.Context) error {
 	leases := informers.NewSharedInformerFactoryWithOptions(r.clients.kube, 0, informers.WithNamespace(r.config.Namespace))
 	flow, err := controller.New(controller.Config{
 		Namespace: r.config.Namespace, Component: r.config.Component, ServerID: r.config.Instance,
-		Features: r.config.Features, Settings: r.config.Settings,
+		Features: r.config.Features, Settings: r.config.Settings.flow(),
 		Specs: r.config.Gate.GetAllVersioned(), SpecsUpTo: own, Dependencies: r.config.Gate.Dependencies(),
 		Client: r.clients.features, Tasks: r.clients.tasks,
 		Leases:   []cache.SharedIndexInformer{leases.Coordination().V1().Leases().Informer()},
@@ -236,10 +238,35 @@ func (r *Replica) serve(ctx context.Context) error {
 
 // Close ends what Start has left running, and takes the report away, in some seconds at
 // most: nothing of this process uses a feature any more. Call it when Start has returned
-// and the operator's own work has ended. A replica that ends without Close, or whose report
-// stays, which is what an error means, is taken for one that has crashed: other replicas
-// wait until its Lease has expired.
+// and the operator's own work has ended. An error means that the report stays, as that of
+// a replica that has crashed (Abandon).
+//
+// A process that goes on without Close or Abandon renews the Lease of its report for as
+// long as it lives, and so counts as one that uses its features.
 func (r *Replica) Close(ctx context.Context) error {
+	reporter, err := r.end("Close")
+	if reporter == nil {
+		return err
+	}
+	if err := reporter.Remove(ctx); err != nil {
+		return fmt.Errorf("operator %s in namespace %s: %w; others take this replica for crashed until its Lease expires", r.config.Component, r.config.Namespace, err)
+	}
+	return nil
+}
+
+// Abandon ends what Start has left running, and leaves the report, as a crash of the
+// process does. It takes the place of Close when the operator's own work failed and may
+// still be under way: other replicas wait until the Lease has expired (report.LeaseDuration)
+// and for Settings.Grace after that, or until another process of this instance reports. It
+// sends nothing. A process that ends at once need not call it. The error means that it is
+// not its turn: Start has not returned, or the replica is closed.
+func (r *Replica) Abandon() error {
+	_, err := r.end("Abandon")
+	return err
+}
+
+// end ends what Start has left running, and returns who reported, nil if nobody did.
+func (r *Replica) end(call string) (*report.Reporter, error) {
 	r.mu.Lock()
 	step, reporter, stop := r.step, r.reporter, r.stop
 	switch step {
@@ -247,24 +274,26 @@ func (r *Replica) Close(ctx context.Context) error {
 		r.step = closed
 	case started, closed:
 		r.mu.Unlock()
-		return fmt.Errorf("operator %s in namespace %s: Close was called, and next is %s", r.config.Component, r.config.Namespace, steps[step])
+		return nil, fmt.Errorf("operator %s in namespace %s: %s was called, and next is %s", r.config.Component, r.config.Namespace, call, steps[step])
 	}
 	r.mu.Unlock()
 	if reporter == nil {
-		return nil
+		return nil, nil
 	}
 	stop()
 	r.running.Wait()
-	if err := reporter.Remove(ctx); err != nil {
-		return fmt.Errorf("operator %s in namespace %s: %w; others take this replica for crashed until its Lease expires", r.config.Component, r.config.Namespace, err)
-	}
-	return nil
+	return reporter, nil
 }
 
 // Plan answers what a change of a feature would do (kubectl feature plan does for those
-// of Kubernetes). It changes nothing. The error is ErrNotRunning if this replica cannot
-// tell.
+// of Kubernetes). It changes nothing. The request says in its spec what is to change, the
+// value or the version; its name and namespace may be left out. Errors are those of an API
+// (apierrors): IsBadRequest for a request that cannot be answered, IsNotFound for a feature
+// that is not there. If this replica cannot tell, errors.Is(err, ErrNotRunning).
 func (r *Replica) Plan(ctx context.Context, feature string, request *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error) {
+	if request != nil && (request.Name != "" && request.Name != feature || request.Namespace != "" && request.Namespace != r.config.Namespace) {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the plan is named %s, and is asked of feature %s in namespace %s; leave its name and namespace out or make them equal", types.NamespacedName{Namespace: request.Namespace, Name: request.Name}, feature, r.config.Namespace))
+	}
 	flow, found, err := r.ask(ctx, feature)
 	if err != nil {
 		return nil, err
@@ -272,8 +301,9 @@ func (r *Replica) Plan(ctx context.Context, feature string, request *v1alpha1.Fe
 	return flow.Plan(ctx, found, request)
 }
 
-// Clean begins to remove what a feature that is off has left behind. The error is
-// ErrNotRunning if this replica cannot.
+// Clean begins to remove what a feature that is off has left behind. Errors are those of
+// an API: apierrors.IsConflict if there is nothing to clean, or not now, IsNotFound for a
+// feature that is not there. If this replica cannot, errors.Is(err, ErrNotRunning).
 func (r *Replica) Clean(ctx context.Context, feature string) (*v1alpha1.FeatureCleanupStatus, error) {
 	flow, found, err := r.ask(ctx, feature)
 	if err != nil {

@@ -105,11 +105,18 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 			c.Features = nil
 			c.Control = control.Options{}
 		}, want: []string{`NewVersionedFeatureGate(version.MustParse("2.1"))`}},
-		"a gate of a version to come":     {change: func(c *Config) { c.Gate = gateOf(t, "0.4", colours) }, want: []string{"the gate has the version 0.4 and the operator v0.3.1"}},
-		"an emulated version":             {change: func(c *Config) { c.Gate = gateOf(t, "0.2", colours) }},
-		"a declaration without a gate":    {change: func(c *Config) { c.Gate = gateOf(t, "0.3", "Shapes"); c.Control = control.Options{} }, want: []string{"Colours is declared and no feature gate", "which has Shapes"}},
-		"declared twice":                  {change: func(c *Config) { c.Features = append(c.Features, c.Features[0]) }, want: []string{"declared twice"}},
-		"dynamic against its author":      {change: func(c *Config) { c.Features[0].Control = lifecycle.Local }, want: []string{"--dynamic-features", "not declared as one whose value may come from elsewhere"}},
+		"a gate of a version to come":  {change: func(c *Config) { c.Gate = gateOf(t, "0.4", colours) }, want: []string{"the gate has the version 0.4 and the operator v0.3.1"}},
+		"an emulated version":          {change: func(c *Config) { c.Gate = gateOf(t, "0.2", colours) }},
+		"a declaration without a gate": {change: func(c *Config) { c.Gate = gateOf(t, "0.3", "Shapes"); c.Control = control.Options{} }, want: []string{"Colours is declared and no feature gate", "which has Shapes"}},
+		"declared twice":               {change: func(c *Config) { c.Features = append(c.Features, c.Features[0]) }, want: []string{"declared twice"}},
+		"dynamic against its author":   {change: func(c *Config) { c.Features[0].Control = lifecycle.Local }, want: []string{"--dynamic-features", "not declared as one whose value may come from elsewhere"}},
+		"no settle period of its own":  {change: func(c *Config) { c.Settings = Settings{Grace: time.Minute} }},
+		"nobody waits for who is gone": {change: func(c *Config) { c.Settings = Settings{Grace: None, KeepUnknownMinors: None} }},
+		"negative periods": {change: func(c *Config) {
+			c.Settings = Settings{Grace: -time.Minute, Settle: -time.Second, MinBackoff: None, KeepUnknownMinors: -2}
+		}, want: []string{"Settings.Grace is -1m0s and has to be 0 or longer; leave it out for the default", "Settings.Settle is -1s and has to be longer than 0", "Settings.MinBackoff is -1ns", "Settings.KeepUnknownMinors is -2 and has to be 0 or more minor versions"}},
+		"a shortest pause that is long":   {change: func(c *Config) { c.Settings.MinBackoff = time.Minute }, want: []string{"Settings.MaxBackoff is 30s and has to be at least MinBackoff, 1m0s"}},
+		"a share above all":               {change: func(c *Config) { c.Settings.Canary.Percent = 101 }, want: []string{"Settings.Canary.Percent is 101 and has to be from 1 to 100"}},
 		"set by hand and dynamic as well": {change: func(c *Config) { _ = c.Gate.Set("Colours=true") }, want: []string{"would win over the API"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -268,6 +275,68 @@ func TestAReplica(t *testing.T) {
 	})
 }
 
+// TestAnAbandonedReplica leaves what one leaves that has crashed, and nothing of it runs on.
+// Until then its Lease does not expire.
+func TestAnAbandonedReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		r, stop := s.running(valid(t))
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		pass(5 * time.Minute)
+		if lease, err := s.lease(); err != nil || time.Since(lease.Spec.RenewTime.Time) > leaseDuration {
+			t.Errorf("neither closed nor abandoned, and the Lease expires: %+v, %v", lease, err)
+		}
+		if err := r.Abandon(); err != nil {
+			t.Fatal(err)
+		}
+		s.features.ClearActions()
+		s.kube.ClearActions()
+		pass(5 * time.Minute)
+		if sent := append(s.features.Actions(), s.kube.Actions()...); len(sent) > 0 {
+			t.Errorf("abandoned, and it sends %v", sent)
+		}
+		if _, err := s.report(); err != nil {
+			t.Errorf("abandoned, and the report has gone: %v", err)
+		}
+		if lease, err := s.lease(); err != nil || time.Since(lease.Spec.RenewTime.Time) <= leaseDuration {
+			t.Errorf("abandoned, and the Lease does not expire: %+v, %v", lease, err)
+		}
+	})
+}
+
+// TestAPlanNeedsARequest that says what is to change, and of this feature.
+func TestAPlanNeedsARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		r, stop := s.running(valid(t))
+		on := v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}
+		for sentence, test := range map[string]struct {
+			request *v1alpha1.FeaturePlan
+			want    string
+		}{
+			"no request":             {want: "needs either spec.enabled or spec.targetVersion"},
+			"nothing is asked for":   {request: &v1alpha1.FeaturePlan{}, want: "needs either spec.enabled or spec.targetVersion"},
+			"both are asked for":     {request: &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true), TargetVersion: "0.4"}}, want: "and not both"},
+			"another feature's":      {request: &v1alpha1.FeaturePlan{ObjectMeta: metav1.ObjectMeta{Name: "Shapes"}, Spec: on}, want: "named /Shapes, and is asked of feature Colours"},
+			"another namespace's":    {request: &v1alpha1.FeaturePlan{ObjectMeta: metav1.ObjectMeta{Namespace: "gadgets", Name: "Colours"}, Spec: on}, want: "named gadgets/Colours"},
+			"the feature's own name": {request: &v1alpha1.FeaturePlan{ObjectMeta: metav1.ObjectMeta{Namespace: "widgets", Name: "Colours"}, Spec: on}},
+		} {
+			_, err := r.Plan(t.Context(), string(colours), test.request)
+			if test.want == "" && err != nil {
+				t.Errorf("%s: %v", sentence, err)
+			}
+			if test.want != "" && (!apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%s: got %v, want a bad request that says %q", sentence, err, test.want)
+			}
+		}
+		if err := errors.Join(stop(), r.Close(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestWhatAReplicaMakesBelongsToItsServiceAccount, once the server says which that is.
 func TestWhatAReplicaMakesBelongsToItsServiceAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -405,6 +474,7 @@ func testOrder(t *testing.T) {
 	go func() { done <- r.Start(ctx) }()
 	pass(time.Minute)
 	wrong("Close while it runs", r.Close(t.Context()), "the end of Start")
+	wrong("Abandon while it runs", r.Abandon(), "the end of Start")
 	wrong("Start again", r.Start(ctx), "the end of Start")
 	cancel()
 	if err := <-done; err != nil {
@@ -414,6 +484,7 @@ func testOrder(t *testing.T) {
 		t.Error(err)
 	}
 	wrong("Close again", r.Close(t.Context()), "nothing")
+	wrong("Abandon after Close", r.Abandon(), "nothing")
 	unused := s.replica(valid(t))
 	if err := unused.Close(t.Context()); err != nil {
 		t.Errorf("Close of what never ran: %v", err)
@@ -423,49 +494,4 @@ func testOrder(t *testing.T) {
 	if _, err := s.replica(late).Load(t.Context()); err == nil || !strings.Contains(err.Error(), "final already") {
 		t.Errorf("Load after the values were final: %v", err)
 	}
-}
-
-// TestRules: what the Role allows is what a replica asks for, and nothing in other
-// namespaces.
-func TestRules(t *testing.T) {
-	allowed := map[string]bool{}
-	for _, rule := range Rules("widget-operator") {
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				for _, verb := range rule.Verbs {
-					allowed[verb+" "+resource+"."+group] = true
-				}
-			}
-		}
-	}
-	// Everybody who is authenticated may do these.
-	for _, verb := range []string{"get", "list", "watch"} {
-		allowed[verb+" features.features.k8s.io"] = true
-	}
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
-		r, stop := s.running(valid(t))
-		pass(10 * time.Minute)
-		if err := errors.Join(stop(), r.Close(t.Context())); err != nil {
-			t.Fatal(err)
-		}
-		asked := 0
-		for _, action := range append(s.features.Actions(), s.kube.Actions()...) {
-			resource := action.GetResource()
-			name := resource.Resource
-			if sub := action.GetSubresource(); sub != "" {
-				name += "/" + sub
-			}
-			if what := action.GetVerb() + " " + name + "." + resource.Group; !allowed[what] {
-				t.Errorf("a replica does %s, which Rules do not allow", what)
-			}
-			if action.GetNamespace() != "widgets" {
-				t.Errorf("a replica does %s %s in namespace %q", action.GetVerb(), name, action.GetNamespace())
-			}
-			asked++
-		}
-		if asked < 5 {
-			t.Errorf("a replica has sent %d requests only; does this test still see them?", asked)
-		}
-	})
 }

@@ -121,7 +121,10 @@ type Config struct {
 	Clock clock.WithTicker
 }
 
-// Reporter keeps the report of one process.
+// Reporter keeps the report of one process. Run is called once, and Remove when Run has
+// returned, by one goroutine at a time. Started and End may be called at any time,
+// concurrently with Run and each other; before Run, End waits for it until its time is
+// over.
 type Reporter struct {
 	config Config
 	name   string
@@ -380,21 +383,4 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 		pause = max(pause, time.Duration(delay)*time.Second+retry.Jitter(time.Second))
 	}
 	return pause
-}
-
-// observe builds the report as it should be now.
-func (r *Reporter) observe() *v1alpha1.FeatureReportSpec {
-	spec := &v1alpha1.FeatureReportSpec{
-		Component:     r.config.Component,
-		Instance:      r.config.Instance,
-		NodeName:      r.config.NodeName,
-		BinaryVersion: r.config.BinaryVersion,
-		Features:      features(r.config.Source.Observations(), r.config.ListAll),
-		Liveness:      v1alpha1.ReportLiveness{Lease: r.lease()},
-		Process:       r.process,
-	}
-	if v := r.config.Source.EmulationVersion(); v != nil {
-		spec.EmulationVersion = fmt.Sprintf("%d.%d", v.Major(), v.Minor())
-	}
-	return spec
 }

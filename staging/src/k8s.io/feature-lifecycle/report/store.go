@@ -31,6 +31,23 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// observe builds the report as it should be now.
+func (r *Reporter) observe() *v1alpha1.FeatureReportSpec {
+	spec := &v1alpha1.FeatureReportSpec{
+		Component:     r.config.Component,
+		Instance:      r.config.Instance,
+		NodeName:      r.config.NodeName,
+		BinaryVersion: r.config.BinaryVersion,
+		Features:      features(r.config.Source.Observations(), r.config.ListAll),
+		Liveness:      v1alpha1.ReportLiveness{Lease: r.lease()},
+		Process:       r.process,
+	}
+	if v := r.config.Source.EmulationVersion(); v != nil {
+		spec.EmulationVersion = fmt.Sprintf("%d.%d", v.Major(), v.Minor())
+	}
+	return spec
+}
+
 // check looks whether the report is still there and writes it again if not.
 func (r *Reporter) check(ctx context.Context) error {
 	// Served from the server's cache: thousands of processes ask this.

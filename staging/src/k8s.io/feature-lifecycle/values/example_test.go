@@ -62,7 +62,8 @@ func Example() {
 		Component: "widget-operator",
 		Instance:  "widget-operator-0",
 		Gate:      gate,
-		// A real one uses versioned.NewForConfig(rest.InClusterConfig()).
+		// A real one returns versioned.NewForConfig(values.ClientConfig(config)), with the
+		// config of rest.InClusterConfig.
 		Connect:  func() (versioned.Interface, error) { return server, nil },
 		File:     filepath.Join(dir, "values.json"),
 		Patience: time.Minute,

@@ -54,7 +54,7 @@ func On(feature *v1alpha1.Feature) (on bool, why string) {
 // an informer instead, and calls On.
 func Ask(ctx context.Context, client versioned.Interface, namespace, name string) (on bool, why string, err error) {
 	feature, err := client.FeaturesV1alpha1().Features(namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && missing(ctx, client) {
 		return false, fmt.Sprintf("the cluster does not say anything about %s", name), nil
 	}
 	if err != nil {
@@ -62,4 +62,22 @@ func Ask(ctx context.Context, client versioned.Interface, namespace, name string
 	}
 	on, why = On(feature)
 	return on, why, nil
+}
+
+// missing says whether the cluster has no such API. It refuses who has no permission in
+// the group, as it refuses who may not read Features where there are any: RBAC does not
+// know which resources exist. Discovery tells, and everyone who is authenticated may ask it.
+func missing(ctx context.Context, client versioned.Interface) bool {
+	answer := make(chan error, 1)
+	// Clients of discovery take no context.
+	go func() {
+		_, err := client.Discovery().ServerResourcesForGroupVersion(v1alpha1.SchemeGroupVersion.String())
+		answer <- err
+	}()
+	select {
+	case err := <-answer:
+		return apierrors.IsNotFound(err)
+	case <-ctx.Done():
+		return false
+	}
 }

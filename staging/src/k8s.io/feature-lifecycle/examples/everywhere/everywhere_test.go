@@ -47,24 +47,30 @@ func ExampleAsk() {
 }
 
 func TestAsk(t *testing.T) {
+	without := apierrors.NewGenericServerResponse(404, "get", v1alpha1.Resource("features"), "Widgets", "404 page not found", 0, true)
+	forbidden := apierrors.NewForbidden(v1alpha1.Resource("features"), "Widgets", errors.New("no"))
 	for sentence, test := range map[string]struct {
 		feature *v1alpha1.Feature
 		err     error
-		on      bool
-		why     string
-		fails   bool
+		// discovery is what the server answers who asks for its resources.
+		discovery error
+		on        bool
+		why       string
+		fails     bool
 	}{
-		"on, and all users agree":                 {feature: feature(v1alpha1.StateOn, metav1.ConditionTrue), on: true},
-		"on, and a user has it off":               {feature: feature(v1alpha1.StateOn, metav1.ConditionFalse), why: "2 live users"},
-		"on, and a process has not reported":      {feature: feature(v1alpha1.StateOn, metav1.ConditionUnknown), why: "2 live users"},
-		"on, and nothing has been said of users":  {feature: feature(v1alpha1.StateOn, ""), why: "nothing is known"},
-		"on its way":                              {feature: feature(v1alpha1.StateTurningOn, metav1.ConditionTrue), why: "TurningOn"},
-		"off":                                     {feature: feature(v1alpha1.StateOff, metav1.ConditionTrue), why: `"Off"`},
-		"just announced":                          {feature: feature("", ""), why: `is ""`},
-		"a feature that the cluster has not":      {why: "does not say"},
-		"a cluster without the API":               {err: apierrors.NewGenericServerResponse(404, "get", v1alpha1.Resource("features"), "Widgets", "404 page not found", 0, true), why: "does not say"},
-		"a server that cannot be reached":         {err: errors.New("connection refused"), fails: true},
-		"a server that does not let one read it.": {err: apierrors.NewForbidden(v1alpha1.Resource("features"), "Widgets", errors.New("no")), fails: true},
+		"on, and all users agree":                         {feature: feature(v1alpha1.StateOn, metav1.ConditionTrue), on: true},
+		"on, and a user has it off":                       {feature: feature(v1alpha1.StateOn, metav1.ConditionFalse), why: "2 live users"},
+		"on, and a process has not reported":              {feature: feature(v1alpha1.StateOn, metav1.ConditionUnknown), why: "2 live users"},
+		"on, and nothing has been said of users":          {feature: feature(v1alpha1.StateOn, ""), why: "nothing is known"},
+		"on its way":                                      {feature: feature(v1alpha1.StateTurningOn, metav1.ConditionTrue), why: "TurningOn"},
+		"off":                                             {feature: feature(v1alpha1.StateOff, metav1.ConditionTrue), why: `"Off"`},
+		"just announced":                                  {feature: feature("", ""), why: `is ""`},
+		"a feature that the cluster has not":              {why: "does not say"},
+		"a cluster without the API, for an administrator": {err: without, why: "does not say"},
+		"a cluster without the API, for anybody else":     {err: forbidden, discovery: without, why: "does not say"},
+		"a server that cannot be reached":                 {err: errors.New("connection refused"), fails: true},
+		"a server that does not let one read it":          {err: forbidden, fails: true},
+		"a server that does not tell what it has either":  {err: forbidden, discovery: forbidden, fails: true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			client := fake.NewClientset()
@@ -74,10 +80,33 @@ func TestAsk(t *testing.T) {
 			if test.err != nil {
 				client.PrependReactor("get", "features", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.err })
 			}
+			client.Resources = []*metav1.APIResourceList{{GroupVersion: v1alpha1.SchemeGroupVersion.String()}}
+			if test.discovery != nil {
+				client.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.discovery })
+			}
 			on, why, err := Ask(t.Context(), client, "kube-system", "Widgets")
 			if on != test.on || !strings.Contains(why, test.why) || (why == "") != (test.why == "") || (err != nil) != test.fails {
 				t.Errorf("got %t, %q, %v, want %t, %q, an error %t", on, why, err, test.on, test.why, test.fails)
 			}
 		})
+	}
+}
+
+// TestAServerThatDoesNotAnswer: who asks does not wait longer than it says.
+func TestAServerThatDoesNotAnswer(t *testing.T) {
+	client := fake.NewClientset()
+	client.PrependReactor("get", "features", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(v1alpha1.Resource("features"), "Widgets", errors.New("no"))
+	})
+	answer := make(chan struct{})
+	defer close(answer)
+	client.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) {
+		<-answer
+		return true, nil, nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := Ask(ctx, client, "kube-system", "Widgets"); !apierrors.IsForbidden(err) {
+		t.Errorf("got %v, want what the server said", err)
 	}
 }

@@ -43,15 +43,17 @@ type scripted struct {
 }
 
 func (s *scripted) declare() lifecycle.Feature {
-	t := task.Func("Scripted", "do as the test says",
-		func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) { return nil, nil },
-		func(ctx context.Context, _ task.Clients, attempt task.Attempt) error {
+	t := task.Func(task.Own{
+		Name: "Scripted", Description: "do as the test says",
+		Find: func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) { return nil, nil },
+		Run: func(ctx context.Context, _ task.Clients, attempt task.Attempt) error {
 			s.mu.Lock()
 			s.attempts = append(s.attempts, attempt)
 			n := len(s.attempts)
 			s.mu.Unlock()
 			return s.run(ctx, n, attempt)
-		})
+		},
+	})
 	return lifecycle.Feature{Name: "A", OnDisable: lifecycle.Tasks{t.WithDeadline(s.deadline)}}
 }
 

@@ -83,7 +83,8 @@ type Config struct {
 	// Dependencies are those between the gates, as of the gate's method of this
 	// name, for plans.
 	Dependencies map[featuregate.Feature][]featuregate.Feature
-	// Settings are the periods; the zero value means DefaultSettings.
+	// Settings are the periods. Each that is 0 has its default, as DefaultSettings has
+	// it; transition.None in Grace or KeepUnknownMinors asks for 0.
 	Settings transition.Settings
 	// Client reads and writes Features and reads FeatureReports.
 	Client versioned.Interface
@@ -184,8 +185,13 @@ func (c *Config) complete() error {
 	if c.IsIdentity == nil {
 		c.IsIdentity = func(*coordinationv1.Lease) bool { return false }
 	}
-	if c.Settings == (transition.Settings{}) {
-		c.Settings = transition.DefaultSettings()
+	c.Settings = c.Settings.OrDefault()
+	var errs []error
+	for _, invalid := range c.Settings.Validate() {
+		errs = append(errs, fmt.Errorf("controller: Settings.%w", invalid))
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
@@ -210,8 +216,8 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 		batches:   newBatches(),
 		reports: newIndex(indexConfig{
 			servers:     config.Component,
-			mostCrashes: config.Settings.Canary.OrDefault().CrashLoop,
-			crashWindow: config.Settings.Canary.OrDefault().CrashWindow,
+			mostCrashes: config.Settings.Canary.CrashLoop,
+			crashWindow: config.Settings.Canary.CrashWindow,
 			settled:     config.Settings.ReportPeriod,
 		}),
 		liveness: newLiveness(),

@@ -35,6 +35,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -239,6 +240,29 @@ func TestChangesAreNoticedOnce(t *testing.T) {
 	got = append(got, seen.changed("k", true))
 	if want := []bool{true, false, true, false, true, true}; !slices.Equal(want, got) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestSettingsAreWhole: what a configuration leaves out has its default, field by field,
+// and what cannot work is refused.
+func TestSettingsAreWhole(t *testing.T) {
+	with := func(settings transition.Settings) Config {
+		return Config{Namespace: "ns", Component: "server", ServerID: "s1", Tasks: emptyCluster(), Client: fake.NewClientset(), Recorder: record.NewFakeRecorder(1), Settings: settings}
+	}
+	config := with(transition.Settings{Settle: 30 * time.Second})
+	if err := config.complete(); err != nil {
+		t.Fatal(err)
+	}
+	want := transition.DefaultSettings()
+	want.Settle = 30 * time.Second
+	if diff := cmp.Diff(want, config.Settings); diff != "" {
+		t.Errorf("with a settle period alone (-want +got):\n%s", diff)
+	}
+	_, err := New(with(transition.Settings{Settle: -time.Second, KeepUnknownMinors: -3}))
+	for _, says := range []string{"Settings.Settle is -1s and has to be longer than 0", "Settings.KeepUnknownMinors is -3"} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want it to say %q", err, says)
+		}
 	}
 }
 

@@ -44,11 +44,11 @@ func TestFeaturesThatComeMeanwhileAreLookedAtTogether(t *testing.T) {
 		told := make(chan string, 10)
 		f := newFinder(task.Clients{}, clock.RealClock{}, func(feature string, _ time.Duration) { told <- feature })
 		want := func(name string) lifecycle.Feature {
-			looking := task.Func("look", "", func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+			looking := task.Func(task.Own{Name: "look", Find: func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
 				begun <- name
 				<-release
 				return []v1alpha1.ResourceLeftovers{{Resource: name, Count: 1}}, nil
-			}, nil)
+			}})
 			return lifecycle.Feature{Name: featuregate.Feature("Feature" + name), OnDisable: lifecycle.Tasks{looking}}
 		}
 		a, b, c := want("a"), want("b"), want("c")
@@ -92,14 +92,14 @@ func TestAFinderIsNotAskedTwiceAtOnce(t *testing.T) {
 		f := newFinder(task.Clients{}, clock.RealClock{}, func(string, time.Duration) {})
 		var asked atomic.Int32
 		free := make(chan bool)
-		feature := lifecycle.Feature{Name: "Hangs", OnDisable: lifecycle.Tasks{task.Func("hangs", "", func(ctx context.Context, _ task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+		feature := lifecycle.Feature{Name: "Hangs", OnDisable: lifecycle.Tasks{task.Func(task.Own{Name: "hangs", Find: func(ctx context.Context, _ task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
 			asked.Add(1)
 			select {
 			case <-free:
 			case <-ctx.Done():
 			}
 			return nil, ctx.Err()
-		}, nil)}}
+		}})}}
 		for range 3 {
 			f.refresh(t.Context(), feature)
 			<-time.After(roundPatience + time.Second)
@@ -140,15 +140,15 @@ func TestAFinderThatDoesNotEndHoldsUpOthersForAWhile(t *testing.T) {
 			clients := task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{widgets: "WidgetList"}, widget)}
 			f := newFinder(clients, clock.RealClock{}, func(string, time.Duration) {})
 			free, asked := make(chan bool), 0
-			hangs := task.Func("hangs", "", func(ctx context.Context, _ task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+			hangs := task.Func(task.Own{Name: "hangs", Find: func(ctx context.Context, _ task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
 				asked++
 				return nil, test.waits(ctx, free)
-			}, nil).WithDeadline(deadline)
+			}}).WithDeadline(deadline)
 			first := make(chan bool)
-			begin := task.Func("begin", "", func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+			begin := task.Func(task.Own{Name: "begin", Find: func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
 				<-first
 				return nil, nil
-			}, nil)
+			}})
 			// The others are found in one round behind it.
 			a := lifecycle.Feature{Name: "Hangs", OnDisable: lifecycle.Tasks{hangs}}
 			b := lifecycle.Feature{Name: "Reads", OnDisable: lifecycle.Tasks{task.ClearField(widgets, "spec.field")}}

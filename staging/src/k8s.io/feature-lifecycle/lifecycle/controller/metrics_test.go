@@ -216,11 +216,13 @@ func TestCollector(t *testing.T) {
 // TestMetricsOfAFlow lets a feature that left something go off, on a server that
 // begins to run and ends.
 func TestMetricsOfAFlow(t *testing.T) {
-	leave := task.Func("Leave", "leave what is there",
-		func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+	leave := task.Func(task.Own{
+		Name: "Leave", Description: "leave what is there",
+		Find: func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
 			return []v1alpha1.ResourceLeftovers{{Resource: "pods", Count: 3}}, nil
 		},
-		func(context.Context, task.Clients, task.Attempt) error { return nil })
+		Run: func(context.Context, task.Clients, task.Attempt) error { return nil },
+	})
 	inWorld(t, func(w *world) {
 		s1 := turnOff(w)
 		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })

@@ -38,8 +38,12 @@ import (
 
 // Plan answers what a change of a feature would do: one of its value, or one of the
 // cluster's version, which may change the value, too. It reads only; any server can
-// answer.
+// answer. Of the request only the spec counts: the feature is the one given. An error for
+// which apierrors.IsBadRequest is true says what is wrong with the request.
 func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, request *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error) {
+	if request == nil || (request.Spec.Enabled == nil) == (request.Spec.TargetVersion == "") {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("a plan for feature %s needs either spec.enabled or spec.targetVersion, and not both", feature.Name))
+	}
 	now := c.config.Clock.Now()
 	view := c.gather(feature.Name, now)
 	plan := transition.Plan{To: request.Spec.TargetVersion, Component: c.config.Component}

@@ -324,9 +324,12 @@ func TestManifestsThatAreWrong(t *testing.T) {
 func TestFuncIsWhatItsAuthorSays(t *testing.T) {
 	rule := rbacv1.PolicyRule{APIGroups: []string{"g"}, Resources: []string{"r"}, Verbs: []string{"v"}}
 	failure := errors.New("no")
-	task := Func("x", "does it",
-		func(context.Context, Clients) ([]v1alpha1.ResourceLeftovers, error) { return nil, failure },
-		func(context.Context, Clients, Attempt) error { return failure }, rule)
+	task := Func(Own{
+		Name: "x", Description: "does it",
+		Find:   func(context.Context, Clients) ([]v1alpha1.ResourceLeftovers, error) { return nil, failure },
+		Run:    func(context.Context, Clients, Attempt) error { return failure },
+		Fields: []Field{{Path: "spec.x"}}, Rules: []rbacv1.PolicyRule{rule},
+	})
 	if err := task.Validate(); err != nil || task.Name != "Func/x" || task.Description != "does it" {
 		t.Errorf("%v: %+v", err, task)
 	}
@@ -336,7 +339,10 @@ func TestFuncIsWhatItsAuthorSays(t *testing.T) {
 	if err := task.Run(t.Context(), Clients{}, ignored); !errors.Is(err, failure) {
 		t.Error(err)
 	}
-	if err := Func("x", "", nil, nil).Validate(); err == nil {
+	if diff := cmp.Diff([]Field{{Path: "spec.x"}}, task.Fields); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+	if err := Func(Own{Name: "x"}).Validate(); err == nil {
 		t.Error("one without functions is valid")
 	}
 }

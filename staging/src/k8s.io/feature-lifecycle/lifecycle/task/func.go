@@ -25,17 +25,33 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
+// Own is a task of an author's own.
+type Own struct {
+	// Name identifies the task among those of its feature (Task.Name, which is Func/<Name>);
+	// it is required.
+	Name string
+	// Description says what the task does, for plans.
+	Description string
+	// Find counts what the task would look after. It reads only; it is required.
+	Find func(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error)
+	// Run does the task until nothing is left. It is idempotent, and may run in two servers at
+	// once; it is required.
+	Run func(ctx context.Context, clients Clients, attempt Attempt) error
+	// Fields are what both look at, for those who check declarations; optional.
+	Fields []Field
+	// Rules are the permissions that both need in all namespaces and for what is in none,
+	// NamespacedRules those that they need in one namespace alone, by its name.
+	Rules           []rbacv1.PolicyRule
+	NamespacedRules map[string][]rbacv1.PolicyRule
+}
+
 // Func is a task of the author's own, for what the others do not do. It has to
-// keep the contract of Task.Find and Task.Run: find reads only, run is
-// idempotent and may run in two servers at once. Rules are the permissions that
-// both need.
-func Func(
-	name, description string,
-	find func(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error),
-	run func(ctx context.Context, clients Clients, attempt Attempt) error,
-	rules ...rbacv1.PolicyRule,
-) Task {
-	return Task{Name: "Func/" + name, Description: description, Find: find, Run: run, Rules: rules}
+// keep the contract of Task.Find and Task.Run.
+func Func(own Own) Task {
+	return Task{
+		Name: "Func/" + own.Name, Description: own.Description, Find: own.Find, Run: own.Run,
+		Fields: own.Fields, Rules: own.Rules, NamespacedRules: own.NamespacedRules,
+	}
 }
 
 // Leftovers is what a finder of an author's own (Func) returns about the objects

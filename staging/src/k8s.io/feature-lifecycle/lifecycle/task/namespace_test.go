@@ -191,7 +191,11 @@ func TestFindersOfOneNamespaceTogether(t *testing.T) {
 
 func TestWhatCannotBeLimited(t *testing.T) {
 	of := ClearField(widgets, "spec.field")
-	author := Func("x", "", func(context.Context, Clients) ([]v1alpha1.ResourceLeftovers, error) { return nil, nil }, func(context.Context, Clients, Attempt) error { return nil })
+	author := Func(Own{
+		Name: "x",
+		Find: func(context.Context, Clients) ([]v1alpha1.ResourceLeftovers, error) { return nil, nil },
+		Run:  func(context.Context, Clients, Attempt) error { return nil },
+	})
 	for name, tc := range map[string]struct {
 		task Task
 		says string

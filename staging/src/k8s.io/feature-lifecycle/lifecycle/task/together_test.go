@@ -64,7 +64,7 @@ func together() [][]Task {
 	w, s := of(widgets), of(sprockets)
 	return [][]Task{
 		{w[0], s[0]}, {w[1], s[1]}, {w[2], s[2]}, {w[0]}, {s[1]}, {},
-		{Func("of one's own", "", func(context.Context, Clients) ([]v1alpha1.ResourceLeftovers, error) { return nil, nil }, nil)},
+		{Func(Own{Name: "of one's own", Find: func(context.Context, Clients) ([]v1alpha1.ResourceLeftovers, error) { return nil, nil }})},
 		{s[0], w[0]},
 	}
 }

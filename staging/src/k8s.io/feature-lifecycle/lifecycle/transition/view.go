@@ -190,60 +190,6 @@ const (
 	Failed Outcome = "Failed"
 )
 
-// Settings are the periods of the server flow.
-type Settings struct {
-	uses.Settings
-	// Settle is how long no user may contradict before waiting for uses ends.
-	Settle time.Duration
-	// MinBackoff and MaxBackoff bound the pause between two attempts at a task
-	// that failed; it doubles with each. MaxBackoff is less than the minute
-	// within which everything goes on after a fault (L2).
-	MinBackoff, MaxBackoff time.Duration
-	// MaxBlockedBackoff is the longest pause of a task that waits for somebody
-	// to act. That may take days, and an attempt reads whole collections.
-	MaxBlockedBackoff time.Duration
-	// KeepUnknownMinors is for how many minor versions a Feature is kept that
-	// no live process knows.
-	KeepUnknownMinors int
-	// Canary says when a canary is halted; the zero value means
-	// DefaultCanarySettings.
-	Canary CanarySettings
-}
-
-// DefaultSettings are documented in the flags of kube-apiserver.
-func DefaultSettings() Settings {
-	return Settings{
-		Settings:          uses.Settings{Grace: 5 * time.Minute, ReportPeriod: 70 * time.Second},
-		Settle:            10 * time.Second,
-		MinBackoff:        time.Second,
-		MaxBackoff:        30 * time.Second,
-		MaxBlockedBackoff: 10 * time.Minute,
-		KeepUnknownMinors: 3,
-		Canary:            DefaultCanarySettings(),
-	}
-}
-
-// backoff is the pause after so many attempts, of which the last ended with the
-// outcome.
-func (s Settings) backoff(attempts int32, outcome Outcome) time.Duration {
-	most := s.longest(outcome)
-	pause := s.MinBackoff
-	for range min(attempts, 30) - 1 {
-		if pause *= 2; pause >= most {
-			return most
-		}
-	}
-	return pause
-}
-
-// longest is the longest pause after an attempt that ended so.
-func (s Settings) longest(outcome Outcome) time.Duration {
-	if outcome == Blocked {
-		return s.MaxBlockedBackoff
-	}
-	return s.MaxBackoff
-}
-
 // Decision is what a server does next about a feature.
 type Decision struct {
 	// Status is the complete status that should be stored. When it equals the

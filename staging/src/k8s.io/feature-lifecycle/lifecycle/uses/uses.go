@@ -42,17 +42,24 @@ const (
 	others = "others"
 )
 
-// Settings are the periods that decide how long an instance holds a transition.
+// Settings are the periods that decide how long an instance holds a transition. Here
+// they count as they are: 0 is no time at all.
 type Settings struct {
 	// Grace is how long an instance that cannot be reached, or never reported,
-	// holds a transition.
+	// holds a transition; 5 minutes by default.
 	Grace time.Duration
 	// RequireFullCoverage lets instances that never reported hold a transition
 	// without end.
 	RequireFullCoverage bool
 	// ReportPeriod is how late a process may report that it asked for a
-	// feature. So long a potential user holds a transition.
+	// feature. So long a potential user holds a transition. It is 70 seconds by
+	// default, the minute between two reports of a process (report.Period) and some.
 	ReportPeriod time.Duration
+}
+
+// DefaultSettings are those of a kube-apiserver without flags.
+func DefaultSettings() Settings {
+	return Settings{Grace: 5 * time.Minute, ReportPeriod: 70 * time.Second}
 }
 
 // stale says whether an instance is given up: it has been away for the grace

@@ -101,8 +101,8 @@ type Gate interface {
 	EmulationVersion() *utilversion.Version
 }
 
-// Rules are what Validate holds options against.
-type Rules struct {
+// Constraints are what Validate holds options against.
+type Constraints struct {
 	// Namespace has the Features. Messages name it.
 	Namespace string
 	// Gate has the features; what its command line sets has to be set.
@@ -119,9 +119,9 @@ type Rules struct {
 // Validate returns why features cannot be what they are named as, an error for
 // each: their gates are not known, locked, or set by the server itself, or their
 // authors do not permit it. Each names the flag, the feature and what to do.
-func (o Options) Validate(rules Rules) []error {
+func (o Options) Validate(against Constraints) []error {
 	var errs []error
-	known := rules.Gate.GetAll()
+	known := against.Gate.GetAll()
 	for _, named := range []struct {
 		flag     string
 		features []string
@@ -133,13 +133,13 @@ func (o Options) Validate(rules Rules) []error {
 			spec, ok := known[componentfeaturegate.Feature(feature)]
 			switch {
 			case !ok:
-				errs = append(errs, fmt.Errorf("--%s: no feature gate %q is known at the emulation version %s; names are exact, kubectl get features -n %s lists them", named.flag, feature, rules.Gate.EmulationVersion(), rules.Namespace))
-			case named.flag == DynamicFlag && rules.Gate.ExplicitlySet(componentfeaturegate.Feature(feature)):
-				errs = append(errs, fmt.Errorf("--%s: feature gate %s is set by --feature-gates of this server, too, which would win over the API; remove it there and set spec.enabled of Feature %s in %s", named.flag, feature, feature, rules.Namespace))
+				errs = append(errs, fmt.Errorf("--%s: no feature gate %q is known at the emulation version %s; names are exact, kubectl get features -n %s lists them", named.flag, feature, against.Gate.EmulationVersion(), against.Namespace))
+			case named.flag == DynamicFlag && against.Gate.ExplicitlySet(componentfeaturegate.Feature(feature)):
+				errs = append(errs, fmt.Errorf("--%s: feature gate %s is set by --feature-gates of this server, too, which would win over the API; remove it there and set spec.enabled of Feature %s in %s", named.flag, feature, feature, against.Namespace))
 			case spec.LockToDefault:
 				errs = append(errs, fmt.Errorf("--%s: feature gate %s is locked to %t and cannot be set by anybody; remove it from the flag", named.flag, feature, spec.Default))
 			default:
-				if reason := rules.refusal(named.flag, feature); reason != "" {
+				if reason := against.refusal(named.flag, feature); reason != "" {
 					errs = append(errs, fmt.Errorf("--%s: feature %s %s", named.flag, feature, reason))
 				}
 			}
@@ -151,16 +151,16 @@ func (o Options) Validate(rules Rules) []error {
 // refusal is why a feature may not be what a flag names it as, "" if it may.
 // Permission to change the value at any time includes that to set it from
 // elsewhere.
-func (r Rules) refusal(flag, feature string) string {
+func (c Constraints) refusal(flag, feature string) string {
 	const instead = "; set --feature-gates on each component instead"
-	if r.Refuse != nil {
-		if reason := r.Refuse(feature); reason != "" {
+	if c.Refuse != nil {
+		if reason := c.Refuse(feature); reason != "" {
 			return reason + instead
 		}
 	}
 	declared := lifecycle.Local
-	if i := slices.IndexFunc(r.Declared, func(f lifecycle.Feature) bool { return string(f.Name) == feature }); i >= 0 {
-		declared = r.Declared[i].Control
+	if i := slices.IndexFunc(c.Declared, func(f lifecycle.Feature) bool { return string(f.Name) == feature }); i >= 0 {
+		declared = c.Declared[i].Control
 	}
 	switch {
 	case declared == lifecycle.Dynamic, declared == lifecycle.Central && flag == CentralFlag:

@@ -114,7 +114,7 @@ func TestWhatMayBeNamed(t *testing.T) {
 	if err := gate.Set("Set=true"); err != nil {
 		t.Fatal(err)
 	}
-	rules := Rules{
+	rules := Constraints{
 		Namespace: "ns",
 		Gate:      gate,
 		Declared: []lifecycle.Feature{

@@ -76,5 +76,5 @@ func options(args []string) (*featuregate.Gate, control.Options, error) {
 	if err := flags.Parse(args); err != nil {
 		return nil, control.Options{}, err
 	}
-	return gate, decides, errors.Join(decides.Validate(control.Rules{Namespace: namespace, Gate: gate, Declared: declared})...)
+	return gate, decides, errors.Join(decides.Validate(control.Constraints{Namespace: namespace, Gate: gate, Declared: declared})...)
 }

@@ -60,7 +60,7 @@ func FuzzFlags(f *testing.F) {
 		if err := gate.Set("Explicit=true"); err != nil {
 			t.Fatal(err)
 		}
-		errs := o.Validate(Rules{Namespace: "kube-system", Gate: gate, Declared: []lifecycle.Feature{
+		errs := o.Validate(Constraints{Namespace: "kube-system", Gate: gate, Declared: []lifecycle.Feature{
 			{Name: "Central", Control: lifecycle.Central}, {Name: "Dynamic", Control: lifecycle.Dynamic}, {Name: "Explicit", Control: lifecycle.Dynamic}, {Name: "Locked", Control: lifecycle.Dynamic},
 		}})
 		var messages []string
