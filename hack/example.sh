@@ -154,6 +154,9 @@ stored() {
 {{end}}{{end}}'
 }
 
+# clusterwide prints the names of what the operator has that is in no namespace.
+clusterwide() { kubectl get crd,clusterrole,clusterrolebinding -o name | { grep widget || true; }; }
+
 command -v curl >/dev/null || fail "curl is missing, which asks replicas; install it (Debian's package of that name)"
 # The cluster of a run that was killed makes way.
 if [[ -e $work/cluster ]]; then "${cluster[@]}" down; fi
@@ -252,8 +255,13 @@ expect '' kubectl get features -n widgets -o name
 # the owners of ConfigMaps; the namespace, which all of it is in, goes last.
 show kubectl delete widgets -n widgets --all "--timeout=$patience"
 show kubectl wait configmap -n widgets bell door lamp --for=delete "--timeout=$patience"
+everywhere=$(clusterwide)
+printf 'In no namespace there are still:\n%s\n' "$everywhere"
+for kind in customresourcedefinition clusterrole. clusterrolebinding; do has "$everywhere" "$kind"; done
 show kubectl delete -f "$config/rbac.yaml" -f "$config/crd.yaml" "--timeout=$patience"
 show kubectl delete namespace widgets "--timeout=$patience"
+everywhere=$(clusterwide)
+[[ -z $everywhere ]] || fail "in no namespace there are left: $everywhere"
 
 step "The end of the cluster"
 show "${cluster[@]}" down

@@ -34,7 +34,8 @@ import (
 const (
 	// root is that of the repository, from this package.
 	root = "../../.."
-	// widgetOperator is a module of its own.
+	// gadgetOperator is in the module of the library, widgetOperator is one of its own.
+	gadgetOperator = root + "/staging/src/k8s.io/feature-lifecycle/examples/gadgets"
 	widgetOperator = root + "/staging/src/k8s.io/feature-lifecycle/examples/widget-operator"
 	// goodbye is how long a program may take to end what it has started.
 	goodbye = 2 * time.Minute
@@ -92,12 +93,94 @@ func TestTheSuiteOfAnOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	const suite = "TestFeaturesLeaveNothing"
-	// It is built first and run without go test, so that it is the one that signals reach.
 	// Its own limit is below that of program.
-	binary := filepath.Join(t.TempDir(), "suite")
-	program(t, widgetOperator, []string{"GOWORK=off"}, "go", "test", "-c", "-o", binary, ".")
-	said := program(t, widgetOperator, []string{"KUBE_FEATURES_BIN_DIR=" + bin}, binary, "-test.v", "-test.run", "^"+suite+"$")
+	said := program(t, widgetOperator, []string{"KUBE_FEATURES_BIN_DIR=" + bin}, buildSuite(t, widgetOperator), "-test.v", "-test.run", "^"+suite+"$")
 	if !strings.Contains(said, "--- PASS: "+suite) {
 		t.Errorf("the suite did not pass:\n%s", said)
+	}
+}
+
+// buildSuite builds the tests in a folder, which run without go test then, so that they
+// are what signals reach.
+func buildSuite(t *testing.T, dir string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "suite")
+	program(t, dir, []string{"GOWORK=off"}, "go", "test", "-c", "-o", binary, ".")
+	return binary
+}
+
+// TestAnInterruptedSuiteEndsItsCluster: Ctrl-C leaves nothing of the cluster that the
+// suite of an operator has started, neither processes nor files.
+func TestAnInterruptedSuiteEndsItsCluster(t *testing.T) {
+	t.Parallel()
+	bin, err := filepath.Abs(framework.BinDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for suite, dir := range map[string]string{"TestGadgetColoursLeaveNothing": gadgetOperator, "TestFeaturesLeaveNothing": widgetOperator} {
+		t.Run(suite, func(t *testing.T) {
+			// All that belongs to the cluster names something in it on its command line.
+			folder := framework.DataDir(t)
+			var said strings.Builder
+			cmd := exec.CommandContext(t.Context(), buildSuite(t, dir), "-test.v", "-test.run", "^"+suite+"$")
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "KUBE_FEATURES_BIN_DIR="+bin, "TMPDIR="+folder)
+			cmd.Stdout, cmd.Stderr = &said, &said
+			cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Setpgid: true}, goodbye
+			t.Cleanup(func() { downAll(t, bin, folder) })
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			framework.WaitFor(t, "the suite to have a cluster", func() bool {
+				running := commandLines(t, folder)
+				return strings.Contains(running, "/kube-apiserver ") && !strings.Contains(running, "/local-up ")
+			})
+			// As a terminal does it: the whole group.
+			if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err == nil {
+				t.Fatalf("the suite passed although it was interrupted; does this test still do that in time? It printed:\n%s", said.String())
+			}
+			if running := commandLines(t, folder); running != "" {
+				t.Errorf("the suite has left running:\n%s\nIt printed:\n%s", running, said.String())
+			}
+			left, err := filepath.Glob(filepath.Join(folder, "feature-lifecycle-*"))
+			if err != nil || len(left) > 0 {
+				t.Errorf("the suite has left %v, %v; it printed:\n%s", left, err, said.String())
+			}
+		})
+	}
+}
+
+// commandLines are those that name something in a folder, one in a line.
+func commandLines(t *testing.T, folder string) string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	for _, file := range files {
+		// A process may be gone by now.
+		if data, err := os.ReadFile(file); err == nil && strings.Contains(string(data), folder+"/") {
+			lines.WriteString(strings.ReplaceAll(string(data), "\x00", " ") + "\n")
+		}
+	}
+	return lines.String()
+}
+
+// downAll ends the clusters in a folder that whoever started them has left.
+func downAll(t *testing.T, bin, folder string) {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(folder, "*", "state.json"))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, state := range left {
+		// The test's context has ended.
+		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(bin, "local-up"), "down", "--bin-dir="+bin, "--data-dir="+filepath.Dir(state))
+		if output, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("ending a cluster that was left: %v\n%s", err, output)
+		}
 	}
 }

@@ -80,9 +80,14 @@ type Config struct {
 	// OwnedByServiceAccount makes Features, reports and Leases belong to the service
 	// account that the replica runs as, which has to be one of Namespace: they go when
 	// it is deleted with the operator, although the namespace stays. That takes
-	// kube-controller-manager, which collects what has lost its owner. What people asked
-	// for (spec of a Feature) goes, too, so a service account that is only replaced has to
-	// keep its UID. Features that were there before belong to nobody.
+	// kube-controller-manager, which collects what has lost its owner. Features that were
+	// there before belong to nobody.
+	//
+	// They also go when the service account is only made anew (kubectl replace --force) or
+	// gets another name: the new object is another owner. What people asked for (spec of a
+	// Feature) and transitions under way are lost then, and no task runs: a feature that was
+	// on begins in its default, and objects keep what it stored. So before such a change
+	// turn features off, or remove metadata.ownerReferences of the Features.
 	OwnedByServiceAccount bool
 	// Settings are the periods of the server flow. Each that is left out has its default.
 	Settings Settings

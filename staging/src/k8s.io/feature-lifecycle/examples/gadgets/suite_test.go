@@ -20,6 +20,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,9 +53,11 @@ func TestGadgetColoursLeaveNothing(t *testing.T) {
 	if os.Getenv("KUBE_FEATURES_BIN_DIR") == "" {
 		t.Skip("KUBE_FEATURES_BIN_DIR names no folder with the binaries of a cluster; \"make all\" builds them")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	// A signal ends the test, and not the process, which would leave the cluster behind.
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	t.Cleanup(stop) // after all others, which end the cluster
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-
 	cluster := &lifecycletest.Cluster{}
 	// Its processes outlive this one if nobody ends them.
 	t.Cleanup(func() {
