@@ -111,7 +111,7 @@ func (k *Kit) Cycle(ctx context.Context, c *Case, set func(ctx context.Context, 
 func (k *Kit) readBy(ctx context.Context, c *Case) ([]schema.GroupVersionResource, error) {
 	reads := &noting{Interface: k.Dynamic}
 	for _, t := range c.Feature.OnDisable {
-		if _, err := t.Find(ctx, task.Clients{Dynamic: reads, Mapper: k.Mapper}); err != nil {
+		if _, err := t.Find(ctx, task.Clients{Dynamic: reads, Mapper: k.Mapper, Flow: k.Namespace}); err != nil {
 			return nil, fmt.Errorf("finding out what task %s of %s reads: %w", t.Name, c.Feature.Name, err)
 		}
 	}

@@ -32,11 +32,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/lifecycle/task"
 )
 
 const (
@@ -90,8 +89,7 @@ func KitFor(config *rest.Config, namespace string) (*Kit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client of discovery: %w", err)
 	}
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(groups))
-	return &Kit{Dynamic: objects, Features: features, Mapper: mapper, Namespace: namespace}, nil
+	return &Kit{Dynamic: objects, Features: features, Mapper: task.NewMapper(groups), Namespace: namespace}, nil
 }
 
 // Use creates the objects of a case. The server has to accept every field: a

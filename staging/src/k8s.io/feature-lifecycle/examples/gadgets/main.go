@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// The gadget operator shows, in a program that runs, what an operator of its own
-// does with this library: it declares a feature, asks a gate that reports, takes
+// The gadget operator shows, in a program that runs, what an operator with features
+// of its own does with this library: it declares a feature, asks a gate that reports, takes
 // its value from the API, and runs the server flow in its own namespace.
 // docs/operators.md explains it, and a test runs it against a real cluster with the
 // permissions of rbac.yaml alone. It does nothing with gadgets but to say whether

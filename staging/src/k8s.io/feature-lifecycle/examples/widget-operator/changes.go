@@ -69,8 +69,8 @@ func (c *changes) Start(ctx context.Context) error {
 	}
 }
 
-// all sends all Widgets. It lists them until that succeeds, or the context ends: what the
-// values of before wrote would stay else.
+// all sends all Widgets. It lists them until that succeeds, or the context ends: otherwise
+// Widgets would keep what was written with the values before.
 func (c *changes) all(ctx context.Context) {
 	list := &widgetsv1.WidgetList{}
 	err := listBackoff.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {

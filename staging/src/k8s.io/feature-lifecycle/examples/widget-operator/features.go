@@ -64,7 +64,8 @@ func declared(namespace string) []lifecycle.Feature {
 			Control:   lifecycle.Dynamic,
 		},
 		{
-			// ConfigMaps are written anew when the value changes, so nothing is left.
+			// The reconciler writes ConfigMaps anew after the value has changed, maybe a
+			// moment after the feature is Off: no task waits for it.
 			Name:    WidgetUppercase,
 			Control: lifecycle.Dynamic,
 		},

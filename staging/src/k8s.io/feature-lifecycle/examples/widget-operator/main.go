@@ -96,9 +96,9 @@ func run(ctx context.Context, config *rest.Config, o *options) error {
 		return err
 	}
 	// A replica that fails is one that crashed: its report stays until it is started anew,
-	// since what it did may still be under way.
+	// since what it did may still be under way. It must not renew its Lease meanwhile.
 	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("%s %s: %w", component, o.instance, err)
+		return errors.Join(fmt.Errorf("%s %s: %w", component, o.instance, err), replica.Abandon())
 	}
 	if err := replica.Close(context.WithoutCancel(ctx)); err != nil {
 		// All work has ended in order: other replicas wait a little longer, and that is all.
