@@ -203,27 +203,6 @@ func or(text, otherwise string) string {
 	return text
 }
 
-// stored are the objects of the group: in other namespaces than that of Kubernetes
-// with their version in etcd, since nothing may change there.
-func (w *world) stored(t *testing.T) map[string]int64 {
-	t.Helper()
-	answer, err := w.etcd.Get(t.Context(), "/registry/feature", clientv3.WithPrefix(), clientv3.WithKeysOnly())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(answer.Kvs) < 200 {
-		t.Fatalf("only %d objects of the group are in etcd", len(answer.Kvs))
-	}
-	versions := map[string]int64{}
-	for _, kv := range answer.Kvs {
-		versions[string(kv.Key)] = 0
-		if !strings.Contains(string(kv.Key), "/kube-system/") {
-			versions[string(kv.Key)] = kv.ModRevision
-		}
-	}
-	return versions
-}
-
 // vague are messages that name no cause.
 var vague = regexp.MustCompile(`(?i)internal error|internal server error|unknown reason|unknown error|panic|runtime error|nil pointer`)
 
