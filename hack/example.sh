@@ -236,6 +236,10 @@ expect '{"size":"3","text":"WELCOME"}' kubectl get configmap lamp -n widgets -o 
 expect 'Off On' kubectl get features -n widgets -o jsonpath='{.items[*].status.state}'
 show kubectl feature list -n widgets
 
+show kubectl feature disable -n widgets WidgetUppercase --wait "--timeout=$patience"
+show kubectl wait configmap lamp -n widgets --for=jsonpath='{.data.text}'=welcome "--timeout=$patience"
+expect 'Off Off' kubectl get features -n widgets -o jsonpath='{.items[*].status.state}'
+
 step "Replicas that end in order take their reports with them"
 announce kill "${pids[@]}"
 kill "${pids[@]}"

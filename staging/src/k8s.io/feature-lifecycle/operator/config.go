@@ -195,8 +195,9 @@ func names[V any](known map[componentfeaturegate.Feature]V) []string {
 }
 
 // Rules are the permissions that replicas need in their own namespace, for a Role: they
-// report as the component and run the server flow. What the tasks of features need is
-// lifecycle.Rules. Everybody who is authenticated may read Features.
+// report as the component and run the server flow. What the tasks of features need is in
+// lifecycle.Rules, for a ClusterRole, and in lifecycle.NamespacedRules, for Roles. Everybody
+// who is authenticated may read Features.
 func Rules(component string) []rbacv1.PolicyRule {
 	features, leases := []string{v1alpha1.GroupName}, []string{coordinationv1.GroupName}
 	return []rbacv1.PolicyRule{

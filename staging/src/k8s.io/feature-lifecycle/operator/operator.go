@@ -249,7 +249,7 @@ func (r *Replica) Close(ctx context.Context) error {
 		return err
 	}
 	if err := reporter.Remove(ctx); err != nil {
-		return fmt.Errorf("operator %s in namespace %s: %w; others take this replica for crashed until its Lease expires", r.config.Component, r.config.Namespace, err)
+		return fmt.Errorf("operator %s in namespace %s: %w; the report stays, and features wait for this replica until its Lease has expired and for Settings.Grace after that", r.config.Component, r.config.Namespace, err)
 	}
 	return nil
 }

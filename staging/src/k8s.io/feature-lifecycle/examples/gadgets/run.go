@@ -56,7 +56,7 @@ func run(ctx context.Context, o *options, client *rest.Config) error {
 	work(ctx, o.gate)
 	err = <-ended
 	// Nothing uses a feature any more, so the report may go. If the server does not take
-	// it away, others wait for this replica a little, and nothing else is wrong.
+	// it away, transitions wait for this replica some minutes, and nothing else is wrong.
 	if err := replica.Close(context.WithoutCancel(ctx)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

@@ -101,8 +101,9 @@ func run(ctx context.Context, config *rest.Config, o *options) error {
 		return errors.Join(fmt.Errorf("%s %s: %w", component, o.instance, err), replica.Abandon())
 	}
 	if err := replica.Close(context.WithoutCancel(ctx)); err != nil {
-		// All work has ended in order: other replicas wait a little longer, and that is all.
-		klog.FromContext(ctx).Error(err, "The feature report stays behind; other replicas take this one for crashed until its Lease expires", "replica", o.instance)
+		// All work has ended in order: transitions wait for this replica as for one that
+		// crashed, minutes, unless it is started anew, and that is all.
+		klog.FromContext(ctx).Error(err, "The feature report stays behind", "replica", o.instance)
 	}
 	return nil
 }

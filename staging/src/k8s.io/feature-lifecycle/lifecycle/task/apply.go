@@ -245,6 +245,16 @@ func clientFor(clients Clients, object *unstructured.Unstructured) (dynamic.Reso
 		clients.Mapper.Reset()
 		mapping, err = clients.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	}
+	return mapped(clients, object, mapping, err)
+}
+
+// clientForAny is clientFor in whichever version of the kind the server prefers.
+func clientForAny(clients Clients, object *unstructured.Unstructured) (dynamic.ResourceInterface, schema.GroupResource, error) {
+	mapping, err := clients.Mapper.RESTMapping(object.GroupVersionKind().GroupKind())
+	return mapped(clients, object, mapping, err)
+}
+
+func mapped(clients Clients, object *unstructured.Unstructured, mapping *meta.RESTMapping, err error) (dynamic.ResourceInterface, schema.GroupResource, error) {
 	if err != nil {
 		return nil, schema.GroupResource{}, err
 	}

@@ -236,7 +236,11 @@ func (m mapper) add(kind schema.GroupVersionKind) {
 }
 
 func mapperOf(kinds ...schema.GroupVersionKind) mapper {
-	m := meta.NewDefaultRESTMapper(nil)
+	var versions []schema.GroupVersion
+	for _, kind := range kinds {
+		versions = append(versions, kind.GroupVersion())
+	}
+	m := meta.NewDefaultRESTMapper(versions)
 	for _, kind := range kinds {
 		m.Add(kind, meta.RESTScopeNamespace)
 	}

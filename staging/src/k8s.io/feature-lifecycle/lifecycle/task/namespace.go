@@ -42,6 +42,11 @@ import (
 // collections, manifests name their namespaces themselves, and the functions of Func are
 // their author's. Nobody knows before a server is asked whether a resource has namespaces at
 // all: a task that is limited is blocked, and finds nothing but an error, when it has none.
+//
+// The task has another name than without the limit. A transition that is under way when an
+// operator gets a version that limits its tasks, or limits them no more, waits for the name
+// of before, which nobody knows (UnknownTask): it goes on with a version that does, or once
+// the value is asked for anew, the other way and back.
 func (t Task) InNamespace(namespace string) Task {
 	if t.invalid != nil {
 		return t
@@ -103,6 +108,11 @@ func limitRules(rules []rbacv1.PolicyRule, namespace string, resource schema.Gro
 func (c Clients) in(namespace string, resource schema.GroupResource) (Clients, error) {
 	if c.Mapper != nil {
 		scope, err := scopeOf(c.Mapper, resource)
+		if err == nil && scope == meta.RESTScopeNameRoot {
+			// A definition may have been made anew, with namespaces.
+			c.Mapper.Reset()
+			scope, err = scopeOf(c.Mapper, resource)
+		}
 		if err != nil {
 			return c, fmt.Errorf("finding out whether %s is in namespaces: %w", resource, err)
 		}

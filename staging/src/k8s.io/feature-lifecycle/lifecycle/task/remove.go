@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,12 +59,30 @@ func Remove(name string, manifests []byte) Task {
 		invalid:     err,
 	}
 	t.Rules, t.NamespacedRules = manifestRules(objects, func(schema.GroupResource) []string { return []string{"get", "list", "watch", "delete"} })
+	t.Rules = append(t.Rules, alongRules(objects)...)
+	return t
+}
+
+// alongRules permit to count what goes with definitions, and to look whether the
+// definitions of the other objects are there, of which manifestRules know nothing.
+func alongRules(objects []*unstructured.Unstructured) (rules []rbacv1.PolicyRule) {
+	looked := map[schema.GroupResource]bool{crds.GroupResource(): true}
 	for _, o := range objects {
-		if resource, ok := defined(o); ok {
-			t.Rules = append(t.Rules, rule(resource.GroupResource(), "list"))
+		if o.GroupVersionKind().GroupKind() == definitionKind {
+			// The name says what it defines, also where the manifest has no more than that.
+			resource := schema.ParseGroupResource(o.GetName())
+			looked[resource] = true
+			rules = append(rules, rule(resource, "list"))
 		}
 	}
-	return t
+	for _, o := range objects {
+		guess, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+		if resource := guess.GroupResource(); !looked[resource] {
+			looked[resource] = true
+			rules = append(rules, definitionRules(resource)...)
+		}
+	}
+	return rules
 }
 
 type remove struct {
@@ -92,12 +111,12 @@ func defined(o *unstructured.Unstructured) (schema.GroupVersionResource, bool) {
 func (r remove) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
 	var found []v1alpha1.ResourceLeftovers
 	for _, unwanted := range r.objects {
-		client, resource, err := clientFor(clients, unwanted)
-		if meta.IsNoMatchError(err) {
-			continue
-		}
+		client, resource, err := r.clientFor(ctx, clients, unwanted)
 		if err != nil {
 			return nil, err
+		}
+		if client == nil {
+			continue
 		}
 		stored, err := client.Get(ctx, unwanted.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -119,6 +138,30 @@ func (r remove) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceL
 	return found, nil
 }
 
+// clientFor finds an object in whichever version the server has: that of the manifest may
+// be one of before. It returns no client and no error when the object cannot be there: the
+// server has no version of its kind, and nothing of it is stored, as far as can be seen.
+func (r remove) clientFor(ctx context.Context, clients Clients, object *unstructured.Unstructured) (dynamic.ResourceInterface, schema.GroupResource, error) {
+	client, resource, err := clientFor(clients, object)
+	if meta.IsNoMatchError(err) {
+		client, resource, err = clientForAny(clients, object)
+	}
+	if !meta.IsNoMatchError(err) {
+		return client, resource, err
+	}
+	guess, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
+	resource = guess.GroupResource()
+	if clients.Storage == nil {
+		return nil, resource, undefined(ctx, clients, resource)
+	}
+	return nil, resource, eachStored(ctx, clients.Storage, resource, func(stored StoredObject) error {
+		if stored.Namespace != object.GetNamespace() || stored.Name != object.GetName() {
+			return nil
+		}
+		return &BlockedError{Message: fmt.Sprintf("%s is stored, and no version of %s is served, so nobody can delete it as the API does: turn the API on again", describe(object), resource)}
+	})
+}
+
 // removing is how long an object that is being deleted is waited for before the
 // task says that it is blocked: a definition takes its objects with it.
 const removing = 10 * time.Second
@@ -127,13 +170,13 @@ func (r remove) run(ctx context.Context, clients Clients, attempt Attempt) error
 	total := int64(len(r.objects))
 	for i, unwanted := range r.objects {
 		attempt.Report(Progress{Done: int64(i), Total: total, Message: "deleting " + describe(unwanted)})
-		client, _, err := clientFor(clients, unwanted)
-		if meta.IsNoMatchError(err) {
-			// Its definition is gone, and it went with that.
-			continue
-		}
+		client, _, err := r.clientFor(ctx, clients, unwanted)
 		if err != nil {
 			return fmt.Errorf("deleting %s: %w", describe(unwanted), err)
+		}
+		if client == nil {
+			// Its definition is gone, and it went with that.
+			continue
 		}
 		if err := r.remove(ctx, clients, client, unwanted); err != nil {
 			return err

@@ -28,7 +28,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/utils/ptr"
 )
@@ -138,10 +141,8 @@ func TestRemoveWhatIsNotServedOrRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := finalizing(t, "", held("a"))
 		removing := Remove("widgets", []byte(twoWidgets))
-		clients := w.clients()
-		clients.Mapper = mapperOf()
-		if err := removing.Run(t.Context(), clients, ignored); err != nil || len(w.requests()) > 0 {
-			t.Errorf("a kind that nobody serves: %v, %d requests", err, len(w.requests()))
+		if err := removing.Run(t.Context(), w.unserved(nil), ignored); err != nil || len(w.requests("get")) != len(w.requests()) {
+			t.Errorf("a kind that nobody serves or defines: %v, requests: %v", err, w.requests())
 		}
 		var refusal error
 		w.before = func(_ context.Context, r request) error {
@@ -160,6 +161,46 @@ func TestRemoveWhatIsNotServedOrRefused(t *testing.T) {
 			t.Errorf("a server that is busy: %v", err)
 		}
 	})
+}
+
+// TestRemoveLeavesNothingInStorage: kube-apiserver sees what is stored of a kind that it
+// does not serve, and that comes back with the API.
+func TestRemoveLeavesNothingInStorage(t *testing.T) {
+	removing := Remove("widgets", []byte(twoWidgets))
+	others := []StoredObject{{Namespace: "other", Name: "a"}, {Namespace: "ns", Name: "c"}}
+	clients := finalizing(t, "").unserved(store(others...))
+	if found, err := removing.Find(t.Context(), clients); err != nil || len(found) > 0 {
+		t.Errorf("of others: found %v, %v", found, err)
+	}
+	if err := removing.Run(t.Context(), clients, ignored); err != nil {
+		t.Errorf("of others: %v", err)
+	}
+	clients.Storage = store(append(others, StoredObject{Namespace: "ns", Name: "b"})...)
+	if found, err := removing.Find(t.Context(), clients); err == nil {
+		t.Errorf("found %v, and one is stored", found)
+	}
+	if blocked := blockedBy(t, removing, clients, ignored); !strings.Contains(blocked.Message, "Widget ns/b is stored") {
+		t.Errorf("it does not say what is stored: %s", blocked.Message)
+	}
+}
+
+// TestRemoveInAnotherVersion: manifests may be of a version that a server does not serve
+// any more, or not yet.
+func TestRemoveInAnotherVersion(t *testing.T) {
+	later := widgets.GroupResource().WithVersion("v2")
+	widget := held("a")
+	widget.SetAPIVersion(later.GroupVersion().String())
+	server := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{later: "WidgetList"}, widget)
+	removing, clients := Remove("widgets", []byte(twoWidgets)), Clients{Dynamic: server, Mapper: mapperOf(later.GroupVersion().WithKind("Widget"))}
+	if found, err := removing.Find(t.Context(), clients); err != nil || len(found) != 1 || found[0].Count != 1 {
+		t.Errorf("found %v, %v", found, err)
+	}
+	if err := removing.Run(t.Context(), clients, ignored); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := server.Resource(later).Namespace("ns").Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("it is still there: %v, %v", left, err)
+	}
 }
 
 func TestRemoveOfNothingIsNotValid(t *testing.T) {

@@ -83,11 +83,17 @@ func TestRulesAreExact(t *testing.T) {
 				"blue": {permit(configMaps, []string{"a"}, "get", "create", "patch")},
 			},
 		},
+		"objects of a definition that are removed": {
+			task:       Remove("x", []byte(twoWidgets)),
+			everywhere: []rbacv1.PolicyRule{definition},
+			namespaced: map[string][]rbacv1.PolicyRule{"ns": {permit(resource, []string{"a", "b"}, "get", "list", "watch", "delete")}},
+		},
 		"manifests that are removed": {
 			task: Remove("x", []byte(manyManifests)),
 			everywhere: []rbacv1.PolicyRule{
 				permit(crds.GroupResource(), []string{"sprockets.example.com", "widgets.example.com"}, "get", "list", "watch", "delete"),
 				// What goes with a definition is counted.
+				permit(schema.GroupResource{Group: "example.com", Resource: "sprockets"}, nil, "list"),
 				permit(resource, nil, "list"),
 			},
 			namespaced: map[string][]rbacv1.PolicyRule{

@@ -96,7 +96,7 @@ func TestWhatIsServedNoMoreIsGoneWithItsDefinition(t *testing.T) {
 		}},
 		"the server is in trouble": {looking: apierrors.NewServiceUnavailable("later"), says: []string{"finding out why widgets.example.com is not served: later"}},
 	} {
-		for _, of := range []Task{ClearField(widgets, "spec.field"), WaitForNone(widgets, "a field", "spec.field"), ClearCollection(widgets.GroupResource())} {
+		for _, of := range []Task{ClearField(widgets, "spec.field"), WaitForNone(widgets, "a field", "spec.field"), ClearCollection(widgets.GroupResource()), Remove("widgets", []byte(twoWidgets))} {
 			w := finalizing(t, "", tc.objects...)
 			w.before = func(_ context.Context, r request) error {
 				switch {

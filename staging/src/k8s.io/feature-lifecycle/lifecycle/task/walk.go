@@ -43,9 +43,9 @@ const (
 	maxExamples = 5
 )
 
-// eachPage reads a resource, of the namespace that the clients are for, page by page and calls visit for each, while the
-// next one is being read. It begins where the continue token says, "" for the
-// beginning.
+// eachPage reads a resource, of the namespace that the clients are for, page by page and
+// calls visit for each, while the next one is being read. It begins where the continue
+// token says, "" for the beginning.
 func eachPage(ctx context.Context, clients Clients, resource schema.GroupVersionResource, from string, visit func(*unstructured.UnstructuredList) error) error {
 	if clients.shared != nil && from == "" {
 		return clients.shared.read(ctx, clients.of(resource), visit)
