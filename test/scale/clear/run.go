@@ -112,6 +112,7 @@ func (w *world) try(ctx context.Context, m method, k kind, n int) (r run, err er
 	asked := <-w.processor(ctx)
 	begun := time.Now()
 	r.atRest = (asked.cpu - idle.cpu).Seconds() / begun.Sub(idleSince).Seconds()
+	defer w.profiles.Wait()
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	var cpu [2]<-chan reading
@@ -188,14 +189,16 @@ func (w *world) processor(ctx context.Context) <-chan reading {
 // profileSeconds is for how long the processor is profiled.
 const profileSeconds = 8
 
-// profile takes a CPU profile of kube-apiserver if profiles are wanted. It does not
-// wait.
+// profile takes a CPU profile of kube-apiserver if profiles are wanted, after the one that
+// is under way: there is one at a time. It does not wait.
 func (w *world) profile(ctx context.Context, stage string) {
 	profiler := measure.Profiler{Dir: w.options.Profiles, Client: w.Kube.CoreV1().RESTClient()}
 	name := fmt.Sprintf("%s-%d-%d-%s", w.now.method.name, w.now.objects, w.now.bytes, stage)
-	go func() {
+	w.profiles.Go(func() {
+		w.profiling.Lock()
+		defer w.profiling.Unlock()
 		if err := profiler.Take(ctx, measure.Processor, profileSeconds, name); err != nil {
 			w.bed.Say("no profile: %v", err)
 		}
-	}()
+	})
 }

@@ -74,6 +74,9 @@ type world struct {
 	on bool
 	// now is the run under way.
 	now *run
+	// profiles are those that are wanted, profiling is locked by the one that is taken.
+	profiles  sync.WaitGroup
+	profiling sync.Mutex
 	// The processes under observation, nil while none is.
 	apiserver, manager *measure.Process
 }
