@@ -22,6 +22,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/feature-lifecycle/internal/turns"
 )
 
 const (
@@ -37,6 +39,9 @@ const (
 	// Between reports of thousands there is less time, also while a server sends each of
 	// them what it has counted.
 	quietAfter = 2 * time.Second
+	// counts is how often users are counted while so many report that it would be for
+	// less than longestBatch each time.
+	counts = 4
 	// manyReports in one batch make the next one twice as long. Processes that start
 	// have some 50 features, each of which would be written as often: it must not take
 	// a fast server to find that they are many, since those writes make it slow.
@@ -95,6 +100,26 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 		}
 	}
 	return known.period, first
+}
+
+// expect says that so many users of a feature are about to report, in turn: they are
+// folded from the first one on for as long as if they had been coming for a while. What
+// is counted meanwhile would be sent to all of them, while they still wait for the value.
+func (b *batches) expect(name string, users int, now time.Time) {
+	period := min(turns.Longest(users)/counts, longestBatch)
+	if period <= reportBatch {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known := b.of[name]
+	if known == nil {
+		known = &batch{}
+		b.of[name] = known
+	}
+	if known.period < period {
+		known.period, known.changes, known.since = period, 0, now
+	}
 }
 
 // taken says that a feature is about to be looked at.

@@ -25,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/turns"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
@@ -128,6 +129,33 @@ func TestManyReportsAreFoldedForLonger(t *testing.T) {
 	}
 	if after, first := b.add("B", now); after != reportBatch || !first {
 		t.Errorf("another feature: %s, %t", after, first)
+	}
+}
+
+// TestUsersThatAreExpectedAreFoldedFromTheFirstOn: counts of the first would be sent to all
+// others, who still wait for the value.
+func TestUsersThatAreExpectedAreFoldedFromTheFirstOn(t *testing.T) {
+	for users, want := range map[int]time.Duration{
+		0: reportBatch, 100: reportBatch, 1000: turns.Longest(1000) / counts, 10_000: turns.Longest(10_000) / counts, 1 << 40: turns.Longest(1<<40) / counts,
+	} {
+		b := newBatches()
+		b.expect("A", users, start)
+		if got, first := b.add("A", start); got != want || got > longestBatch || !first {
+			t.Errorf("%d users: folded for %s, first %t; want %s", users, got, first, want)
+		}
+	}
+	b := newBatches()
+	b.of["A"] = &batch{period: longestBatch, since: start}
+	b.expect("A", 1000, start)
+	if got := b.least("A"); got != longestBatch {
+		t.Errorf("reports that come already are folded for %s now", got)
+	}
+	// There were none after all.
+	b = newBatches()
+	b.expect("A", 10_000, start)
+	b.forget(start.Add(3 * longestBatch))
+	if len(b.of) != 0 {
+		t.Errorf("users are expected for ever: %v", b.of)
 	}
 }
 
@@ -283,6 +311,14 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 		"another transition":        {stored(func(f *v1alpha1.Feature) { f.Status.Transition.ID = "2" }), 0},
 		"no transition":             {stored(func(f *v1alpha1.Feature) { f.Status.Transition = nil }), 0},
 		"another that awaits users": {func(c *Controller) { stored(awaiting)(c) }, longestBatch},
+		"another that awaits thousands": {func(c *Controller) {
+			delete(c.batches.of, "A")
+			old, after := before.DeepCopy(), before.DeepCopy()
+			old.Status.Uses = []v1alpha1.FeatureUse{{Component: other, Enabled: new(true), Count: 4000}, {Component: other, Enabled: new(false), Count: 100_000}, {Component: "third", Enabled: new(true), Count: 1000}}
+			awaiting(after)
+			after.Status.Configured = &v1alpha1.FeatureConfiguration{}
+			c.featureStored(old, after)
+		}, turns.Longest(5000) / counts},
 		"a change of version": {stored(func(f *v1alpha1.Feature) {
 			awaiting(f)
 			f.Status.State = v1alpha1.StateUpgrading

@@ -86,6 +86,7 @@ func (c *Controller) featureStored(old, object any) {
 		c.queue.Add(name)
 	case stepped(&before.Status, &after.Status):
 		if c.runner.attempt(name) == nil && awaitsUsers(&after.Status) {
+			c.batches.expect(name, awaited(&before.Status, &after.Status), c.config.Clock.Now())
 			c.enqueue([]string{name})
 			return
 		}
@@ -127,6 +128,23 @@ func awaitsUsers(s *v1alpha1.FeatureStatus) bool {
 	// Changes of version wait for servers.
 	return s.Transition != nil && !transition.OfVersion(s.State) && len(s.Tasks) > 0 && s.Tasks[0].Name == v1alpha1.TaskWaitForUses &&
 		meta.IsStatusConditionFalse(s.Conditions, v1alpha1.ConditionUsesMatch)
+}
+
+// awaited is how many users are about to report the value that a transition has begun to
+// wait for: by what was counted last, those that had another one.
+func awaited(before, after *v1alpha1.FeatureStatus) int {
+	uses := after.Uses
+	if len(uses) == 0 {
+		// It has just begun: they are counted anew.
+		uses = before.Uses
+	}
+	users := 0
+	for _, use := range uses {
+		if use.Enabled == nil || after.Configured == nil || *use.Enabled != after.Configured.Value {
+			users += int(use.Count)
+		}
+	}
+	return users
 }
 
 // stepped is true when a transition began, ended or came a step forward: there is
