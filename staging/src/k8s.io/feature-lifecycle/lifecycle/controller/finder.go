@@ -39,6 +39,11 @@ const (
 	// roundPatience is how long those who want something wait for the searches of the
 	// round before: one of them may take until its deadline.
 	roundPatience = 2 * time.Minute
+	// firstLull is how long no feature may have come before the first round begins, which
+	// waits for mostGathered at most. After the start of a server all features that are off
+	// come within seconds, and each round reads the collections that its features share.
+	firstLull    = time.Second
+	mostGathered = 10 * time.Second
 )
 
 // finder looks for leftovers of features that are off, beside the queue: for all
@@ -57,9 +62,13 @@ type finder struct {
 	// waiting are those of the next round. At the start of a server many features
 	// want to be looked at, and they come while a round is under way.
 	waiting []wanted
+	// came is when the last of them did.
+	came time.Time
 	// running is true while there are rounds.
 	running bool
-	wait    sync.WaitGroup
+	// lull is firstLull before the first round, and 0 after that. It is of who runs rounds.
+	lull time.Duration
+	wait sync.WaitGroup
 }
 
 // search is what is known of the leftovers of one feature. Found is nil while
@@ -78,7 +87,7 @@ type wanted struct {
 }
 
 func newFinder(clients task.Clients, clock clock.Clock, notify func(string, time.Duration)) *finder {
-	return &finder{clients: clients, clock: clock, notify: notify, results: map[string]*search{}, busy: map[string]bool{}}
+	return &finder{clients: clients, clock: clock, notify: notify, lull: firstLull, results: map[string]*search{}, busy: map[string]bool{}}
 }
 
 // result returns what was found last, nil when nothing was looked for since the
@@ -117,7 +126,7 @@ func (f *finder) refresh(ctx context.Context, feature lifecycle.Feature) time.Du
 		return s.next.Sub(now)
 	}
 	f.busy[name] = true
-	f.waiting = append(f.waiting, wanted{feature, s})
+	f.waiting, f.came = append(f.waiting, wanted{feature, s}), now
 	if !f.running {
 		f.running = true
 		f.wait.Go(func() { f.rounds(ctx) })
@@ -125,8 +134,31 @@ func (f *finder) refresh(ctx context.Context, feature lifecycle.Feature) time.Du
 	return 0
 }
 
+// gather waits before the first round until no more features come, or the context ends.
+func (f *finder) gather(ctx context.Context) {
+	lull, end := f.lull, f.clock.Now().Add(mostGathered)
+	f.lull = 0
+	for left := lull; left > 0; {
+		timer := f.clock.NewTimer(left)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		f.mu.Lock()
+		quiet := f.came.Add(lull)
+		f.mu.Unlock()
+		if quiet.After(end) {
+			quiet = end
+		}
+		left = quiet.Sub(f.clock.Now())
+	}
+}
+
 // rounds searches until nothing is wanted any more, one round after the other.
 func (f *finder) rounds(ctx context.Context) {
+	f.gather(ctx)
 	for {
 		f.mu.Lock()
 		round := f.waiting

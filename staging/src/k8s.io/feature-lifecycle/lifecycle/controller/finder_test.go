@@ -18,6 +18,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	goruntime "runtime"
 	"strings"
 	"sync/atomic"
@@ -43,6 +44,7 @@ func TestFeaturesThatComeMeanwhileAreLookedAtTogether(t *testing.T) {
 		begun, release := make(chan string, 10), make(chan bool)
 		told := make(chan string, 10)
 		f := newFinder(task.Clients{}, clock.RealClock{}, func(feature string, _ time.Duration) { told <- feature })
+		f.lull = 0
 		want := func(name string) lifecycle.Feature {
 			looking := task.Func(task.Own{Name: "look", Find: func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
 				begun <- name
@@ -86,10 +88,71 @@ func TestFeaturesThatComeMeanwhileAreLookedAtTogether(t *testing.T) {
 	})
 }
 
+// TestTheFirstRoundHasAllThatComeAtTheStart, for a while: they share collections, each of
+// which is read once in a round.
+func TestTheFirstRoundHasAllThatComeAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var begun atomic.Int32
+		f := newFinder(task.Clients{}, clock.RealClock{}, func(string, time.Duration) {})
+		came := 0
+		come := func() {
+			f.refresh(t.Context(), lifecycle.Feature{Name: featuregate.Feature(fmt.Sprint(came)), OnDisable: lifecycle.Tasks{task.Func(task.Own{Name: "look", Find: func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+				begun.Add(1)
+				return nil, nil
+			}})}})
+			came++
+			synctest.Wait()
+		}
+		expect := func(what string, n int) {
+			t.Helper()
+			if synctest.Wait(); int(begun.Load()) != n {
+				t.Errorf("%s: %d of %d features were looked at, want %d", what, begun.Load(), came, n)
+			}
+		}
+		start := time.Now()
+		for time.Since(start) < firstLull*3/2 {
+			come()
+			<-time.After(firstLull / 2)
+		}
+		expect("while they come", 0)
+		<-time.After(firstLull / 2)
+		expect("no more come", came)
+		come()
+		expect("later", came)
+		f.drain()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		f := newFinder(task.Clients{}, clock.RealClock{}, func(string, time.Duration) {})
+		feature := func(i int) lifecycle.Feature {
+			return lifecycle.Feature{Name: featuregate.Feature(fmt.Sprint(i)), OnDisable: lifecycle.Tasks{task.Func(task.Own{Name: "look", Find: func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+				return nil, nil
+			}})}}
+		}
+		start, n := time.Now(), 0
+		for ; f.result("0") == nil && time.Since(start) < time.Hour; n++ {
+			f.refresh(ctx, feature(n))
+			<-time.After(firstLull / 4)
+		}
+		if took := time.Since(start); took < mostGathered || took > mostGathered+firstLull {
+			t.Errorf("while more come, the first was looked at after %s, want %s", took, mostGathered)
+		}
+		// A server that ends waits for nobody.
+		f = newFinder(task.Clients{}, clock.RealClock{}, func(string, time.Duration) {})
+		f.refresh(ctx, feature(0))
+		cancel()
+		begun := time.Now()
+		if f.drain(); time.Since(begun) > 0 || f.result("0") != nil {
+			t.Errorf("it ended after %s with %v", time.Since(begun), f.result("0"))
+		}
+	})
+}
+
 // TestAFinderIsNotAskedTwiceAtOnce: nobody wants the first answer any more.
 func TestAFinderIsNotAskedTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFinder(task.Clients{}, clock.RealClock{}, func(string, time.Duration) {})
+		f.lull = 0
 		var asked atomic.Int32
 		free := make(chan bool)
 		feature := lifecycle.Feature{Name: "Hangs", OnDisable: lifecycle.Tasks{task.Func(task.Own{Name: "hangs", Find: func(ctx context.Context, _ task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
@@ -139,6 +202,7 @@ func TestAFinderThatDoesNotEndHoldsUpOthersForAWhile(t *testing.T) {
 			}}
 			clients := task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{widgets: "WidgetList"}, widget)}
 			f := newFinder(clients, clock.RealClock{}, func(string, time.Duration) {})
+			f.lull = 0
 			free, asked := make(chan bool), 0
 			hangs := task.Func(task.Own{Name: "hangs", Find: func(ctx context.Context, _ task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
 				asked++

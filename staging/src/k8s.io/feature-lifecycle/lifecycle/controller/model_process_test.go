@@ -268,6 +268,8 @@ func (c *cluster) serve(r *replica, v values, delay, lag time.Duration) {
 	if c.crowded {
 		r.controller.batches.many = 0
 	}
+	// Its clock is for searches that end before the next step.
+	r.controller.finder.lull = 0
 	c.listen(r)
 	for _, i := range r.informers {
 		i.relist(i.newest(c.now - lag))
