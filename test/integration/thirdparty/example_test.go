@@ -132,7 +132,8 @@ func TestAnInterruptedSuiteEndsItsCluster(t *testing.T) {
 			}
 			framework.WaitFor(t, "the suite to have a cluster", func() bool {
 				running := commandLines(t, folder)
-				return strings.Contains(running, "/kube-apiserver ") && !strings.Contains(running, "/local-up ")
+				// etcd is a local-up, too.
+				return strings.Contains(running, "/kube-apiserver ") && !strings.Contains(running, "/local-up up ")
 			})
 			// As a terminal does it: the whole group.
 			if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
