@@ -17,9 +17,6 @@ limitations under the License.
 package docs
 
 import (
-	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 
 	commands "k8s.io/kubernetes-features/test/docs"
@@ -28,27 +25,17 @@ import (
 // TestCommandsAreUnderstood reads the blocks of all pages. What test/docs does not
 // understand would be found only once it has started a cluster for each page.
 func TestCommandsAreUnderstood(t *testing.T) {
-	understood := 0
-	understand := func(path string) {
-		source, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		blocks, err := commands.Parse(string(source))
-		if err != nil {
-			t.Errorf("%s:\n%v", path, err)
-		}
-		understood += len(blocks)
-	}
-	understand(filepath.Join(root, "README.md"))
-	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && filepath.Ext(path) == ".md" {
-			understand(path)
-		}
-		return err
-	})
+	names, err := commands.Pages(root)
 	if err != nil {
 		t.Fatal(err)
+	}
+	understood := 0
+	for _, name := range names {
+		blocks, err := commands.Read(root, name)
+		if err != nil {
+			t.Error(err)
+		}
+		understood += len(blocks)
 	}
 	if understood < 100 {
 		t.Errorf("there are %d blocks with commands, which is too few", understood)

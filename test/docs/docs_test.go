@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,46 +38,20 @@ const patience = 15 * time.Minute
 // root is the repository.
 const root = "../.."
 
-// pages are README.md and everything in docs/.
-func pages(t *testing.T) []string {
-	t.Helper()
-	found := []string{"README.md"}
-	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(path) != ".md" {
-			return err
-		}
-		name, err := filepath.Rel(root, path)
-		found = append(found, name)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(found)
-	return found
-}
-
-// read returns the blocks of a page.
-func read(t *testing.T, name string) []Block {
-	t.Helper()
-	source, err := os.ReadFile(filepath.Join(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks, err := Parse(string(source))
-	if err != nil {
-		t.Fatalf("%s:\n%v", name, err)
-	}
-	return blocks
-}
-
 // TestPages runs the commands of every page, from the top to the end, in an empty
 // directory that has the binaries in _output/bin, as the repository does.
 func TestPages(t *testing.T) {
-	for _, name := range pages(t) {
+	names, err := Pages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			blocks := read(t, name)
+			blocks, err := Read(root, name)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if !slices.ContainsFunc(blocks, func(b Block) bool { return b.Skip == "" && b.File == "" }) {
 				for _, b := range blocks {
 					t.Logf("%s:%d is skipped: %s\n%s", name, b.Line, b.Skip, b.Text)

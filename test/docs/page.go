@@ -22,7 +22,11 @@ package docs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -67,6 +71,35 @@ var (
 
 // unreadable is what is wrong with a mark of another form.
 const unreadable = "is not understood; it is <!-- docs-test: skip: why -->, <!-- docs-test: shown: why --> or <!-- docs-test: instead: command -->"
+
+// Pages are README.md and all pages in docs/ of the repository whose root is given, by
+// their names from there, sorted.
+func Pages(root string) ([]string, error) {
+	found := []string{"README.md"}
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".md" {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		found = append(found, name)
+		return err
+	})
+	slices.Sort(found)
+	return found, err
+}
+
+// Read returns the blocks of a page of Pages; the error names the page.
+func Read(root, name string) ([]Block, error) {
+	source, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := Parse(string(source))
+	if err != nil {
+		return nil, fmt.Errorf("%s:\n%w", name, err)
+	}
+	return blocks, nil
+}
 
 // Parse returns the blocks of a page that are run or written, in order. It fails,
 // with all reasons, for a page of which something would be left out silently: a

@@ -91,15 +91,19 @@ func TestFeaturesThatComeMeanwhileAreLookedAtTogether(t *testing.T) {
 // TestTheFirstRoundHasAllThatComeAtTheStart, for a while: they share collections, each of
 // which is read once in a round.
 func TestTheFirstRoundHasAllThatComeAtTheStart(t *testing.T) {
+	// feature is one of which a search is counted.
+	feature := func(i int, begun *atomic.Int32) lifecycle.Feature {
+		return lifecycle.Feature{Name: featuregate.Feature(fmt.Sprint(i)), OnDisable: lifecycle.Tasks{task.Func(task.Own{Name: "look", Find: func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+			begun.Add(1)
+			return nil, nil
+		}})}}
+	}
 	synctest.Test(t, func(t *testing.T) {
 		var begun atomic.Int32
 		f := newFinder(task.Clients{}, clock.RealClock{}, func(string, time.Duration) {})
 		came := 0
 		come := func() {
-			f.refresh(t.Context(), lifecycle.Feature{Name: featuregate.Feature(fmt.Sprint(came)), OnDisable: lifecycle.Tasks{task.Func(task.Own{Name: "look", Find: func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
-				begun.Add(1)
-				return nil, nil
-			}})}})
+			f.refresh(t.Context(), feature(came, &begun))
 			came++
 			synctest.Wait()
 		}
@@ -124,14 +128,10 @@ func TestTheFirstRoundHasAllThatComeAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		f := newFinder(task.Clients{}, clock.RealClock{}, func(string, time.Duration) {})
-		feature := func(i int) lifecycle.Feature {
-			return lifecycle.Feature{Name: featuregate.Feature(fmt.Sprint(i)), OnDisable: lifecycle.Tasks{task.Func(task.Own{Name: "look", Find: func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
-				return nil, nil
-			}})}}
-		}
+		var begun atomic.Int32
 		start, n := time.Now(), 0
 		for ; f.result("0") == nil && time.Since(start) < time.Hour; n++ {
-			f.refresh(ctx, feature(n))
+			f.refresh(ctx, feature(n, &begun))
 			<-time.After(firstLull / 4)
 		}
 		if took := time.Since(start); took < mostGathered || took > mostGathered+firstLull {
@@ -139,11 +139,11 @@ func TestTheFirstRoundHasAllThatComeAtTheStart(t *testing.T) {
 		}
 		// A server that ends waits for nobody.
 		f = newFinder(task.Clients{}, clock.RealClock{}, func(string, time.Duration) {})
-		f.refresh(ctx, feature(0))
+		f.refresh(ctx, feature(0, &begun))
 		cancel()
-		begun := time.Now()
-		if f.drain(); time.Since(begun) > 0 || f.result("0") != nil {
-			t.Errorf("it ended after %s with %v", time.Since(begun), f.result("0"))
+		ended := time.Now()
+		if f.drain(); time.Since(ended) > 0 || f.result("0") != nil {
+			t.Errorf("it ended after %s with %v", time.Since(ended), f.result("0"))
 		}
 	})
 }

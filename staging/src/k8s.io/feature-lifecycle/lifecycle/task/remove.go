@@ -111,7 +111,7 @@ func defined(o *unstructured.Unstructured) (schema.GroupVersionResource, bool) {
 func (r remove) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
 	var found []v1alpha1.ResourceLeftovers
 	for _, unwanted := range r.objects {
-		client, resource, err := r.clientFor(ctx, clients, unwanted)
+		client, resource, err := clientForRemoval(ctx, clients, unwanted)
 		if err != nil {
 			return nil, err
 		}
@@ -138,10 +138,10 @@ func (r remove) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceL
 	return found, nil
 }
 
-// clientFor finds an object in whichever version the server has: that of the manifest may
+// clientForRemoval finds an object in whichever version the server has: that of the manifest may
 // be one of before. It returns no client and no error when the object cannot be there: the
 // server has no version of its kind, and nothing of it is stored, as far as can be seen.
-func (r remove) clientFor(ctx context.Context, clients Clients, object *unstructured.Unstructured) (dynamic.ResourceInterface, schema.GroupResource, error) {
+func clientForRemoval(ctx context.Context, clients Clients, object *unstructured.Unstructured) (dynamic.ResourceInterface, schema.GroupResource, error) {
 	client, resource, err := clientFor(clients, object)
 	if meta.IsNoMatchError(err) {
 		client, resource, err = clientForAny(clients, object)
@@ -170,7 +170,7 @@ func (r remove) run(ctx context.Context, clients Clients, attempt Attempt) error
 	total := int64(len(r.objects))
 	for i, unwanted := range r.objects {
 		attempt.Report(Progress{Done: int64(i), Total: total, Message: "deleting " + describe(unwanted)})
-		client, _, err := r.clientFor(ctx, clients, unwanted)
+		client, _, err := clientForRemoval(ctx, clients, unwanted)
 		if err != nil {
 			return fmt.Errorf("deleting %s: %w", describe(unwanted), err)
 		}
