@@ -261,3 +261,22 @@ func TestALimitedTaskSaysSo(t *testing.T) {
 		t.Errorf("what is in storage alone needs %v, %v", unreadable.Rules, unreadable.NamespacedRules)
 	}
 }
+
+// outdated is a mapper that knows the scope of before until it is reset.
+type outdated struct {
+	mapper
+	now mapper
+}
+
+func (o *outdated) Reset() { o.mapper = o.now }
+
+// TestWhatHasNamespacesNowIsLimited: a definition was made anew, with namespaces.
+func TestWhatHasNamespacesNowIsLimited(t *testing.T) {
+	before := mapperOf()
+	before.add(widgetKind)
+	w := finalizing(t, "", held("a"))
+	clients := Clients{Dynamic: w, Mapper: &outdated{before, mapperOf(widgetKind)}}
+	if found, err := ClearCollection(widgets.GroupResource()).InNamespace("ns").Find(t.Context(), clients); err != nil || len(found) != 1 || found[0].Count != 1 {
+		t.Errorf("found %v, %v", found, err)
+	}
+}
