@@ -72,7 +72,8 @@ type batch struct {
 	period  time.Duration
 	changes int
 	since   time.Time
-	// last is when the last of them came.
+	// last is when the last of them came, or when the first of those that are expected
+	// comes at the earliest.
 	last time.Time
 }
 
@@ -91,7 +92,9 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 		b.of[name] = known
 	}
 	known.changes++
-	known.last = now
+	if known.last.Before(now) {
+		known.last = now
+	}
 	first, known.waiting = !known.waiting, true
 	if first && known.period > quietAfter {
 		select {
@@ -105,6 +108,7 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 // expect says that so many users of a feature are about to report, in turn: they are
 // folded from the first one on for as long as if they had been coming for a while. What
 // is counted meanwhile would be sent to all of them, while they still wait for the value.
+// Until the first of them has his turn, that none has reported says nothing.
 func (b *batches) expect(name string, users int, now time.Time) {
 	period := min(turns.Longest(users)/counts, longestBatch)
 	if period <= reportBatch {
@@ -119,6 +123,9 @@ func (b *batches) expect(name string, users int, now time.Time) {
 	}
 	if known.period < period {
 		known.period, known.changes, known.since = period, 0, now
+	}
+	if first := now.Add(turns.Of(users, 0)); known.last.Before(first) {
+		known.last = first
 	}
 }
 

@@ -150,6 +150,19 @@ func TestUsersThatAreExpectedAreFoldedFromTheFirstOn(t *testing.T) {
 	if got := b.least("A"); got != longestBatch {
 		t.Errorf("reports that come already are folded for %s now", got)
 	}
+	// None reports before it is his turn. Who was to be the first may have gone.
+	b = newBatches()
+	b.expect("A", 10_000, start)
+	b.add("A", start)
+	head := turns.Of(10_000, 0)
+	for _, test := range []struct {
+		after, next time.Duration
+		want        []string
+	}{{quietAfter, head, nil}, {head, quietAfter, nil}, {head + quietAfter, 0, []string{"A"}}} {
+		if got, next := b.quiet(start.Add(test.after)); !slices.Equal(got, test.want) || next != test.next {
+			t.Errorf("after %s: quiet %v, others after %s; want %v and %s", test.after, got, next, test.want, test.next)
+		}
+	}
 	// There were none after all.
 	b = newBatches()
 	b.expect("A", 10_000, start)
