@@ -19,7 +19,7 @@ limitations under the License.
 // Package clear measures how fast a field is removed from all objects of a
 // collection: by turning its feature off, by the in-tree storage version migrator,
 // which rewrites the same objects, and by a client that does nothing but patch. All
-// work on the same kube-apiserver and etcd, beside the same load of other users.
+// work on the same kube-apiserver and etcd, beside the same load of other clients.
 package clear
 
 import (
@@ -47,7 +47,7 @@ type Options struct {
 	// the first size of each kind of objects counts; Sweep more of them that are tried
 	// once, at the first size of small ones.
 	Workers, Sweep []int
-	// Rate is how many requests other users send in a second, Rest for how long that
+	// Rate is how many requests other clients send in a second, Rest for how long that
 	// is measured while nothing else goes on.
 	Rate float64
 	Rest time.Duration
@@ -77,7 +77,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Repetitions, "repetitions", o.Repetitions, "How often everything is run at the first size of small and of large objects, but the migrator with large ones; once at the others.")
 	fs.IntSliceVar(&o.Workers, "workers", o.Workers, "Numbers of concurrent patches of the plain client. The fastest at the first size of each kind of objects is run at its others.")
 	fs.IntSliceVar(&o.Sweep, "sweep", o.Sweep, "More such numbers, which are tried once at the first size; 0 for none.")
-	fs.Float64Var(&o.Rate, "rate", o.Rate, "Requests that other users send in a second.")
+	fs.Float64Var(&o.Rate, "rate", o.Rate, "Requests that other clients send in a second.")
 	fs.DurationVar(&o.Rest, "rest", o.Rest, "For how long they are measured while nothing else goes on.")
 	fs.BoolVar(&o.Touch, "touch", o.Touch, "Write a StatefulSet of another namespace every second, as users of a busy cluster do.")
 	fs.DurationVar(&o.Settle, "settle", o.Settle, "kube-apiserver's --feature-settle-period.")

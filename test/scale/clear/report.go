@@ -30,7 +30,7 @@ import (
 // report makes tables, charts and budgets of all runs.
 func report(f *found, o Options) *result.Result {
 	r := &result.Result{
-		Question: "How fast is a field cleared from all objects of a collection by turning its gate off, what memory does kube-apiserver need for that, and what do other users notice?",
+		Question: "How fast is a field cleared from all objects of a collection by turning its gate off, what memory does kube-apiserver need for that, and what do other clients notice?",
 		Peer: fmt.Sprintf("the in-tree storage version migrator, which rewrites all objects of a resource and with which one would build a clean-up otherwise; "+
 			"and a client that lists and patches with %s workers and does nothing else, of which the fastest counts: the best that is reached through the API. "+
 			"All on the same kube-apiserver and etcd, one after the other.", either(o.Workers)),
@@ -62,8 +62,8 @@ func described(o Options) []string {
 		fmt.Sprintf("With %s small objects all methods run %d times, in an order that rotates; what is compared are runs of the same repetition, and figures are medians. "+
 			"With other numbers each runs once, since the migrator alone takes many minutes, and the plain client with the number of workers that was the fastest with the fewest objects of that size.", result.Format(float64(o.Sizes[0])), o.Repetitions),
 		"All write with a kube-apiserver that has just started with the gate off. For turning the gate off this start is a part of what is measured; the others begin when the server has become quiet. A request to the migrator is a StorageVersionMigration, with a controller manager that was started again, too, and has its caches filled.",
-		fmt.Sprintf("The rate while writing is that between %.0f %% and %.0f %% of the objects, as a watch of etcd shows their writes, and so is kube-apiserver's processor time for an object, beyond what it uses at rest with the requests of other users; the rate from the request counts all: the restart, waiting for uses, and a last look that nothing has the field.", 100*from, 100*to),
-		fmt.Sprintf("Other users send %s requests a second all the time, the same number whatever happens: GET, LIST of 20 ConfigMaps and PATCH in turn. Latency counts from when a request was due.", result.Format(o.Rate)),
+		fmt.Sprintf("The rate while writing is that between %.0f %% and %.0f %% of the objects, as a watch of etcd shows their writes, and so is kube-apiserver's processor time for an object, beyond what it uses at rest with the requests of other clients; the rate from the request counts all: the restart, waiting for uses, and a last look that nothing has the field.", 100*from, 100*to),
+		fmt.Sprintf("Other clients send %s requests a second all the time, the same number whatever happens: GET, LIST of 20 ConfigMaps and PATCH in turn. Latency counts from when a request was due.", result.Format(o.Rate)),
 		"Patches, the plain client's and those of clearing, ask for the metadata of objects alone. Afterwards every stored object is read from etcd: none may have the field, or be of the old version.",
 	}
 	if o.Touch {
@@ -150,7 +150,7 @@ func rates(r *result.Result, all []collection) {
 }
 
 func others(r *result.Result, all []collection) {
-	table := r.AddTable("What other users notice while objects are written",
+	table := r.AddTable("What other clients notice while objects are written",
 		result.Column{Name: "objects"}, result.Column{Name: "stored", Unit: "bytes each"}, result.Column{Name: "method"},
 		result.Column{Name: "p50 at rest", Unit: "ms"}, result.Column{Name: "p99 at rest", Unit: "ms"},
 		result.Column{Name: "p50", Unit: "ms"}, result.Column{Name: "p99", Unit: "ms"}, result.Column{Name: "lowest p99", Unit: "ms"}, result.Column{Name: "highest p99", Unit: "ms"}, result.Column{Name: "longest", Unit: "ms"},
@@ -173,7 +173,7 @@ func others(r *result.Result, all []collection) {
 				median(runs, func(r run) float64 { return measure.Milliseconds(r.all.All.Percentile(99)) }), failedInAll)
 		}
 	}
-	chart(r, "others", "Latency of other users' requests while small objects are written", result.Axis{Label: "p99 of latency", Unit: "ms"}, all, small, run.p99)
+	chart(r, "others", "Latency of other clients' requests while small objects are written", result.Axis{Label: "p99 of latency", Unit: "ms"}, all, small, run.p99)
 }
 
 func memory(r *result.Result, all []collection) {

@@ -39,12 +39,12 @@ type run struct {
 	// waited is from the request to the first mark.
 	waited time.Duration
 	curve  *curve
-	// rest, during and all are what other users saw before the request, while objects
+	// rest, during and all are what other clients saw before the request, while objects
 	// were written, and from the request until all was done.
 	rest, during, all measure.ForegroundStats
 	// cpu is the processor time of kube-apiserver between the marks, allCPU from the
 	// request, or from the restart that is the request, until all was done. atRest is how
-	// many cores it used before the request, with the requests of other users.
+	// many cores it used before the request, with the requests of other clients.
 	cpu, allCPU time.Duration
 	atRest      float64
 	// apiserver and manager are observed from kube-apiserver's last start on, the
@@ -86,7 +86,7 @@ func (r run) alive() float64 { return measure.Mebibytes(r.apiserver.HeapPeak) }
 // resident is its resident memory at its highest, in MiB.
 func (r run) resident() float64 { return measure.Mebibytes(r.apiserver.RSSPeak) }
 
-// p99 is that of other users' requests, in milliseconds.
+// p99 is that of other clients' requests, in milliseconds.
 func (r run) p99() float64 { return measure.Milliseconds(r.during.All.Percentile(99)) }
 
 // try runs one method.

@@ -98,7 +98,7 @@ func describe(o Options, templates map[string]fleet.Template, apply measure.Dist
 	return r
 }
 
-// p99 is that of everybody else's requests in all these parts together, in milliseconds: one
+// p99 is that of other clients' requests in all these parts together, in milliseconds: one
 // window has too few of them for its own.
 func p99[T any](all []T, part func(T) measure.Part) float64 {
 	var requests []measure.Distribution

@@ -64,7 +64,7 @@ type Options struct {
 	Template time.Duration
 	// Settle is kube-apiserver's --feature-settle-period.
 	Settle time.Duration
-	// Foreground is how many requests a second everybody else sends.
+	// Foreground is how many requests a second other clients send.
 	Foreground float64
 	// Profiles is a directory for profiles of kube-apiserver, "" for none.
 	Profiles string
@@ -85,7 +85,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.Window, "window", o.Window, "For how long at least it is looked at what a change costs; shorter than the settle period.")
 	fs.DurationVar(&o.Template, "template", o.Template, "For how long a real node is watched for what it reports.")
 	fs.DurationVar(&o.Settle, "settle", o.Settle, "kube-apiserver's --feature-settle-period.")
-	fs.Float64Var(&o.Foreground, "foreground", o.Foreground, "Requests a second of everybody else.")
+	fs.Float64Var(&o.Foreground, "foreground", o.Foreground, "Requests a second of other clients.")
 	fs.StringVar(&o.Profiles, "profiles", o.Profiles, "A directory for CPU profiles of kube-apiserver during a flip; for a look, not for figures.")
 }
 

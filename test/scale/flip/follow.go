@@ -225,7 +225,7 @@ func (w *world) flip(ctx context.Context, b *board, enabled bool) (one flipped, 
 	return one, errors.Join(err, profiled())
 }
 
-// window waits until all that a change costs everybody else has been seen, too:
+// window waits until all that a change costs other clients has been seen, too:
 // requests that it held up end later.
 func (w *world) window(ctx context.Context, begun time.Time) error {
 	return measure.Pause(ctx, time.Until(begun.Add(w.options.Window)))

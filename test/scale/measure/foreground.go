@@ -64,7 +64,7 @@ const (
 
 var operations = []string{OpGet, OpList, OpPatch}
 
-// Foreground is a load that stands for everybody else: one GET, one LIST of a small
+// Foreground is a load that stands for other clients: one GET, one LIST of a small
 // namespace and one PATCH in turn, as many a second as was said, whether the server
 // keeps up or not (an open loop). Latency counts from the moment at which a request
 // was due, so a server that stalls cannot hide what waits.

@@ -30,7 +30,7 @@ import (
 )
 
 // Meter measures a kube-apiserver during parts of a run: what it uses, what is written
-// to its etcd, and what everybody else sees, whose requests it sends all the while.
+// to its etcd, and what other clients see, whose requests it sends all the while.
 type Meter struct {
 	client     rest.Interface
 	pid        int
@@ -58,7 +58,7 @@ type Part struct {
 	Lists, Events, Bytes float64
 }
 
-// Refused is how many of everybody else's requests were answered 429.
+// Refused is how many of other clients' requests were answered 429.
 func (p Part) Refused() float64 { return float64(p.Foreground.Refused()) }
 
 // Sum is what was measured during several parts, one after the other.

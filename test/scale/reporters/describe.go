@@ -37,7 +37,7 @@ func describe(options Options, templates map[string]fleet.Template, outcomes, pe
 			"They share one client certificate, that of an administrator, and impersonate their identities: kube-apiserver checks for each request whether that is allowed, which it does not have to for real ones, and checks no token.",
 			"One kube-apiserver, which looks after all features, and one etcd, on the same machine as the processes: what these use of the processors, the server does not get.",
 			"Nodes write their status every five minutes, as kubelets do when nothing changes. Leases of nodes, which they renew with or without this system, are left out.",
-			fmt.Sprintf("Everybody else is an ordinary user that sends %v requests a second (GET, LIST and PATCH in turn) all the while.", options.Foreground),
+			fmt.Sprintf("Other clients are played by an ordinary user that sends %v requests a second (GET, LIST and PATCH in turn) all the while.", options.Foreground),
 			"At rest, processes look every fifteen minutes whether their report is still there, and every ten minutes less up to a quarter which features are set centrally; these reads are sent in turn at that rate, and nothing else by the processes.",
 			fmt.Sprintf("A restart takes the processes of %d nodes at a time, ends them in order and starts them again, as fast as it goes; a real roll-out takes its time. The new ones have a newer version, so that uses are right once they have nothing of the old one.", options.Together),
 			fmt.Sprintf("At rest the cluster is looked at for %s, with %d nodes %d times.", options.Rest, options.Budget, options.Windows),
@@ -118,7 +118,7 @@ func describeStorm(r *result.Result, outcomes, peers []outcome) {
 			result.Column{Name: "uses right after the last report", Unit: "s"},
 			result.Column{Name: "writes of reports"}, result.Column{Name: "writes of features"}, result.Column{Name: "all writes"}, result.Column{Name: "writes a second", Unit: "1/s"},
 			result.Column{Name: "processor of kube-apiserver", Unit: "s"}, result.Column{Name: "of the processes", Unit: "s"}, result.Column{Name: "peak memory", Unit: "MiB"},
-			result.Column{Name: "answers 429"}, result.Column{Name: "429 to everybody else"}, result.Column{Name: "no answer to everybody else"}, result.Column{Name: "other failures of everybody else"}, result.Column{Name: "p99 of everybody else", Unit: "ms"}, result.Column{Name: "before", Unit: "ms"})
+			result.Column{Name: "answers 429"}, result.Column{Name: "429 to other clients"}, result.Column{Name: "no answer to other clients"}, result.Column{Name: "other failures of other clients"}, result.Column{Name: "p99 of other clients", Unit: "ms"}, result.Column{Name: "before", Unit: "ms"})
 		for _, o := range part.outcomes {
 			p := part.of(o)
 			behind := any(p.behind)
@@ -152,7 +152,7 @@ func describeRest(r *result.Result, outcomes, peers []outcome) {
 		result.Column{Name: "processes"}, result.Column{Name: "they write"}, result.Column{Name: "have written"},
 		result.Column{Name: "writes of reports"}, result.Column{Name: "writes of features"}, result.Column{Name: "all writes a minute", Unit: "1/min"},
 		result.Column{Name: "processor of kube-apiserver", Unit: "% of a core"}, result.Column{Name: "lowest", Unit: "% of a core"}, result.Column{Name: "highest", Unit: "% of a core"},
-		result.Column{Name: "p99 of everybody else", Unit: "ms"})
+		result.Column{Name: "p99 of other clients", Unit: "ms"})
 	for _, o := range inTurn(outcomes, peers) {
 		for _, row := range []struct {
 			name string
@@ -194,7 +194,7 @@ func describeGrowth(r *result.Result, outcomes []outcome) {
 	}
 }
 
-// p99 is that of everybody else, in milliseconds; above 0, so that it can be drawn.
+// p99 is that of other clients, in milliseconds; above 0, so that it can be drawn.
 func p99(p phase) float64 {
 	return max(measure.Milliseconds(p.Foreground.All.Percentile(99)), 0.1)
 }
@@ -204,7 +204,7 @@ func describeCharts(r *result.Result, outcomes, peers []outcome) {
 	storage := result.Chart{Name: "storage", Title: "What reports take", X: result.LogAxis("processes", ""), Y: result.LogAxis("storage", "MiB")}
 	work := result.Chart{Name: "work", Title: "Processor time of kube-apiserver until all are counted", X: result.LogAxis("processes", ""), Y: result.LogAxis("processor time", "s")}
 	times := result.Chart{Name: "time", Title: "Time until all are counted, or written", X: result.LogAxis("processes", ""), Y: result.LogAxis("time", "s")}
-	others := result.Chart{Name: "others", Title: "p99 of everybody else while all start", X: result.LogAxis("processes", ""), Y: result.LogAxis("p99", "ms")}
+	others := result.Chart{Name: "others", Title: "p99 of other clients while all start", X: result.LogAxis("processes", ""), Y: result.LogAxis("p99", "ms")}
 	writes := result.Chart{Name: "writes", Title: "Writes until all are counted", X: result.LogAxis("processes", ""), Y: result.LogAxis("writes", "")}
 	for _, o := range outcomes {
 		n := float64(o.processes())
@@ -239,7 +239,7 @@ func grow(r *result.Result, outcomes []outcome) {
 		processes = append(processes, o.processes())
 	}
 	cost := func(what string, of func(outcome) float64) result.Cost { return result.CostOf(what, outcomes, of) }
-	others := cost("p99 of everybody else while all start (ms)", func(o outcome) float64 { return measure.Milliseconds(o.storm.Foreground.All.Percentile(99)) })
+	others := cost("p99 of other clients while all start (ms)", func(o outcome) float64 { return measure.Milliseconds(o.storm.Foreground.All.Percentile(99)) })
 	others.Ceiling = measure.Milliseconds(measure.ForegroundTimeout)
 	r.Growth = &result.Growth{PerNode: fleet.PerNode, Processes: processes, Costs: []result.Cost{
 		cost("etcd, reports (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.stored.Bytes) }),
@@ -312,7 +312,7 @@ func restingCores(o outcome) float64 { return o.after.Usage.Cores() - o.before.U
 func addBudgets(r *result.Result, options Options, o outcome, peers []outcome) {
 	r.Budgets = append(r.Budgets,
 		result.Budget{Text: "Writes of processes on nodes at rest", Compare: result.AtMost, Target: 0, Measured: float64(o.after.Reports + o.after.Leases), How: "writes of reports, and of Leases of reporters that are no servers, in etcd while at rest with reporters"},
-		result.Budget{Text: "Answers 429 that others see while all processes start, and while all are restarted", Compare: result.AtMost, Target: 0, Measured: o.storm.Refused() + o.rolled.Refused(), How: "answers to everybody else"},
+		result.Budget{Text: "Answers 429 that others see while all processes start, and while all are restarted", Compare: result.AtMost, Target: 0, Measured: o.storm.Refused() + o.rolled.Refused(), How: "answers to other clients"},
 		result.Budget{Text: "Uses right after the last report", Compare: result.AtMost, Target: 5, Measured: max(o.storm.behind, o.rolled.behind), Unit: "s", How: "from the answer to the last report until a watch had shown the right count of every feature; the longer of start and restart"},
 	)
 	p, ok := peerOf(o, peers)

@@ -51,7 +51,7 @@ type Options struct {
 	Template time.Duration
 	// Together is how many nodes restart their processes at a time.
 	Together int
-	// Foreground is how many requests a second everybody else sends.
+	// Foreground is how many requests a second other clients send.
 	Foreground float64
 	// Lists and More are for two more starts of all processes with the budgets' nodes:
 	// of processes of two versions with so many different lists of features, and of
@@ -75,7 +75,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.Compaction, "compaction", o.Compaction, "kube-apiserver's --etcd-compaction-interval. Memory at rest is measured when the past has been forgotten; 0 lets it never be.")
 	fs.DurationVar(&o.Template, "template", o.Template, "For how long a real node is watched for what it reports.")
 	fs.IntVar(&o.Together, "together", o.Together, "How many nodes restart their processes at a time in the rolling restart.")
-	fs.Float64Var(&o.Foreground, "foreground", o.Foreground, "Requests a second of everybody else.")
+	fs.Float64Var(&o.Foreground, "foreground", o.Foreground, "Requests a second of other clients.")
 	fs.IntVar(&o.Lists, "lists", o.Lists, "Start the processes of --budget-nodes once more, of two versions and with so many different lists of features; 0 does not.")
 	fs.IntVar(&o.More, "more", o.More, "Start the processes of --budget-nodes once more, with so many features more; 0 does not.")
 	fs.StringVar(&o.Profiles, "profiles", o.Profiles, "A directory for processor and heap profiles of kube-apiserver.")
