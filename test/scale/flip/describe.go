@@ -168,7 +168,7 @@ func describeLoad(r *result.Result, o Options, outcomes []*outcome) {
 		result.Column{Name: "watchers"}, result.Column{Name: "kind"}, result.Column{Name: "CPU time of kube-apiserver", Unit: "s"},
 		result.Column{Name: "CPU time of the watchers", Unit: "s"}, result.Column{Name: "resident memory at its highest", Unit: "MiB"}, result.Column{Name: "events"}, result.Column{Name: "sent", Unit: "MiB"},
 		result.Column{Name: "p99 of other clients", Unit: "ms"}, result.Column{Name: "their answers 429"})
-	chart := r.AddChart("work", fmt.Sprintf("CPU time of kube-apiserver for a change, beyond that at rest: within %s, ours until the transition ended", o.Window), result.LogAxis("watchers", ""), result.LogAxis("CPU time", "s"))
+	chart := r.AddChart("work", fmt.Sprintf("CPU time of kube-apiserver for a change, beyond that at rest, within %s", o.Window), result.LogAxis("watchers", ""), result.LogAxis("CPU time", "s"))
 	for _, o := range outcomes {
 		for _, k := range o.kinds() {
 			median := func(of func(measure.Part) float64) float64 {
@@ -178,12 +178,14 @@ func describeLoad(r *result.Result, o Options, outcomes []*outcome) {
 			t.AddRow(o.processes, k.name, cpu, median(func(l measure.Part) float64 { return l.Own.Seconds() }), median(func(l measure.Part) float64 { return measure.Mebibytes(l.Usage.RSSPeak) }),
 				median(func(l measure.Part) float64 { return l.Events }), median(func(l measure.Part) float64 { return l.Bytes / measure.MiB }),
 				p99(k.changes, func(c changed) measure.Part { return c.load }), measure.SpreadBy(k.changes, func(c changed) float64 { return c.load.Refused() }).High)
-			all := measure.SpreadBy(k.changes, func(c changed) float64 { return o.beyondRest(c.load) }).Median
-			if k.role == result.Ours {
-				all = measure.SpreadBy(o.flips, o.work).Median
+			add := func(name string, seconds measure.Spread) {
+				// The processor time of a process counts in steps of 10 ms.
+				chart.Add(name, k.role, result.Point{X: float64(o.processes), Y: max(seconds.Median, 0.01)})
 			}
-			// The processor time of a process counts in steps of 10 ms.
-			chart.Add(k.name, k.role, result.Point{X: float64(o.processes), Y: max(all, 0.01)})
+			add(k.name, measure.SpreadBy(k.changes, func(c changed) float64 { return o.beyondRest(c.load) }))
+			if k.role == result.Ours {
+				add(k.name+", until all have reported and the transition ended", measure.SpreadBy(o.flips, o.work))
+			}
 		}
 	}
 }
@@ -240,6 +242,9 @@ const (
 	// longer for each user: the objective that the KEP sets (docs/keps, "What are the
 	// reasonable SLOs").
 	reportBase, reportEach = 2 * time.Second, 5 * time.Millisecond
+	// over is in which time a transition of very many users ends, settle period included,
+	// by another objective of the KEP.
+	over = 70 * time.Second
 )
 
 // who is all processes of a size.
@@ -247,13 +252,14 @@ func (o *outcome) who() string { return result.Format(float64(o.processes)) + " 
 
 // within says whether all have the value within a second.
 func within(o *outcome, how string) result.Budget {
-	return result.Budget{Text: "The last of " + o.who() + " has the value", Compare: result.AtMost, Target: 1, Measured: measure.SpreadBy(o.kinds()[0].changes, last).Median / 1000, Unit: "s", How: how}
+	took := measure.SpreadBy(o.kinds()[0].changes, last)
+	return result.Budget{Text: "The last of " + o.who() + " has the value", Compare: result.AtMost, Target: 1, Measured: took.Median / 1000, Low: took.Low / 1000, High: took.High / 1000, Unit: "s", How: how}
 }
 
 // saidBy says how soon after the value reports follow, whatever the number of processes.
 func saidBy(o *outcome) result.Budget {
 	said := measure.SpreadBy(o.flips, func(f flipped) float64 { return max(f.reported-f.times.Max(), 0).Seconds() })
-	return result.Budget{Text: "The last of " + o.who() + " has reported the value, after the last one had it", Compare: result.AtMost, Target: 1, Measured: said.Median, Unit: "s", How: "the median of the flips. The design wants reports within a second, whatever the number of processes; processes that get a value together take turns instead (KEP: 2 s and 5 ms for each user)"}
+	return result.Budget{Text: "The last of " + o.who() + " has reported the value, after the last one had it", Compare: result.AtMost, Target: 1, Measured: said.Median, Low: said.Low, High: said.High, Unit: "s", How: "the median of the flips. The design wants reports within a second, whatever the number of processes; processes that get a value together take turns instead (KEP: 2 s and 5 ms for each user)"}
 }
 
 // promise compares one size with what the design and the KEP say, and with bounds that
@@ -268,6 +274,7 @@ func promise(r *result.Result, o *outcome) {
 		saidBy(o),
 		result.Budget{Text: "Uses of " + who + " are right", Compare: result.AtMost, Target: time.Minute.Seconds(), Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.counted.Seconds() }).High, Unit: "s", How: "from the request; the longest of the flips. A bound that was chosen: what follows a fault has a minute to converge, and this is held against the same"},
 		result.Budget{Text: "Uses of " + who + " are right after the last report", Compare: result.AtMost, Target: 5, Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return max(f.counted-f.reported, 0).Seconds() }).High, Unit: "s", How: "from the answer to the last report, which a count may precede; the longest of the flips. The design wants it of reporters at their start"},
+		result.Budget{Text: "The transition of " + who + " has ended", Compare: result.AtMost, Target: over.Seconds(), Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.ended.Seconds() }).High, Unit: "s", How: "from the request, settle period included; the longest of the flips. The KEP's objective for a Dynamic feature with more than 2,000 users"},
 		result.Budget{Text: "Answers 429 that others see in a flip", Compare: result.AtMost, Target: 0, Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.load.Refused() + f.settling.Refused() }).High, How: "answers to other clients until the transition ended, the most of the flips"},
 	)
 	sent := func(k kind) float64 {
