@@ -31,7 +31,8 @@ const head = `# Benchmarks
 
 What the parts that this repository adds cost, beside what people would use instead, on the same machine in the same run. "make bench" runs
 all of it. Pictures show ours in blue, peers in orange and physical limits in grey. A budget is a promise of the design or, where that
-promises nothing, a bound that was chosen; missed ones are explained where they are. It is inconclusive when repetitions lie on both sides of it; met or missed once is what was measured once.
+promises nothing, a bound that was chosen; missed ones are explained where they are. Figures are medians, with the range of repetitions where there are some: of six
+and more the median lies in it with a probability of 95 % or more. A budget is inconclusive when it is within that range; what was measured once says so. Budgets for the longest of repetitions have no range.
 `
 
 // markdown is the page. Notes are what people wrote about a result, by its name.

@@ -127,7 +127,8 @@ func report(found samples, o Options) (*result.Result, error) {
 	table := r.AddTable("Enabled", result.Column{Name: "value"}, result.Column{Name: "callers"}, result.Column{Name: "gate"},
 		result.Column{Name: "median", Unit: "ns"}, result.Column{Name: "lowest", Unit: "ns"}, result.Column{Name: "highest", Unit: "ns"},
 		result.Column{Name: "allocations"}, result.Column{Name: "of upstream's"})
-	worst, mostAllocations := 0.0, 0.0
+	var worst measure.Spread
+	mostAllocations := 0.0
 	ours, alone := map[string][]float64{}, map[string][]float64{}
 	for _, caller := range callers {
 		chart := r.AddChart(caller, "Enabled, "+callersTitle(caller), result.Axis{Label: "value", Categories: values}, result.Axis{Label: axisOf(caller), Unit: "ns"})
@@ -142,12 +143,15 @@ func report(found samples, o Options) (*result.Result, error) {
 					return nil, err
 				}
 				ns, allocations := measure.SpreadOf(s.ns...), measure.SpreadOf(s.allocations...).High
-				ratio := measure.SpreadOf(ratios(s.ns, peer.ns)...).Median
-				table.AddRow(value, caller, gate.title, ns.Median, ns.Low, ns.High, allocations, ratio)
+				ratio := measure.SpreadOf(ratios(s.ns, peer.ns)...)
+				table.AddRow(value, caller, gate.title, ns.Median, ns.Low, ns.High, allocations, ratio.Median)
 				chart.Add(gate.title, gate.role, result.Point{X: float64(i), Y: ns.Median, Low: ns.Low, High: ns.High})
 				switch gate.name {
 				case layer:
-					worst, mostAllocations = max(worst, ratio), max(mostAllocations, allocations)
+					mostAllocations = max(mostAllocations, allocations)
+					if ratio.Median > worst.Median {
+						worst = ratio
+					}
 					ours[caller] = append(ours[caller], ns.Median)
 				case load:
 					alone[caller] = append(alone[caller], ns.Median)
@@ -156,7 +160,7 @@ func report(found samples, o Options) (*result.Result, error) {
 		}
 	}
 	r.Budgets = []result.Budget{
-		{Text: "Enabled, of upstream's time", Compare: result.AtMost, Target: 0.5, Measured: worst, Unit: "×", How: "the worst of all kinds of values and callers; median of the ratios of each repetition"},
+		{Text: "Enabled, of upstream's time", Compare: result.AtMost, Target: 0.5, Measured: worst.Median, Low: worst.Low, High: worst.High, Unit: "×", How: "the worst of all kinds of values and callers; median, lowest and highest of the ratios of each repetition"},
 		{Text: "Enabled, allocations", Compare: result.AtMost, Target: 0, Measured: mostAllocations, How: "the most of all repetitions"},
 	}
 	for _, caller := range callers {
