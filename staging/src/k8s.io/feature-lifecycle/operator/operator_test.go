@@ -116,6 +116,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 			c.Settings = Settings{Grace: -time.Minute, Settle: -time.Second, MinBackoff: None, KeepUnknownMinors: -2}
 		}, want: []string{"Settings.Grace is -1m0s and has to be 0 or longer; leave it out for the default", "Settings.Settle is -1s and has to be longer than 0", "Settings.MinBackoff is -1ns", "Settings.KeepUnknownMinors is -2 and has to be 0 or more minor versions"}},
 		"a shortest pause that is long":   {change: func(c *Config) { c.Settings.MinBackoff = time.Minute }, want: []string{"Settings.MaxBackoff is 30s and has to be at least MinBackoff, 1m0s"}},
+		"a way to clean without an end":   {change: func(c *Config) { c.Settings.HowToClean = strings.Repeat("a", 513) }, want: []string{"Settings.HowToClean", "has to be at most 512 bytes long"}},
 		"a share above all":               {change: func(c *Config) { c.Settings.Canary.Percent = 101 }, want: []string{"Settings.Canary.Percent is 101 and has to be from 1 to 100"}},
 		"set by hand and dynamic as well": {change: func(c *Config) { _ = c.Gate.Set("Colours=true") }, want: []string{"would win over the API"}},
 	} {
