@@ -157,7 +157,8 @@ func (r *Replica) Load(ctx context.Context) (values.Origin, error) {
 // Start follows values, reports, and runs the server flow until the context ends. It is
 // the Start of a Runnable of controller-runtime. What follows values and reports goes on
 // until Close, whatever becomes of the context: the rest of the process may still do what its features say, and managers
-// of controller-runtime stop a replica before they stop controllers.
+// of controller-runtime stop a replica before they stop controllers. The report says that
+// the flow has ended, and other replicas look after features meanwhile.
 //
 // An error means that the configuration cannot work, or that it is not Start's turn. A
 // server that does not answer, that refuses, or that lacks the API is no error: it is
@@ -181,6 +182,9 @@ func (r *Replica) Start(ctx context.Context) error {
 		return err
 	}
 	r.run(ctx, reporter)
+	// The rest of the process may be at work for long, and be reported as alive. Another
+	// replica looks after features from now on.
+	defer reporter.FlowEnded()
 	// A cluster that does not take reports has no Features to look after.
 	select {
 	case <-reporter.Started():

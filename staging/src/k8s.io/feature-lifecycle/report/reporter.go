@@ -138,6 +138,9 @@ type Reporter struct {
 	// closed when the report says so.
 	ending      atomic.Bool
 	ends, ended chan struct{}
+	// flowEnded is true once FlowEnded was called, and wakes wakes Run for it.
+	flowEnded atomic.Bool
+	wakes     chan struct{}
 
 	// owner is what Config.Owner said, nil before.
 	owner *metav1.OwnerReference
@@ -156,6 +159,8 @@ type Reporter struct {
 	stored *v1alpha1.FeatureReport
 	// written is what was written last, nil before.
 	written *v1alpha1.FeatureReportSpec
+	// flowEndWritten is true once that said that the flow has ended.
+	flowEndWritten bool
 	// lastWrite is when that was; lastCheck is when the report was last known
 	// to be there.
 	lastWrite, lastCheck time.Time
@@ -193,7 +198,7 @@ func New(config Config) (*Reporter, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	return &Reporter{config: config, name: config.Component + "." + config.Instance, process: string(uuid.NewUUID()), started: make(chan struct{}), ends: make(chan struct{}, 1), ended: make(chan struct{})}, nil
+	return &Reporter{config: config, name: config.Component + "." + config.Instance, process: string(uuid.NewUUID()), started: make(chan struct{}), ends: make(chan struct{}, 1), wakes: make(chan struct{}, 1), ended: make(chan struct{})}, nil
 }
 
 // Started is closed once the first report has been written, and its Lease, or
@@ -222,6 +227,8 @@ func (r *Reporter) Run(ctx context.Context) {
 		case <-r.ends:
 			timer.Stop()
 			r.markEnding(ctx)
+		case <-r.wakes:
+			timer.Stop()
 		}
 		news = r.config.Source.News()
 		wait = r.step(ctx)
@@ -244,6 +251,8 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 		// News does not help a server that does not take reports. It waits for its
 		// turn meanwhile.
 		return r.retryAt.Sub(now)
+	case r.written != nil && r.flowEndUnknown():
+		// Others wait for this process until they know.
 	case r.written != nil && d.none():
 		return r.lookAfter(ctx, now)
 	case pause > 0:

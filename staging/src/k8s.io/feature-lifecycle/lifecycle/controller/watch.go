@@ -347,6 +347,9 @@ func (c *Controller) noticeServers() {
 		if !server.Reported {
 			id += " (silent)"
 		}
+		if server.FlowEnded {
+			id += " (without a flow)"
+		}
 		ids = append(ids, id+"@"+server.Version)
 	}
 	servers := strings.Join(ids, ",")
