@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Deploys the example operator (examples/widget-operator of the library) onto a local
 # cluster of its own and shows its features: on, in use, a value that changes while it
-# runs, a replica that crashes, off, and gone. "make example" runs it after "make all".
+# runs, a replica that crashes, off, what somebody writes then, and gone. "make example" runs it after "make all".
 #
 # It prints the commands that it runs and fails when something is not as it should be.
 # What it starts it ends, whatever happens but SIGKILL; files stay in _output/example.
@@ -235,6 +235,21 @@ show kubectl wait widget lamp -n widgets --for=jsonpath='{.status.conditions[?(@
 expect '{"size":"3","text":"WELCOME"}' kubectl get configmap lamp -n widgets -o jsonpath='{.data}'
 expect 'Off On' kubectl get features -n widgets -o jsonpath='{.items[*].status.state}'
 show kubectl feature list -n widgets
+
+step "An old manifest brings the color back while the feature is off, and a replica cleans"
+show kubectl apply -f "$config/samples/widgets.yaml"
+expect 'red' kubectl get widget lamp -n widgets -o jsonpath='{.spec.color}'
+# kube-apiserver does it for the features of Kubernetes alone, and says who does.
+announce kubectl feature clean -n widgets WidgetColor
+! refused=$(kubectl feature clean -n widgets WidgetColor 2>&1) || fail "kube-apiserver cleaned a feature of the operator"
+echo "$refused"
+has "$refused" 'ask the operator that looks after it'
+show "${ask[@]}" -X POST "http://127.0.0.1:${metrics[$second]}/features/clean?feature=WidgetColor"
+show kubectl feature wait -n widgets WidgetColor --for=state=Off "--timeout=$patience"
+show kubectl wait feature -n widgets WidgetColor --for=condition=Clean "--timeout=$patience"
+stored >"$work/cleaned.txt"
+announce diff "$work/after.txt" "$work/cleaned.txt"
+diff "$work/after.txt" "$work/cleaned.txt" || fail "the Widgets are not what they were before the manifest was applied"
 
 show kubectl feature disable -n widgets WidgetUppercase --wait "--timeout=$patience"
 show kubectl wait configmap lamp -n widgets --for=jsonpath='{.data.text}'=welcome "--timeout=$patience"

@@ -37,8 +37,9 @@ type troubleKind struct {
 	Class string
 	// conditions are the reasons that make it, by type of condition.
 	conditions map[string][]string
-	// next are commands that say more, or help.
-	next func(conditionReason, name string) []string
+	// next are commands that say more, or help. Own is true for a feature of Kubernetes,
+	// which kube-apiserver plans and cleans, and no other.
+	next func(conditionReason, name string, own bool) []string
 }
 
 // troubleKinds are all, the most urgent first. They are those of "list": the colour
@@ -50,7 +51,7 @@ var troubleKinds = []troubleKind{
 		conditions: map[string][]string{
 			v1alpha1.ConditionProgressing: {v1alpha1.ReasonBlocked, v1alpha1.ReasonUnknownTask, v1alpha1.ReasonRolloutHalted},
 		},
-		next: func(reason, name string) []string {
+		next: func(reason, name string, _ bool) []string {
 			if reason == v1alpha1.ReasonRolloutHalted {
 				return []string{"kubectl feature rollout " + name}
 			}
@@ -64,7 +65,7 @@ var troubleKinds = []troubleKind{
 			v1alpha1.ConditionUsesMatch:  {v1alpha1.ReasonUsersDiffer},
 			v1alpha1.ConditionConsistent: {v1alpha1.ReasonServersDisagree},
 		},
-		next: func(reason, name string) []string {
+		next: func(reason, name string, _ bool) []string {
 			if reason == v1alpha1.ReasonServersDisagree {
 				return []string{"kubectl feature uses " + name}
 			}
@@ -75,7 +76,11 @@ var troubleKinds = []troubleKind{
 		Key: "dangling", Symbol: "!", Label: "dangling", Title: "Dangling", Class: "bad",
 		Meaning:    "off, and stored objects still hold something of it",
 		conditions: map[string][]string{v1alpha1.ConditionClean: {v1alpha1.ReasonLeftovers}},
-		next: func(_, name string) []string {
+		next: func(_, name string, own bool) []string {
+			if !own {
+				// The message has what its operator offers.
+				return []string{"kubectl feature describe " + name}
+			}
 			return []string{"kubectl feature plan " + name + " --disable", "kubectl feature clean " + name}
 		},
 	},
@@ -83,7 +88,7 @@ var troubleKinds = []troubleKind{
 		Key: "paused", Symbol: "‖", Label: "paused", Title: "Paused", Class: "moving",
 		Meaning:    "nothing starts before it is resumed",
 		conditions: map[string][]string{v1alpha1.ConditionProgressing: {v1alpha1.ReasonPaused}},
-		next:       func(_, name string) []string { return []string{"kubectl feature resume " + name} },
+		next:       func(_, name string, _ bool) []string { return []string{"kubectl feature resume " + name} },
 	},
 	{
 		Key: "unclear", Symbol: "?", Label: "unclear", Title: "Unclear", Class: "moving",
@@ -93,7 +98,7 @@ var troubleKinds = []troubleKind{
 			v1alpha1.ConditionConsistent:  {v1alpha1.ReasonReportMissing},
 			v1alpha1.ConditionProgressing: {v1alpha1.ReasonMixedVersions},
 		},
-		next: func(_, name string) []string { return []string{"kubectl feature describe " + name} },
+		next: func(_, name string, _ bool) []string { return []string{"kubectl feature describe " + name} },
 	},
 }
 
@@ -148,7 +153,7 @@ func groupsOf(features []v1alpha1.Feature, rows []pageFeature) []pageGroup {
 				if !told {
 					at = len(group.Entries)
 					index[key] = at
-					entry.Next = kind.next(c.Reason, quoted(features[i].Name)+namespaceFlag(&features[i]))
+					entry.Next = kind.next(c.Reason, quoted(features[i].Name)+namespaceFlag(&features[i]), features[i].Namespace == metav1.NamespaceSystem)
 					group.Entries = append(group.Entries, entry)
 				}
 				group.Entries[at].Features = append(group.Entries[at].Features, rows[i])

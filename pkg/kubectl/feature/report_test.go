@@ -21,6 +21,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -86,6 +88,25 @@ func TestTheSameIsToldOnce(t *testing.T) {
 	p := pageOf(features, reported{})
 	if len(p.Troubles) != 1 || p.Troubles[0].Count != 3 || len(p.Troubles[0].Entries) != 1 || len(p.Troubles[0].Entries[0].Features) != 3 {
 		t.Errorf("three features of which the same is said are told as %+v", p.Troubles)
+	}
+}
+
+// TestNobodyIsSentToAServerThatDoesNotClean: kube-apiserver does for features of Kubernetes.
+func TestNobodyIsSentToAServerThatDoesNotClean(t *testing.T) {
+	for namespace, want := range map[string][]string{
+		metav1.NamespaceSystem: {"kubectl feature plan A --disable", "kubectl feature clean A"},
+		"widgets":              {"kubectl feature describe A -n widgets"},
+	} {
+		f := sample("A", v1alpha1.StageBeta, false, false)
+		f.Namespace = namespace
+		condition(f, v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, "1 widgets have spec.color (widgets/lamp)")
+		p := pageOf([]v1alpha1.Feature{*f}, reported{})
+		if len(p.Troubles) != 1 {
+			t.Fatalf("in %s the troubles are %+v, want one", namespace, p.Troubles)
+		}
+		if diff := cmp.Diff(want, p.Troubles[0].Entries[0].Next); diff != "" {
+			t.Errorf("the next step in %s (-want +got):\n%s", namespace, diff)
+		}
 	}
 }
 

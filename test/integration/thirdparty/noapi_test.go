@@ -38,9 +38,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// notFound is how a client words that a server does not know a path.
+const notFound = "could not find the requested resource"
+
 // TestWithoutTheAPI runs an operator on upstream's kube-apiserver, and on one with the
 // gate FeatureLifecycle off: it works as if the library were not there. When the server
-// has the API, the operator begins with what it could not do before.
+// has the API, the operator begins with what it could not do before, and when the API goes
+// under it, it rests until that is back.
 func TestWithoutTheAPI(t *testing.T) {
 	t.Parallel()
 	binaries := map[string]string{cluster.APIServer: framework.Upstream(t, "kube-apiserver")}
@@ -75,7 +79,62 @@ func TestWithoutTheAPI(t *testing.T) {
 	if _, err := r.Plan(t.Context(), colours, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}}); err != nil {
 		t.Errorf("a plan, once the server flow runs: %v", err)
 	}
+
+	said := r.said(notFound)
+	restart("FeatureLifecycle=false")
+	r.rests(t)
+	if n := r.said(notFound) - said; n != 0 {
+		t.Errorf("without the API the replica logs %d times what it was answered:\n%s", n, r.logs)
+	}
+	restart("")
+	framework.WaitFor(t, "the replica to plan again", func() bool {
+		_, err := r.Plan(t.Context(), colours, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}})
+		return err == nil
+	})
+	w.waitForFeature(t, o.namespace, colours, "On as before", func(f *v1alpha1.Feature) bool {
+		return f.Status.State == v1alpha1.StateOn && users(f, o.component, true) == 1
+	})
+	if n := r.said("Reporting feature gates again"); n != 2 {
+		t.Errorf("the API came twice, and the replica says %d times that it reports again", n)
+	}
 	r.end(t)
+}
+
+// rests checks that a replica under which the API has gone stops its flow and its Lease,
+// and says so once.
+func (r *replica) rests(t *testing.T) {
+	t.Helper()
+	framework.WaitFor(t, "the server flow to stop", func() bool { return r.said("Feature lifecycle controller stopped") == 1 })
+	_, planErr := r.Plan(t.Context(), colours, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}})
+	_, cleanErr := r.Clean(t.Context(), colours)
+	for what, err := range map[string]error{"Plan": planErr, "Clean": cleanErr} {
+		if !errors.Is(err, operator.ErrNotRunning) {
+			t.Errorf("%s when the API has gone: %v, want %v", what, err, operator.ErrNotRunning)
+		}
+	}
+	begun := len(r.requests.after(0))
+	hears := func(times int) {
+		t.Helper()
+		framework.WaitFor(t, "the replica to hear again that there is no API", func() bool {
+			return count(r.requests.after(begun), func(sent request) bool {
+				return strings.Contains(sent.path, "/featurereports/") && sent.code == http.StatusNotFound
+			}) >= times
+		})
+	}
+	// What was under way has ended by then.
+	hears(1)
+	begun = len(r.requests.after(0))
+	hears(2)
+	for _, sent := range r.requests.after(begun) {
+		if sent.method != http.MethodGet || strings.Contains(sent.path, "/leases") || strings.HasSuffix(sent.path, "/featurereports") {
+			t.Errorf("without the API the replica sent %s %s", sent.method, sent.path)
+		}
+	}
+	// Once when it started on such a server, and once now. One that has just started may refuse
+	// reports besides.
+	if n := r.said("Not reporting feature gates: the server does not have the API"); n != 2 {
+		t.Errorf("the replica says %d times that the server does not have the API, want twice:\n%s", n, r.logs)
+	}
 }
 
 // worksAlone starts a replica on a server without the API, and checks that it has the

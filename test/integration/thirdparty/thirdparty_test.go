@@ -67,6 +67,7 @@ func TestThirdParties(t *testing.T) {
 			"an operator has no rights elsewhere":                  w.rights,
 			"a namespace is deleted under its operator":            w.namespaceDeleted,
 			"an operator crashes and its service account goes":     w.serviceAccountDeleted,
+			"an operator cleans what was written meanwhile":        w.cleans,
 			"an operator ends in order":                            w.orderlyEnd,
 			"what an operator makes is to belong to somebody else": w.ownedByNobody,
 		} {

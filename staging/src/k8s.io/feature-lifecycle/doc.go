@@ -43,6 +43,7 @@ limitations under the License.
 //	lifecycletest             operator  takes a feature through on, used, off and pristine in a test
 //	until                     part      watches objects until something is so
 //	intern                    part      equal lists of what reports say are held once
+//	internal/quiet            internal  watches of an API that a server does not have fill no logs
 //	internal/retry            internal  what failures mean, and how long to wait
 //	internal/turns            internal  when processes that get a value at once report it
 //	examples/everywhere       example   asks whether a feature is on everywhere, for operators to copy

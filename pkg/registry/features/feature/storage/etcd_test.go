@@ -505,6 +505,32 @@ func TestCleaning(t *testing.T) {
 	}
 }
 
+// TestOperatorsAnswerForTheirOwnFeatures: the server says who does, and where it is said how
+// leftovers go.
+func TestOperatorsAnswerForTheirOwnFeatures(t *testing.T) {
+	s, holder := newStorage(t)
+	have(t, s, "widgets", "Colours", features.FeatureStatus{State: features.StateOff})
+	flow := &answering{}
+	holder.Set(flow)
+	ctx := as(t, "admin", "widgets")
+	_, planErr := plan(ctx, s, "Colours")
+	_, cleanErr := clean(ctx, s, "Colours")
+	for what, err := range map[string]error{"a plan": planErr, "a clean-up": cleanErr} {
+		if !apierrors.IsBadRequest(err) {
+			t.Errorf("%s: got %v, want a bad request", what, err)
+			continue
+		}
+		for _, says := range []string{"feature widgets/Colours is not Kubernetes' own", "ask the operator that looks after it", "condition Clean"} {
+			if !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: got %v, want it to say %q", what, err, says)
+			}
+		}
+	}
+	if len(flow.asked) > 0 {
+		t.Errorf("the server flow was asked: %v", flow.asked)
+	}
+}
+
 func TestWhatIsPostedToCleanIsChecked(t *testing.T) {
 	s, _ := newStorage(t)
 	_, err := s.Clean.Create(admin(t), "F", &features.FeatureCleanup{ObjectMeta: metav1.ObjectMeta{Name: "G"}}, nil, nil)

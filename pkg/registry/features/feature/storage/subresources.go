@@ -29,6 +29,7 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/kubernetes-features/pkg/apis/features"
 	"k8s.io/kubernetes-features/pkg/apis/features/validation"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -61,6 +62,9 @@ func (f *Flow) get() (ServerFlow, error) {
 
 // load reads a Feature of kube-system, the only namespace that this server's
 // flow looks after.
+//
+// The next step of a request about another one is the operator's, and for what a feature
+// has left behind its condition Clean has it.
 func load(ctx context.Context, store *genericregistry.Store, name string) (*v1alpha1.Feature, error) {
 	object, err := store.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
@@ -71,7 +75,7 @@ func load(ctx context.Context, store *genericregistry.Store, name string) (*v1al
 		return nil, err
 	}
 	if feature.Namespace != metav1.NamespaceSystem {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("feature %s/%s is not Kubernetes' own; ask the operator that looks after it", feature.Namespace, name))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("feature %s/%s is not Kubernetes' own; ask the operator that looks after it (how it removes what is left behind is in the condition Clean)", feature.Namespace, name))
 	}
 	return feature, nil
 }
@@ -188,14 +192,8 @@ func (r *CleanREST) Create(ctx context.Context, name string, obj runtime.Object,
 
 // cleanable says why there is nothing to clean, if so.
 func cleanable(feature *v1alpha1.Feature) error {
-	if feature.Status.State == "" {
-		return errors.New("the feature has no state yet; try again once kube-apiserver has adopted it")
-	}
-	if feature.Status.State != v1alpha1.StateOff {
-		return fmt.Errorf("the feature is %s; only a feature that is Off can be cleaned, turning it off cleans by itself", feature.Status.State)
-	}
-	if feature.Spec.Paused {
-		return errors.New("spec.paused holds the feature; set it to false first")
+	if err := transition.Cleanable(feature); err != nil {
+		return err
 	}
 	if meta.IsStatusConditionTrue(feature.Status.Conditions, v1alpha1.ConditionClean) {
 		return errors.New("nothing is left of the feature")

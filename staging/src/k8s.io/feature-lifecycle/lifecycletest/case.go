@@ -32,6 +32,7 @@ package lifecycletest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -124,8 +125,8 @@ func (c *Case) Count(ctx context.Context, view *View) int64 {
 	}
 	for _, t := range c.Feature.OnDisable {
 		found, err := t.Find(ctx, view.Clients())
-		if err != nil {
-			continue // Used says so.
+		if err != nil || t.Installs {
+			continue // Used says so, and what is to be installed uses nothing.
 		}
 		for _, resource := range found {
 			count += resource.Count
@@ -136,19 +137,21 @@ func (c *Case) Count(ctx context.Context, view *View) int64 {
 
 // Used says what the fixture lacks: every task that a transition to Off has must
 // find something of it, or nothing is proved by its end. What no other case made
-// counts, too: some features have the system itself make objects.
+// counts, too: some features have the system itself make objects, or install them
+// when they are turned on (task.Apply), and need no fixture. A task that installs
+// something has to find nothing.
 func (c *Case) Used(ctx context.Context, view *View, others ...*Case) []string {
 	var problems []string
-	if len(c.Feature.OnDisable) > 0 && len(c.Objects) == 0 {
-		return []string{fmt.Sprintf("%s declares tasks and has no fixture; write objects that use the feature to %s", c.Feature.Name, c.Fixture)}
-	}
 	own := c.Own(view).with(view.withoutAll(others))
 	for _, t := range c.Feature.OnDisable {
 		found, err := t.Find(ctx, own.Clients())
 		switch {
 		case err != nil:
 			problems = append(problems, fmt.Sprintf("%s: task %s cannot look for what it removes: %v", c.Feature.Name, t.Name, err))
-		case len(found) == 0:
+		case t.Installs || len(found) > 0:
+		case len(c.Objects) == 0:
+			problems = append(problems, fmt.Sprintf("%s: task %s finds nothing, and there is no fixture; write objects that use the feature, and have %s, to %s", c.Feature.Name, t.Name, cmp.Or(fields(t), "what the task is for"), cmp.Or(c.Fixture, "one")))
+		default:
 			problems = append(problems, fmt.Sprintf("%s: task %s finds nothing of the fixture; add an object to %s that has %s, or remove the task if the server does not store that (%s)",
 				c.Feature.Name, t.Name, c.Fixture, fields(t), own.describe(t)))
 		}
@@ -156,7 +159,8 @@ func (c *Case) Used(ctx context.Context, view *View, others ...*Case) []string {
 	return problems
 }
 
-// Left says what is left of the feature in a view.
+// Left says what is left of the feature in a view, and what is not as its tasks install
+// it. Count is of what is left alone.
 func (c *Case) Left(ctx context.Context, view *View) (count int64, problems []string) {
 	for _, t := range c.Feature.OnDisable {
 		found, err := t.Find(ctx, view.Clients())
@@ -164,6 +168,11 @@ func (c *Case) Left(ctx context.Context, view *View) (count int64, problems []st
 			problems = append(problems, fmt.Sprintf("%s: task %s cannot look for what is left: %v", c.Feature.Name, t.Name, err))
 		}
 		for _, left := range found {
+			if t.Installs {
+				problems = append(problems, fmt.Sprintf("%s: %d %s are not as task %s installs them: %s",
+					c.Feature.Name, left.Count, left.Resource, t.Name, strings.Join(left.Examples, ", ")))
+				continue
+			}
 			count += left.Count
 			problems = append(problems, fmt.Sprintf("%s: %d %s still have what task %s looks after: %s",
 				c.Feature.Name, left.Count, left.Resource, t.Name, strings.Join(left.Examples, ", ")))

@@ -196,6 +196,106 @@ func TestCycleTellsProblems(t *testing.T) {
 	}
 }
 
+// installed is what a feature installs, in the place of a definition.
+const installed = `apiVersion: example.com/v1
+kind: Widget
+metadata: {name: made, namespace: default}
+spec: {size: 7}
+`
+
+// applies makes a fake server take what is applied, which fakes otherwise do for objects
+// that are there.
+func applies(kit *lifecycletest.Kit) {
+	objects := kit.Dynamic.(*dynamicfake.FakeDynamicClient)
+	objects.PrependReactor("patch", "widgets", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		patch := action.(clienttesting.PatchActionImpl)
+		if patch.GetPatchType() != types.ApplyPatchType {
+			return false, nil, nil
+		}
+		applied := &unstructured.Unstructured{}
+		if err := applied.UnmarshalJSON(patch.GetPatch()); err != nil {
+			return true, nil, err
+		}
+		is, err := objects.Tracker().Get(widgets, patch.GetNamespace(), patch.GetName())
+		dry := len(patch.PatchOptions.DryRun) > 0
+		if apierrors.IsNotFound(err) {
+			applied.SetUID(types.UID(patch.GetName()))
+			if !dry {
+				err = objects.Tracker().Create(widgets, applied, patch.GetNamespace())
+			}
+			return true, applied, err
+		}
+		if err != nil {
+			return true, nil, err
+		}
+		would := is.(*unstructured.Unstructured).DeepCopy()
+		would.Object["spec"] = applied.Object["spec"]
+		if dry {
+			return true, would, nil
+		}
+		return true, would, objects.Tracker().Update(widgets, would, patch.GetNamespace())
+	})
+}
+
+// TestCycleOfWhatIsInstalled: a feature that installs something when it is turned on needs
+// no fixture, and one that does when it is turned off has that looked at in the end.
+func TestCycleOfWhatIsInstalled(t *testing.T) {
+	install, remove := lifecycle.Apply("made", []byte(installed)), lifecycle.Remove("made", []byte(installed))
+	for sentence, test := range map[string]struct {
+		on, off lifecycle.Tasks
+		after   func(context.Context, *lifecycletest.Kit) error
+		want    []string
+	}{
+		"installed while it is on":  {on: lifecycle.Tasks{install}, off: lifecycle.Tasks{remove}},
+		"installed while it is off": {on: lifecycle.Tasks{remove}, off: lifecycle.Tasks{install}},
+		"installed for good":        {off: lifecycle.Tasks{install}},
+		"nothing to remove":         {off: lifecycle.Tasks{remove}, want: []string{"Colours: task Remove/made finds nothing, and there is no fixture; write objects"}},
+		"changed by somebody": {on: lifecycle.Tasks{remove}, off: lifecycle.Tasks{install}, after: patched("made", `{"spec":{"size":8}}`),
+			want: []string{"Colours: 1 widgets are not as task Apply/made installs them: default/made"}},
+		"removed by somebody": {on: lifecycle.Tasks{remove}, off: lifecycle.Tasks{install}, after: func(ctx context.Context, kit *lifecycletest.Kit) error {
+			return kit.Dynamic.Resource(widgets).Namespace("default").Delete(ctx, "made", metav1.DeleteOptions{})
+		}, want: []string{"Colours: 1 widgets are not as task Apply/made installs them: default/made"}},
+		"made again by somebody": {on: lifecycle.Tasks{install}, off: lifecycle.Tasks{remove}, after: func(ctx context.Context, kit *lifecycletest.Kit) error {
+			return install.Run(ctx, task.Clients{Dynamic: kit.Dynamic, Mapper: kit.Mapper}, task.Attempt{Report: func(task.Progress) {}})
+		}, want: []string{"Colours: 1 widgets still have what task Remove/made looks after: default/made"}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			c := &lifecycletest.Case{Feature: lifecycle.Feature{Name: "Colours", OnEnable: test.on, OnDisable: test.off}}
+			kit, restart := fakes(c.Feature)
+			applies(kit)
+			set := func(ctx context.Context, enabled bool) error {
+				if enabled {
+					for _, t := range test.on {
+						if err := t.Run(ctx, task.Clients{Dynamic: kit.Dynamic, Mapper: kit.Mapper}, task.Attempt{Report: func(task.Progress) {}}); err != nil {
+							return err
+						}
+					}
+				}
+				if err := restart(ctx, enabled); err != nil || enabled || test.after == nil {
+					return err
+				}
+				return test.after(ctx, kit)
+			}
+			for range 2 {
+				problems, err := kit.Cycle(ctx, c, set)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(problems) != len(test.want) {
+					t.Fatalf("%d problems, want %d: %q", len(problems), len(test.want), problems)
+				}
+				for i, want := range test.want {
+					if !strings.Contains(problems[i], want) {
+						t.Errorf("problem %d does not say %q: %s", i, want, problems[i])
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestCycleReleases: an object that was removed since it held the feature is no
 // problem, and the feature is Off only after that.
 func TestCycleReleases(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -105,8 +106,10 @@ func TestUsedTellsWhatTheFixtureLacks(t *testing.T) {
 		}
 	}
 	c.Objects = nil
-	if problems := c.Used(t.Context(), view); len(problems) != 1 || !strings.Contains(problems[0], "no fixture") {
-		t.Errorf("without a fixture: %v", problems)
+	c.uids = nil
+	other.uids["1"] = true
+	if problems := c.Used(t.Context(), view, other); len(problems) != 2 || !strings.Contains(problems[0], "ClearField/widgets.example.com/spec.field finds nothing, and there is no fixture; write objects") || !strings.Contains(problems[0], "F.yaml") {
+		t.Errorf("without a fixture: %q", problems)
 	}
 }
 
@@ -122,6 +125,68 @@ func TestViewsAreReadOnly(t *testing.T) {
 	err := view.Clients().Storage.Delete(context.WithoutCancel(t.Context()), widgets.GroupResource(), task.StoredObject{})
 	if err == nil {
 		t.Error("a view was written")
+	}
+	c, o := view.Clients().Dynamic.Resource(widgets), view.Objects[0].Unstructured
+	for verb, err := range map[string]error{
+		"create":           second(c.Create(t.Context(), o, metav1.CreateOptions{})),
+		"update":           second(c.Update(t.Context(), o, metav1.UpdateOptions{})),
+		"update status":    second(c.UpdateStatus(t.Context(), o, metav1.UpdateOptions{})),
+		"delete":           c.Delete(t.Context(), "a", metav1.DeleteOptions{}),
+		"deletecollection": c.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}),
+		"watch":            second(c.Watch(t.Context(), metav1.ListOptions{})),
+		"patch":            second(c.Patch(t.Context(), "a", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})),
+		"apply":            second(c.Apply(t.Context(), "a", o, metav1.ApplyOptions{})),
+		"apply status":     second(c.ApplyStatus(t.Context(), "a", o, metav1.ApplyOptions{})),
+	} {
+		if !errors.Is(err, errReadOnly) {
+			t.Errorf("%s: %v, want %v", verb, err, errReadOnly)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestAViewTellsWhatApplyingWouldDo, and of what the server fills in nothing.
+func TestAViewTellsWhatApplyingWouldDo(t *testing.T) {
+	stored := widget(t, `metadata: {name: a, uid: "1", labels: {of: others}}
+spec: {size: 3, ratio: 1, default: true, args: [x, y], ports: [{name: injected}, {name: web, port: 80, protocol: TCP}]}
+status: {ready: true}`)
+	view := NewView([]Object{stored}, nil, nil)
+	client := view.Clients().Dynamic.Resource(widgets).Namespace("")
+	for text, same := range map[string]bool{
+		"spec: {size: 3}":                                true,
+		"spec: {ratio: 1.0}":                             true,
+		"spec: {args: [x, y]}":                           true,
+		"spec: {ports: [{name: web, port: 80}]}":         true,
+		"spec: {none: {}, nothing: []}":                  true,
+		"spec: {size: 4}":                                false,
+		"spec: {colour: red}":                            false,
+		"spec: {args: [x]}":                              false,
+		"spec: {args: [y, x]}":                           false,
+		"spec: {args: []}":                               false,
+		"spec: {ports: [{name: web, port: 81}]}":         false,
+		"spec: {ports: [{name: web}, {name: injected}]}": false,
+		"spec: {size: {}}":                               false,
+	} {
+		applied := widget(t, "metadata: {name: a}\n"+text).Unstructured
+		would, err := client.Apply(t.Context(), "a", applied, metav1.ApplyOptions{FieldManager: "me", DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		diff := cmp.Diff(stored.Object, would.Object)
+		if (diff == "") != same {
+			t.Errorf("applying %q changes nothing: %t, want %t (-is +would be):\n%s", text, diff == "", same, diff)
+		}
+		if !has(would.Object, applied.Object) && text != "spec: {size: {}}" {
+			t.Errorf("%q was applied, and there is %v", text, would.Object)
+		}
+	}
+	other := widget(t, "metadata: {name: b}\nspec: {size: 1}").Unstructured
+	if would, err := client.Apply(t.Context(), "b", other, metav1.ApplyOptions{DryRun: []string{metav1.DryRunAll}}); err != nil || would.GetName() != "b" {
+		t.Errorf("applying what is not there: %v, %v", would, err)
+	}
+	if len(view.Objects) != 1 || cmp.Diff(stored.Object, view.Objects[0].Object) != "" {
+		t.Errorf("the view was changed: %v", view.Objects)
 	}
 }
 

@@ -18,19 +18,13 @@ package lifecycletest
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 )
 
@@ -134,61 +128,6 @@ func (v *View) describe(t task.Task) string {
 		return "the fixture has no object of the resource"
 	}
 	return "it has " + strings.Join(names, ", ")
-}
-
-// errReadOnly is what everything but reading answers.
-var errReadOnly = errors.New("a view of a moment cannot be written; finders must only read")
-
-// viewDynamic reads a view. Methods that finders have no business to call panic
-// on the nil interface.
-type viewDynamic struct{ view *View }
-
-func (d viewDynamic) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
-	return viewResource{view: d.view, resource: resource}
-}
-
-type viewResource struct {
-	dynamic.NamespaceableResourceInterface
-	view      *View
-	resource  schema.GroupVersionResource
-	namespace string
-}
-
-func (r viewResource) Namespace(namespace string) dynamic.ResourceInterface {
-	r.namespace = namespace
-	return r
-}
-
-func (r viewResource) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	selector, err := labels.Parse(options.LabelSelector)
-	if err != nil {
-		return nil, err
-	}
-	list := &unstructured.UnstructuredList{Object: map[string]any{}}
-	for _, object := range r.view.Of(r.resource.GroupResource()) {
-		if r.namespace != "" && object.GetNamespace() != r.namespace || !selector.Matches(labels.Set(object.GetLabels())) {
-			continue
-		}
-		converted, err := r.view.in(object.Unstructured, r.resource.GroupVersion())
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", object.ID(), err)
-		}
-		list.Items = append(list.Items, *converted)
-	}
-	return list, nil
-}
-
-func (r viewResource) Get(ctx context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
-	list, err := r.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		if list.Items[i].GetName() == name {
-			return &list.Items[i], nil
-		}
-	}
-	return nil, apierrors.NewNotFound(r.resource.GroupResource(), name)
 }
 
 // in returns an object in a version.

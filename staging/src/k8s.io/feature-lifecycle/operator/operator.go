@@ -36,6 +36,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
+	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/feature-lifecycle/lifecycle/controller"
 	"k8s.io/feature-lifecycle/report"
 	"k8s.io/feature-lifecycle/values"
@@ -154,10 +155,12 @@ func (r *Replica) Load(ctx context.Context) (values.Origin, error) {
 	return origin, nil
 }
 
-// Start follows values, reports, and runs the server flow until the context ends. It is
+// Start follows values, reports, and runs the server flow until the context ends, whenever
+// the server has the API. It is
 // the Start of a Runnable of controller-runtime. What follows values and reports goes on
 // until Close, whatever becomes of the context: the rest of the process may still do what its features say, and managers
-// of controller-runtime stop a replica before they stop controllers.
+// of controller-runtime stop a replica before they stop controllers. The report says that
+// the flow has ended, and other replicas look after features meanwhile.
 //
 // An error means that the configuration cannot work, or that it is not Start's turn. A
 // server that does not answer, that refuses, or that lacks the API is no error: it is
@@ -181,15 +184,26 @@ func (r *Replica) Start(ctx context.Context) error {
 		return err
 	}
 	r.run(ctx, reporter)
+	// The rest of the process may be at work for long, and be reported as alive. Another
+	// replica looks after features from now on.
+	defer reporter.FlowEnded()
 	// A cluster that does not take reports has no Features to look after.
-	select {
-	case <-reporter.Started():
-		return r.serve(ctx)
-	case err := <-r.misfit:
-		return fmt.Errorf("operator %s in namespace %s: %w", r.config.Component, r.config.Namespace, err)
-	case <-ctx.Done():
-		return nil
+	for ctx.Err() == nil {
+		reporting, changed := reporter.Reporting()
+		if reporting {
+			if err := r.serve(ctx, changed); err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-changed:
+		case err := <-r.misfit:
+			return fmt.Errorf("operator %s in namespace %s: %w", r.config.Component, r.config.Namespace, err)
+		case <-ctx.Done():
+		}
 	}
+	return nil
 }
 
 // run starts what goes on until Close.
@@ -206,8 +220,20 @@ func (r *Replica) run(ctx context.Context, reporter *report.Reporter) {
 // replica reports, and looks after some features.
 func (r *Replica) NeedLeaderElection() bool { return false }
 
-// serve runs the server flow until the context ends.
-func (r *Replica) serve(ctx context.Context) error {
+// serve runs the server flow until the context ends, or the server does not take reports
+// any more, which closes gone: the API has gone, and all that the flow would get is errors.
+func (r *Replica) serve(ctx context.Context, gone <-chan struct{}) error {
+	ctx, stop := context.WithCancel(ctx)
+	var ending wait.Group
+	defer ending.Wait()
+	defer stop()
+	ending.Start(func() {
+		select {
+		case <-gone:
+			stop()
+		case <-ctx.Done():
+		}
+	})
 	own, err := r.config.version()
 	if err != nil {
 		return err
@@ -318,5 +344,9 @@ func (r *Replica) ask(ctx context.Context, name string) (*controller.Controller,
 		return nil, nil, fmt.Errorf("feature %s in namespace %s: %w", name, r.config.Namespace, ErrNotRunning)
 	}
 	feature, err := r.clients.features.FeaturesV1alpha1().Features(r.config.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if retry.NoAPI(err) {
+		// It had it a moment ago, and the flow will hear of it.
+		return nil, nil, fmt.Errorf("feature %s in namespace %s: %w: the server does not have the API %s any more", name, r.config.Namespace, ErrNotRunning, v1alpha1.SchemeGroupVersion)
+	}
 	return flow, feature, err
 }

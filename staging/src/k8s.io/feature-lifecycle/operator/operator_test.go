@@ -19,7 +19,9 @@ package operator
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,6 +118,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 			c.Settings = Settings{Grace: -time.Minute, Settle: -time.Second, MinBackoff: None, KeepUnknownMinors: -2}
 		}, want: []string{"Settings.Grace is -1m0s and has to be 0 or longer; leave it out for the default", "Settings.Settle is -1s and has to be longer than 0", "Settings.MinBackoff is -1ns", "Settings.KeepUnknownMinors is -2 and has to be 0 or more minor versions"}},
 		"a shortest pause that is long":   {change: func(c *Config) { c.Settings.MinBackoff = time.Minute }, want: []string{"Settings.MaxBackoff is 30s and has to be at least MinBackoff, 1m0s"}},
+		"a way to clean without an end":   {change: func(c *Config) { c.Settings.HowToClean = strings.Repeat("a", 513) }, want: []string{"Settings.HowToClean", "has to be at most 512 bytes long"}},
 		"a share above all":               {change: func(c *Config) { c.Settings.Canary.Percent = 101 }, want: []string{"Settings.Canary.Percent is 101 and has to be from 1 to 100"}},
 		"set by hand and dynamic as well": {change: func(c *Config) { _ = c.Gate.Set("Colours=true") }, want: []string{"would win over the API"}},
 	} {
@@ -441,6 +444,66 @@ func TestWithoutTheAPI(t *testing.T) {
 		}
 		if n := len(s.kube.Actions()); n != 0 {
 			t.Errorf("%d requests for Leases or events: %v", n, s.kube.Actions())
+		}
+		if err := errors.Join(stop(), r.Close(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestTheAPIGoes under a replica that runs, and comes back: it is quiet meanwhile, and goes
+// on with another flow.
+func TestTheAPIGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		keepSpec(s.features)
+		config := valid(t)
+		r, stop := s.running(config)
+		if _, err := r.Plan(t.Context(), string(colours), &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}}); err != nil {
+			t.Fatal(err)
+		}
+		var has atomic.Bool
+		lacks := apierrors.NewGenericServerResponse(http.StatusNotFound, "get", v1alpha1.Resource("features"), "", "404 page not found", 0, true)
+		s.features.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return !has.Load(), nil, lacks })
+		asks := func(when string) {
+			t.Helper()
+			_, planErr := r.Plan(t.Context(), string(colours), &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}})
+			_, cleanErr := r.Clean(t.Context(), string(colours))
+			for what, err := range map[string]error{"a plan": planErr, "a clean-up": cleanErr} {
+				if !errors.Is(err, ErrNotRunning) {
+					t.Errorf("%s %s: %v", when, what, err)
+				}
+			}
+		}
+		asks("before it has noticed")
+		pass(2 * time.Minute)
+		asks("without the API")
+		s.kube.ClearActions()
+		s.features.ClearActions()
+		pass(time.Hour)
+		if n := len(s.kube.Actions()); n != 0 {
+			t.Errorf("in an hour without the API it sent %d requests for Leases or events: %v", n, s.kube.Actions()[0])
+		}
+		// The reporter and who follows values ask from time to time.
+		if n := len(s.features.Actions()); n == 0 || n > 20 {
+			t.Errorf("in an hour without the API it asked %d times whether there is one", n)
+		}
+		has.Store(true)
+		pass(20 * time.Minute)
+		f, err := s.feature()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Spec.Enabled = ptr.To(true)
+		if _, err := s.features.FeaturesV1alpha1().Features("widgets").Update(t.Context(), f, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		pass(5 * time.Minute)
+		if f, err = s.feature(); err != nil || f.Status.State != v1alpha1.StateOn || !config.Gate.Enabled(colours) {
+			t.Errorf("with the API again the feature is %s for the server and %t for the replica: %v", f.Status.State, config.Gate.Enabled(colours), err)
+		}
+		if lease, err := s.lease(); err != nil || time.Since(lease.Spec.RenewTime.Time) > leaseDuration {
+			t.Errorf("with the API again the Lease is %+v, %v", lease, err)
 		}
 		if err := errors.Join(stop(), r.Close(t.Context())); err != nil {
 			t.Error(err)

@@ -17,6 +17,7 @@ limitations under the License.
 package operator
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -28,8 +29,9 @@ import (
 // the default.
 const None = transition.None
 
-// Settings are the periods of an operator's server flow. Each field that is 0 has its
-// default; the defaults are those of kube-apiserver. All replicas should have the same.
+// Settings are what can be set of an operator's server flow, most of it periods. Each
+// field that is left out has its default; those of periods are kube-apiserver's. All
+// replicas should have the same.
 type Settings struct {
 	// Settle is how long no process may report the other value before a transition goes on
 	// to its tasks. 0 means 10 seconds.
@@ -50,6 +52,12 @@ type Settings struct {
 	// kept whose gate no replica has any more. 0 means 3; None deletes it with the first
 	// minor version that lacks the gate.
 	KeepUnknownMinors int
+	// HowToClean says, in at most 512 bytes, what people do to have this operator clean
+	// (Replica.Clean) what a feature that is off has left. It stands in the message of the
+	// condition Clean, before "to remove them". kube-apiserver cleans for the features of
+	// Kubernetes alone, so an operator that offers something says here what it is. "" means
+	// that it offers nothing: turning a feature on and off again removes its leftovers.
+	HowToClean string
 	// Canary says when a canary is halted.
 	Canary CanarySettings
 }
@@ -76,6 +84,10 @@ type CanarySettings struct {
 	CrashWindow time.Duration
 }
 
+// onAndOff is what people do to clean who have no other way. It clears under every
+// operator, and takes those who may change the value and nobody else.
+const onAndOff = "turn the feature on and off again, or ask the operator to clean if it offers that,"
+
 // flow are the settings as controller.Config has them.
 func (s Settings) flow() transition.Settings {
 	return transition.Settings{
@@ -87,6 +99,7 @@ func (s Settings) flow() transition.Settings {
 		MaxBackoff:        s.MaxBackoff,
 		MaxBlockedBackoff: s.MaxBlockedBackoff,
 		KeepUnknownMinors: s.KeepUnknownMinors,
+		HowToClean:        cmp.Or(s.HowToClean, onAndOff),
 		Canary:            transition.CanarySettings(s.Canary),
 	}
 }

@@ -45,12 +45,15 @@ func TestWhatSettingsLeaveOut(t *testing.T) {
 		"pauses": {settings: Settings{MinBackoff: 2 * time.Second, MaxBackoff: 3 * time.Second, MaxBlockedBackoff: 4 * time.Second}, change: func(s *transition.Settings) {
 			s.MinBackoff, s.MaxBackoff, s.MaxBlockedBackoff = 2*time.Second, 3*time.Second, 4*time.Second
 		}},
+		"a way to clean": {settings: Settings{HowToClean: "ask us"}, change: func(s *transition.Settings) { s.HowToClean = "ask us" }},
 		"a part of a canary": {settings: Settings{Canary: CanarySettings{Count: 5, CrashWindow: time.Hour}}, change: func(s *transition.Settings) {
 			s.Canary.Count, s.Canary.CrashWindow = 5, time.Hour
 		}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			want := transition.DefaultSettings()
+			// kube-apiserver does not clean for an operator.
+			want.HowToClean = onAndOff
 			test.change(&want)
 			if diff := cmp.Diff(want, test.settings.flow().OrDefault()); diff != "" {
 				t.Errorf("unexpected settings (-want +got):\n%s", diff)

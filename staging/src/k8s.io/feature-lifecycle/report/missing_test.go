@@ -18,13 +18,16 @@ package report
 
 import (
 	"errors"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/internal/retry"
@@ -67,6 +70,104 @@ func TestAReportThatIsMissingBeforeItsNodeIsThere(t *testing.T) {
 				f.pass(checkPeriod + checkPeriod/5)
 				if owners := f.report().OwnerReferences; len(owners) != 1 || owners[0].UID != "uid-n1" {
 					t.Errorf("owners %+v after the Node appeared", owners)
+				}
+			})
+		})
+	}
+}
+
+// gone is what client-go makes of "404 page not found".
+var gone = apierrors.NewGenericServerResponse(http.StatusNotFound, "get", v1alpha1.Resource("featurereports"), "comp.i1", "404 page not found", 0, true)
+
+// lacking makes the server one without the API, until it is lifted.
+func (f *fixture) lacking(err error) (lift func()) {
+	var lifted atomic.Bool
+	f.server.PrependReactor("*", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return !lifted.Load(), nil, err
+	})
+	return func() { lifted.Store(true) }
+}
+
+// renewed is when the Lease was renewed last.
+func (f *fixture) renewed() time.Time {
+	f.t.Helper()
+	lease, err := f.kube.CoordinationV1().Leases("ns").Get(f.t.Context(), "comp.i1", metav1.GetOptions{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return lease.Spec.RenewTime.Time
+}
+
+// TestTheAPIGoesAndComesBack: nobody asks whether the process lives meanwhile, so it does
+// not renew its Lease. It does so before it reports again, and both as ever after that.
+func TestTheAPIGoesAndComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := prepare(t, nil)
+		reporting := func() bool { is, _ := f.reporter.Reporting(); return is }
+		if reporting() {
+			t.Error("before the first report it says that it reports")
+		}
+		_, started := f.reporter.Reporting()
+		f.start()
+		defer f.end()
+		f.pass(3 * time.Second)
+		select {
+		case <-started:
+		default:
+			t.Error("nobody was told that it reports")
+		}
+		_, stopped := f.reporter.Reporting()
+		lift := f.lacking(gone)
+		f.pass(leasedCheckPeriod + leasedCheckPeriod/5)
+		select {
+		case <-stopped:
+		default:
+			t.Error("nobody was told that it does not report any more")
+		}
+		f.pass(renewPeriod)
+		last := f.renewed()
+		f.pass(time.Hour)
+		if now := f.renewed(); reporting() || !now.Equal(last) {
+			t.Errorf("without the API it reports: %t, and the Lease of %s was renewed at %s", reporting(), last, now)
+		}
+		var late atomic.Bool
+		f.server.PrependReactor("update", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
+			late.Store(late.Load() || time.Since(f.renewed()) > LeaseDuration)
+			return false, nil, nil
+		})
+		f.source.see(true, "A")
+		lift()
+		f.pass(patience)
+		if age := time.Since(f.renewed()); !reporting() || !f.report().Spec.Features[0].Enabled || age > 2*renewPeriod || late.Load() {
+			t.Errorf("with the API again it reports: %t, found %+v; the Lease is %s old, and came after the report: %t", reporting(), f.report().Spec.Features, age, late.Load())
+		}
+		before := f.writes()
+		f.pass(time.Hour)
+		if age, n := time.Since(f.renewed()), f.writes()-before; age > 2*renewPeriod || n != 0 {
+			t.Errorf("an hour later the Lease is %s old, and the report was written %d times", age, n)
+		}
+	})
+}
+
+// TestWhatIsNoLossOfTheAPI: a process in a namespace that is gone, or whose server is in
+// trouble, goes on renewing its Lease.
+func TestWhatIsNoLossOfTheAPI(t *testing.T) {
+	for name, err := range map[string]error{
+		"the namespace is gone":       apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ns"),
+		"the server is in trouble":    apierrors.NewInternalError(errors.New("etcd")),
+		"the server does not answer":  errors.New("connection refused"),
+		"it is not allowed any more":  apierrors.NewForbidden(v1alpha1.Resource("featurereports"), "comp.i1", errors.New("no")),
+		"the server asks for a pause": apierrors.NewTooManyRequests("later", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := run(t, nil)
+				defer f.end()
+				f.pass(3 * time.Second)
+				f.lacking(err)
+				f.pass(10 * time.Minute)
+				if is, _ := f.reporter.Reporting(); !is || time.Since(f.renewed()) > 2*renewPeriod {
+					t.Errorf("it reports: %t, and the Lease is %s old", is, time.Since(f.renewed()))
 				}
 			})
 		})

@@ -28,7 +28,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
@@ -37,7 +36,6 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/internal/retry"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
@@ -122,7 +120,7 @@ type Config struct {
 }
 
 // Reporter keeps the report of one process. Run is called once, and Remove when Run has
-// returned, by one goroutine at a time. Started and End may be called at any time,
+// returned, by one goroutine at a time. Started, Reporting, FlowEnded and End may be called at any time,
 // concurrently with Run and each other; before Run, End waits for it until its time is
 // over.
 type Reporter struct {
@@ -132,12 +130,19 @@ type Reporter struct {
 	process string
 	// started is closed once the first report was written, and before it the Lease.
 	started chan struct{}
-	// renewing is the goroutine that renews the Lease.
-	renewing sync.WaitGroup
+	begins  sync.Once
+	// renewing is the goroutine that renews the Lease, and stopRenewing ends it.
+	renewing     sync.WaitGroup
+	stopRenewing context.CancelFunc
+	// served is what Reporting says.
+	served served
 	// ending is true once End was called; ends wakes Run for it, and ended is
 	// closed when the report says so.
 	ending      atomic.Bool
 	ends, ended chan struct{}
+	// flowEnded is true once FlowEnded was called, and wakes wakes Run for it.
+	flowEnded atomic.Bool
+	wakes     chan struct{}
 
 	// owner is what Config.Owner said, nil before.
 	owner *metav1.OwnerReference
@@ -147,7 +152,8 @@ type Reporter struct {
 
 	// What follows is used by Run, and by Remove when Run has returned.
 
-	// confirmed is true from the first report on.
+	// confirmed is true from the first report on, or from the first that a server took
+	// after one that did not have the API.
 	confirmed bool
 	// attempted is true once a write was sent: the report or the Lease may be
 	// there even if no answer came.
@@ -156,6 +162,8 @@ type Reporter struct {
 	stored *v1alpha1.FeatureReport
 	// written is what was written last, nil before.
 	written *v1alpha1.FeatureReportSpec
+	// flowEndWritten is true once that said that the flow has ended.
+	flowEndWritten bool
 	// lastWrite is when that was; lastCheck is when the report was last known
 	// to be there.
 	lastWrite, lastCheck time.Time
@@ -193,7 +201,7 @@ func New(config Config) (*Reporter, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	return &Reporter{config: config, name: config.Component + "." + config.Instance, process: string(uuid.NewUUID()), started: make(chan struct{}), ends: make(chan struct{}, 1), ended: make(chan struct{})}, nil
+	return &Reporter{config: config, name: config.Component + "." + config.Instance, process: string(uuid.NewUUID()), started: make(chan struct{}), ends: make(chan struct{}, 1), wakes: make(chan struct{}, 1), ended: make(chan struct{})}, nil
 }
 
 // Started is closed once the first report has been written, and its Lease, or
@@ -222,6 +230,8 @@ func (r *Reporter) Run(ctx context.Context) {
 		case <-r.ends:
 			timer.Stop()
 			r.markEnding(ctx)
+		case <-r.wakes:
+			timer.Stop()
 		}
 		news = r.config.Source.News()
 		wait = r.step(ctx)
@@ -244,6 +254,8 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 		// News does not help a server that does not take reports. It waits for its
 		// turn meanwhile.
 		return r.retryAt.Sub(now)
+	case r.written != nil && r.flowEndUnknown():
+		// Others wait for this process until they know.
 	case r.written != nil && d.none():
 		return r.lookAfter(ctx, now)
 	case pause > 0:
@@ -302,8 +314,7 @@ func (r *Reporter) introduce(ctx context.Context) (renewal time.Duration, err er
 	case err == nil:
 		// An earlier process of this instance left it.
 		r.stored = stored
-	case retry.Missing(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		// A server without the API does not answer with a Status of its own.
+	case retry.Missing(err) && !retry.NoAPI(err):
 	default:
 		return 0, err
 	}
@@ -322,65 +333,9 @@ func (r *Reporter) confirm(ctx context.Context, renewal time.Duration) {
 		return
 	}
 	r.confirmed = true
-	close(r.started)
+	r.begins.Do(func() { close(r.started) })
 	if r.config.LeaseNamespace != "" {
+		ctx, r.stopRenewing = context.WithCancel(ctx)
 		r.renewing.Go(func() { r.renewLease(ctx, renewal) })
 	}
-}
-
-// outcome returns the pause after a write or a look. After a failure nothing
-// shortens it.
-func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
-	if err == nil {
-		requestsTotal.WithLabelValues(resultDone).Inc()
-		if r.complained != "" {
-			klog.FromContext(ctx).Info("Reporting feature gates again", "featureReport", klog.KRef(r.config.Namespace, r.name))
-		}
-		r.failures, r.complained, r.retryAt = 0, "", time.Time{}
-		if r.ownerless() {
-			return ownerPeriod + retry.Jitter(ownerPeriod)
-		}
-		// News wakes the loop earlier.
-		return r.checkPeriod() + retry.Jitter(r.checkPeriod()/10)
-	}
-	pause := r.failure(ctx, err)
-	r.retryAt = r.config.Clock.Now().Add(pause)
-	return pause
-}
-
-// failure logs what changed in the server's answers and returns the pause.
-func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
-	logger := klog.FromContext(ctx).WithValues("featureReport", klog.KRef(r.config.Namespace, r.name))
-	if errors.Is(err, errNoNode) {
-		// Nobody failed; waiting has a bound of its own.
-		return ownerPeriod + retry.Jitter(time.Second)
-	}
-	r.failures++
-	state, most := resultFailed, maxBackoff
-	switch {
-	case retry.Missing(err):
-		state, most = resultMissing, patience
-	case retry.Refused(err):
-		state, most = resultForbidden, patience
-	}
-	if ctx.Err() == nil {
-		requestsTotal.WithLabelValues(state).Inc()
-	}
-	if state != r.complained && ctx.Err() == nil {
-		r.complained = state
-		switch state {
-		case resultMissing:
-			logger.Info("Not reporting feature gates: the server does not have the API features.k8s.io/v1alpha1; looking again from time to time")
-		case resultForbidden:
-			logger.Info("Not reporting feature gates: the server does not allow it; trying again from time to time", "err", err)
-		default:
-			logger.Info("Reporting feature gates failed; trying again", "err", err)
-		}
-	}
-	pause := retry.After(err, r.failures, minBackoff, most)
-	if delay, ok := apierrors.SuggestsClientDelay(err); ok {
-		// A server in trouble suggests a second or two each time.
-		pause = max(pause, time.Duration(delay)*time.Second+retry.Jitter(time.Second))
-	}
-	return pause
 }

@@ -94,6 +94,22 @@ func (r *Reporter) End(ctx context.Context) {
 	}
 }
 
+// FlowEnded says in the report that this process runs the server flow of its namespace no
+// more, so that other servers look after what it did. It is for servers that go on with
+// other work after that, and is not taken back: another process of the instance begins
+// anew. Call it when the flow has ended. It does not wait: Run writes it soon, again and
+// again if the server does not take it.
+func (r *Reporter) FlowEnded() {
+	r.flowEnded.Store(true)
+	select {
+	case r.wakes <- struct{}{}:
+	default:
+	}
+}
+
+// flowEndUnknown is true while a report is there that does not say that the flow has ended.
+func (r *Reporter) flowEndUnknown() bool { return r.flowEnded.Load() && !r.flowEndWritten }
+
 func (r *Reporter) markEnding(ctx context.Context) {
 	defer close(r.ended)
 	if r.written == nil {
@@ -116,11 +132,9 @@ func (r *Reporter) write(ctx context.Context, spec *v1alpha1.FeatureReportSpec, 
 		username := report.Spec.Username
 		report.Spec = *spec.DeepCopy()
 		report.Spec.Username = username
-		if r.ending.Load() {
-			metav1.SetMetaDataAnnotation(&report.ObjectMeta, v1alpha1.AnnotationEnding, "true")
-		} else {
-			delete(report.Annotations, v1alpha1.AnnotationEnding)
-		}
+		flowEnded := r.flowEnded.Load()
+		annotate(report, v1alpha1.AnnotationEnding, r.ending.Load())
+		annotate(report, v1alpha1.AnnotationFlowEnded, flowEnded)
 		if owner = cmp.Or(owner, r.owner); owner != nil {
 			report.OwnerReferences = []metav1.OwnerReference{*owner}
 		}
@@ -133,7 +147,7 @@ func (r *Reporter) write(ctx context.Context, spec *v1alpha1.FeatureReportSpec, 
 		}
 		switch {
 		case err == nil:
-			r.stored = report
+			r.stored, r.flowEndWritten = report, flowEnded
 			return nil
 		case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
 			// An earlier process of this instance left its report, or somebody
@@ -151,6 +165,16 @@ func (r *Reporter) write(ctx context.Context, spec *v1alpha1.FeatureReportSpec, 
 		}
 	}
 	return fmt.Errorf("report %s keeps being changed by somebody else", r.name)
+}
+
+// annotate says something of the process that is true, or takes back what an earlier
+// process of the instance has said.
+func annotate(report *v1alpha1.FeatureReport, annotation string, is bool) {
+	if is {
+		metav1.SetMetaDataAnnotation(&report.ObjectMeta, annotation, "true")
+	} else {
+		delete(report.Annotations, annotation)
+	}
 }
 
 // errNoNode: the Node of a node component does not exist yet.

@@ -32,6 +32,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	informers "k8s.io/feature-lifecycle/client/informers/externalversions/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/quiet"
 	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/klog/v2"
 )
@@ -203,8 +204,10 @@ func startWatch(ctx context.Context, client versioned.Interface, namespace strin
 		UpdateFunc: func(any, any) { signal() },
 		DeleteFunc: func(any) { w.vanished.Store(true); signal() },
 	})
-	if err != nil {
-		// Only a stopped informer refuses a handler.
+	// Who looks again says that the API is missing, and this that values come late.
+	watches := &quiet.Watches{Purpose: "changes of dynamic features at once", Namespace: namespace}
+	if err = errors.Join(err, informer.SetWatchErrorHandlerWithContext(watches.Failed)); err != nil {
+		// Only a stopped informer refuses handlers, and one that runs that of watches.
 		klog.FromContext(ctx).Error(err, "Dynamic features are not followed")
 	}
 	go func() {

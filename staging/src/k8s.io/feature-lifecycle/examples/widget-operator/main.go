@@ -125,6 +125,7 @@ func newManager(config *rest.Config, o *options, replica *operator.Replica) (man
 			// controller-runtime has a registry of its own, and the library that of Kubernetes.
 			"/metrics/features": legacyregistry.Handler(),
 			"/features/plan":    planHandler{namespace: o.namespace, flow: replica},
+			"/features/clean":   clean(o.namespace, replica),
 		}},
 		HealthProbeBindAddress:  o.probeAddress,
 		LeaderElection:          o.leaderElect,

@@ -70,14 +70,19 @@ func (h planHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	plan.Status = *status
-	answer, err := json.MarshalIndent(plan, "", "  ")
+	answer(w, plan)
+}
+
+// answer answers with an object.
+func answer(w http.ResponseWriter, object any) {
+	body, err := json.MarshalIndent(object, "", "  ")
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	// Who asked is gone if this fails.
-	_, _ = w.Write(append(answer, '\n'))
+	_, _ = w.Write(append(body, '\n'))
 }
 
 // codeOf is the code of an error: that of the server, if one said it.

@@ -23,12 +23,20 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Missing is true when the server said that it does not have the API, or not the
 // object. Nothing else means that: who is refused, or asks in a wrong way, has
 // learnt nothing about it.
 func Missing(err error) bool { return apierrors.IsNotFound(err) }
+
+// NoAPI is true when the server said that it does not have the API: it does not know the
+// path. One that has it answers with a Status of its own that an object is missing, or its
+// namespace.
+func NoAPI(err error) bool {
+	return Missing(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
 
 // Refused is true when the server does not allow the request. A server that has
 // just started refuses for some seconds, until it has written its RBAC policy.

@@ -19,6 +19,7 @@ package retry
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -92,6 +93,27 @@ func TestWhatFailuresMean(t *testing.T) {
 	} {
 		if missing, refused := Missing(tc.err), Refused(tc.err); missing != tc.missing || refused != tc.refused {
 			t.Errorf("%s: missing %t, refused %t; want %t, %t", name, missing, refused, tc.missing, tc.refused)
+		}
+	}
+}
+
+// TestNoAPI: what a server without the API answers is told from what one says that has it.
+func TestNoAPI(t *testing.T) {
+	resource := schema.GroupResource{Group: "features.k8s.io", Resource: "features"}
+	lacks := apierrors.NewGenericServerResponse(http.StatusNotFound, "list", resource, "", "404 page not found", 0, true)
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"a server without the API":  {lacks, true},
+		"the same from an informer": {fmt.Errorf("failed to list: %w", lacks), true},
+		"an object that is missing": {apierrors.NewNotFound(resource, "F"), false},
+		"a proxy that fails":        {apierrors.NewGenericServerResponse(http.StatusBadGateway, "list", resource, "", "bad gateway", 0, true), false},
+		"nobody answers":            {errors.New("connection refused"), false},
+		"no error":                  {nil, false},
+	} {
+		if got := NoAPI(test.err); got != test.want {
+			t.Errorf("%s: NoAPI is %t, want %t", name, got, test.want)
 		}
 	}
 }

@@ -48,6 +48,7 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/client/informers/externalversions"
 	listers "k8s.io/feature-lifecycle/client/listers/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
@@ -316,7 +317,8 @@ func (c *Controller) work(ctx context.Context) {
 		if quit {
 			return
 		}
-		if err := c.process(ctx, name); err != nil && ctx.Err() == nil && !isConflict(err) {
+		// Without the API nothing can be brought forward, which the watches say once.
+		if err := c.process(ctx, name); err != nil && ctx.Err() == nil && !isConflict(err) && !retry.NoAPI(err) {
 			utilruntime.HandleErrorWithContext(ctx, err, "Feature not brought forward; trying again", "feature", name)
 		}
 	}

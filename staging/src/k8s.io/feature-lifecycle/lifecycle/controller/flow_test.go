@@ -31,6 +31,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -645,7 +646,29 @@ func TestLeftoversAreCountedAndCleanedOnRequest(t *testing.T) {
 		if diff := cmp.Diff([]string{"ClearA", "ClearB"}, l.did()); diff != "" {
 			t.Errorf("unexpected tasks (-want +got):\n%s", diff)
 		}
-		// Somebody writes the field although the gate is off: it is found.
+		if _, err := s1.controller.Clean(t.Context(), w.stored("A")); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "nothing is left") {
+			t.Errorf("cleaning what is clean: %v", err)
+		}
+		// Somebody writes the field although the gate is off, and knows it before it is found.
+		l.mu.Lock()
+		l.left["ClearB"] = 1
+		l.mu.Unlock()
+		if _, err := s1.controller.Clean(t.Context(), w.stored("A")); err != nil {
+			t.Errorf("cleaning what was not found yet: %v", err)
+		}
+		begun := w.stored("A")
+		if _, err := s1.controller.Clean(t.Context(), begun); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "TurningOff") {
+			t.Errorf("cleaning while that is under way: %v", err)
+		}
+		if id := w.stored("A").Status.Transition.ID; id != begun.Status.Transition.ID {
+			t.Errorf("the transition was %s and is %s", begun.Status.Transition.ID, id)
+		}
+		w.until(time.Minute, "clean again", func() bool {
+			return w.state("A") == v1alpha1.StateOff && w.condition("A", v1alpha1.ConditionClean).Reason == v1alpha1.ReasonNothingLeft
+		})
+		if diff := cmp.Diff([]string{"ClearA", "ClearB"}, l.did()); diff != "" {
+			t.Errorf("unexpected tasks (-want +got):\n%s", diff)
+		}
 		l.mu.Lock()
 		l.left["ClearB"] = 3
 		l.mu.Unlock()

@@ -215,6 +215,7 @@ func (c *Controller) liveServers(feature string, now time.Time) []transition.Ser
 		if e, ok := c.reports.says(report.Name, feature); ok {
 			server = reported(e)
 		}
+		server.FlowEnded = uses.FlowEnded(report)
 		byID[server.ID] = server
 	}
 	for _, key := range c.identities() {
@@ -280,21 +281,24 @@ func (c *Controller) alive(report *v1alpha1.FeatureReport, now time.Time) (alive
 
 // leads says whether this server looks after a feature: the first by rendezvous
 // hashing among the live servers that know the gate, or, when none does, among
-// all that report.
+// all that report. Those whose flow has ended are left out. If all that know the gate
+// are such, nobody leads: what the others would do lacks the tasks of the feature.
 func (c *Controller) leads(name string, servers []transition.Server) bool {
-	var knowing, reporting []string
+	known := slices.ContainsFunc(servers, func(s transition.Server) bool { return s.Knows })
+	return leader.Of(name, able(servers, known)) == c.config.ServerID
+}
+
+// able are the IDs of the servers that may look after something: they report, and run the
+// server flow. With knowing only those that know the gate are.
+func able(servers []transition.Server, knowing bool) []string {
+	var ids []string
 	for _, server := range servers {
-		if server.Reported {
-			reporting = append(reporting, server.ID)
-		}
-		if server.Knows {
-			knowing = append(knowing, server.ID)
+		// One that does not report runs no server flow either.
+		if server.Reported && !server.FlowEnded && (server.Knows || !knowing) {
+			ids = append(ids, server.ID)
 		}
 	}
-	if len(knowing) > 0 {
-		return leader.Of(name, knowing) == c.config.ServerID
-	}
-	return leader.Of(name, reporting) == c.config.ServerID
+	return ids
 }
 
 func (c *Controller) declared(name string) transition.Declared {

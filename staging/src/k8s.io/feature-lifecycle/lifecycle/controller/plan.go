@@ -18,12 +18,14 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -238,7 +240,8 @@ func (c *Controller) valueAt(name string, here, there *utilversion.Version, now 
 
 // Clean starts the removal of what a feature that is off left behind, as a
 // transition like any other. The resourceVersion of the feature that was read
-// goes with it. Any server may start it; the feature's leader goes on.
+// goes with it. Any server may start it; the feature's leader goes on. An error for which
+// apierrors.IsConflict is true says why there is nothing to clean, or not now.
 func (c *Controller) Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1alpha1.FeatureCleanupStatus, error) {
 	declared := c.declared(feature.Name)
 	if len(declared.OnDisable) == 0 {
@@ -252,6 +255,16 @@ func (c *Controller) Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1a
 	if err := transition.MayClean(feature, c.gather(feature.Name, c.config.Clock.Now())); err != nil {
 		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, err)
 	}
+	if meta.IsStatusConditionTrue(feature.Status.Conditions, v1alpha1.ConditionClean) {
+		// That may have been found half an hour ago, and who asks may know better.
+		left, err := c.anythingLeft(ctx, feature.Name)
+		if err != nil {
+			return nil, apierrors.NewInternalError(fmt.Errorf("looking for what feature %s has left: %w", feature.Name, err))
+		}
+		if !left {
+			return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, errors.New("nothing is left of the feature"))
+		}
+	}
 	update := feature.DeepCopy()
 	transition.Begin(&update.Status, false, v1alpha1.TransitionClean, declared, string(uuid.NewUUID()), c.config.Clock.Now())
 	stored, err := c.config.Client.FeaturesV1alpha1().Features(feature.Namespace).UpdateStatus(ctx, update, metav1.UpdateOptions{})
@@ -259,4 +272,18 @@ func (c *Controller) Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1a
 		return nil, err
 	}
 	return &v1alpha1.FeatureCleanupStatus{TransitionID: stored.Status.Transition.ID, Tasks: stored.Status.Tasks}, nil
+}
+
+// anythingLeft looks whether a task finds something that a feature which is off has left.
+func (c *Controller) anythingLeft(ctx context.Context, feature string) (bool, error) {
+	for _, t := range c.features[feature].OnDisable {
+		p, err := planned(ctx, c.config.Tasks, t)
+		if err != nil {
+			return false, fmt.Errorf("task %s: %w", t.Name, err)
+		}
+		if len(p.Leftovers) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
 }

@@ -50,13 +50,7 @@ var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
 // pile up. Each report is looked after by one server.
 func (c *Controller) retireReports(ctx context.Context) {
 	now := c.config.Clock.Now()
-	var servers []string
-	for _, server := range c.serversNow() {
-		// One that does not report runs no server flow either.
-		if server.Reported {
-			servers = append(servers, server.ID)
-		}
-	}
+	servers := able(c.serversNow(), false)
 	for _, report := range c.reports.unusual() {
 		if leader.Of(report.Name, servers) != c.config.ServerID || !c.retires(report, now) {
 			continue

@@ -28,12 +28,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/quiet"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 // watch hangs the controller's handlers on the informers.
 func (c *Controller) watch() error {
 	api := c.informers.Features().V1alpha1()
+	watches := &quiet.Watches{Purpose: "the server flow", Namespace: c.config.Namespace}
+	for _, informer := range []cache.SharedIndexInformer{api.Features().Informer(), api.FeatureReports().Informer()} {
+		if err := informer.SetWatchErrorHandlerWithContext(watches.Failed); err != nil {
+			return fmt.Errorf("watching for the feature lifecycle: %w", err)
+		}
+	}
 	if err := c.register(api.Features().Informer(), cache.ResourceEventHandlerFuncs{AddFunc: c.featureCame, UpdateFunc: c.featureStored, DeleteFunc: c.featureCame}); err != nil {
 		return err
 	}
@@ -346,6 +353,9 @@ func (c *Controller) noticeServers() {
 		}
 		if !server.Reported {
 			id += " (silent)"
+		}
+		if server.FlowEnded {
+			id += " (without a flow)"
 		}
 		ids = append(ids, id+"@"+server.Version)
 	}

@@ -57,6 +57,7 @@ func Apply(name string, manifests []byte) Task {
 		Name:        "Apply/" + name,
 		Description: "install " + strings.Join(described, ", "),
 		unlimited:   manifestsNameTheirs,
+		Installs:    true,
 		Find:        a.find,
 		Run:         a.run,
 		invalid:     err,

@@ -138,6 +138,9 @@ type Task struct {
 	Fields []Field
 	// Waits is true for a task that waits for others and removes nothing.
 	Waits bool
+	// Installs is true for a task that makes objects: what it finds is missing, or not as
+	// it is to be, and nothing of it is left of the feature.
+	Installs bool
 	// Obstructs is true when what the task finds keeps a server that has the
 	// feature on from becoming ready: stored objects that no server can decode, of
 	// which one makes every LIST of their collection fail. On upgrade the feature

@@ -134,11 +134,13 @@ func (s *step) describeClean() {
 	case len(found.Resources) == 0:
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonNothingLeft, "no stored object holds anything of the feature")
 	default:
-		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, leftoversMessage(found.Resources, s.view.Declared.Removes))
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, leftoversMessage(found.Resources, s.view.Declared.Removes, s.settings.HowToClean))
 	}
 }
 
-func leftoversMessage(resources []v1alpha1.ResourceLeftovers, removes bool) string {
+// leftoversMessage names what is left, and what people do about it: howToClean where
+// tasks remove it.
+func leftoversMessage(resources []v1alpha1.ResourceLeftovers, removes bool, howToClean string) string {
 	var parts []string
 	for _, r := range resources {
 		name := r.Resource
@@ -157,7 +159,7 @@ func leftoversMessage(resources []v1alpha1.ResourceLeftovers, removes bool) stri
 	if !removes {
 		return list("", parts) + "; nothing may remove that from live objects: delete or replace them"
 	}
-	return list("", parts) + "; create the subresource clean to remove them"
+	return list("", parts) + "; " + howToClean + " to remove them"
 }
 
 func (s *step) describeProgress() {

@@ -47,10 +47,18 @@ type Settings struct {
 	// KeepUnknownMinors is for how many minor versions a Feature is kept that
 	// no live process knows; 3 by default.
 	KeepUnknownMinors int
+	// HowToClean is what people do to have leftovers of a feature that is off removed. It
+	// stands in the message of the condition Clean, before "to remove them". By default
+	// that is to create the subresource clean, which kube-apiserver answers for the
+	// features of Kubernetes alone.
+	HowToClean string
 	// Canary says when a canary is halted. Each field that is 0 has its default
 	// (DefaultCanarySettings).
 	Canary CanarySettings
 }
+
+// maxHowToClean is the most that HowToClean may have, in bytes.
+const maxHowToClean = 512
 
 // DefaultSettings are the settings of a kube-apiserver without flags.
 func DefaultSettings() Settings {
@@ -61,6 +69,7 @@ func DefaultSettings() Settings {
 		MaxBackoff:        30 * time.Second,
 		MaxBlockedBackoff: 10 * time.Minute,
 		KeepUnknownMinors: 3,
+		HowToClean:        "create the subresource clean",
 		Canary:            DefaultCanarySettings(),
 	}
 }
@@ -76,6 +85,7 @@ func (s Settings) OrDefault() Settings {
 	s.MaxBackoff = cmp.Or(s.MaxBackoff, d.MaxBackoff)
 	s.MaxBlockedBackoff = cmp.Or(s.MaxBlockedBackoff, d.MaxBlockedBackoff)
 	s.KeepUnknownMinors = orDefault(s.KeepUnknownMinors, d.KeepUnknownMinors)
+	s.HowToClean = cmp.Or(s.HowToClean, d.HowToClean)
 	s.Canary = s.Canary.OrDefault()
 	return s
 }
@@ -124,6 +134,7 @@ func (s Settings) Validate() []*InvalidSetting {
 	check(s.MaxBackoff >= s.MinBackoff, "MaxBackoff", s.MaxBackoff, fmt.Sprintf("at least MinBackoff, %s", s.MinBackoff))
 	check(s.MaxBlockedBackoff >= s.MinBackoff, "MaxBlockedBackoff", s.MaxBlockedBackoff, fmt.Sprintf("at least MinBackoff, %s", s.MinBackoff))
 	check(s.KeepUnknownMinors >= 0, "KeepUnknownMinors", s.KeepUnknownMinors, "0 or more minor versions")
+	check(len(s.HowToClean) <= maxHowToClean, "HowToClean", s.HowToClean, fmt.Sprintf("at most %d bytes long: it is in the status of each feature that has left something", maxHowToClean))
 	c := s.Canary
 	check(c.Count > 0, "Canary.Count", c.Count, "1 or more instances")
 	check(c.Percent > 0 && c.Percent <= 100, "Canary.Percent", c.Percent, "from 1 to 100")

@@ -318,8 +318,11 @@ func (s *step) lookAgainAt(t time.Time) {
 }
 
 // MayClean says why a transition that removes leftovers must not start now, nil
-// when it may (S4).
+// when it may (S4). Whether something is left is not looked at.
 func MayClean(feature *v1alpha1.Feature, view View) error {
+	if err := Cleanable(feature); err != nil {
+		return err
+	}
 	config := configurationOf(feature, view)
 	_, mixed := clusterVersion(view.Servers)
 	switch {
@@ -329,6 +332,21 @@ func MayClean(feature *v1alpha1.Feature, view View) error {
 		return errors.New("the configured value is on; the feature is about to be turned on")
 	case mixed:
 		return errors.New("live servers have different effective versions")
+	default:
+		return nil
+	}
+}
+
+// Cleanable says why the state or the spec of a feature keep it from being cleaned, nil
+// if neither does. It is a part of MayClean, for who has the feature alone.
+func Cleanable(feature *v1alpha1.Feature) error {
+	switch {
+	case feature.Status.State == "":
+		return errors.New("the feature has no state yet; try again once it has been adopted")
+	case feature.Status.State != v1alpha1.StateOff:
+		return fmt.Errorf("the feature is %s; only a feature that is Off can be cleaned, turning it off cleans by itself", feature.Status.State)
+	case feature.Spec.Paused:
+		return errors.New("spec.paused holds the feature; set it to false first")
 	default:
 		return nil
 	}

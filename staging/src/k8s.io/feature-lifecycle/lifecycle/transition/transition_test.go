@@ -333,6 +333,36 @@ func TestMayClean(t *testing.T) {
 			t.Errorf("%s: got %v, want it to say %q", name, err, tc.says)
 		}
 	}
+	paused := feature(v1alpha1.StateOff)
+	paused.Spec.Paused = true
+	for says, f := range map[string]*v1alpha1.Feature{
+		"no state yet":               feature(""),
+		"the feature is On":          feature(v1alpha1.StateOn),
+		"the feature is TurningOff":  feature(v1alpha1.StateTurningOff, "ClearA"),
+		"the feature is Downgrading": feature(v1alpha1.StateDowngrading, "ClearA"),
+		"set it to false first":      paused,
+	} {
+		if err := MayClean(f, View{Servers: []Server{server("a", false)}}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s, paused %t: got %v, want it to say %q", f.Status.State, f.Spec.Paused, err, says)
+		}
+	}
+}
+
+// TestLeftoversSayHowTheyGo: what a flow offers for that is its own.
+func TestLeftoversSayHowTheyGo(t *testing.T) {
+	left := &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Resource: "widgets", Group: "example.com", Field: "spec.colour", Count: 1, Examples: []string{"default/lamp"}}}}
+	view := View{Servers: []Server{server("a", false)}, Declared: Declared{OnDisable: []string{"ClearA"}, Removes: true}, Leftovers: left}
+	own := settings
+	own.HowToClean = "ask the gardener"
+	for want, s := range map[string]Settings{
+		"1 widgets.example.com have spec.colour (default/lamp); create the subresource clean to remove them": settings,
+		"1 widgets.example.com have spec.colour (default/lamp); ask the gardener to remove them":             own,
+	} {
+		d := Next(feature(v1alpha1.StateOff), view, s, start)
+		if c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionClean); c == nil || c.Message != want {
+			t.Errorf("the condition is %+v, want the message %q", c, want)
+		}
+	}
 }
 
 // controlled are servers that let others decide the value.

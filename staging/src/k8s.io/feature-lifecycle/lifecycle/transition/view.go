@@ -72,6 +72,9 @@ type Server struct {
 	// Starting is true for a server that has not reported and has been alive for
 	// so short a time that its report may be on its way.
 	Starting bool
+	// FlowEnded is true for a server that runs the server flow no more and is still at
+	// work: it has to agree like the others, and looks after nothing.
+	FlowEnded bool
 	// Knows is true when the report lists the gate; the fields of the gate
 	// have no meaning otherwise.
 	Knows bool

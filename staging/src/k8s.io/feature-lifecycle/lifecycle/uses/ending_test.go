@@ -40,3 +40,20 @@ func TestEnding(t *testing.T) {
 		}
 	}
 }
+
+func TestFlowEnded(t *testing.T) {
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		want        bool
+	}{
+		"a process that runs a flow": {nil, false},
+		"one that does not any more": {map[string]string{v1alpha1.AnnotationFlowEnded: "true"}, true},
+		"what nobody writes":         {map[string]string{v1alpha1.AnnotationFlowEnded: "yes"}, false},
+		"one that ends":              {map[string]string{v1alpha1.AnnotationEnding: "true"}, false},
+	} {
+		report := &v1alpha1.FeatureReport{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}
+		if got := FlowEnded(report); got != test.want {
+			t.Errorf("%s: FlowEnded is %t, want %t", name, got, test.want)
+		}
+	}
+}

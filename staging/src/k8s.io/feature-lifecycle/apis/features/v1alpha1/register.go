@@ -30,6 +30,12 @@ const GroupName = "features.k8s.io"
 // serves requests until its end. Such a report goes with the process's Lease.
 const AnnotationEnding = GroupName + "/ending"
 
+// AnnotationFlowEnded is set to "true" on the FeatureReport of a process that would run
+// the server flow of its namespace, and does not any more, although it is still at work: a
+// replica of an operator between the end of its flow and its own. It counts like others
+// that use features and agree on values, and looks after none.
+const AnnotationFlowEnded = GroupName + "/flow-ended"
+
 // AnnotationRequestedBy is on a Feature whose spec somebody has written: the user
 // who changed spec.enabled, spec.rollout or spec.paused last. It stays when a
 // request is taken back, and names who did that. Only the server writes it.

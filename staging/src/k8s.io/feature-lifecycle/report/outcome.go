@@ -1,0 +1,139 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package report
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/klog/v2"
+)
+
+// served says whether the server takes reports. It is safe for concurrent use.
+type served struct {
+	mu      sync.Mutex
+	is      bool
+	changed chan struct{}
+}
+
+func (s *served) get() (is bool, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.is, s.changed
+}
+
+func (s *served) set(is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.is == is {
+		return
+	}
+	s.is = is
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// Reporting says whether the server has taken a report of this process and, as far as is
+// known, still has the API. It is false before the first report, and again when a server
+// without the API takes the place of one that had it; who works with the API may rest until
+// it is true. A server that is down or in trouble changes nothing. changed is closed when
+// the answer has become another one.
+func (r *Reporter) Reporting() (reporting bool, changed <-chan struct{}) { return r.served.get() }
+
+// suspend ends what goes on while the server takes reports, since it does not have the API
+// any more: nobody there asks whether this process lives. When it has it again the process
+// begins as with its first report, since others may act on one that is there with a Lease
+// that has expired: the Lease comes first.
+func (r *Reporter) suspend() {
+	r.served.set(false)
+	if !r.confirmed || r.config.LeaseNamespace == "" {
+		return
+	}
+	r.stopRenewing()
+	r.renewing.Wait()
+	r.confirmed, r.written = false, nil
+}
+
+// outcome returns the pause after a write or a look. After a failure nothing
+// shortens it.
+func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
+	if err == nil {
+		requestsTotal.WithLabelValues(resultDone).Inc()
+		r.served.set(true)
+		if r.complained != "" {
+			klog.FromContext(ctx).Info("Reporting feature gates again", "featureReport", klog.KRef(r.config.Namespace, r.name))
+		}
+		r.failures, r.complained, r.retryAt = 0, "", time.Time{}
+		if r.ownerless() {
+			return ownerPeriod + retry.Jitter(ownerPeriod)
+		}
+		// News wakes the loop earlier.
+		return r.checkPeriod() + retry.Jitter(r.checkPeriod()/10)
+	}
+	pause := r.failure(ctx, err)
+	r.retryAt = r.config.Clock.Now().Add(pause)
+	return pause
+}
+
+// failure logs what changed in the server's answers and returns the pause.
+func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
+	logger := klog.FromContext(ctx).WithValues("featureReport", klog.KRef(r.config.Namespace, r.name))
+	if errors.Is(err, errNoNode) {
+		// Nobody failed; waiting has a bound of its own.
+		return ownerPeriod + retry.Jitter(time.Second)
+	}
+	r.failures++
+	state, most := resultFailed, maxBackoff
+	switch {
+	case retry.Missing(err):
+		state, most = resultMissing, patience
+		if retry.NoAPI(err) {
+			r.suspend()
+		}
+	case retry.Refused(err):
+		state, most = resultForbidden, patience
+	}
+	if ctx.Err() == nil {
+		requestsTotal.WithLabelValues(state).Inc()
+	}
+	if state != r.complained && ctx.Err() == nil {
+		r.complained = state
+		switch state {
+		case resultMissing:
+			logger.Info("Not reporting feature gates: the server does not have the API features.k8s.io/v1alpha1; looking again from time to time")
+		case resultForbidden:
+			logger.Info("Not reporting feature gates: the server does not allow it; trying again from time to time", "err", err)
+		default:
+			logger.Info("Reporting feature gates failed; trying again", "err", err)
+		}
+	}
+	pause := retry.After(err, r.failures, minBackoff, most)
+	if delay, ok := apierrors.SuggestsClientDelay(err); ok {
+		// A server in trouble suggests a second or two each time.
+		pause = max(pause, time.Duration(delay)*time.Second+retry.Jitter(time.Second))
+	}
+	return pause
+}
