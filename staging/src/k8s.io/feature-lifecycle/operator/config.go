@@ -209,6 +209,9 @@ func Rules(component string) []rbacv1.PolicyRule {
 		{APIGroups: features, Resources: []string{"features"}, Verbs: []string{"create", "delete"}},
 		{APIGroups: features, Resources: []string{"features/status"}, Verbs: []string{"update"}},
 		{APIGroups: features, Resources: []string{"featurereports"}, Verbs: []string{"list", "watch", "delete"}},
+		// Reports of processes that are gone, whoever wrote them: the operator may have had
+		// another service account.
+		{APIGroups: features, Resources: []string{"featurereports/any"}, Verbs: []string{"delete"}},
 		{APIGroups: leases, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "delete"}},
 		{APIGroups: []string{corev1.GroupName}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}

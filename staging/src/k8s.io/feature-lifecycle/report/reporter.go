@@ -37,7 +37,6 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/internal/retry"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
@@ -154,6 +153,9 @@ type Reporter struct {
 	attempted bool
 	// stored is the report as the server returned it last.
 	stored *v1alpha1.FeatureReport
+	// foreign is a report under this process's name that another identity wrote, nil for
+	// none.
+	foreign *foreign
 	// written is what was written last, nil before.
 	written *v1alpha1.FeatureReportSpec
 	// lastWrite is when that was; lastCheck is when the report was last known
@@ -168,7 +170,8 @@ type Reporter struct {
 	failures int
 	// retryAt is when a server that did not take the report is asked again.
 	retryAt time.Time
-	// complained is the state of the server that was logged last.
+	// complained is what was logged last of what the server answers, "" since it took
+	// the report.
 	complained string
 	begun      time.Time
 }
@@ -260,6 +263,7 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 		r.written, r.turns, r.due = spec, nil, time.Time{}
 		r.confirm(ctx, renewal)
 	}
+	r.noteForeign(ctx, err)
 	return r.outcome(ctx, err)
 }
 
@@ -302,6 +306,9 @@ func (r *Reporter) introduce(ctx context.Context) (renewal time.Duration, err er
 	case err == nil:
 		// An earlier process of this instance left it.
 		r.stored = stored
+		if err := r.takeOver(ctx); err != nil {
+			return 0, err
+		}
 	case retry.Missing(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		// A server without the API does not answer with a Status of its own.
 	default:
@@ -326,61 +333,4 @@ func (r *Reporter) confirm(ctx context.Context, renewal time.Duration) {
 	if r.config.LeaseNamespace != "" {
 		r.renewing.Go(func() { r.renewLease(ctx, renewal) })
 	}
-}
-
-// outcome returns the pause after a write or a look. After a failure nothing
-// shortens it.
-func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
-	if err == nil {
-		requestsTotal.WithLabelValues(resultDone).Inc()
-		if r.complained != "" {
-			klog.FromContext(ctx).Info("Reporting feature gates again", "featureReport", klog.KRef(r.config.Namespace, r.name))
-		}
-		r.failures, r.complained, r.retryAt = 0, "", time.Time{}
-		if r.ownerless() {
-			return ownerPeriod + retry.Jitter(ownerPeriod)
-		}
-		// News wakes the loop earlier.
-		return r.checkPeriod() + retry.Jitter(r.checkPeriod()/10)
-	}
-	pause := r.failure(ctx, err)
-	r.retryAt = r.config.Clock.Now().Add(pause)
-	return pause
-}
-
-// failure logs what changed in the server's answers and returns the pause.
-func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
-	logger := klog.FromContext(ctx).WithValues("featureReport", klog.KRef(r.config.Namespace, r.name))
-	if errors.Is(err, errNoNode) {
-		// Nobody failed; waiting has a bound of its own.
-		return ownerPeriod + retry.Jitter(time.Second)
-	}
-	r.failures++
-	state, most := resultFailed, maxBackoff
-	switch {
-	case retry.Missing(err):
-		state, most = resultMissing, patience
-	case retry.Refused(err):
-		state, most = resultForbidden, patience
-	}
-	if ctx.Err() == nil {
-		requestsTotal.WithLabelValues(state).Inc()
-	}
-	if state != r.complained && ctx.Err() == nil {
-		r.complained = state
-		switch state {
-		case resultMissing:
-			logger.Info("Not reporting feature gates: the server does not have the API features.k8s.io/v1alpha1; looking again from time to time")
-		case resultForbidden:
-			logger.Info("Not reporting feature gates: the server does not allow it; trying again from time to time", "err", err)
-		default:
-			logger.Info("Reporting feature gates failed; trying again", "err", err)
-		}
-	}
-	pause := retry.After(err, r.failures, minBackoff, most)
-	if delay, ok := apierrors.SuggestsClientDelay(err); ok {
-		// A server in trouble suggests a second or two each time.
-		pause = max(pause, time.Duration(delay)*time.Second+retry.Jitter(time.Second))
-	}
-	return pause
 }

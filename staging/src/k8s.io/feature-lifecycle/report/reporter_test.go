@@ -109,8 +109,11 @@ func prepare(t *testing.T, change func(*Config)) *fixture {
 	return f
 }
 
-func (f *fixture) start() {
-	ctx, cancel := context.WithCancel(f.t.Context())
+func (f *fixture) start() { f.startWith(f.t.Context()) }
+
+// startWith starts the reporter in a context.
+func (f *fixture) startWith(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
 	f.stop, f.done = cancel, make(chan struct{})
 	go func() {
 		defer close(f.done)

@@ -139,6 +139,10 @@ type Controller struct {
 	silence    silent
 	unreported unreported
 
+	// unretired are the reports that could not be deleted, by name. Only retireReports
+	// uses it.
+	unretired map[string]postponement
+
 	// nodes and processes remember who was alive, to notice changes.
 	nodes, processes *lastSeen
 }

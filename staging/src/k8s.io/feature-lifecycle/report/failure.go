@@ -1,0 +1,82 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package report
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/klog/v2"
+)
+
+// outcome returns the pause after a write or a look. After a failure nothing
+// shortens it.
+func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
+	if err == nil {
+		requestsTotal.WithLabelValues(resultDone).Inc()
+		if r.complained != "" {
+			klog.FromContext(ctx).Info("Reporting feature gates again", "featureReport", klog.KRef(r.config.Namespace, r.name))
+		}
+		r.failures, r.complained, r.retryAt = 0, "", time.Time{}
+		if r.ownerless() {
+			return ownerPeriod + retry.Jitter(ownerPeriod)
+		}
+		// News wakes the loop earlier.
+		return r.checkPeriod() + retry.Jitter(r.checkPeriod()/10)
+	}
+	pause := r.failure(ctx, err)
+	r.retryAt = r.config.Clock.Now().Add(pause)
+	return pause
+}
+
+// failure logs what changed in the server's answers and returns the pause.
+func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
+	logger := klog.FromContext(ctx).WithValues("featureReport", klog.KRef(r.config.Namespace, r.name))
+	if errors.Is(err, errNoNode) {
+		// Nobody failed; waiting has a bound of its own.
+		return ownerPeriod + retry.Jitter(time.Second)
+	}
+	r.failures++
+	state, said, most := resultFailed, "Reporting feature gates failed; trying again", maxBackoff
+	switch {
+	case retry.Missing(err):
+		state, most = resultMissing, patience
+		said = "Not reporting feature gates: the server does not have the API features.k8s.io/v1alpha1; looking again from time to time"
+	case errors.Is(err, errStays):
+		state, most = resultForbidden, patience
+		said = "Not reporting feature gates: another identity wrote the report of this name; delete it, or permit delete on featurereports/any; trying again from time to time"
+	case retry.Refused(err):
+		state, most = resultForbidden, patience
+		said = "Not reporting feature gates: the server does not allow it; trying again from time to time"
+	}
+	if ctx.Err() == nil {
+		requestsTotal.WithLabelValues(state).Inc()
+	}
+	if said != r.complained && ctx.Err() == nil {
+		r.complained = said
+		logger.Info(said, "err", err)
+	}
+	pause := retry.After(err, r.failures, minBackoff, most)
+	if delay, ok := apierrors.SuggestsClientDelay(err); ok {
+		// A server in trouble suggests a second or two each time.
+		pause = max(pause, time.Duration(delay)*time.Second+retry.Jitter(time.Second))
+	}
+	return pause
+}
