@@ -19,6 +19,7 @@ package report
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,6 +57,9 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 	r.failures++
 	state, said, most := resultFailed, "Reporting feature gates failed; trying again", maxBackoff
 	switch {
+	case noNamespace(err):
+		// Somebody is about to create it, as in an installation that is under way.
+		said = fmt.Sprintf("Not reporting feature gates: namespace %s does not exist; create it, or give the process the one that it is installed in", r.config.Namespace)
 	case retry.Missing(err):
 		state, most = resultMissing, patience
 		said = "Not reporting feature gates: the server does not have the API features.k8s.io/v1alpha1; looking again from time to time"
@@ -79,4 +83,15 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 		pause = max(pause, time.Duration(delay)*time.Second+retry.Jitter(time.Second))
 	}
 	return pause
+}
+
+// noNamespace is true when the server did not create an object because the namespace is not
+// there. That is a 404, too, as from a server without the API.
+func noNamespace(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Kind == "namespaces"
 }

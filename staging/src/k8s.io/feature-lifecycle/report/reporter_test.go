@@ -588,6 +588,7 @@ func TestPatienceWithServersThatDoNotTakeReports(t *testing.T) {
 		// Backing off from a second to ten minutes leaves some 15 tries in an
 		// hour; to a minute some 80.
 		"without the API":        {apierrors.NewNotFound(resource, ""), 18, 8},
+		"without the namespace":  {apierrors.NewNotFound(corev1.Resource("namespaces"), "ns"), 110, 60},
 		"that forbid it":         {apierrors.NewForbidden(resource, "comp.i1", errors.New("no")), 18, 8},
 		"in trouble":             {apierrors.NewInternalError(errors.New("etcd")), 110, 60},
 		"that name a time":       {apierrors.NewTooManyRequests("busy", 600), 7, 6},
