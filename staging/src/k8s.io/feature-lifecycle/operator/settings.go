@@ -48,7 +48,8 @@ type Settings struct {
 	MaxBlockedBackoff time.Duration
 	// KeepUnknownMinors is for how many of the operator's minor versions a Feature is
 	// kept whose gate no replica has any more. 0 means 3; None deletes it with the first
-	// minor version that lacks the gate.
+	// minor version that lacks the gate. A major version counts as one step, whatever was
+	// the last minor version before it.
 	KeepUnknownMinors int
 	// Canary says when a canary is halted.
 	Canary CanarySettings

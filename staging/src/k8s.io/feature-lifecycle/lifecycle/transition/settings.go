@@ -45,7 +45,8 @@ type Settings struct {
 	// collections.
 	MaxBlockedBackoff time.Duration
 	// KeepUnknownMinors is for how many minor versions a Feature is kept that
-	// no live process knows; 3 by default.
+	// no live process knows; 3 by default. A major version counts as one step, and its
+	// minor versions as further ones.
 	KeepUnknownMinors int
 	// Canary says when a canary is halted. Each field that is 0 has its default
 	// (DefaultCanarySettings).
