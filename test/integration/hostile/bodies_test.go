@@ -185,7 +185,7 @@ func fields() map[string]row {
 		"a plan of nothing":                 {path: known + "/plan", body: plan(""), code: 422, says: "set either enabled or targetVersion"},
 		"a plan of two things":              {path: known + "/plan", body: plan(`"enabled":true,"targetVersion":"1.37"`), code: 422, says: "not both"},
 		"a plan for a patch version":        {path: known + "/plan", body: plan(`"targetVersion":"1.37.1"`), code: 422, says: "minor version"},
-		"a plan for another major version":  {path: known + "/plan", body: plan(`"targetVersion":"2.0"`), code: 400, says: "a plan is for a version 1.x"},
+		"a plan for a far major version":    {path: known + "/plan", body: plan(`"targetVersion":"9.0"`), code: 400, says: "a plan is for a version of 1.x"},
 		"a plan for a version beyond all":   {path: known + "/plan", body: plan(`"targetVersion":"1.99999999999999999999"`), code: 422, says: "minor version"},
 		"a plan for a version below none":   {path: known + "/plan", body: plan(`"targetVersion":"-1.-1"`), code: 422, says: "minor version"},
 		"a plan for another feature":        {path: known + "/plan", body: strings.Replace(plan(`"enabled":true`), `"spec"`, `"metadata":{"name":"Other"},"spec"`, 1), code: 400, says: "leave it out or make"},

@@ -177,3 +177,47 @@ func (w *world) ownedByNobody(t *testing.T) {
 		})
 	}
 }
+
+// anotherServiceAccount: replicas of an operator crashed, and those that take their place
+// run as another service account. One has the name of a replica that crashed. Nobody
+// helps: the report of that name is taken over, and the server flow deletes the other one.
+func (w *world) anotherServiceAccount(t *testing.T) {
+	o := w.install(t, "renamed")
+	earlier := w.identity(t, o.namespace, "earlier")
+	w.permit(t, earlier, operator.Rules(o.component), nil)
+	for instance, annotations := range map[string]map[string]string{
+		"a": nil,
+		// Of a process that did not say that it ends the report is kept for an hour.
+		"ended": {v1alpha1.AnnotationEnding: "true"},
+	} {
+		report := newReport(o.namespace, o.component)
+		report.Name, report.Spec.Instance, report.Annotations = o.component+"."+instance, instance, annotations
+		report.Spec.Liveness.Lease.Name = report.Name
+		if _, err := reports(earlier.features, o.namespace).Create(t.Context(), report, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := o.start(t, "a", nil)
+	// By users of reports, as the server knows them.
+	left := func() map[string]string {
+		list, err := reports(w.Features, o.namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		by := map[string]string{}
+		for _, report := range list.Items {
+			by[report.Spec.Instance] = report.Spec.Username
+		}
+		return by
+	}
+	want := map[string]string{"a": o.user()}
+	framework.WaitFor(t, "the reports of the earlier service account to go", func() bool { return maps.Equal(left(), want) })
+	o.waitForState(t, v1alpha1.StateOff, 1, colours, borrowed)
+	if n := a.said("who created the report, may change it"); n != 1 {
+		t.Errorf("the replica said %d times that the report was somebody else's, want once", n)
+	}
+	a.end(t)
+	if diff := cmp.Diff(map[string]string{}, left()); diff != "" {
+		t.Errorf("reports are left (-want +got):\n%s", diff)
+	}
+}

@@ -69,6 +69,7 @@ func TestThirdParties(t *testing.T) {
 			"an operator crashes and its service account goes":     w.serviceAccountDeleted,
 			"an operator cleans what was written meanwhile":        w.cleans,
 			"an operator ends in order":                            w.orderlyEnd,
+			"an operator gets another service account":             w.anotherServiceAccount,
 			"what an operator makes is to belong to somebody else": w.ownedByNobody,
 		} {
 			t.Run(name, func(t *testing.T) {

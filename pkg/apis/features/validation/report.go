@@ -126,7 +126,7 @@ func validateReportedFeatures(reported []features.ReportedFeature, fldPath *fiel
 	for i := range reported {
 		name := reported[i].Name
 		at := fldPath.Index(i)
-		for _, problem := range ValidateGateName(name, false) {
+		for _, problem := range v1alpha1.GateNameProblems(name) {
 			errs = append(errs, field.Invalid(at.Child("name"), name, problem))
 		}
 		if seen.Has(name) {

@@ -20,7 +20,6 @@ package validation
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -38,10 +37,10 @@ const (
 	MaxNameLength = v1alpha1.MaxNameLength
 	// MaxReportedFeatures is the most features that one report lists. The
 	// binaries of 1.36 know 240.
-	MaxReportedFeatures = 1000
+	MaxReportedFeatures = v1alpha1.MaxReportedFeatures
 	// MaxReportedNames is the most characters that their names have together,
 	// and MaxReportMetadata those of annotations and labels.
-	MaxReportedNames  = 64 << 10
+	MaxReportedNames  = v1alpha1.MaxReportedNames
 	MaxReportMetadata = 4 << 10
 	// MaxReportOwners is the most owners and finalizers that a report has.
 	MaxReportOwners = 10
@@ -56,26 +55,14 @@ const (
 	// MaxCheckpointLength is the longest checkpoint of a task.
 	MaxCheckpointLength = v1alpha1.MaxCheckpointLength
 	// MaxVersionLength is the longest version of a binary.
-	MaxVersionLength = 128
+	MaxVersionLength = v1alpha1.MaxVersionLength
 	// MaxRolloutComponents is the most components that a rollout names.
 	MaxRolloutComponents = 100
 )
 
-// gateName: gates are named like Go identifiers. Nothing that it allows means
-// anything in the path of a URL.
-var gateName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
-
-// ValidateGateName returns what is wrong with the name of a feature gate.
-func ValidateGateName(name string, _ bool) []string {
-	var problems []string
-	if len(name) > MaxNameLength {
-		problems = append(problems, fmt.Sprintf("must be no more than %d characters", MaxNameLength))
-	}
-	if !gateName.MatchString(name) {
-		problems = append(problems, "must begin with a letter and consist of letters, digits, '_', '.' and '-', as the names of feature gates do")
-	}
-	return problems
-}
+// ValidateGateName returns what is wrong with the name of a feature gate, in the form of
+// apimachinery's ValidateNameFunc.
+func ValidateGateName(name string, _ bool) []string { return v1alpha1.GateNameProblems(name) }
 
 // ValidateFeature validates a new Feature.
 func ValidateFeature(feature *features.Feature) field.ErrorList {

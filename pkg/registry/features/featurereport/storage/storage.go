@@ -294,7 +294,7 @@ func (r *REST) mayUpdate(ctx context.Context, report, old *features.FeatureRepor
 		return nil
 	}
 	if !equality.Semantic.DeepEqual(report.Spec, old.Spec) {
-		return forbidden(report, "only %q%s, who created the report, may change it; you are %q%s",
+		return forbidden(report, "only %q%s, who created the report, may change it; you are %q%s; if that process is gone, delete the report, and it can be written anew",
 			old.Spec.Username, onNode(old.Spec.NodeName), requester.GetName(), onNode(boundNode(requester)))
 	}
 	return r.mayTouchAny(ctx, requester, "update", report)

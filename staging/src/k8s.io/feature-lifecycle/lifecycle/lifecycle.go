@@ -230,7 +230,7 @@ const (
 const maxTasks = v1alpha1.MaxTasks - 1
 
 // Validate returns everything that is wrong with a set of declarations: names
-// twice or missing, tasks that are not valid, task names twice in one list,
+// twice, missing or such as no Feature can have, tasks that are not valid, task names twice in one list,
 // boundaries that are no minor versions.
 func Validate(features []Feature) error {
 	var problems []error
@@ -241,6 +241,8 @@ func Validate(features []Feature) error {
 		}
 		if f.Name == "" {
 			problem("declared without a name")
+		} else if wrong := v1alpha1.GateNameProblems(string(f.Name)); len(wrong) > 0 {
+			problem("the name %s", strings.Join(wrong, "; "))
 		}
 		if seen[f.Name] {
 			problem("declared twice; merge the declarations")

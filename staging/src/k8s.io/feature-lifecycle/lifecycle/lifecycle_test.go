@@ -25,6 +25,8 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/component-base/featuregate"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 )
 
@@ -38,6 +40,8 @@ func TestValidate(t *testing.T) {
 		"none":                   {nil, ""},
 		"one that declares all":  {[]Feature{{Name: "A", OnDisable: Tasks{clear}, Control: Central}}, ""},
 		"without a name":         {[]Feature{{}}, "without a name"},
+		"a name with a slash":    {[]Feature{{Name: "example.com/A"}}, `feature "example.com/A": the name must begin with a letter and consist of`},
+		"a name that is long":    {[]Feature{{Name: featuregate.Feature(strings.Repeat("A", v1alpha1.MaxNameLength+1))}}, "the name must be no more than 253 characters"},
 		"twice":                  {[]Feature{{Name: "A"}, {Name: "A"}}, "declared twice"},
 		"an unknown control":     {[]Feature{{Name: "A", Control: "Remote"}}, "Remote"},
 		"one task twice":         {[]Feature{{Name: "A", OnEnable: Tasks{clear, clear}}}, "twice in one list"},

@@ -149,6 +149,7 @@ func (c *Config) validate() error {
 // validateGate returns what in the gate does not fit the operator.
 func (c *Config) validateGate() (errs []error) {
 	known := c.Gate.GetAll()
+	errs = append(errs, c.validateReport()...)
 	for _, feature := range c.Features {
 		if _, ok := known[feature.Name]; !ok {
 			errs = append(errs, fmt.Errorf("feature %s is declared and no feature gate of the operator, which has %s; add it to the gate", feature.Name, strings.Join(names(known), ", ")))
@@ -166,6 +167,28 @@ func (c *Config) validateGate() (errs []error) {
 	// flow would take a new one of these for an upgrade of the operator.
 	if emulated := c.Gate.EmulationVersion(); emulated.GreaterThan(own) || emulated.EqualTo(ofKubernetes) && !own.EqualTo(ofKubernetes) {
 		errs = append(errs, fmt.Errorf("the gate has the version %s and the operator %s; make it with NewVersionedFeatureGate(version.MustParse(%q))", emulated, c.Version, own))
+	}
+	return errs
+}
+
+// validateReport returns what in the gate no report could have: the server would refuse
+// each as a whole. A replica reports all that its gate knows.
+func (c *Config) validateReport() (errs []error) {
+	all, size := c.Gate.Observations(), 0
+	for _, o := range all {
+		if problems := v1alpha1.GateNameProblems(o.Name); len(problems) > 0 {
+			errs = append(errs, fmt.Errorf("feature gate %q: the name %s; rename it", o.Name, strings.Join(problems, "; ")))
+		}
+		size += len(o.Name)
+	}
+	if len(all) > v1alpha1.MaxReportedFeatures {
+		errs = append(errs, fmt.Errorf("the gate has %d features, and a report lists %d at most; leave out those that are not the operator's own", len(all), v1alpha1.MaxReportedFeatures))
+	}
+	if size > v1alpha1.MaxReportedNames {
+		errs = append(errs, fmt.Errorf("the names of the gate's features have %d characters together, and a report takes %d at most; shorten them", size, v1alpha1.MaxReportedNames))
+	}
+	if len(c.Version) > v1alpha1.MaxVersionLength {
+		errs = append(errs, fmt.Errorf("the Version has %d characters, and a report takes %d at most; shorten it", len(c.Version), v1alpha1.MaxVersionLength))
 	}
 	return errs
 }
@@ -209,6 +232,9 @@ func Rules(component string) []rbacv1.PolicyRule {
 		{APIGroups: features, Resources: []string{"features"}, Verbs: []string{"create", "delete"}},
 		{APIGroups: features, Resources: []string{"features/status"}, Verbs: []string{"update"}},
 		{APIGroups: features, Resources: []string{"featurereports"}, Verbs: []string{"list", "watch", "delete"}},
+		// Reports of processes that are gone, whoever wrote them: the operator may have had
+		// another service account.
+		{APIGroups: features, Resources: []string{"featurereports/any"}, Verbs: []string{"delete"}},
 		{APIGroups: leases, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "delete"}},
 		{APIGroups: []string{corev1.GroupName}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}

@@ -110,6 +110,7 @@ func ExampleRules() {
 	// [features] [create delete]
 	// [features/status] [update]
 	// [featurereports] [list watch delete]
+	// [featurereports/any] [delete]
 	// [leases] [get list watch delete]
 	// [events] [create patch]
 	// in all namespaces: [widgets] [get list patch]

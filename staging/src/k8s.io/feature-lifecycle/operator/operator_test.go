@@ -19,6 +19,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -79,6 +80,15 @@ func valid(t *testing.T) Config {
 	}
 }
 
+// gates are so many, named by a format.
+func gates(format string, n int) []componentfeaturegate.Feature {
+	var all []componentfeaturegate.Feature
+	for i := range n {
+		all = append(all, componentfeaturegate.Feature(fmt.Sprintf(format, i)))
+	}
+	return all
+}
+
 // TestWhatIsWrongIsNamed: before anything runs, all of it at once.
 func TestWhatIsWrongIsNamed(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -110,10 +120,18 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"a gate of a version to come":  {change: func(c *Config) { c.Gate = gateOf(t, "0.4", colours) }, want: []string{"the gate has the version 0.4 and the operator v0.3.1"}},
 		"an emulated version":          {change: func(c *Config) { c.Gate = gateOf(t, "0.2", colours) }},
 		"a declaration without a gate": {change: func(c *Config) { c.Gate = gateOf(t, "0.3", "Shapes"); c.Control = control.Options{} }, want: []string{"Colours is declared and no feature gate", "which has Shapes"}},
-		"declared twice":               {change: func(c *Config) { c.Features = append(c.Features, c.Features[0]) }, want: []string{"declared twice"}},
-		"dynamic against its author":   {change: func(c *Config) { c.Features[0].Control = lifecycle.Local }, want: []string{"--dynamic-features", "not declared as one whose value may come from elsewhere"}},
-		"no settle period of its own":  {change: func(c *Config) { c.Settings = Settings{Grace: time.Minute} }},
-		"nobody waits for who is gone": {change: func(c *Config) { c.Settings = Settings{Grace: None, KeepUnknownMinors: None} }},
+		"a gate that no Feature can be named as": {change: func(c *Config) { c.Gate = gateOf(t, "0.3", colours, "widgets.example.com/Color", "3DWidgets") }, want: []string{
+			`feature gate "widgets.example.com/Color": the name must begin with a letter and consist of`, `feature gate "3DWidgets": the name must`}},
+		"a gate with a very long name": {change: func(c *Config) {
+			c.Gate = gateOf(t, "0.3", colours, componentfeaturegate.Feature(strings.Repeat("A", 254)))
+		}, want: []string{"no more than 253 characters"}},
+		"more gates than a report lists": {change: func(c *Config) { c.Gate = gateOf(t, "0.3", append(gates("F%d", 1000), colours)...) }, want: []string{"the gate has 1001 features, and a report lists 1000 at most"}},
+		"names that are long together":   {change: func(c *Config) { c.Gate = gateOf(t, "0.3", append(gates("F%0199d", 500), colours)...) }, want: []string{"have 100007 characters together, and a report takes 65536 at most"}},
+		"a version that is very long":    {change: func(c *Config) { c.Version = "v0.3.1+" + strings.Repeat("a", 122) }, want: []string{"the Version has 129 characters, and a report takes 128 at most"}},
+		"declared twice":                 {change: func(c *Config) { c.Features = append(c.Features, c.Features[0]) }, want: []string{"declared twice"}},
+		"dynamic against its author":     {change: func(c *Config) { c.Features[0].Control = lifecycle.Local }, want: []string{"--dynamic-features", "not declared as one whose value may come from elsewhere"}},
+		"no settle period of its own":    {change: func(c *Config) { c.Settings = Settings{Grace: time.Minute} }},
+		"nobody waits for who is gone":   {change: func(c *Config) { c.Settings = Settings{Grace: None, KeepUnknownMinors: None} }},
 		"negative periods": {change: func(c *Config) {
 			c.Settings = Settings{Grace: -time.Minute, Settle: -time.Second, MinBackoff: None, KeepUnknownMinors: -2}
 		}, want: []string{"Settings.Grace is -1m0s and has to be 0 or longer; leave it out for the default", "Settings.Settle is -1s and has to be longer than 0", "Settings.MinBackoff is -1ns", "Settings.KeepUnknownMinors is -2 and has to be 0 or more minor versions"}},

@@ -27,7 +27,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -51,10 +53,27 @@ func TestRules(t *testing.T) {
 		s := newServer(t)
 		keepSpec(s.features)
 		s.leftBehind()
-		s.life()
 		used := map[string]bool{
 			// No request has this verb: the server asks whether its sender has it.
 			"report components.features.k8s.io": true,
+		}
+		s.features.PrependReactor("delete", "featurereports", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			// As the storage does, which has no request for this either.
+			const any = "delete featurereports/any.features.k8s.io"
+			name := action.(clienttesting.DeleteAction).GetName()
+			object, err := s.features.Tracker().Get(action.GetResource(), action.GetNamespace(), name)
+			if err != nil || object.(*v1alpha1.FeatureReport).Spec.Username == "" {
+				return false, nil, nil
+			}
+			used[any] = true
+			if !allowed[any] {
+				return true, nil, apierrors.NewForbidden(v1alpha1.Resource("featurereports"), name, errors.New("somebody else wrote it"))
+			}
+			return false, nil, nil
+		})
+		s.life()
+		if _, err := s.features.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), "widgets", "widget-operator.crashed"); !apierrors.IsNotFound(err) {
+			t.Errorf("reading the report of a replica that crashed: %v, want that it was deleted", err)
 		}
 		for _, action := range s.sent() {
 			resource := action.GetResource()
@@ -80,13 +99,13 @@ func TestRules(t *testing.T) {
 }
 
 // leftBehind has a server have what others left: the report and the Lease of a replica
-// that crashed, and a Feature whose gate no replica has any more.
+// that had another service account and crashed, and a Feature whose gate no replica has any more.
 func (s *server) leftBehind() {
 	s.t.Helper()
 	crashed := metav1.ObjectMeta{Namespace: "widgets", Name: "widget-operator.crashed"}
 	before := metav1.NewMicroTime(time.Now().Add(-24 * time.Hour))
 	report := &v1alpha1.FeatureReport{ObjectMeta: crashed, Spec: v1alpha1.FeatureReportSpec{
-		Component: "widget-operator", Instance: "crashed", BinaryVersion: "v0.3.1", EmulationVersion: "0.3",
+		Component: "widget-operator", Instance: "crashed", Username: "system:serviceaccount:widgets:earlier", BinaryVersion: "v0.3.1", EmulationVersion: "0.3",
 		Liveness: v1alpha1.ReportLiveness{Lease: &v1alpha1.LeaseReference{Namespace: crashed.Namespace, Name: crashed.Name}},
 	}}
 	lease := &coordinationv1.Lease{ObjectMeta: crashed, Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &before}}

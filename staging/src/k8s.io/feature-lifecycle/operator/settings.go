@@ -50,7 +50,8 @@ type Settings struct {
 	MaxBlockedBackoff time.Duration
 	// KeepUnknownMinors is for how many of the operator's minor versions a Feature is
 	// kept whose gate no replica has any more. 0 means 3; None deletes it with the first
-	// minor version that lacks the gate.
+	// minor version that lacks the gate. A major version counts as one step, whatever was
+	// the last minor version before it.
 	KeepUnknownMinors int
 	// HowToClean says, in at most 512 bytes, what people do to have this operator clean
 	// (Replica.Clean) what a feature that is off has left. It stands in the message of the

@@ -18,11 +18,9 @@ package report
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/klog/v2"
 )
@@ -95,45 +93,5 @@ func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
 	}
 	pause := r.failure(ctx, err)
 	r.retryAt = r.config.Clock.Now().Add(pause)
-	return pause
-}
-
-// failure logs what changed in the server's answers and returns the pause.
-func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
-	logger := klog.FromContext(ctx).WithValues("featureReport", klog.KRef(r.config.Namespace, r.name))
-	if errors.Is(err, errNoNode) {
-		// Nobody failed; waiting has a bound of its own.
-		return ownerPeriod + retry.Jitter(time.Second)
-	}
-	r.failures++
-	state, most := resultFailed, maxBackoff
-	switch {
-	case retry.Missing(err):
-		state, most = resultMissing, patience
-		if retry.NoAPI(err) {
-			r.suspend()
-		}
-	case retry.Refused(err):
-		state, most = resultForbidden, patience
-	}
-	if ctx.Err() == nil {
-		requestsTotal.WithLabelValues(state).Inc()
-	}
-	if state != r.complained && ctx.Err() == nil {
-		r.complained = state
-		switch state {
-		case resultMissing:
-			logger.Info("Not reporting feature gates: the server does not have the API features.k8s.io/v1alpha1; looking again from time to time")
-		case resultForbidden:
-			logger.Info("Not reporting feature gates: the server does not allow it; trying again from time to time", "err", err)
-		default:
-			logger.Info("Reporting feature gates failed; trying again", "err", err)
-		}
-	}
-	pause := retry.After(err, r.failures, minBackoff, most)
-	if delay, ok := apierrors.SuggestsClientDelay(err); ok {
-		// A server in trouble suggests a second or two each time.
-		pause = max(pause, time.Duration(delay)*time.Second+retry.Jitter(time.Second))
-	}
 	return pause
 }

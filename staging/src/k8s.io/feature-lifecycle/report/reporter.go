@@ -160,6 +160,9 @@ type Reporter struct {
 	attempted bool
 	// stored is the report as the server returned it last.
 	stored *v1alpha1.FeatureReport
+	// foreign is a report under this process's name that another identity wrote, nil for
+	// none.
+	foreign *foreign
 	// written is what was written last, nil before.
 	written *v1alpha1.FeatureReportSpec
 	// flowEndWritten is true once that said that the flow has ended.
@@ -176,7 +179,8 @@ type Reporter struct {
 	failures int
 	// retryAt is when a server that did not take the report is asked again.
 	retryAt time.Time
-	// complained is the state of the server that was logged last.
+	// complained is what was logged last of what the server answers, "" since it took
+	// the report.
 	complained string
 	begun      time.Time
 }
@@ -272,6 +276,7 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 		r.written, r.turns, r.due = spec, nil, time.Time{}
 		r.confirm(ctx, renewal)
 	}
+	r.noteForeign(ctx, err)
 	return r.outcome(ctx, err)
 }
 
@@ -314,6 +319,9 @@ func (r *Reporter) introduce(ctx context.Context) (renewal time.Duration, err er
 	case err == nil:
 		// An earlier process of this instance left it.
 		r.stored = stored
+		if err := r.takeOver(ctx); err != nil {
+			return 0, err
+		}
 	case retry.Missing(err) && !retry.NoAPI(err):
 	default:
 		return 0, err

@@ -109,8 +109,11 @@ func prepare(t *testing.T, change func(*Config)) *fixture {
 	return f
 }
 
-func (f *fixture) start() {
-	ctx, cancel := context.WithCancel(f.t.Context())
+func (f *fixture) start() { f.startWith(f.t.Context()) }
+
+// startWith starts the reporter in a context.
+func (f *fixture) startWith(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
 	f.stop, f.done = cancel, make(chan struct{})
 	go func() {
 		defer close(f.done)
@@ -585,6 +588,7 @@ func TestPatienceWithServersThatDoNotTakeReports(t *testing.T) {
 		// Backing off from a second to ten minutes leaves some 15 tries in an
 		// hour; to a minute some 80.
 		"without the API":        {apierrors.NewNotFound(resource, ""), 18, 8},
+		"without the namespace":  {apierrors.NewNotFound(corev1.Resource("namespaces"), "ns"), 110, 60},
 		"that forbid it":         {apierrors.NewForbidden(resource, "comp.i1", errors.New("no")), 18, 8},
 		"in trouble":             {apierrors.NewInternalError(errors.New("etcd")), 110, 60},
 		"that name a time":       {apierrors.NewTooManyRequests("busy", 600), 7, 6},

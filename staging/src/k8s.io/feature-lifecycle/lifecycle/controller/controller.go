@@ -95,8 +95,10 @@ type Config struct {
 	// Leases are informers of the Leases that reports name. Whoever made them
 	// starts them.
 	Leases []cache.SharedIndexInformer
-	// IsIdentity says which Leases are identities of servers, so that a live
-	// server that has not reported is seen; nil means none.
+	// IsIdentity says which Leases are identities of servers, named as their instances,
+	// so that a live server that has not reported is seen. nil means that they have none
+	// but the Leases of their reports, with the label v1alpha1.LabelComponent, which they
+	// renew before the first report and when somebody has deleted it.
 	IsIdentity func(*coordinationv1.Lease) bool
 	// Nodes says which nodes exist and are Ready. Without it node components
 	// count as alive until their reports are gone, and none is expected.
@@ -133,12 +135,16 @@ type Controller struct {
 	// servers is the set of live servers when it was last looked at; a change
 	// moves leadership.
 	servers string
-	// identityLeases are the Leases that say which servers exist.
-	identityLeases map[types.NamespacedName]bool
+	// identityLeases are the Leases that say which servers exist, with their names.
+	identityLeases map[types.NamespacedName]string
 
 	// silence is who has not reported, unreported who has not for too long.
 	silence    silent
 	unreported unreported
+
+	// unretired are the reports that could not be deleted, by name. Only retireReports
+	// uses it.
+	unretired map[string]postponement
 
 	// nodes and processes remember who was alive, to notice changes.
 	nodes, processes *lastSeen
@@ -183,9 +189,6 @@ func (c *Config) complete() error {
 			return fmt.Errorf("declared features: %w", err)
 		}
 	}
-	if c.IsIdentity == nil {
-		c.IsIdentity = func(*coordinationv1.Lease) bool { return false }
-	}
 	c.Settings = c.Settings.OrDefault()
 	var errs []error
 	for _, invalid := range c.Settings.Validate() {
@@ -228,7 +231,7 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 		nodes:     newLastSeen(),
 		processes: newLastSeen(),
 
-		identityLeases: map[types.NamespacedName]bool{},
+		identityLeases: map[types.NamespacedName]string{},
 	}
 	for _, feature := range config.Features {
 		c.features[string(feature.Name)] = feature

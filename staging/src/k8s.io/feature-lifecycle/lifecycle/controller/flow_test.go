@@ -230,6 +230,46 @@ func TestS4AServerThatStillServesHoldsTransitions(t *testing.T) {
 	})
 }
 
+// TestS4AServerWhoseReportIsDeletedHoldsTransitions: in the middle of a rollout somebody
+// deletes the report of the server that has the old value. It lives, and does what its
+// value says, whatever the others agree on.
+func TestS4AServerWhoseReportIsDeletedHoldsTransitions(t *testing.T) {
+	for name, unidentified := range map[string]bool{"it has an identity": false, "it has the Lease of its report alone": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.unidentified = unidentified
+				for _, id := range []string{"s1", "s2"} {
+					w.report("server", id, gate("A", true))
+				}
+				w.serve("s1")
+				s2 := w.serve("s2")
+				w.until(time.Minute, "on", func() bool { return w.state("A") == v1alpha1.StateOn })
+				w.report("server", "s1", gate("A", false))
+				w.pass(time.Second)
+				on := func(during time.Duration, when string) {
+					t.Helper()
+					for range during / time.Second {
+						w.pass(time.Second)
+						if state := w.state("A"); state != v1alpha1.StateOn {
+							t.Fatalf("%s %s", state, when)
+						}
+					}
+				}
+				w.removeReport("server.s2")
+				on(2*time.Minute, "while a server lives that has it on, and has not reported again")
+				if c := w.condition("A", v1alpha1.ConditionConsistent); c.Reason != v1alpha1.ReasonReportMissing || !strings.Contains(c.Message, "s2 is alive and has not reported") {
+					t.Errorf("Consistent is %+v, want that s2 has not reported", c)
+				}
+				w.report("server", "s2", gate("A", true))
+				on(time.Minute, "while a server reports that it has it on")
+				w.removeReport("server.s2")
+				w.stop(s2)
+				w.until(uses.MaxLeaseTimeout+time.Minute, "off, when that server is gone", func() bool { return w.state("A") == v1alpha1.StateOff })
+			})
+		})
+	}
+}
+
 // TestASilentKubeletHoldsUntilItReports, whatever it reports, and no longer.
 func TestASilentKubeletHoldsUntilItReports(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -218,15 +218,15 @@ func (c *Controller) liveServers(feature string, now time.Time) []transition.Ser
 		server.FlowEnded = uses.FlowEnded(report)
 		byID[server.ID] = server
 	}
-	for _, key := range c.identities() {
-		name := c.config.Component + "." + key.Name
-		_, listed := byID[key.Name]
+	for key, id := range c.identities() {
+		name := c.config.Component + "." + id
+		_, listed := byID[id]
 		if alive, _ := c.liveness.lease(key, now); !alive || listed {
 			c.liveness.arrived(name)
 			continue
 		}
 		since := c.liveness.missing(name, now)
-		byID[key.Name] = transition.Server{ID: key.Name, Starting: now.Before(since.Add(startingDelay))}
+		byID[id] = transition.Server{ID: id, Starting: now.Before(since.Add(startingDelay))}
 	}
 	servers := make([]transition.Server, 0, len(byID))
 	for _, server := range byID {
@@ -236,11 +236,11 @@ func (c *Controller) liveServers(feature string, now time.Time) []transition.Ser
 	return servers
 }
 
-// identities are the Leases that say which servers exist.
-func (c *Controller) identities() []types.NamespacedName {
+// identities are the Leases that say which servers exist, with their names.
+func (c *Controller) identities() map[types.NamespacedName]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Collect(maps.Keys(c.identityLeases))
+	return maps.Clone(c.identityLeases)
 }
 
 // serversNow are the live servers, without what they say of any feature.

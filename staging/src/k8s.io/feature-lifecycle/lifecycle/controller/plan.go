@@ -138,8 +138,8 @@ func (c *Controller) planVersion(feature *v1alpha1.Feature, view transition.View
 		result.Unknown = append(result.Unknown, fmt.Sprintf("the cluster's version, and so what a move to %s would change: no live server reports it", to))
 		return nil
 	}
-	if there.Major() != here.Major() {
-		return apierrors.NewBadRequest(fmt.Sprintf("spec.targetVersion is %s, and the cluster has %s; a plan is for a version %d.x", to, cluster, here.Major()))
+	if there.Major() > here.Major()+1 || here.Major() > there.Major()+1 {
+		return apierrors.NewBadRequest(fmt.Sprintf("spec.targetVersion is %s, and the cluster has %s; a plan is for a version of %d.x, or of the major version before or after that", to, cluster, here.Major()))
 	}
 	if there.EqualTo(here) && !mixed {
 		result.Configured = safety.Configured(feature)
@@ -178,7 +178,13 @@ func (c *Controller) outOfReach(q safety.Question, known bool, here, there *util
 	}
 	switch lowest := c.config.SpecsFrom; {
 	case there.GreaterThan(highest):
-		if next := highest.AddMinor(1); there.GreaterThan(next) {
+		// Whether the next minor version is one of this major version or the first of the
+		// next one, nobody here knows.
+		next := highest.AddMinor(1)
+		if there.Major() > highest.Major() {
+			next = utilversion.MajorMinor(highest.Major()+1, 0)
+		}
+		if there.GreaterThan(next) {
 			blockers = append(blockers, fmt.Sprintf("servers may not skip a minor version (Kubernetes' version skew policy); move to %s first", next))
 		}
 		return blockers, q.Ahead(highest)

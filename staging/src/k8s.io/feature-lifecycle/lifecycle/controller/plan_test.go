@@ -192,6 +192,9 @@ func TestPlansForVersions(t *testing.T) {
 		"a version after this binary's": {"Plain", "1.37", nil, nil, []string{move("1.37")},
 			"what 1.37 makes of the gate, and which tasks it declares, is not known to binaries of 1.36; kubectl feature upgrade-check --to 1.37, with the plugin of 1.37, can tell"},
 		"a version that is skipped to":                  {"Plain", "1.38", nil, nil, []string{"move to 1.37 first", move("1.38")}, "upgrade-check --to 1.38"},
+		"the next major version":                        {"Plain", "2.0", nil, nil, []string{move("2.0")}, "what 2.0 makes of the gate, and which tasks it declares, is not known to binaries of 1.36"},
+		"a version of that which is skipped to":         {"Plain", "2.3", nil, nil, []string{"move to 2.0 first", move("2.3")}, "upgrade-check --to 2.3"},
+		"the major version before":                      {"Plain", "0.9", nil, nil, []string{"can emulate no version below 1.33", move("0.9")}, "this binary knows versions from 1.33 on"},
 		"a version that nobody emulates":                {"Plain", "1.32", nil, nil, []string{"can emulate no version below 1.33", move("1.32")}, "this binary knows versions from 1.33 on"},
 		"a gate that this server does not have":         {"Foreign", "1.35", nil, nil, []string{move("1.35")}, "this server does not have it"},
 		"a gate that is locked and was not, going down": {"Locked", "1.35", byDefault(false), []string{"TurningOff WaitForUses"}, []string{move("1.35")}, ""},
@@ -305,9 +308,9 @@ func TestAPlanOfTheValueThatThereIsCountsWhatIsLeft(t *testing.T) {
 		if diff := cmp.Diff([]string{"WaitForUses", "ClearA 1", "ClearB 1"}, says(p)); diff != "" {
 			t.Errorf("tasks that would not run have no state (-want +got):\n%s", diff)
 		}
-		_, err := s1.controller.Plan(t.Context(), w.stored("A"), &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{TargetVersion: "2.0"}})
-		if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "the cluster has 1.36; a plan is for a version 1.x") {
-			t.Errorf("a version of another major version is planned: %v", err)
+		_, err := s1.controller.Plan(t.Context(), w.stored("A"), &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{TargetVersion: "9.0"}})
+		if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "the cluster has 1.36; a plan is for a version of 1.x, or of the major version before or after that") {
+			t.Errorf("a version of a far major version is planned: %v", err)
 		}
 	}, l.declare("A"))
 }

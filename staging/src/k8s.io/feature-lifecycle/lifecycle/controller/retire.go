@@ -37,6 +37,9 @@ import (
 // without taking it away, so that people see what is gone.
 const reportRetention = time.Hour
 
+// mostRetirePause is the longest pause before deleting a report is tried again.
+const mostRetirePause = 15 * time.Minute
+
 // Why a report stays although its process was to be gone.
 var (
 	errNotHeardOf = errors.New("the Lease was made, and nothing was heard of it yet")
@@ -51,14 +54,41 @@ var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
 func (c *Controller) retireReports(ctx context.Context) {
 	now := c.config.Clock.Now()
 	servers := able(c.serversNow(), false)
+	// What is known of reports that are not to go any more is dropped.
+	failed := map[string]postponement{}
 	for _, report := range c.reports.unusual() {
 		if leader.Of(report.Name, servers) != c.config.ServerID || !c.retires(report, now) {
 			continue
 		}
+		tried := c.unretired[report.Name]
+		if now.Before(tried.next) {
+			failed[report.Name] = tried
+			continue
+		}
 		if err := c.retire(ctx, report); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			klog.FromContext(ctx).Info("The report of a process that is gone could not be deleted; trying again", "featureReport", klog.KObj(report), "err", err)
+			tried = tried.fail(now)
+			failed[report.Name] = tried
+			klog.FromContext(ctx).Info("The report of a process that is gone could not be deleted; trying again later, or delete it yourself", "featureReport", klog.KObj(report), "by", report.Spec.Username, "after", tried.next.Sub(now), "err", err)
 		}
 	}
+	c.unretired = failed
+}
+
+// postponement is that of a report that could not be deleted: how often in a row, and
+// when that is tried again.
+type postponement struct {
+	failures int
+	next     time.Time
+}
+
+// fail counts another failure. The pause doubles: what the server refuses it refuses until
+// somebody changes permissions.
+func (p postponement) fail(now time.Time) postponement {
+	pause := noticePeriod
+	for range p.failures {
+		pause = min(2*pause, mostRetirePause)
+	}
+	return postponement{p.failures + 1, now.Add(pause)}
 }
 
 // retires says whether a report should go. That of a node component goes with

@@ -167,6 +167,54 @@ func TestALeaseThatNobodyWatchesIsAskedFor(t *testing.T) {
 	}
 }
 
+// TestADeletionThatIsRefusedIsTriedLessAndLess: the report of a process that ended was
+// written by somebody else, and the server flow may not delete it until an administrator
+// permits that.
+func TestADeletionThatIsRefusedIsTriedLessAndLess(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	client := fake.NewClientset()
+	tries, permitted := 0, false
+	client.PrependReactor("delete", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
+		tries++
+		return !permitted, nil, apierrors.NewForbidden(v1alpha1.Resource("featurereports"), "comp.i1", errors.New("somebody else wrote it"))
+	})
+	c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Client: client, Clock: clock, Recorder: record.NewFakeRecorder(1), Tasks: emptyCluster()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended(t, c, client, "comp.i1")
+	look := func(during time.Duration) {
+		for range during / noticePeriod {
+			clock.Step(noticePeriod)
+			own := lease(clock.Now(), 40)
+			own.Namespace, own.Name = "leases", "server.s1"
+			c.liveness.observe(own, clock.Now())
+			c.retireReports(t.Context())
+		}
+	}
+	look(time.Hour)
+	// From 5 seconds to 15 minutes there are 8 pauses, which take 21 minutes together.
+	if tries < 8 || tries > 12 {
+		t.Errorf("%d tries in an hour, want 8 to 12", tries)
+	}
+	permitted = true
+	look(mostRetirePause)
+	if _, err := client.FeaturesV1alpha1().FeatureReports("ns").Get(t.Context(), "comp.i1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("reading the report once deleting it is permitted: %v, want that it is gone", err)
+	}
+	// That of another process of the same name is not put off.
+	permitted, tries = false, 0
+	c.reports.remove("comp.i1", clock.Now())
+	look(noticePeriod)
+	later := report("comp", "i1")
+	later.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+	later.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: later.Name}
+	c.reports.set(later, clock.Now())
+	if look(noticePeriod); tries != 1 {
+		t.Errorf("%d tries of a report that came later, want 1", tries)
+	}
+}
+
 // TestALeaseThatWasRenewedStays: an informer has stored that a process renewed its Lease,
 // and its handlers are not told yet. What is deleted is the version that has expired, which
 // the server does not have any more.

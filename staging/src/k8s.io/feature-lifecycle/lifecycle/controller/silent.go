@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
@@ -135,7 +136,11 @@ func (c *Controller) silentProcesses(now time.Time, again func(time.Time)) []use
 	for _, informer := range c.config.Leases {
 		for _, object := range informer.GetStore().List() {
 			lease := asLease(object)
-			if lease == nil || lease.Labels[v1alpha1.LabelComponent] == "" || c.config.IsIdentity(lease) {
+			if lease == nil || lease.Labels[v1alpha1.LabelComponent] == "" {
+				continue
+			}
+			if _, is := c.config.identity(lease); is {
+				// What holds is that a server has not reported.
 				continue
 			}
 			component := lease.Labels[v1alpha1.LabelComponent]
@@ -162,4 +167,13 @@ func (c *Controller) silentProcesses(now time.Time, again func(time.Time)) []use
 		}
 	}
 	return silent
+}
+
+// identity is the server whose existence a Lease shows, false if it shows none.
+func (c *Config) identity(lease *coordinationv1.Lease) (id string, is bool) {
+	if c.IsIdentity != nil {
+		return lease.Name, c.IsIdentity(lease)
+	}
+	id, is = strings.CutPrefix(lease.Name, c.Component+".")
+	return id, is && lease.Namespace == c.Namespace && lease.Labels[v1alpha1.LabelComponent] == c.Component
 }

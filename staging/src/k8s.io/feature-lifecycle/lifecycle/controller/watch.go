@@ -286,8 +286,8 @@ func (c *Controller) noteIdentity(lease *coordinationv1.Lease, gone bool) {
 	key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !gone && c.config.IsIdentity(lease) {
-		c.identityLeases[key] = true
+	if id, is := c.config.identity(lease); is && !gone {
+		c.identityLeases[key] = id
 	} else {
 		delete(c.identityLeases, key)
 	}

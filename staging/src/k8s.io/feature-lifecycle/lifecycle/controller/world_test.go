@@ -101,6 +101,9 @@ type world struct {
 	annotations map[string]string
 	processName string
 	leased      bool
+	// unidentified servers have no identities but the Leases of their reports, as the
+	// replicas of operators.
+	unidentified bool
 	// client, if not nil, lies between a server and the API.
 	client func(versioned.Interface) versioned.Interface
 }
@@ -372,7 +375,7 @@ func (w *world) report(component, instance string, found ...v1alpha1.ReportedFea
 	}
 	if component == "server" {
 		r.Spec.EmulationVersion = cmp.Or(w.emulated, r.Spec.EmulationVersion)
-		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: r.Name}
+		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: w.leases(), Name: r.Name}
 	}
 	if component == kubelet {
 		r.Spec.NodeName = instance
@@ -407,11 +410,15 @@ func (w *world) serve(id string) *serverProcess {
 	if w.client != nil {
 		client = w.client(client)
 	}
+	isIdentity := func(lease *coordinationv1.Lease) bool { return lease.Namespace == "identities" }
+	if w.unidentified {
+		isIdentity = nil
+	}
 	var err error
 	s.controller, err = New(Config{
 		Namespace: "ns", Component: "server", ServerID: id, Features: w.features, Specs: w.specs, SpecsUpTo: w.specsUpTo, SpecsFrom: w.specsFrom, Dependencies: w.dependencies, Client: client,
 		Leases:     []cache.SharedIndexInformer{informer},
-		IsIdentity: func(lease *coordinationv1.Lease) bool { return lease.Namespace == "identities" },
+		IsIdentity: isIdentity,
 		Nodes:      leases.Core().V1().Nodes(),
 		Tasks:      emptyCluster(),
 		Settings:   w.settings,
@@ -453,13 +460,21 @@ func (w *world) renew(s *serverProcess) {
 	now := metav1.NewMicroTime(time.Now())
 	for _, l := range []*coordinationv1.Lease{
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "identities", Name: s.id}, Spec: coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](3600)}},
-		{ObjectMeta: metav1.ObjectMeta{Namespace: "leases", Name: "server." + s.id}, Spec: coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](40)}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: w.leases(), Name: "server." + s.id, Labels: map[string]string{v1alpha1.LabelComponent: "server"}}, Spec: coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](40)}},
 	} {
-		if s.ending.Load() && l.Namespace == "identities" {
+		if (s.ending.Load() || w.unidentified) && l.Namespace == "identities" {
 			continue
 		}
 		w.put(leasesResource, l, l.Namespace)
 	}
+}
+
+// leases is the namespace of the Leases of servers' reports.
+func (w *world) leases() string {
+	if w.unidentified {
+		return "ns"
+	}
+	return "leases"
 }
 
 // put changes an object of Kubernetes, or makes it.

@@ -57,6 +57,45 @@ func known(mapper meta.RESTMapper, resource schema.GroupResource) (found schema.
 	return candidates[i], true, nil
 }
 
+// servedVersions are those in which the API serves a resource, the preferred one first.
+func servedVersions(clients Clients, resource schema.GroupResource) ([]string, error) {
+	if clients.Mapper == nil {
+		return nil, nil
+	}
+	clients.Mapper.Reset()
+	candidates, err := clients.Mapper.ResourcesFor(resource.WithVersion(""))
+	if err != nil && !meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("finding the versions of %s: %w", resource, err)
+	}
+	var versions []string
+	for _, candidate := range candidates {
+		if candidate.GroupResource() == resource && !slices.Contains(versions, candidate.Version) {
+			versions = append(versions, candidate.Version)
+		}
+	}
+	return versions, nil
+}
+
+// toServe says how a resource comes to be served in a version: a definition decides about a
+// custom one, and the flags of kube-apiserver about all others.
+func toServe(ctx context.Context, clients Clients, resource schema.GroupVersionResource) string {
+	flags := "serve it again (--runtime-config; a server that emulates a version without it cannot)"
+	definition := fmt.Sprintf("let its definition serve %s", resource.Version)
+	if !mayBeCustom(resource.GroupResource()) {
+		return flags
+	}
+	_, err := clients.Dynamic.Resource(crds).Get(ctx, resource.GroupResource().String(), metav1.GetOptions{})
+	switch {
+	case err == nil:
+		return definition
+	case apierrors.IsNotFound(err):
+		return flags
+	default:
+		// Whether it has one cannot be seen.
+		return definition + " if it is a custom resource, or " + flags
+	}
+}
+
 // indexOf is where a resource is among those that a mapper offers, below 0 if it is not
 // there: a mapper also finds groups that only begin alike, and any group for a resource
 // of the core group.

@@ -21,6 +21,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -92,7 +94,7 @@ func readPages(ctx context.Context, clients Clients, resource schema.GroupVersio
 			if nothing, storedErr := nothingStored(ctx, clients, resource.GroupResource(), err); nothing || storedErr != nil {
 				return storedErr
 			}
-			return listError(clients, resource, err)
+			return listError(ctx, clients, resource, err)
 		}
 		// Before it is handed on: an author's function that changed what it looks at, say
 		// by sorting it, would do so while this reads it.
@@ -148,17 +150,27 @@ func tokenRefused(err error) bool {
 }
 
 // listError says what a failed LIST means: permissions, or the API itself, have
-// to come back first, or what is stored of an API that is gone has to go, or the
-// server has trouble that passes.
-func listError(clients Clients, resource schema.GroupVersionResource, err error) error {
+// to come back first, or what is stored of an API that is gone has to go, or the task
+// is declared for a version that has been given up, or the server has trouble that passes.
+func listError(ctx context.Context, clients Clients, resource schema.GroupVersionResource, err error) error {
 	described := fmt.Errorf("listing %s: %w", resource.GroupResource(), err)
 	if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
 		return described
 	}
 	message := described.Error()
 	if apierrors.IsNotFound(err) {
-		message = fmt.Sprintf("%s %s is not served and objects of it may be stored, which nobody can look at: serve it again (--runtime-config; a server that emulates a version without it cannot), or turn off the feature that clears the collection",
-			resource.GroupResource(), resource.Version)
+		others, servedErr := servedVersions(clients, resource.GroupResource())
+		switch {
+		case slices.Contains(others, resource.Version):
+			// It has come back meanwhile, and another attempt finds it.
+			return described
+		case servedErr == nil && len(others) > 0:
+			message = fmt.Sprintf("%s is served in %s and not in %s, for which the task is declared: declare it for %s, or %s",
+				resource.GroupResource(), strings.Join(others, ", "), resource.Version, others[0], toServe(ctx, clients, resource))
+		default:
+			message = fmt.Sprintf("%s %s is not served and objects of it may be stored, which nobody can look at: %s, or turn off the feature that clears the collection",
+				resource.GroupResource(), resource.Version, toServe(ctx, clients, resource))
+		}
 	}
 	return &BlockedError{Message: message, Until: func(ctx context.Context) error {
 		return probe(ctx, func(ctx context.Context) bool {

@@ -198,15 +198,22 @@ func clusterVersion(servers []Server) (lowest string, mixed bool) {
 	return fmt.Sprintf("%d.%d", low.Major(), low.Minor()), mixed
 }
 
-// minorsBetween is how many minor versions later is after earlier; 0 when one
-// of them does not parse.
+// minorsBetween is how many minor versions later is after earlier, at least; 0 when one
+// of them does not parse. How many minor versions a major one had, nobody knows: 1.0 may
+// come right after 0.9. So what is kept for some versions is never deleted too early.
 func minorsBetween(earlier, later string) int {
 	a, errA := utilversion.ParseMajorMinor(earlier)
 	b, errB := utilversion.ParseMajorMinor(later)
-	if errA != nil || errB != nil || a.Major() != b.Major() {
+	switch {
+	case errA != nil || errB != nil:
 		return 0
+	case a.Major() == b.Major():
+		return int(b.Minor()) - int(a.Minor())
+	case a.GreaterThan(b):
+		return -minorsBetween(later, earlier)
+	default:
+		return int(b.Major()) - int(a.Major()) + int(b.Minor())
 	}
-	return int(b.Minor()) - int(a.Minor())
 }
 
 // maxNamed is how many things a message names before it counts the rest.

@@ -45,7 +45,8 @@ type Settings struct {
 	// collections.
 	MaxBlockedBackoff time.Duration
 	// KeepUnknownMinors is for how many minor versions a Feature is kept that
-	// no live process knows; 3 by default.
+	// no live process knows; 3 by default. A major version counts as one step, and its
+	// minor versions as further ones.
 	KeepUnknownMinors int
 	// HowToClean is what people do to have leftovers of a feature that is off removed. It
 	// stands in the message of the condition Clean, before "to remove them". By default

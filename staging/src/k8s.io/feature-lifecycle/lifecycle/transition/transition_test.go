@@ -541,11 +541,23 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 }
 
 func TestAFeatureThatNobodyKnowsIsKeptForThreeMinors(t *testing.T) {
-	for version, want := range map[string]bool{"1.36": false, "1.39": false, "1.40": true} {
+	for _, tc := range []struct {
+		known, version string
+		want           bool
+	}{
+		{"1.36", "1.36", false}, {"1.36", "1.39", false}, {"1.36", "1.40", true}, {"1.36", "1.30", false},
+		// A major version may follow at once, and is one step.
+		{"0.9", "1.0", false}, {"0.9", "1.2", false}, {"0.9", "1.3", true},
+		{"1.12", "2.0", false}, {"1.12", "2.3", true}, {"1.12", "4.0", false}, {"1.12", "5.0", true},
+		// Back again.
+		{"2.0", "1.12", false},
+	} {
+		version, want := tc.version, tc.want
 		f := feature(v1alpha1.StateOff)
+		f.Status.Version = tc.known
 		d := Next(f, View{Servers: []Server{{ID: "a", Reported: true, Version: version}}}, settings, start)
 		if d.Delete != want {
-			t.Errorf("at %s: delete %t, want %t", version, d.Delete, want)
+			t.Errorf("known to %s, at %s: delete %t, want %t", tc.known, version, d.Delete, want)
 		}
 		d = Next(f, View{Servers: []Server{emulating(server("a", false), version)}}, settings, start)
 		if d.Delete {

@@ -16,11 +16,22 @@ limitations under the License.
 
 package v1alpha1
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Limits that validation holds and that writers have to keep: a status that is
 // refused for one long name would stop everything.
 const (
 	// MaxNameLength is the longest name of a gate, component, instance or task.
 	MaxNameLength = 253
+	// MaxVersionLength is the longest version of a binary.
+	MaxVersionLength = 128
+	// MaxReportedFeatures is the most features that one report lists, and
+	// MaxReportedNames the most characters that their names have together.
+	MaxReportedFeatures = 1000
+	MaxReportedNames    = 64 << 10
 	// MaxTasks is the most tasks that one transition has, TaskWaitForUses
 	// included.
 	MaxTasks = 100
@@ -30,3 +41,18 @@ const (
 	// MaxGone is how many instances status.rollout.gone names.
 	MaxGone = 20
 )
+
+// GateNameProblems returns what is wrong with the name of a feature gate. Gates are named
+// like Go identifiers. Nothing that is allowed means anything in the path of a URL.
+func GateNameProblems(name string) []string {
+	var problems []string
+	if len(name) > MaxNameLength {
+		problems = append(problems, fmt.Sprintf("must be no more than %d characters", MaxNameLength))
+	}
+	letter := func(c rune) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+	other := func(c rune) bool { return !letter(c) && (c < '0' || c > '9') && !strings.ContainsRune("_.-", c) }
+	if name == "" || !letter(rune(name[0])) || strings.ContainsFunc(name, other) {
+		problems = append(problems, "must begin with a letter and consist of letters, digits, '_', '.' and '-', as the names of feature gates do")
+	}
+	return problems
+}
