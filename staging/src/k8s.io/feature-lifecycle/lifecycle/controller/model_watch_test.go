@@ -64,6 +64,12 @@ func (i *informer) AddEventHandler(h cache.ResourceEventHandler) (cache.Resource
 	return registration{}, nil
 }
 
+// SetWatchErrorHandlerWithContext takes a handler that is never called: a watch of the model
+// lags, and does not fail.
+func (i *informer) SetWatchErrorHandlerWithContext(cache.WatchErrorHandlerWithContext) error {
+	return nil
+}
+
 func (i *informer) GetStore() cache.Store { return i.indexer }
 
 func (i *informer) GetIndexer() cache.Indexer { return i.indexer }
