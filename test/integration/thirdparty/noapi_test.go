@@ -83,8 +83,9 @@ func TestWithoutTheAPI(t *testing.T) {
 	said := r.said(notFound)
 	restart("FeatureLifecycle=false")
 	r.rests(t)
-	if n := r.said(notFound) - said; n != 0 {
-		t.Errorf("without the API the replica logs %d times what it was answered:\n%s", n, r.logs)
+	// Who reports says that the API is missing, and who follows values if he looks meanwhile.
+	if n := r.said(notFound) - said; n < 1 || n > 2 {
+		t.Errorf("without the API the replica logs %d times what it was answered, want once or twice:\n%s", n, r.logs)
 	}
 	restart("")
 	framework.WaitFor(t, "the replica to plan again", func() bool {

@@ -79,13 +79,14 @@ func TestAReportThatIsMissingBeforeItsNodeIsThere(t *testing.T) {
 // gone is what client-go makes of "404 page not found".
 var gone = apierrors.NewGenericServerResponse(http.StatusNotFound, "get", v1alpha1.Resource("featurereports"), "comp.i1", "404 page not found", 0, true)
 
-// lacking makes the server one without the API, until it is lifted.
-func (f *fixture) lacking(err error) (lift func()) {
-	var lifted atomic.Bool
+// lacking makes the server one without the API while it is true. It is called before the
+// process starts, which asks the server.
+func (f *fixture) lacking(err error) *atomic.Bool {
+	var lacks atomic.Bool
 	f.server.PrependReactor("*", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return !lifted.Load(), nil, err
+		return lacks.Load(), nil, err
 	})
-	return func() { lifted.Store(true) }
+	return &lacks
 }
 
 // renewed is when the Lease was renewed last.
@@ -108,6 +109,12 @@ func TestTheAPIGoesAndComesBack(t *testing.T) {
 			t.Error("before the first report it says that it reports")
 		}
 		_, started := f.reporter.Reporting()
+		var back, late atomic.Bool
+		f.server.PrependReactor("update", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
+			late.Store(late.Load() || back.Load() && time.Since(f.renewed()) > LeaseDuration)
+			return false, nil, nil
+		})
+		lacks := f.lacking(gone)
 		f.start()
 		defer f.end()
 		f.pass(3 * time.Second)
@@ -117,7 +124,7 @@ func TestTheAPIGoesAndComesBack(t *testing.T) {
 			t.Error("nobody was told that it reports")
 		}
 		_, stopped := f.reporter.Reporting()
-		lift := f.lacking(gone)
+		lacks.Store(true)
 		f.pass(leasedCheckPeriod + leasedCheckPeriod/5)
 		select {
 		case <-stopped:
@@ -130,13 +137,9 @@ func TestTheAPIGoesAndComesBack(t *testing.T) {
 		if now := f.renewed(); reporting() || !now.Equal(last) {
 			t.Errorf("without the API it reports: %t, and the Lease of %s was renewed at %s", reporting(), last, now)
 		}
-		var late atomic.Bool
-		f.server.PrependReactor("update", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
-			late.Store(late.Load() || time.Since(f.renewed()) > LeaseDuration)
-			return false, nil, nil
-		})
+		back.Store(true)
 		f.source.see(true, "A")
-		lift()
+		lacks.Store(false)
 		f.pass(patience)
 		if age := time.Since(f.renewed()); !reporting() || !f.report().Spec.Features[0].Enabled || age > 2*renewPeriod || late.Load() {
 			t.Errorf("with the API again it reports: %t, found %+v; the Lease is %s old, and came after the report: %t", reporting(), f.report().Spec.Features, age, late.Load())
@@ -161,10 +164,12 @@ func TestWhatIsNoLossOfTheAPI(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := run(t, nil)
+				f := prepare(t, nil)
+				lacks := f.lacking(err)
+				f.start()
 				defer f.end()
 				f.pass(3 * time.Second)
-				f.lacking(err)
+				lacks.Store(true)
 				f.pass(10 * time.Minute)
 				if is, _ := f.reporter.Reporting(); !is || time.Since(f.renewed()) > 2*renewPeriod {
 					t.Errorf("it reports: %t, and the Lease is %s old", is, time.Since(f.renewed()))
