@@ -272,7 +272,7 @@ func TestUpgradeSafe(t *testing.T) {
 		w.until(time.Minute, "settled", func() bool { return w.rests("A", "1.35") })
 		w.emulate("1.36", []v1alpha1.ReportedFeature{gate("A", true), {Name: "B"}}, "s1")
 		w.until(time.Minute, "judged at its own version", func() bool { return is("A") == "Unknown NotExamined" && is("B") == "True Safe" })
-		if c := w.condition("A", v1alpha1.ConditionUpgradeSafe); !strings.Contains(c.Message, "kubectl feature upgrade-check --to 1.37") {
+		if c := w.condition("A", v1alpha1.ConditionUpgradeSafe); !strings.Contains(c.Message, "the notes of release 1.37 can tell") {
 			t.Errorf("it does not say who knows: %s", c.Message)
 		}
 		w.pass(2 * time.Minute)

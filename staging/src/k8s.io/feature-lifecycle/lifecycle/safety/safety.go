@@ -213,10 +213,14 @@ func (q Question) Ahead(known *utilversion.Version) []string {
 	return unknown
 }
 
-// ask sends people to who knows the next version.
+// ask sends people to who knows the next version: the plugin does of Kubernetes' own
+// features, which are in kube-system.
 func (q Question) ask(why string) Verdict {
-	return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, why,
-		fmt.Sprintf("kubectl feature upgrade-check --to %s, with the plugin of %s, can tell", q.To, q.To)}
+	who := fmt.Sprintf("kubectl feature upgrade-check --to %s, with the plugin of %s, can tell", q.To, q.To)
+	if namespace := q.Feature.Namespace; namespace != "" && namespace != metav1.NamespaceSystem {
+		who = fmt.Sprintf("the notes of release %s can tell", q.To)
+	}
+	return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, why, who}
 }
 
 // onThere is the value that the feature has there if nobody changes anything.

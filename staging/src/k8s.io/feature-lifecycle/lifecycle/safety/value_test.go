@@ -115,6 +115,13 @@ func TestAhead(t *testing.T) {
 	if got := q.Ahead(known); len(got) != 1 || !strings.Contains(got[0], "is not known to binaries of 1.36; kubectl feature upgrade-check --to 1.37") {
 		t.Errorf("of a version that nobody here has it says %q", got)
 	}
+	own := q
+	own.Feature = q.Feature.DeepCopy()
+	// The plugin knows no feature of an operator.
+	own.Feature.Namespace = "widgets"
+	if got := own.Ahead(known); len(got) != 1 || !strings.Contains(got[0], "is not known to binaries of 1.36; the notes of release 1.37 can tell") {
+		t.Errorf("of an operator's version it says %q", got)
+	}
 	q.Explicit = set(true)
 	if got := q.Ahead(known); len(got) != 2 || !strings.Contains(got[1], "would refuse to start if 1.37 removed it") {
 		t.Errorf("of a gate that somebody sets it says %q", got)
