@@ -84,11 +84,14 @@ func TestPlans(t *testing.T) {
 		}
 	})
 	t.Run("of a version that nobody here knows", func(t *testing.T) {
-		p := w.plan(t, removed, "1.37")
-		if p.Configured != nil || len(p.Tasks) != 0 || len(p.Unknown) != 1 || !strings.Contains(p.Unknown[0], "upgrade-check --to 1.37") {
-			t.Errorf("unexpected plan: %+v", p)
+		// The next minor version, and the next major one, which may come instead of it.
+		for _, to := range []string{"1.37", "2.0"} {
+			p := w.plan(t, removed, to)
+			if p.Configured != nil || len(p.Tasks) != 0 || len(p.Unknown) != 1 || !strings.Contains(p.Unknown[0], "upgrade-check --to "+to) {
+				t.Errorf("unexpected plan for %s: %+v", to, p)
+			}
 		}
-		for _, bad := range []string{"1.3x", "v1.35", "2.0", "1"} {
+		for _, bad := range []string{"1.3x", "v1.35", "3.0", "1"} {
 			if p, err := w.ask(t, removed, v1alpha1.FeaturePlanSpec{TargetVersion: bad}); err == nil || !strings.Contains(err.Error(), "spec.targetVersion") {
 				t.Errorf("a plan for version %s: %v, %+v", bad, err, p)
 			}
