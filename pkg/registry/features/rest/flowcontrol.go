@@ -57,6 +57,14 @@ const (
 	// reportsShares is next to nothing beside the 245 of upstream's suggested levels
 	// (apiserver's apis/flowcontrol/bootstrap): about 12 requests at a time.
 	reportsShares = 5
+	// reportsQueues, each with room for reportsWaiting requests, and how many of them one
+	// identity may use. kube-proxies often have one identity, and are half of the reporters
+	// of nodes: with few queues of many, such as upstream's 6 of 128, they would get so
+	// small a part of the seats that they are turned away while kubelets are served. With
+	// half of the queues a single reporter that went wrong still leaves the other half
+	// alone, and others find one of these: that all of an identity's are among those is one
+	// case in 12,870.
+	reportsQueues, reportsHand, reportsWaiting = 16, 8, 200
 	// reportsPrecedence is before that of nodes, which is 500, and behind those of
 	// leader election and of administrators.
 	reportsPrecedence = 450
@@ -79,7 +87,7 @@ func FlowControl() (*flowcontrolv1.PriorityLevelConfiguration, []*flowcontrolv1.
 				BorrowingLimitPercent: ptr.To[int32](0),
 				LimitResponse: flowcontrolv1.LimitResponse{
 					Type:    flowcontrolv1.LimitResponseTypeQueue,
-					Queuing: &flowcontrolv1.QueuingConfiguration{Queues: 64, HandSize: 6, QueueLengthLimit: 50},
+					Queuing: &flowcontrolv1.QueuingConfiguration{Queues: reportsQueues, HandSize: reportsHand, QueueLengthLimit: reportsWaiting},
 				},
 			},
 		},
