@@ -39,7 +39,7 @@ func describe(options Options, templates map[string]fleet.Template, outcomes, pe
 			"Nodes write their status every five minutes, as kubelets do when nothing changes. Leases of nodes, which they renew with or without this system, are left out.",
 			fmt.Sprintf("Other clients are played by an ordinary user that sends %v requests a second (GET, LIST and PATCH in turn) all the while.", options.Foreground),
 			"At rest, processes look every fifteen minutes whether their report is still there, and every ten minutes less up to a quarter which features are set centrally; these reads are sent in turn at that rate, and nothing else by the processes.",
-			fmt.Sprintf("A restart takes the processes of %d nodes at a time, ends them in order and starts them again, as fast as it goes; a real roll-out takes its time. The new ones have a newer version, so that uses are right once they have nothing of the old one.", options.Together),
+			fmt.Sprintf("A restart takes the processes of %d nodes at a time, ends them in order and starts them again, as fast as it goes; a real roll-out takes its time. The new ones have a newer version, so that uses are right once they have nothing of the old one. As many write over their ConfigMaps at a time; nobody takes these away.", options.Together),
 			fmt.Sprintf("At rest the cluster is looked at for %s, with %d nodes %d times.", options.Rest, options.Budget, options.Windows),
 			"Writes are counted in etcd itself. The live heap is what is left after two collections.",
 			"Memory at rest is measured when the past has been forgotten: watch caches keep a snapshot of their list for each event until etcd is compacted. " + compaction(options),
@@ -111,7 +111,7 @@ func describeStorm(r *result.Result, outcomes, peers []outcome) {
 		outcomes []outcome
 	}{
 		{"All processes start at once", func(o outcome) phase { return o.storm }, inTurn(outcomes, peers)},
-		{"All processes are restarted", func(o outcome) phase { return o.rolled }, outcomes},
+		{"All processes are restarted", func(o outcome) phase { return o.rolled }, inTurn(outcomes, peers)},
 	} {
 		t := r.AddTable(part.title, result.Column{Name: "processes"}, result.Column{Name: "they write"},
 			result.Column{Name: "until all are counted, or written", Unit: "s"},
@@ -141,7 +141,7 @@ func describeArrivals(r *result.Result, outcomes, peers []outcome) {
 	for _, o := range inTurn(outcomes, peers) {
 		left := any(o.left)
 		if o.gates == noSystem {
-			left = "not restarted"
+			left = "none is taken away"
 		}
 		t.AddRow(o.processes(), o.writes(), o.arrivals.Percentile(50).Seconds(), o.arrivals.Percentile(90).Seconds(), o.arrivals.Percentile(99).Seconds(), o.arrivals.Max().Seconds(), left)
 	}
@@ -224,8 +224,13 @@ func describeCharts(r *result.Result, outcomes, peers []outcome) {
 		n := float64(p.processes())
 		storage.Add("etcd, ConfigMaps", result.Peer, result.Point{X: n, Y: measure.Mebibytes(p.stored.Bytes)})
 		storage.Add("live heap for ConfigMaps", result.Peer, result.Point{X: n, Y: max(p.heap(), 1) / measure.MiB})
-		work.Add("ConfigMaps of all, which nobody counts", result.Peer, result.Point{X: n, Y: max(p.storm.Usage.CPU.Seconds(), 0.01)})
-		times.Add("ConfigMaps of all, which nobody counts", result.Peer, result.Point{X: n, Y: p.storm.Seconds})
+		for _, part := range []struct {
+			of phase
+			as string
+		}{{p.storm, "ConfigMaps of all, which nobody counts"}, {p.rolled, "ConfigMaps of all that are restarted"}} {
+			work.Add(part.as, result.Peer, result.Point{X: n, Y: max(part.of.Usage.CPU.Seconds(), 0.01)})
+			times.Add(part.as, result.Peer, result.Point{X: n, Y: max(part.of.Seconds, 0.01)})
+		}
 		others.Add("ConfigMaps", result.Peer, result.Point{X: n, Y: p99(p.storm)})
 		writes.Add("ConfigMaps, start of all", result.Peer, result.Point{X: n, Y: float64(max(p.storm.Writes, 1))})
 	}

@@ -19,6 +19,7 @@ package reporters
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -106,13 +107,8 @@ func (r *run) start(ctx context.Context) (behind time.Duration, err error) {
 // by node, so many nodes at a time, as fast as they go. It returns how long after the
 // last report uses had nothing but the newer version.
 func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
-	processes := r.fleet.Processes()
-	newer := map[string]*fleet.Template{}
-	for component, template := range r.templates {
-		newer[component] = &template
-	}
-	for begin := 0; begin < len(processes); begin += r.options.Together * fleet.PerNode {
-		group := processes[begin:min(begin+r.options.Together*fleet.PerNode, len(processes))]
+	newer := r.newer()
+	for group := range r.groups() {
 		errs := make(chan error, len(group))
 		for _, p := range group {
 			go func() {
@@ -137,7 +133,7 @@ func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 		}
 	}
 	last := time.Now()
-	counted, err := fleet.FollowUses(ctx, r.c.Features, fleet.Expected(processes))
+	counted, err := fleet.FollowUses(ctx, r.c.Features, fleet.Expected(r.fleet.Processes()))
 	if err != nil {
 		return 0, err
 	}
@@ -145,6 +141,20 @@ func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 	right, err := counted.Wait(ctx)
 	// The watch may have shown it before the last process had its answer.
 	return max(0, right.Sub(last)), err
+}
+
+// newer are templates of the version that processes have after a restart, by component.
+func (r *run) newer() map[string]*fleet.Template {
+	newer := map[string]*fleet.Template{}
+	for component, template := range r.templates {
+		newer[component] = &template
+	}
+	return newer
+}
+
+// groups are the processes that are restarted together, node by node.
+func (r *run) groups() iter.Seq[[]*fleet.Process] {
+	return slices.Chunk(r.fleet.Processes(), r.options.Together*fleet.PerNode)
 }
 
 // windows is how many times the cluster is looked at at rest.
