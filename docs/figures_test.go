@@ -18,7 +18,6 @@ package docs
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -99,7 +98,7 @@ func TestProseSaysWhatWasMeasured(t *testing.T) {
 			args = append(args, figure)
 		}
 		want := fmt.Sprintf(quote.phrase, args...)
-		if !strings.Contains(measured.page(quote.page), want) {
+		if !strings.Contains(strings.Join(strings.Fields(page(t, filepath.Join(root, quote.page))), " "), want) {
 			t.Errorf("%s does not say %q, which is what recorded results say", quote.page, want)
 		}
 	}
@@ -159,14 +158,4 @@ func (r results) budget(name, text string) float64 {
 	}
 	r.t.Fatalf("the recorded result of %s has no budget %q", name, text)
 	return 0
-}
-
-// page is a page with single spaces.
-func (r results) page(path string) string {
-	r.t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", path))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return strings.Join(strings.Fields(string(text)), " ")
 }

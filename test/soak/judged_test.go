@@ -119,6 +119,22 @@ func TestFaultsOverlap(t *testing.T) {
 	}
 }
 
+// TestAControllerManagerThatLostItsServerIsTold by the end of its log.
+func TestAControllerManagerThatLostItsServerIsTold(t *testing.T) {
+	for line, want := range map[string]bool{
+		`E1125 16:57:50.042898    2249 controllermanager.go:278] "Error building controllers" err="failed to create Kubernetes client for \"certificate-controller\": serviceaccounts \"certificate-controller\" is forbidden: User \"system:kube-controller-manager\" cannot get resource \"serviceaccounts\" in API group \"\" in the namespace \"kube-system\""`: true,
+		`E1125 16:57:50.042898    2249 controllermanager.go:278] "Error building controllers" err="Get \"https://127.0.0.1:1/api\": dial tcp 127.0.0.1:1: connect: connection refused"`:                                                                                                                                                                             true,
+		`E1125 16:57:50.042898    2249 namespace.go:1] "Unable to get any supported resources from server"`:                                                                                                                                                                                                                                                         true,
+		// Others are its own.
+		`E1125 16:57:50.042840    2249 controllermanager.go:637] "Error initializing a controller" err="configmaps \"x\" is forbidden: User \"system:node:a\""`: false,
+		`E1125 16:57:50.042988    2249 run.go:72] "command failed" err="leaderelection lost"`:                                                                   false,
+	} {
+		if got := lostServer.MatchString(line); got != want {
+			t.Errorf("%s: %t, want %t", line, got, want)
+		}
+	}
+}
+
 func TestPanicsAreFound(t *testing.T) {
 	p := process.Process{Name: "some", LogFile: filepath.Join(t.TempDir(), "log")}
 	for text, want := range map[string]int{

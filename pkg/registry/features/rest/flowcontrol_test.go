@@ -90,6 +90,20 @@ func TestFlowControlIsValid(t *testing.T) {
 	}
 }
 
+// TestKubeProxiesWithOneIdentityGetTheirShare, which are half of the reporters of nodes, and
+// no single identity can fill the level.
+func TestKubeProxiesWithOneIdentityGetTheirShare(t *testing.T) {
+	level, _ := FlowControl()
+	q := level.Spec.Limited.LimitResponse.Queuing
+	if 2*q.HandSize != q.Queues {
+		t.Errorf("one identity may use %d of %d queues, want half of them", q.HandSize, q.Queues)
+	}
+	// Fewer are turned away too often, and more take too much memory (docs/tried.md).
+	if waiting := q.Queues * q.QueueLengthLimit; waiting != 3200 {
+		t.Errorf("%d requests may wait, want 3200", waiting)
+	}
+}
+
 // TestReportersAloneWaitForReporters, and all of them do.
 func TestReportersAloneWaitForReporters(t *testing.T) {
 	_, schemas := FlowControl()

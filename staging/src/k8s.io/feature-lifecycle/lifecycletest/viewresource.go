@@ -156,22 +156,19 @@ func has(is, applied any) bool {
 // of objects have keys, by which others add objects of their own in between; most others
 // belong to who applies them.
 func hasItems(items, applied []any) bool {
+	if len(applied) == 0 {
+		return len(items) == 0
+	}
 	next := 0
 	for _, wanted := range applied {
 		_, object := wanted.(map[string]any)
 		for object && next < len(items) && !has(items[next], wanted) {
 			next++
 		}
-		if next < len(items) && !has(items[next], wanted) {
-			return false
-		}
-		if next == len(items) {
+		if next == len(items) || !has(items[next], wanted) {
 			return false
 		}
 		next++
-	}
-	if len(applied) == 0 {
-		return len(items) == 0
 	}
 	_, objects := applied[0].(map[string]any)
 	return objects || next == len(items)

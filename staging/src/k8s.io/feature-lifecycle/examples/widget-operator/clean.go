@@ -54,9 +54,7 @@ func clean(namespace string, flow cleaner) http.Handler {
 
 // ServeHTTP implements http.Handler.
 func (h cleanHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		http.Error(w, r.Method+" is not allowed: clean-ups are begun with POST", http.StatusMethodNotAllowed)
+	if !allows(http.MethodPost, w, r, "clean-ups are begun") {
 		return
 	}
 	feature := r.URL.Query().Get("feature")

@@ -48,9 +48,7 @@ type planHandler struct {
 
 // ServeHTTP implements http.Handler.
 func (h planHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet {
-		w.Header().Set("Allow", http.MethodGet)
-		http.Error(w, r.Method+" is not allowed: plans are read with GET", http.StatusMethodNotAllowed)
+	if !allows(http.MethodGet, w, r, "plans are read") {
 		return
 	}
 	feature := r.URL.Query().Get("feature")
@@ -71,6 +69,17 @@ func (h planHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	plan.Status = *status
 	answer(w, plan)
+}
+
+// allows is true for a request with the one method with which something is done. It answers
+// all others.
+func allows(method string, w http.ResponseWriter, r *http.Request, done string) bool {
+	if r.Method == method {
+		return true
+	}
+	w.Header().Set("Allow", method)
+	http.Error(w, r.Method+" is not allowed: "+done+" with "+method, http.StatusMethodNotAllowed)
+	return false
 }
 
 // answer answers with an object.

@@ -46,14 +46,19 @@ func Refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.Is
 // with least, doubles with each failure up to most, and is shortened by a random
 // part of its half, so that those who failed together do not ask together.
 func Backoff(failures int, least, most time.Duration) time.Duration {
+	pause := Doubled(failures, least, most)
+	return pause - Jitter(pause/2)
+}
+
+// Doubled is Backoff at its longest, for who fails alone.
+func Doubled(failures int, least, most time.Duration) time.Duration {
 	pause := min(least, most)
 	for range failures - 1 {
 		if pause *= 2; pause >= most {
-			pause = most
-			break
+			return most
 		}
 	}
-	return pause - Jitter(pause/2)
+	return pause
 }
 
 const (

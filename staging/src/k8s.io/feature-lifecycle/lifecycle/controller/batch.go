@@ -77,6 +77,13 @@ type batch struct {
 	last time.Time
 }
 
+// heard says when a change came, or is to come. What was said of later stays.
+func (b *batch) heard(at time.Time) {
+	if b.last.Before(at) {
+		b.last = at
+	}
+}
+
 func newBatches() *batches {
 	return &batches{many: manyReports, putOff: make(chan struct{}, 1), of: map[string]*batch{}}
 }
@@ -92,9 +99,7 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 		b.of[name] = known
 	}
 	known.changes++
-	if known.last.Before(now) {
-		known.last = now
-	}
+	known.heard(now)
 	first, known.waiting = !known.waiting, true
 	if first && known.period > quietAfter {
 		select {
@@ -124,9 +129,7 @@ func (b *batches) expect(name string, users int, now time.Time) {
 	if known.period < period {
 		known.period, known.changes, known.since = period, 0, now
 	}
-	if first := now.Add(turns.Of(users, 0)); known.last.Before(first) {
-		known.last = first
-	}
+	known.heard(now.Add(turns.Of(users, 0)))
 }
 
 // taken says that a feature is about to be looked at.

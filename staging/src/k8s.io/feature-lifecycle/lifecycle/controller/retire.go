@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 	"k8s.io/klog/v2"
@@ -84,11 +85,8 @@ type postponement struct {
 // fail counts another failure. The pause doubles: what the server refuses it refuses until
 // somebody changes permissions.
 func (p postponement) fail(now time.Time) postponement {
-	pause := noticePeriod
-	for range p.failures {
-		pause = min(2*pause, mostRetirePause)
-	}
-	return postponement{p.failures + 1, now.Add(pause)}
+	failures := p.failures + 1
+	return postponement{failures, now.Add(retry.Doubled(failures, noticePeriod, mostRetirePause))}
 }
 
 // retires says whether a report should go. That of a node component goes with
