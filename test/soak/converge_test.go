@@ -286,6 +286,11 @@ func (w *world) miscounted(ctx context.Context) (string, error) {
 		if silent := w.silentAgents(ctx); len(silent) > 0 {
 			wrong = append(wrong, fmt.Sprintf("these live and have not renewed their Leases for %s, so nobody can tell: %v", uses.MaxLeaseTimeout, silent))
 		}
+		if w.people != nil {
+			if unready, err := w.people.unready(ctx, w.kept()); err != nil || len(unready) > 0 {
+				wrong = append(wrong, fmt.Sprintf("these nodes live and are not Ready, so their processes do not count: %v (%v)", unready, err))
+			}
+		}
 	}
 	return strings.Join(wrong, "; "), nil
 }

@@ -28,15 +28,10 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/report"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes-features/test/integration/framework"
-	"k8s.io/utils/ptr"
 )
 
 const (
@@ -74,14 +69,6 @@ type population struct {
 	gone map[string]time.Time
 	// latest is what the Features are that they follow.
 	latest map[string]*v1alpha1.Feature
-}
-
-// node is a simulated node. Its reports go with its Node.
-type node struct {
-	name      string
-	processes []*simulated
-	// silent is true for one whose machine has died.
-	silent bool
 }
 
 // populate makes the first nodes, agents and objects.
@@ -199,130 +186,6 @@ func pick[V any](random *rand.Rand, from map[string]V) string {
 		return ""
 	}
 	return keys[random.IntN(len(keys))]
-}
-
-// addNode makes a node with its processes.
-func (p *population) addNode(ctx context.Context, random *rand.Rand) error {
-	n := &node{name: p.name("soaked")}
-	labels := map[string]string{soaked: "true"}
-	err := p.w.try(ctx, random, "creating a node", func(ctx context.Context, s server) error {
-		created, err := s.kube.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name, Labels: labels}}, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) {
-			created, err = s.kube.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
-		}
-		if err != nil {
-			return err
-		}
-		created.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Soaked", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}}
-		created.Status.NodeInfo.KubeletVersion = p.version
-		if created, err = s.kube.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
-			return err
-		}
-		now := metav1.NowMicro()
-		_, err = s.kube.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(ctx, &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Name: n.name, Labels: labels, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.name, UID: created.UID}}},
-			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &n.name, LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &now},
-		}, metav1.CreateOptions{})
-		return done(err)
-	})
-	if err != nil {
-		return err
-	}
-	for _, component := range onNode {
-		process, err := p.simulate(random, component, n.name, n.name)
-		if err != nil {
-			return err
-		}
-		n.processes = append(n.processes, process)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.nodes[n.name] = n
-	for _, process := range n.processes {
-		p.tellLocked(process)
-	}
-	p.w.stats.count("nodes added")
-	return nil
-}
-
-// churnNodes adds a node, lets the machine of one die, or removes one, as an
-// autoscaler does, whether it is alive or not.
-func (p *population) churnNodes(ctx context.Context, random *rand.Rand) error {
-	p.mu.Lock()
-	count, n := len(p.nodes), p.nodes[pick(random, p.nodes)]
-	p.mu.Unlock()
-	switch what := random.IntN(5); {
-	case count <= fewestNodes || what < 2 && count < mostNodes:
-		return p.addNode(ctx, random)
-	case what < 3 && !n.silent:
-		p.mu.Lock()
-		n.silent = true
-		p.mu.Unlock()
-		for _, process := range n.processes {
-			process.crash()
-		}
-		p.w.stats.count("machines of nodes died")
-		return nil
-	default:
-		return p.removeNode(ctx, random, n, random.IntN(2) == 0)
-	}
-}
-
-// removeNode deletes a node; its processes end in order before, or are just gone.
-func (p *population) removeNode(ctx context.Context, random *rand.Rand, n *node, inOrder bool) error {
-	p.mu.Lock()
-	delete(p.nodes, n.name)
-	p.mu.Unlock()
-	for _, process := range n.processes {
-		process.crash()
-		if inOrder && !n.silent {
-			// If its server is away, the report goes with the Node.
-			_ = process.reporter.Remove(ctx)
-		}
-		p.w.stats.count("reporters ended with their nodes")
-	}
-	p.w.stats.count("nodes removed")
-	return p.w.try(ctx, random, "deleting a node", func(ctx context.Context, s server) error {
-		return done(s.kube.CoreV1().Nodes().Delete(ctx, n.name, metav1.DeleteOptions{}))
-	})
-}
-
-// beat renews the Leases of all nodes that are alive, until there is nobody any
-// more. One whose server is away tries another one.
-func (p *population) beat() {
-	random := rand.New(rand.NewPCG(p.w.seed, 1))
-	for p.ctx.Err() == nil {
-		begun := time.Now()
-		p.mu.Lock()
-		var alive []string
-		for name, n := range p.nodes {
-			if !n.silent {
-				alive = append(alive, name)
-			}
-		}
-		p.mu.Unlock()
-		var renewing sync.WaitGroup
-		for _, name := range alive {
-			first := random.IntN(servers)
-			renewing.Go(func() {
-				for i := range servers {
-					if p.renew(p.w.servers[(first+i)%servers], name) {
-						return
-					}
-				}
-			})
-		}
-		renewing.Wait()
-		hold(p.ctx, renewPeriod-time.Since(begun))
-	}
-}
-
-func (p *population) renew(s server, node string) bool {
-	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
-	defer cancel()
-	patch := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
-	_, err := s.kube.CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, node, mergePatch, []byte(patch), metav1.PatchOptions{})
-	return err == nil || apierrors.IsNotFound(err)
 }
 
 // depopulate takes everything away that was added: agents end in order, nodes and
