@@ -251,7 +251,7 @@ func (r *Reporter) remove(ctx context.Context) error {
 		if current.Spec.Process != r.process {
 			return nil
 		}
-		// The Lease first: nobody looks after one that no report names.
+		// The Lease first: one that no report names stays for an hour.
 		if err := r.removeLease(ctx); err != nil {
 			return err
 		}

@@ -142,7 +142,7 @@ type Controller struct {
 	silence    silent
 	unreported unreported
 
-	// unretired are the reports that could not be deleted, by name. Only retireReports
+	// unretired are the reports and Leases that could not be deleted, by name. Only retireReports
 	// uses it.
 	unretired map[string]postponement
 

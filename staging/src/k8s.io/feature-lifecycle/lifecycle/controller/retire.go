@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -51,28 +52,77 @@ var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
 
 // retireReports deletes the reports, and the Leases, of processes that have been
 // gone for long or ended in order, so that instances with ever new names do not
-// pile up. Each report is looked after by one server.
+// pile up. Each is looked after by one server.
 func (c *Controller) retireReports(ctx context.Context) {
 	now := c.config.Clock.Now()
 	servers := able(c.serversNow(), false)
-	// What is known of reports that are not to go any more is dropped.
+	// What is known of those that are not to go any more is dropped.
 	failed := map[string]postponement{}
+	try := func(name string, retire func() error, complain func(again time.Duration, err error)) {
+		tried := c.unretired[name]
+		if now.Before(tried.next) {
+			failed[name] = tried
+			return
+		}
+		if err := retire(); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			tried = tried.fail(now)
+			failed[name] = tried
+			complain(tried.next.Sub(now), err)
+		}
+	}
+	logger := klog.FromContext(ctx)
 	for _, report := range c.reports.unusual() {
 		if leader.Of(report.Name, servers) != c.config.ServerID || !c.retires(report, now) {
 			continue
 		}
-		tried := c.unretired[report.Name]
-		if now.Before(tried.next) {
-			failed[report.Name] = tried
+		try(report.Name, func() error { return c.retire(ctx, report) }, func(again time.Duration, err error) {
+			logger.Info("The report of a process that is gone could not be deleted; trying again later, or delete it yourself", "featureReport", klog.KObj(report), "by", report.Spec.Username, "after", again, "err", err)
+		})
+	}
+	for _, lease := range c.orphans(now) {
+		if leader.Of(lease.Name, servers) != c.config.ServerID {
 			continue
 		}
-		if err := c.retire(ctx, report); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			tried = tried.fail(now)
-			failed[report.Name] = tried
-			klog.FromContext(ctx).Info("The report of a process that is gone could not be deleted; trying again later, or delete it yourself", "featureReport", klog.KObj(report), "by", report.Spec.Username, "after", tried.next.Sub(now), "err", err)
-		}
+		reference := &v1alpha1.LeaseReference{Namespace: lease.Namespace, Name: lease.Name}
+		try("lease/"+lease.String(), func() error { return c.retireLease(ctx, reference) }, func(again time.Duration, err error) {
+			logger.Info("The Lease of a process that is gone could not be deleted; trying again later, or delete it yourself", "lease", klog.KRef(lease.Namespace, lease.Name), "after", again, "err", err)
+		})
 	}
 	c.unretired = failed
+}
+
+// orphans are the Leases of reporters that no report names and nobody has renewed for
+// long: a process that dies between writing its Lease and its first report leaves one.
+func (c *Controller) orphans(now time.Time) []types.NamespacedName {
+	var orphans []types.NamespacedName
+	for _, informer := range c.config.Leases {
+		for _, object := range informer.GetStore().List() {
+			lease := asLease(object)
+			if lease == nil || !strings.HasPrefix(lease.Name, lease.Labels[v1alpha1.LabelComponent]+".") {
+				continue
+			}
+			key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
+			if c.reports.named(key) {
+				continue
+			}
+			alive, since := c.liveness.lease(key, now)
+			if !alive && !now.Before(c.expired(key, since).Add(reportRetention)) {
+				orphans = append(orphans, key)
+			}
+		}
+	}
+	return orphans
+}
+
+// expired is when a Lease expired that was noticed to have at since. A server that started
+// later has not seen the process go. Counted from there, reports would pile up where servers
+// restart more often than once in the retention. For so long a time the process's own clock
+// will do.
+func (c *Controller) expired(lease types.NamespacedName, since time.Time) time.Time {
+	if expired, ok := c.liveness.leaseExpired(lease); ok && expired.Before(since) {
+		return expired
+	}
+	return since
 }
 
 // postponement is that of a report that could not be deleted: how often in a row, and
@@ -101,16 +151,11 @@ func (c *Controller) retires(report *v1alpha1.FeatureReport, now time.Time) bool
 	if alive || lease == nil {
 		return false
 	}
-	// A server that started later has not seen the process go. Counted from there,
-	// reports would pile up where servers restart more often than once in the
-	// retention. For so long a time the process's own clock will do.
-	if expired, ok := c.liveness.leaseExpired(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}); ok && expired.Before(since) {
-		since = expired
-	}
+	since = c.expired(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}, since)
 	return uses.Ending(report) || !now.Before(since.Add(reportRetention))
 }
 
-// retire deletes the Lease first: nobody looks after one that no report names.
+// retire deletes the Lease first: one that no report names stays for long.
 func (c *Controller) retire(ctx context.Context, report *v1alpha1.FeatureReport) error {
 	if err := c.retireLease(ctx, report.Spec.Liveness.Lease); err != nil && !apierrors.IsNotFound(err) {
 		return err

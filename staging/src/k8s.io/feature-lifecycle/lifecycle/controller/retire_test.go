@@ -284,3 +284,101 @@ func TestALeaseThatWasRenewedStays(t *testing.T) {
 		})
 	}
 }
+
+// TestLeasesOfNobodyGo: a process that dies between writing its Lease and its first report
+// leaves a Lease that no report names. It goes when a report would.
+func TestLeasesOfNobodyGo(t *testing.T) {
+	const long = reportRetention + 40*time.Second
+	for name, test := range map[string]struct {
+		// before is how long before the flow saw it the Lease was renewed last.
+		before time.Duration
+		change func(*coordinationv1.Lease)
+		// reported is true for one that a report names.
+		reported bool
+		// after is how long nothing is heard of it.
+		after time.Duration
+		goes  bool
+	}{
+		"gone for long":                         {after: long, goes: true},
+		"not gone for long":                     {after: long - time.Second},
+		"gone for long when first seen":         {before: long, after: time.Minute, goes: true},
+		"gone for long when first seen, just":   {before: long, after: 39 * time.Second},
+		"named by a report of a process":        {before: long, after: time.Minute, reported: true},
+		"of somebody else":                      {after: long, change: func(l *coordinationv1.Lease) { l.Labels = nil }},
+		"of somebody else with a name":          {after: long, change: func(l *coordinationv1.Lease) { l.Name = "other.i1" }},
+		"never renewed, seen for long":          {after: long, change: func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil }, goes: true},
+		"never renewed, not seen for very long": {after: long - time.Second, change: func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(start)
+			left := lease(start.Add(-test.before), 40)
+			left.Namespace, left.Name, left.UID, left.ResourceVersion = "leases", "comp.i1", "uid-1", "1"
+			left.Labels = map[string]string{v1alpha1.LabelComponent: "comp"}
+			if test.change != nil {
+				test.change(left)
+			}
+			cluster := dynamicfake.NewSimpleDynamicClient(clientgoscheme.Scheme, left)
+			refused := test.goes
+			cluster.PrependReactor("delete", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				p := action.(clienttesting.DeleteActionImpl).DeleteOptions.Preconditions
+				if p == nil || p.UID == nil || *p.UID != left.UID || p.ResourceVersion == nil || *p.ResourceVersion != left.ResourceVersion {
+					t.Errorf("preconditions %+v, want those of the version that was seen to have expired", p)
+				}
+				if refused {
+					return true, nil, apierrors.NewForbidden(leases.GroupResource(), left.Name, errors.New("not yet"))
+				}
+				return false, nil, nil
+			})
+			informer := informers.NewSharedInformerFactory(kubefake.NewClientset(), 0).Coordination().V1().Leases().Informer()
+			if err := informer.GetStore().Add(left); err != nil {
+				t.Fatal(err)
+			}
+			client := fake.NewClientset()
+			c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Client: client, Clock: clock, Recorder: record.NewFakeRecorder(1),
+				Tasks: task.Clients{Dynamic: cluster}, Leases: []cache.SharedIndexInformer{informer}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended(t, c, client)
+			c.liveness.observe(left, clock.Now())
+			if test.reported {
+				r := report("comp", "i1")
+				r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: left.Namespace, Name: left.Name}
+				c.reports.set(r, clock.Now())
+				if orphans := c.orphans(start.Add(24 * time.Hour)); len(orphans) > 0 {
+					t.Errorf("%v are of nobody, want none: a report names it", orphans)
+				}
+				return
+			}
+			look := func() bool {
+				own := lease(clock.Now(), 40)
+				own.Namespace, own.Name = "leases", "server.s1"
+				c.liveness.observe(own, clock.Now())
+				c.retireReports(t.Context())
+				_, err := cluster.Resource(leases).Namespace(left.Namespace).Get(t.Context(), left.Name, metav1.GetOptions{})
+				if err != nil && !apierrors.IsNotFound(err) {
+					t.Fatal(err)
+				}
+				return err == nil
+			}
+			if !look() {
+				t.Error("it went at once")
+			}
+			clock.Step(test.after)
+			if !look() {
+				t.Error("it went although that is forbidden or it is too early")
+			}
+			tries := len(cluster.Actions())
+			if look(); len(cluster.Actions()) != tries+1 {
+				t.Errorf("what was refused was tried again at once: %v", cluster.Actions()[tries:])
+			}
+			if !test.goes {
+				return
+			}
+			refused = false
+			if clock.Step(noticePeriod); look() {
+				t.Error("it has stayed, want that it goes")
+			}
+		})
+	}
+}
