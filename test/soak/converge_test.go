@@ -104,7 +104,7 @@ func (w *world) recovered() error {
 	if err != nil {
 		return err
 	}
-	w.dirty.Store(false)
+	w.excuses.end()
 	states := time.Since(begun)
 	if err := w.until("after the faults had ended", w.miscounted); err != nil {
 		return err
@@ -137,17 +137,21 @@ func (w *world) recovered() error {
 // went on without it.
 func (w *world) tidy(ctx context.Context) error {
 	for _, name := range append(slices.Clone(dynamics), static) {
-		v := w.history(name).Last()
+		versions := w.history(name).Since(0)
+		v := versions[len(versions)-1]
 		if v.Status.State != v1alpha1.StateOff || !meta.IsStatusConditionFalse(v.Status.Conditions, v1alpha1.ConditionClean) {
 			continue
 		}
-		if !w.dirty.Load() {
-			return fmt.Errorf("S1: %s is Off and not clean, and no server had it on: %+v", name, v.Status.Conditions)
+		why := w.excuses.of(name, versions)
+		if why == "" {
+			return fmt.Errorf("S1: %s is Off and not clean, and no server had it on that was not waited for: %+v", name, v.Status.Conditions)
 		}
 		begun := time.Now()
 		_, err := w.kept().features.FeaturesV1alpha1().Features(systemNS).CreateCleanup(ctx, name, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{})
 		if err == nil {
-			w.stats.count("clean-ups that were asked for")
+			if w.excuses.first(name) {
+				w.stats.count("clean-ups of " + name + " that were asked for, since " + why)
+			}
 		} else if !w.passes(request{w.kept().name, begun}, err) {
 			return fmt.Errorf("asking for what is left of %s to be removed: %w", name, err)
 		}

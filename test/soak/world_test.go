@@ -88,8 +88,8 @@ type world struct {
 	// changes are those of specs that come next. They belong to flipThroughAPI.
 	changes deck
 
-	// dirty is true when a server had a feature on while others did not wait for it.
-	dirty atomic.Bool
+	// excuses are why something may be left of a feature that is off.
+	excuses excuses
 	// second is true in the second half of the run.
 	second atomic.Bool
 
