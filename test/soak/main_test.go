@@ -100,6 +100,7 @@ func TestSoak(t *testing.T) {
 	w.said("%s of faults; the same choices again: SOAK_SEED=%d", s.duration, s.seed)
 	defer func() { fmt.Fprintf(t.Output(), "\n%s\n", w.table()) }()
 	defer w.readLogs()
+	defer w.keepEvidence()
 	before := w.rest("before the faults", nil)
 	w.populate()
 	w.memory.follow()

@@ -31,6 +31,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/report"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
@@ -75,8 +76,7 @@ type population struct {
 func (w *world) populate() {
 	w.t.Helper()
 	p := &population{w: w, version: w.cluster.Version(), nodes: map[string]*node{}, agents: map[string]*simulated{}, gone: map[string]time.Time{}, latest: map[string]*v1alpha1.Feature{}}
-	// What reporters say of servers that are away is of no interest.
-	p.ctx, p.cancel = context.WithCancel(klog.NewContext(context.WithoutCancel(w.t.Context()), klog.New(nil)))
+	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(w.t.Context()))
 	w.t.Cleanup(p.close)
 	w.people, w.objects = p, &objects{w: w, names: map[string]bool{}}
 	random := rand.New(rand.NewPCG(w.seed, 0))
@@ -138,7 +138,7 @@ func (p *population) everybodyLocked() []*simulated {
 // simulate starts a process that reports to one of the servers.
 func (p *population) simulate(random *rand.Rand, component, instance, nodeName string) (*simulated, error) {
 	feature, s := dynamics[random.IntN(len(dynamics))], p.w.any(random)
-	process := &simulated{source: newSource(feature, component, instance), report: component + "." + instance, done: make(chan struct{})}
+	process := &simulated{source: newSource(feature, component, instance), report: component + "." + instance, server: s.name, log: &tail{}, done: make(chan struct{})}
 	config := report.Config{
 		Namespace: systemNS, Component: component, Instance: instance, NodeName: nodeName, BinaryVersion: p.version,
 		Source: process.source, Features: s.features, Kube: s.kube, Peers: process.source.peers,
@@ -157,6 +157,8 @@ func (p *population) simulate(random *rand.Rand, component, instance, nodeName s
 	}
 	var ctx context.Context
 	ctx, process.cancel = context.WithCancel(p.ctx)
+	// What it says of servers that are away is of interest only if the run fails.
+	ctx = klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(process.log))))
 	p.running.Go(func() {
 		defer close(process.done)
 		process.reporter.Run(ctx)

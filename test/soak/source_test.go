@@ -105,6 +105,9 @@ type simulated struct {
 	source   *source
 	reporter *report.Reporter
 	report   string
+	// server is the one that it reports to, and log what it said last.
+	server string
+	log    *tail
 	// before is when one of the same name had crashed whose place it took, zero for none.
 	before time.Time
 	// cancel ends it; done is closed once it has ended.
