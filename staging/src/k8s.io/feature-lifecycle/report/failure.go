@@ -34,8 +34,7 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 		// Nobody failed; waiting has a bound of its own.
 		return ownerPeriod + retry.Jitter(time.Second)
 	}
-	r.failures++
-	state, said, most := resultFailed, "Reporting feature gates failed; trying again", maxBackoff
+	state, said, most, count := resultFailed, "Reporting feature gates failed; trying again", maxBackoff, &r.failures
 	switch {
 	case noNamespace(err):
 		// Somebody is about to create it, as in an installation that is under way.
@@ -53,6 +52,12 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 		state, most = resultForbidden, patience
 		said = "Not reporting feature gates: the server does not allow it; trying again from time to time"
 	}
+	if most == patience {
+		// A server that was away for long says so when it is back, until it has read
+		// its roles: what failed before says nothing of how long that takes.
+		count = &r.rejections
+	}
+	*count++
 	if ctx.Err() == nil {
 		requestsTotal.WithLabelValues(state).Inc()
 	}
@@ -60,7 +65,7 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 		r.complained = said
 		logger.Info(said, "err", err)
 	}
-	pause := retry.After(err, r.failures, minBackoff, most)
+	pause := retry.After(err, *count, minBackoff, most)
 	if delay, ok := apierrors.SuggestsClientDelay(err); ok {
 		// A server in trouble suggests a second or two each time.
 		pause = max(pause, time.Duration(delay)*time.Second+retry.Jitter(time.Second))

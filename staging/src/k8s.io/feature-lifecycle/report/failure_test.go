@@ -63,3 +63,22 @@ func TestTheLogSaysWhyNobodyReports(t *testing.T) {
 		})
 	}
 }
+
+// TestAServerThatComesBackRefusesAtFirst until it has read its roles. However long it was
+// away, the report comes soon after that.
+func TestAServerThatComesBackRefusesAtFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := prepare(t, nil)
+		lift := f.answering(errors.New("connection refused"))
+		f.start()
+		defer f.end()
+		f.pass(time.Hour)
+		lift()
+		lift = f.answering(apierrors.NewForbidden(v1alpha1.Resource("featurereports"), "comp.i1", errors.New("no")))
+		// At the latest then it was refused.
+		f.pass(maxBackoff)
+		lift()
+		f.pass(maxBackoff + 10*time.Second)
+		f.report()
+	})
+}

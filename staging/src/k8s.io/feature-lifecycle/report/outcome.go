@@ -84,7 +84,7 @@ func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
 		if r.complained != "" {
 			klog.FromContext(ctx).Info("Reporting feature gates again", "featureReport", klog.KRef(r.config.Namespace, r.name))
 		}
-		r.failures, r.complained, r.retryAt = 0, "", time.Time{}
+		r.failures, r.rejections, r.complained, r.retryAt = 0, 0, "", time.Time{}
 		if r.ownerless() {
 			return ownerPeriod + retry.Jitter(ownerPeriod)
 		}

@@ -176,7 +176,9 @@ type Reporter struct {
 	turns    map[string]time.Time
 	place    float64
 	due      time.Time
-	failures int
+	// failures and rejections count since the server took the report last: how often it
+	// could not, and how often it would not.
+	failures, rejections int
 	// retryAt is when a server that did not take the report is asked again.
 	retryAt time.Time
 	// complained is what was logged last of what the server answers, "" since it took
