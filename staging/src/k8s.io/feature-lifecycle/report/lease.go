@@ -35,6 +35,10 @@ const (
 	LeaseDuration = 40 * time.Second
 	// renewPeriod leaves room for three failures.
 	renewPeriod = 10 * time.Second
+	// mostRivals is how many more times the Lease may be found renewed by another process
+	// than by this one: one that is replaced renews it until it has ended, which may take
+	// a minute.
+	mostRivals = 6
 )
 
 // renewLease keeps the reporter's own Lease until the context ends. It was written
@@ -90,6 +94,7 @@ func (r *Reporter) renewOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.noteRival(ctx, ptr.Deref(lease.Spec.HolderIdentity, ""))
 	lease = lease.DeepCopy()
 	metav1.SetMetaDataLabel(&lease.ObjectMeta, v1alpha1.LabelComponent, r.config.Component)
 	if owners := r.leaseOwners(); owners != nil {
@@ -100,6 +105,23 @@ func (r *Reporter) renewOnce(ctx context.Context) error {
 	lease.Spec.RenewTime = &now
 	_, err = client.Update(ctx, lease, metav1.UpdateOptions{})
 	return err
+}
+
+// noteRival says when two processes go on renewing one Lease: they overwrite each other's
+// report, and whatever one of them uses, the other one says that nobody does.
+func (r *Reporter) noteRival(ctx context.Context, holder string) {
+	if holder == "" || holder == r.process {
+		r.rivals = max(r.rivals-1, 0)
+		return
+	}
+	if r.rivals++; r.rivals > 1 {
+		// The first may have been an earlier process that has ended.
+		rivalsTotal.Inc()
+	}
+	if r.rivals > mostRivals && !r.rivalled {
+		r.rivalled = true
+		klog.FromContext(ctx).Error(nil, "Another process reports feature gates under the same name, and each overwrites what the other one says; unless one of them is ending, give each an instance of its own", "featureReport", klog.KRef(r.config.Namespace, r.name), "process", r.process, "other", holder)
+	}
 }
 
 // leaseOwners are the owners of the Lease. An owner that has a namespace owns in that

@@ -38,5 +38,12 @@ var requestsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 	StabilityLevel: metrics.ALPHA,
 }, []string{"result"})
 
+var rivalsTotal = metrics.NewCounter(&metrics.CounterOpts{
+	Subsystem:      "feature_lifecycle",
+	Name:           "report_rivals_total",
+	Help:           "Times that this process found the Lease of its feature report renewed by another process, which reports under the same name.",
+	StabilityLevel: metrics.ALPHA,
+})
+
 // registerMetrics registers them once: a process has one registry.
-var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(requestsTotal) })
+var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(requestsTotal, rivalsTotal) })

@@ -149,6 +149,11 @@ type Reporter struct {
 	// leaseFailures counts failures to renew the Lease in a row, for introduce and
 	// then for renewLease.
 	leaseFailures int
+	// rivals is how many more times the Lease was found renewed by another process than by
+	// this one, and rivalled is true once that was said; they belong to who renews it, as
+	// leaseFailures.
+	rivals   int
+	rivalled bool
 
 	// What follows is used by Run, and by Remove when Run has returned.
 
@@ -173,9 +178,9 @@ type Reporter struct {
 	// turns are when it is this process's turn to report values that have changed, by
 	// feature; place is its place among users of each. due is when something else that
 	// differs is reported at the latest, zero while nothing does.
-	turns    map[string]time.Time
-	place    float64
-	due      time.Time
+	turns map[string]time.Time
+	place float64
+	due   time.Time
 	// failures and rejections count since the server took the report last: how often it
 	// could not, and how often it would not.
 	failures, rejections int
