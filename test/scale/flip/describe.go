@@ -165,7 +165,7 @@ func (o *outcome) work(f flipped) float64 { return o.beyondRest(f.load, f.settli
 
 func describeLoad(r *result.Result, o Options, outcomes []*outcome) {
 	t := r.AddTable(fmt.Sprintf("What a change costs within %s: the value, and those reports that come in that time", o.Window),
-		result.Column{Name: "watchers"}, result.Column{Name: "kind"}, result.Column{Name: "CPU time of kube-apiserver", Unit: "s"},
+		result.Column{Name: "watchers"}, result.Column{Name: "kind"}, result.Column{Name: "CPU time of kube-apiserver", Unit: "s"}, result.Column{Name: "beyond that at rest", Unit: "s"},
 		result.Column{Name: "CPU time of the watchers", Unit: "s"}, result.Column{Name: "resident memory at its highest", Unit: "MiB"}, result.Column{Name: "events"}, result.Column{Name: "sent", Unit: "MiB"},
 		result.Column{Name: "p99 of other clients", Unit: "ms"}, result.Column{Name: "their answers 429"})
 	chart := r.AddChart("work", fmt.Sprintf("CPU time of kube-apiserver for a change, beyond that at rest, within %s", o.Window), result.LogAxis("watchers", ""), result.LogAxis("CPU time", "s"))
@@ -175,14 +175,15 @@ func describeLoad(r *result.Result, o Options, outcomes []*outcome) {
 				return measure.SpreadBy(k.changes, func(c changed) float64 { return of(c.load) }).Median
 			}
 			cpu := median(func(l measure.Part) float64 { return l.Usage.CPU.Seconds() })
-			t.AddRow(o.processes, k.name, cpu, median(func(l measure.Part) float64 { return l.Own.Seconds() }), median(func(l measure.Part) float64 { return measure.Mebibytes(l.Usage.RSSPeak) }),
+			beyond := measure.SpreadBy(k.changes, func(c changed) float64 { return o.beyondRest(c.load) })
+			t.AddRow(o.processes, k.name, cpu, beyond.Median, median(func(l measure.Part) float64 { return l.Own.Seconds() }), median(func(l measure.Part) float64 { return measure.Mebibytes(l.Usage.RSSPeak) }),
 				median(func(l measure.Part) float64 { return l.Events }), median(func(l measure.Part) float64 { return l.Bytes / measure.MiB }),
 				p99(k.changes, func(c changed) measure.Part { return c.load }), measure.SpreadBy(k.changes, func(c changed) float64 { return c.load.Refused() }).High)
 			add := func(name string, seconds measure.Spread) {
 				// The processor time of a process counts in steps of 10 ms.
 				chart.Add(name, k.role, result.Point{X: float64(o.processes), Y: max(seconds.Median, 0.01)})
 			}
-			add(k.name, measure.SpreadBy(k.changes, func(c changed) float64 { return o.beyondRest(c.load) }))
+			add(k.name, beyond)
 			if k.role == result.Ours {
 				add(k.name+", until all have reported and the transition ended", measure.SpreadBy(o.flips, o.work))
 			}
@@ -195,6 +196,7 @@ func describeRest(r *result.Result, outcomes []*outcome) {
 		result.Column{Name: "watchers"}, result.Column{Name: "kind"}, result.Column{Name: "live heap, a watcher", Unit: "KiB"}, result.Column{Name: "stacks, a watcher", Unit: "KiB"},
 		result.Column{Name: "until all watch, begun at once", Unit: "s"}, result.Column{Name: "lists"}, result.Column{Name: "CPU time of kube-apiserver", Unit: "s"},
 		result.Column{Name: "answers 429"}, result.Column{Name: "p99 of other clients", Unit: "ms"})
+	t.Note = fmt.Sprintf("Plain watches do not begin at once, as followers and informers do: they are opened %d at a time, so what they take says what single requests take, and nothing of a crowd.", openers)
 	chart := r.AddChart("memory", "Live heap and stacks of kube-apiserver for watchers", result.LogAxis("watchers", ""), result.LogAxis("live heap and stacks", "MiB"))
 	rest := r.AddTable("At rest, all processes report",
 		result.Column{Name: "processes"}, result.Column{Name: "followers"}, result.Column{Name: "CPU time of kube-apiserver", Unit: "% of a core"},

@@ -59,6 +59,9 @@ func (p Profiler) Take(ctx context.Context, kind string, seconds int, name strin
 	if err != nil {
 		return fmt.Errorf("profile %s: %w", name, err)
 	}
+	if err := os.MkdirAll(p.Dir, 0o755); err != nil {
+		return err
+	}
 	return os.WriteFile(filepath.Join(p.Dir, name+"."+kind), data, 0o644)
 }
 

@@ -50,7 +50,7 @@ func (r *run) aside(ctx context.Context, o *outcome) (err error) {
 	if err := fleet.ShareConfigMaps(ctx, r.c.Kube, notesNamespace, "create", "update"); err != nil {
 		return err
 	}
-	if err := r.beginning(ctx, o, r.noteAll); err != nil {
+	if err := r.beginning(ctx, o, r.noteAll); err != nil || r.past {
 		return err
 	}
 	if err := r.atRest(ctx, o); err != nil {

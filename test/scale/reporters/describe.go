@@ -19,6 +19,7 @@ package reporters
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/kubernetes-features/test/scale/fleet"
 	"k8s.io/kubernetes-features/test/scale/measure"
@@ -58,6 +59,7 @@ func describe(options Options, templates map[string]fleet.Template, outcomes, pe
 	describeGrowth(r, sizes)
 	describeCharts(r, sizes, peers)
 	describeVarieties(r, options, templates, outcomes)
+	describePast(r, options, inTurn(sizes, peers), outcomes)
 	grow(r, sizes)
 	for _, o := range sizes {
 		if o.nodes == options.Budget {
@@ -73,7 +75,7 @@ func compaction(o Options) string {
 	if o.Compaction == 0 {
 		return "Here etcd is not compacted, so that it includes the past."
 	}
-	return fmt.Sprintf("kube-apiserver lets etcd forget it after %s instead of the five minutes that are the default.", o.Compaction)
+	return fmt.Sprintf("kube-apiserver lets etcd forget it after %s instead of the five minutes that are the default, so that this takes minutes less. At its peak memory has less of the past by that, and so has etcd's file; where the past is kept as by default, a table of its own shows both.", o.Compaction)
 }
 
 // inTurn are outcomes of sizes, each followed by its peer.
@@ -117,7 +119,7 @@ func describeStorm(r *result.Result, outcomes, peers []outcome) {
 			result.Column{Name: "until all are counted, or written", Unit: "s"},
 			result.Column{Name: "uses right after the last report", Unit: "s"},
 			result.Column{Name: "writes of reports"}, result.Column{Name: "writes of features"}, result.Column{Name: "all writes"}, result.Column{Name: "writes a second", Unit: "1/s"},
-			result.Column{Name: "processor of kube-apiserver", Unit: "s"}, result.Column{Name: "of the processes", Unit: "s"}, result.Column{Name: "peak memory", Unit: "MiB"},
+			result.Column{Name: "processor of kube-apiserver", Unit: "s"}, result.Column{Name: "beyond that at rest", Unit: "s"}, result.Column{Name: "of the processes", Unit: "s"}, result.Column{Name: "peak memory", Unit: "MiB"},
 			result.Column{Name: "answers 429"}, result.Column{Name: "429 to other clients"}, result.Column{Name: "no answer to other clients"}, result.Column{Name: "other failures of other clients"}, result.Column{Name: "p99 of other clients", Unit: "ms"}, result.Column{Name: "before", Unit: "ms"})
 		for _, o := range part.outcomes {
 			p := part.of(o)
@@ -126,7 +128,7 @@ func describeStorm(r *result.Result, outcomes, peers []outcome) {
 				behind = "nobody counts"
 			}
 			t.AddRow(o.processes(), o.writes(), p.Seconds, behind, p.Reports, p.Features, p.Writes, float64(p.Writes)/p.Seconds,
-				p.Usage.CPU.Seconds(), p.Own.Seconds(), measure.Mebibytes(p.Usage.RSSPeak), p.TooMany,
+				p.Usage.CPU.Seconds(), o.beyondRest(p), p.Own.Seconds(), measure.Mebibytes(p.Usage.RSSPeak), p.TooMany,
 				p.Foreground.Refused(), p.Foreground.Unanswered(), p.Foreground.Failed()-p.Foreground.Refused()-p.Foreground.Unanswered(),
 				measure.Milliseconds(p.Foreground.All.Percentile(99)), measure.Milliseconds(o.before.Foreground.All.Percentile(99)))
 		}
@@ -183,13 +185,13 @@ func describeMemory(r *result.Result, outcomes, peers []outcome) {
 func describeGrowth(r *result.Result, outcomes []outcome) {
 	t := r.AddTable("What a process costs", result.Column{Name: "processes"},
 		result.Column{Name: "etcd, all reports", Unit: "MiB"}, result.Column{Name: "etcd, a process", Unit: "byte"}, result.Column{Name: "etcd, all features", Unit: "MiB"},
-		result.Column{Name: "live heap, a process", Unit: "byte"}, result.Column{Name: "processor at the start, a process", Unit: "ms"},
+		result.Column{Name: "live heap, a process", Unit: "byte"}, result.Column{Name: "processor at the start beyond that at rest, a process", Unit: "ms"},
 		result.Column{Name: "writes of features at the start, a process"}, result.Column{Name: "processor at rest", Unit: "% of a core"},
 		result.Column{Name: "etcd's file after the start", Unit: "MiB"}, result.Column{Name: "after the restart", Unit: "MiB"})
 	for _, o := range outcomes {
 		n, heap := float64(o.processes()), o.heap()
 		t.AddRow(o.processes(), measure.Mebibytes(o.stored.Bytes), float64(o.stored.Bytes)/n, measure.Mebibytes(o.features.Bytes), heap/n,
-			o.storm.Usage.CPU.Seconds()*1000/n, float64(o.storm.Features)/n, restingCores(o)*100,
+			o.beyondRest(o.storm)*1000/n, float64(o.storm.Features)/n, restingCores(o)*100,
 			measure.Mebibytes(o.afterStorm.Size), measure.Mebibytes(o.afterRestart.Size))
 	}
 }
@@ -202,7 +204,7 @@ func p99(p phase) float64 {
 // describeCharts draws how costs grow.
 func describeCharts(r *result.Result, outcomes, peers []outcome) {
 	storage := result.Chart{Name: "storage", Title: "What reports take", X: result.LogAxis("processes", ""), Y: result.LogAxis("storage", "MiB")}
-	work := result.Chart{Name: "work", Title: "Processor time of kube-apiserver until all are counted", X: result.LogAxis("processes", ""), Y: result.LogAxis("processor time", "s")}
+	work := result.Chart{Name: "work", Title: "Processor time of kube-apiserver until all are counted, beyond that at rest", X: result.LogAxis("processes", ""), Y: result.LogAxis("processor time", "s")}
 	times := result.Chart{Name: "time", Title: "Time until all are counted, or written", X: result.LogAxis("processes", ""), Y: result.LogAxis("time", "s")}
 	others := result.Chart{Name: "others", Title: "p99 of other clients while all start", X: result.LogAxis("processes", ""), Y: result.LogAxis("p99", "ms")}
 	writes := result.Chart{Name: "writes", Title: "Writes until all are counted", X: result.LogAxis("processes", ""), Y: result.LogAxis("writes", "")}
@@ -211,8 +213,8 @@ func describeCharts(r *result.Result, outcomes, peers []outcome) {
 		storage.Add("etcd, reports", result.Ours, result.Point{X: n, Y: measure.Mebibytes(o.stored.Bytes)})
 		storage.Add("etcd, features", result.Ours, result.Point{X: n, Y: measure.Mebibytes(o.features.Bytes)})
 		storage.Add("live heap of kube-apiserver, more than without", result.Ours, result.Point{X: n, Y: max(o.heap(), 1) / measure.MiB})
-		work.Add("start of all", result.Ours, result.Point{X: n, Y: o.storm.Usage.CPU.Seconds()})
-		work.Add("restart of all", result.Ours, result.Point{X: n, Y: o.rolled.Usage.CPU.Seconds()})
+		work.Add("start of all", result.Ours, result.Point{X: n, Y: max(o.beyondRest(o.storm), 0.01)})
+		work.Add("restart of all", result.Ours, result.Point{X: n, Y: max(o.beyondRest(o.rolled), 0.01)})
 		times.Add("start of all", result.Ours, result.Point{X: n, Y: o.storm.Seconds})
 		times.Add("restart of all", result.Ours, result.Point{X: n, Y: o.rolled.Seconds})
 		others.Add("reports", result.Ours, result.Point{X: n, Y: p99(o.storm)})
@@ -228,7 +230,7 @@ func describeCharts(r *result.Result, outcomes, peers []outcome) {
 			of phase
 			as string
 		}{{p.storm, "ConfigMaps of all, which nobody counts"}, {p.rolled, "ConfigMaps of all that are restarted"}} {
-			work.Add(part.as, result.Peer, result.Point{X: n, Y: max(part.of.Usage.CPU.Seconds(), 0.01)})
+			work.Add(part.as, result.Peer, result.Point{X: n, Y: max(p.beyondRest(part.of), 0.01)})
 			times.Add(part.as, result.Peer, result.Point{X: n, Y: max(part.of.Seconds, 0.01)})
 		}
 		others.Add("ConfigMaps", result.Peer, result.Point{X: n, Y: p99(p.storm)})
@@ -251,10 +253,10 @@ func grow(r *result.Result, outcomes []outcome) {
 		cost("live heap of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.resting.Heap - o.free.Heap) }),
 		cost("resident memory of kube-apiserver, more than without (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.resting.RSS - o.free.RSS) }),
 		cost("peak of resident memory while all start (MiB)", func(o outcome) float64 { return measure.Mebibytes(o.storm.Usage.RSSPeak) }),
-		cost("processor of kube-apiserver until all that start are counted (s)", func(o outcome) float64 { return o.storm.Usage.CPU.Seconds() }),
+		cost("processor of kube-apiserver until all that start are counted, beyond that at rest (s)", func(o outcome) float64 { return o.beyondRest(o.storm) }),
 		cost("time until all that start are counted (s)", func(o outcome) float64 { return o.storm.Seconds }),
 		others,
-		cost("processor of kube-apiserver until all that are restarted are counted (s)", func(o outcome) float64 { return o.rolled.Usage.CPU.Seconds() }),
+		cost("processor of kube-apiserver until all that are restarted are counted, beyond that at rest (s)", func(o outcome) float64 { return o.beyondRest(o.rolled) }),
 		cost("processor of kube-apiserver at rest, more than without (% of a core)", func(o outcome) float64 { return 100 * restingCores(o) }),
 		cost("writes of reports, start of all", func(o outcome) float64 { return float64(o.storm.Reports) }),
 		cost("writes of features, start of all", func(o outcome) float64 { return float64(o.storm.Features) }),
@@ -268,10 +270,10 @@ func describeVarieties(r *result.Result, options Options, templates map[string]f
 		Columns: []result.Column{{Name: "processes"}, {Name: "what they report"}, {Name: "features of a kubelet"}, {Name: "features of a kube-proxy"},
 			{Name: "etcd, a process", Unit: "byte"}, {Name: "live heap, a process", Unit: "byte"}, {Name: "more resident memory", Unit: "MiB"},
 			{Name: "until all are counted", Unit: "s"}, {Name: "uses right after the last report", Unit: "s"},
-			{Name: "writes of features"}, {Name: "processor, a process", Unit: "ms"}},
+			{Name: "writes of features"}, {Name: "processor beyond that at rest, a process", Unit: "ms"}},
 		Note: "Those with other lists differ in which of their features they have asked for so far, as processes do on nodes that run different Pods."}
 	for _, o := range outcomes {
-		if o.nodes != options.Budget {
+		if o.nodes != options.Budget || o.past {
 			continue
 		}
 		what, n := o.name, float64(o.processes())
@@ -280,80 +282,43 @@ func describeVarieties(r *result.Result, options Options, templates map[string]f
 		}
 		t.AddRow(o.processes(), what, len(templates[fleet.Kubelet].Observations)+o.more, len(templates[fleet.KubeProxy].Observations)+o.more,
 			float64(o.stored.Bytes)/n, o.heap()/n, measure.Mebibytes(o.resting.RSS-o.free.RSS),
-			o.storm.Seconds, o.storm.behind, o.storm.Features, o.storm.Usage.CPU.Seconds()*1000/n)
+			o.storm.Seconds, o.storm.behind, o.storm.Features, o.beyondRest(o.storm)*1000/n)
 	}
 	if len(t.Rows) > 1 {
 		r.Tables = append(r.Tables, &t)
 	}
 }
 
+// beyondRest is the processor time of kube-apiserver in a phase that it would not have used
+// at rest before any process wrote, in seconds.
+func (o outcome) beyondRest(p phase) float64 {
+	return max(p.Usage.CPU.Seconds()-o.before.Usage.Cores()*p.Seconds, 0)
+}
+
 // heap is how much more live heap kube-apiserver has at rest with reporters, in bytes.
 func (o outcome) heap() float64 { return float64(o.resting.Heap - o.free.Heap) }
 
-// moreAllowed is how many times the live heap of processes may be that report more
-// features, or different ones. With 60 features more a process reports three times as
-// many: if each were held for each process, their part would be three times as large.
-const moreAllowed = 1.2
-
-// mostMemory is how much more memory kube-apiserver may need with 10,000 reporters, in MiB.
-const mostMemory = 150
-
-// addVarietyBudgets compares processes that report something else with those that report
-// what real ones do: no memory of kube-apiserver may grow with processes times features.
-func addVarietyBudgets(r *result.Result, options Options, real outcome, outcomes []outcome) {
-	others := slices.DeleteFunc(slices.Clone(outcomes), func(o outcome) bool { return o.name == "" })
-	for _, o := range others {
-		if options.Compaction == 0 {
-			break
+// describePast shows what a start of all takes that depends on how much of the past is kept.
+func describePast(r *result.Result, options Options, sizes, outcomes []outcome) {
+	t := result.Table{Title: "What a start of all takes, by how long the past is kept",
+		Columns: []result.Column{{Name: "processes"}, {Name: "they write"}, {Name: "the past is kept for"}, {Name: "until all are counted, or written", Unit: "s"},
+			{Name: "resident memory before", Unit: "MiB"}, {Name: "peak memory", Unit: "MiB"}, {Name: "etcd's file after the start", Unit: "MiB"}},
+		Note: "Five minutes are kube-apiserver's default. Watch caches keep a snapshot of their list for each event until etcd is compacted."}
+	add := func(o outcome, kept time.Duration) {
+		t.AddRow(o.processes(), o.writes(), kept.String(), o.storm.Seconds, measure.Mebibytes(o.free.RSS), measure.Mebibytes(o.storm.Usage.RSSPeak), measure.Mebibytes(o.afterStorm.Size))
+	}
+	for _, o := range sizes {
+		if o.nodes == options.Budget {
+			add(o, options.Compaction)
 		}
-		r.Budgets = append(r.Budgets, result.Budget{
-			Text: "More memory in kube-apiserver for processes that report " + o.name, Compare: result.Below, Target: mostMemory, Measured: measure.Mebibytes(o.resting.RSS - o.free.RSS), Unit: "MiB", Once: true,
-			How: fmt.Sprintf("resident memory at rest with reporters, less that before they reported; those that report what real ones do: %s MiB", result.Format(measure.Mebibytes(real.resting.RSS-real.free.RSS))),
-		})
 	}
-	if len(others) > 0 && real.heap() <= 0 {
-		r.Method = append(r.Method, "What processes cost that report something else is not compared with a budget: the live heap with those that report what real ones do was not above that without reporters.")
-		return
+	short := len(t.Rows)
+	for _, o := range outcomes {
+		if o.past {
+			add(o, defaultCompaction)
+		}
 	}
-	for _, o := range others {
-		r.Budgets = append(r.Budgets, result.Budget{
-			Text: "Live heap for processes that report " + o.name + ", of that for what real ones report", Compare: result.AtMost, Target: moreAllowed, Measured: o.heap() / real.heap(), Unit: "×", Once: true,
-			How: fmt.Sprintf("%s MiB more than without reporters, beside %s MiB", result.Format(o.heap()/measure.MiB), result.Format(real.heap()/measure.MiB)),
-		})
+	if len(t.Rows) > short {
+		r.Tables = append(r.Tables, &t)
 	}
-}
-
-// restingCores is what reporters add to the work of the server at rest, in cores.
-func restingCores(o outcome) float64 { return o.after.Usage.Cores() - o.before.Usage.Cores() }
-
-func addBudgets(r *result.Result, options Options, o outcome, peers []outcome) {
-	r.Budgets = append(r.Budgets,
-		result.Budget{Text: "Writes of processes on nodes at rest", Compare: result.AtMost, Target: 0, Measured: float64(o.after.Reports + o.after.Leases), Once: true, How: "writes of reports, and of Leases of reporters that are no servers, in etcd while at rest with reporters"},
-		result.Budget{Text: "Answers 429 that others see while all processes start, and while all are restarted", Compare: result.AtMost, Target: 0, Measured: o.storm.Refused() + o.rolled.Refused(), Once: true, How: "answers to other clients"},
-		result.Budget{Text: "Uses right after the last report", Compare: result.AtMost, Target: 5, Measured: max(o.storm.behind, o.rolled.behind), Unit: "s", Once: true, How: "from the answer to the last report until a watch had shown the right count of every feature; the longer of start and restart"},
-	)
-	p, ok := peerOf(o, peers)
-	if ok {
-		with, without := measure.SpreadOf(o.after.cores...), measure.SpreadOf(p.before.cores...)
-		r.Budgets = append(r.Budgets, result.Budget{Text: "Leader at rest", Compare: result.Below, Target: 0.10,
-			Measured: with.Median - without.Median, Low: with.Low - without.High, High: with.High - without.Low, Unit: "cores",
-			How: fmt.Sprintf("all that the system costs a kube-apiserver that looks after all features: %s cores at rest with reporters, less %s of one with FeatureLifecycle=false beside the same nodes; medians of %d looks, and between the lowest less the highest and the highest less the lowest",
-				result.Format(with.Median), result.Format(without.Median), options.Windows)})
-	}
-	r.Limits = append(r.Limits,
-		result.Limit{Text: "One write for each process, which is its report", Limit: float64(o.processes()), Ours: float64(o.storm.Reports + o.storm.Features), Unit: "writes", Cost: true},
-	)
-	if options.Compaction == 0 {
-		// With the past in it, memory says nothing.
-		return
-	}
-	if ok {
-		r.Budgets = append(r.Budgets,
-			result.Budget{Text: "More memory in kube-apiserver", Compare: result.Below, Target: mostMemory, Measured: measure.Mebibytes(o.resting.RSS - p.free.RSS), Unit: "MiB", Once: true,
-				How: fmt.Sprintf("resident memory at rest with reporters, %s MiB, less that of one with FeatureLifecycle=false beside the same nodes, %s MiB, each after a collection; without reporters ours has %s MiB", result.Format(measure.Mebibytes(o.resting.RSS)), result.Format(measure.Mebibytes(p.free.RSS)), result.Format(measure.Mebibytes(o.free.RSS)))},
-		)
-	}
-	r.Limits = append(r.Limits,
-		result.Limit{Text: "All reports once in memory, as large as they are stored in etcd", Limit: measure.Mebibytes(o.stored.Bytes), Ours: measure.Mebibytes(o.resting.Heap - o.free.Heap), Unit: "MiB of live heap", Cost: true},
-	)
 }

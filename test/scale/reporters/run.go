@@ -187,9 +187,9 @@ func (r *run) rest(ctx context.Context) error {
 
 // forget waits until the last writes of what was before are done and the past is
 // forgotten: watch caches keep each version of the list of all objects until then.
-// Without compactions it is not forgotten.
+// Without compactions it is not forgotten, and where the past is to be kept it may stay.
 func (r *run) forget(ctx context.Context) error {
-	if r.options.Compaction == 0 {
+	if r.options.Compaction == 0 || r.past {
 		return r.rest(ctx)
 	}
 	r.bed.Say("%s: waiting until the past is forgotten", r.kind)
@@ -206,10 +206,14 @@ func (r *run) memory(ctx context.Context) (measure.Live, error) {
 
 // newRun starts a cluster with nodes and without processes.
 func newRun(ctx context.Context, bed *testbed.Bed, options Options, templates map[string]fleet.Template, k kind) (*run, error) {
+	interval := options.Compaction
+	if k.past {
+		interval = defaultCompaction
+	}
 	c, err := bed.Start(ctx, cluster.Config{
 		Only:         []string{cluster.Etcd, cluster.APIServer},
 		FeatureGates: k.gates,
-		ExtraArgs:    map[string][]string{cluster.APIServer: {"--etcd-compaction-interval=" + options.Compaction.String()}},
+		ExtraArgs:    map[string][]string{cluster.APIServer: {"--etcd-compaction-interval=" + interval.String()}},
 	})
 	if err != nil {
 		return nil, err
