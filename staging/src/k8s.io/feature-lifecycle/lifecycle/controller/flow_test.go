@@ -674,7 +674,11 @@ func TestLeftoversAreCountedAndCleanedOnRequest(t *testing.T) {
 		if ran := l.did(); len(ran) != 0 {
 			t.Errorf("%v ran without being asked for", ran)
 		}
-		if _, err := s1.controller.Clean(t.Context(), w.stored("A")); err != nil {
+		// Its leader counts users meanwhile.
+		read := w.stored("A").DeepCopy()
+		w.report("other", "o1", asked(gate("A", false)))
+		w.until(time.Minute, "counted", func() bool { return w.stored("A").ResourceVersion != read.ResourceVersion })
+		if _, err := s1.controller.Clean(t.Context(), read); err != nil {
 			t.Fatal(err)
 		}
 		if state := w.state("A"); state != v1alpha1.StateTurningOff {

@@ -244,11 +244,37 @@ func (c *Controller) valueAt(name string, here, there *utilversion.Version, now 
 	return value, !value
 }
 
+// cleanAttempts is how often a clean-up is begun anew whose Feature somebody else has
+// written meanwhile: its leader counts users in it.
+const cleanAttempts = 5
+
 // Clean starts the removal of what a feature that is off left behind, as a
 // transition like any other. The resourceVersion of the feature that was read
-// goes with it. Any server may start it; the feature's leader goes on. An error for which
-// apierrors.IsConflict is true says why there is nothing to clean, or not now.
+// goes with it; if somebody has written the feature since, it is read again. Any server
+// may start it; the feature's leader goes on. An error for which apierrors.IsConflict is
+// true says why there is nothing to clean, or not now.
 func (c *Controller) Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1alpha1.FeatureCleanupStatus, error) {
+	for attempt := 1; ; attempt++ {
+		update, err := c.cleanUp(ctx, feature)
+		if err != nil {
+			return nil, err
+		}
+		features := c.config.Client.FeaturesV1alpha1().Features(feature.Namespace)
+		stored, err := features.UpdateStatus(ctx, update, metav1.UpdateOptions{})
+		if err == nil {
+			return &v1alpha1.FeatureCleanupStatus{TransitionID: stored.Status.Transition.ID, Tasks: stored.Status.Tasks}, nil
+		}
+		if !apierrors.IsConflict(err) || attempt == cleanAttempts {
+			return nil, err
+		}
+		if feature, err = features.Get(ctx, feature.Name, metav1.GetOptions{}); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// cleanUp is a feature with a clean-up that has begun. Its errors are those of Clean.
+func (c *Controller) cleanUp(ctx context.Context, feature *v1alpha1.Feature) (*v1alpha1.Feature, error) {
 	declared := c.declared(feature.Name)
 	if len(declared.OnDisable) == 0 {
 		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name,
@@ -273,11 +299,7 @@ func (c *Controller) Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1a
 	}
 	update := feature.DeepCopy()
 	transition.Begin(&update.Status, false, v1alpha1.TransitionClean, declared, string(uuid.NewUUID()), c.config.Clock.Now())
-	stored, err := c.config.Client.FeaturesV1alpha1().Features(feature.Namespace).UpdateStatus(ctx, update, metav1.UpdateOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return &v1alpha1.FeatureCleanupStatus{TransitionID: stored.Status.Transition.ID, Tasks: stored.Status.Tasks}, nil
+	return update, nil
 }
 
 // anythingLeft looks whether a task finds something that a feature which is off has left.
