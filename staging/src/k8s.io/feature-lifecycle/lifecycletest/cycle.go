@@ -48,7 +48,8 @@ const (
 // value: it restarts the operator with the gate, or asks for the value (Ask). The
 // resources are those whose objects are looked at; without any they are those that
 // the tasks of the feature read. A fixture may have objects that do not use the
-// feature, too: they have to stay as they are.
+// feature, too: they have to stay as they are. Where a fixture has objects, those that
+// are there before the cycle prove nothing: only what came with it counts as use.
 //
 // Problems are sentences for the author of the feature: what the fixture lacks,
 // what went wrong on the way, what is left in the end, and what else changed in the
@@ -60,6 +61,11 @@ const (
 // so that a cycle can be repeated; after an error the feature may still be on. Cases that take their cycles at the same time
 // must not share resources.
 func (k *Kit) Cycle(ctx context.Context, c *Case, set func(ctx context.Context, enabled bool) error, resources ...schema.GroupVersionResource) (problems []string, err error) {
+	// Whatever is there before proves nothing of the fixture.
+	strangers, err := k.alreadyThere(ctx, c, resources)
+	if err != nil {
+		return nil, err
+	}
 	if err := set(ctx, true); err != nil {
 		return nil, fmt.Errorf("turning %s on: %w", c.Feature.Name, err)
 	}
@@ -88,7 +94,7 @@ func (k *Kit) Cycle(ctx context.Context, c *Case, set func(ctx context.Context, 
 	if err != nil {
 		return nil, err
 	}
-	problems = c.Used(ctx, before)
+	problems = c.Used(ctx, before.only(func(object *unstructured.Unstructured) bool { return !strangers[object.GetUID()] }))
 
 	if err := set(ctx, false); err != nil {
 		return problems, fmt.Errorf("turning %s off: %w", c.Feature.Name, err)
@@ -104,6 +110,39 @@ func (k *Kit) Cycle(ctx context.Context, c *Case, set func(ctx context.Context, 
 	}
 	_, left := c.Left(ctx, after)
 	return slices.Concat(problems, left, c.changedElsewhere(ctx, before, after, r.removed)), nil
+}
+
+// alreadyThere are the objects of resources, or of those that the tasks of a feature read,
+// before it is turned on. What a server does not have yet has none. Without a fixture it is
+// nobody's: what turning the feature on installs may be there since an earlier cycle.
+func (k *Kit) alreadyThere(ctx context.Context, c *Case, resources []schema.GroupVersionResource) (map[types.UID]bool, error) {
+	if len(c.Objects) == 0 {
+		return nil, nil
+	}
+	if len(resources) == 0 {
+		reads := &noting{Interface: k.Dynamic}
+		for _, t := range c.Feature.OnDisable {
+			// What cannot be read yet is asked for again once the feature is on.
+			_, _ = t.Find(ctx, task.Clients{Dynamic: reads, Mapper: k.Mapper, Flow: k.Namespace})
+		}
+		// One version has all objects.
+		seen := map[schema.GroupResource]bool{}
+		for _, resource := range reads.resources {
+			if !seen[resource.GroupResource()] {
+				resources = append(resources, resource)
+			}
+			seen[resource.GroupResource()] = true
+		}
+	}
+	view, err := k.stillServed(ctx, resources)
+	if err != nil {
+		return nil, err
+	}
+	there := map[types.UID]bool{}
+	for _, object := range view.Objects {
+		there[object.GetUID()] = true
+	}
+	return there, nil
 }
 
 // readBy are the resources that the tasks of a feature read, in the versions in
@@ -142,7 +181,8 @@ func (n *noting) Resource(resource schema.GroupVersionResource) dynamic.Namespac
 	return n.Interface.Resource(resource)
 }
 
-// stillServed is a view without the resources that went with the feature.
+// stillServed is a view without the resources that went with the feature, or have not
+// come with it yet.
 func (k *Kit) stillServed(ctx context.Context, resources []schema.GroupVersionResource) (*View, error) {
 	all := NewView(nil, k.Mapper, nil)
 	for _, resource := range resources {

@@ -80,6 +80,8 @@ func TestCycleTellsProblems(t *testing.T) {
 		// happens when the feature is off.
 		settled, after func(context.Context, *lifecycletest.Kit) error
 		resources      []schema.GroupVersionResource
+		// stranger is true where somebody else's object is there before, with a shape.
+		stranger bool
 		// want are what problems say, one each.
 		want []string
 	}{
@@ -159,6 +161,11 @@ func TestCycleTellsProblems(t *testing.T) {
 			tasks: []task.Task{colour, lifecycle.ClearField(widgets, "spec.shape")},
 			want:  []string{"task ClearField/widgets.example.com/spec.shape finds nothing of the fixture; add an object to Colours.yaml"},
 		},
+		"the fixture lacks the field, and an object of somebody else has it": {
+			tasks:    []task.Task{colour, lifecycle.ClearField(widgets, "spec.shape")},
+			stranger: true,
+			want:     []string{"task ClearField/widgets.example.com/spec.shape finds nothing of the fixture; add an object to Colours.yaml"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -176,6 +183,15 @@ func TestCycleTellsProblems(t *testing.T) {
 			}
 			// The first leaves nothing that the second would find.
 			for range 2 {
+				if test.stranger {
+					shaped, err := lifecycletest.Parse([]byte("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: stranger, namespace: default}\nspec: {shape: round}\n"))
+					if err == nil {
+						_, err = kit.Dynamic.Resource(widgets).Namespace("default").Create(ctx, shaped[0], metav1.CreateOptions{})
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
 				problems, err := kit.Cycle(ctx, c, set, test.resources...)
 				if err != nil {
 					t.Fatal(err)
@@ -186,6 +202,11 @@ func TestCycleTellsProblems(t *testing.T) {
 				for i, want := range test.want {
 					if !strings.Contains(problems[i], want) {
 						t.Errorf("problem %d does not say %q: %s", i, want, problems[i])
+					}
+				}
+				if test.stranger {
+					if err := kit.Dynamic.Resource(widgets).Namespace("default").Delete(ctx, "stranger", metav1.DeleteOptions{}); err != nil {
+						t.Fatal(err)
 					}
 				}
 				if list, err := kit.Dynamic.Resource(widgets).List(ctx, metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
