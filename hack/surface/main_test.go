@@ -142,6 +142,14 @@ func TestSurfaceFails(t *testing.T) {
 	}
 }
 
+// TestRecord: api/surface.txt says what the library exports today.
+func TestRecord(t *testing.T) {
+	t.Chdir("../..")
+	if err := run(true); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCompare: what breaks others is told from what is added.
 func TestCompare(t *testing.T) {
 	const incompatible, compatible = "\nIncompatible, removed or changed; this breaks who uses it:", "\nCompatible, added:"

@@ -95,7 +95,12 @@ func (p *process) run(ctx context.Context) {
 		}
 		return
 	}
+	var looking sync.WaitGroup
+	if p.follower != nil {
+		looking.Go(func() { p.follower.LookWhenServed(ctx, reporter.Reporting) })
+	}
 	reporter.Run(ctx)
+	looking.Wait()
 	// The process ends; the removal has its own bound.
 	if err := reporter.Remove(context.WithoutCancel(ctx)); err != nil {
 		logger.Info("The feature report stays behind", "err", err)

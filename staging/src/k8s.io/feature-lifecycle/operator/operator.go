@@ -214,6 +214,7 @@ func (r *Replica) run(ctx context.Context, reporter *report.Reporter) {
 	r.reporter, r.stop = reporter, stop
 	r.running.StartWithContext(own, r.follower.Run)
 	r.running.StartWithContext(own, reporter.Run)
+	r.running.StartWithContext(own, func(ctx context.Context) { r.follower.LookWhenServed(ctx, reporter.Reporting) })
 }
 
 // NeedLeaderElection is that of a LeaderElectionRunnable of controller-runtime: every

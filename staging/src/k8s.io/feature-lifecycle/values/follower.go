@@ -65,6 +65,8 @@ const (
 	// vanishedJitter spreads the looks after a dynamic feature has vanished from
 	// thousands of watches at once.
 	vanishedJitter = 20 * time.Second
+	// servedJitter spreads the looks of thousands whose reports are taken again.
+	servedJitter = 5 * time.Second
 )
 
 // ErrNoServer is what Connect fails with when the process will never have a
@@ -155,6 +157,10 @@ type Follower struct {
 	// failures counts failed looks in a row; state is the one logged last.
 	failures int
 	state    string
+	// served has room for one signal that the server has the API; missing is true while the
+	// last look found that it does not.
+	served  chan struct{}
+	missing bool
 	// restartAt is when the process ends itself, zero while it does not.
 	restartAt time.Time
 	// complained is why it does not end itself, as the log says already.
@@ -195,7 +201,7 @@ func New(config Config) (*Follower, error) {
 	return &Follower{
 		config: config,
 		file:   &file{path: config.File, namespace: config.Namespace, component: config.Component, instance: config.Instance},
-		origin: FromNowhere, chosen: map[string]choice{}, tooLate: map[componentfeaturegate.Feature]bool{},
+		origin: FromNowhere, chosen: map[string]choice{}, tooLate: map[componentfeaturegate.Feature]bool{}, served: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -229,6 +235,12 @@ func (f *Follower) Run(ctx context.Context) {
 			}
 			f.apply(ctx)
 			continue
+		case <-f.served:
+			timer.Stop()
+			if f.missing {
+				next = earlier(next, f.config.Clock.Now().Add(retry.Jitter(servedJitter)))
+			}
+			continue
 		case <-timer.C():
 		}
 		due := f.restartDue()
@@ -236,6 +248,7 @@ func (f *Follower) Run(ctx context.Context) {
 			continue
 		}
 		err := f.lookAgain(ctx)
+		f.missing = errors.Is(err, errMissing)
 		if errors.Is(err, ErrNoServer) {
 			return
 		}
@@ -250,7 +263,7 @@ func (f *Follower) Run(ctx context.Context) {
 				pause = f.config.Recheck
 			}
 			next = f.config.Clock.Now().Add(spread(pause))
-		case errors.Is(err, errMissing):
+		case f.missing:
 			pause = firstRecheck
 			rare := missingRecheck
 			if len(f.chosen) > 0 {

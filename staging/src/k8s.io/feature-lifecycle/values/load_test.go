@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -246,5 +247,56 @@ func TestServersOfBothKinds(t *testing.T) {
 		w.answers(nil)
 		after(w.f.config.Recheck)
 		w.expect("of a server that has the API", false)
+	})
+}
+
+// TestAServerWithTheAPIAgain: who reports to it finds out soon, and the look at values
+// does not wait for its own turn then.
+func TestAServerWithTheAPIAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, feature("A", v1alpha1.ControlDynamic, false))
+		w.answers(apierrors.NewNotFound(resource, ""))
+		w.load()
+		w.run()
+		var mu sync.Mutex
+		is, changed := true, make(chan struct{})
+		reports := func(now bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			close(changed)
+			is, changed = now, make(chan struct{})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			w.f.LookWhenServed(ctx, func() (bool, <-chan struct{}) {
+				mu.Lock()
+				defer mu.Unlock()
+				return is, changed
+			})
+		}()
+		defer func() { cancel(); <-done }()
+		after(missingRecheck + time.Minute)
+		reports(false)
+		before := w.count("list")
+		after(time.Minute)
+		if n := w.count("list") - before; n > 1 {
+			t.Errorf("%d looks in a minute at a server that does not take reports", n)
+		}
+		w.put(feature("A", v1alpha1.ControlDynamic, true))
+		w.answers(nil)
+		reports(true)
+		after(servedJitter + time.Second)
+		w.expect("of a server that takes reports again", true)
+		before = w.count("list")
+		for range 5 {
+			reports(false)
+			reports(true)
+			after(time.Second)
+		}
+		if n := w.count("list") - before; n > 1 {
+			t.Errorf("%d looks although the server has had the API all the time", n)
+		}
 	})
 }

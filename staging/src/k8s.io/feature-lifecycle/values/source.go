@@ -165,6 +165,26 @@ func (f *Follower) lookAgain(ctx context.Context) error {
 	return err
 }
 
+// LookWhenServed has Run look within some seconds when a server that did not have the API
+// has it again, as who reports to it finds out: reporting is Reporting of a
+// report.Reporter. It returns when the context ends, and may run at the same time as Run.
+func (f *Follower) LookWhenServed(ctx context.Context, reporting func() (is bool, changed <-chan struct{})) {
+	for {
+		is, changed := reporting()
+		if is {
+			select {
+			case f.served <- struct{}{}:
+			default:
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // ready asks whether the server that has just answered knows what is set
 // centrally.
 func (f *Follower) ready(ctx context.Context) error {
