@@ -48,6 +48,7 @@ package transition
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -196,6 +197,10 @@ func (s *step) adopt() {
 	s.Status.State = finalState(s.config.value.Value)
 	s.Status.StateSince = s.timestamp()
 	s.Status.Version, s.Status.StoredVersions = s.version, nil
+	if tasks := s.view.Declared.OnEnable; s.config.value.Value && len(tasks) > 0 {
+		s.event(true, EventTasksNotRun, "the feature was On when it was seen first, so no transition turned it on, and %s did not run; if what they do is missing, turn the feature off and on again",
+			strings.Join(tasks, ", "))
+	}
 }
 
 // shouldBegin is true when the configured value leads elsewhere than the state

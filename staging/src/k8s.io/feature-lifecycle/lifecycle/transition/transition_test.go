@@ -505,6 +505,37 @@ func TestEventsNameWhoWroteTheSpec(t *testing.T) {
 	}
 }
 
+// TestAFeatureThatIsOnFromTheStart: nothing turned it on, which is said once, and only if
+// there would have been something to do.
+func TestAFeatureThatIsOnFromTheStart(t *testing.T) {
+	for name, tc := range map[string]struct {
+		on       bool
+		declared Declared
+		want     string
+	}{
+		"with something to install": {true, declared, "Install did not run"},
+		"with nothing to install":   {true, Declared{OnDisable: []string{"ClearA"}}, ""},
+		"one that is off":           {false, declared, ""},
+	} {
+		f := feature("")
+		view := View{Servers: []Server{server("a", tc.on)}, Declared: tc.declared}
+		decision := Next(f, view, settings, start)
+		said := ""
+		for _, event := range decision.Events {
+			if event.Reason == EventTasksNotRun && event.Warning {
+				said += event.Message
+			}
+		}
+		if !strings.Contains(said, tc.want) || (tc.want == "") != (said == "") {
+			t.Errorf("%s: it says %q, want %q", name, said, tc.want)
+		}
+		f.Status = decision.Status
+		if events := Next(f, view, settings, start.Add(time.Minute)).Events; len(events) != 0 {
+			t.Errorf("%s: a minute later it says %+v", name, events)
+		}
+	}
+}
+
 // TestWhatHasNoEffectIsSaid in the condition that is about who configures what.
 func TestWhatHasNoEffectIsSaid(t *testing.T) {
 	rolling := func(f *v1alpha1.Feature) *v1alpha1.Feature {

@@ -228,6 +228,8 @@ const (
 	// EventTransitionStarted: configured value and state, or the cluster's version
 	// and the stored one, differ.
 	EventTransitionStarted = "TransitionStarted"
+	// EventTasksNotRun: a feature was adopted as On, and declares what turning it on does.
+	EventTasksNotRun = "TasksNotRun"
 	// EventTransitionCompleted: the last task is done.
 	EventTransitionCompleted = "TransitionCompleted"
 	// EventTaskCompleted: a task is done, others are left.
