@@ -21,6 +21,9 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +61,30 @@ func TestDeclarationsFitTheGates(t *testing.T) {
 	for name, specs := range gates {
 		if gate.Enabled(name) != specs[0].Default {
 			t.Errorf("%s is %t in version %s, want its default %t", name, gate.Enabled(name), gate.EmulationVersion(), specs[0].Default)
+		}
+	}
+}
+
+// TestCommandsOfTheReadme: what README.md has people run is a command line that is taken.
+func TestCommandsOfTheReadme(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?m)^GOWORK=off go run \.(.*)$`).FindAllStringSubmatch(string(text), -1)
+	if len(lines) == 0 {
+		t.Fatal("README.md does not say how to run the program")
+	}
+	for _, line := range lines {
+		o, err := parse(strings.Fields(line[1]))
+		if err != nil {
+			t.Errorf("go run .%s: %v", line[1], err)
+			continue
+		}
+		for name := range gates {
+			if !slices.Contains(o.control.Dynamic, string(name)) {
+				t.Errorf("go run .%s: %s is not dynamic, so kubectl feature enable is refused", line[1], name)
+			}
 		}
 	}
 }
