@@ -76,6 +76,9 @@ func TestProseSaysWhatWasMeasured(t *testing.T) {
 		{kep, "it was %.0f s in the median of six flips and %.0f s in the slowest", []float64{after("the last report is answered"), slowest("The last of 10,000 processes has reported the value")}},
 		{kep, "%.0f s in the median of flips of a Dynamic feature with 10,000 users", []float64{after("the transition ended")}},
 		{kep, "it is %.0f MiB more at rest than without the system", []float64{measured.budget("reporters", "More memory in kube-apiserver")}},
+		{kep, "CPU time at rest is %.2f cores more than that of a cluster without the system, and %.1f %% of a core more than before", []float64{
+			measured.budget("reporters", "Leader at rest"), measured.cell("reporters", "What a process costs", "processor at rest", "10,000"),
+		}},
 		{kep, "while all start, it has %.0f MiB", []float64{storm("reports", "peak memory")}},
 		{kep, "%.2f of upstream's time until it is ready, and %.2f of its CPU time until a first start is quiet, %.2f at a later one", []float64{start("cold", "of upstream's"), start("cold", "processor, of upstream's"), start("warm", "processor, of upstream's")}},
 		{kep, "was %.0f ms while %.0f objects were cleared a second, %.0f ms beside the storage version migrator's %.0f objects a second", []float64{

@@ -131,9 +131,11 @@ func (s *stats) count(what string) {
 
 // closeIdle closes connections that a server and this process keep for later.
 func closeIdle(s server) {
-	for _, client := range []rest.Interface{s.kube.CoreV1().RESTClient(), s.features.FeaturesV1alpha1().RESTClient()} {
-		if c, ok := client.(*rest.RESTClient); ok && c.Client != nil {
-			c.Client.CloseIdleConnections()
+	for _, each := range append(s.agents[:], client{s.kube, s.features}) {
+		for _, client := range []rest.Interface{each.kube.CoreV1().RESTClient(), each.features.FeaturesV1alpha1().RESTClient()} {
+			if c, ok := client.(*rest.RESTClient); ok && c.Client != nil {
+				c.Client.CloseIdleConnections()
+			}
 		}
 	}
 }

@@ -145,6 +145,8 @@ func (p *population) simulate(random *rand.Rand, component, instance, nodeName s
 	}
 	if nodeName == "" {
 		config.LeaseNamespace = v1alpha1.LeaseNamespace
+		me := s.agent(instance)
+		config.Features, config.Kube = me.features, me.kube
 	}
 	p.mu.Lock()
 	if latest := p.latest[feature]; latest != nil {

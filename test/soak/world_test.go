@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -34,6 +35,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
@@ -112,6 +114,38 @@ type server struct {
 	config   *rest.Config
 	kube     kubernetes.Interface
 	features versioned.Interface
+	// agents are the clients of simulated processes without a node.
+	agents [identities]client
+}
+
+// client is how an identity reaches a server.
+type client struct {
+	kube     kubernetes.Interface
+	features versioned.Interface
+}
+
+// identities is how many identities agents have: one may have 100 reports without a node
+// (pkg/registry/features/featurereport/storage), and those of agents that crashed stay for
+// an hour.
+const identities = 4
+
+// newServer makes the clients of a server.
+func newServer(name string, config *rest.Config) server {
+	s := server{name: name, config: config, kube: kubernetes.NewForConfigOrDie(config), features: versioned.NewForConfigOrDie(config)}
+	for i := range s.agents {
+		config := rest.CopyConfig(config)
+		config.Impersonate = rest.ImpersonationConfig{UserName: fmt.Sprintf("soak:agents-%d", i), Groups: []string{user.SystemPrivilegedGroup}}
+		s.agents[i] = client{kubernetes.NewForConfigOrDie(config), versioned.NewForConfigOrDie(config)}
+	}
+	return s
+}
+
+// agent are the clients of an agent, which are of the same identity whenever it starts.
+func (s server) agent(instance string) client {
+	hash := fnv.New32a()
+	// It cannot fail.
+	_, _ = hash.Write([]byte(instance))
+	return s.agents[hash.Sum32()%identities]
 }
 
 // newWorld starts the cluster.
@@ -134,7 +168,7 @@ func newWorld(t *testing.T, s settings) *world {
 		name := cluster.Nth(cluster.APIServer, i+1)
 		config := w.cluster.ConfigOf(name)
 		config.Timeout = 30 * time.Second
-		w.servers = append(w.servers, server{name, config, kubernetes.NewForConfigOrDie(config), versioned.NewForConfigOrDie(config)})
+		w.servers = append(w.servers, newServer(name, config))
 	}
 	framework.FollowFeatures(t, w.etcd, framework.FeaturesKey, func(stored []framework.StoredFeature, err error) {
 		if err != nil {
