@@ -182,15 +182,17 @@ func compare(r *result.Result, all []collection) {
 // is alive.
 const heapAllowed, residentAllowed = 50, 2 * heapAllowed
 
-// growth bounds how much more memory clearing needs because there are more objects.
+// growth bounds how much more memory clearing needs because there are more objects of a kind.
 func growth(r *result.Result, all []collection) {
-	all = slices.DeleteFunc(slices.Clone(all), func(c collection) bool { return c.kind.name != small.name })
-	slices.SortFunc(all, func(a, b collection) int { return cmp.Compare(a.objects, b.objects) })
-	if len(all) < 2 {
-		return
+	for _, k := range kinds {
+		same := slices.DeleteFunc(slices.Clone(all), func(c collection) bool { return c.kind.name != k.name })
+		slices.SortFunc(same, func(a, b collection) int { return cmp.Compare(a.objects, b.objects) })
+		if len(same) < 2 {
+			continue
+		}
+		flat(r, same, "live heap", heapAllowed, "100,000 small objects that are decoded and held once are some 450 MiB", run.alive)
+		flat(r, same, "resident memory", residentAllowed, "Go's collector lets as much garbage come as there is alive", run.resident)
 	}
-	flat(r, all, "live heap", heapAllowed, "100,000 decoded objects that are held once are some 450 MiB", run.alive)
-	flat(r, all, "resident memory", residentAllowed, "Go's collector lets as much garbage come as there is alive", run.resident)
 }
 
 // flat bounds how much farther a figure of memory is above the plain client's with more objects
@@ -212,7 +214,7 @@ func flat(r *result.Result, all []collection, what string, allowed float64, why 
 		}
 	}
 	b := result.Budget{
-		Text:    fmt.Sprintf("%s flat from %s to %s small objects", what, result.Format(float64(all[0].objects)), result.Format(float64(all[len(all)-1].objects))),
+		Text:    fmt.Sprintf("%s flat from %s to %s %s", what, result.Format(float64(all[0].objects)), result.Format(float64(all[len(all)-1].objects)), all[0].kind.name),
 		Compare: result.AtMost, Target: allowed, Measured: most.Median - fewest.Median, Unit: "MiB",
 		How: fmt.Sprintf("by how much kube-apiserver's %s at its highest is above that under the plain client: %s; the most with more objects, less that with the fewest. %s", what, strings.Join(said, ", "), why),
 	}

@@ -174,6 +174,7 @@ func others(r *result.Result, all []collection) {
 		}
 	}
 	chart(r, "others", "Latency of other clients' requests while small objects are written", result.Axis{Label: "p99 of latency", Unit: "ms"}, all, small, run.p99)
+	chart(r, "large-others", "Latency of other clients' requests while objects of 20 KiB are written", result.Axis{Label: "p99 of latency", Unit: "ms"}, all, large, run.p99)
 }
 
 func memory(r *result.Result, all []collection) {
@@ -194,6 +195,7 @@ func memory(r *result.Result, all []collection) {
 		}
 	}
 	chart(r, "memory", "Heap of kube-apiserver, small objects", result.Axis{Label: "alive at its highest", Unit: "MiB"}, all, small, run.alive)
+	chart(r, "large-memory", "Heap of kube-apiserver, objects of 20 KiB", result.Axis{Label: "alive at its highest", Unit: "MiB"}, all, large, run.alive)
 }
 
 // saturation shows what more workers bring, with the first collection.
