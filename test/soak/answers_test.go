@@ -79,7 +79,7 @@ func (f *faults) ofEtcd(r request) bool { return f.explain(cluster.Etcd, r.begun
 
 // classify names what became of a request; bad is true when no fault explains it.
 // What a fault of one server causes is accepted from that server only, and only
-// while the fault lasts and a while longer. In the second half nothing happens to the
+// while the fault lasts and a while longer. From a third of a run on nothing happens to the
 // first server any more: it may neither refuse nor lose a connection.
 func (f *faults) classify(r request, err error) (kind string, bad bool) {
 	status := apierrors.APIStatus(nil)

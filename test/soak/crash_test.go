@@ -49,10 +49,10 @@ func (w *world) victims() (names []string, end func()) {
 	return names, end
 }
 
-// mortal are those of the victims that crash. In the second half some do not, so that
+// mortal are those of the victims that crash. From a third of a run on some do not, so that
 // there are long lives whose memory says something.
 func (w *world) mortal(victims []string) []string {
-	if !w.second.Load() {
+	if !w.spares.Load() {
 		return victims
 	}
 	first := cluster.NodeName(1)

@@ -22,10 +22,13 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/cmd/local-up/process"
@@ -106,7 +109,7 @@ func TestLongLivesAreJudged(t *testing.T) {
 		l := &life{process: process.Process{PID: pid}}
 		for at := from; at <= until; at += 30 * time.Second {
 			held := 100<<20 + min((at-from).Hours(), settling.Hours())*(900<<20) + at.Hours()*slope
-			l.samples = append(l.samples, sample{at: begin.Add(at), heap: held, resident: held})
+			l.samples = append(l.samples, sample{at: begin.Add(at), heap: held, resident: held, own: held})
 		}
 		return l
 	}
@@ -125,7 +128,7 @@ func TestLongLivesAreJudged(t *testing.T) {
 		}
 		return all
 	}
-	flat := []string{"the heap of " + kept + " flat", "the resident memory of " + kept + " flat"}
+	flat := []string{"the heap of " + kept + " flat", "the own resident memory of " + kept + " flat"}
 	m.lives = map[string][]*life{
 		// One that was restarted at half time, one of which most was before that, and
 		// those that never lived for long.
@@ -133,17 +136,17 @@ func TestLongLivesAreJudged(t *testing.T) {
 		other: {lived(3, 0, 70*time.Minute, 90<<20), lived(4, 70*time.Minute, 2*time.Hour, 0)},
 		young: {lived(5, 0, time.Hour, 90<<20), lived(6, time.Hour, 89*time.Minute, 90<<20)},
 	}
-	if got, want := verdicts(), append(slices.Clone(flat), "the heap of "+other+" flat", "the resident memory of "+other+" flat", young+" has no trend"); !slices.Equal(got, want) {
+	if got, want := verdicts(), append(slices.Clone(flat), "the heap of "+other+" flat", "the own resident memory of "+other+" flat", young+" has no trend"); !slices.Equal(got, want) {
 		t.Errorf("judged are %q, want %q", got, want)
 	}
 	m.lives[other][1] = lived(4, 70*time.Minute, 2*time.Hour, 90<<20)
-	if got, want := verdicts(), append(slices.Clone(flat), "the heap of "+other+" grows", "the resident memory of "+other+" grows", young+" has no trend"); !slices.Equal(got, want) {
+	if got, want := verdicts(), append(slices.Clone(flat), "the heap of "+other+" grows", "the own resident memory of "+other+" grows", young+" has no trend"); !slices.Equal(got, want) {
 		t.Errorf("judged are %q, want %q", got, want)
 	}
 	for i := range m.lives[other][1].samples {
 		m.lives[other][1].samples[i].heap = 0
 	}
-	if got, want := verdicts(), append(slices.Clone(flat), "the resident memory of "+other+" grows", young+" has no trend"); !slices.Equal(got, want) {
+	if got, want := verdicts(), append(slices.Clone(flat), "the own resident memory of "+other+" grows", young+" has no trend"); !slices.Equal(got, want) {
 		t.Errorf("judged are %q of one that does not tell its heap, want %q", got, want)
 	}
 	m.lives = map[string][]*life{kept: {lived(1, 0, 65*time.Minute, 0)}}
@@ -212,5 +215,30 @@ func TestFeaturesThatGrowAreLeftOver(t *testing.T) {
 	after := &snapshot{features: map[string]int{"A": 3000 + saysMore, "B": 3000 + saysMore + 1}}
 	if left := w.leftovers(before, after); len(left) != 1 || len(left["bytes of Features"]) != 1 || !strings.Contains(left["bytes of Features"][0], "B has") {
 		t.Errorf("left over are %q, want B", left)
+	}
+}
+
+// TestResidentMemoryIsTold of a process that takes some.
+func TestResidentMemoryIsTold(t *testing.T) {
+	const taken = 64 << 20
+	_, before, err := residentSize(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := unix.Mmap(-1, 0, taken, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Munmap(held); err != nil {
+			t.Error(err)
+		}
+	}()
+	for i := range held {
+		held[i] = 1
+	}
+	resident, own, err := residentSize(os.Getpid())
+	if err != nil || own-before < taken/2 || own >= resident {
+		t.Errorf("with %d bytes more the own memory goes from %.0f to %.0f of %.0f: %v", taken, before, own, resident, err)
 	}
 }

@@ -58,7 +58,7 @@ func arrived(value bool) func(framework.FeatureVersion) bool {
 }
 
 // flipByRestart gives all servers, one after the other, another value on their
-// command lines, and whoever takes it from them a restart. In the second half the
+// command lines, and whoever takes it from them a restart. From a third of a run on the
 // first server has to stay: another one gets a value that it does not agree with,
 // and loses it again.
 func (w *world) flipByRestart(ctx context.Context, random *rand.Rand) error {
@@ -70,7 +70,7 @@ func (w *world) flipByRestart(ctx context.Context, random *rand.Rand) error {
 		return err
 	}
 	mark := history.Mark()
-	if w.second.Load() {
+	if w.spares.Load() {
 		return w.disagree(ctx, random, mark, value)
 	}
 	order := random.Perm(len(w.servers))

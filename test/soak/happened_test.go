@@ -56,7 +56,7 @@ var happenings = []happening{
 	{rests, 10 * time.Minute},
 	{outcomePrefix + "done", time.Second},
 	{frozen, 2 * time.Minute},
-	// In the second half servers disagree for a while instead.
+	// From a third of a run on servers disagree for a while instead.
 	{"flips by command line", 10 * time.Minute},
 	{"servers that disagreed for a while", 15 * time.Minute},
 	{staticTransitions, 15 * time.Minute},

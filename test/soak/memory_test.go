@@ -34,10 +34,10 @@ import (
 )
 
 const (
-	// mostHeap and mostResident are what the memory of a process may grow by, in
+	// mostHeap and mostOwn are what the memory of a process may grow by, in
 	// bytes an hour. An hour of reports of crashed processes is kept, so nothing that
 	// is meant to be there grows in the second half of a long run.
-	mostHeap, mostResident = 8 << 20, 24 << 20
+	mostHeap, mostOwn = 8 << 20, 24 << 20
 	// settling is how long a process that has started may grow, leastJudged what has
 	// to be left of its life after that to say something of the rest.
 	settling, leastJudged = 10 * time.Minute, 15 * time.Minute
@@ -76,9 +76,11 @@ type life struct {
 // sample is what a process held at a time, in bytes.
 type sample struct {
 	at time.Time
-	// resident is all memory that the kernel counts; heap what is in use after a
-	// collection of garbage, 0 for processes that did not tell.
-	resident, heap float64
+	// resident is all memory that the kernel counts, own what of it is the process's own:
+	// the rest are pages of files, above all of the executable, which come as its code is
+	// used and go when the kernel needs them. heap is what is in use after a collection of
+	// garbage, 0 for processes that did not tell.
+	resident, own, heap float64
 }
 
 func newMemory(w *world) *memory {
@@ -121,11 +123,11 @@ func (m *memory) take(ctx context.Context) {
 	processes := append([]process.Process(nil), m.w.cluster.Processes()...)
 	m.w.hands.Unlock()
 	for _, p := range processes {
-		resident, err := residentSize(p.PID)
+		resident, own, err := residentSize(p.PID)
 		if err != nil {
 			continue
 		}
-		s := sample{at: time.Now(), resident: resident}
+		s := sample{at: time.Now(), resident: resident, own: own}
 		if p.Name == m.w.kept().name || m.w.long() && slices.Contains(m.w.tellers(), p.Name) {
 			s.heap = m.heapOf(ctx, p)
 		}
@@ -161,19 +163,26 @@ func (m *memory) add(p process.Process, s sample) {
 	last.samples = append(last.samples, s)
 }
 
-var residentLine = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
+var residentLines = regexp.MustCompile(`(?m)^(VmRSS|RssAnon):\s+(\d+) kB$`)
 
-func residentSize(pid int) (float64, error) {
+// residentSize is the resident memory of a process, and its own part of it (proc(5)).
+func residentSize(pid int) (resident, own float64, err error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	match := residentLine.FindSubmatch(status)
-	if match == nil {
-		return 0, fmt.Errorf("/proc/%d/status does not say VmRSS", pid)
+	said := map[string]float64{}
+	for _, match := range residentLines.FindAllSubmatch(status, -1) {
+		kib, err := strconv.ParseFloat(string(match[2]), 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		said[string(match[1])] = kib * 1024
 	}
-	kib, err := strconv.ParseFloat(string(match[1]), 64)
-	return kib * 1024, err
+	if len(said) != 2 {
+		return 0, 0, fmt.Errorf("/proc/%d/status does not say VmRSS and RssAnon", pid)
+	}
+	return said["VmRSS"], said["RssAnon"], nil
 }
 
 var heapLine = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)
@@ -193,6 +202,7 @@ func heapInUse(ctx context.Context, client rest.Interface) (uint64, error) {
 
 func (s sample) ofHeap() float64     { return s.heap }
 func (s sample) ofResident() float64 { return s.resident }
+func (s sample) ofOwn() float64      { return s.own }
 
 // judged is something that is judged.
 type judged struct {
@@ -231,7 +241,7 @@ func span(samples []sample) time.Duration {
 	return samples[len(samples)-1].at.Sub(samples[0].at)
 }
 
-// judged is all that is judged: heap and resident memory of the server that stays, and of
+// judged is all that is judged: heap and own resident memory of the server that stays, and of
 // each other component that has a life which is long enough. The others are named.
 func (m *memory) judged() (all []judged, short []string) {
 	kept := m.w.kept().name
@@ -240,7 +250,7 @@ func (m *memory) judged() (all []judged, short []string) {
 		if name == kept || span(told) >= leastJudged {
 			all = append(all, judged{"the heap of " + name, fit(told, sample.ofHeap), mostHeap})
 		}
-		all = append(all, judged{"the resident memory of " + name, fit(samples, sample.ofResident), mostResident})
+		all = append(all, judged{"the own resident memory of " + name, fit(samples, sample.ofOwn), mostOwn})
 	}
 	// It is judged however little is known of it, so that nothing of it goes unseen.
 	var last []sample
@@ -322,6 +332,11 @@ func (m *memory) table(row func(what, format string, args ...any)) {
 	all, short := m.judged()
 	for _, name := range short {
 		row("second half: "+name, "no trend: none of its processes lived for %s", leastLife)
+	}
+	if lives := m.lives[m.w.kept().name]; len(lives) > 0 {
+		if samples := m.settled(lives[len(lives)-1]); len(samples) > 0 {
+			row("second half: all resident memory of "+m.w.kept().name, "not judged, since pages of files are in it: %s", fit(samples, sample.ofResident))
+		}
 	}
 	for _, j := range all {
 		if m.w.long() {

@@ -45,11 +45,11 @@ import (
 
 const (
 	// servers is how many kube-apiservers there are. The first never crashes, and
-	// in the second half of a run it is not restarted either, so that its memory
-	// has one history.
+	// once a third of a run is over it is not restarted either, so that its memory
+	// has one history (world.spares).
 	servers = 3
 	// nodes is how many hollow nodes there are. Neither the first nor the scheduler
-	// crashes in the second half, so that others have a history of memory, too.
+	// crashes then, so that others have a history of memory, too.
 	nodes = 2
 	// static is the gate that is set on the command lines of kube-apiservers. It
 	// is central, so others have its value from the API when they start.
@@ -92,8 +92,9 @@ type world struct {
 
 	// excuses are why something may be left of a feature that is off.
 	excuses excuses
-	// second is true in the second half of the run.
-	second atomic.Bool
+	// spares is true once the first third of the run is over: some processes stay then,
+	// until the end.
+	spares atomic.Bool
 
 	mu sync.Mutex
 	// histories has what was stored of each Feature.
