@@ -69,15 +69,16 @@ func TestTheLogSaysWhyNobodyReports(t *testing.T) {
 func TestAServerThatComesBackRefusesAtFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := prepare(t, nil)
-		lift := f.answering(errors.New("connection refused"))
+		permit := f.answering(apierrors.NewForbidden(v1alpha1.Resource("featurereports"), "comp.i1", errors.New("no")))
+		// Asked before the other one.
+		reach := f.answering(errors.New("connection refused"))
 		f.start()
 		defer f.end()
 		f.pass(time.Hour)
-		lift()
-		lift = f.answering(apierrors.NewForbidden(v1alpha1.Resource("featurereports"), "comp.i1", errors.New("no")))
+		reach()
 		// At the latest then it was refused.
 		f.pass(maxBackoff)
-		lift()
+		permit()
 		f.pass(maxBackoff + 10*time.Second)
 		f.report()
 	})
