@@ -254,6 +254,13 @@ soak: SOAK_DURATION := $(if $(filter file,$(origin SOAK_DURATION)),2h,$(SOAK_DUR
 soak: all ## Run a cluster under flips, crashes, churn and compaction for two hours and see that nothing is left; needs root; SOAK_DURATION=30m for less.
 	SOAK_DURATION=$(SOAK_DURATION) SOAK_SEED=$(SOAK_SEED) go test -count=1 -timeout 0 -v ./test/soak | tee $(OUT)/soak.txt
 
+# How many thousands of processes come and go.
+SOAK_NAMES := 20
+
+.PHONY: soak-names
+soak-names: all ## Let 20,000 processes come and go, each with a new name, and see that kube-apiserver's heap keeps nothing of them; needs root, 16 minutes; SOAK_NAMES=8 for fewer.
+	SOAK_NAMES=$(SOAK_NAMES) go test -count=1 -timeout 0 -v -run TestNamesThatAreAlwaysNew ./test/soak | tee $(OUT)/soak-names.txt
+
 .PHONY: test-versions
 test-versions: all upstream-previous ## Move a real control plane 1.35, 1.36, 1.35, 1.36 with a crash at every stage, and between binaries; needs root, 4 to 10 minutes.
 	VERSIONS_SHORT=false go test -count=1 -timeout 40m -v -run 'TestUpDownUp|TestBinaries|TestWhatCannotBeDecodedIsSeen' ./test/integration/versions | tee $(OUT)/versions.txt
