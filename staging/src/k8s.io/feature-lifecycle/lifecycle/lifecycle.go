@@ -48,8 +48,8 @@ type Feature struct {
 	Name featuregate.Feature
 	// OnEnable is what a transition to On does once no live user has the
 	// feature off, in order. A feature that is On when the server flow sees it first has no
-	// such transition: its tasks run when it is turned off and on again, and an event
-	// (transition.EventTasksNotRun) names them.
+	// such transition: its tasks do not run before it is turned off and on again, and an
+	// event (transition.EventTasksNotRun) names them.
 	OnEnable Tasks
 	// OnDisable is what a transition to Off does once no live user has the
 	// feature on, in order. Its finders also count the leftovers of a feature

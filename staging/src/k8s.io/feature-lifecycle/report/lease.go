@@ -94,7 +94,7 @@ func (r *Reporter) renewOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.noteRival(ctx, ptr.Deref(lease.Spec.HolderIdentity, ""))
+	r.noteRival(ctx, lease)
 	lease = lease.DeepCopy()
 	metav1.SetMetaDataLabel(&lease.ObjectMeta, v1alpha1.LabelComponent, r.config.Component)
 	if owners := r.leaseOwners(); owners != nil {
@@ -108,10 +108,17 @@ func (r *Reporter) renewOnce(ctx context.Context) error {
 }
 
 // noteRival says when two processes go on renewing one Lease: they overwrite each other's
-// report, and whatever one of them uses, the other one says that nobody does.
-func (r *Reporter) noteRival(ctx context.Context, holder string) {
-	if holder == "" || holder == r.process {
+// report, and whatever one of them uses, the other one says that nobody does. A Lease that
+// nobody has renewed since the last look has no rival: that of a process which is gone stays as
+// it is while this one fails to write.
+func (r *Reporter) noteRival(ctx context.Context, lease *coordinationv1.Lease) {
+	holder, changed := ptr.Deref(lease.Spec.HolderIdentity, ""), !lease.Spec.RenewTime.Equal(r.seenRenewal)
+	r.seenRenewal = lease.Spec.RenewTime
+	switch {
+	case holder == "" || holder == r.process:
 		r.rivals = max(r.rivals-1, 0)
+		return
+	case !changed:
 		return
 	}
 	if r.rivals++; r.rivals > 1 {

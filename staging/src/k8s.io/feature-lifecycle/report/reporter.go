@@ -154,6 +154,8 @@ type Reporter struct {
 	// leaseFailures.
 	rivals   int
 	rivalled bool
+	// seenRenewal is when the Lease that was read last had been renewed.
+	seenRenewal *metav1.MicroTime
 
 	// What follows is used by Run, and by Remove when Run has returned.
 

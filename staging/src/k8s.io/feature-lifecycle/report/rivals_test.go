@@ -17,11 +17,15 @@ limitations under the License.
 package report
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
@@ -40,6 +44,29 @@ func rivals(t *testing.T) float64 {
 		}
 	}
 	return 0
+}
+
+// TestAProcessThatIsGoneIsNoRival, however long its Lease stays because this one fails to
+// renew it.
+func TestAProcessThatIsGoneIsNoRival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		logs := logger.GetSink().(ktesting.Underlier).GetBuffer()
+		f := prepare(t, nil)
+		f.left("me")
+		failed := 0
+		f.kube.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			failed++
+			return true, nil, apierrors.NewInternalError(errors.New("no space"))
+		})
+		before := rivals(t)
+		f.startWith(klog.NewContext(t.Context(), logger))
+		defer f.end()
+		f.pass(10 * time.Minute)
+		if n := rivals(t) - before; n > 0 || strings.Contains(logs.String(), "Another process") || failed < 10 {
+			t.Errorf("%v rivals were counted, and %d renewals failed; the log says:\n%s", n, failed, logs)
+		}
+	})
 }
 
 // TestTwoProcessesUnderOneName is said by each, once, and counted; one that takes the

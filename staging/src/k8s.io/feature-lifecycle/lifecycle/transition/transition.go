@@ -48,6 +48,7 @@ package transition
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -197,8 +198,12 @@ func (s *step) adopt() {
 	s.Status.State = finalState(s.config.value.Value)
 	s.Status.StateSince = s.timestamp()
 	s.Status.Version, s.Status.StoredVersions = s.version, nil
-	if tasks := s.view.Declared.OnEnable; s.config.value.Value && len(tasks) > 0 {
-		s.event(true, EventTasksNotRun, "the feature was On when it was seen first, so no transition turned it on, and %s did not run; if what they do is missing, turn the feature off and on again",
+	// Of what obstructs servers with the feature on there is nothing, since these run.
+	tasks := slices.DeleteFunc(slices.Clone(s.view.Declared.OnEnable), func(name string) bool {
+		return slices.Contains(s.view.Declared.Obstructing, name)
+	})
+	if s.config.value.Value && len(tasks) > 0 {
+		s.event(true, EventTasksNotRun, "the feature was On when it was seen first, so no transition turned it on, and %s did not run; if what they do is missing, do it by hand (turning the feature off and on again would run them, and first remove what the feature has stored; a plan says what)",
 			strings.Join(tasks, ", "))
 	}
 }

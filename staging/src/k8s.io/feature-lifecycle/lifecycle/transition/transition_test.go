@@ -513,9 +513,10 @@ func TestAFeatureThatIsOnFromTheStart(t *testing.T) {
 		declared Declared
 		want     string
 	}{
-		"with something to install": {true, declared, "Install did not run"},
-		"with nothing to install":   {true, Declared{OnDisable: []string{"ClearA"}}, ""},
-		"one that is off":           {false, declared, ""},
+		"with something to install":              {true, declared, "Install did not run"},
+		"with nothing to install":                {true, Declared{OnDisable: []string{"ClearA"}}, ""},
+		"one that is off":                        {false, declared, ""},
+		"with what obstructs servers, which run": {true, Declared{OnEnable: []string{"ClearUnreadable"}, Obstructing: []string{"ClearUnreadable"}}, ""},
 	} {
 		f := feature("")
 		view := View{Servers: []Server{server("a", tc.on)}, Declared: tc.declared}
