@@ -153,7 +153,7 @@ func (c *Case) Used(ctx context.Context, view *View, others ...*Case) []string {
 			problems = append(problems, fmt.Sprintf("%s: task %s finds nothing, and there is no fixture; write objects that use the feature, and have %s, to %s", c.Feature.Name, t.Name, cmp.Or(fields(t), "what the task is for"), cmp.Or(c.Fixture, "one")))
 		default:
 			problems = append(problems, fmt.Sprintf("%s: task %s finds nothing of the fixture; add an object to %s that has %s, or remove the task if the server does not store that (%s)",
-				c.Feature.Name, t.Name, c.Fixture, fields(t), own.describe(t)))
+				c.Feature.Name, t.Name, c.Fixture, cmp.Or(fields(t), "what the task is for"), own.describe(t)))
 		}
 	}
 	return problems

@@ -49,7 +49,8 @@ const (
 // resources are those whose objects are looked at; without any they are those that
 // the tasks of the feature read. A fixture may have objects that do not use the
 // feature, too: they have to stay as they are. Where a fixture has objects, those that
-// are there before the cycle prove nothing: only what came with it counts as use.
+// are there before the cycle, and stay as they are, prove nothing, unless the feature is on
+// already: only what came with it counts as use.
 //
 // Problems are sentences for the author of the feature: what the fixture lacks,
 // what went wrong on the way, what is left in the end, and what else changed in the
@@ -94,7 +95,11 @@ func (k *Kit) Cycle(ctx context.Context, c *Case, set func(ctx context.Context, 
 	if err != nil {
 		return nil, err
 	}
-	problems = c.Used(ctx, before.only(func(object *unstructured.Unstructured) bool { return !strangers[object.GetUID()] }))
+	problems = c.Used(ctx, before.only(func(object *unstructured.Unstructured) bool {
+		// A controller may have written the field into one that was there.
+		version, there := strangers[object.GetUID()]
+		return !there || version != object.GetResourceVersion()
+	}))
 
 	if err := set(ctx, false); err != nil {
 		return problems, fmt.Errorf("turning %s off: %w", c.Feature.Name, err)
@@ -112,11 +117,16 @@ func (k *Kit) Cycle(ctx context.Context, c *Case, set func(ctx context.Context, 
 	return slices.Concat(problems, left, c.changedElsewhere(ctx, before, after, r.removed)), nil
 }
 
-// alreadyThere are the objects of resources, or of those that the tasks of a feature read,
-// before it is turned on. What a server does not have yet has none. Without a fixture it is
-// nobody's: what turning the feature on installs may be there since an earlier cycle.
-func (k *Kit) alreadyThere(ctx context.Context, c *Case, resources []schema.GroupVersionResource) (map[types.UID]bool, error) {
-	if len(c.Objects) == 0 {
+// alreadyThere are the versions of the objects of resources, or of those that the tasks of
+// a feature read, before it is turned on. What a server does not have yet has none. Without
+// a fixture, or with the feature on already, it is nobody's: what turning the feature on
+// installs may be there since an earlier cycle.
+func (k *Kit) alreadyThere(ctx context.Context, c *Case, resources []schema.GroupVersionResource) (map[types.UID]string, error) {
+	feature, err := k.Features.FeaturesV1alpha1().Features(k.Namespace).Get(ctx, string(c.Feature.Name), metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("looking whether %s is on before its cycle: %w", c.Feature.Name, err)
+	}
+	if len(c.Objects) == 0 || err == nil && feature.Status.State == v1alpha1.StateOn {
 		return nil, nil
 	}
 	if len(resources) == 0 {
@@ -138,9 +148,9 @@ func (k *Kit) alreadyThere(ctx context.Context, c *Case, resources []schema.Grou
 	if err != nil {
 		return nil, err
 	}
-	there := map[types.UID]bool{}
+	there := map[types.UID]string{}
 	for _, object := range view.Objects {
-		there[object.GetUID()] = true
+		there[object.GetUID()] = object.GetResourceVersion()
 	}
 	return there, nil
 }

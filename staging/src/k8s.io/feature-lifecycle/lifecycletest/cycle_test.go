@@ -317,6 +317,31 @@ func TestCycleOfWhatIsInstalled(t *testing.T) {
 	}
 }
 
+// TestCycleOfWhatIsOnAlready: what turning it on installs is there then, with a fixture, too.
+func TestCycleOfWhatIsOnAlready(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	install := lifecycle.Apply("made", []byte(installed))
+	c := cycleCase(t, lifecycle.ClearField(widgets, "spec.colour"), lifecycle.Remove("made", []byte(installed)))
+	c.Feature.OnEnable = lifecycle.Tasks{install}
+	kit, restart := fakes(c.Feature)
+	applies(kit)
+	set := func(ctx context.Context, enabled bool) error {
+		if enabled {
+			if err := install.Run(ctx, task.Clients{Dynamic: kit.Dynamic, Mapper: kit.Mapper}, task.Attempt{Report: func(task.Progress) {}}); err != nil {
+				return err
+			}
+		}
+		return restart(ctx, enabled)
+	}
+	if err := set(ctx, true); err != nil {
+		t.Fatal(err)
+	}
+	if problems, err := kit.Cycle(ctx, c, set); err != nil || len(problems) > 0 {
+		t.Errorf("%q, %v", problems, err)
+	}
+}
+
 // TestCycleReleases: an object that was removed since it held the feature is no
 // problem, and the feature is Off only after that.
 func TestCycleReleases(t *testing.T) {
