@@ -157,9 +157,10 @@ type Follower struct {
 	// failures counts failed looks in a row; state is the one logged last.
 	failures int
 	state    string
-	// served has room for one signal that the server has the API; missing is true while the
-	// last look found that it does not.
-	served  chan struct{}
+	// served has room for one signal that a server takes reports: true if one did before.
+	// reports is true while one does, and missing while the last look found no API.
+	served  chan bool
+	reports atomic.Bool
 	missing bool
 	// restartAt is when the process ends itself, zero while it does not.
 	restartAt time.Time
@@ -201,7 +202,7 @@ func New(config Config) (*Follower, error) {
 	return &Follower{
 		config: config,
 		file:   &file{path: config.File, namespace: config.Namespace, component: config.Component, instance: config.Instance},
-		origin: FromNowhere, chosen: map[string]choice{}, tooLate: map[componentfeaturegate.Feature]bool{}, served: make(chan struct{}, 1),
+		origin: FromNowhere, chosen: map[string]choice{}, tooLate: map[componentfeaturegate.Feature]bool{}, served: make(chan bool, 1),
 	}, nil
 }
 
@@ -235,9 +236,10 @@ func (f *Follower) Run(ctx context.Context) {
 			}
 			f.apply(ctx)
 			continue
-		case <-f.served:
+		case again := <-f.served:
 			timer.Stop()
-			if f.missing {
+			// That reports are taken at all says nothing new to who has seen the API.
+			if again || f.missing {
 				next = earlier(next, f.config.Clock.Now().Add(retry.Jitter(servedJitter)))
 			}
 			continue
@@ -269,6 +271,10 @@ func (f *Follower) Run(ctx context.Context) {
 			if len(f.chosen) > 0 {
 				// Another server of this cluster had it.
 				rare = f.config.Recheck
+			}
+			if f.reports.Load() {
+				// One that takes reports has the API: it restarts, or is one of several.
+				rare = retry.Doubled(f.failures, min(firstRecheck, rare), rare)
 			}
 			next = f.config.Clock.Now().Add(spread(rare))
 		default:

@@ -250,53 +250,89 @@ func TestServersOfBothKinds(t *testing.T) {
 	})
 }
 
-// TestAServerWithTheAPIAgain: who reports to it finds out soon, and the look at values
-// does not wait for its own turn then.
-func TestAServerWithTheAPIAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, feature("A", v1alpha1.ControlDynamic, false))
-		w.answers(apierrors.NewNotFound(resource, ""))
-		w.load()
-		w.run()
-		var mu sync.Mutex
-		is, changed := true, make(chan struct{})
-		reports := func(now bool) {
+// reports runs LookWhenServed until the test ends. What it returns says whether a server
+// takes reports, as it does at first.
+func (w *world) reports() func(now bool) {
+	var mu sync.Mutex
+	is, changed := true, make(chan struct{})
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.f.LookWhenServed(ctx, func() (bool, <-chan struct{}) {
 			mu.Lock()
 			defer mu.Unlock()
-			close(changed)
-			is, changed = now, make(chan struct{})
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			w.f.LookWhenServed(ctx, func() (bool, <-chan struct{}) {
-				mu.Lock()
-				defer mu.Unlock()
-				return is, changed
+			return is, changed
+		})
+	}()
+	w.t.Cleanup(func() { cancel(); <-done })
+	return func(now bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		close(changed)
+		is, changed = now, make(chan struct{})
+	}
+}
+
+// TestAServerTakesReportsAgain: who reports to it finds out soon, and the look at values
+// does not wait for its own turn then, whether it has found out itself or not.
+func TestAServerTakesReportsAgain(t *testing.T) {
+	for name, away := range map[string]time.Duration{"after long": missingRecheck + time.Minute, "before anybody looked": 3 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, feature("A", v1alpha1.ControlCentral, false))
+				w.load()
+				w.run()
+				reports := w.reports()
+				after(time.Hour)
+				// The next look is minutes away.
+				for before := w.count("list"); w.count("list") == before; {
+					after(time.Second)
+				}
+				w.answers(apierrors.NewNotFound(resource, ""))
+				reports(false)
+				after(away)
+				before := w.count("list")
+				after(time.Minute)
+				// The first that finds nothing is followed by one that asks for any version.
+				if n := w.count("list") - before; n > 2 {
+					t.Errorf("%d looks in a minute at a server that does not take reports", n)
+				}
+				before = w.count("list")
+				w.answers(nil)
+				reports(true)
+				after(servedJitter + time.Second)
+				if w.count("list") == before {
+					t.Error("nobody has looked at a server that takes reports again")
+				}
 			})
-		}()
-		defer func() { cancel(); <-done }()
-		after(missingRecheck + time.Minute)
-		reports(false)
+		})
+	}
+}
+
+// TestALookThatFindsNoAPI while reports are taken is made again soon: the server restarts,
+// or is one of several.
+func TestALookThatFindsNoAPI(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, feature("A", v1alpha1.ControlDynamic, false))
+		w.load()
+		w.run()
+		w.reports()
+		after(time.Hour)
 		before := w.count("list")
-		after(time.Minute)
-		if n := w.count("list") - before; n > 1 {
-			t.Errorf("%d looks in a minute at a server that does not take reports", n)
+		w.answers(apierrors.NewNotFound(resource, ""))
+		for w.count("list") == before {
+			after(time.Second)
 		}
 		w.put(feature("A", v1alpha1.ControlDynamic, true))
 		w.answers(nil)
-		reports(true)
-		after(servedJitter + time.Second)
-		w.expect("of a server that takes reports again", true)
+		after(2 * firstRecheck)
+		w.expect("of a server that did not have the API for a moment", true)
 		before = w.count("list")
-		for range 5 {
-			reports(false)
-			reports(true)
-			after(time.Second)
-		}
-		if n := w.count("list") - before; n > 1 {
-			t.Errorf("%d looks although the server has had the API all the time", n)
+		w.answers(apierrors.NewNotFound(resource, ""))
+		after(10 * time.Hour)
+		if n := w.count("list") - before; n > 90 {
+			t.Errorf("%d looks in 10 hours at a server without the API", n)
 		}
 	})
 }

@@ -165,17 +165,21 @@ func (f *Follower) lookAgain(ctx context.Context) error {
 	return err
 }
 
-// LookWhenServed has Run look within some seconds when a server that did not have the API
-// has it again, as who reports to it finds out: reporting is Reporting of a
-// report.Reporter. It returns when the context ends, and may run at the same time as Run.
+// LookWhenServed has Run look within some seconds when a server takes reports again, as
+// who reports to it finds out, or takes the first one although the last look found no API:
+// reporting is Reporting of a report.Reporter. While reports are taken Run looks soon again
+// after a look that finds no API. It returns when the context ends, and may run at the same
+// time as Run.
 func (f *Follower) LookWhenServed(ctx context.Context, reporting func() (is bool, changed <-chan struct{})) {
-	for {
+	for again := false; ; {
 		is, changed := reporting()
+		f.reports.Store(is)
 		if is {
 			select {
-			case f.served <- struct{}{}:
+			case f.served <- again:
 			default:
 			}
+			again = true
 		}
 		select {
 		case <-changed:
