@@ -254,8 +254,9 @@ const cleanAttempts = 5
 // may start it; the feature's leader goes on. An error for which apierrors.IsConflict is
 // true says why there is nothing to clean, or not now.
 func (c *Controller) Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1alpha1.FeatureCleanupStatus, error) {
+	found := false
 	for attempt := 1; ; attempt++ {
-		update, err := c.cleanUp(ctx, feature)
+		update, err := c.cleanUp(ctx, feature, &found)
 		if err != nil {
 			return nil, err
 		}
@@ -264,8 +265,11 @@ func (c *Controller) Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1a
 		if err == nil {
 			return &v1alpha1.FeatureCleanupStatus{TransitionID: stored.Status.Transition.ID, Tasks: stored.Status.Tasks}, nil
 		}
-		if !apierrors.IsConflict(err) || attempt == cleanAttempts {
+		if !apierrors.IsConflict(err) {
 			return nil, err
+		}
+		if attempt == cleanAttempts {
+			return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, errors.New("the feature was changed again and again meanwhile; ask again"))
 		}
 		if feature, err = features.Get(ctx, feature.Name, metav1.GetOptions{}); err != nil {
 			return nil, err
@@ -273,8 +277,9 @@ func (c *Controller) Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1a
 	}
 }
 
-// cleanUp is a feature with a clean-up that has begun. Its errors are those of Clean.
-func (c *Controller) cleanUp(ctx context.Context, feature *v1alpha1.Feature) (*v1alpha1.Feature, error) {
+// cleanUp is a feature with a clean-up that has begun. Its errors are those of Clean. It looks
+// for leftovers, unless some were found.
+func (c *Controller) cleanUp(ctx context.Context, feature *v1alpha1.Feature, found *bool) (*v1alpha1.Feature, error) {
 	declared := c.declared(feature.Name)
 	if len(declared.OnDisable) == 0 {
 		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name,
@@ -287,7 +292,7 @@ func (c *Controller) cleanUp(ctx context.Context, feature *v1alpha1.Feature) (*v
 	if err := transition.MayClean(feature, c.gather(feature.Name, c.config.Clock.Now())); err != nil {
 		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, err)
 	}
-	if meta.IsStatusConditionTrue(feature.Status.Conditions, v1alpha1.ConditionClean) {
+	if !*found && meta.IsStatusConditionTrue(feature.Status.Conditions, v1alpha1.ConditionClean) {
 		// That may have been found half an hour ago, and who asks may know better.
 		left, err := c.anythingLeft(ctx, feature.Name)
 		if err != nil {
@@ -296,6 +301,7 @@ func (c *Controller) cleanUp(ctx context.Context, feature *v1alpha1.Feature) (*v
 		if !left {
 			return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, errors.New("nothing is left of the feature"))
 		}
+		*found = true
 	}
 	update := feature.DeepCopy()
 	transition.Begin(&update.Status, false, v1alpha1.TransitionClean, declared, string(uuid.NewUUID()), c.config.Clock.Now())
