@@ -34,8 +34,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	featurescheme "k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
@@ -248,124 +246,6 @@ func (w *world) dangling(ctx context.Context) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// use is a part of a feature's users.
-type use struct {
-	feature, component string
-	enabled            bool
-}
-
-// miscounted says where the uses that Features show are not those that the reports
-// of living processes say.
-func (w *world) miscounted(ctx context.Context) (string, error) {
-	want, err := w.usersByReports(ctx)
-	if err != nil {
-		return "", err
-	}
-	got := map[use]int{}
-	var wrong []string
-	for _, name := range w.features() {
-		for _, u := range w.history(name).Last().Status.Uses {
-			switch {
-			case u.Enabled == nil:
-				wrong = append(wrong, fmt.Sprintf("%s misses %d of %s (%v)", name, u.Expected, u.Component, u.Examples))
-			case u.Count > 0:
-				got[use{name, u.Component, *u.Enabled}] += int(u.Count)
-			}
-		}
-	}
-	for u, n := range want {
-		if got[u] != n {
-			wrong = append(wrong, fmt.Sprintf("%s: %d of %s have %t, its status says %d", u.feature, n, u.component, u.enabled, got[u]))
-		}
-	}
-	for u, n := range got {
-		if want[u] == 0 {
-			wrong = append(wrong, fmt.Sprintf("%s: none of %s has %t, its status says %d", u.feature, u.component, u.enabled, n))
-		}
-	}
-	slices.Sort(wrong)
-	if len(wrong) > 0 {
-		if silent := w.silentAgents(ctx); len(silent) > 0 {
-			wrong = append(wrong, fmt.Sprintf("these live and have not renewed their Leases for %s, so nobody can tell: %v", uses.MaxLeaseTimeout, silent))
-		}
-		if w.people != nil {
-			if unready, err := w.people.unready(ctx, w.kept()); err != nil || len(unready) > 0 {
-				wrong = append(wrong, fmt.Sprintf("these nodes live and are not Ready, so their processes do not count: %v (%v)", unready, err))
-			}
-		}
-	}
-	return strings.Join(wrong, "; "), nil
-}
-
-// silentAgents are the agents that live and whose Leases say otherwise, for messages:
-// on a machine that is too busy there may be some.
-func (w *world) silentAgents(ctx context.Context) []string {
-	if w.people == nil {
-		return nil
-	}
-	leases, err := w.kept().kube.CoordinationV1().Leases(v1alpha1.LeaseNamespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return []string{err.Error()}
-	}
-	renewed := map[string]time.Time{}
-	for _, lease := range leases.Items {
-		if lease.Spec.RenewTime != nil {
-			renewed[lease.Name] = lease.Spec.RenewTime.Time
-		}
-	}
-	w.people.mu.Lock()
-	defer w.people.mu.Unlock()
-	var silent []string
-	for _, process := range w.people.agents {
-		if time.Since(renewed[process.report]) > uses.MaxLeaseTimeout {
-			silent = append(silent, process.report)
-		}
-	}
-	slices.Sort(silent)
-	return silent
-}
-
-// usersByReports counts users by what living processes report.
-func (w *world) usersByReports(ctx context.Context) (map[use]int, error) {
-	response, err := w.etcd.Get(ctx, reportsKey, clientv3.WithPrefix())
-	if err != nil {
-		return nil, err
-	}
-	users := map[use]int{}
-	for _, kv := range response.Kvs {
-		report := &v1alpha1.FeatureReport{}
-		if _, _, err := featurescheme.Codecs.UniversalDeserializer().Decode(kv.Value, nil, report); err != nil {
-			return nil, fmt.Errorf("%s: %w", kv.Key, err)
-		}
-		if w.people.dead(report) {
-			continue
-		}
-		for _, f := range report.Spec.Features {
-			if f.Asked {
-				users[use{f.Name, report.Spec.Component, f.Enabled}]++
-			}
-		}
-	}
-	return users, nil
-}
-
-// dead is true for the report of a simulated process that is gone.
-func (p *population) dead(report *v1alpha1.FeatureReport) bool {
-	if p == nil {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, gone := p.gone[report.Name]; gone {
-		return true
-	}
-	if !strings.HasPrefix(report.Spec.NodeName, "soaked-") {
-		return false
-	}
-	n := p.nodes[report.Spec.NodeName]
-	return n == nil || n.silent
 }
 
 // judge checks S1 to S3 in what was stored of every Feature since the last time,
