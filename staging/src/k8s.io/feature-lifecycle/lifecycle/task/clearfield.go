@@ -89,7 +89,7 @@ func (c clearField) has(object *unstructured.Unstructured) bool {
 	if c.uncontrolled && metav1.GetControllerOf(object) != nil {
 		return false
 	}
-	return len(c.path.Pointers(object.Object)) > 0
+	return c.path.in(object.Object)
 }
 
 func (c clearField) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {

@@ -134,51 +134,78 @@ func (p Path) String() string { return p.text }
 // has the field, in the object's order. The object is not changed.
 func (p Path) Pointers(object map[string]any) []string {
 	var pointers []string
-	walk(object, p.segments, "", func(pointer string, _ any) { pointers = append(pointers, pointer) })
+	walk(object, p.segments, nil, func(at *place, _ any) bool {
+		pointers = append(pointers, at.pointer())
+		return true
+	})
 	return pointers
 }
 
-// walk calls visit for every place that the segments lead to, with its JSON
-// pointer and value.
-func walk(object map[string]any, segments []segment, prefix string, visit func(pointer string, value any)) {
+// in is true if the object has the field somewhere.
+func (p Path) in(object map[string]any) bool {
+	return !walk(object, p.segments, nil, func(*place, any) bool { return false })
+}
+
+// place is where something is in an object: below another place, nil for the object,
+// with a key or the number of an element. Most places are only looked at, and those of
+// all objects of a cluster are: few are ever written as a pointer.
+type place struct {
+	below *place
+	key   string
+}
+
+// pointer writes the place as a JSON pointer.
+func (p *place) pointer() string {
+	if p == nil {
+		return ""
+	}
+	return p.below.pointer() + "/" + escaper.Replace(p.key)
+}
+
+// escaper writes a key as a part of a JSON pointer.
+var escaper = strings.NewReplacer("~", "~0", "/", "~1")
+
+// walk calls visit for every place that the segments lead to, with its value, until it
+// returns false. It returns false, too, then.
+func walk(object map[string]any, segments []segment, below *place, visit func(at *place, value any) bool) bool {
 	value, ok := object[segments[0].key]
 	if !ok {
-		return
+		return true
 	}
-	segments[0].each(value, prefix+"/"+escape(segments[0].key), func(pointer string, selected any) {
+	return segments[0].each(value, &place{below, segments[0].key}, func(at *place, selected any) bool {
 		if len(segments) == 1 {
-			visit(pointer, selected)
-			return
+			return visit(at, selected)
 		}
-		if child, ok := selected.(map[string]any); ok {
-			walk(child, segments[1:], pointer, visit)
-		}
+		child, ok := selected.(map[string]any)
+		return !ok || walk(child, segments[1:], at, visit)
 	})
 }
 
-// each calls visit for what the segment selects of its key's value.
-func (s segment) each(value any, prefix string, visit func(pointer string, selected any)) {
+// each calls visit for what the segment selects of its key's value, until it returns
+// false.
+func (s segment) each(value any, at *place, visit func(at *place, selected any) bool) bool {
 	switch s.which {
 	case itself:
-		visit(prefix, value)
+		return visit(at, value)
 	case eachElement, someElements:
-		if s.which == someElements && s.selects(value) {
-			visit(prefix, value)
+		if s.which == someElements && s.selects(value) && !visit(at, value) {
+			return false
 		}
 		elements, _ := value.([]any)
 		for i, element := range elements {
-			if s.which == eachElement || s.selects(element) {
-				visit(prefix+"/"+strconv.Itoa(i), element)
+			if (s.which == eachElement || s.selects(element)) && !visit(&place{at, strconv.Itoa(i)}, element) {
+				return false
 			}
 		}
 	case eachEntry, oneEntry:
 		entries, _ := value.(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(entries)) {
-			if s.which == eachEntry || key == s.name {
-				visit(prefix+"/"+escape(key), entries[key])
+			if (s.which == eachEntry || key == s.name) && !visit(&place{at, key}, entries[key]) {
+				return false
 			}
 		}
 	}
+	return true
 }
 
 // selects is true for an element with the name and value of the segment.
@@ -186,11 +213,6 @@ func (s segment) selects(element any) bool {
 	fields, _ := element.(map[string]any)
 	value, ok := fields[s.name]
 	return ok && fmt.Sprint(value) == s.value
-}
-
-// escape writes a key as a part of a JSON pointer.
-func escape(key string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
 // matcher matches objects that have a field, or a field with a value.
@@ -222,9 +244,7 @@ func (m matcher) isValue(value any) bool { return fmt.Sprint(value) == m.value }
 // matches is false for null: the server writes it for a field that nobody set
 // where the type does not leave it out (PodGroupTemplate.schedulingConstraints).
 func (m matcher) matches(object map[string]any) bool {
-	found := false
-	walk(object, m.path.segments, "", func(_ string, value any) {
-		found = found || value != nil && (m.wanted == nil || m.wanted(value))
+	return !walk(object, m.path.segments, nil, func(_ *place, value any) bool {
+		return value == nil || m.wanted != nil && !m.wanted(value)
 	})
-	return found
 }

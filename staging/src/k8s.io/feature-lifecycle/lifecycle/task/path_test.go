@@ -135,8 +135,42 @@ func TestPointersAgreeWithPlainSearch(t *testing.T) {
 		}
 		if got, want := len(path.Pointers(root)), occurrences(root, path.segments); got != want {
 			t.Fatalf("%s found %d times, want %d in %v", path, got, want, root)
+		} else if is := path.in(root); is != (want > 0) {
+			t.Fatalf("%s is in %v: %t, and found %d times", path, root, is, want)
 		}
 	})
+}
+
+// BenchmarkMatches looks for what a pod template may have and has not, as finders do with
+// every object of a cluster.
+func BenchmarkMatches(b *testing.B) {
+	container := map[string]any{
+		"name": "main", "image": "example.com/main", "ports": []any{map[string]any{"containerPort": int64(80)}},
+		"env": []any{map[string]any{"name": "A", "value": "1"}, map[string]any{"name": "B", "value": "2"}},
+	}
+	template := map[string]any{"spec": map[string]any{
+		"containers": []any{container, container},
+		"volumes":    []any{map[string]any{"name": "data", "emptyDir": map[string]any{}}, map[string]any{"name": "config", "configMap": map[string]any{"name": "main"}}},
+	}}
+	object := map[string]any{"spec": map[string]any{"replicas": int64(1), "template": template}}
+	for _, text := range []string{
+		"spec.template.spec.resources",
+		"spec.template.spec.containers[*].env[*].valueFrom.fileKeyRef",
+		"spec.template.spec.volumes[*].projected.sources[*].clusterTrustBundle",
+	} {
+		b.Run(text, func(b *testing.B) {
+			m, err := parseMatcher(text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if m.matches(object) {
+					b.Fatal("it is not there")
+				}
+			}
+		})
+	}
 }
 
 func occurrences(value any, segments []segment) int {
