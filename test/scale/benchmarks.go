@@ -48,6 +48,7 @@ type benchmark struct {
 var benchmarks = []benchmark{
 	{"featuregate", "Enabled of the reporting layer beside upstream's gate", of(featuregate.Defaults(), (*featuregate.Options).AddFlags, featuregate.Run)},
 	{"clear", "a field cleared from many objects, beside the storage version migrator", of(clear.Defaults(), (*clear.Options).AddFlags, clear.Run)},
+	{"clear-large", "the same with objects of 20 KiB", of(clear.LargeDefaults(), (*clear.Options).AddFlags, clear.Run)},
 	{"reporters", "what thousands of processes that report cost", of(reporters.Defaults(), (*reporters.Options).AddFlags, reporters.Run)},
 	{"start", "the time until kube-apiserver is ready, beside upstream's", of(start.Defaults(), (*start.Options).AddFlags, start.Run)},
 	{"flip", "a dynamic value changed with thousands of watchers, beside informers of a ConfigMap", of(flip.Defaults(), (*flip.Options).AddFlags, flip.Run)},

@@ -20,6 +20,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,6 +77,10 @@ func TestEveryBenchmarkCanBeFound(t *testing.T) {
 func TestEveryBenchmarkHasAResult(t *testing.T) {
 	for _, b := range benchmarks {
 		r, err := result.Read(recorded(root, b.name))
+		if errors.Is(err, fs.ErrNotExist) && outdated[b.name] {
+			t.Logf("%s has not been run since it became a benchmark of its own", b.name)
+			continue
+		}
 		if err != nil {
 			t.Errorf("%v; run make bench-%s", err, b.name)
 			continue

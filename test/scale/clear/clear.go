@@ -38,14 +38,14 @@ import (
 
 // Options are sizes.
 type Options struct {
-	// Sizes are numbers of small StatefulSets, Large of those of 20 KiB.
-	Sizes, Large []int
-	// Repetitions is how often everything is run at the first size of each, but the
-	// migrator with large objects, which runs once.
+	// kind is what the objects are: see Defaults and LargeDefaults.
+	kind kind
+	// Sizes are numbers of objects.
+	Sizes []int
+	// Repetitions is how often everything is run at the first size.
 	Repetitions int
 	// Workers are numbers of concurrent patches of the plain client, of which the fastest at
-	// the first size of each kind of objects counts; Sweep more of them that are tried
-	// once, at the first size of small ones.
+	// the first size counts; Sweep more of them that are tried once, at the first size.
 	Workers, Sweep []int
 	// Rate is how many requests other clients send in a second, Rest for how long that
 	// is measured while nothing else goes on.
@@ -62,20 +62,26 @@ type Options struct {
 	Profiles string
 }
 
-// Defaults are the sizes of a run that counts.
+// Defaults are the sizes of a run that counts, with small objects.
 func Defaults() Options {
 	return Options{
-		Sizes: []int{10_000, 30_000, 100_000}, Large: []int{10_000, 30_000}, Repetitions: 3, Workers: []int{16, 64}, Sweep: []int{1, 4},
+		kind: small, Sizes: []int{10_000, 30_000, 100_000}, Repetitions: 3, Workers: []int{16, 64}, Sweep: []int{1, 4},
 		Rate: 60, Rest: 10 * time.Second, Touch: true, Settle: 10 * time.Second,
 	}
 }
 
+// LargeDefaults are those with objects of 20 KiB.
+func LargeDefaults() Options {
+	o := Defaults()
+	o.kind, o.Sizes = large, []int{10_000, 30_000}
+	return o
+}
+
 // AddFlags makes the sizes flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	fs.IntSliceVar(&o.Sizes, "sizes", o.Sizes, "Numbers of small StatefulSets.")
-	fs.IntSliceVar(&o.Large, "large", o.Large, "Numbers of StatefulSets of 20 KiB; 0 for none.")
-	fs.IntVar(&o.Repetitions, "repetitions", o.Repetitions, "How often everything is run at the first size of small and of large objects, but the migrator with large ones; once at the others.")
-	fs.IntSliceVar(&o.Workers, "workers", o.Workers, "Numbers of concurrent patches of the plain client. The fastest at the first size of each kind of objects is run at its others.")
+	fs.IntSliceVar(&o.Sizes, "sizes", o.Sizes, "Numbers of "+o.kind.name+".")
+	fs.IntVar(&o.Repetitions, "repetitions", o.Repetitions, "How often everything is run at the first size; once at the others.")
+	fs.IntSliceVar(&o.Workers, "workers", o.Workers, "Numbers of concurrent patches of the plain client. The fastest at the first size is run at the others.")
 	fs.IntSliceVar(&o.Sweep, "sweep", o.Sweep, "More such numbers, which are tried once at the first size; 0 for none.")
 	fs.Float64Var(&o.Rate, "rate", o.Rate, "Requests that other clients send in a second.")
 	fs.DurationVar(&o.Rest, "rest", o.Rest, "For how long they are measured while nothing else goes on.")
@@ -116,8 +122,8 @@ func patches(workers int) method {
 // what was measured before.
 func Run(ctx context.Context, bed *testbed.Bed, o Options) (r *result.Result, err error) {
 	none := func(n int) bool { return n == 0 }
-	o.Large, o.Sweep = slices.DeleteFunc(slices.Clone(o.Large), none), slices.DeleteFunc(slices.Clone(o.Sweep), none)
-	for _, n := range slices.Concat(o.Sizes, o.Large, o.Workers, o.Sweep, []int{o.Repetitions}) {
+	o.Sweep = slices.DeleteFunc(slices.Clone(o.Sweep), none)
+	for _, n := range slices.Concat(o.Sizes, o.Workers, o.Sweep, []int{o.Repetitions}) {
 		if n < 1 {
 			return nil, fmt.Errorf("sizes, repetitions and workers have to be above 0, one is %d", n)
 		}
@@ -126,8 +132,8 @@ func Run(ctx context.Context, bed *testbed.Bed, o Options) (r *result.Result, er
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range o.Large {
-		if err := room(n, large.bytes, machine); err != nil {
+	for _, n := range o.Sizes {
+		if err := room(n, o.kind.bytes, machine); err != nil {
 			return nil, err
 		}
 	}
@@ -160,49 +166,26 @@ type found struct {
 func (f *found) take(ctx context.Context, w *world, o Options) error {
 	first := append([]method{ours, migrator}, o.plain()...)
 	for range o.Repetitions {
-		if err := f.round(ctx, w, small, o.Sizes[0], first); err != nil {
+		if err := f.round(ctx, w, o.Sizes[0], first); err != nil {
 			return err
 		}
 	}
 	// Each run takes minutes at the other sizes: the plain client runs as it is at its best.
 	best := patches(fastest(f.rounds))
 	for _, n := range o.Sizes[1:] {
-		if err := f.round(ctx, w, small, n, []method{ours, migrator, best}); err != nil {
+		if err := f.round(ctx, w, n, []method{ours, migrator, best}); err != nil {
 			return err
 		}
-	}
-	if err := f.takeLarge(ctx, w, o); err != nil {
-		return err
 	}
 	for _, workers := range o.Sweep {
 		if slices.Contains(o.Workers, workers) {
 			continue
 		}
-		one, err := w.try(ctx, patches(workers), small, o.Sizes[0])
+		one, err := w.try(ctx, patches(workers), o.Sizes[0])
 		if err != nil {
 			return err
 		}
 		f.sweep = append(f.sweep, one)
-	}
-	return nil
-}
-
-// takeLarge runs what is wanted with large objects. The migrator takes many minutes for
-// them: it runs once with each number.
-func (f *found) takeLarge(ctx context.Context, w *world, o Options) error {
-	begun := len(f.rounds)
-	for i, n := range o.Large {
-		methods, repetitions := append([]method{ours}, o.plain()...), o.Repetitions
-		if i > 0 {
-			methods, repetitions = []method{ours, patches(fastest(f.rounds[begun:]))}, 1
-		}
-		all := append(slices.Clone(methods), migrator)
-		for range repetitions {
-			if err := f.round(ctx, w, large, n, all); err != nil {
-				return err
-			}
-			all = methods
-		}
 	}
 	return nil
 }
@@ -217,11 +200,11 @@ func (o Options) plain() []method {
 }
 
 // round runs methods on one collection, one after the other.
-func (f *found) round(ctx context.Context, w *world, k kind, n int, methods []method) error {
+func (f *found) round(ctx context.Context, w *world, n int, methods []method) error {
 	var runs round
 	for i := range methods {
 		// The order rotates, so that none is always the first.
-		one, err := w.try(ctx, methods[(i+len(f.rounds))%len(methods)], k, n)
+		one, err := w.try(ctx, methods[(i+len(f.rounds))%len(methods)], n)
 		if err != nil {
 			return err
 		}

@@ -27,6 +27,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -108,6 +109,10 @@ func patchAll(ctx context.Context, w *world, workers int) error {
 		options := metav1.ListOptions{Limit: plainPage}
 		for {
 			page, err := client.List(ctx, options)
+			if token := present(err); token != "" && token != options.Continue {
+				options.Continue = token
+				continue
+			}
 			if err != nil {
 				return err
 			}
@@ -128,4 +133,15 @@ func patchAll(ctx context.Context, w *world, workers int) error {
 		err = context.Cause(ctx)
 	}
 	return err
+}
+
+// present is the token with which a list goes on at the present version, when etcd has
+// forgotten the one that it began with: 100,000 patches take longer than the five minutes
+// after which kube-apiserver compacts. "" for all other errors, and for none.
+func present(err error) string {
+	var status apierrors.APIStatus
+	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
+		return ""
+	}
+	return status.Status().Continue
 }

@@ -67,15 +67,16 @@ type kind struct {
 	// bytes is how large an object is as it is stored, give or take largeError; 0 when
 	// nobody says so.
 	bytes int
+	// held says what it takes to hold the most of them.
+	held string
 }
 
 // largeError is by which share of their size large objects may be smaller or larger.
 const largeError = 0.05
 
 var (
-	small = kind{name: "small StatefulSets", variables: 2}
-	large = kind{name: "StatefulSets of 20 KiB", variables: 98, bytes: 20 * measure.KiB}
-	kinds = []kind{small, large}
+	small = kind{name: "small StatefulSets", variables: 2, held: "100,000 small objects that are decoded and held once are some 450 MiB"}
+	large = kind{name: "StatefulSets of 20 KiB", variables: 98, bytes: 20 * measure.KiB, held: "30,000 objects of 20 KiB that are held once as they are stored are some 600 MiB"}
 )
 
 // fits is an error when an object is stored with another size than its kind says.

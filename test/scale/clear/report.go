@@ -30,7 +30,7 @@ import (
 // report makes tables, charts and budgets of all runs.
 func report(f *found, o Options) *result.Result {
 	r := &result.Result{
-		Question: "How fast is a field cleared from all objects of a collection by turning its gate off, what memory does kube-apiserver need for that, and what do other clients notice?",
+		Question: fmt.Sprintf("How fast is a field cleared from all %s of a collection by turning its gate off, what memory does kube-apiserver need for that, and what do other clients notice?", o.kind.name),
 		Peer: fmt.Sprintf("the in-tree storage version migrator, which rewrites all objects of a resource and with which one would build a clean-up otherwise; "+
 			"and a client that lists and patches with %s workers and does nothing else, of which the fastest counts: the best that is reached through the API. "+
 			"All on the same kube-apiserver and etcd, one after the other.", either(o.Workers)),
@@ -59,8 +59,8 @@ func described(o Options) []string {
 	all := []string{
 		fmt.Sprintf("Objects are copies of one that was created through the API, each with its own name and uid, written into etcd as the server stored it, but as %s: else the migrator would find nothing to rewrite. "+
 			"Every method begins with the same objects, all of which have the field, in a database that was compacted and defragmented.", oldVersion),
-		fmt.Sprintf("With %s small objects all methods run %d times, in an order that rotates; what is compared are runs of the same repetition, and figures are medians. "+
-			"With other numbers each runs once, since the migrator alone takes many minutes, and the plain client with the number of workers that was the fastest with the fewest objects of that size.", result.Format(float64(o.Sizes[0])), o.Repetitions),
+		fmt.Sprintf("With %s objects all methods run %d times, in an order that rotates; what is compared are runs of the same repetition, and figures are medians. "+
+			"With other numbers each runs once, since the migrator alone takes many minutes, and the plain client with the number of workers that was the fastest with the fewest.", result.Format(float64(o.Sizes[0])), o.Repetitions),
 		"All write with a kube-apiserver that has just started with the gate off. For turning the gate off this start is a part of what is measured; the others begin when the server has become quiet. A request to the migrator is a StorageVersionMigration, with a controller manager that was started again, too, and has its caches filled.",
 		fmt.Sprintf("The rate while writing is that between %.0f %% and %.0f %% of the objects, as a watch of etcd shows their writes, and so is kube-apiserver's processor time for an object, beyond what it uses at rest with the requests of other clients; the rate from the request counts all: the restart, waiting for uses, and a last look that nothing has the field.", 100*from, 100*to),
 		fmt.Sprintf("Other clients send %s requests a second all the time, the same number whatever happens: GET, LIST of 20 ConfigMaps and PATCH in turn. Latency counts from when a request was due.", result.Format(o.Rate)),
@@ -69,25 +69,16 @@ func described(o Options) []string {
 	if o.Touch {
 		all = append(all, "A StatefulSet of another namespace is written every second, as users of a busy cluster do: without that the migrator waits up to a minute and a half before its first write, until a bookmark comes.")
 	}
-	if len(o.Large) > 0 {
-		large := "The migrator rewrites large objects once with each number of them"
-		if o.Repetitions > 1 {
-			large += fmt.Sprintf("; with %s, the others run %d times", result.Format(float64(o.Large[0])), o.Repetitions)
-		}
-		all = append(all, large+". 100,000 objects of 20 KiB do not fit into 24 GiB: kube-apiserver and the controller manager keep all of them decoded, and the former what they were before, too. "+
+	if o.kind.bytes > 0 {
+		all = append(all, "100,000 objects of 20 KiB do not fit into 24 GiB: kube-apiserver and the controller manager keep all of them decoded, and the former what they were before, too. "+
 			"In runs with 4,000 of them each took 0.22 and 0.09 MiB of their resident memory.")
 	}
 	return all
 }
 
-// chart adds a chart of a figure against the number of objects of a kind, if there are
-// any.
-func chart(r *result.Result, name, title string, y result.Axis, all []collection, k kind, figure func(run) float64) {
-	all = slices.DeleteFunc(slices.Clone(all), func(c collection) bool { return c.kind.name != k.name })
-	if len(all) == 0 {
-		return
-	}
-	drawn := r.AddChart(name, title, result.LogAxis("objects", ""), y)
+// chart adds a chart of a figure against the number of objects.
+func chart(r *result.Result, name, title string, y result.Axis, all []collection, figure func(run) float64) {
+	drawn := r.AddChart(name, title+", "+all[0].kind.name, result.LogAxis("objects", ""), y)
 	for _, series := range []struct {
 		name string
 		role result.Role
@@ -143,10 +134,8 @@ func rates(r *result.Result, all []collection) {
 				median(runs, run.perObject), median(runs, run.wholePerObject))
 		}
 	}
-	writing := result.Axis{Label: "rate while writing", Unit: "objects/s"}
-	chart(r, "rate", "Small objects written in a second", writing, all, small, run.steady)
-	chart(r, "whole", "Small objects in a second, from the request until all is done", result.Axis{Label: "rate from the request", Unit: "objects/s"}, all, small, run.whole)
-	chart(r, "large", "Objects of 20 KiB written in a second", writing, all, large, run.steady)
+	chart(r, "rate", "Objects written in a second", result.Axis{Label: "rate while writing", Unit: "objects/s"}, all, run.steady)
+	chart(r, "whole", "Objects in a second from the request until all is done", result.Axis{Label: "rate from the request", Unit: "objects/s"}, all, run.whole)
 }
 
 func others(r *result.Result, all []collection) {
@@ -173,8 +162,7 @@ func others(r *result.Result, all []collection) {
 				median(runs, func(r run) float64 { return measure.Milliseconds(r.all.All.Percentile(99)) }), failedInAll)
 		}
 	}
-	chart(r, "others", "Latency of other clients' requests while small objects are written", result.Axis{Label: "p99 of latency", Unit: "ms"}, all, small, run.p99)
-	chart(r, "large-others", "Latency of other clients' requests while objects of 20 KiB are written", result.Axis{Label: "p99 of latency", Unit: "ms"}, all, large, run.p99)
+	chart(r, "others", "Latency of other clients' requests while objects are written", result.Axis{Label: "p99 of latency", Unit: "ms"}, all, run.p99)
 }
 
 func memory(r *result.Result, all []collection) {
@@ -194,8 +182,7 @@ func memory(r *result.Result, all []collection) {
 				median(runs, func(r run) float64 { return measure.Mebibytes(r.manager.RSSPeak) }), median(runs, func(r run) float64 { return measure.Mebibytes(r.database) }))
 		}
 	}
-	chart(r, "memory", "Heap of kube-apiserver, small objects", result.Axis{Label: "alive at its highest", Unit: "MiB"}, all, small, run.alive)
-	chart(r, "large-memory", "Heap of kube-apiserver, objects of 20 KiB", result.Axis{Label: "alive at its highest", Unit: "MiB"}, all, large, run.alive)
+	chart(r, "memory", "Heap of kube-apiserver", result.Axis{Label: "alive at its highest", Unit: "MiB"}, all, run.alive)
 }
 
 // saturation shows what more workers bring, with the first collection.

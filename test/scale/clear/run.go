@@ -90,7 +90,8 @@ func (r run) resident() float64 { return measure.Mebibytes(r.apiserver.RSSPeak) 
 func (r run) p99() float64 { return measure.Milliseconds(r.during.All.Percentile(99)) }
 
 // try runs one method.
-func (w *world) try(ctx context.Context, m method, k kind, n int) (r run, err error) {
+func (w *world) try(ctx context.Context, m method, n int) (r run, err error) {
+	k := w.options.kind
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s, %d %s: %w", m.name, n, k.name, err)
@@ -99,7 +100,7 @@ func (w *world) try(ctx context.Context, m method, k kind, n int) (r run, err er
 	w.bed.Say("%s: %d %s", m.name, n, k.name)
 	r = run{method: m, kind: k, objects: n}
 	w.now = &r
-	if err := w.settle(ctx, m, k, n); err != nil {
+	if err := w.settle(ctx, m, n); err != nil {
 		return r, err
 	}
 	idle, idleSince := <-w.processor(ctx), time.Now()

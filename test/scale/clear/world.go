@@ -45,7 +45,8 @@ const (
 	// fairness leaves alone.
 	patcher = "patcher"
 	// patienceAtLeast and patiencePerObject are how long a wait takes at most. The
-	// slowest of all, the migrator, rewrites 80 objects a second and more.
+	// slowest of all, the migrator, rewrites 50 small objects a second and more, and of
+	// large ones 36.
 	patienceAtLeast   = 5 * time.Minute
 	patiencePerObject = 40 * time.Millisecond
 )
@@ -63,8 +64,8 @@ type world struct {
 	*testbed.Cluster
 	bed     *testbed.Bed
 	options Options
-	// templates are the objects as the server stored them, by the names of kinds.
-	templates map[string]*appsv1.StatefulSet
+	// template is an object as the server stored it.
+	template *appsv1.StatefulSet
 	// plain is the client that does nothing but patch.
 	plain      metadata.Interface
 	foreground *measure.Foreground
@@ -85,8 +86,8 @@ type world struct {
 // migrator needs and nothing that writes StatefulSets.
 func begin(ctx context.Context, bed *testbed.Bed, o Options) (_ *world, err error) {
 	most := 0
-	for _, n := range o.Large {
-		most = max(most, n*large.bytes)
+	for _, n := range o.Sizes {
+		most = max(most, n*o.kind.bytes)
 	}
 	c, err := bed.Start(ctx, cluster.Config{
 		Only:         []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager},
@@ -101,7 +102,7 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options) (_ *world, err erro
 	if err != nil {
 		return nil, err
 	}
-	w := &world{Cluster: c, bed: bed, options: o, templates: map[string]*appsv1.StatefulSet{}, on: true}
+	w := &world{Cluster: c, bed: bed, options: o, on: true}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Close())
@@ -110,10 +111,8 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options) (_ *world, err erro
 	if _, err := c.Kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		return nil, err
 	}
-	for _, k := range kinds {
-		if w.templates[k.name], err = k.take(ctx, c.Kube, c.Etcd); err != nil {
-			return nil, fmt.Errorf("making a template of %s: %w", k.name, err)
-		}
+	if w.template, err = o.kind.take(ctx, c.Kube, c.Etcd); err != nil {
+		return nil, fmt.Errorf("making a template of %s: %w", o.kind.name, err)
 	}
 	config, err := c.As(patcher)
 	if err != nil {
@@ -201,10 +200,10 @@ func (w *world) untilRests(ctx context.Context, on bool) error {
 }
 
 // settle makes the gate, the state and the objects what a method begins with.
-func (w *world) settle(ctx context.Context, m method, k kind, n int) error {
+func (w *world) settle(ctx context.Context, m method, n int) error {
 	if w.on != m.turnsOff {
 		// The collection is empty meanwhile, so that nothing has to be cleared.
-		if _, err := load(ctx, w.Etcd, w.templates[k.name], 0); err != nil {
+		if _, err := load(ctx, w.Etcd, w.template, 0); err != nil {
 			return err
 		}
 		if err := w.restart(ctx, m.turnsOff, cluster.ControllerManager); err != nil {
@@ -215,7 +214,7 @@ func (w *world) settle(ctx context.Context, m method, k kind, n int) error {
 		}
 	}
 	var err error
-	if w.now.bytes, err = load(ctx, w.Etcd, w.templates[k.name], n); err != nil {
+	if w.now.bytes, err = load(ctx, w.Etcd, w.template, n); err != nil {
 		return fmt.Errorf("writing the objects: %w", err)
 	}
 	if !m.turnsOff {

@@ -31,7 +31,7 @@ import (
 )
 
 // Names are those of all benchmarks, in the order in which they run and are shown.
-var Names = []string{"featuregate", "clear", "reporters", "start", "flip", "transition"}
+var Names = []string{"featuregate", "clear", "clear-large", "reporters", "start", "flip", "transition"}
 
 // Result is what one run of a benchmark found. Name, Command, Environment, Begun
 // and Seconds are set by the program that runs it, the rest by the benchmark.
