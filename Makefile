@@ -21,10 +21,6 @@ minor_of = $(word 2,$(subst ., ,$(1)))
 version_of = -X $(1).gitVersion=$(VERSION) -X $(1).gitMajor=1 -X $(1).gitMinor=$(call minor_of,$(UPSTREAM_VERSION)) -X $(1).gitTreeState=clean
 LDFLAGS := $(call version_of,k8s.io/component-base/version) $(call version_of,k8s.io/client-go/pkg/version)
 
-# When a test fails, why is printed last (hack/causes). "make verify" vets: here it
-# would only be done again, with all that is imported.
-GOTESTSUM = "$(OUT_DIR)/tools/gotestsum" --format pkgname --jsonfile "$(OUT_DIR)/tests.json" --post-run-command "env -u GOWORK go run -C '$(CURDIR)' ./hack/causes" -- -vet=off
-
 .PHONY: help
 help: ## Say what the targets do.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -152,25 +148,44 @@ up: all ## Start a local cluster.
 down: ## End the local cluster; its data stays.
 	@if [[ -x $(BIN)/local-up ]]; then $(BIN)/local-up down; else echo "No cluster is running"; fi
 
+# What runs tests, in shards (hack/shards/table.go). The program is built first, so
+# that signals reach it. MODEL_SEED repeats the schedules of the model.
+LANES ?= 2
+RUN_SHARDS = $(TOOLS)/shards -out '$(OUT)' -lanes $(LANES) -seed '$(MODEL_SEED)'
+
+.PHONY: shards-tool
+shards-tool:
+	@mkdir -p $(TOOLS)
+	@env -u GOOS -u GOARCH go build -o $(TOOLS)/shards ./hack/shards
+
 .PHONY: test
-test: test-unit test-integration ## Run all tests.
+test: shards-tool ## Run the quick tests: units, the model, and one pass on real processes.
+	@$(RUN_SHARDS) -quick
+
+# 1 lists the shards; "failed" repeats those that failed; 1 runs unchanged ones, too.
+LIST ?=
+ONLY ?=
+FORCE ?=
+
+.PHONY: test-all
+test-all: shards-tool ## Run all shards of tests that changed; LIST=1 lists them, ONLY=failed repeats what failed, FORCE=1 runs unchanged ones, too.
+	@$(RUN_SHARDS) $(if $(filter 1 true,$(LIST)),-list) $(if $(ONLY),-only '$(ONLY)') $(if $(filter 1 true,$(FORCE)),-force)
+
+# The names of shards, separated by commas; * stands for any letters.
+SHARD ?=
+
+.PHONY: test-shard
+test-shard: shards-tool ## Run the shard SHARD of "make test-all LIST=1".
+	@[[ -n '$(SHARD)' ]] || { echo "SHARD is not set: run \"make test-all LIST=1\" for the names, then \"make test-shard SHARD=name\"" >&2; exit 1; }
+	@$(RUN_SHARDS) -shard '$(SHARD)'
 
 .PHONY: test-unit
-test-unit: tools test-model ## Run the unit tests, those of the library and its example with the race detector and without the workspace.
-	cd $(LIB) && GOWORK=off $(GOTESTSUM) -race ./...
-	$(GOTESTSUM) $$(go list ./... | grep -v /test/)
-	cd $(LIB)/examples/widget-operator && GOWORK=off $(GOTESTSUM) -race ./...
-	cd test/helm && GOWORK=off $(GOTESTSUM) ./...
-	@mkdir -p $(OUT)/debian
-	$(if $(KUBE_FEATURES_REQUIRE_ALL),@$(MAKE) -s $(TOOLS)/kind)
-	cd hack/release && GOWORK=off $(RELEASE_TEST) $(GOTESTSUM) ./...
-	@if ! command -v chromium >/dev/null; then echo "Without chromium (Debian's package of that name) the page of kubectl feature report is not looked at in a browser"; fi
-	cd test/browser && GOWORK=off $(GOTESTSUM) ./...
-	cd test/scale/draw && GOWORK=off $(GOTESTSUM) ./...
+test-unit: shards-tool ## Run the unit tests, those of the library and its example with the race detector and without the workspace.
+	@$(RUN_SHARDS) -shard 'unit-*,model'
 
-# What the tests of releases need: Debian's packages are fetched where nothing may
-# be left out. Those of a real release are run by test-release.
-RELEASE_TEST = $(if $(KUBE_FEATURES_REQUIRE_ALL),RELEASE_DEBIAN="$(OUT_DIR)/debian" KIND="$(OUT_DIR)/tools/kind")
+# Where tests of releases keep Debian's packages.
+$(OUT)/debian:
+	@mkdir -p $@
 
 .PHONY: coverage
 coverage: ## Print what the unit tests of each package run of it, as the table of the KEP.
@@ -225,29 +240,13 @@ upstream-previous: ## Build the unchanged kube-apiserver of the minor version be
 	@mkdir -p $(OUT)/previous
 	cd hack/previous && GOWORK=off go build -ldflags '$(PREVIOUS_LDFLAGS)' -o "$(OUT_DIR)/previous/" tool
 
-# How many packages of test are run at once: clusters wait for each other half of their
-# time. Those that judge what a machine does, memory say, run alone.
-TEST_PACKAGES ?= 2
-TEST_ALONE := /test/(faults|soak)$$
-
 .PHONY: test-integration
-test-integration: tools all upstream upstream-previous ## Run real processes with real etcd, the fault suite in its short form (FAULTS_SHORT=false: whole), five minutes of endurance.
-	@echo "The fault suite test/faults runs in its $(if $(filter true,$(FAULTS_SHORT)),short form; \"make test-faults\" runs the whole,whole form)"
-	@echo "The endurance test test/soak runs for $(SOAK_DURATION); \"make soak\" runs it for two hours"
-	@echo "The lifecycle test test/lifecycle runs whole; \"make test-lifecycle\" runs it alone and prints its table"
-	@echo "The moves between versions of test/integration/versions run in their short form; \"make test-versions\" runs the whole"
-	@if [[ $$(id -u) != 0 ]] || ! command -v nft >/dev/null; then echo "Left out: tests with real kubelets and kube-proxies need root and nft (Debian's nftables)"; fi
-	status=0; \
-	FAULTS_SHORT=$(FAULTS_SHORT) VERSIONS_SHORT=$(FAULTS_SHORT) $(GOTESTSUM) -timeout 40m -p $(TEST_PACKAGES) $$(go list ./test/... | grep -vE '$(TEST_ALONE)') || status=$$?; \
-	FAULTS_SHORT=$(FAULTS_SHORT) SOAK_DURATION=$(SOAK_DURATION) $(GOTESTSUM) -timeout 40m -p 1 $$(go list ./test/... | grep -E '$(TEST_ALONE)') || status=$$?; \
-	exit $$status
+test-integration: shards-tool ## Run the shards that are no unit tests: real processes with real etcd, releases, the page in a browser.
+	@$(RUN_SHARDS) -shard '*,!unit-*,!model*'
 
 .PHONY: test-lifecycle
 test-lifecycle: all upstream ## Take every open gate through on, used, off and pristine and print the table; FEATURE=X does one.
 	FEATURE=$(FEATURE) go test -count=1 -timeout 30m -v $(if $(FEATURE),-run 'TestEveryGate|TestLeftoversOfUpstream') ./test/lifecycle | tee $(OUT)/lifecycle.txt
-
-# The form of the fault suite in test-integration: true for the short one.
-FAULTS_SHORT ?= true
 
 .PHONY: test-faults
 test-faults: all ## Do all faults to real clusters and print what they did; needs root, about 14 minutes.
@@ -255,11 +254,10 @@ test-faults: all ## Do all faults to real clusters and print what they did; need
 
 # How long the faults of the endurance test last, and the seed of a run to repeat
 # its choices.
-SOAK_DURATION ?= 5m
+SOAK_DURATION ?= 2h
 SOAK_SEED ?=
 
 .PHONY: soak
-soak: SOAK_DURATION := $(if $(filter file,$(origin SOAK_DURATION)),2h,$(SOAK_DURATION))
 soak: all ## Run a cluster under flips, crashes, churn and compaction for two hours and see that nothing is left; needs root; SOAK_DURATION=30m for less.
 	SOAK_DURATION=$(SOAK_DURATION) SOAK_SEED=$(SOAK_SEED) go test -count=1 -timeout 0 -v ./test/soak | tee $(OUT)/soak.txt
 

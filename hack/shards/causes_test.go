@@ -18,27 +18,30 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// events are what "go test -json" prints for output of tests, "" for the package.
-func events(t *testing.T, failed []string, output ...[2]string) string {
+// read feeds events to results: output of tests, "" for the package, and what failed.
+func read(t *testing.T, failed []string, output ...[2]string) *results {
 	t.Helper()
-	var text strings.Builder
-	encoder := json.NewEncoder(&text)
+	r := newResults(io.Discard, io.Discard)
 	add := func(e event) {
-		if err := encoder.Encode(e); err != nil {
+		line, err := json.Marshal(e)
+		if err != nil {
 			t.Fatal(err)
 		}
+		r.addLine(string(line), "")
 	}
+	notBuilt := ""
 	for _, o := range output {
 		if compiler, ok := strings.CutPrefix(o[1], "# "); ok {
-			add(event{Action: "build-output", ImportPath: "p [p.test]", Output: compiler + "\n"})
+			notBuilt = "p [p.test]"
+			add(event{Action: "build-output", ImportPath: notBuilt, Output: compiler + "\n"})
+			add(event{Action: "build-fail", ImportPath: notBuilt})
 			continue
 		}
 		add(event{Action: "output", Package: "p", Test: o[0], Output: o[1] + "\n"})
@@ -47,14 +50,10 @@ func events(t *testing.T, failed []string, output ...[2]string) string {
 		add(event{Action: "fail", Package: "p", Test: test})
 	}
 	add(event{Action: "pass", Package: "p", Test: "TestGood"})
-	file := filepath.Join(t.TempDir(), "tests.json")
-	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return r
 }
 
-func TestShow(t *testing.T) {
+func TestCauses(t *testing.T) {
 	log := [][2]string{
 		{"TestA", "=== RUN   TestA"},
 		{"TestA", "    a_test.go:7: waiting for feature X: timed out"},
@@ -97,26 +96,16 @@ func TestShow(t *testing.T) {
 			"\n=== WHY p.TestD FAILED\n    d_test.go:1: " + strings.Repeat("x", maxColumns-len("    d_test.go:1: ")) + " …\n"},
 		"many lines": {[]string{"TestE"}, [][2]string{{"TestE", "    e_test.go:1: first" + strings.Repeat("\n        more", maxLines)}},
 			"\n=== WHY p.TestE FAILED" + strings.Repeat("\n        more", maxLines) + "\n"},
+		"a test that did not end": {[]string{""}, [][2]string{{"TestF", "panic: test timed out"}, {"TestGood", "    f_test.go:1: fine"}, {"", "FAIL	p	9s"}},
+			"\n=== WHY p.TestF FAILED\npanic: test timed out\n"},
 		"nothing": {nil, log[:1], ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got strings.Builder
-			if err := show(events(t, tc.failed, tc.output...), &got); err != nil {
-				t.Fatal(err)
-			}
+			printCauses(read(t, tc.failed, tc.output...).failures(), &got)
 			if diff := cmp.Diff(tc.want, got.String()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestShowNamesAFileThatIsNoTests(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "tests.json")
-	if err := os.WriteFile(file, []byte("no"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := show(file, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("%v", err)
 	}
 }

@@ -1,0 +1,77 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// record is how a shard ended when it last ran in this checkout.
+type record struct {
+	figures
+	// Hash is the fingerprint of what the shard depended on, "" when it is not known.
+	Hash string
+	// At is when it ended.
+	At      time.Time
+	Seconds float64
+}
+
+// dir is where everything about shards is kept.
+func (r *runner) dir() string { return filepath.Join(r.out, "shards") }
+
+func (r *runner) file(s Shard, suffix string) string { return filepath.Join(r.dir(), s.Name+suffix) }
+
+const (
+	passedSuffix = ".passed.json"
+	failedSuffix = ".failed.json"
+)
+
+// readRecord returns nil when there is none.
+func (r *runner) readRecord(s Shard, suffix string) (*record, error) {
+	data, err := os.ReadFile(r.file(s, suffix))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var rec record
+	if err := json.Unmarshal(data, &rec); err != nil {
+		return nil, fmt.Errorf("reading %s, which \"make clean\" removes: %w", r.file(s, suffix), err)
+	}
+	return &rec, nil
+}
+
+// writeRecord replaces what is known of the shard.
+func (r *runner) writeRecord(s Shard, suffix string, rec record) error {
+	for _, other := range []string{passedSuffix, failedSuffix} {
+		if err := os.Remove(r.file(s, other)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	data, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(r.file(s, suffix), append(data, '\n'), 0o644)
+}

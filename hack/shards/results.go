@@ -1,0 +1,203 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// maxSeeds bounds how many seeds of a shard are kept.
+const maxSeeds = 8
+
+// seedLine finds the seeds that tests print: "-rapid.seed=7", "SOAK_SEED=7", "seed of
+// the Pods: 7".
+var seedLine = regexp.MustCompile(`(?i)([-.\w]*\bseed|\w+_seed)(?:=| of [\w ]+: |: ?)(\d+)`)
+
+// event is what "go test -json" prints (go doc test2json).
+type event struct {
+	Action, Package, Test, Output string
+	// ImportPath is the package that was built, as "p [p.test]" for a test's.
+	// FailedBuild is that which failed, of a package whose tests could not be built.
+	ImportPath, FailedBuild string
+}
+
+// figures are how many tests and subtests ended how, and the seeds they printed.
+type figures struct {
+	Passed, Failed, Skipped int
+	Seeds                   []string `json:",omitempty"`
+}
+
+func (f figures) ran() int { return f.Passed + f.Failed + f.Skipped }
+
+// results reads the output of the processes of a shard as it comes. The output of a
+// test is kept until the test has passed.
+type results struct {
+	mu sync.Mutex
+	figures
+	output map[[2]string]*strings.Builder
+	failed map[[2]string]bool
+	// notBuilt are packages whose tests could not be built.
+	notBuilt map[[2]string]bool
+	// other is what was printed that is no event, the last of it.
+	other []string
+	// raw gets all lines, log what tests printed.
+	raw, log io.Writer
+}
+
+func newResults(raw, log io.Writer) *results {
+	return &results{output: map[[2]string]*strings.Builder{}, failed: map[[2]string]bool{}, notBuilt: map[[2]string]bool{}, raw: raw, log: log}
+}
+
+// addLine takes a line of "go test -json". part distinguishes processes that run the
+// same test.
+func (r *results) addLine(line, part string) {
+	var e event
+	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &e) != nil {
+		r.addOther(line)
+		return
+	}
+	if e.Package == "" {
+		e.Package, _, _ = strings.Cut(e.ImportPath, " ")
+	}
+	e.Package += part
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintln(r.raw, line)
+	r.add(e)
+}
+
+// addOther takes a line that is no event, such as an error of the go command.
+func (r *results) addOther(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintln(r.log, line)
+	if r.other = append(r.other, line); len(r.other) > maxLines {
+		r.other = r.other[1:]
+	}
+}
+
+func (r *results) add(e event) {
+	key := [2]string{e.Package, e.Test}
+	switch e.Action {
+	case "output", "build-output":
+		fmt.Fprint(r.log, e.Output)
+		r.addSeeds(e.Output)
+		if r.output[key] == nil {
+			r.output[key] = &strings.Builder{}
+		}
+		r.output[key].WriteString(e.Output)
+	case "build-fail":
+		r.failed[key] = true
+	case "fail":
+		if e.FailedBuild != "" {
+			// The build tells why.
+			delete(r.output, key)
+			r.notBuilt[key] = true
+		}
+		if r.failed[key] = true; e.Test != "" || !r.failedWithin(key) {
+			r.Failed++
+		}
+	case "pass", "skip":
+		delete(r.output, key)
+		if e.Test == "" {
+			return
+		}
+		if e.Action == "pass" {
+			r.Passed++
+		} else {
+			r.Skipped++
+		}
+	}
+}
+
+func (r *results) addSeeds(line string) {
+	for _, match := range seedLine.FindAllStringSubmatch(line, -1) {
+		seed := match[1] + "=" + match[2]
+		if len(r.Seeds) < maxSeeds && !slices.Contains(r.Seeds, seed) {
+			r.Seeds = append(r.Seeds, seed)
+		}
+	}
+}
+
+// failedWithin is true when a subtest of the test, or a test of the package, failed.
+func (r *results) failedWithin(key [2]string) bool {
+	for other := range r.failed {
+		if other != key && other[0] == key[0] && (key[1] == "" || strings.HasPrefix(other[1], key[1]+"/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// failures are what failed, sorted by name. A test of which a subtest failed is left
+// out when it says nothing by itself, and so is a package. A test that did not end
+// is among them when its package failed.
+func (r *results) failures() []failure {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range r.output {
+		if key[1] != "" && r.failed[[2]string{key[0], ""}] && !r.failed[key] {
+			r.failed[key] = true
+		}
+	}
+	var failures []failure
+	for key := range r.failed {
+		f := failure{pkg: key[0], test: key[1]}
+		if output := r.output[key]; output != nil {
+			f.output = strings.Split(strings.TrimRight(output.String(), "\n"), "\n")
+		}
+		if len(f.causes()) > 0 || !r.failedWithin(key) && !r.notBuilt[key] {
+			failures = append(failures, f)
+		}
+	}
+	slices.SortFunc(failures, func(a, b failure) int { return cmp.Compare(a.name(), b.name()) })
+	return failures
+}
+
+// lines cuts what is written into lines.
+type lines struct {
+	rest []byte
+	take func(line string)
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	for {
+		i := bytes.IndexByte(l.rest, '\n')
+		if i < 0 {
+			return len(p), nil
+		}
+		l.take(string(l.rest[:i]))
+		l.rest = l.rest[i+1:]
+	}
+}
+
+// end takes what was written without a last line break.
+func (l *lines) end() {
+	if len(l.rest) > 0 {
+		l.take(string(l.rest))
+		l.rest = nil
+	}
+}

@@ -1,0 +1,170 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+// library is the directory of the staging module.
+const library = "staging/src/k8s.io/feature-lifecycle"
+
+// everything is for tests that read files all over the repository.
+var everything = []string{"."}
+
+// shards are all tests of the repository. Each test belongs to one of them; a test
+// that is in Parts belongs to several, each with a part of its own.
+//
+// Quick ones come first: units, the model, real processes. The long ones follow in the
+// same order. Those with Alone run after all others.
+var shards = []Shard{
+	{
+		Name: "unit-library", Covers: "the library, with the race detector", Quick: true,
+		Dir: library, Packages: []string{"./..."}, Race: true, Inputs: []string{library},
+		Parts: map[string]string{"lifecycle/controller.TestModel": "500 schedules with the race detector"},
+	},
+	{
+		Name: "unit-root", Covers: "API, storage, control plane, catalog, plugin", Quick: true,
+		Packages: []string{"./cmd/...", "./pkg/..."},
+	},
+	{
+		Name: "unit-pages", Covers: "pages, alerts and the KEP against code", Quick: true,
+		Packages: []string{"./docs"}, Installed: []string{"promtool"}, Inputs: everything,
+	},
+	{
+		Name: "unit-hack", Covers: "tools, landing in a fork, this runner", Quick: true,
+		Packages: []string{"./hack/..."}, Inputs: everything,
+	},
+	{
+		Name: "unit-operator", Covers: "the example operator, with the race detector", Quick: true,
+		Dir: library + "/examples/widget-operator", Packages: []string{"./..."}, Race: true,
+		Inputs: []string{library},
+	},
+	{
+		Name: "unit-helm", Covers: "the example chart", Quick: true,
+		Dir: "test/helm", Packages: []string{"./..."}, Inputs: []string{"docs"},
+	},
+	{
+		Name: "unit-draw", Covers: "pictures and tables of benchmarks", Quick: true,
+		Dir: "test/scale/draw", Packages: []string{"./..."}, Inputs: everything,
+	},
+	{
+		Name: "model", Covers: "several servers through 5,000 random schedules", Quick: true,
+		Dir: library, Packages: []string{"./lifecycle/controller"}, Run: "^TestModel$", Schedules: 5000,
+		Parts: map[string]string{"lifecycle/controller.TestModel": "5,000 schedules"},
+	},
+	{
+		Name: "api", Covers: "API, RBAC, gate off is upstream", Quick: true,
+		Packages: []string{"./test/integration/api"}, Needs: []string{"all"},
+	},
+	{
+		Name: "processes", Covers: "all five binaries report", Quick: true, Root: true,
+		Packages: []string{"./test/integration/processes"}, Skip: "^TestUpstream", Needs: []string{"all"},
+	},
+	{
+		Name: "tasks", Covers: "clean-ups: cleared fields, waits, blocks", Quick: true,
+		Packages: []string{"./test/integration/tasks"}, Needs: []string{"all"},
+	},
+	{
+		Name: "lifecycle", Covers: "on, used, off, a leader that crashes", Quick: true,
+		Packages: []string{"./test/integration/lifecycle"}, Needs: []string{"all"},
+	},
+	{
+		Name: "values", Covers: "central values, dynamic flips, canaries", Quick: true,
+		Packages: []string{"./test/integration/values"}, Needs: []string{"all"},
+	},
+
+	{
+		Name: "release", Covers: "releases of small programs, and Debian's packages",
+		Dir: "hack/release", Packages: []string{"./..."}, Inputs: everything,
+		Env:   []string{"RELEASE_DEBIAN={out}/debian", "KIND={out}/tools/kind"},
+		Needs: []string{"_output/tools/kind", "_output/debian"}, Installed: []string{"getcap"},
+	},
+	{
+		Name: "browser", Covers: "the page of kubectl feature report in Chromium",
+		Dir: "test/browser", Packages: []string{"./..."}, Installed: []string{"chromium"}, Inputs: everything,
+	},
+	{
+		Name: "model-long", Covers: "several servers through 100,000 random schedules",
+		Dir: library, Packages: []string{"./lifecycle/controller"}, Run: "^TestModel$", Schedules: 100000,
+		Parts: map[string]string{"lifecycle/controller.TestModel": "100,000 schedules"},
+	},
+	{
+		Name: "upstream", Covers: "upstream's unchanged binaries beside ours", Root: true,
+		Packages: []string{"./test/integration/processes"}, Run: "^TestUpstream", Needs: []string{"all", "upstream"},
+	},
+	{
+		Name: "asked", Covers: "no gate is asked past the layer", Root: true,
+		Packages: []string{"./test/integration/asked"}, Needs: []string{"all"},
+	},
+	{
+		Name: "hostile", Covers: "malformed requests",
+		Packages: []string{"./test/integration/hostile"}, Needs: []string{"all"},
+	},
+	{
+		Name: "localup", Covers: "the local cluster and its demonstration",
+		Packages: []string{"./test/integration/localup"}, Needs: []string{"all"},
+	},
+	{
+		Name: "openapi", Covers: "published documents and stored objects",
+		Packages: []string{"./test/integration/openapi"}, Needs: []string{"all"},
+	},
+	{
+		Name: "readers", Covers: "ways to ask for a feature from outside",
+		Packages: []string{"./test/integration/readers"}, Needs: []string{"all"}, Inputs: everything,
+	},
+	{
+		Name: "thirdparty", Covers: "operators with features of their own",
+		Packages: []string{"./test/integration/thirdparty"}, Needs: []string{"all", "upstream"}, Inputs: everything,
+	},
+	{
+		Name: "upgradecheck", Covers: "what forbids to move between versions",
+		Packages: []string{"./test/integration/upgradecheck"}, Needs: []string{"all"},
+	},
+	{
+		Name: "versions", Covers: "moves between versions, in the short form", Root: true,
+		Packages: []string{"./test/integration/versions"}, Needs: []string{"all", "upstream-previous"},
+		Env: []string{"VERSIONS_SHORT=true"}, Inputs: []string{"pkg/catalog"},
+	},
+	{
+		Name: "gates", Covers: "every open gate: on, used, off, pristine",
+		Packages: []string{"./test/lifecycle"}, Needs: []string{"all", "upstream"}, Inputs: []string{"pkg"},
+	},
+	{
+		Name: "pages-a", Covers: "commands of pages from A to O",
+		Packages: []string{"./test/docs"}, Run: pagesToO,
+		Parts: map[string]string{"test/docs.TestPages": "docs/a to docs/o"},
+		Needs: []string{"all"}, Installed: []string{"curl"}, Inputs: everything,
+	},
+	{
+		Name: "pages-b", Covers: "commands of all other pages",
+		Packages: []string{"./test/docs"}, Skip: pagesToO,
+		Parts: map[string]string{"test/docs.TestPages": "all but docs/a to docs/o"},
+		Needs: []string{"all"}, Installed: []string{"curl"}, Inputs: everything,
+	},
+	{
+		Name: "benchmarks", Covers: "every benchmark with its smallest sizes",
+		Packages: []string{"./test/scale/..."}, Needs: []string{"all", "upstream"}, Inputs: everything,
+	},
+	{
+		Name: "faults", Covers: "killed, frozen and cut-off servers, in the short form", Root: true, Alone: true,
+		Packages: []string{"./test/faults"}, Needs: []string{"all"}, Env: []string{"FAULTS_SHORT=true"},
+	},
+	{
+		Name: "soak", Covers: "five minutes of everything at once, and nothing is left", Root: true, Alone: true,
+		Packages: []string{"./test/soak"}, Needs: []string{"all"}, Env: []string{"SOAK_DURATION=5m"},
+	},
+}
+
+// pagesToO selects pages. The shard that skips them runs all others, also new ones.
+const pagesToO = "^TestPages$/^docs$/^[a-o]"
