@@ -68,7 +68,7 @@ func (r *runner) report(outcomes []*outcome) bool {
 	rows := slices.Clone(r.builds)
 	var sum, before figures
 	var over []string
-	passed, unchanged := true, true
+	passed, unchanged := true, len(outcomes) > 0
 	for _, o := range outcomes {
 		printCauses(o.failures, r.stdout)
 		rows = append(rows, o.row())
@@ -91,11 +91,15 @@ func (r *runner) report(outcomes []*outcome) bool {
 	if before.ran() > 0 {
 		fmt.Fprintf(r.stdout, "%s of unchanged shards were not run again; FORCE=1 runs them\n", before.tests())
 	}
-	if sum.ran() == 0 && !unchanged {
-		fmt.Fprintln(r.stdout, "no test ran")
+	interrupted := slices.ContainsFunc(outcomes, func(o *outcome) bool { return o.result == interruptedResult })
+	switch {
+	case interrupted:
+		fmt.Fprintln(r.stdout, "interrupted: shards that were not finished keep the result that they had before")
+	case sum.ran() == 0 && !unchanged:
+		fmt.Fprintln(r.stdout, "no test ran; see the notes of shards, and \"make test-all LIST=1\"")
 		passed = false
 	}
-	if !passed {
+	if slices.ContainsFunc(outcomes, func(o *outcome) bool { return o.result == failedResult }) {
 		fmt.Fprintf(r.stdout, "whole output: %s/NAME.log; \"make test-all ONLY=failed\" repeats what failed\n", r.dir())
 	}
 	fmt.Fprintf(r.stdout, "%d passed, %d failed, %d skipped\n", sum.Passed, sum.Failed, sum.Skipped)

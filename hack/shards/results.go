@@ -112,8 +112,7 @@ func (r *results) add(e event) {
 		r.failed[key] = true
 	case "fail":
 		if e.FailedBuild != "" {
-			// The build tells why.
-			delete(r.output, key)
+			// What the build printed tells why.
 			r.notBuilt[key] = true
 		}
 		if r.failed[key] = true; e.Test != "" || !r.failedWithin(key) {

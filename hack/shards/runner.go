@@ -142,7 +142,7 @@ func (r *runner) prepare(ctx context.Context, o *outcome) error {
 	}
 	if err != nil {
 		// The shard runs and shows its error itself.
-		o.notes = append(o.notes, "its inputs are not known: "+firstLine(err.Error()))
+		o.notes = append(o.notes, "its inputs are not known: "+lastLine(err.Error()))
 		return nil
 	}
 	last, err := r.readRecord(s, passedSuffix)
@@ -247,7 +247,4 @@ func (r *runner) progress(what, name, rest string) {
 	fmt.Fprintln(r.stdout, strings.TrimRight(fmt.Sprintf("%-6s %-24s %s", what, name, rest), " "))
 }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
-}
+func lastLine(text string) string { return text[strings.LastIndex(text, "\n")+1:] }
