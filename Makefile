@@ -332,6 +332,10 @@ update: ## Write generated code, docs/gates.md and the record of what the librar
 	go run ./hack/surface
 	hack/update-openapi-spec.sh
 
+.PHONY: findings
+findings: ## Show what is surprising in public libraries, on pinned packages; needs the network.
+	@findings/run-all.sh
+
 .PHONY: update-upstream
 update-upstream: ## Move to the patch release KUBE_VERSION of Kubernetes.
 	KUBE_VERSION='$(KUBE_VERSION)' hack/update-upstream.sh

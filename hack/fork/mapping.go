@@ -139,6 +139,7 @@ var parts = []part{
 // with the reason.
 var stays = map[string]string{
 	"docs":                     "pages go to kubernetes/website, the KEP to kubernetes/enhancements",
+	"findings":                 "is about public packages as they are published, and needs the network",
 	"hack":                     "upstream has its own code generation and checks",
 	".ci":                      "upstream has its own",
 	".gitignore":               "upstream has its own",
