@@ -35,6 +35,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == spinArgument {
+		spin()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(command(ctx, shards, os.Args[1:], os.Stdout, os.Stderr))
@@ -43,10 +46,15 @@ func main() {
 // settings are the flags.
 type settings struct {
 	choice
-	root, out   string
-	list, force bool
-	lanes       int
-	seed        uint64
+	root, out          string
+	list, force, reuse bool
+	// stop ends the run with the first shard that fails.
+	stop  bool
+	lanes int
+	// runs is how often the shards run, busyPerCore how many busy processes run
+	// beside them on each core.
+	runs, busyPerCore int
+	seed              uint64
 }
 
 func readFlags(args []string, stderr io.Writer) (settings, error) {
@@ -58,6 +66,10 @@ func readFlags(args []string, stderr io.Writer) (settings, error) {
 	fs.StringVar(&s.only, "only", "", `Take, with "failed", those that failed when they last ran.`)
 	fs.BoolVar(&s.list, "list", false, "List the shards and run none.")
 	fs.BoolVar(&s.force, "force", false, "Run shards even when nothing changed since they passed.")
+	fs.BoolVar(&s.reuse, "reuse", false, "Leave out unchanged shards also with -quick and -shard.")
+	fs.BoolVar(&s.stop, "stop", false, "End the run with the first shard that fails.")
+	fs.IntVar(&s.runs, "runs", 1, "How often the shards run.")
+	fs.IntVar(&s.busyPerCore, "busy", 0, "How many processes keep each core busy meanwhile.")
 	fs.IntVar(&s.lanes, "lanes", 2, "How many shards run side by side.")
 	fs.Uint64Var(&s.seed, "seed", uint64(time.Now().Unix()), "The seed of the first process of random schedules.")
 	fs.StringVar(&s.root, "root", ".", "The top of the checkout.")
@@ -68,8 +80,11 @@ func readFlags(args []string, stderr io.Writer) (settings, error) {
 	if fs.NArg() > 0 {
 		return s, fmt.Errorf("argument %q is not known; -shard takes names of shards", fs.Arg(0))
 	}
-	if s.lanes < 1 {
-		return s, fmt.Errorf("-lanes=%d runs nothing; take 1 or more", s.lanes)
+	if s.lanes < 1 || s.runs < 1 || s.busyPerCore < 0 {
+		return s, fmt.Errorf("-lanes=%d -runs=%d -busy=%d: lanes and runs are 1 or more, busy processes 0 or more", s.lanes, s.runs, s.busyPerCore)
+	}
+	if s.force && s.reuse {
+		return s, errors.New("-force and -reuse exclude each other; take one of them")
 	}
 	return s, nil
 }
@@ -108,7 +123,7 @@ func (s settings) run(ctx context.Context, table []Shard, stdout io.Writer) (ok 
 	}
 	r := &runner{
 		root: root, out: out, outArgument: s.out, lanes: s.lanes, seed: s.seed, stdout: stdout, now: time.Now, grace: 10 * time.Second,
-		reuse:      !s.force && !s.quick && s.names == "",
+		reuse: s.reuse || !s.force && !s.quick && s.names == "", stop: s.stop,
 		requireAll: os.Getenv("KUBE_FEATURES_REQUIRE_ALL") == "true",
 		external:   os.Getenv("KUBE_FEATURES_BIN") != "",
 		prints:     newFingerprints(root),
@@ -120,5 +135,16 @@ func (s settings) run(ctx context.Context, table []Shard, stdout io.Writer) (ok 
 	if s.list {
 		return true, r.list(chosen, stdout)
 	}
-	return r.run(ctx, chosen)
+	if s.runs == 1 && s.busyPerCore == 0 {
+		return r.run(ctx, chosen)
+	}
+	load, err := startBusy(s.busyPerCore)
+	if err != nil {
+		return false, err
+	}
+	defer load.end()
+	return repeat(ctx, s.runs, stdout, time.Now, func() (bool, []string, error) {
+		ok, err := r.run(ctx, chosen)
+		return ok, r.failed, err
+	})
 }

@@ -44,6 +44,10 @@ type runner struct {
 	// reuse is true when shards whose inputs did not change since they passed are
 	// left out.
 	reuse bool
+	// stop is true when the run ends with the first shard that fails.
+	stop bool
+	// stopRun interrupts shards that run, and those that did not start.
+	stopRun context.CancelFunc
 	// requireAll is true when nothing may be left out for what the machine lacks.
 	requireAll bool
 	// external is true when binaries are not those that the Makefile builds.
@@ -58,6 +62,8 @@ type runner struct {
 	mu     sync.Mutex
 	stdout io.Writer
 	builds []row
+	// failed are the names of the shards that failed in the last run.
+	failed []string
 }
 
 // outcome is how a shard ended.
@@ -79,6 +85,7 @@ func (r *runner) run(ctx context.Context, shards []Shard) (ok bool, err error) {
 	if err := os.MkdirAll(r.dir(), 0o755); err != nil {
 		return false, err
 	}
+	r.builds, r.failed = nil, nil
 	outcomes := make([]*outcome, len(shards))
 	var rest []Shard
 	for i, s := range shards {
@@ -107,11 +114,18 @@ func (r *runner) run(ctx context.Context, shards []Shard) (ok bool, err error) {
 			together = append(together, o)
 		}
 	}
+	ctx, r.stopRun = context.WithCancel(ctx)
+	defer r.stopRun()
 	if err := r.runLanes(ctx, together, r.lanes); err != nil {
 		return false, err
 	}
 	if err := r.runLanes(ctx, alone, 1); err != nil {
 		return false, err
+	}
+	for _, o := range outcomes {
+		if o.result == failedResult {
+			r.failed = append(r.failed, o.shard.Name)
+		}
 	}
 	return r.report(outcomes), nil
 }
@@ -167,6 +181,9 @@ func (r *runner) runLanes(ctx context.Context, outcomes []*outcome, lanes int) e
 			for o := range queue {
 				if err := r.runOne(ctx, o); err != nil && failed == nil {
 					failed = err
+				}
+				if r.stop && o.result == failedResult {
+					r.stopRun()
 				}
 			}
 			errs <- failed

@@ -37,6 +37,9 @@ import (
 const rowsVariable = "SHARDS_TEST_ROWS"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == spinArgument {
+		spin()
+	}
 	if text := os.Getenv(rowsVariable); text != "" {
 		if err := json.Unmarshal([]byte(text), &shards); err != nil {
 			panic(err)
