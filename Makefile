@@ -179,6 +179,23 @@ test-shard: shards-tool ## Run the shard SHARD of "make test-all LIST=1".
 	@[[ -n '$(SHARD)' ]] || { echo "SHARD is not set: run \"make test-all LIST=1\" for the names, then \"make test-shard SHARD=name\"" >&2; exit 1; }
 	@$(RUN_SHARDS) -shard '$(SHARD)'
 
+# How often test-load runs the quick tests, and how many processes keep each core busy.
+RUNS ?= 10
+BUSY ?= 2
+
+.PHONY: test-load
+test-load: shards-tool ## Run the quick tests RUNS times beside two busy processes a core; all have to pass.
+	@$(RUN_SHARDS) -quick -runs '$(RUNS)' -busy '$(BUSY)'
+
+# Names of mutations, separated by commas; all without it.
+MUTATION ?=
+
+.PHONY: test-mutations
+test-mutations: ## Break twenty lines of the product, one at a time, and see that tests fail; hours; MUTATION=name takes one.
+	@mkdir -p $(TOOLS)
+	@go build -o $(TOOLS)/mutations ./hack/mutations
+	@$(TOOLS)/mutations -all -only '$(MUTATION)'
+
 .PHONY: test-unit
 test-unit: shards-tool ## Run the unit tests, those of the library and its example with the race detector and without the workspace.
 	@$(RUN_SHARDS) -shard 'unit-*,model'

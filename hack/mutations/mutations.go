@@ -1,0 +1,157 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+// A Mutation breaks one line of the product. The tests have to notice.
+type Mutation struct {
+	// Name identifies the mutation on the command line and in the table.
+	Name string
+	// Area is the part of the product that the line belongs to.
+	Area string
+	// File is the path of the file from the root of the repository.
+	File string
+	// Old occurs exactly once in the file and is replaced by New.
+	Old, New string
+	// Wrong is what the product does then.
+	Wrong string
+}
+
+const library = "staging/src/k8s.io/feature-lifecycle/"
+
+// mutations are spread over the areas. Each is a mistake that compiles.
+var mutations = []Mutation{
+	{
+		Name: "layer-asked", Area: "layer", File: library + "featuregate/observe.go",
+		Old:   "Asked:           v.asked.Load(),",
+		New:   "Asked:           true,",
+		Wrong: "every known gate counts as a use",
+	},
+	{
+		Name: "layer-changed", Area: "layer", File: library + "featuregate/snapshot.go",
+		Old:   "if old := before.find(v.key); old != nil && old.enabled != v.enabled {",
+		New:   "if old := before.find(v.key); old != nil && !old.enabled && v.enabled {",
+		Wrong: "subscribers are not told when a feature turns off",
+	},
+	{
+		Name: "layer-overridden", Area: "layer", File: library + "featuregate/observe.go",
+		Old:   "return remote && g.inner.Enabled(f) != enabled",
+		New:   "return remote",
+		Wrong: "a central value that equals the local one is reported as overriding it",
+	},
+	{
+		Name: "report-difference", Area: "report", File: library + "report/batch.go",
+		Old:   "d.other = d.other || before != f",
+		New:   "d.other = d.other || !listed",
+		Wrong: "a feature that is consulted for the first time is never reported",
+	},
+	{
+		Name: "report-renewal", Area: "report", File: library + "report/lease.go",
+		Old:   "lease.Spec.RenewTime = &now",
+		New:   "lease.Spec.RenewTime = lease.Spec.AcquireTime",
+		Wrong: "the Lease of a live process is never renewed",
+	},
+	{
+		Name: "report-owner", Area: "report", File: library + "report/lease.go",
+		Old:   "r.config.LeaseNamespace != r.config.Namespace {",
+		New:   "r.config.LeaseNamespace == r.config.Namespace {",
+		Wrong: "the Lease of an operator outlives its owner",
+	},
+	{
+		Name: "transition-mixed", Area: "transition", File: library + "lifecycle/transition/transition.go",
+		Old:   "\tif s.mixed {\n\t\ts.wait = s.mixedVersions()",
+		New:   "\tif s.mixed && s.began {\n\t\ts.wait = s.mixedVersions()",
+		Wrong: "a transition starts while servers have different versions (S4)",
+	},
+	{
+		Name: "transition-state-early", Area: "transition", File: library + "lifecycle/transition/transition.go",
+		Old:   "if len(s.Status.Tasks) > 0 {\n\t\ts.event(false, EventTaskCompleted",
+		New:   "if len(s.Status.Tasks) > 1 {\n\t\ts.event(false, EventTaskCompleted",
+		Wrong: "the final state is written before the last task ran (S1)",
+	},
+	{
+		Name: "transition-version", Area: "transition", File: library + "lifecycle/transition/transition.go",
+		Old:   "s.Status.Version, s.Status.StoredVersions = t.ToVersion, nil",
+		New:   "s.Status.StoredVersions = nil",
+		Wrong: "a move to another version ends without its version",
+	},
+	{
+		Name: "uses-opposing", Area: "transition", File: library + "lifecycle/uses/uses.go",
+		Old:   "\t\tcase i.Alive:\n\t\t\topposing = append(opposing, i)",
+		New:   "\t\tcase i.Alive && i.Expected:\n\t\t\topposing = append(opposing, i)",
+		Wrong: "tasks run while an unexpected live process has the other value (S2)",
+	},
+	{
+		Name: "task-version-guard", Area: "tasks", File: library + "lifecycle/task/clearfield.go",
+		Old:   "\t\t{Op: \"replace\", Path: \"/metadata/resourceVersion\", Value: object.GetResourceVersion()},\n",
+		New:   "",
+		Wrong: "a patch removes an element of a list that another client has just changed (S7)",
+	},
+	{
+		Name: "task-order", Area: "tasks", File: library + "lifecycle/task/clearfield.go",
+		Old:   "for _, pointer := range slices.Backward(pointers) {",
+		New:   "for _, pointer := range slices.All(pointers) {",
+		Wrong: "removing the first of several elements shifts those behind it",
+	},
+	{
+		Name: "task-last-object", Area: "tasks", File: library + "lifecycle/task/waitfornone.go",
+		Old:   "if total == 0 {",
+		New:   "if total <= 1 {",
+		Wrong: "a feature is Off while one object uses it",
+	},
+	{
+		Name: "registry-status", Area: "registry", File: "pkg/registry/features/feature/strategy.go",
+		Old:   "\tfeature.Status = before.Status\n",
+		New:   "",
+		Wrong: "an administrator's update of spec writes status (S5)",
+	},
+	{
+		Name: "registry-node", Area: "registry", File: "pkg/registry/features/featurereport/storage/storage.go",
+		Old:   "isNode && (report.Spec.NodeName != node || report.Spec.Instance != node)",
+		New:   "isNode && report.Spec.NodeName != node && report.Spec.Instance != node",
+		Wrong: "a node reports as another node (S5)",
+	},
+	{
+		Name: "registry-dynamic", Area: "registry", File: "pkg/registry/features/feature/strategy.go",
+		Old:   "before.Spec.Enabled != nil && *before.Spec.Enabled == *feature.Spec.Enabled {",
+		New:   "before.Spec.Enabled != nil {",
+		Wrong: "a value of a feature that is not dynamic can be changed through the API",
+	},
+	{
+		Name: "values-bucket", Area: "values", File: library + "values/rollout/rollout.go",
+		Old:   "Bucket(feature, instance.Name) < percent",
+		New:   "Bucket(feature, instance.Name) <= percent",
+		Wrong: "a canary includes more instances than its percentage",
+	},
+	{
+		Name: "values-halted", Area: "values", File: library + "values/rollout/rollout.go",
+		Old:   "\tcase Halted(status):\n",
+		New:   "\tcase Halted(status) && !dynamic:\n",
+		Wrong: "instances keep the value of a canary that was halted",
+	},
+	{
+		Name: "plugin-generation", Area: "plugin", File: "pkg/kubectl/feature/wait.go",
+		Old:   "(c.ObservedGeneration == 0 || c.ObservedGeneration >= f.Generation)",
+		New:   "(c.ObservedGeneration == 0 || c.ObservedGeneration >= f.Generation-1)",
+		Wrong: "wait ends with a condition that answers an earlier request",
+	},
+	{
+		Name: "plugin-blockers", Area: "plugin", File: "pkg/kubectl/feature/plan.go",
+		Old:   "case len(plan.Status.Blockers) > 0:",
+		New:   "case len(plan.Status.Blockers) > 1:",
+		Wrong: "plan exits with 0 although an object blocks the change",
+	},
+}

@@ -1,0 +1,106 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+func TestEveryMutationChangesOneLineThatIsThere(t *testing.T) {
+	names := map[string]bool{}
+	for _, m := range mutations {
+		t.Run(m.Name, func(t *testing.T) {
+			if names[m.Name] {
+				t.Error("another mutation has this name")
+			}
+			names[m.Name] = true
+			before, err := os.ReadFile(filepath.Join(root, m.File))
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			file := filepath.Join(dir, m.File)
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, before, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			restore, err := m.apply(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(after) == string(before) {
+				t.Error("the file did not change")
+			}
+			if _, err := parser.ParseFile(token.NewFileSet(), file, after, parser.SkipObjectResolution); err != nil {
+				t.Errorf("the mutation is no Go: %v", err)
+			}
+			if err := restore(); err != nil {
+				t.Fatal(err)
+			}
+			if restored, err := os.ReadFile(file); err != nil || string(restored) != string(before) {
+				t.Errorf("the file is not restored: %v", err)
+			}
+		})
+	}
+}
+
+func TestMutationsAreSpreadOverTheProduct(t *testing.T) {
+	areas := map[string]int{}
+	for _, m := range mutations {
+		areas[m.Area]++
+		if m.Wrong == "" {
+			t.Errorf("%s does not say what is wrong", m.Name)
+		}
+	}
+	if len(mutations) < 20 {
+		t.Errorf("%d mutations, want 20", len(mutations))
+	}
+	for _, area := range []string{"layer", "report", "transition", "tasks", "registry", "values", "plugin"} {
+		if areas[area] < 2 {
+			t.Errorf("%d mutations of %s, want 2", areas[area], area)
+		}
+	}
+}
+
+func TestTheFirstFailureIsNamed(t *testing.T) {
+	output := "start  unit\nFAIL   unit\n\n=== WHY k8s.io/x.TestA/with_b FAILED\n    a_test.go:1: no\n\n0 passed, 1 failed, 0 skipped\n"
+	if got, want := firstFailure(output), "k8s.io/x.TestA/with_b"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := firstFailure("./x.go:1: undefined: y\n"); !strings.Contains(got, "undefined: y") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAnUnknownMutationIsRefused(t *testing.T) {
+	if _, err := (settings{only: "no-such"}).choose(); err == nil || !strings.Contains(err.Error(), "no-such") {
+		t.Errorf("got %v", err)
+	}
+}
