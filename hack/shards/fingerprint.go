@@ -96,8 +96,24 @@ func (f *fingerprints) inputs(ctx context.Context, s Shard, out string) (inputs,
 	if err != nil {
 		return in, err
 	}
-	in.text = fmt.Sprintf("%s\n%q\n%s\n%q\n%d\n%q\n", row, s.arguments(), settings, environment(os.Environ()), os.Geteuid(), programs(s, out))
+	head := ""
+	if in.whole["."] {
+		if head, err = f.head(ctx); err != nil {
+			return in, err
+		}
+	}
+	in.text = fmt.Sprintf("%s\n%q\n%s\n%q\n%d\n%q\n%s\n", row, s.arguments(), settings, environment(os.Environ()), os.Geteuid(), programs(s, out), head)
 	return in, nil
+}
+
+// head is the commit that is checked out, "" when there is none. Tests that read the
+// whole repository read its history, too.
+func (f *fingerprints) head(ctx context.Context) (string, error) {
+	head, err := f.run(ctx, f.root, os.Environ(), "git", "rev-parse", "--quiet", "--verify", "HEAD")
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return "", nil
+	}
+	return head, err
 }
 
 // addNeeds adds what the binaries of a shard are made of.

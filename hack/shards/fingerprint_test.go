@@ -43,6 +43,11 @@ func TestFingerprint(t *testing.T) {
 	built.Needs = []string{"all"}
 	reader := plain
 	reader.Inputs = []string{"docs"}
+	whole := plain
+	whole.Inputs = []string{"."}
+	commit := func(s small, _ *Shard) {
+		s.git("-c", "user.name=x", "-c", "user.email=x@example.test", "commit", "-q", "-m", "x")
+	}
 	for name, tc := range map[string]struct {
 		shard  Shard
 		change func(s small, shard *Shard)
@@ -67,6 +72,8 @@ func TestFingerprint(t *testing.T) {
 		"the Makefile":                      {built, func(s small, _ *Shard) { s.write("Makefile", "all:\n") }, false},
 		"a new version of binaries":         {built, func(s small, _ *Shard) { s.t.Setenv("VERSION", "v9") }, false},
 		"an input":                          {reader, func(s small, _ *Shard) { s.write("docs/page.md", "") }, false},
+		"a commit, of all that is read":     {whole, commit, false},
+		"a commit":                          {plain, commit, true},
 		"a page that is no input":           {plain, func(s small, _ *Shard) { s.write("docs/page.md", "") }, true},
 	} {
 		t.Run(name, func(t *testing.T) {

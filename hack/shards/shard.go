@@ -68,7 +68,8 @@ type Shard struct {
 	// Alone is true for tests that judge memory or load: nothing runs beside them.
 	Alone bool `json:",omitempty"`
 	// Inputs are files and directories, relative to the root, that tests read although
-	// they are outside the packages that the tests import. "." is the whole repository.
+	// they are outside the packages that the tests import. "." is the whole repository
+	// and the commit that is checked out.
 	Inputs []string `json:",omitempty"`
 }
 
