@@ -32,8 +32,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
@@ -133,7 +131,6 @@ func (w *world) runRaw(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		t.Run(name, func(t *testing.T) {
 			r := rows[name]
-			before := w.stored(t)
 			// Upstream's machinery reads requests, whatever they are to become.
 			twin := r
 			twin.text = strings.Replace(r.text, features, configs, 1)
@@ -157,12 +154,14 @@ func (w *world) runRaw(t *testing.T) {
 				}
 			}
 			w.checkStillGood(t)
-			if diff := cmp.Diff(before, w.stored(t)); diff != "" {
-				t.Errorf("the request changed what is stored (-before +after):\n%s", diff)
+			w.checkStored(t)
+			if r.counts > 0 {
+				w.checkFailures(t)
 			}
-			w.checkFailures(t)
 		})
 	}
+	// What was counted besides is that of one of these rows.
+	w.checkFailures(t)
 }
 
 // check holds an answer against its row.

@@ -24,45 +24,51 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
+	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
-// stored are the objects of the group: in other namespaces than that of Kubernetes
-// with their version in etcd, since nothing may change there. In that of Kubernetes the
-// server flow writes what it sees, so they are there with what requests could change.
-func (w *world) stored(t *testing.T) map[string]string {
+// keep holds what is stored of the group against what was stored before. In other
+// namespaces than that of Kubernetes objects count with their version in etcd, since
+// nothing may change there. In that of Kubernetes the server flow writes what it sees,
+// so they count with what requests could change.
+func keep(t *testing.T, etcd *clientv3.Client) *framework.Kept {
 	t.Helper()
-	answer, err := w.etcd.Get(t.Context(), "/registry/feature", clientv3.WithPrefix())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(answer.Kvs) < 200 {
-		t.Fatalf("only %d objects of the group are in etcd", len(answer.Kvs))
-	}
-	objects := map[string]string{}
-	for _, kv := range answer.Kvs {
-		key := string(kv.Key)
-		if !strings.Contains(key, "/kube-system/") {
-			objects[key] = fmt.Sprint(kv.ModRevision)
-			continue
+	kept := framework.Keep(t, etcd, "/registry/feature", func(t testing.TB, kv *mvccpb.KeyValue) string {
+		if !strings.Contains(string(kv.Key), "/kube-system/") {
+			return fmt.Sprint(kv.ModRevision)
 		}
 		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(kv.Value, nil, nil)
 		if err != nil {
-			t.Fatalf("%s: %v", key, err)
+			t.Fatalf("%s: %v", kv.Key, err)
 		}
-		objects[key] = changeable(t, object)
+		return changeable(t, object)
+	})
+	if kept.Len() < 200 {
+		t.Fatalf("only %d objects of the group are in etcd", kept.Len())
 	}
-	return objects
+	return kept
+}
+
+// checkStored is an error if something has changed since the last look.
+func (w *world) checkStored(t *testing.T) {
+	t.Helper()
+	before, after := w.kept.Changes(t)
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("what is stored has changed (-before +after):\n%s", diff)
+	}
 }
 
 // changeable is what the server flow and reporters leave as it is in an object of
 // Kubernetes, to which nobody writes.
-func changeable(t *testing.T, object runtime.Object) string {
+func changeable(t testing.TB, object runtime.Object) string {
 	t.Helper()
 	of, err := meta.Accessor(object)
 	if err != nil {
