@@ -33,11 +33,10 @@ import (
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
-// The stories of KEP-3920. Two of them are told in test/integration/lifecycle:
-// TestMaxUnavailableStatefulSet, a field that is cleared, and
-// TestClusterTrustBundleProjection, a volume source that holds the feature until
-// an administrator has removed the Pods. The objects of both are fixtures of
-// TestEveryGate as well.
+// The stories of KEP-3920. Two of them are told by TestOnUsedOff in
+// test/integration/lifecycle: a field that is cleared, and a volume source that holds the
+// feature until an administrator has removed the Pods. The objects of both are fixtures
+// of TestEveryGate as well.
 
 func entryOf(t *testing.T, name gate) catalog.Entry {
 	t.Helper()
@@ -54,7 +53,7 @@ func controlPlane(gates string) cluster.Config {
 	return cluster.Config{
 		FeatureGates: gates,
 		Only:         []string{cluster.Etcd, cluster.APIServer},
-		ExtraArgs:    map[string][]string{cluster.APIServer: {"--feature-settle-period=5s"}},
+		ExtraArgs:    map[string][]string{cluster.APIServer: {"--feature-settle-period=2s"}},
 	}
 }
 
@@ -62,6 +61,7 @@ func controlPlane(gates string) cluster.Config {
 // whose gate is gone at 1.36. It stores nothing and only kube-apiserver has it;
 // turning it off is a restart and no task.
 func TestStatelessFeatureOfOneBinary(t *testing.T) {
+	t.Parallel()
 	const name = "OpenAPIEnums"
 	entry := entryOf(t, name)
 	if entry.Nothing == "" || len(entry.OnDisable) > 0 {
@@ -109,6 +109,7 @@ func TestStatelessFeatureOfOneBinary(t *testing.T) {
 // value that came from the API would keep it from starting. With the gate on it
 // does not: then only the etcd is missing that this test does not give it.
 func TestFeatureWithFlagsOfItsOwn(t *testing.T) {
+	t.Parallel()
 	c := framework.Start(t, controlPlane(""))
 	const lacks = "--etcd-servers must be specified"
 	for name, story := range map[gate]struct{ flag, refusal string }{

@@ -77,8 +77,8 @@ func TestAnAdoptedClusterKeepsItsLeftovers(t *testing.T) {
 	})
 	t.Logf("clean %s after it was asked for", time.Since(begun).Round(time.Millisecond))
 	for _, name := range names {
-		if value := field(read(t, c, name)); value != nil {
-			t.Errorf("StatefulSet %s still has maxUnavailable %s", name, value)
+		if is := read(t, c, name); framework.HasMaxUnavailable(is) {
+			t.Errorf("StatefulSet %s still has maxUnavailable %s", name, is.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable)
 		}
 	}
 }

@@ -27,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/integration/framework"
 	"k8s.io/utils/ptr"
 )
@@ -54,29 +53,22 @@ func progress(f *v1alpha1.Feature) string {
 	return ""
 }
 
-// TestClusterTrustBundleProjection is story 4 of KEP-3920: nobody removes a volume from
-// a live Pod, so turning off waits until an administrator has removed the Pods,
-// says for which, and goes on by itself.
-func TestClusterTrustBundleProjection(t *testing.T) {
-	const bundles = "ClusterTrustBundle=true"
-	config := controlPlane(bundles + "," + projection + "=true")
-	config.Only = []string{cluster.Etcd, cluster.APIServer}
-	// Service accounts are made by the controller manager, which is not here.
-	config.ExtraArgs[cluster.APIServer] = append(config.ExtraArgs[cluster.APIServer],
-		"--runtime-config=certificates.k8s.io/v1beta1=true", "--disable-admission-plugins=ServiceAccount")
-	c := framework.Start(t, config)
-	c.WaitForFeature(projection, "On", inState(v1alpha1.StateOn))
-	pods := c.Kube.CoreV1().Pods(ns)
+// makePods makes the Pods that hold the feature.
+func makePods(t *testing.T, c *framework.Cluster) {
+	t.Helper()
 	for _, name := range []string{"a", "b"} {
-		if _, err := pods.Create(t.Context(), trusting(name), metav1.CreateOptions{}); err != nil {
+		if _, err := c.Kube.CoreV1().Pods(ns).Create(t.Context(), trusting(name), metav1.CreateOptions{}); err != nil {
 			t.Fatalf("creating Pod %s: %v", name, err)
 		}
 	}
+}
 
-	off := bundles + "," + projection + "=false"
-	if err := c.Restart(t.Context(), &off); err != nil {
-		t.Fatalf("restarting with the gate off: %v", err)
-	}
+// released removes the Pods that hold the feature, one by one. Nobody removes a volume
+// from a live Pod, so turning off waits until an administrator has removed the Pods, says
+// for which, and ends by itself (story 4).
+func released(t *testing.T, c *framework.Cluster) {
+	t.Helper()
+	pods := c.Kube.CoreV1().Pods(ns)
 	const both = "waiting for 2 pods using volume source clusterTrustBundle: default/a, default/b"
 	held := c.WaitForFeature(projection, "held by both Pods", func(f *v1alpha1.Feature) bool { return strings.HasSuffix(progress(f), both) })
 	if held.Status.State != v1alpha1.StateTurningOff || held.Status.Tasks[0].Message != both {
@@ -101,6 +93,6 @@ func TestClusterTrustBundleProjection(t *testing.T) {
 	}
 	begun := time.Now()
 	remove("b")
-	c.WaitForFeature(projection, "Off", inState(v1alpha1.StateOff))
+	c.WaitForFeature(projection, "Off", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
 	t.Logf("Off %s after the last Pod was gone", time.Since(begun).Round(time.Millisecond))
 }

@@ -21,12 +21,15 @@ limitations under the License.
 package lifecycle
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -44,14 +47,9 @@ const (
 // but the controller.
 func controlPlane(gates string) cluster.Config {
 	return cluster.Config{FeatureGates: gates, ExtraArgs: map[string][]string{
-		// No instance contradicts in these tests; five seconds are enough for
-		// reports to arrive.
-		cluster.APIServer: {"--feature-settle-period=5s"},
+		// No instance contradicts in these tests.
+		cluster.APIServer: {"--feature-settle-period=2s"},
 	}}
-}
-
-func inState(state v1alpha1.FeatureState) func(*v1alpha1.Feature) bool {
-	return func(f *v1alpha1.Feature) bool { return f.Status.State == state }
 }
 
 func statefulSet(name string, strategy appsv1.StatefulSetUpdateStrategy) *appsv1.StatefulSet {
@@ -90,21 +88,9 @@ func read(t *testing.T, c *framework.Cluster, name string) *appsv1.StatefulSet {
 	return set
 }
 
-// field returns the field that the gate guards, nil when it is not set.
-func field(set *appsv1.StatefulSet) *intstr.IntOrString {
-	if set.Spec.UpdateStrategy.RollingUpdate == nil {
-		return nil
-	}
-	return set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable
-}
-
 // rest is what clearing has to leave as it was (S7).
 func rest(set *appsv1.StatefulSet) *appsv1.StatefulSet {
-	set = set.DeepCopy()
-	if set.Spec.UpdateStrategy.RollingUpdate != nil {
-		set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = nil
-	}
-	set.ResourceVersion, set.Generation, set.ManagedFields = "", 0, nil
+	set = framework.WithoutMaxUnavailable(set)
 	set.Status = appsv1.StatefulSetStatus{}
 	return set
 }
@@ -114,62 +100,103 @@ var (
 	onDelete = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 )
 
-// TestMaxUnavailableStatefulSet is the whole path: the story of KEP-3920.
-func TestMaxUnavailableStatefulSet(t *testing.T) {
-	config := controlPlane(gate + "=true")
-	// Without the StatefulSet controller nobody but this test and the server
-	// flow writes StatefulSets, so that resourceVersions tell.
-	config.ExtraArgs[cluster.ControllerManager] = []string{"--controllers=*,-statefulset-controller"}
-	c := framework.Start(t, config)
-	c.WaitForFeature(gate, "On", inState(v1alpha1.StateOn))
+// controlled are what runs in TestOnUsedOff: kube-controller-manager has gates, too, so
+// that a server waits for the report of another process.
+var controlled = []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager}
 
-	before := map[string]*appsv1.StatefulSet{
+// TestOnUsedOff takes two features through on, used and off in one cluster, whose server
+// is killed twice on the way: stories 1 and 4 of KEP-3920. The field of one is cleared.
+// The other one waits until an administrator has removed the Pods that use it.
+func TestOnUsedOff(t *testing.T) {
+	const bundles = "ClusterTrustBundle=true"
+	values := func(on bool) string { return fmt.Sprintf("%s,%s=%t,%s=%t", bundles, gate, on, projection, on) }
+	config := controlPlane(values(true))
+	config.Only = controlled
+	// Without the StatefulSet controller nobody but this test and the server flow
+	// writes StatefulSets, so that resourceVersions tell.
+	config.ExtraArgs[cluster.ControllerManager] = []string{"--controllers=*,-statefulset-controller"}
+	// Pods are made before the controller of service accounts is there.
+	config.ExtraArgs[cluster.APIServer] = append(config.ExtraArgs[cluster.APIServer],
+		"--runtime-config=certificates.k8s.io/v1beta1=true", "--disable-admission-plugins=ServiceAccount")
+	c := framework.Start(t, config)
+	field, source := framework.RecordFeature(t, c.Etcd(), gate), framework.RecordFeature(t, c.Etcd(), projection)
+	field.Wait(t, 0, "On", framework.In(v1alpha1.StateOn))
+	source.Wait(t, 0, "On", framework.In(v1alpha1.StateOn))
+	sets := makeSets(t, c)
+	makePods(t, c)
+
+	on := field.Mark()
+	off := values(false)
+	if err := c.Restart(t.Context(), &off); err != nil {
+		t.Fatalf("restarting with the gates off: %v", err)
+	}
+	crashTwice(t, c, field, on)
+	cleared(t, c, field, on, sets)
+	released(t, c)
+	for name, history := range map[string]*framework.History{gate: field, projection: source} {
+		all := history.Since(0)
+		for invariant, problem := range map[string]string{"S1": framework.FalseState(all), "S2": framework.EarlyTask(all), "S3": framework.LostTask(all)} {
+			if problem != "" {
+				t.Errorf("%s of %s: %s", invariant, name, problem)
+			}
+		}
+	}
+}
+
+// makeSets makes StatefulSets that have the field, got it from the server, and do not
+// have it.
+func makeSets(t *testing.T, c *framework.Cluster) map[string]*appsv1.StatefulSet {
+	t.Helper()
+	sets := map[string]*appsv1.StatefulSet{
 		"used":      create(t, c, statefulSet("used", rolling)),
 		"defaulted": create(t, c, statefulSet("defaulted", appsv1.StatefulSetUpdateStrategy{})),
 		"never":     create(t, c, statefulSet("never", onDelete)),
 	}
 	for name, want := range map[string]bool{"used": true, "defaulted": true, "never": false} {
-		if got := field(before[name]) != nil; got != want {
+		if got := framework.HasMaxUnavailable(sets[name]); got != want {
 			t.Fatalf("StatefulSet %s has the field: %t, want %t", name, got, want)
 		}
 	}
+	return sets
+}
 
-	off := gate + "=false"
-	if err := c.Restart(t.Context(), &off); err != nil {
-		t.Fatalf("restarting with the gate off: %v", err)
-	}
-	var states []v1alpha1.FeatureState
-	var tasks []string
-	final := c.WaitForFeature(gate, "Off", func(f *v1alpha1.Feature) bool {
-		if n := len(states); n == 0 || states[n-1] != f.Status.State {
-			states = append(states, f.Status.State)
-		}
-		if len(f.Status.Tasks) > 0 {
-			if n := len(tasks); n == 0 || tasks[n-1] != f.Status.Tasks[0].Name {
-				tasks = append(tasks, f.Status.Tasks[0].Name)
-			}
-		}
-		// S1: no task is left in a state of rest.
-		if (f.Status.State == v1alpha1.StateOn || f.Status.State == v1alpha1.StateOff) && len(f.Status.Tasks) > 0 {
-			t.Errorf("S1: state %s with tasks %v", f.Status.State, f.Status.Tasks)
-		}
-		return f.Status.State == v1alpha1.StateOff
+// crashTwice kills kube-apiserver while it waits for uses, and while the field is to be
+// cleared or just was; each time the next process continues the transition.
+func crashTwice(t *testing.T, c *framework.Cluster, history *framework.History, on int) {
+	t.Helper()
+	history.Wait(t, on, "TurningOff", framework.In(v1alpha1.StateTurningOff))
+	crash(t, c)
+	history.Wait(t, on, "past waiting for uses", func(v framework.FeatureVersion) bool {
+		return v.Status.State == v1alpha1.StateOff || v.Status.State == v1alpha1.StateTurningOff && len(v.Status.Tasks) == 1
 	})
-	if n := len(states); n < 2 || states[n-2] != v1alpha1.StateTurningOff {
-		t.Errorf("states were %v, want TurningOff before Off", states)
+	crash(t, c)
+	history.Wait(t, on, "Off", framework.In(v1alpha1.StateOff))
+	if transitions := framework.Transitions(history.Since(on)); len(transitions) != 1 {
+		t.Errorf("S3: on the way off there were the transitions %v, want one that no crash replaced", transitions)
+	}
+}
+
+// cleared checks how the feature went off, and what became of the StatefulSets.
+func cleared(t *testing.T, c *framework.Cluster, history *framework.History, on int, before map[string]*appsv1.StatefulSet) {
+	t.Helper()
+	var tasks []string
+	for _, v := range history.Since(on) {
+		if len(v.Status.Tasks) > 0 {
+			tasks = append(tasks, v.Status.Tasks[0].Name)
+		}
 	}
 	want := []string{v1alpha1.TaskWaitForUses, "ClearField/statefulsets.apps/spec.updateStrategy.rollingUpdate.maxUnavailable"}
-	if diff := cmp.Diff(want, tasks); diff != "" {
+	if diff := cmp.Diff(want, slices.Compact(tasks)); diff != "" {
 		t.Errorf("unexpected tasks (-want +got):\n%s", diff)
 	}
-	if final.Status.Transition != nil {
-		t.Errorf("a transition is left: %+v", final.Status.Transition)
+	states := framework.States(history.Since(on))
+	if n := len(states); n < 2 || states[n-1] != v1alpha1.StateOff || states[n-2] != v1alpha1.StateTurningOff {
+		t.Errorf("states were %v, want TurningOff before Off", states)
 	}
-
 	for name, was := range before {
 		is := read(t, c, name)
-		if value := field(is); value != nil {
-			t.Errorf("StatefulSet %s still has maxUnavailable %s", name, value)
+		if framework.HasMaxUnavailable(is) {
+			t.Errorf("StatefulSet %s still has maxUnavailable %s", name, is.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable)
 		}
 		if diff := cmp.Diff(rest(was), rest(is)); diff != "" {
 			t.Errorf("S7: StatefulSet %s changed elsewhere (-before +after):\n%s", name, diff)
@@ -179,50 +206,13 @@ func TestMaxUnavailableStatefulSet(t *testing.T) {
 		t.Errorf("StatefulSet never had the field and was written: resourceVersion %s, now %s", was, is)
 	}
 	clean := c.WaitForFeature(gate, "Clean", func(f *v1alpha1.Feature) bool {
-		return condition(f, v1alpha1.ConditionClean) == metav1.ConditionTrue
+		return meta.IsStatusConditionTrue(f.Status.Conditions, v1alpha1.ConditionClean)
 	})
-	if c := condition(clean, v1alpha1.ConditionProgressing); c != metav1.ConditionFalse {
-		t.Errorf("Progressing is %s in state Off", c)
+	if !meta.IsStatusConditionFalse(clean.Status.Conditions, v1alpha1.ConditionProgressing) {
+		t.Errorf("Progressing is not False in state Off: %+v", clean.Status.Conditions)
 	}
-}
-
-func condition(f *v1alpha1.Feature, kind string) metav1.ConditionStatus {
-	for _, c := range f.Status.Conditions {
-		if c.Type == kind {
-			return c.Status
-		}
-	}
-	return ""
-}
-
-// TestCrashOfTheServerDuringATransition kills kube-apiserver while it waits for
-// uses and while the field is to be cleared; the next process goes on.
-func TestCrashOfTheServerDuringATransition(t *testing.T) {
-	config := controlPlane(gate + "=true")
-	config.Only = []string{cluster.Etcd, cluster.APIServer}
-	c := framework.Start(t, config)
-	c.WaitForFeature(gate, "On", inState(v1alpha1.StateOn))
-	for _, name := range []string{"a", "b"} {
-		create(t, c, statefulSet(name, rolling))
-	}
-	off := gate + "=false"
-	if err := c.Restart(t.Context(), &off); err != nil {
-		t.Fatalf("restarting with the gate off: %v", err)
-	}
-	turning := c.WaitForFeature(gate, "TurningOff", inState(v1alpha1.StateTurningOff))
-	crash(t, c)
-	again := c.WaitForFeature(gate, "past waiting for uses", func(f *v1alpha1.Feature) bool {
-		return f.Status.State == v1alpha1.StateOff || len(f.Status.Tasks) == 1
-	})
-	if again.Status.Transition != nil && again.Status.Transition.ID != turning.Status.Transition.ID {
-		t.Errorf("S3: the crash lost transition %s; it is %s now", turning.Status.Transition.ID, again.Status.Transition.ID)
-	}
-	crash(t, c)
-	c.WaitForFeature(gate, "Off", inState(v1alpha1.StateOff))
-	for _, name := range []string{"a", "b"} {
-		if value := field(read(t, c, name)); value != nil {
-			t.Errorf("StatefulSet %s still has maxUnavailable %s", name, value)
-		}
+	if clean.Status.Transition != nil {
+		t.Errorf("a transition is left: %+v", clean.Status.Transition)
 	}
 }
 
