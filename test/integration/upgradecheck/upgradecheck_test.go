@@ -21,9 +21,13 @@ limitations under the License.
 package upgradecheck
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,25 +36,18 @@ import (
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
+// settle is short: one server alone reports.
+const settle = "--feature-settle-period=2s"
+
 // start starts one kube-apiserver and waits until it has looked at all features.
 func start(t *testing.T, gates string, args ...string) *framework.Cluster {
 	t.Helper()
 	c := framework.Start(t, cluster.Config{
 		FeatureGates: gates, Only: []string{cluster.Etcd, cluster.APIServer},
-		ExtraArgs: map[string][]string{cluster.APIServer: append([]string{"--feature-settle-period=5s"}, args...)},
+		ExtraArgs: map[string][]string{cluster.APIServer: append([]string{settle}, args...)},
 	})
-	allAtRest(t, c)
+	c.WaitForRest()
 	return c
-}
-
-func allAtRest(t *testing.T, c *framework.Cluster) {
-	t.Helper()
-	framework.WaitFor(t, "all features at rest", func() bool {
-		list, err := c.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{})
-		return err == nil && len(list.Items) > 200 && !slices.ContainsFunc(list.Items, func(f v1alpha1.Feature) bool {
-			return f.Status.State != v1alpha1.StateOn && f.Status.State != v1alpha1.StateOff
-		})
-	})
 }
 
 // TestDown: a server of 1.36 that was told what 1.35 does not know, and a Service
@@ -96,14 +93,64 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// TestByEmulation: what emulates 1.35 may go up, and its binaries may be replaced
-// by those of 1.35.
-func TestByEmulation(t *testing.T) {
+// TestAMoveByEmulation: a server that emulates 1.35 may go up, and its binary may be
+// replaced by that of 1.35. It goes up: what 1.35 stored and 1.36 cannot decode is gone,
+// and every feature is at rest in the form of 1.36.
+func TestAMoveByEmulation(t *testing.T) {
 	t.Parallel()
+	const gate, stored = "GenericWorkload", "scheduling.k8s.io/v1alpha1"
 	c := start(t, "", "--emulated-version=1.35")
 	for _, to := range []string{"1.36", "1.35"} {
 		if _, code := c.UpgradeCheck("--to=" + to); code != 0 {
 			t.Errorf("to %s: exit code %d, want 0", to, code)
 		}
 	}
+	etcd := c.Etcd()
+	history := framework.RecordFeature(t, etcd, gate)
+	history.Wait(t, 0, "Off", framework.In(v1alpha1.StateOff))
+	for _, name := range []string{"old-1", "old-2"} {
+		framework.StoreWorkload(t, etcd, stored, name)
+	}
+
+	mark := history.Mark() - 1
+	move(t, c, "1.36")
+	if diff := cmp.Diff([]string{"Off@1.35", "Upgrading@1.35", "Off@1.36"}, stages(history.Since(mark))); diff != "" {
+		t.Errorf("unexpected stages of %s on the way to 1.36 (-want +got):\n%s", gate, diff)
+	}
+	if left := framework.Below(t, etcd, framework.WorkloadsKey); len(left) > 0 {
+		t.Errorf("at 1.36 %d Workloads of 1.35 are left", len(left))
+	}
+	all := history.Since(0)
+	for invariant, problem := range map[string]string{"S1": framework.FalseState(all), "S2": framework.EarlyTask(all), "S3": framework.LostTask(all)} {
+		if problem != "" {
+			t.Errorf("%s: %s", invariant, problem)
+		}
+	}
+}
+
+// move restarts the server at a version and waits until all features are at rest there.
+func move(t *testing.T, c *framework.Cluster, version string) {
+	t.Helper()
+	c.SetArgs(cluster.APIServer, settle, "--emulated-version="+version)
+	if err := c.Restart(t.Context(), nil, cluster.APIServer); err != nil {
+		t.Fatalf("restarting at %s: %v", version, err)
+	}
+	framework.Eventually(t, "all features at rest at "+version, func() error {
+		var errs []error
+		for _, f := range c.WaitForRest() {
+			if f.Status.Version != version || f.Status.Configured == nil || f.Status.Configured.Value != (f.Status.State == v1alpha1.StateOn) {
+				errs = append(errs, fmt.Errorf("%s is %s at %s, configured %+v", f.Name, f.Status.State, f.Status.Version, f.Status.Configured))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// stages are the states with the versions, each once in a row.
+func stages(versions []framework.FeatureVersion) []string {
+	var result []string
+	for _, v := range versions {
+		result = append(result, fmt.Sprintf("%s@%s", v.Status.State, v.Status.Version))
+	}
+	return slices.Compact(result)
 }

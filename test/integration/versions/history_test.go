@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -106,14 +107,25 @@ func (h *history) wait(t *testing.T, what string, holds func(map[string]v1alpha1
 		select {
 		case <-news:
 		case <-timeout:
-			for _, name := range []string{workload, kept, removed} {
-				t.Logf("%s: %+v", name, last[name])
-			}
-			t.Fatalf("waiting until %s", what)
+			t.Fatalf("waiting until %s; last:\n%s", what, restless(last))
 		case <-t.Context().Done():
 			t.Fatalf("waiting until %s: %v", what, t.Context().Err())
 		}
 	}
+}
+
+// restless are the features of the test, and all that a server flow has something left
+// to do for.
+func restless(last map[string]v1alpha1.FeatureStatus) string {
+	var lines []string
+	for name, s := range last {
+		rests := (s.State == v1alpha1.StateOn || s.State == v1alpha1.StateOff) && s.Transition == nil && s.Configured != nil && s.Configured.Value == (s.State == v1alpha1.StateOn)
+		if !rests || slices.Contains([]string{workload, kept, removed}, name) {
+			lines = append(lines, fmt.Sprintf("%s: %+v", name, s))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 // stages are the states of statuses with the versions, each once in a row.

@@ -181,9 +181,9 @@ func (w *world) useMany(t *testing.T) {
 		leaf.SetAPIVersion(leaves.GroupVersion().String())
 		leaf.SetKind("Leaf")
 		leaf.SetName(name)
-		framework.WaitFor(t, "Leaf to be served", func() bool {
+		framework.Eventually(t, "Leaf to be served", func() error {
 			_, err := w.dynamic().Resource(leaves).Namespace("inuse").Create(t.Context(), leaf, metav1.CreateOptions{})
-			return err == nil
+			return err
 		})
 	}
 }

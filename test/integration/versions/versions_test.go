@@ -136,9 +136,9 @@ func (w *world) useNew(t *testing.T) {
 		object.SetAPIVersion(resource.GroupVersion().String())
 		object.SetKind(kind)
 		object.SetName("one")
-		framework.WaitFor(t, kind+" to be served", func() bool {
+		framework.Eventually(t, kind+" to be served", func() error {
 			_, err := w.dynamic().Resource(resource).Namespace("inuse").Create(t.Context(), object, metav1.CreateOptions{})
-			return err == nil
+			return err
 		})
 	}
 	for i := range 3 {

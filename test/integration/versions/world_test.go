@@ -29,9 +29,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -276,15 +274,7 @@ func (w *world) crash(t *testing.T, features []string, version string) {
 // stored is what etcd has below a prefix.
 func (w *world) stored(t *testing.T, prefix string) map[string][]byte {
 	t.Helper()
-	found, err := w.etcd.Get(t.Context(), prefix, clientv3.WithPrefix())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stored := map[string][]byte{}
-	for _, kv := range found.Kvs {
-		stored[string(kv.Key)] = kv.Value
-	}
-	return stored
+	return framework.Below(t, w.etcd, prefix)
 }
 
 // same checks that what was stored is stored still, to the byte.
@@ -315,7 +305,7 @@ func (w *world) keys(t *testing.T, when, prefix string, want ...string) {
 }
 
 // workloadsKey is where etcd has Workloads.
-const workloadsKey = "/registry/workloads/"
+const workloadsKey = framework.WorkloadsKey
 
 // storeAlpha1 stores Workloads as a server of 1.35 does: in a version of the API
 // that 1.36 does not have.
@@ -326,21 +316,9 @@ func (w *world) storeAlpha1(t *testing.T, names ...string) {
 	}
 }
 
-// storeWorkload stores a Workload in a version of the API, whoever knows that.
+// storeWorkload stores a Workload in a version of the API, whether a server knows that
+// or not.
 func (w *world) storeWorkload(t *testing.T, version, name string) {
 	t.Helper()
-	object := schedulingv1alpha2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-	raw, err := object.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: version, Kind: "Workload"}, Raw: raw}
-	data, err := unknown.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The prefix of protobuf in storage (apimachinery's serializer/protobuf).
-	if _, err := w.etcd.Put(t.Context(), workloadsKey+"default/"+name, string(append([]byte("k8s\x00"), data...))); err != nil {
-		t.Fatal(err)
-	}
+	framework.StoreWorkload(t, w.etcd, version, name)
 }
