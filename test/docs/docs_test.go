@@ -19,12 +19,14 @@ package docs
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +40,17 @@ const patience = 15 * time.Minute
 // root is the repository.
 const root = "../.."
 
+// pagesAtOnce is how many pages are followed at a time: most of theirs they wait, for
+// what a cluster does within the periods of its flags.
+const pagesAtOnce = "4"
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", pagesAtOnce); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
 // TestPages runs the commands of every page, from the top to the end, in an empty
 // directory that has the binaries in _output/bin, as the repository does.
 func TestPages(t *testing.T) {
@@ -45,6 +58,8 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// It belongs to all pages, and ends with the last of them.
+	shared := sync.OnceValue(func() string { return sharedCluster(t) })
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,6 +71,10 @@ func TestPages(t *testing.T) {
 				for _, b := range blocks {
 					t.Logf("%s:%d is skipped: %s\n%s", name, b.Line, b.Skip, b.Text)
 				}
+				return
+			}
+			if looking[name] {
+				look(t, name, shared()).run(blocks)
 				return
 			}
 			newReader(t, name).run(blocks)
