@@ -44,6 +44,7 @@ import (
 // is touched. Features whose fields are in a collection that nobody serves are
 // said to be not examined.
 func TestLeftoversOfUpstream(t *testing.T) {
+	t.Parallel()
 	entries, all := cases(t)
 	stateful := slices.DeleteFunc(slices.Clone(all), func(c *lifecycletest.Case) bool { return len(c.Feature.OnDisable) == 0 })
 	if len(stateful) == 0 {

@@ -34,6 +34,7 @@ import (
 // fields in, so they say that they cannot look, and are Off, too, soon after the
 // collections are cleared.
 func TestOffWithWhatDependsOnIt(t *testing.T) {
+	t.Parallel()
 	const name = gate("GenericWorkload")
 	on, off := together(name)
 	var all []*lifecycletest.Case
