@@ -70,12 +70,12 @@ func (w *world) applyDefinition(t *testing.T) {
 		t.Errorf("found %v after it was applied", found)
 	}
 	applieds := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "applieds"}
-	once := w.read(t, applieds, "one")
+	once := w.objects.Read(t, applieds, ns, "one")
 	run(t, clients, applying)
-	if again := w.read(t, applieds, "one"); again.GetResourceVersion() != once.GetResourceVersion() {
+	if again := w.objects.Read(t, applieds, ns, "one"); again.GetResourceVersion() != once.GetResourceVersion() {
 		t.Error("applying again wrote the object")
 	}
-	if _, err := w.dynamic.Resource(applieds).Namespace(ns).Patch(t.Context(), "one", types.MergePatchType, []byte(`{"spec":{"size":null}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := w.objects.Resource(applieds).Namespace(ns).Patch(t.Context(), "one", types.MergePatchType, []byte(`{"spec":{"size":null}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if found := find(t, clients, applying); len(found) != 1 || found[0].Resource != "applieds" || found[0].Examples[0] != "tasks/one" {

@@ -71,7 +71,7 @@ func (w *world) makeBundles(t *testing.T) {
 		bundle := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"trustBundle": rootCertificate(t)}}}
 		bundle.SetGroupVersionKind(bundles.GroupVersion().WithKind("ClusterTrustBundle"))
 		bundle.SetName(name)
-		w.create(t, bundles, bundle)
+		w.objects.Create(t, bundles, bundle)
 	}
 }
 
@@ -112,7 +112,7 @@ func (w *world) clearCustomResources(t *testing.T) {
 	for name, finalizers := range map[string][]string{"free": nil, "own": {own}, "foreign": {foreign}, "both": {own, foreign}} {
 		object := k.object(name, map[string]any{})
 		object.SetFinalizers(finalizers)
-		w.create(t, k.resource, object)
+		w.objects.Create(t, k.resource, object)
 	}
 	clearing := lifecycle.ClearCollection(k.resource.GroupResource(), own)
 	clients := w.withStorage(t, declared(t, clearing)...)
@@ -128,7 +128,7 @@ func (w *world) clearCustomResources(t *testing.T) {
 	}
 	letGo := func(name string) func() {
 		return func() {
-			if _, err := w.dynamic.Resource(k.resource).Namespace(ns).Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+			if _, err := w.objects.Resource(k.resource).Namespace(ns).Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -148,14 +148,14 @@ func clearAll(t *testing.T, clients task.Clients, clearing task.Task) {
 	t.Helper()
 	var last error
 	attempts := 0
-	framework.WaitFor(t, clearing.Name+" to be done", func() bool {
+	framework.Eventually(t, clearing.Name+" to be done", func() error {
 		attempts++
 		err := clearing.Run(t.Context(), clients, attempt(t))
 		if err != nil && (last == nil || err.Error() != last.Error()) {
 			t.Logf("attempt %d: %v", attempts, err)
 		}
 		last = err
-		return err == nil
+		return err
 	})
 	t.Logf("done after %d attempts", attempts)
 }
@@ -168,7 +168,7 @@ func (w *world) garbage(t *testing.T, resource schema.GroupVersionResource, key 
 		t.Fatal(err)
 	}
 	framework.WaitFor(t, "LIST to fail", func() bool {
-		_, err := w.dynamic.Resource(resource).List(t.Context(), metav1.ListOptions{Limit: 10})
+		_, err := w.objects.Resource(resource).List(t.Context(), metav1.ListOptions{Limit: 10})
 		return err != nil
 	})
 }
@@ -178,8 +178,8 @@ func (w *world) clearGarbageCustom(t *testing.T) {
 	w.serve(t, k)
 	held := k.object("held", map[string]any{})
 	held.SetFinalizers([]string{"example.com/own"})
-	w.create(t, k.resource, held)
-	w.create(t, k.resource, k.object("fine", map[string]any{}))
+	w.objects.Create(t, k.resource, held)
+	w.objects.Create(t, k.resource, k.object("fine", map[string]any{}))
 	const prefix = "/registry/tasks.example.com/brokens/"
 	w.garbage(t, k.resource, prefix+ns+"/garbage")
 	clearing := lifecycle.ClearCollection(k.resource.GroupResource(), "example.com/own")
@@ -213,9 +213,9 @@ func (w *world) clearGarbageBuiltIn(t *testing.T) {
 		t.Errorf("%d keys are left", n)
 	}
 	// The collection is of use again.
-	framework.WaitFor(t, "LIST to succeed", func() bool {
+	framework.Eventually(t, "LIST to succeed", func() error {
 		_, err := w.Kube.NodeV1().RuntimeClasses().List(t.Context(), metav1.ListOptions{})
-		return err == nil
+		return err
 	})
 }
 
@@ -224,7 +224,7 @@ func (w *world) clearGarbageBuiltIn(t *testing.T) {
 func (w *world) clearUnserved(t *testing.T) {
 	k := customKind("Dormant")
 	w.serve(t, k)
-	w.create(t, k.resource, k.object("one", map[string]any{}))
+	w.objects.Create(t, k.resource, k.object("one", map[string]any{}))
 	clearing := lifecycle.ClearCollection(k.resource.GroupResource())
 	clients := w.clients(t, declared(t, clearing)...)
 	serving := func(serves bool) {
@@ -237,7 +237,7 @@ func (w *world) clearUnserved(t *testing.T) {
 		if err := unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"); err != nil {
 			t.Fatal(err)
 		}
-		w.define(t, definition)
+		w.objects.Define(t, definition)
 		framework.WaitFor(t, fmt.Sprintf("%s to be served: %t", k.Kind, serves), func() bool { return served(w.Cluster, k.resource.GroupResource()) == serves })
 	}
 	serving(false)
@@ -259,8 +259,8 @@ func (w *world) limited(t *testing.T) {
 	w.serve(t, k)
 	kept := k.object("kept", map[string]any{"field": "x"})
 	kept.SetNamespace(metav1.NamespaceDefault)
-	kept = w.create(t, k.resource, kept)
-	w.create(t, k.resource, k.object("own", map[string]any{"field": "x"}))
+	kept = w.objects.Create(t, k.resource, kept)
+	w.objects.Create(t, k.resource, k.object("own", map[string]any{"field": "x"}))
 	tasks := lifecycle.InNamespace(ns, lifecycle.ClearField(k.resource, "spec.field"), lifecycle.ClearCollection(k.resource.GroupResource()))
 	clients := w.clients(t, declared(t, tasks...)...)
 	for _, of := range tasks {
@@ -272,7 +272,7 @@ func (w *world) limited(t *testing.T) {
 			t.Errorf("%s leaves %d objects", of.Name, n)
 		}
 	}
-	is, err := w.dynamic.Resource(k.resource).Namespace(metav1.NamespaceDefault).Get(t.Context(), "kept", metav1.GetOptions{})
+	is, err := w.objects.Resource(k.resource).Namespace(metav1.NamespaceDefault).Get(t.Context(), "kept", metav1.GetOptions{})
 	if err != nil || is.GetResourceVersion() != kept.GetResourceVersion() {
 		t.Errorf("what is in another namespace was touched: %v, %v", is, err)
 	}

@@ -35,6 +35,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/kubernetes-features/test/integration/framework"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/utils/ptr"
 )
@@ -176,23 +177,6 @@ func (w *world) storedSets(t *testing.T) map[string]storedSet {
 	return sets
 }
 
-func maxUnavailable(set *appsv1.StatefulSet) *intstr.IntOrString {
-	if set.Spec.UpdateStrategy.RollingUpdate == nil {
-		return nil
-	}
-	return set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable
-}
-
-// without is the set after a clean-up that changes nothing else.
-func without(set *appsv1.StatefulSet) *appsv1.StatefulSet {
-	set = set.DeepCopy()
-	if set.Spec.UpdateStrategy.RollingUpdate != nil {
-		set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = nil
-	}
-	set.ResourceVersion, set.Generation, set.ManagedFields = "", 0, nil
-	return set
-}
-
 func (w *world) clearStatefulSets(t *testing.T, before map[string]storedSet) {
 	served := map[string]*appsv1.StatefulSet{}
 	list, err := w.Kube.AppsV1().StatefulSets(ns).List(t.Context(), metav1.ListOptions{})
@@ -204,7 +188,7 @@ func (w *world) clearStatefulSets(t *testing.T, before map[string]storedSet) {
 	}
 	having := int64(0)
 	for _, s := range before {
-		if maxUnavailable(s.set) != nil {
+		if framework.HasMaxUnavailable(s.set) {
 			having++
 		}
 	}
@@ -229,20 +213,20 @@ func (w *world) clearStatefulSets(t *testing.T, before map[string]storedSet) {
 			t.Errorf("%s is gone", name)
 			continue
 		}
-		if maxUnavailable(is.set) != nil {
+		if framework.HasMaxUnavailable(is.set) {
 			t.Errorf("%s still has the field", name)
 		}
-		if diff := cmp.Diff(without(was.set), without(is.set)); diff != "" {
+		if diff := cmp.Diff(framework.WithoutMaxUnavailable(was.set), framework.WithoutMaxUnavailable(is.set)); diff != "" {
 			t.Errorf("S7: what is stored of %s changed elsewhere (-before +after):\n%s", name, diff)
 		}
-		if maxUnavailable(was.set) == nil && was.revision != is.revision {
+		if !framework.HasMaxUnavailable(was.set) && was.revision != is.revision {
 			t.Errorf("S7: %s does not have the field and was written", name)
 		}
 		now, err := w.Kube.AppsV1().StatefulSets(ns).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(without(served[name]), without(now)); diff != "" {
+		if diff := cmp.Diff(framework.WithoutMaxUnavailable(served[name]), framework.WithoutMaxUnavailable(now)); diff != "" {
 			t.Errorf("S7: what is served of %s changed elsewhere (-before +after):\n%s", name, diff)
 		}
 	}

@@ -56,7 +56,7 @@ func (w *world) storedVersion(t *testing.T, key string) string {
 
 func (w *world) noMigrationsOf(t *testing.T, resource string) {
 	t.Helper()
-	list, err := w.dynamic.Resource(migrations).List(t.Context(), metav1.ListOptions{})
+	list, err := w.objects.Resource(migrations).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,14 +70,14 @@ func (w *world) noMigrationsOf(t *testing.T, resource string) {
 func (w *world) migrateCustom(t *testing.T) {
 	k := migrated
 	for _, name := range []string{"a", "b"} {
-		w.create(t, k.resource, k.object(name, map[string]any{}))
+		w.objects.Create(t, k.resource, k.object(name, map[string]any{}))
 	}
-	w.define(t, k.definition("v2"))
+	w.objects.Define(t, k.definition("v2"))
 	const prefix = "/registry/tasks.example.com/migrateds/tasks/"
 	framework.WaitFor(t, "objects to be stored as v2", func() bool {
 		name := "new"
-		_ = w.dynamic.Resource(k.resource).Namespace(ns).Delete(t.Context(), name, metav1.DeleteOptions{})
-		w.create(t, k.resource, k.object(name, map[string]any{}))
+		_ = w.objects.Resource(k.resource).Namespace(ns).Delete(t.Context(), name, metav1.DeleteOptions{})
+		w.objects.Create(t, k.resource, k.object(name, map[string]any{}))
 		return w.storedVersion(t, prefix+name) == group+"/v2"
 	})
 	migrating := lifecycle.MigrateStorage(k.resource.GroupResource())
@@ -112,7 +112,7 @@ func (w *world) migrate(t *testing.T, clients task.Clients, migrating task.Task,
 	touching.Go(func() {
 		wait.UntilWithContext(ctx, func(ctx context.Context) {
 			change := fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`, time.Now())
-			_, _ = w.dynamic.Resource(resource).Namespace(ns).Patch(ctx, name, types.MergePatchType, change, metav1.PatchOptions{})
+			_, _ = w.objects.Resource(resource).Namespace(ns).Patch(ctx, name, types.MergePatchType, change, metav1.PatchOptions{})
 		}, time.Second)
 	})
 	clearAll(t, clients, migrating)

@@ -48,7 +48,7 @@ func has(object *unstructured.Unstructured) bool {
 
 // tryUpdate changes an object without storing the change.
 func (w *world) tryUpdate(t *testing.T, resource schema.GroupVersionResource, name string) error {
-	_, err := w.dynamic.Resource(resource).Namespace(ns).Patch(t.Context(), name, types.MergePatchType,
+	_, err := w.objects.Resource(resource).Namespace(ns).Patch(t.Context(), name, types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"try":"this"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
@@ -167,7 +167,7 @@ func (w *world) deniedByWebhook(t *testing.T) {
 	w.serve(t, k)
 	names := []string{"deny-403", "deny-409", "deny-422", "deny-500", "deny-503", "deny-plainly", "permitted"}
 	for _, name := range names {
-		w.create(t, k.resource, k.object(name, map[string]any{"field": "x"}))
+		w.objects.Create(t, k.resource, k.object(name, map[string]any{"field": "x"}))
 	}
 	d := &denier{}
 	d.Server = httptest.NewTLSServer(d)
@@ -180,7 +180,7 @@ func (w *world) deniedByWebhook(t *testing.T) {
 	// A message names five; all are counted.
 	blocked := runBlocked(t, clients, clearing, "6 objects of hookeds.tasks.example.com refuse", "the webhook says no",
 		"tasks/deny-403", "tasks/deny-409", "tasks/deny-422", "tasks/deny-500", "tasks/deny-503")
-	if has(w.read(t, k.resource, "permitted")) {
+	if has(w.objects.Read(t, k.resource, ns, "permitted")) {
 		t.Error("those that refuse kept another from being cleared")
 	}
 	begun := d.calls.Load()
@@ -191,7 +191,7 @@ func (w *world) deniedByWebhook(t *testing.T) {
 	}
 	run(t, clients, clearing)
 	for _, name := range names {
-		if has(w.read(t, k.resource, name)) {
+		if has(w.objects.Read(t, k.resource, ns, name)) {
 			t.Errorf("%s still has the field", name)
 		}
 	}
@@ -200,7 +200,7 @@ func (w *world) deniedByWebhook(t *testing.T) {
 func (w *world) unreachableWebhook(t *testing.T) {
 	k := customKind("Unreachable")
 	w.serve(t, k)
-	w.create(t, k.resource, k.object("a", map[string]any{"field": "x"}))
+	w.objects.Create(t, k.resource, k.object("a", map[string]any{"field": "x"}))
 	// Nobody listens there.
 	w.hook(t, k, "unreachable", "https://127.0.0.1:1/", nil)
 	framework.WaitFor(t, "the webhook to be called", func() bool { return w.tryUpdate(t, k.resource, "a") != nil })
@@ -209,7 +209,7 @@ func (w *world) unreachableWebhook(t *testing.T) {
 	blocked := runBlocked(t, clients, clearing, "tasks/a", "unreachable.example.com")
 	until(t, blocked, w.unhook(t, "unreachable"))
 	run(t, clients, clearing)
-	if has(w.read(t, k.resource, "a")) {
+	if has(w.objects.Read(t, k.resource, ns, "a")) {
 		t.Error("the object still has the field")
 	}
 }
@@ -219,12 +219,12 @@ func (w *world) unreachableWebhook(t *testing.T) {
 func (w *world) stricterSchema(t *testing.T) {
 	k := customKind("Stricter")
 	w.serve(t, k)
-	w.create(t, k.resource, k.object("old", map[string]any{"field": "x"}))
-	w.create(t, k.resource, k.object("valid", map[string]any{"field": "x", "must": "be"}))
-	w.define(t, k.definition("v1", "must"))
+	w.objects.Create(t, k.resource, k.object("old", map[string]any{"field": "x"}))
+	w.objects.Create(t, k.resource, k.object("valid", map[string]any{"field": "x", "must": "be"}))
+	w.objects.Define(t, k.definition("v1", "must"))
 	drop := []byte(`{"spec":{"field":null}}`)
 	framework.WaitFor(t, "the stricter schema to be in force", func() bool {
-		_, err := w.dynamic.Resource(k.resource).Namespace(ns).Patch(t.Context(), "old", types.MergePatchType, drop, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := w.objects.Resource(k.resource).Namespace(ns).Patch(t.Context(), "old", types.MergePatchType, drop, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil
 	})
 	clearing := lifecycle.ClearField(k.resource, "spec.field")
@@ -232,13 +232,13 @@ func (w *world) stricterSchema(t *testing.T) {
 	blocked := runBlocked(t, clients, clearing, "1 object of stricters.tasks.example.com refuses", "tasks/old", "spec.must")
 	until(t, blocked, func() {
 		mend := []byte(`{"spec":{"must":"be"}}`)
-		if _, err := w.dynamic.Resource(k.resource).Namespace(ns).Patch(t.Context(), "old", types.MergePatchType, mend, metav1.PatchOptions{}); err != nil {
+		if _, err := w.objects.Resource(k.resource).Namespace(ns).Patch(t.Context(), "old", types.MergePatchType, mend, metav1.PatchOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
 	run(t, clients, clearing)
 	for _, name := range []string{"old", "valid"} {
-		if has(w.read(t, k.resource, name)) {
+		if has(w.objects.Read(t, k.resource, ns, name)) {
 			t.Errorf("%s still has the field", name)
 		}
 	}

@@ -116,7 +116,7 @@ func (k workload) withoutWorkingDir(t *testing.T, object *unstructured.Unstructu
 func (w *world) clearTemplates(t *testing.T) {
 	before := map[string]*unstructured.Unstructured{}
 	for _, k := range workloads() {
-		before[k.kind] = w.create(t, k.GroupVersionResource, k.object(t))
+		before[k.kind] = w.objects.Create(t, k.GroupVersionResource, k.object(t))
 	}
 	tasks := declared(t, lifecycle.ClearPodTemplates("a working directory", "spec.containers[*].workingDir")...)
 	if len(tasks) != len(before) {
@@ -148,7 +148,7 @@ func (w *world) clearTemplates(t *testing.T) {
 		t.Fatal("Jobs hold nothing")
 	}
 	for _, k := range workloads() {
-		was, is := before[k.kind], w.read(t, k.GroupVersionResource, before[k.kind].GetName())
+		was, is := before[k.kind], w.objects.Read(t, k.GroupVersionResource, ns, before[k.kind].GetName())
 		if k.kind == "Job" {
 			if was.GetResourceVersion() != is.GetResourceVersion() {
 				t.Error("the Job was written; nothing may change it")

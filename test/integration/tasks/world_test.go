@@ -26,17 +26,13 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsoptions "k8s.io/apiextensions-apiserver/pkg/cmd/server/options"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/feature-lifecycle/lifecycle"
@@ -51,7 +47,7 @@ import (
 // world is the cluster and what tasks reach it with.
 type world struct {
 	*framework.Cluster
-	dynamic dynamic.Interface
+	objects framework.Objects
 	stored  *controlplane.Stored
 	etcd    *clientv3.Client
 	// identities counts those that tasks were run as.
@@ -60,7 +56,7 @@ type world struct {
 
 func newWorld(t *testing.T, c *framework.Cluster) *world {
 	t.Helper()
-	w := &world{Cluster: c, dynamic: dynamic.NewForConfigOrDie(c.Config), stored: newStored(t, c), etcd: c.Etcd()}
+	w := &world{Cluster: c, objects: c.Objects(), stored: newStored(t, c), etcd: c.Etcd()}
 	t.Cleanup(func() { _ = w.stored.Close() })
 	return w
 }
@@ -107,27 +103,9 @@ func (w *world) clients(t *testing.T, tasks ...task.Task) task.Clients {
 	t.Helper()
 	features := []lifecycle.Feature{{Name: "Test", OnEnable: tasks}}
 	user := fmt.Sprintf("task-runner-%d", w.identities.Add(1))
-	meta := metav1.ObjectMeta{Name: user}
-	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
-	if rules := lifecycle.Rules(features); len(rules) > 0 {
-		if _, err := w.Kube.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user}}
-		if _, err := w.Kube.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		w.waitForPermission(t, user, "", rules[len(rules)-1])
-	}
+	w.Permit(t, w.User(user), user, metav1.NamespaceAll, lifecycle.Rules(features))
 	for namespace, rules := range lifecycle.NamespacedRules(features) {
-		if _, err := w.Kube.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		binding := &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user}}
-		if _, err := w.Kube.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		w.waitForPermission(t, user, namespace, rules[len(rules)-1])
+		w.Permit(t, w.User(user), user, namespace, rules)
 	}
 	return clientsOf(t, w.Impersonate(user))
 }
@@ -151,20 +129,6 @@ func clientsOf(t *testing.T, config *rest.Config) task.Clients {
 		Metadata: metadata.NewForConfigOrDie(config),
 		Mapper:   task.NewMapper(discovery.NewDiscoveryClientForConfigOrDie(config)),
 	}
-}
-
-// waitForPermission waits until the authorizer has seen a role and its binding.
-func (w *world) waitForPermission(t *testing.T, user, namespace string, rule rbacv1.PolicyRule) {
-	t.Helper()
-	attributes := &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0]}
-	if len(rule.ResourceNames) > 0 {
-		attributes.Name = rule.ResourceNames[0]
-	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: attributes}}
-	framework.WaitFor(t, "the permissions of "+user, func() bool {
-		answer, err := w.Kube.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-		return err == nil && answer.Status.Allowed
-	})
 }
 
 // kind is a custom resource for one test.
@@ -212,47 +176,9 @@ func (k kind) definition(stored string, required ...any) *unstructured.Unstructu
 	return definition
 }
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-
-// define makes a kind's definition, or replaces it.
-func (w *world) define(t *testing.T, definition *unstructured.Unstructured) {
-	t.Helper()
-	if _, err := w.dynamic.Resource(definitions).Apply(t.Context(), definition.GetName(), definition, metav1.ApplyOptions{FieldManager: "test"}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // serve makes a kind and waits until it is served.
 func (w *world) serve(t *testing.T, k kind) {
 	t.Helper()
-	w.define(t, k.definition("v1"))
-	admin := clientsOf(t, w.Config)
-	framework.WaitFor(t, k.Kind+" to be served", func() bool {
-		if _, err := w.dynamic.Resource(k.resource).List(t.Context(), metav1.ListOptions{}); err != nil {
-			return false
-		}
-		admin.Mapper.Reset()
-		_, err := admin.Mapper.ResourceFor(k.resource.GroupResource().WithVersion(""))
-		return !meta.IsNoMatchError(err)
-	})
-}
-
-// create makes an object as the administrator.
-func (w *world) create(t *testing.T, resource schema.GroupVersionResource, object *unstructured.Unstructured) *unstructured.Unstructured {
-	t.Helper()
-	created, err := w.dynamic.Resource(resource).Namespace(object.GetNamespace()).Create(t.Context(), object, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("creating %s %s: %v", object.GetKind(), object.GetName(), err)
-	}
-	return created
-}
-
-// read reads an object as the administrator.
-func (w *world) read(t *testing.T, resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
-	t.Helper()
-	found, err := w.dynamic.Resource(resource).Namespace(ns).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatalf("reading %s %s: %v", resource.Resource, name, err)
-	}
-	return found
+	w.objects.Define(t, k.definition("v1"))
+	w.WaitUntilServed(t, k.resource)
 }

@@ -94,7 +94,7 @@ func (w *world) twoOperators(t *testing.T) {
 	}
 	// The other replica waits for the Lease of the first one to expire.
 	history.Wait(t, crashed, "Off", framework.In(v1alpha1.StateOff))
-	w.waitForFeature(t, red.namespace, borrowed, "Off", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
+	w.WaitForFeatureIn(t, red.namespace, borrowed, "Off", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
 	if got, want := heir.found(), both(false); got != want {
 		t.Errorf("the features are Off, and the replica that is left finds %s, want %s", got, want)
 	}
@@ -144,10 +144,10 @@ func (w *world) oneDefinition(t *testing.T) {
 
 	left.ask(t, colours, false)
 	left.waitForState(t, v1alpha1.StateOff, 1, colours)
-	w.waitForFeature(t, left.namespace, colours, "clean", func(f *v1alpha1.Feature) bool {
+	w.WaitForFeatureIn(t, left.namespace, colours, "clean", func(f *v1alpha1.Feature) bool {
 		return meta.IsStatusConditionTrue(f.Status.Conditions, v1alpha1.ConditionClean)
 	})
-	if diff := cmp.Diff(map[string]any{"size": "1"}, w.readIn(t, resource, left.namespace, "used").Object["spec"]); diff != "" {
+	if diff := cmp.Diff(map[string]any{"size": "1"}, w.objects.Read(t, resource, left.namespace, "used").Object["spec"]); diff != "" {
 		t.Errorf("spec of what was turned off (-want +got):\n%s", diff)
 	}
 	for _, was := range kept {
@@ -158,7 +158,7 @@ func (w *world) oneDefinition(t *testing.T) {
 	// The other one is not held by what it does not look after, and is by its own.
 	w.makeIn(t, resource, left.namespace, "glazed", map[string]any{"glaze": "mat"})
 	right.ask(t, colours, false)
-	w.waitForFeature(t, right.namespace, colours, "held by its own object", func(f *v1alpha1.Feature) bool {
+	w.WaitForFeatureIn(t, right.namespace, colours, "held by its own object", func(f *v1alpha1.Feature) bool {
 		return len(f.Status.Tasks) > 0 && strings.Contains(f.Status.Tasks[0].Message, "waiting for 1 teamthings.thirdparty.example.com using glaze: team-right/glazed")
 	})
 	glaze := []byte(`{"spec":{"glaze":null}}`)
@@ -212,13 +212,13 @@ func (w *world) usedByKubernetesAlone(t *testing.T, operators ...string) {
 	if _, err := leases.Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	state := w.waitForFeature(t, metav1.NamespaceSystem, borrowed, "there", func(f *v1alpha1.Feature) bool { return f.Status.State != "" }).Status.State
+	state := w.WaitForFeatureIn(t, metav1.NamespaceSystem, borrowed, "there", func(f *v1alpha1.Feature) bool { return f.Status.State != "" }).Status.State
 	report := newReport(metav1.NamespaceSystem, component)
 	report.Spec.Features = []v1alpha1.ReportedFeature{{Name: borrowed, Asked: true, Enabled: state == v1alpha1.StateOn}}
 	if _, err := reports.Create(t.Context(), report, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	used := w.waitForFeature(t, metav1.NamespaceSystem, borrowed, "used by who came last", func(f *v1alpha1.Feature) bool {
+	used := w.WaitForFeatureIn(t, metav1.NamespaceSystem, borrowed, "used by who came last", func(f *v1alpha1.Feature) bool {
 		return slices.ContainsFunc(f.Status.Uses, func(u v1alpha1.FeatureUse) bool { return u.Component == component })
 	})
 	for _, use := range used.Status.Uses {

@@ -92,7 +92,7 @@ func (o *thirdParty) cleanBy(t *testing.T, r *replica) {
 // waitForClean waits until a feature that is off has the condition Clean.
 func (o *thirdParty) waitForClean(t *testing.T, status metav1.ConditionStatus, message string) {
 	t.Helper()
-	o.w.waitForFeature(t, o.namespace, colours, string(v1alpha1.StateOff)+", Clean "+string(status)+": "+message, func(f *v1alpha1.Feature) bool {
+	o.w.WaitForFeatureIn(t, o.namespace, colours, string(v1alpha1.StateOff)+", Clean "+string(status)+": "+message, func(f *v1alpha1.Feature) bool {
 		c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
 		return f.Status.State == v1alpha1.StateOff && c != nil && c.Status == status && c.Message == message
 	})

@@ -19,6 +19,7 @@ limitations under the License.
 package thirdparty
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -151,7 +152,7 @@ func (w *world) ownedByNobody(t *testing.T) {
 	if _, err := bindings.Update(t.Context(), binding, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.waitForPermission(t, stranger, o.namespace, rbacv1.PolicyRule{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"featurereports"}, Verbs: []string{"get"}})
+	w.WaitForPermission(t, stranger.grantee(), o.namespace, rbacv1.PolicyRule{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"featurereports"}, Verbs: []string{"get"}})
 	for name, test := range map[string]struct {
 		client func(*operator.Config)
 		says   string
@@ -211,7 +212,12 @@ func (w *world) anotherServiceAccount(t *testing.T) {
 		return by
 	}
 	want := map[string]string{"a": o.user()}
-	framework.WaitFor(t, "the reports of the earlier service account to go", func() bool { return maps.Equal(left(), want) })
+	framework.Eventually(t, "the reports of the earlier service account to go", func() error {
+		if is := left(); !maps.Equal(is, want) {
+			return fmt.Errorf("there are %v, want %v", is, want)
+		}
+		return nil
+	})
 	o.waitForState(t, v1alpha1.StateOff, 1, colours, borrowed)
 	if n := a.said("who created the report, may change it"); n != 1 {
 		t.Errorf("the replica said %d times that the report was somebody else's, want once", n)

@@ -40,27 +40,6 @@ import (
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
-// waitForFeature watches a Feature until it is as wanted, and returns it.
-func (w *world) waitForFeature(t *testing.T, namespace, name, what string, wanted func(*v1alpha1.Feature) bool) *v1alpha1.Feature {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
-	defer cancel()
-	source := cache.NewListWatchFromClient(w.Features.FeaturesV1alpha1().RESTClient(), "features", namespace, fields.OneTermEqualSelector(metav1.ObjectNameField, name))
-	var last *v1alpha1.Feature
-	err := until.Met(ctx, source, &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
-		feature, ok := event.Object.(*v1alpha1.Feature)
-		if !ok || event.Type == watch.Deleted {
-			return false, nil
-		}
-		last = feature
-		return wanted(feature), nil
-	})
-	if err != nil {
-		t.Fatalf("waiting for feature %s/%s to be %s: %v; it is %+v", namespace, name, what, err, last)
-	}
-	return last
-}
-
 // users is how many live processes of a component found a value.
 func users(f *v1alpha1.Feature, component string, enabled bool) int {
 	n := 0
@@ -77,27 +56,10 @@ func users(f *v1alpha1.Feature, component string, enabled bool) int {
 func (o *thirdParty) waitForState(t *testing.T, state v1alpha1.FeatureState, replicas int, features ...string) {
 	t.Helper()
 	for _, feature := range features {
-		o.w.waitForFeature(t, o.namespace, feature, fmt.Sprintf("%s in %d replicas", state, replicas), func(f *v1alpha1.Feature) bool {
+		o.w.WaitForFeatureIn(t, o.namespace, feature, fmt.Sprintf("%s in %d replicas", state, replicas), func(f *v1alpha1.Feature) bool {
 			return f.Status.State == state && users(f, o.component, state == v1alpha1.StateOn) == replicas
 		})
 	}
-}
-
-// waitUntilAdopted waits until each feature of Kubernetes has its first state.
-func (w *world) waitUntilAdopted(t *testing.T) {
-	t.Helper()
-	framework.WaitFor(t, "the features of Kubernetes to have states", func() bool {
-		list, err := w.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{})
-		if err != nil || len(list.Items) < kubernetesHas {
-			return false
-		}
-		for i := range list.Items {
-			if list.Items[i].Status.State == "" {
-				return false
-			}
-		}
-		return true
-	})
 }
 
 // ownKind is a kind of object that the library makes for an operator.

@@ -20,14 +20,12 @@ package thirdparty
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,8 +33,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/kubernetes-features/test/integration/framework"
@@ -46,13 +42,13 @@ import (
 // cluster itself belongs to the test that started it.
 type world struct {
 	*framework.Cluster
-	objects dynamic.Interface
+	objects framework.Objects
 	etcd    *clientv3.Client
 }
 
 func newWorld(t *testing.T, c *framework.Cluster) *world {
 	t.Helper()
-	return &world{Cluster: c, objects: dynamic.NewForConfigOrDie(c.Config), etcd: c.Etcd()}
+	return &world{Cluster: c, objects: c.Objects(), etcd: c.Etcd()}
 }
 
 // identity is a service account, and how it reaches the server: by its token alone.
@@ -87,53 +83,19 @@ func (w *world) identity(t *testing.T, namespace, name string) *identity {
 	return &identity{namespace: namespace, name: name, config: config, features: versioned.NewForConfigOrDie(config)}
 }
 
+// grantee is the service account as one that gets permissions.
+func (i *identity) grantee() framework.Grantee {
+	return framework.Grantee{Subject: rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: i.namespace, Name: i.name}, Config: i.config}
+}
+
 // everywhere is the name of the identity's ClusterRole; its Role has its own.
 func (i *identity) everywhere() string { return i.namespace + "-" + i.name }
 
-// permit gives an identity permissions in its namespace and in all, and waits until
-// the server knows them.
+// permit gives an identity permissions in its namespace and in all.
 func (w *world) permit(t *testing.T, id *identity, own, everywhere []rbacv1.PolicyRule) {
 	t.Helper()
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: id.namespace, Name: id.name}}
-	rbac := w.Kube.RbacV1()
-	if len(own) > 0 {
-		meta := metav1.ObjectMeta{Name: id.name}
-		if _, err := rbac.Roles(id.namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: own}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		binding := &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name}}
-		if _, err := rbac.RoleBindings(id.namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		w.waitForPermission(t, id, id.namespace, own[len(own)-1])
-	}
-	if len(everywhere) > 0 {
-		meta := metav1.ObjectMeta{Name: id.everywhere()}
-		if _, err := rbac.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: everywhere}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}}
-		if _, err := rbac.ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		w.waitForPermission(t, id, metav1.NamespaceAll, everywhere[len(everywhere)-1])
-	}
-}
-
-// waitForPermission asks as the identity itself, so that its token is known, too.
-func (w *world) waitForPermission(t *testing.T, id *identity, namespace string, rule rbacv1.PolicyRule) {
-	t.Helper()
-	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
-	attributes := &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource}
-	if len(rule.ResourceNames) > 0 {
-		attributes.Name = rule.ResourceNames[0]
-	}
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
-	client := kubernetes.NewForConfigOrDie(id.config)
-	framework.WaitFor(t, "the permissions of "+id.user(), func() bool {
-		answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-		return err == nil && answer.Status.Allowed
-	})
+	w.Permit(t, id.grantee(), id.name, id.namespace, own)
+	w.Permit(t, id.grantee(), id.everywhere(), metav1.NamespaceAll, everywhere)
 }
 
 // remove deletes a service account and its permissions, as the removal of an operator
@@ -157,8 +119,6 @@ func (w *world) remove(t *testing.T, id *identity) {
 // group has a kind for each operator.
 const group = "thirdparty.example.com"
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-
 // define makes the kind of an operator, for example Redthing, and waits until it is
 // served.
 func (w *world) define(t *testing.T, operator string) schema.GroupVersionResource {
@@ -177,19 +137,10 @@ func (w *world) define(t *testing.T, operator string) schema.GroupVersionResourc
 			}}},
 		}},
 	}}}
-	definition.SetGroupVersionKind(definitions.GroupVersion().WithKind("CustomResourceDefinition"))
+	definition.SetGroupVersionKind(framework.Definitions.GroupVersion().WithKind("CustomResourceDefinition"))
 	definition.SetName(resource.GroupResource().String())
-	if _, err := w.objects.Resource(definitions).Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
-		t.Fatalf("creating the definition of %s: %v", resource.Resource, err)
-	}
-	// Tasks find it by discovery.
-	framework.WaitFor(t, resource.Resource+" to be served", func() bool {
-		if _, err := w.objects.Resource(resource).List(t.Context(), metav1.ListOptions{}); err != nil {
-			return false
-		}
-		list, err := w.Kube.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String())
-		return err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource })
-	})
+	w.objects.Define(t, definition)
+	w.WaitUntilServed(t, resource)
 	return resource
 }
 
@@ -210,34 +161,21 @@ func (w *world) makeIn(t *testing.T, resource schema.GroupVersionResource, names
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	object.SetGroupVersionKind(resource.GroupVersion().WithKind(kindOf(resource)))
+	object.SetNamespace(namespace)
 	object.SetName(name)
-	made, err := w.objects.Resource(resource).Namespace(namespace).Create(t.Context(), object, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("creating %s %s: %v", object.GetKind(), name, err)
-	}
-	return made
+	return w.objects.Create(t, resource, object)
 }
 
 // read reads an object.
 func (w *world) read(t *testing.T, resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
 	t.Helper()
-	return w.readIn(t, resource, metav1.NamespaceDefault, name)
-}
-
-// readIn reads one of a namespace.
-func (w *world) readIn(t *testing.T, resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
-	t.Helper()
-	object, err := w.objects.Resource(resource).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatalf("reading %s %s: %v", resource.Resource, name, err)
-	}
-	return object
+	return w.objects.Read(t, resource, metav1.NamespaceDefault, name)
 }
 
 // untouched is an error if an object was written since it was read.
 func (w *world) untouched(t *testing.T, resource schema.GroupVersionResource, was *unstructured.Unstructured) {
 	t.Helper()
-	if is := w.readIn(t, resource, was.GetNamespace(), was.GetName()); is.GetResourceVersion() != was.GetResourceVersion() {
+	if is := w.objects.Read(t, resource, was.GetNamespace(), was.GetName()); is.GetResourceVersion() != was.GetResourceVersion() {
 		t.Errorf("%s %s was written, its spec was %v and is %v", was.GetKind(), was.GetName(), was.Object["spec"], is.Object["spec"])
 	}
 }
