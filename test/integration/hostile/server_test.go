@@ -136,7 +136,7 @@ func (w *world) checkFailures(t *testing.T) {
 	// One row's failure is not that of all that follow.
 	defer func() { w.failures = counted }()
 	// The difference is told below. It is not waited for where the answers were others.
-	_ = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	_ = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, framework.Patience, true, func(context.Context) (bool, error) {
 		counted = w.counted(t)
 		missing := false
 		for what, n := range w.failures {
