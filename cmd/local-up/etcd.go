@@ -35,6 +35,7 @@ type etcdOptions struct {
 	dataDir                   string
 	clientPort, peerPort      int
 	caFile, certFile, keyFile string
+	unsafeNoFsync             bool
 }
 
 // newEtcdCommand runs the cluster's database. It is a process of its own, since
@@ -55,6 +56,7 @@ func newEtcdCommand() *cobra.Command {
 	fs.StringVar(&o.caFile, "ca-file", "", "Certificate authority of clients.")
 	fs.StringVar(&o.certFile, "cert-file", "", "Serving certificate.")
 	fs.StringVar(&o.keyFile, "key-file", "", "Key of the serving certificate.")
+	fs.BoolVar(&o.unsafeNoFsync, "unsafe-no-fsync", false, "Do not wait for the disk. A crash of the machine may lose data; one of the process does not.")
 	return cmd
 }
 
@@ -64,6 +66,7 @@ func (o *etcdOptions) run(ctx context.Context) error {
 	config := embed.NewConfig()
 	config.Dir = o.dataDir
 	config.LogLevel = "warn"
+	config.UnsafeNoFsync = o.unsafeNoFsync
 	client := url.URL{Scheme: "https", Host: fmt.Sprintf("127.0.0.1:%d", o.clientPort)}
 	peer := url.URL{Scheme: "https", Host: fmt.Sprintf("127.0.0.1:%d", o.peerPort)}
 	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}

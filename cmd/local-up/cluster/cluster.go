@@ -69,6 +69,9 @@ type Config struct {
 	ExtraArgs map[string][]string
 	// Binaries replaces the binary of a component by another file.
 	Binaries map[string]string
+	// Throwaway clusters may lose data when the machine crashes, and do not wait
+	// for its disk. Processes may crash.
+	Throwaway bool
 	// DieWithParent kills the processes when this one ends, however it ends.
 	DieWithParent bool
 	// Progress gets a line for each step; nil means none.

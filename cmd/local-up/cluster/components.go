@@ -156,6 +156,7 @@ func (c *Cluster) port(name string) string { return fmt.Sprint(c.state.Ports[nam
 func (c *Cluster) etcd() component {
 	return component{name: Etcd, binary: "local-up", port: c.state.Ports[Etcd], args: []string{
 		"etcd",
+		fmt.Sprintf("--unsafe-no-fsync=%t", c.config.Throwaway),
 		"--data-dir=" + filepath.Join(c.config.DataDir, "etcd"),
 		"--client-port=" + c.port(Etcd),
 		"--peer-port=" + c.port(etcdPeer),

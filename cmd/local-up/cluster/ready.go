@@ -85,7 +85,7 @@ func (c *Cluster) readiness(component component) (func(context.Context) error, e
 		return func(ctx context.Context) error { return c.apiServerReady(ctx, component.name) }, nil
 	case strings.HasPrefix(component.name, runtimePrefix):
 		socket := c.runtimeSocket(strings.TrimPrefix(component.name, runtimePrefix))
-		return func(ctx context.Context) error { return listening(ctx, socket) }, nil
+		return func(ctx context.Context) error { return listening(ctx, "unix", socket) }, nil
 	case strings.HasPrefix(component.name, kubeletPrefix) && c.runs(APIServer):
 		return c.nodeReady(strings.TrimPrefix(component.name, kubeletPrefix))
 	case component.health != "":
@@ -97,6 +97,10 @@ func (c *Cluster) readiness(component component) (func(context.Context) error, e
 }
 
 func (c *Cluster) etcdReady(ctx context.Context) error {
+	// A client that finds nothing listening tries again only after a second.
+	if err := listening(ctx, "tcp", net.JoinHostPort("127.0.0.1", c.port(Etcd))); err != nil {
+		return err
+	}
 	client, err := c.EtcdClient()
 	if err != nil {
 		return err
@@ -127,9 +131,9 @@ func (c *Cluster) runs(name string) bool {
 	return ok && p.Alive()
 }
 
-func listening(ctx context.Context, socket string) error {
+func listening(ctx context.Context, network, address string) error {
 	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "unix", socket)
+	conn, err := dialer.DialContext(ctx, network, address)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,8 @@ limitations under the License.
 package api
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +36,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	typed "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
@@ -48,14 +51,18 @@ const (
 	known = "MaxUnavailableStatefulSet"
 )
 
+// shared is for tests that leave the server as it is.
+var shared = framework.NewShared(cluster.Config{Nodes: 2, Only: []string{cluster.Etcd, cluster.APIServer}})
+
+func TestMain(m *testing.M) {
+	transport.CertCallbackRefreshDuration = certificatePeriod
+	os.Exit(shared.Run(m))
+}
+
+// start starts a server with other gates.
 func start(t *testing.T, gates string) *framework.Cluster {
 	t.Helper()
-	c := framework.Start(t, cluster.Config{
-		FeatureGates: gates,
-		Nodes:        2,
-		Only:         []string{cluster.Etcd, cluster.APIServer},
-	})
-	return c
+	return framework.Start(t, cluster.Config{FeatureGates: gates, Only: []string{cluster.Etcd, cluster.APIServer}})
 }
 
 func features(t *testing.T, config *rest.Config) typed.FeaturesV1alpha1Interface {
@@ -105,7 +112,7 @@ func refused(t *testing.T, err error, kind func(error) bool, says ...string) {
 }
 
 func TestWhoMayDoWhat(t *testing.T) {
-	c := start(t, "")
+	c := shared.Cluster(t)
 	c.WaitForFeature(known, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
 	admin := features(t, c.Config)
 	user := features(t, c.Impersonate("jane", "system:authenticated"))
@@ -113,10 +120,16 @@ func TestWhoMayDoWhat(t *testing.T) {
 	node1, node2 := features(t, c.As(cluster.Kubelet("node-1"))), features(t, c.As(cluster.Kubelet("node-2")))
 
 	t.Run("an ordinary user reads Features and writes nothing", func(t *testing.T) {
-		list, err := user.Features(system).List(t.Context(), metav1.ListOptions{})
-		if err != nil || len(list.Items) < 200 {
-			t.Errorf("listing: %d features, %v", len(list.Items), err)
-		}
+		framework.Eventually(t, "an ordinary user to list all features", func() error {
+			list, err := user.Features(system).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			if len(list.Items) < 200 {
+				return fmt.Errorf("there are %d", len(list.Items))
+			}
+			return nil
+		})
 		feature, err := user.Features(system).Get(t.Context(), known, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -244,6 +257,7 @@ func get(t *testing.T, client typed.FeaturesV1alpha1Interface, name string) *v1a
 
 // TestGateOffIsUpstream holds S6: no group, no hook, no writes.
 func TestGateOffIsUpstream(t *testing.T) {
+	t.Parallel()
 	c := start(t, "FeatureLifecycle=false")
 	client := kubernetes.NewForConfigOrDie(c.Config)
 	groups, err := client.Discovery().ServerGroups()
@@ -282,6 +296,7 @@ func TestGateOffIsUpstream(t *testing.T) {
 // TestWithoutServerIdentities: a server without the gate APIServerIdentity has no
 // identity that others know it by, and reports all the same.
 func TestWithoutServerIdentities(t *testing.T) {
+	t.Parallel()
 	c := start(t, "APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false")
 	c.WaitForFeature(known, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
 	reports := c.WaitForReports("of the server", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 1 })
@@ -293,8 +308,9 @@ func TestWithoutServerIdentities(t *testing.T) {
 // TestAnEmulatedVersionIsReported: --emulated-version reaches the layer through
 // the registry that parses it, and changes what gates are.
 func TestAnEmulatedVersionIsReported(t *testing.T) {
+	t.Parallel()
 	c := framework.Start(t, cluster.Config{
-		Nodes: 1, Only: []string{cluster.Etcd, cluster.APIServer},
+		Only:      []string{cluster.Etcd, cluster.APIServer},
 		ExtraArgs: map[string][]string{cluster.APIServer: {"--emulated-version=1.35"}},
 	})
 	reports := c.WaitForReports("of the server", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 1 })

@@ -19,6 +19,7 @@ limitations under the License.
 package api
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -32,10 +33,19 @@ import (
 
 // TestReportsAreBounded: an identity that went wrong cannot fill the database.
 func TestReportsAreBounded(t *testing.T) {
-	c := start(t, "")
+	c := shared.Cluster(t)
 	config := c.As(cluster.Scheduler)
 	config.QPS = -1
 	reports := features(t, config).FeatureReports(system)
+	t.Cleanup(func() {
+		// The test's context has ended.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), framework.Patience)
+		defer cancel()
+		all := metav1.ListOptions{FieldSelector: "spec.username=system:kube-scheduler"}
+		if err := features(t, c.Config).FeatureReports(system).DeleteCollection(ctx, metav1.DeleteOptions{}, all); err != nil {
+			t.Errorf("deleting the reports: %v", err)
+		}
+	})
 	const limit = 100
 	for i := range limit {
 		if _, err := reports.Create(t.Context(), report("kube-scheduler", fmt.Sprintf("i%d", i), ""), metav1.CreateOptions{}); err != nil {
@@ -43,9 +53,12 @@ func TestReportsAreBounded(t *testing.T) {
 		}
 	}
 	// The server counts what its cache has seen.
-	framework.WaitFor(t, "the cache to see all reports", func() bool {
+	framework.Eventually(t, "the cache to see all reports", func() error {
 		list, err := features(t, c.Config).FeatureReports(system).List(t.Context(), metav1.ListOptions{FieldSelector: "spec.username=system:kube-scheduler", ResourceVersion: "0"})
-		return err == nil && len(list.Items) == limit
+		if err == nil && len(list.Items) != limit {
+			err = fmt.Errorf("it has %d", len(list.Items))
+		}
+		return err
 	})
 	_, err := reports.Create(t.Context(), report("kube-scheduler", "more", ""), metav1.CreateOptions{})
 	refused(t, err, apierrors.IsForbidden, "system:kube-scheduler", "100 reports", "delete")

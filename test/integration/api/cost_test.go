@@ -20,6 +20,8 @@ package api
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -45,22 +47,26 @@ const (
 // TestCost prints what the system stores and asks for, which the KEP quotes, and
 // holds the bounds above. A start announces each feature once (L3), a restart none.
 func TestCost(t *testing.T) {
+	t.Parallel()
 	const nodes = 3
 	c := framework.Start(t, cluster.Config{Nodes: nodes})
 	c.WaitForReports("of every process", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 3+2*nodes })
-	announced := func() int {
+	var announced int
+	framework.Eventually(t, "every feature to be announced", func() error {
 		list, err := c.Features.FeaturesV1alpha1().Features(system).List(t.Context(), metav1.ListOptions{})
-		if err != nil || len(list.Items) == 0 {
-			return 0
+		if err != nil {
+			return err
 		}
 		for _, f := range list.Items {
 			if f.Status.State == "" || len(f.Status.Conditions) < 7 {
-				return 0
+				return fmt.Errorf("%s is %q with conditions %+v", f.Name, f.Status.State, f.Status.Conditions)
 			}
 		}
-		return len(list.Items)
-	}
-	framework.WaitFor(t, "every feature to be announced", func() bool { return announced() > 0 })
+		if announced = len(list.Items); announced == 0 {
+			return errors.New("there is none")
+		}
+		return nil
+	})
 
 	etcd := c.Etcd()
 	total := 0
@@ -101,16 +107,13 @@ func TestCost(t *testing.T) {
 
 	creates := "features.k8s.io POST features"
 	logRequests(t, "since the start", c.Requests())
-	if got, want := c.Requests()[creates], announced(); got != want {
+	if got, want := c.Requests()[creates], announced; got != want {
 		t.Errorf("L3: %d requests created %d Features", got, want)
 	}
 	if err := c.Restart(t.Context(), nil, cluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
-	framework.WaitFor(t, "the server flow to look at features", func() bool {
-		data, err := c.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
-		return err == nil && strings.Contains(string(data), "\nfeature_lifecycle_running{namespace=\"kube-system\"} 1\n")
-	})
+	c.WaitForMetrics(`feature_lifecycle_running{namespace="kube-system"} 1`)
 	after := c.Requests()
 	logRequests(t, "since a restart of kube-apiserver", after)
 	if got := after[creates]; got != 0 {

@@ -19,6 +19,7 @@ limitations under the License.
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -38,18 +39,21 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // TestReportersAloneWaitForReporters: the server says of each request which flow schema
 // it matched.
 func TestReportersAloneWaitForReporters(t *testing.T) {
-	c := start(t, "")
+	c := shared.Cluster(t)
 	client := kubernetes.NewForConfigOrDie(c.Config).FlowcontrolV1()
 	uids := map[string]string{}
-	framework.WaitFor(t, "the flow schemas to have their levels", func() bool {
+	framework.Eventually(t, "the flow schemas to have their levels", func() error {
 		for _, name := range []string{"feature-reports", "feature-reports-cleanup", "exempt", "global-default"} {
 			schema, err := client.FlowSchemas().Get(t.Context(), name, metav1.GetOptions{})
-			if err != nil || len(schema.Status.Conditions) == 0 || schema.Status.Conditions[0].Status != flowcontrolv1.ConditionFalse {
-				return false
+			if err != nil {
+				return err
+			}
+			if len(schema.Status.Conditions) == 0 || schema.Status.Conditions[0].Status != flowcontrolv1.ConditionFalse {
+				return fmt.Errorf("the conditions of %s are %+v", name, schema.Status.Conditions)
 			}
 			uids[name] = string(schema.UID)
 		}
-		return true
+		return nil
 	})
 	for name, tc := range map[string]struct {
 		groups []string
@@ -78,14 +82,20 @@ func TestReportersAloneWaitForReporters(t *testing.T) {
 			})
 		})
 		reports := features(t, config).FeatureReports(system)
-		framework.WaitFor(t, "a request of "+name+" to match "+tc.want, func() bool {
+		framework.Eventually(t, "a request of "+name+" to match "+tc.want, func() error {
 			var err error
 			if tc.verb == "list" {
 				_, err = reports.List(t.Context(), metav1.ListOptions{})
 			} else {
 				_, err = reports.Get(t.Context(), "none.i", metav1.GetOptions{})
 			}
-			return (err == nil || apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) && matched == uids[tc.want]
+			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+				return err
+			}
+			if matched != uids[tc.want] {
+				return fmt.Errorf("it matched the schema with the UID %q, not one of %v", matched, uids)
+			}
+			return nil
 		})
 	}
 }

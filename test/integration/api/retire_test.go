@@ -19,6 +19,7 @@ limitations under the License.
 package api
 
 import (
+	"fmt"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,7 +33,7 @@ import (
 // TestTheReportOfAProcessThatEndedIsDeleted by the server flow, although it is
 // somebody else's.
 func TestTheReportOfAProcessThatEndedIsDeleted(t *testing.T) {
-	c := start(t, "")
+	c := shared.Cluster(t)
 	const gone = "kube-scheduler.gone"
 	scheduler := versioned.NewForConfigOrDie(c.As(cluster.Scheduler)).FeaturesV1alpha1().FeatureReports(system)
 	ended := &v1alpha1.FeatureReport{
@@ -46,8 +47,15 @@ func TestTheReportOfAProcessThatEndedIsDeleted(t *testing.T) {
 	if _, err := scheduler.Create(t.Context(), ended, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.WaitFor(t, "the report of the process that ended to go", func() bool {
-		_, err := scheduler.Get(t.Context(), gone, metav1.GetOptions{})
-		return apierrors.IsNotFound(err)
+	framework.Eventually(t, "the report of the process that ended to go", func() error {
+		found, err := scheduler.Get(t.Context(), gone, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		default:
+			return fmt.Errorf("it is there: %+v", found.ObjectMeta)
+		}
 	})
 }

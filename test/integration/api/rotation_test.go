@@ -21,6 +21,7 @@ package api
 import (
 	"context"
 	"crypto/x509"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,7 +33,6 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/transport"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 	componentfeaturegate "k8s.io/component-base/featuregate"
@@ -46,18 +46,18 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/pkiutil"
 )
 
+// certificatePeriod is how often client-go looks at files of certificates here. Its
+// variable for this is one for the process (TestMain).
+const certificatePeriod = 500 * time.Millisecond
+
 // TestACertificateThatRotates: a kubelet's certificate is replaced on disk before
 // it expires; its reporter goes on with the new one.
 func TestACertificateThatRotates(t *testing.T) {
-	// A variable of client-go for just this: how often it looks at the files.
-	period := transport.CertCallbackRefreshDuration
-	transport.CertCallbackRefreshDuration = 500 * time.Millisecond
-	defer func() { transport.CertCallbackRefreshDuration = period }()
-
-	c := start(t, "")
+	t.Parallel()
+	c := shared.Cluster(t)
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "client.crt"), filepath.Join(dir, "client.key")
-	const life = 20 * time.Second
+	const life = 6 * time.Second
 	issue(t, c.PKI(), certFile, keyFile, time.Now().Add(life))
 	config := &rest.Config{Host: c.Config.Host, TLSClientConfig: rest.TLSClientConfig{CertFile: certFile, KeyFile: keyFile, CAData: c.Config.CAData}}
 
@@ -98,18 +98,24 @@ func TestACertificateThatRotates(t *testing.T) {
 	}
 	// On a busy machine that may take longer than a certificate lives.
 	issued := time.Now()
-	framework.WaitFor(t, "the first report", func() bool {
+	framework.Eventually(t, "the first report", func() error {
 		if time.Since(issued) > life/2 {
 			issued = time.Now()
 			issue(t, c.PKI(), certFile, keyFile, issued.Add(life))
 		}
-		return says(false)(c.Reports())
+		if reports := c.Reports(); !says(false)(reports) {
+			return fmt.Errorf("it is not among %d reports", len(reports))
+		}
+		return nil
 	})
 	old := rest.CopyConfig(c.Config)
 	old.TLSClientConfig = rest.TLSClientConfig{CAData: c.Config.CAData, CertData: read(t, certFile), KeyData: read(t, keyFile)}
-	framework.WaitFor(t, "the certificate to expire", func() bool {
+	framework.Eventually(t, "the certificate to expire", func() error {
 		_, err := kubernetes.NewForConfigOrDie(old).CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
-		return apierrors.IsUnauthorized(err)
+		if apierrors.IsUnauthorized(err) {
+			return nil
+		}
+		return fmt.Errorf("a request with it gets: %w", err)
 	})
 	issue(t, c.PKI(), certFile, keyFile, time.Now().Add(time.Hour))
 	if err := gate.SetFromMap(map[string]bool{"Rotating": true}); err != nil {

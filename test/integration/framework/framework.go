@@ -80,7 +80,7 @@ func Start(t testing.TB, config cluster.Config) *Cluster {
 	t.Helper()
 	config.DataDir = DataDir(t)
 	config.BinDir = BinDir(t)
-	config.DieWithParent = true
+	config.DieWithParent, config.Throwaway = true, true
 	config.Progress = t.Output()
 	local, err := cluster.Open(config)
 	if err != nil {
