@@ -42,6 +42,7 @@ import (
 // TestAKubeletWithoutAServer starts, runs a static pod, and reports when the
 // server appears.
 func TestAKubeletWithoutAServer(t *testing.T) {
+	t.Parallel()
 	runtime, kubelet := cluster.Runtime("node-1"), cluster.Kubelet("node-1")
 	c := framework.Start(t, cluster.Config{Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Only: []string{runtime, kubelet}})
 	pod, err := yaml.Marshal(&corev1.Pod{
@@ -84,6 +85,7 @@ func TestAKubeletWithoutAServer(t *testing.T) {
 // was signed; it reports with the one that it gets. It has the value that is set
 // centrally from its first start on.
 func TestAKubeletThatBootstraps(t *testing.T) {
+	t.Parallel()
 	// On by default; a kubelet asks for it when it starts.
 	const feature = "RestartAllContainersOnContainerExits"
 	runtime, kubelet := cluster.Runtime("node-1"), cluster.Kubelet("node-1")

@@ -37,7 +37,13 @@ func TestMain(m *testing.M) { os.Exit(framework.Isolate(m)) }
 // schedulers, of which one leads and one stands by, and two nodes with the real
 // kubelet and the real kube-proxy.
 func TestEveryProcessReports(t *testing.T) {
-	c := framework.Start(t, cluster.Config{Nodes: 2, RealNodes: true, NodeIP: framework.NodeIP(), Servers: 3, Replicas: 2})
+	t.Parallel()
+	// The machine may be busy for longer than a node waits.
+	node := []string{"--feature-values-timeout=" + framework.Patience.String()}
+	c := framework.Start(t, cluster.Config{Nodes: 2, RealNodes: true, NodeIP: framework.NodeIP(), Servers: 3, Replicas: 2, ExtraArgs: map[string][]string{
+		cluster.APIServer: centralOff, cluster.Nth(cluster.APIServer, 2): centralOff, cluster.Nth(cluster.APIServer, 3): centralOff,
+		cluster.Kubelet("node-1"): node, cluster.Kubelet("node-2"): node,
+	}})
 	want := map[string]int{
 		"kube-apiserver by system:apiserver": 3, "kube-controller-manager by system:kube-controller-manager": 2, "kube-scheduler by system:kube-scheduler": 2,
 		"kubelet on node-1 by system:node:node-1": 1, "kubelet on node-2 by system:node:node-2": 1,
@@ -46,10 +52,21 @@ func TestEveryProcessReports(t *testing.T) {
 	reports := c.WaitForReports("of every process", func(reports []v1alpha1.FeatureReport) bool {
 		// What is asked after the first report follows within a minute or so, and so does
 		// the owner of one that came before its Node.
-		return cmp.Equal(want, processes(reports)) && !slices.ContainsFunc(reports, func(r v1alpha1.FeatureReport) bool {
-			return askedIn(r) < 5 || r.Spec.NodeName != "" && len(r.OwnerReferences) == 0
+		return cmp.Equal(want, processes(reports)) && centralReported(reports) && !slices.ContainsFunc(reports, func(r v1alpha1.FeatureReport) bool {
+			return askedIn(r) < 5 || ownerless(r)
 		})
 	})
+	checkReports(t, c, reports)
+}
+
+// ownerless is true for the report of a process on a node until its Node owns it.
+func ownerless(r v1alpha1.FeatureReport) bool {
+	return r.Spec.NodeName != "" && len(r.OwnerReferences) == 0
+}
+
+// checkReports looks at what reports say of their processes themselves.
+func checkReports(t *testing.T, c *framework.Cluster, reports []v1alpha1.FeatureReport) {
+	t.Helper()
 	for _, r := range reports {
 		if got, want := r.Spec.BinaryVersion, c.Version(); got != want {
 			t.Errorf("%s has version %s, want %s", r.Name, got, want)
@@ -91,6 +108,7 @@ func processes(reports []v1alpha1.FeatureReport) map[string]int {
 // TestACrashedProcessIsRecognised by the Lease that it does not renew, or by its
 // Node; one that ends in order takes its report away.
 func TestACrashedProcessIsRecognised(t *testing.T) {
+	t.Parallel()
 	c := framework.Start(t, cluster.Config{
 		Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Replicas: 2,
 		ExtraArgs: map[string][]string{cluster.APIServer: {"--feature-grace-period=5s"}, cluster.ControllerManager: {"--node-monitor-grace-period=10s"}},

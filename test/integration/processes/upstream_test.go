@@ -36,6 +36,7 @@ const feature = "MaxUnavailableStatefulSet"
 // TestUpstreamServer runs our components with upstream's kube-apiserver: they
 // work, and say once that reporting is off.
 func TestUpstreamServer(t *testing.T) {
+	t.Parallel()
 	c := framework.Start(t, cluster.Config{
 		Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(),
 		Binaries: map[string]string{cluster.APIServer: framework.Upstream(t, "kube-apiserver")},
@@ -64,6 +65,7 @@ func TestUpstreamServer(t *testing.T) {
 // TestUpstreamProcessesNeverAgree runs upstream's components, and one of its
 // servers, with ours: what says nothing is expected to, and never agrees.
 func TestUpstreamProcessesNeverAgree(t *testing.T) {
+	t.Parallel()
 	second := cluster.Nth(cluster.APIServer, 2)
 	binaries := map[string]string{second: framework.Upstream(t, "kube-apiserver")}
 	for component, name := range map[string]string{
