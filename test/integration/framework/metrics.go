@@ -34,15 +34,20 @@ func (c *Cluster) WaitForMetrics(lines ...string) string {
 			return err
 		}
 		shown = string(data)
-		for _, line := range lines {
-			if !strings.Contains(shown, "\n"+line+"\n") {
-				name, _, _ := strings.Cut(line, "{")
-				return fmt.Errorf("there is no line %s, but %q", line, linesWith(shown, name))
-			}
-		}
-		return nil
+		return ShowsMetrics(shown, lines...)
 	})
 	return shown
+}
+
+// ShowsMetrics is an error if metrics lack one of the lines.
+func ShowsMetrics(shown string, lines ...string) error {
+	for _, line := range lines {
+		if !strings.Contains(shown, "\n"+line+"\n") {
+			name, _, _ := strings.Cut(line, "{")
+			return fmt.Errorf("there is no line %s, but %q", line, linesWith(shown, name))
+		}
+	}
+	return nil
 }
 
 // linesWith are the first lines of a text that begin with a prefix.

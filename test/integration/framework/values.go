@@ -111,3 +111,13 @@ func (c *Cluster) CreateStatefulSet(set *appsv1.StatefulSet) {
 		c.t.Fatalf("creating StatefulSet %s: %v", set.Name, err)
 	}
 }
+
+// WaitForValue waits until a process of a component has reported a value of what it
+// asks for.
+func (c *Cluster) WaitForValue(component, feature string, value bool) {
+	c.t.Helper()
+	c.WaitForReports(fmt.Sprintf("in which %s has %s=%t", component, feature, value), func(reports []v1alpha1.FeatureReport) bool {
+		f := Reported(reports, component, feature)
+		return f != nil && f.Enabled == value
+	})
+}

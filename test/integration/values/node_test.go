@@ -20,6 +20,7 @@ package values
 
 import (
 	"bufio"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -46,18 +47,18 @@ type component struct {
 }
 
 // runKubelet starts it; dir is its TMPDIR, in which it keeps values, too.
-func (w *world) runKubelet(dir string, args ...string) *component {
-	w.t.Helper()
+func runKubelet(t *testing.T, c *framework.Cluster, dir string, args ...string) *component {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
 	if err := listener.Close(); err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
-	return w.run("kubemark", append([]string{
-		"--morph=kubelet", "--name=node-1", "--kubeconfig=" + w.Kubeconfig(cluster.Kubelet("node-1")), "--kubelet-port=" + strconv.Itoa(port),
+	return run(t, "kubemark", append([]string{
+		"--morph=kubelet", "--name=node-1", "--kubeconfig=" + c.Kubeconfig(cluster.Kubelet("node-1")), "--kubelet-port=" + strconv.Itoa(port),
 		"--feature-values-file=" + valuesFile(dir),
 	}, args...), "TMPDIR="+dir)
 }
@@ -66,18 +67,18 @@ func (w *world) runKubelet(dir string, args ...string) *component {
 func valuesFile(dir string) string { return filepath.Join(dir, "feature-values.json") }
 
 // run starts a binary.
-func (w *world) run(binary string, args []string, env ...string) *component {
-	w.t.Helper()
-	k := &component{t: w.t, ended: make(chan struct{})}
-	k.cmd = exec.Command(filepath.Join(framework.BinDir(w.t), binary), args...)
+func run(t *testing.T, binary string, args []string, env ...string) *component {
+	t.Helper()
+	k := &component{t: t, ended: make(chan struct{})}
+	k.cmd = exec.Command(filepath.Join(framework.BinDir(t), binary), args...)
 	k.cmd.Env = append(os.Environ(), env...)
 	k.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output, err := k.cmd.StderrPipe()
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if err := k.cmd.Start(); err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
 	go func() {
 		defer close(k.ended)
@@ -88,39 +89,41 @@ func (w *world) run(binary string, args []string, env ...string) *component {
 		}
 		_ = k.cmd.Wait()
 	}()
-	w.t.Cleanup(k.kill)
+	t.Cleanup(k.kill)
 	return k
 }
 
 // says is true when one line of the log has all parts.
 func (k *component) says(parts ...string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, line := range k.log {
-		all := true
-		for _, part := range parts {
-			all = all && strings.Contains(line, part)
-		}
-		if all {
-			return true
-		}
-	}
-	return false
+	return framework.HasLine(k.said(), parts...)
 }
 
 // waitSays waits for a line of the log.
 func (k *component) waitSays(parts ...string) {
 	k.t.Helper()
-	framework.WaitFor(k.t, "the component to say "+strings.Join(parts, " … "), func() bool {
+	framework.Eventually(k.t, "the component to say "+strings.Join(parts, " … "), func() error {
+		// Whether it has ended is asked first: it may say so at its end.
+		ended := false
 		select {
 		case <-k.ended:
-			if !k.says(parts...) {
-				k.t.Fatalf("the component ended and never said %q:\n%s", parts, strings.Join(k.log, "\n"))
-			}
+			ended = true
 		default:
 		}
-		return k.says(parts...)
+		switch {
+		case k.says(parts...):
+			return nil
+		case ended:
+			k.t.Fatalf("the component ended and never said %q:\n%s", parts, k.said())
+		}
+		return fmt.Errorf("it has said:\n%s", k.said())
 	})
+}
+
+// said is its log.
+func (k *component) said() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return strings.Join(k.log, "\n")
 }
 
 func (k *component) kill() {
@@ -128,51 +131,46 @@ func (k *component) kill() {
 	<-k.ended
 }
 
-// inEffect is what a component says of a value.
-func inEffect(feature, enabled string) []string {
-	return []string{"The centrally set value of a feature is in effect", `feature="` + feature + `"`, "enabled=" + enabled}
-}
-
 // TestANodeStartsWithoutAServer with the last known values, with a damaged file,
 // and with none; it corrects itself, and ends itself if it may.
 func TestANodeStartsWithoutAServer(t *testing.T) {
 	t.Parallel()
-	w := start(t, nil)
+	c := start(t, nil)
 	dir := framework.DataDir(t)
 	file := valuesFile(dir)
 
 	// Nothing is set centrally: there is no file.
-	k := w.runKubelet(dir)
-	w.waitFound("kubelet", nodeFeature, true)
+	k := runKubelet(t, c, dir)
+	c.WaitForValue("kubelet", nodeFeature, true)
 	k.kill()
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("there is a file although nothing is set centrally: %v", err)
 	}
 
-	w.set(nodeFeature, central, false)
-	w.set(sharedFeature, dynamic, true)
-	k = w.runKubelet(dir)
-	k.waitSays(inEffect(nodeFeature, "false")...)
-	k.waitSays(inEffect(sharedFeature, "true")...)
-	framework.WaitFor(t, "the values to be on disk", func() bool {
+	c.SetConfigured(nodeFeature, central, false)
+	c.SetConfigured(sharedFeature, dynamic, true)
+	k = runKubelet(t, c, dir)
+	k.waitSays(framework.InEffect(nodeFeature, false)...)
+	k.waitSays(framework.InEffect(sharedFeature, true)...)
+	framework.Eventually(t, "the values to be on disk", func() error {
 		_, err := os.Stat(file)
-		return err == nil
+		return err
 	})
 	k.kill()
 
-	w.stop(cluster.APIServer)
-	k = w.runKubelet(dir)
+	c.MustStop(cluster.APIServer)
+	k = runKubelet(t, c, dir)
 	k.waitSays("Waiting for kube-apiserver", `component="kubelet"`)
 	k.waitSays("Starting with the last known values of features from disk", file)
-	k.waitSays(inEffect(nodeFeature, "false")...)
-	k.waitSays(inEffect(sharedFeature, "true")...)
+	k.waitSays(framework.InEffect(nodeFeature, false)...)
+	k.waitSays(framework.InEffect(sharedFeature, true)...)
 	k.kill()
 
 	// A crash of the machine has cut the file off.
 	if err := os.Truncate(file, 100); err != nil {
 		t.Fatal(err)
 	}
-	k = w.runKubelet(dir, "--feature-values-timeout=1s", "--feature-change-policy=Restart", "--feature-restart-window=1ms")
+	k = runKubelet(t, c, dir, "--feature-values-timeout=1s", "--feature-change-policy=Restart", "--feature-restart-window=1ms")
 	k.waitSays("cannot be used; they are treated as absent", file)
 	k.waitSays("Starting without knowing which values of features are set centrally")
 	if _, err := os.Stat(file + ".bad"); err != nil {
@@ -180,21 +178,21 @@ func TestANodeStartsWithoutAServer(t *testing.T) {
 	}
 
 	// A scheduler waits for the server.
-	scheduler := w.run("kube-scheduler", []string{"--kubeconfig=" + w.Kubeconfig(cluster.Scheduler), "--secure-port=0", "--leader-elect=false"})
+	scheduler := run(t, "kube-scheduler", []string{"--kubeconfig=" + c.Kubeconfig(cluster.Scheduler), "--secure-port=0", "--leader-elect=false"})
 	scheduler.waitSays("Waiting for kube-apiserver", `component="kube-scheduler"`, "nextAttemptIn", "goes on with last known or its own values")
 
 	// The kubelet started with its own default. The server is back and says otherwise: the
 	// dynamic value is taken at once, and for the other one it ends itself.
-	w.start(cluster.APIServer)
-	scheduler.waitSays(inEffect(nodeFeature, "false")...)
+	c.MustStart(cluster.APIServer)
+	scheduler.waitSays(framework.InEffect(nodeFeature, false)...)
 	scheduler.kill()
-	k.waitSays(inEffect(sharedFeature, "true")...)
+	k.waitSays(framework.InEffect(sharedFeature, true)...)
 	k.waitSays("The centrally set value of a feature is not in effect", nodeFeature, `reason="Outdated"`)
 	k.waitSays("Ending, so that the process is started again")
 	<-k.ended
-	k = w.runKubelet(dir, "--feature-change-policy=Restart", "--feature-restart-window=1ms")
-	k.waitSays(inEffect(nodeFeature, "false")...)
-	w.waitFound("kubelet", nodeFeature, false)
+	k = runKubelet(t, c, dir, "--feature-change-policy=Restart", "--feature-restart-window=1ms")
+	k.waitSays(framework.InEffect(nodeFeature, false)...)
+	c.WaitForValue("kubelet", nodeFeature, false)
 	if k.says("Going to end") {
 		t.Error("it is about to end itself again")
 	}
@@ -204,25 +202,22 @@ func TestANodeStartsWithoutAServer(t *testing.T) {
 // nothing is waited for and nothing is taken.
 func TestWithoutTheSystem(t *testing.T) {
 	t.Parallel()
-	w := start(t, nil)
-	w.set(nodeFeature, central, false)
-	k := w.runKubelet(framework.DataDir(t))
-	k.waitSays(inEffect(nodeFeature, "false")...)
+	c := start(t, nil)
+	c.SetConfigured(nodeFeature, central, false)
+	k := runKubelet(t, c, framework.DataDir(t))
+	k.waitSays(framework.InEffect(nodeFeature, false)...)
 	k.waitSays("Starting kubelet main sync loop")
 	k.kill()
 
-	k = w.runKubelet(framework.DataDir(t), "--feature-gates=FeatureLifecycle=false", "--v=1")
+	k = runKubelet(t, c, framework.DataDir(t), "--feature-gates=FeatureLifecycle=false", "--v=1")
 	k.waitSays("Starting kubelet main sync loop")
 	if k.says("centrally") || k.says("The values of features come from this process alone") {
 		t.Error("with the gate off it looks for values")
 	}
 	k.kill()
 
-	gates := "FeatureLifecycle=false"
-	if err := w.Restart(t.Context(), &gates, cluster.APIServer); err != nil {
-		t.Fatal(err)
-	}
-	k = w.runKubelet(framework.DataDir(t), "--v=1")
+	c.MustRestartWith("FeatureLifecycle=false", cluster.APIServer)
+	k = runKubelet(t, c, framework.DataDir(t), "--v=1")
 	k.waitSays("The values of features come from this process alone")
 	k.waitSays("Starting kubelet main sync loop")
 	if k.says("Waiting for kube-apiserver") || k.says("centrally set value") {

@@ -22,33 +22,16 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
-
-// patch asks for a value through the API, or for none with nil.
-func patch(t *testing.T, c *framework.Cluster, feature, spec string) error {
-	t.Helper()
-	return patchAs(t, c.Features, feature, spec)
-}
-
-func patchAs(t *testing.T, client versioned.Interface, feature, spec string) error {
-	t.Helper()
-	_, err := client.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Patch(t.Context(), feature, types.MergePatchType,
-		fmt.Appendf(nil, `{"spec":%s}`, spec), metav1.PatchOptions{})
-	return err
-}
 
 // TestTheServerDecides: flags of kube-apiserver alone give values to the other
 // components, at their start and while they run.
@@ -62,40 +45,41 @@ func TestTheServerDecides(t *testing.T) {
 	c := framework.Start(t, cluster.Config{
 		Only: []string{cluster.Etcd, cluster.APIServer},
 		ExtraArgs: map[string][]string{cluster.APIServer: {
-			"--feature-gates=" + fixed + "=false", "--central-features=" + fixed, "--dynamic-features=" + flipped + ",PodDeletionCost", "--feature-settle-period=1s",
+			"--feature-gates=" + fixed + "=false", "--central-features=" + fixed, "--dynamic-features=" + flipped + ",PodDeletionCost," + early, "--feature-settle-period=1s",
 		}},
 	})
-	if err := c.Start(t.Context(), cluster.ControllerManager); err != nil {
-		t.Fatal(err)
-	}
+	c.MustStart(cluster.ControllerManager)
 	c.WaitForFeature(fixed, "central", func(f *v1alpha1.Feature) bool { return f.Status.Control == v1alpha1.ControlCentral })
 	c.WaitForReports("in which the controller manager has the value of kube-apiserver", func(reports []v1alpha1.FeatureReport) bool {
-		f := found(reports, cluster.ControllerManager, fixed)
+		f := framework.Reported(reports, cluster.ControllerManager, fixed)
 		return f != nil && !f.Enabled && f.Asked && !f.Explicit
 	})
 
 	// Nobody may set what is not dynamic; the message names the flag.
-	if err := patch(t, c, "HPAScaleToZero", `{"enabled":true}`); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "--dynamic-features") {
+	if err := framework.Request(t.Context(), c.Features, "HPAConfigurableTolerance", `{"enabled":true}`); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "--dynamic-features") {
 		t.Errorf("a feature that is not dynamic: %v", err)
 	}
 	// A StatefulSet makes both of them ask.
-	if _, err := c.Kube.AppsV1().StatefulSets(metav1.NamespaceDefault).Create(t.Context(), statefulSet(), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	const asks = "asks"
+	c.CreateStatefulSet(framework.PlainStatefulSet(asks))
+	framework.Eventually(t, "the controller manager to look at the StatefulSet", func() error {
+		set, err := c.Kube.AppsV1().StatefulSets(metav1.NamespaceDefault).Get(t.Context(), asks, metav1.GetOptions{})
+		if err == nil && set.Status.ObservedGeneration == 0 {
+			err = fmt.Errorf("its status is %+v", set.Status)
+		}
+		return err
+	})
 	both := func(on bool) func([]v1alpha1.FeatureReport) bool {
 		return func(reports []v1alpha1.FeatureReport) bool {
-			server, manager := found(reports, cluster.APIServer, flipped), found(reports, cluster.ControllerManager, flipped)
+			server, manager := framework.Reported(reports, cluster.APIServer, flipped), framework.Reported(reports, cluster.ControllerManager, flipped)
 			return server != nil && server.Enabled == on && manager != nil && manager.Enabled == on
 		}
 	}
+	reportNow(c)
 	c.WaitForReports("in which kube-apiserver and the controller manager have asked for "+flipped, both(false))
 	for _, on := range []bool{true, false} {
-		begun := time.Now()
-		if err := patch(t, c, flipped, fmt.Sprintf(`{"enabled":%t}`, on)); err != nil {
-			t.Fatal(err)
-		}
+		c.Request(flipped, fmt.Sprintf(`{"enabled":%t}`, on))
 		c.WaitForReports(fmt.Sprintf("in which kube-apiserver and the controller manager have %s %t", flipped, on), both(on))
-		t.Logf("%s=%t is in the reports after %s", flipped, on, time.Since(begun).Round(time.Millisecond))
 		want := v1alpha1.StateOff
 		if on {
 			want = v1alpha1.StateOn
@@ -107,12 +91,10 @@ func TestTheServerDecides(t *testing.T) {
 			map[bool]v1alpha1.FeatureState{true: v1alpha1.StateTurningOn, false: v1alpha1.StateTurningOff}[on], map[bool]string{true: "on", false: "off"}[on], admin))
 	}
 	// Without a request the command line counts again.
-	if err := patch(t, c, flipped, `{"enabled":true}`); err != nil {
-		t.Fatal(err)
-	}
+	c.Request(flipped, `{"enabled":true}`)
 	c.WaitForFeature(flipped, "On", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOn })
 	const other = "widget-keeper"
-	if err := patchAs(t, versioned.NewForConfigOrDie(c.Impersonate(other, user.SystemPrivilegedGroup)), flipped, `{"enabled":null}`); err != nil {
+	if err := framework.Request(t.Context(), versioned.NewForConfigOrDie(c.Impersonate(other, user.SystemPrivilegedGroup)), flipped, `{"enabled":null}`); err != nil {
 		t.Fatal(err)
 	}
 	c.WaitForFeature(flipped, "Off by default", func(f *v1alpha1.Feature) bool {
@@ -123,34 +105,14 @@ func TestTheServerDecides(t *testing.T) {
 	// A server that was restarted with another value of a central feature is ready
 	// only when the Feature says it: who starts now takes that one.
 	c.SetArgs(cluster.APIServer, "--feature-gates="+fixed+"=true", "--central-features="+fixed, "--feature-settle-period=1s")
-	if err := c.Restart(t.Context(), nil, cluster.APIServer); err != nil {
-		t.Fatal(err)
-	}
+	c.MustRestart(cluster.APIServer)
 	if f := c.Feature(fixed); f.Status.Configured == nil || !f.Status.Configured.Value {
 		t.Errorf("kube-apiserver is ready, and %s is still configured as %+v", fixed, f.Status.Configured)
 	}
 	// What nobody follows any more is said, and may be taken away.
-	if err := patch(t, c, flipped, `{"rollout":{"percent":50}}`); err != nil {
-		t.Fatal(err)
-	}
+	c.Request(flipped, `{"rollout":{"percent":50}}`)
 	c.WaitForFeature(flipped, "said to have a rollout without effect", func(f *v1alpha1.Feature) bool {
 		consistent := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionConsistent)
 		return f.Status.Control == v1alpha1.ControlLocal && consistent != nil && strings.Contains(consistent.Message, "spec.rollout has no effect")
 	})
-}
-
-// statefulSet has no replicas: nothing else of a cluster is needed.
-func statefulSet() *appsv1.StatefulSet {
-	labels := map[string]string{"app": "asks"}
-	return &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "asks"},
-		Spec: appsv1.StatefulSetSpec{
-			Replicas: new(int32),
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.com/none"}}},
-			},
-		},
-	}
 }

@@ -21,12 +21,10 @@ package values
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/integration/framework"
@@ -43,11 +41,8 @@ type servers struct {
 // puts its field into it while it is on.
 func (s *servers) create(server, name string) *appsv1.StatefulSet {
 	s.t.Helper()
-	config := rest.CopyConfig(s.Config)
-	config.Host = s.Server(server)
-	object := statefulSet()
-	object.Name = name
-	created, err := kubernetes.NewForConfigOrDie(config).AppsV1().StatefulSets(metav1.NamespaceDefault).Create(s.t.Context(), object, metav1.CreateOptions{})
+	object := framework.PlainStatefulSet(name)
+	created, err := kubernetes.NewForConfigOrDie(s.ConfigOf(server)).AppsV1().StatefulSets(metav1.NamespaceDefault).Create(s.t.Context(), object, metav1.CreateOptions{})
 	if err != nil {
 		s.t.Fatalf("creating %s through %s: %v", name, server, err)
 	}
@@ -64,18 +59,16 @@ func uses(object *appsv1.StatefulSet) bool {
 // server has the other one.
 func (s *servers) wait(feature string, on bool, count int) {
 	s.t.Helper()
-	begun := time.Now()
 	s.WaitForReports(fmt.Sprintf("in which %d servers have %s=%t", count, feature, on), func(reports []v1alpha1.FeatureReport) bool {
 		have := 0
 		for _, r := range reports {
-			f := found([]v1alpha1.FeatureReport{r}, cluster.APIServer, feature)
+			f := framework.Reported([]v1alpha1.FeatureReport{r}, cluster.APIServer, feature)
 			if f != nil && f.Enabled == on {
 				have++
 			}
 		}
 		return have == count
 	})
-	s.t.Logf("%d servers have %s=%t in their reports after %s", count, feature, on, time.Since(begun).Round(time.Millisecond))
 }
 
 // TestThreeServersFollow: a value that is written through one kube-apiserver is
@@ -88,7 +81,7 @@ func TestThreeServersFollow(t *testing.T) {
 	for i := range config.Servers {
 		name := cluster.Nth(cluster.APIServer, i+1)
 		s.names = append(s.names, name)
-		config.ExtraArgs[name] = []string{"--dynamic-features=" + feature, "--feature-settle-period=1s", "--feature-grace-period=5s"}
+		config.ExtraArgs[name] = []string{"--dynamic-features=" + feature + "," + early, "--feature-settle-period=1s", "--feature-grace-period=5s"}
 	}
 	config.Only = append(config.Only, s.names...)
 	s.Cluster = framework.Start(t, config)
@@ -97,21 +90,16 @@ func TestThreeServersFollow(t *testing.T) {
 			t.Errorf("%s puts the field of a feature that is off into %s", server, object.Name)
 		}
 	}
+	reportNow(s.Cluster)
 	s.wait(feature, false, 3)
-	if err := patch(t, s.Cluster, feature, `{"enabled":true}`); err != nil {
-		t.Fatal(err)
-	}
+	s.Request(feature, `{"enabled":true}`)
 	s.wait(feature, true, 3)
 	s.WaitForFeature(feature, "On", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOn })
 
 	// The last server's own value is the default, off.
 	away := s.names[2]
-	if err := s.Kill(t.Context(), away); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(t.Context(), away); err != nil {
-		t.Fatal(err)
-	}
+	s.MustKill(away)
+	s.MustStart(away)
 	for i, server := range s.names {
 		if object := s.create(server, fmt.Sprintf("on-%d", i)); !uses(object) {
 			t.Errorf("%s drops the field of a feature that is on from %s", server, object.Name)
@@ -120,18 +108,12 @@ func TestThreeServersFollow(t *testing.T) {
 
 	// It is off for two servers while the third is down, and for the third from
 	// its start on. Nothing is left of it.
-	if err := s.Kill(t.Context(), away); err != nil {
-		t.Fatal(err)
-	}
-	if err := patch(t, s.Cluster, feature, `{"enabled":false}`); err != nil {
-		t.Fatal(err)
-	}
+	s.MustKill(away)
+	s.Request(feature, `{"enabled":false}`)
 	s.WaitForFeature(feature, "to be turned off", func(f *v1alpha1.Feature) bool {
 		return f.Status.State == v1alpha1.StateTurningOff || f.Status.State == v1alpha1.StateOff
 	})
-	if err := s.Start(t.Context(), away); err != nil {
-		t.Fatal(err)
-	}
+	s.MustStart(away)
 	if object := s.create(away, "again"); uses(object) {
 		t.Errorf("%s puts the field of a feature that was turned off while it was down into %s", away, object.Name)
 	}
