@@ -62,10 +62,10 @@ func TestNothingEscapesTheLayer(t *testing.T) {
 			var r record
 			// What is asked at the start is enough; more may come while it runs.
 			var data []byte
-			framework.WaitFor(t, "the first record", func() bool {
+			framework.Eventually(t, "the first record", func() error {
 				var err error
 				data, err = os.ReadFile(filepath.Join(dir, name+".json"))
-				return err == nil
+				return err
 			})
 			if err := json.Unmarshal(data, &r); err != nil {
 				t.Fatal(err)

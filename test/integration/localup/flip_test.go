@@ -26,8 +26,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/integration/framework"
@@ -58,6 +56,7 @@ func values(reports []v1alpha1.FeatureReport, feature string) map[string]bool {
 // TestAFlipIsInAllReports: on the cluster of "make up", a dynamic feature is
 // turned on and off by a patch, and every live process that asks for it follows.
 func TestAFlipIsInAllReports(t *testing.T) {
+	t.Parallel()
 	const feature = "HPAScaleToZero"
 	users := []string{cluster.APIServer, cluster.ControllerManager, cluster.Scheduler}
 	dir := framework.DataDir(t)
@@ -78,11 +77,7 @@ func TestAFlipIsInAllReports(t *testing.T) {
 		on := i%2 == 0
 		begun := time.Now()
 		took := map[string]time.Duration{}
-		_, err := c.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Patch(t.Context(), feature, types.MergePatchType,
-			fmt.Appendf(nil, `{"spec":{"enabled":%t}}`, on), metav1.PatchOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c.Request(feature, fmt.Sprintf(`{"enabled":%t}`, on))
 		c.WaitForReports(fmt.Sprintf("in which all have %s=%t", feature, on), func(reports []v1alpha1.FeatureReport) bool {
 			for name, value := range values(reports, feature) {
 				if _, seen := took[name]; !seen && value == on {

@@ -66,6 +66,7 @@ func downAtTheEnd(t *testing.T, flags []string) {
 }
 
 func TestUpRestartDown(t *testing.T) {
+	t.Parallel()
 	dir := framework.DataDir(t)
 	flags := []string{"--data-dir=" + dir, "--bin-dir=" + framework.BinDir(t)}
 	downAtTheEnd(t, flags)

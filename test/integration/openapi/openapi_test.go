@@ -22,9 +22,8 @@ package openapi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -75,91 +74,82 @@ const (
 	name   = "web"
 )
 
-// world is a cluster whose documents are looked at.
-type world struct {
-	*framework.Cluster
-}
-
 // TestDocumentsAndStoredObjects: with a gate off its field is in no document, and
 // an object that has it is read, patched and applied as ever.
 func TestDocumentsAndStoredObjects(t *testing.T) {
 	t.Parallel()
-	w := world{framework.Start(t, cluster.Config{
+	c := framework.Start(t, cluster.Config{
 		FeatureGates: gated + "=true," + crdGate + "=true",
 		Only:         []string{cluster.Etcd, cluster.APIServer},
 		ExtraArgs:    map[string][]string{cluster.APIServer: {"--dynamic-features=" + dynamic, "--feature-settle-period=1s"}},
-	})}
-	w.documentsHave(t, gatedType, gatedField, true)
-	if !w.inV2(t, crdType, crdField) || !w.inV3(t, "apis/apiextensions.k8s.io/v1", crdType, crdField) {
+	})
+	documentsHave(t, c, gatedType, gatedField, true)
+	if !inV2(t, c, crdType, crdField) || !inV3(t, c, "apis/apiextensions.k8s.io/v1", crdType, crdField) {
 		t.Errorf("the documents have no %s.%s", crdType, crdField)
 	}
-	if output, err := w.explain(t, "deployment.spec.template.spec."+gatedField); err != nil {
+	if output, err := explain(t, c, "deployment.spec.template.spec."+gatedField); err != nil {
 		t.Errorf("kubectl explain while the gate is on: %v\n%s", err, output)
 	}
-	w.apply(t, author, deployment().WithSpec(spec(1, hostname)))
+	apply(t, c, author, deployment().WithSpec(spec(1, hostname)))
 
-	off := gated + "=false," + crdGate + "=false"
-	if err := w.Restart(t.Context(), &off, cluster.APIServer); err != nil {
-		t.Fatal(err)
-	}
+	c.MustRestartWith(gated+"=false,"+crdGate+"=false", cluster.APIServer)
 	t.Run("the field is in no document", func(t *testing.T) {
-		w.documentsHave(t, gatedType, gatedField, false)
-		w.documentsHave(t, gatedType, "hostname", true)
-		output, err := w.explain(t, "deployment.spec.template.spec."+gatedField)
+		documentsHave(t, c, gatedType, gatedField, false)
+		documentsHave(t, c, gatedType, "hostname", true)
+		output, err := explain(t, c, "deployment.spec.template.spec."+gatedField)
 		if err == nil || !strings.Contains(output, gatedField) {
 			t.Errorf("kubectl explain while the gate is off: %v\n%s", err, output)
 		}
-		if output, err := w.explain(t, "deployment.spec.template.spec"); err != nil || strings.Contains(output, gatedField) || !strings.Contains(output, "hostname") {
+		if output, err := explain(t, c, "deployment.spec.template.spec"); err != nil || strings.Contains(output, gatedField) || !strings.Contains(output, "hostname") {
 			t.Errorf("kubectl explain of what has the field while the gate is off: %v\n%s", err, output)
 		}
 	})
-	t.Run("clients that build a model from documents", func(t *testing.T) { w.extracts(t, false) })
+	t.Run("clients that build a model from documents", func(t *testing.T) { extracts(t, c, false) })
 	t.Run("a field of another server of the chain", func(t *testing.T) {
-		if w.inV2(t, crdType, crdField) || w.inV3(t, "apis/apiextensions.k8s.io/v1", crdType, crdField) {
+		if inV2(t, c, crdType, crdField) || inV3(t, c, "apis/apiextensions.k8s.io/v1", crdType, crdField) {
 			t.Errorf("the documents have %s.%s", crdType, crdField)
 		}
 	})
 	t.Run("the server itself has complete documents", func(t *testing.T) {
-		if output, err := w.explain(t, "deployment.spec.template.spec."+gatedField, "--as="+user.APIServerUser); err != nil {
+		if output, err := explain(t, c, "deployment.spec.template.spec."+gatedField, "--as="+user.APIServerUser); err != nil {
 			t.Errorf("kubectl explain as the server: %v\n%s", err, output)
 		}
 	})
-	t.Run("the stored object is read", func(t *testing.T) { w.deploymentHas(t, hostname) })
-	t.Run("fields and parameters of requests", w.requestsLack)
+	t.Run("the stored object is read", func(t *testing.T) { deploymentHas(t, c, hostname) })
+	t.Run("fields and parameters of requests", func(t *testing.T) { requestsLack(t, c) })
 	t.Run("another field manager applies", func(t *testing.T) {
-		w.apply(t, "another", appsapply.Deployment(name, metav1.NamespaceDefault).WithLabels(map[string]string{"by": "another"}))
-		w.deploymentHas(t, hostname)
+		apply(t, c, "another", appsapply.Deployment(name, metav1.NamespaceDefault).WithLabels(map[string]string{"by": "another"}))
+		deploymentHas(t, c, hostname)
 	})
-	t.Run("a mutating admission policy applies", w.policyApplies)
+	t.Run("a mutating admission policy applies", func(t *testing.T) { policyApplies(t, c) })
 	t.Run("what owns the field applies it again", func(t *testing.T) {
-		w.apply(t, author, deployment().WithSpec(spec(2, hostname)))
-		w.deploymentHas(t, hostname)
-		if d := w.get(t); *d.Spec.Replicas != 2 || !owns(d, author, "f:"+gatedField) {
+		apply(t, c, author, deployment().WithSpec(spec(2, hostname)))
+		deploymentHas(t, c, hostname)
+		if d := get(t, c); *d.Spec.Replicas != 2 || !owns(d, author, "f:"+gatedField) {
 			t.Errorf("%d replicas, managed fields %v", *d.Spec.Replicas, d.ManagedFields)
 		}
 	})
 	// By its model server-side apply knows that the field was the author's.
 	t.Run("what owns the field gives it up", func(t *testing.T) {
-		w.apply(t, author, deployment().WithSpec(spec(2, "")))
-		w.deploymentHas(t, "")
-		w.extracts(t, true)
+		apply(t, c, author, deployment().WithSpec(spec(2, "")))
+		deploymentHas(t, c, "")
+		extracts(t, c, true)
 	})
-	t.Run("with a custom resource", w.customResource)
+	t.Run("with a custom resource", func(t *testing.T) { customResource(t, c) })
 	t.Run("documents follow a dynamic feature", func(t *testing.T) {
 		for _, enabled := range []bool{true, false, true} {
-			_, err := w.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Patch(t.Context(), dynamic, types.MergePatchType,
-				fmt.Appendf(nil, `{"spec":{"enabled":%t}}`, enabled), metav1.PatchOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			framework.WaitFor(t, fmt.Sprintf("documents with %s: %t", dynamicField, enabled), func() bool {
-				return w.inV2(t, dynamicType, dynamicField) == enabled && w.inV3(t, "apis/apps/v1", dynamicType, dynamicField) == enabled
+			c.Request(dynamic, fmt.Sprintf(`{"enabled":%t}`, enabled))
+			framework.Eventually(t, fmt.Sprintf("documents with %s: %t", dynamicField, enabled), func() error {
+				if v2, v3 := inV2(t, c, dynamicType, dynamicField), inV3(t, c, "apis/apps/v1", dynamicType, dynamicField); v2 != enabled || v3 != enabled {
+					return fmt.Errorf("OpenAPI v2 has it: %t, v3: %t", v2, v3)
+				}
+				return nil
 			})
 			want := v1alpha1.StateOff
 			if enabled {
 				want = v1alpha1.StateOn
 			}
-			w.WaitForFeature(dynamic, string(want), func(f *v1alpha1.Feature) bool { return f.Status.State == want })
+			c.WaitForFeature(dynamic, string(want), func(f *v1alpha1.Feature) bool { return f.Status.State == want })
 		}
 	})
 }
@@ -167,12 +157,12 @@ func TestDocumentsAndStoredObjects(t *testing.T) {
 // TestWithoutTheFeatureLifecycle documents are upstream's (S6).
 func TestWithoutTheFeatureLifecycle(t *testing.T) {
 	t.Parallel()
-	w := world{framework.Start(t, cluster.Config{
+	c := framework.Start(t, cluster.Config{
 		FeatureGates: gated + "=false," + string(features.FeatureLifecycle) + "=false",
 		Only:         []string{cluster.Etcd, cluster.APIServer},
-	})}
-	w.documentsHave(t, gatedType, gatedField, true)
-	if document := string(w.raw(t, "/openapi/v2")); !strings.Contains(document, shardSelector) {
+	})
+	documentsHave(t, c, gatedType, gatedField, true)
+	if document := string(raw(t, c, "/openapi/v2")); !strings.Contains(document, shardSelector) {
 		t.Errorf("OpenAPI v2 has no %s", shardSelector)
 	}
 }
@@ -181,10 +171,10 @@ func TestWithoutTheFeatureLifecycle(t *testing.T) {
 // belong to a gate that is off by default, in the documents of all servers of the
 // chain: of Kubernetes' APIs, of definitions of custom resources, and of the
 // aggregator. A type that differed among them would be in OpenAPI v2 twice.
-func (w world) requestsLack(t *testing.T) {
+func requestsLack(t *testing.T, c *framework.Cluster) {
 	for _, path := range []string{"/openapi/v2", "/openapi/v3/api/v1", "/openapi/v3/apis/apps/v1",
 		"/openapi/v3/apis/apiextensions.k8s.io/v1", "/openapi/v3/apis/apiregistration.k8s.io/v1", "/openapi/v3/apis/features.k8s.io/v1alpha1"} {
-		document := string(w.raw(t, path))
+		document := string(raw(t, c, path))
 		for _, gone := range []string{`"` + shardSelector, `"shardInfo"`, `"name":"` + unsafeDeletion, "#/parameters/" + unsafeDeletion, "ListMeta_v2"} {
 			if strings.Contains(document, gone) {
 				t.Errorf("%s has %s", path, gone)
@@ -202,13 +192,13 @@ func (w world) requestsLack(t *testing.T) {
 // extracts asks a client for what a field manager applied. It builds its model from
 // the published documents, and refuses an object that has a field that they do not
 // have, with the error that docs/troubleshooting.md explains.
-func (w world) extracts(t *testing.T, want bool) {
+func extracts(t *testing.T, c *framework.Cluster, want bool) {
 	t.Helper()
-	extractor, err := metaapply.NewUnstructuredExtractor(w.Kube.Discovery())
+	extractor, err := metaapply.NewUnstructuredExtractor(c.Kube.Discovery())
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.get(t))
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(get(t, c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,14 +222,14 @@ func (w world) extracts(t *testing.T, want bool) {
 // customResource: upstream's server of custom resources makes the documents of each
 // definition from complete types, so these have what belongs to the gate. In OpenAPI
 // v2 their ListMeta has a name of its own, and clients still build models.
-func (w world) customResource(t *testing.T) {
+func customResource(t *testing.T, c *framework.Cluster) {
 	definition := &unstructured.Unstructured{}
 	if err := definition.UnmarshalJSON([]byte(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.com"}, "spec": {
 		"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
 		"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}`)); err != nil {
 		t.Fatal(err)
 	}
-	client, err := dynamicclient.NewForConfig(w.Impersonate("admin", user.SystemPrivilegedGroup))
+	client, err := dynamicclient.NewForConfig(c.Impersonate("admin", user.SystemPrivilegedGroup))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,22 +237,26 @@ func (w world) customResource(t *testing.T) {
 	if _, err := definitions.Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.WaitFor(t, "the definition in OpenAPI v2", func() bool {
-		return strings.Contains(string(w.raw(t, "/openapi/v2")), "com.example.v1.WidgetList")
+	framework.Eventually(t, "the definition in OpenAPI v2", func() error {
+		const list = "com.example.v1.WidgetList"
+		if document := string(raw(t, c, "/openapi/v2")); !strings.Contains(document, list) {
+			return fmt.Errorf("its %d bytes have no %s", len(document), list)
+		}
+		return nil
 	})
-	if listMeta := metaV1 + "ListMeta"; w.inV2(t, listMeta, "shardInfo") || !w.inV2(t, listMeta+"_v2", "shardInfo") {
+	if listMeta := metaV1 + "ListMeta"; inV2(t, c, listMeta, "shardInfo") || !inV2(t, c, listMeta+"_v2", "shardInfo") {
 		t.Error("OpenAPI v2 does not have shardInfo in ListMeta_v2 only")
 	}
 	// A kind that is there twice makes clients refuse the document.
-	if strings.Contains(string(w.raw(t, "/openapi/v2")), "DeleteOptions_v2") {
+	if strings.Contains(string(raw(t, c, "/openapi/v2")), "DeleteOptions_v2") {
 		t.Error("OpenAPI v2 has DeleteOptions twice")
 	}
-	w.extracts(t, true)
+	extracts(t, c, true)
 }
 
 // policyApplies lets a policy merge an apply configuration into the object that has
 // the field.
-func (w world) policyApplies(t *testing.T) {
+func policyApplies(t *testing.T, c *framework.Cluster) {
 	policy := admissionapply.MutatingAdmissionPolicy("readiness").WithSpec(admissionapply.MutatingAdmissionPolicySpec().
 		WithFailurePolicy(admissionregistrationv1.Fail).
 		WithReinvocationPolicy(admissionregistrationv1.NeverReinvocationPolicy).
@@ -272,7 +266,7 @@ func (w world) policyApplies(t *testing.T) {
 			WithPatchType(admissionregistrationv1.PatchTypeApplyConfiguration).
 			WithApplyConfiguration(admissionapply.ApplyConfiguration().WithExpression("Object{spec: Object.spec{minReadySeconds: 7}}"))))
 	options := metav1.ApplyOptions{FieldManager: "test", Force: true}
-	admission := w.Kube.AdmissionregistrationV1()
+	admission := c.Kube.AdmissionregistrationV1()
 	if _, err := admission.MutatingAdmissionPolicies().Apply(t.Context(), policy, options); err != nil {
 		t.Fatal(err)
 	}
@@ -286,19 +280,21 @@ func (w world) policyApplies(t *testing.T) {
 		}
 	}()
 	updates := 0
-	framework.WaitFor(t, "an update that the policy changes", func() bool {
+	framework.Eventually(t, "an update that the policy changes", func() error {
 		updates++
-		d, err := w.Kube.AppsV1().Deployments(metav1.NamespaceDefault).Patch(t.Context(), name, types.MergePatchType,
+		d, err := c.Kube.AppsV1().Deployments(metav1.NamespaceDefault).Patch(t.Context(), name, types.MergePatchType,
 			fmt.Appendf(nil, `{"metadata":{"labels":{"updates":"%d"}}}`, updates), metav1.PatchOptions{})
 		if err != nil {
 			// The server learns of a policy before it has the schema of what it
 			// applies to.
-			t.Logf("update %d: %v", updates, err)
-			return false
+			return fmt.Errorf("update %d: %w", updates, err)
 		}
-		return d.Spec.MinReadySeconds == 7
+		if d.Spec.MinReadySeconds != 7 {
+			return fmt.Errorf("minReadySeconds is %d after update %d", d.Spec.MinReadySeconds, updates)
+		}
+		return nil
 	})
-	w.deploymentHas(t, hostname)
+	deploymentHas(t, c, hostname)
 }
 
 func deployment() *appsapply.DeploymentApplyConfiguration {
@@ -316,25 +312,25 @@ func spec(replicas int32, hostname string) *appsapply.DeploymentSpecApplyConfigu
 		WithTemplate(coreapply.PodTemplateSpec().WithLabels(labels).WithSpec(pod))
 }
 
-func (w world) apply(t *testing.T, manager string, d *appsapply.DeploymentApplyConfiguration) {
+func apply(t *testing.T, c *framework.Cluster, manager string, d *appsapply.DeploymentApplyConfiguration) {
 	t.Helper()
-	if _, err := w.Kube.AppsV1().Deployments(metav1.NamespaceDefault).Apply(t.Context(), d, metav1.ApplyOptions{FieldManager: manager}); err != nil {
+	if _, err := c.Kube.AppsV1().Deployments(metav1.NamespaceDefault).Apply(t.Context(), d, metav1.ApplyOptions{FieldManager: manager}); err != nil {
 		t.Fatalf("%s applies: %v", manager, err)
 	}
 }
 
-func (w world) get(t *testing.T) *appsv1.Deployment {
+func get(t *testing.T, c *framework.Cluster) *appsv1.Deployment {
 	t.Helper()
-	d, err := w.Kube.AppsV1().Deployments(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
+	d, err := c.Kube.AppsV1().Deployments(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-func (w world) deploymentHas(t *testing.T, hostname string) {
+func deploymentHas(t *testing.T, c *framework.Cluster, hostname string) {
 	t.Helper()
-	if diff := cmp.Diff(hostname, ptr.Deref(w.get(t).Spec.Template.Spec.HostnameOverride, "")); diff != "" {
+	if diff := cmp.Diff(hostname, ptr.Deref(get(t, c).Spec.Template.Spec.HostnameOverride, "")); diff != "" {
 		t.Errorf("%s of the stored object (-want +got):\n%s", gatedField, diff)
 	}
 }
@@ -348,23 +344,25 @@ func owns(d *appsv1.Deployment, manager, field string) bool {
 	return false
 }
 
-// explain runs kubectl explain.
-func (w world) explain(t *testing.T, field string, flags ...string) (string, error) {
+// explain runs kubectl explain, and returns all that it printed.
+func explain(t *testing.T, c *framework.Cluster, field string, flags ...string) (string, error) {
 	t.Helper()
-	arguments := append([]string{"explain", field, "--kubeconfig", w.Kubeconfig("admin")}, flags...)
-	output, err := exec.CommandContext(t.Context(), filepath.Join(framework.BinDir(t), "kubectl"), arguments...).CombinedOutput()
-	return string(output), err
+	output, complaint := c.Kubectl("").Run(t, append([]string{"explain", field}, flags...)...)
+	if complaint != "" {
+		return output + complaint, errors.New(complaint)
+	}
+	return output, nil
 }
 
 // documentsHave checks the document of OpenAPI v2 and those of v3 that have the
 // type.
-func (w world) documentsHave(t *testing.T, kind, property string, want bool) {
+func documentsHave(t *testing.T, c *framework.Cluster, kind, property string, want bool) {
 	t.Helper()
-	if w.inV2(t, kind, property) != want {
+	if inV2(t, c, kind, property) != want {
 		t.Errorf("OpenAPI v2 has %s.%s: %t", kind, property, !want)
 	}
 	for _, group := range []string{"api/v1", "apis/apps/v1", "apis/batch/v1"} {
-		if w.inV3(t, group, kind, property) != want {
+		if inV3(t, c, group, kind, property) != want {
 			t.Errorf("OpenAPI v3 of %s has %s.%s: %t", group, kind, property, !want)
 		}
 	}
@@ -375,23 +373,23 @@ type kinds map[string]struct {
 	Properties map[string]any `json:"properties"`
 }
 
-func (w world) inV2(t *testing.T, kind, property string) bool {
+func inV2(t *testing.T, c *framework.Cluster, kind, property string) bool {
 	t.Helper()
 	var document struct {
 		Definitions kinds `json:"definitions"`
 	}
-	w.read(t, "/openapi/v2", &document)
+	read(t, c, "/openapi/v2", &document)
 	return document.Definitions.has(t, kind, property)
 }
 
-func (w world) inV3(t *testing.T, group, kind, property string) bool {
+func inV3(t *testing.T, c *framework.Cluster, group, kind, property string) bool {
 	t.Helper()
 	var document struct {
 		Components struct {
 			Schemas kinds `json:"schemas"`
 		} `json:"components"`
 	}
-	w.read(t, "/openapi/v3/"+group, &document)
+	read(t, c, "/openapi/v3/"+group, &document)
 	return document.Components.Schemas.has(t, kind, property)
 }
 
@@ -404,16 +402,16 @@ func (k kinds) has(t *testing.T, kind, property string) bool {
 	return ok
 }
 
-func (w world) read(t *testing.T, path string, into any) {
+func read(t *testing.T, c *framework.Cluster, path string, into any) {
 	t.Helper()
-	if err := json.Unmarshal(w.raw(t, path), into); err != nil {
+	if err := json.Unmarshal(raw(t, c, path), into); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
 }
 
-func (w world) raw(t *testing.T, path string) []byte {
+func raw(t *testing.T, c *framework.Cluster, path string) []byte {
 	t.Helper()
-	data, err := w.Kube.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(t.Context())
+	data, err := c.Kube.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(t.Context())
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}

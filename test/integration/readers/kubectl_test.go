@@ -19,10 +19,6 @@ limitations under the License.
 package readers
 
 import (
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,64 +27,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/integration/framework"
-	"k8s.io/utils/ptr"
 )
-
-// kubectl runs the real one. Plugins are found beside it.
-type kubectl struct {
-	environment []string
-	binary      string
-}
-
-// kubectlOf returns the kubectl of a cluster's administrator, or of anybody else.
-func kubectlOf(t *testing.T, c *framework.Cluster, user string, groups ...string) kubectl {
-	t.Helper()
-	config, err := clientcmd.LoadFromFile(c.Kubeconfig("admin"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, info := range config.AuthInfos {
-		info.Impersonate, info.ImpersonateGroups = user, groups
-	}
-	home := t.TempDir()
-	file := filepath.Join(home, "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
-		t.Fatal(err)
-	}
-	return kubectl{
-		binary: filepath.Join(framework.BinDir(t), "kubectl"),
-		environment: append(os.Environ(), "HOME="+home, "KUBECONFIG="+file,
-			"PATH="+framework.BinDir(t)+string(os.PathListSeparator)+os.Getenv("PATH")),
-	}
-}
-
-// run returns what kubectl printed to its output, and to its error stream when it
-// failed.
-func (k kubectl) run(t *testing.T, args ...string) (output, complaint string) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), k.binary, args...)
-	cmd.Env = k.environment
-	var errors strings.Builder
-	cmd.Stderr = &errors
-	data, err := cmd.Output()
-	if err != nil {
-		return string(data), err.Error() + ": " + errors.String()
-	}
-	return string(data), ""
-}
-
-// answer is what kubectl printed; it must not fail.
-func (k kubectl) answer(t *testing.T, args ...string) string {
-	t.Helper()
-	output, complaint := k.run(t, args...)
-	if complaint != "" {
-		t.Errorf("kubectl %s: %s\n%s", strings.Join(args, " "), complaint, output)
-	}
-	return output
-}
 
 // table reads what kubectl printed: the columns, and the cells of each row by the
 // name in the first column.
@@ -138,12 +79,12 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 	c.WaitForFeature(asked, "a user", func(f *v1alpha1.Feature) bool {
 		return slices.ContainsFunc(f.Status.Uses, func(use v1alpha1.FeatureUse) bool { return use.Count == 1 })
 	})
-	somebody, admin := kubectlOf(t, c, "somebody", "system:authenticated"), kubectlOf(t, c, "")
+	somebody, admin := c.Kubectl("somebody", "system:authenticated"), c.Kubectl("")
 	in := "--namespace=" + metav1.NamespaceSystem
 	want := []string{name, "Beta", "On", "On", "CommandLine", "0", "0", ""}
 
 	for _, ask := range []string{"features", "feature", "feat", "features.features.k8s.io"} {
-		got, rows := table(somebody.answer(t, "get", ask, in))
+		got, rows := table(somebody.Output(t, "get", ask, in))
 		if diff := cmp.Diff(columns, got); diff != "" {
 			t.Fatalf("columns of get %s (-want +got)\n%s", ask, diff)
 		}
@@ -157,7 +98,7 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 			t.Errorf("get %s has %d rows, want all gates", ask, len(rows))
 		}
 	}
-	got, rows := table(somebody.answer(t, "get", "features", in, "--output=wide"))
+	got, rows := table(somebody.Output(t, "get", "features", in, "--output=wide"))
 	if diff := cmp.Diff(wideColumns, got); diff != "" {
 		t.Fatalf("columns of get features --output=wide (-want +got)\n%s", diff)
 	}
@@ -165,17 +106,17 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 		t.Errorf("get features --output=wide (-want +got)\n%s", diff)
 	}
 	t.Run("category", func(t *testing.T) {
-		output, complaint := somebody.run(t, "get", "features-all", in)
+		output, complaint := somebody.Run(t, "get", "features-all", in)
 		if _, rows := table(output); rows[name] == nil || !strings.Contains(complaint, "featurereports.features.k8s.io is forbidden") {
 			t.Errorf("somebody reads with get features-all, %s:\n%s", complaint, output)
 		}
-		if output = admin.answer(t, "get", "features-all", in, "--output=name"); !strings.Contains(output, "feature.features.k8s.io/"+name+"\n") || !strings.Contains(output, "featurereport.features.k8s.io/kube-apiserver.") {
+		if output = admin.Output(t, "get", "features-all", in, "--output=name"); !strings.Contains(output, "feature.features.k8s.io/"+name+"\n") || !strings.Contains(output, "featurereport.features.k8s.io/kube-apiserver.") {
 			t.Errorf("get features-all:\n%s", output)
 		}
 	})
 	t.Run("selectors", func(t *testing.T) {
 		for state, is := range map[string]bool{"On": true, "Off": false, "TurningOff": false} {
-			_, rows := table(somebody.answer(t, "get", "features", in, "--field-selector=status.state="+state))
+			_, rows := table(somebody.Output(t, "get", "features", in, "--field-selector=status.state="+state))
 			if (rows[name] != nil) != is {
 				t.Errorf("--field-selector=status.state=%s has %s: %t", state, name, !is)
 			}
@@ -185,13 +126,13 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 				}
 			}
 		}
-		if _, complaint := somebody.run(t, "get", "features", in, "--field-selector=status.version=1.36"); !strings.Contains(complaint, "use one of [metadata.name metadata.namespace status.state status.stage status.control]") {
+		if _, complaint := somebody.Run(t, "get", "features", in, "--field-selector=status.version=1.36"); !strings.Contains(complaint, "use one of [metadata.name metadata.namespace status.state status.stage status.control]") {
 			t.Errorf("a selector that is not supported: %q", complaint)
 		}
 	})
-	t.Run("describe", func(t *testing.T) { describe(t, somebody.answer(t, "describe", "feature", name, in)) })
+	t.Run("describe", func(t *testing.T) { describe(t, somebody.Output(t, "describe", "feature", name, in)) })
 	t.Run("explain", func(t *testing.T) {
-		output := somebody.answer(t, "explain", "feature.status")
+		output := somebody.Output(t, "explain", "feature.status")
 		for _, field := range []string{"conditions", "configured", "control", "default", "lockedToDefault", "rollout", "stage", "state", "stateSince", "tasks", "transition", "uses", "version"} {
 			if !strings.Contains(output, "\n  "+field+"\t<") {
 				t.Errorf("explain feature.status does not have %s:\n%s", field, output)
@@ -199,7 +140,7 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 		}
 	})
 	t.Run("reports", func(t *testing.T) {
-		got, rows := table(admin.answer(t, "get", "featurereports", in, "--output=wide", "--field-selector=spec.component=kube-apiserver"))
+		got, rows := table(admin.Output(t, "get", "featurereports", in, "--output=wide", "--field-selector=spec.component=kube-apiserver"))
 		if diff := cmp.Diff(wideReportColumns, got); diff != "" {
 			t.Fatalf("columns of get featurereports --output=wide (-want +got)\n%s", diff)
 		}
@@ -212,50 +153,13 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 				t.Errorf("get featurereports (-want +got)\n%s", diff)
 			}
 		}
-		if got, _ := table(admin.answer(t, "get", "featurereports", in)); !slices.Equal(got, reportColumns) {
+		if got, _ := table(admin.Output(t, "get", "featurereports", in)); !slices.Equal(got, reportColumns) {
 			t.Errorf("get featurereports has columns %q, want %q", got, reportColumns)
 		}
-		if output := admin.answer(t, "get", "featurereports", in, "--field-selector=spec.component=kubelet", "--output=name"); output != "" {
+		if output := admin.Output(t, "get", "featurereports", in, "--field-selector=spec.component=kubelet", "--output=name"); output != "" {
 			t.Errorf("--field-selector=spec.component=kubelet has %s", output)
 		}
 	})
-}
-
-// plugin looks at what kubectl completes of its plugin, and what the plugin says
-// of who lives.
-func plugin(t *testing.T, c *framework.Cluster) {
-	somebody, admin := kubectlOf(t, c, "somebody", "system:authenticated"), kubectlOf(t, c, "")
-	for name, test := range map[string]struct {
-		args []string
-		want string
-	}{
-		"names of gates":  {[]string{"feature", "describe", "PodDel"}, "PodDeletionCost\tOn\n:4\n"},
-		"more than one":   {[]string{"feature", "describe", "PodDeletionCost", "MaxUnavailableS"}, name + "\tOn\n:4\n"},
-		"commands":        {[]string{"feature", "upg"}, "upgrade-check\tSay whether the cluster may move to another minor version\n:4\n"},
-		"values of flags": {[]string{"feature", "describe", "--output", ""}, "json\nyaml\n:4\n"},
-	} {
-		if diff := cmp.Diff(test.want, somebody.answer(t, append([]string{"__complete"}, test.args...)...)); diff != "" {
-			t.Errorf("completion of %s (-want +got)\n%s", name, diff)
-		}
-	}
-	// One server runs, and asks for this gate.
-	uses := []string{"feature", "uses", "APIServerIdentity", "--output=json"}
-	var seen struct {
-		Unread    string
-		Processes []struct {
-			Component string
-			Alive     *bool
-		}
-	}
-	if err := json.Unmarshal([]byte(admin.answer(t, uses...)), &seen); err != nil {
-		t.Fatal(err)
-	}
-	if len(seen.Processes) != 1 || seen.Processes[0].Component != "kube-apiserver" || !ptr.Deref(seen.Processes[0].Alive, false) {
-		t.Errorf("kubectl feature uses: %+v, want one server that is alive", seen)
-	}
-	if output := somebody.answer(t, uses...); !strings.Contains(output, "you may not list FeatureReports in kube-system") {
-		t.Errorf("kubectl feature uses does not tell somebody why there are no processes:\n%s", output)
-	}
 }
 
 // maxDescribed is how wide a line of a description may be before its message.
@@ -286,13 +190,13 @@ func describe(t *testing.T, output string) {
 // waitForOff waits with nothing but kubectl until a feature is off that a server
 // turns off meanwhile.
 func waitForOff(t *testing.T, c *framework.Cluster) {
-	somebody := kubectlOf(t, c, "somebody", "system:authenticated")
+	somebody := c.Kubectl("somebody", "system:authenticated")
 	feature, in := "feature/"+name, "--namespace="+metav1.NamespaceSystem
-	somebody.answer(t, "wait", feature, in, "--for=jsonpath={.status.state}=Off", "--timeout="+framework.Patience.String())
-	if state := somebody.answer(t, "get", feature, in, "--output=jsonpath={.status.state}"); state != "Off" {
+	somebody.Output(t, "wait", feature, in, "--for=jsonpath={.status.state}=Off", "--timeout="+framework.Patience.String())
+	if state := somebody.Output(t, "get", feature, in, "--output=jsonpath={.status.state}"); state != "Off" {
 		t.Errorf("kubectl wait said that it is Off, and it is %s", state)
 	}
-	if output, complaint := somebody.run(t, "wait", feature, in, "--for=jsonpath={.status.state}=On", "--timeout=1s"); !strings.Contains(complaint, "timed out") {
+	if output, complaint := somebody.Run(t, "wait", feature, in, "--for=jsonpath={.status.state}=On", "--timeout=1s"); !strings.Contains(complaint, "timed out") {
 		t.Errorf("kubectl wait for On says %s%s", output, complaint)
 	}
 }

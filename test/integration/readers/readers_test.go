@@ -52,18 +52,15 @@ func TestReaders(t *testing.T) {
 		FeatureGates: name + "=true", Only: []string{cluster.Etcd, cluster.APIServer},
 		ExtraArgs: map[string][]string{cluster.APIServer: {"--feature-settle-period=5s"}},
 	})
+	chart := buildChart(t)
 	atRest(c, v1alpha1.StateOn)
-	t.Run("on", func(t *testing.T) { ask(t, c, true) })
+	t.Run("on", func(t *testing.T) { ask(t, c, chart, true) })
 	t.Run("metrics", func(t *testing.T) { metrics(t, c) })
 	t.Run("kubectl", func(t *testing.T) { plainKubectl(t, c) })
-	t.Run("kubectl feature", func(t *testing.T) { plugin(t, c) })
-	off := name + "=false"
-	if err := c.Restart(t.Context(), &off, cluster.APIServer); err != nil {
-		t.Fatalf("restarting with the gate off: %v", err)
-	}
+	c.MustRestartWith(name+"=false", cluster.APIServer)
 	t.Run("kubectl wait", func(t *testing.T) { waitForOff(t, c) })
 	atRest(c, v1alpha1.StateOff)
-	t.Run("off", func(t *testing.T) { ask(t, c, false) })
+	t.Run("off", func(t *testing.T) { ask(t, c, chart, false) })
 }
 
 // atRest waits until a state is reached and something is known of the users.
@@ -73,31 +70,27 @@ func atRest(c *framework.Cluster, state v1alpha1.FeatureState) {
 	})
 }
 
-// somebody writes a kubeconfig of a user who is authenticated and has no other
-// permission.
-func somebody(t *testing.T, c *framework.Cluster) string {
+// buildChart builds the test of the chart, whose engine is a module of its own, and
+// returns the binary.
+func buildChart(t *testing.T) string {
 	t.Helper()
-	config, err := clientcmd.LoadFromFile(c.Kubeconfig("admin"))
-	if err == nil {
-		err = clientcmd.ResolveLocalPaths(config)
+	binary := filepath.Join(t.TempDir(), "chart.test")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-o", binary, ".")
+	cmd.Dir = chartDir
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building the test of the chart: %v\n%s", err, output)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, info := range config.AuthInfos {
-		info.Impersonate, info.ImpersonateGroups = "somebody", []string{user.AllAuthenticated}
-	}
-	file := filepath.Join(t.TempDir(), "somebody.kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return binary
 }
 
+// chartDir has the module.
+var chartDir = filepath.Join("..", "..", "helm")
+
 // ask asks as somebody who is authenticated and has no other permission, in Go and
-// in a chart. The chart's engine is a module of its own, and so a process.
-func ask(t *testing.T, c *framework.Cluster, want bool) {
-	kubeconfig := somebody(t, c)
+// in a chart.
+func ask(t *testing.T, c *framework.Cluster, chart string, want bool) {
+	kubeconfig := c.Kubectl("somebody", user.AllAuthenticated).Kubeconfig
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -117,9 +110,9 @@ func ask(t *testing.T, c *framework.Cluster, want bool) {
 	if err != nil || on != want {
 		t.Errorf("the Go package says %t, %q, %v, want %t", on, why, err, want)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-run", "^TestOnACluster$", ".")
-	cmd.Dir = filepath.Join("..", "..", "helm")
-	cmd.Env = append(os.Environ(), "GOWORK=off", "FEATURES_KUBECONFIG="+kubeconfig, map[bool]string{true: "FEATURES_WANT=true", false: "FEATURES_WANT=false"}[want])
+	cmd := exec.CommandContext(t.Context(), chart, "-test.v", "-test.run", "^TestOnACluster$")
+	cmd.Dir = chartDir
+	cmd.Env = append(os.Environ(), "FEATURES_KUBECONFIG="+kubeconfig, map[bool]string{true: "FEATURES_WANT=true", false: "FEATURES_WANT=false"}[want])
 	output, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "--- PASS: TestOnACluster") {
 		t.Errorf("the chart, want %t: %v\n%s", want, err, output)
@@ -141,13 +134,8 @@ func metrics(t *testing.T, c *framework.Cluster) {
 	for _, match := range listed.FindAllSubmatch(data, -1) {
 		documented[string(match[1])] = true
 	}
-	var shown string
-	framework.WaitFor(t, "metrics of a server that looks at features", func() bool {
-		data, err := c.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
-		shown = string(data)
-		return err == nil && strings.Contains(shown, "\nfeature_lifecycle_running{namespace=\"kube-system\"} 1\n") &&
-			strings.Contains(shown, "\nfeature_lifecycle_state{feature=\""+name+"\",namespace=\"kube-system\",state=\"On\"} 1\n")
-	})
+	shown := c.WaitForMetrics(`feature_lifecycle_running{namespace="kube-system"} 1`,
+		`feature_lifecycle_state{feature="`+name+`",namespace="kube-system",state="On"} 1`)
 	seen := map[string]bool{}
 	for _, match := range family.FindAllStringSubmatch(shown, -1) {
 		seen[match[1]] = true
