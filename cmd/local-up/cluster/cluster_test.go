@@ -217,6 +217,16 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// TestDataOutlivesTheMachine: etcd waits for the disk, unless the cluster is thrown away.
+func TestDataOutlivesTheMachine(t *testing.T) {
+	for _, throwaway := range []bool{false, true} {
+		c := open(t, func(config *Config) { config.Throwaway = throwaway })
+		if etcd := c.components()[0]; slices.Contains(etcd.args, "--unsafe-no-fsync=true") != throwaway {
+			t.Errorf("throwaway is %t, and etcd gets %v", throwaway, etcd.args)
+		}
+	}
+}
+
 func TestEveryComponentHasItsOwnIdentity(t *testing.T) {
 	c := open(t, nil)
 	c.state.Nodes = 2
