@@ -19,6 +19,7 @@ limitations under the License.
 package processes
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,12 +61,15 @@ func TestAKubeletWithoutAServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	framework.WaitFor(t, "the static pod", func() bool {
+	framework.Eventually(t, "the static pod", func() error {
 		containers, err := service.ListContainers(t.Context(), nil)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		return len(containers) == 1 && containers[0].State == runtimeapi.ContainerState_CONTAINER_RUNNING && containers[0].Metadata.Name == "main"
+		if len(containers) != 1 || containers[0].State != runtimeapi.ContainerState_CONTAINER_RUNNING || containers[0].Metadata.Name != "main" {
+			return fmt.Errorf("the containers are %v", containers)
+		}
+		return nil
 	})
 	if err := c.Start(t.Context(), cluster.Etcd, cluster.APIServer); err != nil {
 		t.Fatal(err)

@@ -45,12 +45,12 @@ func TestUpstreamServer(t *testing.T) {
 		t.Fatalf("the server is %s", version)
 	}
 	for _, name := range []string{cluster.ControllerManager, cluster.Scheduler, cluster.Kubelet("node-1"), cluster.Proxy("node-1")} {
-		framework.WaitFor(t, name+" says that reporting is off", func() bool { return said(t, c, name, "Not reporting feature gates") > 0 })
+		c.WaitForLog(name, "Not reporting feature gates")
 	}
 	// The controller manager works: it makes the account that pods need.
-	framework.WaitFor(t, "a service account", func() bool {
+	framework.Eventually(t, "a service account", func() error {
 		_, err := c.Kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(t.Context(), "default", metav1.GetOptions{})
-		return err == nil
+		return err
 	})
 	for _, name := range []string{cluster.ControllerManager, cluster.Scheduler, cluster.Kubelet("node-1"), cluster.Proxy("node-1")} {
 		if n := said(t, c, name, "feature gates"); n != 1 {
