@@ -35,7 +35,7 @@ import (
 
 // patience bounds the commands of one page. It is generous: the machine may be
 // busy.
-const patience = 15 * time.Minute
+const patience = 30 * time.Minute
 
 // root is the repository.
 const root = "../.."
