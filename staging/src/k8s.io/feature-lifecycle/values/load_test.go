@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,6 +32,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 )
 
 // notReady is a server that answers, and says that it is not ready as long as
@@ -294,8 +297,7 @@ func TestAServerTakesReportsAgain(t *testing.T) {
 				after(away)
 				before := w.count("list")
 				after(time.Minute)
-				// The first that finds nothing is followed by one that asks for any version.
-				if n := w.count("list") - before; n > 2 {
+				if n := w.count("list") - before; n > 1 {
 					t.Errorf("%d looks in a minute at a server that does not take reports", n)
 				}
 				before = w.count("list")
@@ -335,4 +337,40 @@ func TestALookThatFindsNoAPI(t *testing.T) {
 			t.Errorf("%d looks in 10 hours at a server without the API", n)
 		}
 	})
+}
+
+// TestTheFirstLookFindsThatTheAPIHasGone: whoever has seen the API knows at the first
+// answer that it has gone, and says so once.
+func TestTheFirstLookFindsThatTheAPIHasGone(t *testing.T) {
+	for name, answer := range map[string]error{
+		"a server without the API": apierrors.NewNotFound(resource, ""),
+		// An unpatched server refuses those who may not read what it does not have.
+		"one that refuses": apierrors.NewForbidden(resource, "", errors.New("no")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, feature("A", v1alpha1.ControlCentral, true))
+				w.load()
+				if w.f.seen = "5"; w.f.origin != FromServer {
+					t.Fatalf("values come from %s", w.f.origin)
+				}
+				w.answers(answer)
+				w.client.Resources = nil
+				logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+				logs, ok := logger.GetSink().(ktesting.Underlier)
+				if !ok {
+					t.Fatal("the logger does not keep what is logged")
+				}
+				ctx := klog.NewContext(t.Context(), logger)
+				for range 3 {
+					if err := w.f.lookAgain(ctx); !errors.Is(err, errMissing) {
+						t.Errorf("the look fails with %v, want %v", err, errMissing)
+					}
+				}
+				if said := logs.GetBuffer().String(); strings.Count(said, "It is not known which values of features are set centrally") != 1 {
+					t.Errorf("it says %q, want once that nothing is known", said)
+				}
+			})
+		})
+	}
 }

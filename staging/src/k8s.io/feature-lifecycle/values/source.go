@@ -86,11 +86,8 @@ func (f *Follower) look(ctx context.Context) error {
 			if apierrors.IsTooManyRequests(err) {
 				return err
 			}
-			if f.seen != "" {
-				// A server that was restored from a backup may never get there.
-				f.seen = ""
-				return err
-			}
+			// A server that was restored from a backup may never get there.
+			f.seen = ""
 			return f.explain(ctx, err)
 		}
 		for i := range list.Items {
