@@ -181,7 +181,7 @@ func clusterVersion(servers []Server) (lowest string, mixed bool) {
 		if !s.Reported {
 			continue
 		}
-		v, err := utilversion.ParseMajorMinor(s.Version)
+		v, err := parseVersion(s.Version)
 		if err != nil {
 			return "", true
 		}
@@ -202,8 +202,8 @@ func clusterVersion(servers []Server) (lowest string, mixed bool) {
 // of them does not parse. How many minor versions a major one had, nobody knows: 1.0 may
 // come right after 0.9. So what is kept for some versions is never deleted too early.
 func minorsBetween(earlier, later string) int {
-	a, errA := utilversion.ParseMajorMinor(earlier)
-	b, errB := utilversion.ParseMajorMinor(later)
+	a, errA := parseVersion(earlier)
+	b, errB := parseVersion(later)
 	switch {
 	case errA != nil || errB != nil:
 		return 0

@@ -98,6 +98,15 @@ func parseMinor(version string) (parsed [2]int, ok bool) {
 	return parsed, errs == [2]error{}
 }
 
+// parseVersion is utilversion.ParseMajorMinor, without its regular expression for
+// the form that servers report: 1.36. It runs for each server at each decision.
+func parseVersion(version string) (*utilversion.Version, error) {
+	if v, ok := parseMinor(version); ok && v[0] >= 0 && v[1] >= 0 && version == strconv.Itoa(v[0])+"."+strconv.Itoa(v[1]) {
+		return utilversion.MajorMinor(uint(v[0]), uint(v[1])), nil
+	}
+	return utilversion.ParseMajorMinor(version)
+}
+
 // OfVersion is true for the states of a version transition.
 func OfVersion(state v1alpha1.FeatureState) bool {
 	return state == v1alpha1.StateUpgrading || state == v1alpha1.StateDowngrading
@@ -184,7 +193,7 @@ func (s *step) recordVersions() {
 			// It may be of any version, upstream's own included.
 			s.Status.Transition.Interrupted = true
 		}
-		v, err := utilversion.ParseMajorMinor(server.Version)
+		v, err := parseVersion(server.Version)
 		if !server.Reported || err != nil {
 			continue
 		}
