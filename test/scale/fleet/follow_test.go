@@ -43,7 +43,7 @@ import (
 
 // TestWhatLooksAtRestIsWhatFollowersSend: Look stands in for them.
 func TestWhatLooksAtRestIsWhatFollowersSend(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	sent := make(chan metav1.ListOptions)
 	client := fake.NewClientset()
@@ -91,7 +91,7 @@ func TestWhatLooksAtRestIsWhatFollowersSend(t *testing.T) {
 // TestLookingAtRestOutlivesAServerInTrouble: a follower looks again later, and so does
 // what stands in for it.
 func TestLookingAtRestOutlivesAServerInTrouble(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	client := fake.NewClientset()
 	asked, told := 0, false
@@ -126,7 +126,7 @@ func TestLookingAtRestOutlivesAServerInTrouble(t *testing.T) {
 
 // TestLookingAtRestSeesAServerThatIsNotThere: nothing would be measured.
 func TestLookingAtRestSeesAServerThatIsNotThere(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	client := fake.NewClientset()
 	asked := 0
