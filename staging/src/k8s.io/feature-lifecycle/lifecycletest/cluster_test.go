@@ -281,7 +281,7 @@ func TestServiceAccountsHaveNothingOfTheAdministrator(t *testing.T) {
 		TLSClientConfig: rest.TLSClientConfig{CAData: []byte("the authority"), CertData: []byte("certificate"), KeyData: []byte("key")},
 		Impersonate:     rest.ImpersonationConfig{UserName: "somebody"},
 	}
-	server := kubefake.NewClientset()
+	server := kubefake.NewSimpleClientset()
 	if _, err := configAs(t.Context(), server, admin, "widgets", "operator"); err == nil || !strings.Contains(err.Error(), "service account widgets/operator") {
 		t.Errorf("without the service account: %v", err)
 	}

@@ -69,7 +69,7 @@ var flipped = map[componentfeaturegate.Feature]componentfeaturegate.FeatureSpec{
 // namespace, and turns its feature on and off through the API.
 func TestAnOperatorsReplicasAreFlippedLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, kube := fake.NewClientset(), kubefake.NewClientset()
+		server, kube := fake.NewClientset(), kubefake.NewSimpleClientset()
 		keepSpec(server)
 		own := clients{own: server, features: server, ownKube: kube, kube: kube, tasks: task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())}}
 		ctx, stop := context.WithCancel(t.Context())

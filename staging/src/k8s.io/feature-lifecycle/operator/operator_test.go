@@ -170,8 +170,10 @@ type server struct {
 	clients  clients
 }
 
+// newServer makes a server. Its fake of Kubernetes does not manage fields: that
+// builds a REST mapper of all of Kubernetes at each renewal of a Lease.
 func newServer(t *testing.T) *server {
-	s := &server{t: t, features: fake.NewClientset(), kube: kubefake.NewClientset()}
+	s := &server{t: t, features: fake.NewClientset(), kube: kubefake.NewSimpleClientset()}
 	s.clients = clients{own: s.features, features: s.features, ownKube: s.kube, kube: s.kube, tasks: task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{widgets: "WidgetList"})}}
 	return s

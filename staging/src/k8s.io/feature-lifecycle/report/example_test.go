@@ -48,7 +48,7 @@ func Example() {
 	server := fake.NewClientset()
 	reporter, err := report.New(report.Config{
 		Namespace: "widgets", Component: "widget-operator", Instance: "widget-operator-0", BinaryVersion: "v0.1.0",
-		Source: gate, Features: server, Kube: kubefake.NewClientset(),
+		Source: gate, Features: server, Kube: kubefake.NewSimpleClientset(),
 	})
 	if err != nil {
 		fmt.Println(err)

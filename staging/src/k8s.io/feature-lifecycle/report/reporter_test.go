@@ -93,9 +93,11 @@ func run(t *testing.T, change func(*Config)) *fixture {
 	return f
 }
 
+// prepare makes a reporter. Its fake of Kubernetes does not manage fields: that
+// builds a REST mapper of all of Kubernetes at each renewal of a Lease.
 func prepare(t *testing.T, change func(*Config)) *fixture {
 	t.Helper()
-	f := &fixture{t: t, source: &source{news: make(chan struct{}, 1)}, server: fake.NewClientset(), kube: kubefake.NewClientset()}
+	f := &fixture{t: t, source: &source{news: make(chan struct{}, 1)}, server: fake.NewClientset(), kube: kubefake.NewSimpleClientset()}
 	f.source.see(false, "A")
 	config := Config{Namespace: "ns", Component: "comp", Instance: "i1", Source: f.source, Features: f.server, Kube: f.kube}
 	if change != nil {
@@ -754,7 +756,7 @@ func TestAReportBelongsToItsOwner(t *testing.T) {
 		})
 	}
 	owner := func(context.Context) (*metav1.OwnerReference, error) { return nil, nil }
-	_, err := New(Config{Namespace: "ns", Component: "comp", Instance: "i1", Source: &source{}, Features: fake.NewClientset(), Kube: kubefake.NewClientset(), NodeName: "node", Owner: owner})
+	_, err := New(Config{Namespace: "ns", Component: "comp", Instance: "i1", Source: &source{}, Features: fake.NewClientset(), Kube: kubefake.NewSimpleClientset(), NodeName: "node", Owner: owner})
 	if err == nil || !strings.Contains(err.Error(), "belongs to its Node") {
 		t.Errorf("a process on a node with another owner: %v", err)
 	}

@@ -48,7 +48,7 @@ func Example() {
 			Features: []v1alpha1.ReportedFeature{{Name: "Colours", Stage: v1alpha1.StageAlpha}},
 		},
 	})
-	leases := informers.NewSharedInformerFactoryWithOptions(kubefake.NewClientset(), 0, informers.WithNamespace("widgets"))
+	leases := informers.NewSharedInformerFactoryWithOptions(kubefake.NewSimpleClientset(), 0, informers.WithNamespace("widgets"))
 	flow, err := controller.New(controller.Config{
 		Namespace: "widgets", Component: "widget-operator", ServerID: "a",
 		Features: []lifecycle.Feature{{Name: "Colours"}}, Client: server,

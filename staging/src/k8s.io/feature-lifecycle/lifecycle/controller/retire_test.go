@@ -249,7 +249,7 @@ func TestALeaseThatWasRenewedStays(t *testing.T) {
 				return false, nil, nil
 			})
 			client := fake.NewClientset()
-			informer := informers.NewSharedInformerFactory(kubefake.NewClientset(), 0).Coordination().V1().Leases().Informer()
+			informer := informers.NewSharedInformerFactory(kubefake.NewSimpleClientset(), 0).Coordination().V1().Leases().Informer()
 			if err := informer.GetStore().Add(now); err != nil {
 				t.Fatal(err)
 			}
@@ -329,7 +329,7 @@ func TestLeasesOfNobodyGo(t *testing.T) {
 				}
 				return false, nil, nil
 			})
-			informer := informers.NewSharedInformerFactory(kubefake.NewClientset(), 0).Coordination().V1().Leases().Informer()
+			informer := informers.NewSharedInformerFactory(kubefake.NewSimpleClientset(), 0).Coordination().V1().Leases().Informer()
 			if err := informer.GetStore().Add(left); err != nil {
 				t.Fatal(err)
 			}

@@ -124,13 +124,15 @@ type serverProcess struct {
 	ending atomic.Bool
 }
 
+// newWorld makes a world without servers. Its fake of Kubernetes does not manage
+// fields: that builds a REST mapper of all of Kubernetes at each renewal of a Lease.
 func newWorld(t *testing.T, features ...lifecycle.Feature) *world {
 	scheme := apiruntime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	return &world{
-		t: t, settings: transition.DefaultSettings(), features: features, kube: kubefake.NewClientset(), servers: map[string]*serverProcess{},
+		t: t, settings: transition.DefaultSettings(), features: features, kube: kubefake.NewSimpleClientset(), servers: map[string]*serverProcess{},
 		tracker: clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder()),
 	}
 }
