@@ -26,20 +26,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// whole is all that landing writes.
-func whole(t *testing.T) *plan {
-	t.Helper()
-	base, err := findUpstream(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := newPlan(t.Context(), root, base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 var quoted = regexp.MustCompile("`([^`]+)`")
 
 // TestTheTableOfUpstreamsFiles: docs/fork.md names each file of upstream that

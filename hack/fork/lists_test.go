@@ -84,14 +84,7 @@ func between(t *testing.T, target *target, text string, neighbours [2]string) {
 
 // TestSpecs: upstream's documents keep all they have, and gain our group only.
 func TestSpecs(t *testing.T) {
-	base, err := findUpstream(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := newPlan(t.Context(), root, base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := whole(t)
 	var before, after map[string]map[string]json.RawMessage
 	target := p.files["api/"+apispec.Swagger]
 	for data, to := range map[string]*map[string]map[string]json.RawMessage{string(target.base): &before, string(target.data): &after} {

@@ -33,30 +33,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const root = "../.."
-
-// moved is a plan of what moves and of what is edited beside, without the API
-// specs.
-func moved(t *testing.T) *plan {
-	t.Helper()
-	base, err := findUpstream(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &plan{source: root, base: base, files: map[string]*target{}}
-	if err := p.moveAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for number, edits := range [][]edit{libraryEdits, groupEdits, pluginEdits} {
-		for _, e := range edits {
-			if err := p.edit(t.Context(), number, e); err != nil {
-				t.Fatalf("%s: %v", e.file, err)
-			}
-		}
-	}
-	return p
-}
-
 func TestWhereFilesGo(t *testing.T) {
 	for file, want := range map[string]string{
 		"pkg/apis/features/types.go":                                            "pkg/apis/features/types.go",
