@@ -30,6 +30,7 @@ import (
 // binary's own parser: nothing of what is not ours is lost, in its order, and what is
 // made of it is a name that the API takes, or is refused there with a message.
 func FuzzArguments(f *testing.F) {
+	foundArguments(f)
 	for _, seed := range [][]string{
 		{"--kubeconfig=/a", "--feature-values-file", "/b", "-v=4", "--", "--feature-values-file=x"},
 		{"--feature_change_policy=Restart", "--feature-restart-window", "--", "5m"}, {"--feature-values-timeout=-5s"}, {"--hostname-override", " NODE ", "--name="},
@@ -75,6 +76,7 @@ func FuzzArguments(f *testing.F) {
 
 // FuzzInstanceOf makes an instance's name of any host's.
 func FuzzInstanceOf(f *testing.F) {
+	foundInstanceOf(f)
 	for _, seed := range []string{"host", "my_host.example", "Host-.x", "a..b", "-", ".", "ä", strings.Repeat("a", 64), strings.Repeat("a.", 200), "a\x00b", "1", "-a-._-b-"} {
 		f.Add(seed, "6443")
 	}
@@ -90,6 +92,7 @@ func FuzzInstanceOf(f *testing.F) {
 
 // FuzzConfigFile reads any file as a component's configuration.
 func FuzzConfigFile(f *testing.F) {
+	foundConfigFile(f)
 	for _, seed := range []string{"", "clientConnection: {kubeconfig: /a}\nhostnameOverride: n\n", "clientConnection: 7", "[", "a: &a [*a]", "hostnameOverride: {}", "\xff", `{"clientConnection":null}`, "--- 1\n--- 2"} {
 		f.Add([]byte(seed))
 	}

@@ -31,6 +31,7 @@ import (
 // FuzzPrintable shows any text: on one line, without a control character, and
 // unchanged where it is plain.
 func FuzzPrintable(f *testing.F) {
+	foundPrintable(f)
 	for _, seed := range []string{hostile, "", "größer, 5 ≠ 6", "a\r\n\nb", "\u2028", "\xff\xfe", "\U000e0001", "\u200d👩‍👩", "\ue000", "a\n\n\n"} {
 		f.Add(seed)
 	}
@@ -58,6 +59,7 @@ func FuzzPrintable(f *testing.F) {
 // "report" do. No text of theirs does anything to the screen, or becomes part of the
 // page's markup.
 func FuzzShown(f *testing.F) {
+	foundShown(f)
 	for _, seed := range [][2]string{
 		{`{"metadata":{"name":"A"}}`, `{"spec":{"component":"kubelet","instance":"a","features":[{"name":"A","asked":true}]}}`},
 		{`{"metadata":{"name":"A\u001b[2J"},"status":{"state":"TurningOff","transition":{"id":"t","reason":"\n"},"tasks":[{"name":"\u009b","done":5,"total":-1}],"uses":[{"component":"</script><script>","count":-2147483648,"examples":["\u202e"]}]}}`,

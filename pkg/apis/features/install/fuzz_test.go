@@ -318,6 +318,7 @@ func checkUpdate(t *testing.T, update rest.RESTUpdateStrategy, object, old runti
 }
 
 func FuzzJSON(f *testing.F) {
+	foundJSON(f)
 	const feature = `{"apiVersion":"features.k8s.io/v1alpha1","kind":"Feature","metadata":{"namespace":"kube-system","name":"A"}`
 	const report = `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureReport","metadata":{"namespace":"kube-system","name":"a.b"},"spec":{"component":"a","instance":"b","nodeName":"n"`
 	fuzzDecoding(f, runtime.ContentTypeJSON,
@@ -331,15 +332,18 @@ func FuzzJSON(f *testing.F) {
 }
 
 func FuzzYAML(f *testing.F) {
+	foundYAML(f)
 	fuzzDecoding(f, runtime.ContentTypeYAML, "a: &a [*a]", "- 1", "? a", "apiVersion: features.k8s.io/v1alpha1\nkind: Feature\nmetadata: {name: yes, namespace: 1e3}\nspec:\n  paused: on\n  rollout: !!binary aa==\n",
 		"a: &x [1,1]\nb: &y [*x,*x]\nc: [*y,*y]", "apiVersion: features.k8s.io/v1alpha1\nkind: Feature\nkind: FeatureReport\n<<: {spec: {}}\n")
 }
 
 func FuzzProtobuf(f *testing.F) {
+	foundProtobuf(f)
 	fuzzDecoding(f, runtime.ContentTypeProtobuf, "k8s\x00", "k8s\x00\n\x29\n\x18features.k8s.io/v1alpha1\x12\x07Feature\x12\x02\x12\x00", "k8s\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")
 }
 
 func FuzzCBOR(f *testing.F) {
+	foundCBOR(f)
 	fuzzDecoding(f, runtime.ContentTypeCBOR, "\xd9\xd9\xf7\xa0", "\xd9\xd9\xf7\xbf\xff", "\xd9\xd9\xf7\xa1\x44kind\x47Feature", "\xa2\x41a\x01\x41a\x02", "\x9f\x9f\x9f")
 }
 

@@ -31,6 +31,7 @@ import (
 // FuzzFlag sets --feature-gates to any text: the layer says and does what upstream's
 // gate says and does.
 func FuzzFlag(f *testing.F) {
+	foundFlag(f)
 	for _, seed := range []string{
 		"Alpha=true,Beta=false", "Alpha", "=", ",", "Alpha=true,,", " Alpha = true ", "AllAlpha=true,Alpha=false", "AllBeta=false", "Locked=false",
 		"New=true", "Dependent=true,Beta=false", "Unknown=true", "Alpha=true=false", "Alpha=T,Beta=0", "\xff=true", "Alpha=\x00", "AllAlpha=perhaps",
@@ -68,6 +69,7 @@ func FuzzFlag(f *testing.F) {
 // to it: it is never in a state that upstream refuses, and tells the truth of each
 // value.
 func FuzzRemote(f *testing.F) {
+	foundRemote(f)
 	for _, seed := range []string{
 		"RAlpha=true", "RAlpha=true,Beta=false*;F;R", "RBeta=false;RDependent=false*,Beta=false*;F;RBeta=true*", "SBeta=true;RBeta=false;F",
 		"RAllAlpha=true,AllBeta=false*", "RLocked=false,Unknown=true,New=true*", "AAlpha;RAlpha=true;F;RAlpha=true*", "E;RNew=true;F", "R=true;R\xff=false",

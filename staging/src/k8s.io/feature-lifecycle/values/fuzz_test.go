@@ -30,6 +30,7 @@ import (
 // bytes have the checksum that they name, the payload that one is made for. It is
 // refused with a message, or its values survive being written and read.
 func FuzzFile(f *testing.F) {
+	foundFile(f)
 	whole, err := fileOf("").encode(map[string]choice{"A": {Value: true}, "B": {Dynamic: true}}, saved)
 	if err != nil {
 		f.Fatal(err)

@@ -97,6 +97,7 @@ func TestListsAreDecodedAsByClientGo(t *testing.T) {
 }
 
 func FuzzDecodeList(f *testing.F) {
+	foundDecodeList(f)
 	for _, list := range lists {
 		f.Add([]byte(list))
 	}

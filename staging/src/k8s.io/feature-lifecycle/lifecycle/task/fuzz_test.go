@@ -40,6 +40,7 @@ import (
 // with what applies it in kube-apiserver: the field is gone, everything else is as
 // it was (S7), and there is nothing left to send.
 func FuzzClearField(f *testing.F) {
+	foundClearField(f)
 	for _, seed := range [][2]string{
 		{"spec.updateStrategy.rollingUpdate.maxUnavailable", `{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":"10%","partition":0}}}}`},
 		{"spec.template.spec.containers[*].restartPolicy", `{"spec":{"template":{"spec":{"containers":[{"name":"a","restartPolicy":"Always"},{"name":"b"},null]}}}}`},
@@ -260,6 +261,7 @@ func naiveFind(object map[string]any, parts [][3]string) (found []any) {
 // FuzzMatcher reads what WaitForNone waits for, and finds it in another way, too. What it
 // does not understand it says.
 func FuzzMatcher(f *testing.F) {
+	foundMatcher(f)
 	for _, seed := range []string{"spec.a", "spec.a=b", "spec.a=", "spec[a=b]=c", "spec.list[*].x=y=z", "spec.list[x=y=z]", "spec{a}=b", "spec{*}.x", "=", "a=b}", "a{b=c}"} {
 		f.Add(seed, []byte(`{"spec":{"a":"b","list":[{"x":"y=z"}]}}`))
 	}
@@ -295,6 +297,7 @@ func FuzzMatcher(f *testing.F) {
 // FuzzCheckpoint begins an attempt with whatever the status has for a checkpoint: it
 // is one that such an attempt wrote, or is not used.
 func FuzzCheckpoint(f *testing.F) {
+	foundCheckpoint(f)
 	for _, seed := range []string{"", "250 eyJ2IjoibWV0YS5rOHMuaW8vdjEifQ", "250", "250 ", " x", "-5 x", "9223372036854775808 x", "+1 x", "0x10 y", "1  y"} {
 		f.Add(seed, int64(3))
 	}
@@ -319,6 +322,7 @@ func FuzzCheckpoint(f *testing.F) {
 // FuzzMigrationName makes names and labels of whatever a feature and a transition
 // are called.
 func FuzzMigrationName(f *testing.F) {
+	foundMigrationName(f)
 	for _, feature := range []string{"MaxUnavailableStatefulSet", "a-", "a.", strings.Repeat("a", 253), "", "ä", "a b", "a,b", "!a"} {
 		f.Add(feature, "0b5d", "apps", "statefulsets")
 	}

@@ -158,6 +158,7 @@ func kubelets() []byte {
 // FuzzUses compares with counting and asking one instance after the other, and each
 // one by itself with groups.
 func FuzzUses(f *testing.F) {
+	foundUses(f)
 	f.Add([]byte{}, uint16(300), uint16(60), uint16(0), false, false)
 	f.Add(kubelets(), uint16(300), uint16(60), uint16(0), true, false)
 	f.Add(kubelets(), uint16(1), uint16(60), uint16(40), false, false)

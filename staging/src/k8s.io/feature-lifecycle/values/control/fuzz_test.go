@@ -33,6 +33,7 @@ import (
 // FuzzFlags gives --central-features and --dynamic-features any text. What is
 // accepted is exactly what authors permit; what is refused is named, with the flag.
 func FuzzFlags(f *testing.F) {
+	foundFlags(f)
 	for _, seed := range [][2]string{
 		{"Central,Dynamic", "Dynamic"}, {"", ""}, {"Central", "Central"}, {"Local", "Locked"}, {"Unknown", "dynamic"},
 		{"Central,,Central", " Dynamic"}, {`"a,b"`, `"`}, {"A\nB", "\x00"}, {"Explicit", "Explicit"}, {"\xff", "AllAlpha"},
