@@ -31,7 +31,7 @@ var shards = []Shard{
 	{
 		Name: "unit-library", Covers: "the library, with the race detector", Quick: true,
 		Dir: library, Packages: []string{"./..."}, Race: true, Inputs: []string{library},
-		Parts: map[string]string{"lifecycle/controller.TestModel": "500 schedules with the race detector"},
+		Parts: map[string]string{"lifecycle/controller.TestModel": "100 schedules with the race detector"},
 	},
 	{
 		Name: "unit-root", Covers: "API, storage, control plane, catalog, plugin", Quick: true,

@@ -297,7 +297,7 @@ const schedulesFlag = "MODEL_SCHEDULES"
 // that differ, users that come and go, attempts that fail and block. S1 to S5
 // hold at every write, and L1 and L2 once faults have ended. A failure names its
 // seed: with -rapid.seed it comes again. MODEL_SCHEDULES says how many there are:
-// without it few, since "make test-model" runs thousands without the race detector.
+// few without it, for the race detector; thousands run apart from it.
 func TestModel(t *testing.T) {
 	checks := 100
 	if n, err := strconv.Atoi(os.Getenv(schedulesFlag)); err == nil {
