@@ -165,7 +165,7 @@ func TestAnEndingServerDoesNotWait(t *testing.T) {
 func TestTheReportSaysWhoDecides(t *testing.T) {
 	client := fake.NewClientset()
 	decides := control.Options{Central: []string{"HostnameOverride"}, Dynamic: []string{"MaxUnavailableStatefulSet"}}
-	reporter, err := newReporter(&lifecycleClients{features: client, kube: kubefake.NewClientset()}, "server-1", decides)
+	reporter, err := newReporter(&lifecycleClients{features: client, kube: kubefake.NewSimpleClientset()}, "server-1", decides)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ type cluster struct {
 
 func newCluster(t *testing.T, features ...*v1alpha1.Feature) *cluster {
 	t.Helper()
-	c := &cluster{t: t, client: fake.NewClientset(), core: corefake.NewClientset()}
+	c := &cluster{t: t, client: fake.NewClientset(), core: corefake.NewSimpleClientset()}
 	for _, f := range features {
 		if err := c.client.Tracker().Add(f); err != nil {
 			t.Fatal(err)
