@@ -106,7 +106,11 @@ func TestEveryBinaryTakesTheServersValues(t *testing.T) {
 	}
 
 	// While they run: by a request alone. A changed value is reported at once, with all
-	// that was asked for.
+	// that was asked for meanwhile: controllers ask when they run.
+	framework.Eventually(t, "the controllers to run", func() error {
+		_, err := c.Kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(t.Context(), "default", metav1.GetOptions{})
+		return err
+	})
 	for _, on := range []bool{true, false} {
 		c.Request(dynamic, fmt.Sprintf(`{"enabled":%t}`, on))
 		c.WaitForReports(fmt.Sprintf("in which the control plane has %s=%t, and the central values", dynamic, on), func(reports []v1alpha1.FeatureReport) bool {
@@ -114,7 +118,7 @@ func TestEveryBinaryTakesTheServersValues(t *testing.T) {
 				if f := framework.Reported(reports, component, dynamic); f == nil || f.Enabled != on {
 					return false
 				}
-				if f := framework.Reported(reports, component, asks[component]); asks[component] != "" && (f == nil || f.Enabled || f.Explicit) {
+				if f := framework.Reported(reports, component, asks[component]); !on && asks[component] != "" && (f == nil || f.Enabled || f.Explicit) {
 					return false
 				}
 			}

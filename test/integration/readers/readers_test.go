@@ -48,11 +48,11 @@ const name = "MaxUnavailableStatefulSet"
 // TestReaders turns a feature on and off under the eyes of those who read it.
 func TestReaders(t *testing.T) {
 	t.Parallel()
+	chart := buildChart(t)
 	c := framework.Start(t, cluster.Config{
 		FeatureGates: name + "=true", Only: []string{cluster.Etcd, cluster.APIServer},
 		ExtraArgs: map[string][]string{cluster.APIServer: {"--feature-settle-period=5s"}},
 	})
-	chart := buildChart(t)
 	atRest(c, v1alpha1.StateOn)
 	t.Run("on", func(t *testing.T) { ask(t, c, chart, true) })
 	t.Run("metrics", func(t *testing.T) { metrics(t, c) })
