@@ -64,7 +64,7 @@ func look(t *testing.T, page, running string) *reader {
 	for _, binary := range binaries {
 		from, to := filepath.Join(framework.BinDir(t), binary.Name()), filepath.Join(bin, binary.Name())
 		if binary.Name() == "local-up" {
-			err = os.WriteFile(to, fmt.Appendf(nil, instead, from), 0o755) //nolint:gosec // it is run
+			err = os.WriteFile(to, fmt.Appendf(nil, instead, from), 0o755)
 		} else {
 			err = os.Symlink(from, to)
 		}

@@ -32,7 +32,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
@@ -116,18 +115,13 @@ func (w *world) leader(feature string) string {
 	return w.byID[leader.Of(feature, ids)]
 }
 
-// config is how an administrator reaches a server.
-func (w *world) config(server string) *rest.Config {
-	config := rest.CopyConfig(w.Config)
-	config.Host = w.Server(server)
-	return config
-}
-
 func (w *world) kube() kubernetes.Interface {
-	return kubernetes.NewForConfigOrDie(w.config(w.servers[0]))
+	return kubernetes.NewForConfigOrDie(w.ConfigOf(w.servers[0]))
 }
 
-func (w *world) dynamic() dynamic.Interface { return dynamic.NewForConfigOrDie(w.config(w.servers[0])) }
+func (w *world) dynamic() dynamic.Interface {
+	return dynamic.NewForConfigOrDie(w.ConfigOf(w.servers[0]))
+}
 
 // restart restarts one server with a version.
 func (w *world) restart(t *testing.T, server, version string) {
