@@ -372,12 +372,29 @@ test-fork: ## Land in a copy of upstream, build its binaries and run an integrat
 	KUBE_FEATURES_TEST_FORK=true go test -count=1 -timeout 60m -v -run '^TestAFork$$' ./hack/fork
 
 .PHONY: tools
-tools: $(TOOLS)/.built
+tools: $(TOOLS)/golangci-lint ## Build what "make verify" checks with.
 
-$(TOOLS)/.built: hack/tools/go.mod hack/tools/go.sum
+# Each tool is built when it is needed: "make _output/tools/benchstat".
+$(TOOLS)/golangci-lint: TOOL := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(TOOLS)/benchstat: TOOL := golang.org/x/perf/cmd/benchstat
+
+$(TOOLS)/golangci-lint $(TOOLS)/benchstat: hack/tools/go.mod hack/tools/go.sum
 	@mkdir -p $(TOOLS)
-	cd hack/tools && $(filter-out CGO_ENABLED=0,$(FOR_HERE)) go build -o "$(OUT_DIR)/tools/" tool
+	cd hack/tools && $(filter-out CGO_ENABLED=0,$(FOR_HERE)) go build -o "$(OUT_DIR)/tools/" $(TOOL)
 	@touch $@
+
+# Modules whose dependencies only long tests need are linted with these.
+.PHONY: lint-helm
+lint-helm:
+	hack/verify-golangci-lint.sh test/helm
+
+.PHONY: lint-browser
+lint-browser:
+	hack/verify-golangci-lint.sh test/browser
+
+.PHONY: lint-release
+lint-release:
+	hack/verify-golangci-lint.sh hack/release
 
 .PHONY: clean
 clean: down ## Remove everything that was built.

@@ -1,73 +1,103 @@
 #!/usr/bin/env bash
-# Runs every check, says which passed, and fails if one did not.
+# Runs every check, LANES (2) at once, says in their order which passed, and
+# fails if one did not. Modules whose dependencies only long tests need are linted
+# with these: hack/verify-golangci-lint.sh.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 lib=staging/src/k8s.io/feature-lifecycle
-example=$lib/examples/widget-operator
-failed=()
+lanes=${LANES:-2}
+[[ $lanes =~ ^[1-9][0-9]*$ ]] || { echo "LANES is '$lanes'; set a number above 0" >&2; exit 2; }
 
+names=()
+commands=()
 check() {
-	local name=$1 begun=$SECONDS
+	names+=("$1")
 	shift
-	if output=$("$@" 2>&1); then
-		echo "ok    $name ($((SECONDS - begun)) s)"
-	else
-		echo "FAIL  $name ($((SECONDS - begun)) s)"
-		sed 's/^/      /' <<<"$output"
-		failed+=("$name")
-	fi
+	commands+=("$(printf '%q ' "$@")")
 }
 
-in_lib() { (cd $lib && "$@"); }
 formatted() {
 	local files
-	files=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 gofmt -s -l)
+	files=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 gofmt -s -l) || return
 	[[ -z $files ]] || { echo "run gofmt -s -w on:" && echo "$files" && return 1; }
 }
-tidy() { (cd "$1" && GOWORK=off go mod tidy -diff); }
-# As third parties build it.
-library_alone() { (cd $lib && GOWORK=off go build ./...); }
-vet_alone() { (cd "$1" && GOWORK=off go vet ./...); }
-lint_alone() {
-	local root=$PWD
-	(cd "$1" && GOWORK=off "$root/_output/tools/golangci-lint" run --timeout 20m --config "$root/.golangci.yml" ./...)
+# Every module of the repository, so that none is forgotten.
+modules() {
+	local status=0 tidied=0 file
+	while IFS= read -r file; do
+		[[ -e $file ]] || continue
+		tidied=$((tidied + 1))
+		GOWORK=off go -C "$(dirname "$file")" mod tidy -diff || { echo "$file is not tidy"; status=1; }
+	done < <(git ls-files --cached --others --exclude-standard -- go.mod '*/go.mod')
+	((tidied)) || { echo "git names no go.mod"; status=1; }
+	return $status
 }
 drawn() { (cd test/scale/draw && GOWORK=off go run . -root ../../.. -check); }
-scripts() { git ls-files -z -- '*.sh' .ci/run | xargs -0 -n1 bash -n; }
-
+scripts() { git ls-files -z --cached --others --exclude-standard -- '*.sh' .ci/run | xargs -0 -n1 bash -n; }
 gates() { diff -u docs/gates.md <(go run ./hack/gates) || { echo "run make update"; return 1; }; }
 
-check gofmt formatted
-check scripts scripts
-check tree go run ./hack/verify
-check "modules: root" tidy .
-check "modules: library" tidy $lib
-check "modules: example" tidy $example
-check "modules: controller-gen" tidy hack/controller-gen
-check "modules: tools" tidy hack/tools
-check "modules: previous" tidy hack/previous
-check "modules: release" tidy hack/release
-check "modules: kind" tidy hack/kind
-check "modules: helm" tidy test/helm
-check "modules: browser" tidy test/browser
-check "modules: draw" tidy test/scale/draw
+# The longest first: they begin together.
 check "generated code" hack/verify-codegen.sh
+check "lint: root" hack/verify-golangci-lint.sh .
+check "lint: library" hack/verify-golangci-lint.sh $lib
+check "lint: example" hack/verify-golangci-lint.sh $lib/examples/widget-operator
 check "API specs" hack/verify-openapi-spec.sh
-check "docs/gates.md" gates
+check "modules" modules
+check "tree" go run ./hack/verify
 check "exported surface" go run ./hack/surface -check
+check "docs/gates.md" gates
 check "BENCHMARKS.md, docs/scale.md" drawn
-check "library alone: build" library_alone
-# golangci-lint vets what it looks at (govet); this is not.
-check "vet: helm" vet_alone test/helm
-check "lint: root" _output/tools/golangci-lint run --timeout 20m ./...
-check "lint: library" in_lib "$PWD/_output/tools/golangci-lint" run --timeout 20m --config "$PWD/.golangci.yml" ./...
-check "lint: example" lint_alone $example
-check "lint: browser" lint_alone test/browser
-check "lint: draw" lint_alone test/scale/draw
-check "lint: release" lint_alone hack/release
+check "gofmt" formatted
+check "scripts" scripts
+
+results=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$results"' EXIT
+trap 'exit 130' INT TERM
+
+# run writes the output of check $1, and last its result.
+run() {
+	local begun=$SECONDS result=FAIL
+	if eval "${commands[$1]}" >"$results/$1.output" 2>&1 </dev/null; then
+		result=ok
+	fi
+	echo "$result $((SECONDS - begun))" >"$results/$1"
+}
+
+failed=()
+printed=0
+# report prints what has ended, up to the first check that still runs. With an
+# argument a check without a result has failed.
+report() {
+	local result seconds
+	for (( ; printed < ${#names[@]}; printed++)); do
+		if ! read -r result seconds 2>/dev/null <"$results/$printed"; then
+			[[ $# -gt 0 ]] || return 0
+			result=FAIL seconds=?
+		fi
+		printf '%-5s %s (%s s)\n' "$result" "${names[printed]}" "$seconds"
+		if [[ $result != ok ]]; then
+			sed 's/^/      /' "$results/$printed.output"
+			failed+=("${names[printed]}")
+		fi
+	done
+}
+
+for i in "${!names[@]}"; do
+	while (($(jobs -pr | wc -l) >= lanes)); do
+		wait -n
+		report
+	done
+	run "$i" &
+done
+while [[ -n $(jobs -pr) ]]; do
+	wait -n
+	report
+done
+report last
 
 if ((${#failed[@]})); then
-	echo "failed: ${failed[*]}" >&2
+	printf -v list '%s, ' "${failed[@]}"
+	echo "failed: ${list%, }" >&2
 	exit 1
 fi

@@ -43,6 +43,9 @@ var builds = map[string]build{
 	"upstream-previous":  {Inputs: []string{"hack/previous"}},
 	"_output/tools/kind": {Inputs: []string{"hack/kind"}},
 	"_output/debian":     {},
+	"lint-browser":       {Inputs: []string{".golangci.yml", "hack/tools", "test/browser"}},
+	"lint-helm":          {Inputs: []string{".golangci.yml", "hack/tools", "test/helm"}},
+	"lint-release":       {Inputs: []string{".golangci.yml", "hack/tools", "hack/release"}},
 }
 
 // build makes what the shards need, each once. It returns the targets that failed.

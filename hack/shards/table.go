@@ -99,7 +99,7 @@ var shards = []Shard{
 	},
 	{
 		Name: "chart", Covers: "the example chart, by Helm's engine",
-		Dir: "test/helm", Packages: []string{"./..."}, Inputs: []string{"docs"},
+		Dir: "test/helm", Packages: []string{"./..."}, Needs: []string{"lint-helm"}, Inputs: []string{"docs"},
 	},
 	{
 		Name: "fork", Covers: "landing in a copy of upstream",
@@ -110,11 +110,11 @@ var shards = []Shard{
 		Name: "release", Covers: "releases of small programs, and Debian's packages",
 		Dir: "hack/release", Packages: []string{"./..."}, Inputs: everything,
 		Env:   []string{"RELEASE_DEBIAN={out}/debian", "KIND={out}/tools/kind"},
-		Needs: []string{"_output/tools/kind", "_output/debian"}, Installed: []string{"getcap"},
+		Needs: []string{"_output/tools/kind", "_output/debian", "lint-release"}, Installed: []string{"getcap"},
 	},
 	{
 		Name: "browser", Covers: "the page of kubectl feature report in Chromium",
-		Dir: "test/browser", Packages: []string{"./..."}, Installed: []string{"chromium"}, Inputs: everything,
+		Dir: "test/browser", Packages: []string{"./..."}, Needs: []string{"lint-browser"}, Installed: []string{"chromium"}, Inputs: everything,
 	},
 	{
 		Name: "model-long", Covers: "several servers through 100,000 random schedules",
