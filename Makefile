@@ -267,7 +267,7 @@ test-lifecycle: all upstream ## Take every open gate through on, used, off and p
 
 .PHONY: test-faults
 test-faults: all ## Do all faults to real clusters and print what they did; needs root, about 14 minutes.
-	FAULTS_SHORT=false go test -count=1 -timeout 40m -parallel 4 -v ./test/faults | tee $(OUT)/faults.txt
+	FAULTS_SHORT=false go test -count=1 -timeout 40m -parallel 4 -v ./test/e2e_features/disruption/single | tee $(OUT)/faults.txt
 
 # How long the faults of the endurance test last, and the seed of a run to repeat
 # its choices.
@@ -276,14 +276,14 @@ SOAK_SEED ?=
 
 .PHONY: soak
 soak: all ## Run a cluster under flips, crashes, churn and compaction for two hours and see that nothing is left; needs root; SOAK_DURATION=30m for less.
-	SOAK_DURATION=$(SOAK_DURATION) SOAK_SEED=$(SOAK_SEED) go test -count=1 -timeout 0 -v ./test/soak | tee $(OUT)/soak.txt
+	SOAK_DURATION=$(SOAK_DURATION) SOAK_SEED=$(SOAK_SEED) go test -count=1 -timeout 0 -v ./test/e2e_features/disruption | tee $(OUT)/soak.txt
 
 # How many thousands of processes come and go.
 SOAK_NAMES := 20
 
 .PHONY: soak-names
 soak-names: all ## Let 20,000 processes come and go, each with a new name, and see that kube-apiserver's heap keeps nothing of them; needs root, 16 minutes; SOAK_NAMES=8 for fewer.
-	SOAK_NAMES=$(SOAK_NAMES) go test -count=1 -timeout 0 -v -run TestNamesThatAreAlwaysNew ./test/soak | tee $(OUT)/soak-names.txt
+	SOAK_NAMES=$(SOAK_NAMES) go test -count=1 -timeout 0 -v -run TestNamesThatAreAlwaysNew ./test/e2e_features/disruption | tee $(OUT)/soak-names.txt
 
 .PHONY: test-versions
 test-versions: all upstream-previous ## Move a real control plane 1.35, 1.36, 1.35, 1.36 with a crash at every stage, and between binaries; needs root, 4 to 10 minutes.

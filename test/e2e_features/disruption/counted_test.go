@@ -1,0 +1,185 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package disruption
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	featurescheme "k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
+	"k8s.io/feature-lifecycle/lifecycle/uses"
+)
+
+// use is a part of a feature's users.
+type use struct {
+	feature, component string
+	enabled            bool
+}
+
+// miscounted says where the uses that Features show are not those that the reports
+// of living processes say.
+func (w *world) miscounted(ctx context.Context) (string, error) {
+	want, reports, err := w.usersByReports(ctx)
+	if err != nil {
+		return "", err
+	}
+	// Their Nodes are there, so they are missed for good.
+	dumb := w.people.neverReported(reports)
+	got := map[use]int{}
+	var wrong []string
+	for _, name := range w.features() {
+		for _, u := range w.history(name).Last().Status.Uses {
+			switch {
+			case u.Enabled == nil && u.Component == onNode[0] && int(u.Expected) == dumb:
+			case u.Enabled == nil:
+				wrong = append(wrong, fmt.Sprintf("%s misses %d of %s (%v)", name, u.Expected, u.Component, u.Examples))
+			case u.Count > 0:
+				got[use{name, u.Component, *u.Enabled}] += int(u.Count)
+			}
+		}
+	}
+	for u, n := range want {
+		if got[u] != n {
+			wrong = append(wrong, fmt.Sprintf("%s: %d of %s have %t, its status says %d", u.feature, n, u.component, u.enabled, got[u]))
+		}
+	}
+	for u, n := range got {
+		if want[u] == 0 {
+			wrong = append(wrong, fmt.Sprintf("%s: none of %s has %t, its status says %d", u.feature, u.component, u.enabled, n))
+		}
+	}
+	slices.Sort(wrong)
+	if len(wrong) > 0 {
+		if silent := w.silentAgents(ctx); len(silent) > 0 {
+			wrong = append(wrong, fmt.Sprintf("these live and have not renewed their Leases for %s, so nobody can tell: %v", uses.MaxLeaseTimeout, silent))
+		}
+		if w.people != nil {
+			if unready, err := w.people.unready(ctx, w.kept()); err != nil || len(unready) > 0 {
+				wrong = append(wrong, fmt.Sprintf("these nodes live and are not Ready, so their processes do not count: %v (%v)", unready, err))
+			}
+		}
+	}
+	return strings.Join(wrong, "; "), nil
+}
+
+// silentAgents are the agents that live and whose Leases say otherwise, for messages:
+// on a machine that is too busy there may be some.
+func (w *world) silentAgents(ctx context.Context) []string {
+	if w.people == nil {
+		return nil
+	}
+	leases, err := w.kept().kube.CoordinationV1().Leases(v1alpha1.LeaseNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	renewed := map[string]time.Time{}
+	for _, lease := range leases.Items {
+		if lease.Spec.RenewTime != nil {
+			renewed[lease.Name] = lease.Spec.RenewTime.Time
+		}
+	}
+	w.people.mu.Lock()
+	defer w.people.mu.Unlock()
+	var silent []string
+	for _, process := range w.people.agents {
+		if time.Since(renewed[process.report]) > uses.MaxLeaseTimeout {
+			silent = append(silent, process.report)
+		}
+	}
+	slices.Sort(silent)
+	return silent
+}
+
+// usersByReports counts users by what living processes report, and returns the names of all
+// reports.
+func (w *world) usersByReports(ctx context.Context) (users map[use]int, reports map[string]bool, err error) {
+	response, err := w.etcd.Get(ctx, reportsKey, clientv3.WithPrefix())
+	if err != nil {
+		return nil, nil, err
+	}
+	users, reports = map[use]int{}, map[string]bool{}
+	for _, kv := range response.Kvs {
+		report := &v1alpha1.FeatureReport{}
+		if _, _, err := featurescheme.Codecs.UniversalDeserializer().Decode(kv.Value, nil, report); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", kv.Key, err)
+		}
+		reports[report.Name] = true
+		if w.people.dead(report) {
+			continue
+		}
+		for _, f := range report.Spec.Features {
+			if f.Asked {
+				users[use{f.Name, report.Spec.Component, f.Enabled}]++
+			}
+		}
+	}
+	return users, reports, nil
+}
+
+// neverReported is how many nodes there are whose machines died before their kubelets had
+// reported.
+func (p *population) neverReported(reports map[string]bool) (n int) {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, node := range p.nodes {
+		if node.silent && !reports[onNode[0]+"."+name] {
+			n++
+		}
+	}
+	return n
+}
+
+// dead is true for the report of a simulated process that is gone.
+func (p *population) dead(report *v1alpha1.FeatureReport) bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, gone := p.gone[report.Name]; gone {
+		return true
+	}
+	if !strings.HasPrefix(report.Spec.NodeName, "soaked-") {
+		return false
+	}
+	n := p.nodes[report.Spec.NodeName]
+	return n == nil || n.silent
+}
+
+// TestMachinesThatDiedTooEarly: a kubelet that has reported is not missed, nor is one whose
+// machine lives and may report still.
+func TestMachinesThatDiedTooEarly(t *testing.T) {
+	p := &population{nodes: map[string]*node{
+		"a": {name: "a", silent: true}, "b": {name: "b", silent: true}, "c": {name: "c"},
+	}}
+	if n := p.neverReported(map[string]bool{"kubelet.b": true, "kube-proxy.a": true}); n != 1 {
+		t.Errorf("%d kubelets are missed for good, want that of a alone", n)
+	}
+}

@@ -1,0 +1,220 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package disruption
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/integration/framework"
+)
+
+// configure restarts a server with a value of the static gate on its command line.
+func (w *world) configure(ctx context.Context, server string, value bool) error {
+	w.hands.Lock()
+	defer w.hands.Unlock()
+	control := w.cluster.Control()
+	control.FeatureGates = gates(value)
+	w.cluster.SetControl(control)
+	return w.restartLocked(ctx, server)
+}
+
+// aims is true for a Feature that is in the state of a value, or on its way there.
+func aims(value bool) func(framework.FeatureVersion) bool {
+	states := []v1alpha1.FeatureState{v1alpha1.StateOff, v1alpha1.StateTurningOff}
+	if value {
+		states = []v1alpha1.FeatureState{v1alpha1.StateOn, v1alpha1.StateTurningOn}
+	}
+	return func(v framework.FeatureVersion) bool { return slices.Contains(states, v.Status.State) }
+}
+
+// arrived is true for a Feature that rests in the state of a value.
+func arrived(value bool) func(framework.FeatureVersion) bool {
+	return func(v framework.FeatureVersion) bool { return framework.AtRest(v) && aims(value)(v) }
+}
+
+// flipByRestart gives all servers, one after the other, another value on their
+// command lines, and whoever takes it from them a restart. From a third of a run on the
+// first server has to stay: another one gets a value that it does not agree with,
+// and loses it again.
+func (w *world) flipByRestart(ctx context.Context, random *rand.Rand) error {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	history, value := w.history(static), w.wants(static)
+	// What was asked for last is to have begun: nothing else may begin from now on.
+	if _, err := history.Await(ctx, history.Mark()-1, "on its way", aims(value)); err != nil {
+		return err
+	}
+	mark := history.Mark()
+	if w.spares.Load() {
+		return w.disagree(ctx, random, mark, value)
+	}
+	order := random.Perm(len(w.servers))
+	for i, n := range order {
+		if i == len(order)-1 {
+			w.nothingBegan(history, mark)
+		}
+		if err := w.configure(ctx, w.servers[n].name, !value); err != nil {
+			return err
+		}
+	}
+	w.want(static, !value)
+	w.stats.count("flips by command line")
+	if err := w.restart(ctx, cluster.ControllerManager); err != nil {
+		return err
+	}
+	if random.IntN(3) == 0 {
+		return nil
+	}
+	_, err := history.Await(ctx, mark, "at rest with the other value", arrived(!value))
+	return err
+}
+
+// disagree makes one of the servers that crash disagree for a while.
+func (w *world) disagree(ctx context.Context, random *rand.Rand, mark int, value bool) error {
+	name := w.servers[1+random.IntN(len(w.servers)-1)].name
+	if !value {
+		begun := time.Now()
+		defer func() { w.excuses.add("a kube-apiserver had it on that disagreed", static, begun) }()
+	}
+	if err := w.configure(ctx, name, !value); err != nil {
+		return err
+	}
+	history := w.history(static)
+	_, err := history.Await(ctx, mark, "found inconsistent", framework.Because(v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree))
+	if err != nil {
+		return err
+	}
+	hold(ctx, between(random, time.Second, 5*time.Second))
+	w.nothingBegan(history, mark)
+	w.stats.count("servers that disagreed for a while")
+	return w.configure(ctx, name, value)
+}
+
+func (w *world) restart(ctx context.Context, name string) error {
+	w.hands.Lock()
+	defer w.hands.Unlock()
+	return w.restartLocked(ctx, name)
+}
+
+// restartLocked restarts a component; one that crash has killed starts.
+func (w *world) restartLocked(ctx context.Context, name string) error {
+	if err := w.intact(ctx); err != nil {
+		return err
+	}
+	defer w.faults.begin(name)()
+	w.down[name] = true
+	if err := w.cluster.Restart(ctx, nil, name); err != nil {
+		return err
+	}
+	delete(w.down, name)
+	return nil
+}
+
+// nothingBegan checks S4: servers have disagreed since a mark.
+func (w *world) nothingBegan(history *framework.History, mark int) {
+	versions := history.Since(max(mark-1, 0))
+	known := versions[0].Status.Transition
+	for _, v := range versions {
+		if t := v.Status.Transition; t != nil && (known == nil || known.ID != t.ID) {
+			w.t.Errorf("S4: transition %s to %s began while servers disagreed", t.ID, v.Status.State)
+			return
+		}
+	}
+}
+
+// deck deals the numbers below n in a random order, all of them before one comes again: what is
+// one of few choices comes in a short run, too. The zero value is ready to use, by one goroutine.
+type deck struct{ left []int }
+
+func (d *deck) deal(random *rand.Rand, n int) int {
+	if len(d.left) == 0 {
+		d.left = random.Perm(n)
+	}
+	dealt := d.left[0]
+	d.left = d.left[1:]
+	return dealt
+}
+
+// flipThroughAPI changes the spec of a feature as people do: the value, for all or
+// for a part of the instances, a hold, or the end of one.
+func (w *world) flipThroughAPI(ctx context.Context, random *rand.Rand) error {
+	name := dynamics[random.IntN(len(dynamics))]
+	patch, value := "", w.wants(name)
+	switch w.changes.deal(random, 8) {
+	case 0, 1, 2:
+		value = !value
+		patch = fmt.Sprintf(`{"spec":{"enabled":%t,"rollout":null}}`, value)
+		w.stats.count("flips through the API")
+	case 3, 4:
+		value = !value
+		patch = fmt.Sprintf(`{"spec":{"enabled":%t,"rollout":{"percent":%d}}}`, value, random.IntN(100))
+		w.stats.count("flips through the API")
+		w.stats.count("canaries")
+	case 5:
+		patch = fmt.Sprintf(`{"spec":{"rollout":{"percent":%d}}}`, random.IntN(101))
+		w.stats.count("canaries changed")
+	case 6:
+		patch = `{"spec":{"paused":true}}`
+		w.stats.count("pauses")
+	case 7:
+		patch = `{"spec":{"paused":false}}`
+		w.stats.count("resumes")
+	}
+	if err := w.patch(ctx, random, name, patch); err != nil {
+		return err
+	}
+	w.want(name, value)
+	if random.IntN(3) > 0 {
+		return nil
+	}
+	// Sometimes people wait for what they asked for, for a while.
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	_, _ = w.history(name).Await(ctx, 0, "as requested", arrived(value))
+	return nil
+}
+
+func (w *world) patch(ctx context.Context, random *rand.Rand, feature, patch string) error {
+	return w.try(ctx, random, "changing the spec of "+feature, func(ctx context.Context, s server) error {
+		_, err := s.features.FeaturesV1alpha1().Features(systemNS).Patch(ctx, feature, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		if apierrors.IsConflict(err) {
+			w.stats.count("conflicts of people")
+		}
+		return err
+	})
+}
+
+// release ends what holds features, so that all can converge: canaries and pauses.
+func (w *world) release(ctx context.Context, random *rand.Rand) error {
+	for _, name := range dynamics {
+		if err := w.patch(ctx, random, name, fmt.Sprintf(`{"spec":{"enabled":%t,"paused":false,"rollout":null}}`, w.wants(name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

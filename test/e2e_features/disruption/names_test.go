@@ -1,0 +1,126 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package disruption
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/kubernetes-features/test/integration/framework"
+)
+
+const (
+	// namesInRound is how many processes come and go between two looks at the heap, and
+	// together how many of them there are at a time.
+	namesInRound, together = 1000, 80
+	// mostForName is how much of kube-apiserver's heap a name may keep that is gone, in
+	// bytes: a report in memory is some 6 KB. Upstream's caches of past events fill with the first
+	// thousands, so the second half of a run counts.
+	mostForName = 1 << 10
+)
+
+// TestNamesThatAreAlwaysNew pile up nowhere: processes come, report and end in order, each
+// with a name that none had before, as those of Pods are. SOAK_NAMES says how many
+// thousands of them.
+func TestNamesThatAreAlwaysNew(t *testing.T) {
+	rounds, err := strconv.Atoi(os.Getenv("SOAK_NAMES"))
+	if err != nil || rounds < 4 {
+		t.Skip("SOAK_NAMES does not say how many thousands of names, 4 and more; make soak-names does")
+	}
+	w := newWorld(t, settings{duration: time.Hour, seed: 1})
+	p := &population{w: w, version: w.cluster.Version(), nodes: map[string]*node{}, agents: map[string]*simulated{}, gone: map[string]time.Time{}}
+	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(t.Context()))
+	defer p.close()
+	w.people = p
+	heaps := make([]float64, 0, rounds)
+	for round := range rounds {
+		if err := p.comeAndGo(t.Context(), uint64(round)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.until("after all have ended", w.miscounted); err != nil {
+			t.Fatal(err)
+		}
+		heap, err := heapInUse(t.Context(), w.kept().kube.CoreV1().RESTClient())
+		if err != nil {
+			t.Fatal(err)
+		}
+		heaps = append(heaps, float64(heap))
+		w.said("%d names, the heap of %s is %s", p.number, w.kept().name, mib(float64(heap)))
+	}
+	half := rounds / 2
+	each := (heaps[rounds-1] - heaps[half-1]) / float64((rounds-half)*namesInRound)
+	fmt.Fprintf(t.Output(), "a name that is gone keeps %.0f bytes, by the second half of %d names; %d are allowed\n", each, rounds*namesInRound, mostForName)
+	if each > mostForName {
+		t.Errorf("names that are gone pile up: %.0f bytes each, want %d at most", each, mostForName)
+	}
+}
+
+// comeAndGo starts as many processes as are in a round, and ends each once it has reported.
+func (p *population) comeAndGo(ctx context.Context, seed uint64) error {
+	names := make(chan string)
+	failed := make(chan error, together)
+	var running sync.WaitGroup
+	for worker := range together {
+		running.Go(func() {
+			random := rand.New(rand.NewPCG(seed, uint64(worker)))
+			for name := range names {
+				if err := p.once(ctx, random, name); err != nil {
+					select {
+					case failed <- fmt.Errorf("%s: %w", name, err):
+					default:
+					}
+				}
+			}
+		})
+	}
+	for range namesInRound {
+		names <- p.name("agent")
+	}
+	close(names)
+	running.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
+	}
+}
+
+// once is the life of one process.
+func (p *population) once(ctx context.Context, random *rand.Rand, name string) error {
+	process, err := p.simulate(random, agent, name, "")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, framework.Patience)
+	defer cancel()
+	select {
+	case <-process.reporter.Started():
+		return process.end(ctx)
+	case <-ctx.Done():
+		process.crash()
+		return fmt.Errorf("it does not report; its log:\n%s", process.log)
+	}
+}
