@@ -20,10 +20,12 @@ package disruption
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"text/tabwriter"
 	"time"
 
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
@@ -156,4 +158,45 @@ func TestARunInWhichNothingHappenedFails(t *testing.T) {
 	if !slices.ContainsFunc(rare, func(text string) bool { return strings.HasPrefix(text, "crashes of etcd: 0, want 1 ") }) {
 		t.Errorf("complaints of a short run are %q, want one of etcd's crashes", rare)
 	}
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// table is all that happened.
+func (w *world) table() string {
+	var text strings.Builder
+	out := tabwriter.NewWriter(&text, 0, 0, 1, ' ', tabwriter.Debug)
+	row := func(what, format string, args ...any) { fmt.Fprintf(out, what+"\t "+format+"\n", args...) }
+	row("faults lasted", "%s, SOAK_SEED=%d", w.duration, w.seed)
+	s := w.stats
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, what := range sortedKeys(s.counts) {
+		row(what, "%d", s.counts[what])
+	}
+	for _, feature := range sortedKeys(s.transitions) {
+		row("transitions of "+feature, "%d", s.transitions[feature])
+	}
+	row("StatefulSets cleared", "%d, of which %d after the transition had been called off", w.clearings.cleared, w.clearings.late)
+	row("versions of Features that a compaction hid", "%d", s.missed.Load())
+	row("longest until states were as configured (L2)", "%.1f s", s.longest.Seconds())
+	row("longest until uses were right", "%.1f s", s.right.Seconds())
+	w.memory.table(row)
+	if s.leftovers != nil {
+		row("reports of crashed reporters that are kept for an hour", "%d", s.retained)
+	}
+	switch {
+	case s.leftovers == nil:
+		row("left over", "not looked: the run failed before")
+	case len(s.leftovers) == 0:
+		row("left over: goroutines, watches, leases, files, objects", "0, as these are compared:")
+	}
+	for _, kind := range sortedKeys(s.surplus) {
+		row(kind+" in the end", "%s", s.surplus[kind])
+	}
+	for _, kind := range sortedKeys(s.leftovers) {
+		row("left over: "+kind, "%d", len(s.leftovers[kind]))
+	}
+	_ = out.Flush()
+	return text.String()
 }
