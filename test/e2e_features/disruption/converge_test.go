@@ -248,16 +248,23 @@ func (w *world) dangling(ctx context.Context) (string, error) {
 	return "", nil
 }
 
+// violations says how a part of a history breaks S1 to S3.
+func violations(versions []framework.FeatureVersion) (all []string) {
+	for invariant, check := range map[string]func([]framework.FeatureVersion) string{"S1": framework.FalseState, "S2": framework.EarlyTask, "S3": framework.LostTask} {
+		if what := check(versions); what != "" {
+			all = append(all, invariant+": "+what)
+		}
+	}
+	return all
+}
+
 // judge checks S1 to S3 in what was stored of every Feature since the last time,
 // and forgets it.
 func (w *world) judge() {
 	for _, name := range w.features() {
-		history := w.history(name)
-		versions := history.Since(max(w.checked[name]-1, 0))
-		for invariant, check := range map[string]func([]framework.FeatureVersion) string{"S1": framework.FalseState, "S2": framework.EarlyTask, "S3": framework.LostTask} {
-			if what := check(versions); what != "" {
-				w.t.Errorf("%s: %s: %s", invariant, name, what)
-			}
+		versions := w.history(name).Since(max(w.checked[name]-1, 0))
+		for _, what := range violations(versions) {
+			w.t.Errorf("%s: %s", name, what)
 		}
 		w.stats.mu.Lock()
 		if n := len(framework.Transitions(versions)); n > 0 {

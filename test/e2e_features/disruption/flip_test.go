@@ -23,7 +23,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,10 +40,15 @@ import (
 func (w *world) configure(ctx context.Context, server string, value bool) error {
 	w.hands.Lock()
 	defer w.hands.Unlock()
+	w.setGate(value)
+	return w.restartLocked(ctx, server)
+}
+
+// setGate is what servers have on their command lines from their next start on.
+func (w *world) setGate(value bool) {
 	control := w.cluster.Control()
 	control.FeatureGates = gates(value)
 	w.cluster.SetControl(control)
-	return w.restartLocked(ctx, server)
 }
 
 // aims is true for a Feature that is in the state of a value, or on its way there.
@@ -76,7 +84,7 @@ func (w *world) flipByRestart(ctx context.Context, random *rand.Rand) error {
 	order := random.Perm(len(w.servers))
 	for i, n := range order {
 		if i == len(order)-1 {
-			w.nothingBegan(history, mark)
+			w.nothingBegan(w.t, history, mark, "servers disagreed")
 		}
 		if err := w.configure(ctx, w.servers[n].name, !value); err != nil {
 			return err
@@ -105,12 +113,12 @@ func (w *world) disagree(ctx context.Context, random *rand.Rand, mark int, value
 		return err
 	}
 	history := w.history(static)
-	_, err := history.Await(ctx, mark, "found inconsistent", framework.Because(v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree))
+	_, err := history.Await(ctx, mark, "found inconsistent", disagreeing)
 	if err != nil {
 		return err
 	}
 	hold(ctx, between(random, time.Second, 5*time.Second))
-	w.nothingBegan(history, mark)
+	w.nothingBegan(w.t, history, mark, "servers disagreed")
 	w.stats.count("servers that disagreed for a while")
 	return w.configure(ctx, name, value)
 }
@@ -135,16 +143,22 @@ func (w *world) restartLocked(ctx context.Context, name string) error {
 	return nil
 }
 
-// nothingBegan checks S4: servers have disagreed since a mark.
-func (w *world) nothingBegan(history *framework.History, mark int) {
+// nothingBegan checks S4: since a mark nothing has begun, nor has the state of a feature at
+// rest changed. It returns how often it did.
+func (w *world) nothingBegan(t *testing.T, history *framework.History, mark int, while string) (began int) {
+	t.Helper()
 	versions := history.Since(max(mark-1, 0))
-	known := versions[0].Status.Transition
+	last, first := versions[0].Status.Transition, versions[0].Status.State
 	for _, v := range versions {
-		if t := v.Status.Transition; t != nil && (known == nil || known.ID != t.ID) {
-			w.t.Errorf("S4: transition %s to %s began while servers disagreed", t.ID, v.Status.State)
-			return
+		switch now := v.Status.Transition; {
+		case now != nil && (last == nil || last.ID != now.ID):
+			t.Errorf("S4: transition %s to %s began while %s", now.ID, v.Status.State, while)
+			began, last = began+1, now
+		case now == nil && framework.AtRest(versions[0]) && v.Status.State != first:
+			t.Errorf("S4: the state became %s while %s", v.Status.State, while)
 		}
 	}
+	return began
 }
 
 // deck deals the numbers below n in a random order, all of them before one comes again: what is
@@ -217,4 +231,66 @@ func (w *world) release(ctx context.Context, random *rand.Rand) error {
 		}
 	}
 	return nil
+}
+
+// rollingRestart restarts server by server. No transition starts before all
+// agree, exactly one after.
+func rollingRestart(t *testing.T, w *world, row *row) {
+	for range form(w.settings, 3, 1) {
+		w.turnOn(t)
+		r := w.begin(t, row)
+		for i, s := range w.servers {
+			if i == len(w.servers)-1 {
+				r.row.lost(w.nothingBegan(t, r.history, r.mark, "servers disagreed"), 0)
+				// Those that live agree as soon as the last one stops.
+				r.injected()
+			}
+			if err := w.configure(t.Context(), s.name, false); err != nil {
+				t.Fatal(err)
+			}
+			if i < len(w.servers)-1 {
+				r.history.Wait(t, r.mark, "found inconsistent", disagreeing)
+				hold(t.Context(), 3*time.Second)
+			}
+		}
+		took := r.restOff(t)
+		w.said("S4: nothing began while servers disagreed; Off %.1f s after the last began to restart", took.Seconds())
+		want := []v1alpha1.FeatureState{v1alpha1.StateOn, v1alpha1.StateTurningOff, v1alpha1.StateOff}
+		if diff := cmp.Diff(want, framework.States(r.history.Since(r.mark))); diff != "" {
+			t.Errorf("S4: unexpected states (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// disagreeing and mixed are true for a Feature that says why nothing begins.
+var (
+	disagreeing = framework.Because(v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree)
+	mixed       = framework.Because(v1alpha1.ConditionProgressing, v1alpha1.ReasonMixedVersions)
+)
+
+// mixedVersions emulates an older version in one server. Although all configure
+// the same value, nothing starts, and the Feature says why.
+func mixedVersions(t *testing.T, w *world, row *row) {
+	w.turnOn(t)
+	r := w.begin(t, row)
+	others, last := w.servers[:len(w.servers)-1], w.servers[len(w.servers)-1].name
+	w.cluster.SetArgs(last, append([]string{"--emulated-version=1.35"}, serverFlags...)...)
+	if err := w.configure(t.Context(), last, false); err != nil {
+		t.Fatal(err)
+	}
+	r.history.Wait(t, r.mark, "found inconsistent", disagreeing)
+	w.configureAll(t, false, others...)
+	w.said("%s emulates 1.35", last)
+	r.history.Wait(t, r.mark, "held by mixed versions", mixed)
+	hold(t.Context(), 5*time.Second)
+	if v := r.history.Last(); !mixed(v) {
+		t.Errorf("Progressing does not say MixedVersions any more: %+v", v.Status.Conditions)
+	}
+	row.lost(w.nothingBegan(t, r.history, r.mark, "versions were mixed"), 0)
+	w.cluster.SetArgs(last, serverFlags...)
+	r.injected()
+	if err := w.configure(t.Context(), last, false); err != nil {
+		t.Fatal(err)
+	}
+	r.restOff(t)
 }

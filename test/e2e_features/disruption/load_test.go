@@ -31,7 +31,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -147,8 +146,6 @@ func closeIdle(s server) {
 }
 
 const (
-	mergePatch = types.MergePatchType
-	objectNS   = metav1.NamespaceDefault
 	// mostObjects bounds how many StatefulSets and autoscalers there are, of each.
 	mostObjects = 150
 )
@@ -178,9 +175,10 @@ func autoscaler(name string) *autoscalingv2.HorizontalPodAutoscaler {
 	}
 }
 
-// churn makes, changes or deletes a StatefulSet and, for every third, an
+// churnObjects makes, changes or deletes a StatefulSet and, for every third, an
 // autoscaler.
-func (o *objects) churn(ctx context.Context, random *rand.Rand) error {
+func (w *world) churnObjects(ctx context.Context, random *rand.Rand) error {
+	o := w.objects
 	o.mu.Lock()
 	count, name := len(o.names), pick(random, o.names)
 	o.mu.Unlock()

@@ -16,21 +16,27 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package disruption runs a whole cluster under everything that happens to clusters, all
-// at once and for hours: gates flip, on command lines and through the API;
-// processes crash and freeze; the database dies, is compacted and defragmented;
-// nodes, reporters and objects come and go; clients read and write. Every few
-// minutes the faults pause and all has to converge. In the end everything that was
-// added goes, and nothing may be left of it: no goroutine, watch, lease, open
-// file or object; memory has to be flat. SOAK_DURATION says how long the faults
-// last, SOAK_SEED repeats the choices of another run.
+// Package disruption does to real clusters what happens to them in life: servers crash,
+// freeze, disagree, are cut off or have different versions; the database dies, is full,
+// forgets the past; nodes, reporters and objects come and go; gates flip. There is one
+// catalogue of disruptions and two ways to run it. One after another, each comes in the
+// middle of a transition, and after each no state was false, no transition lost and no
+// object changed otherwise than by clearing one field. At once, all go on for a time, and
+// in the end nothing may be left of them. FAULTS_SHORT=false does each more often and for
+// longer, SOAK_DURATION says how long all of them happen at once, SOAK_SEED repeats the
+// choices of another run.
 package disruption
 
 import (
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"text/tabwriter"
 	"time"
 
 	"go.uber.org/goleak"
@@ -39,17 +45,26 @@ import (
 )
 
 const (
-	// shortest is how long a run lasts when nobody says otherwise. Up to long, a run
-	// says little of memory: a process that has just started grows for a while, and
-	// the slope of what is left of the second half is lost in noise.
+	// shortest is how long a run of all at once lasts without SOAK_DURATION. Up to long, a
+	// run says little of memory: a process that has just started grows for a while, and the
+	// slope of what is left of the second half is lost in noise.
 	shortest = 5 * time.Minute
 	long     = 90 * time.Minute
 )
 
-// TestMain looks for goroutines that the tests left in this process.
+// TestMain prints the table of the disruptions that came one after another, also when
+// something failed, and looks for goroutines that the tests left in this process.
 func TestMain(m *testing.M) {
 	framework.RequireRoot()
+	begun := time.Now()
 	code := m.Run()
+	if len(alone.rows) > 0 {
+		said := "The whole form ran"
+		if os.Getenv("FAULTS_SHORT") != "false" {
+			said = "The short form ran (FAULTS_SHORT=true; \"make test-faults\" runs the whole)"
+		}
+		fmt.Printf("\n%s, in %s.\n\n%s\n", said, time.Since(begun).Round(time.Second), alone.table())
+	}
 	if code == 0 {
 		if err := goleak.Find(leftByDesign...); err != nil {
 			fmt.Printf("FAIL: the test's own process has goroutines left: %v\n", err)
@@ -69,13 +84,16 @@ var leftByDesign = []goleak.Option{
 
 // settings of a run.
 type settings struct {
+	// wholeForm is true for the whole form of what comes one after another.
+	wholeForm bool
+	// duration is how long all happen at once.
 	duration time.Duration
 	seed     uint64
 }
 
 func readSettings(t *testing.T) settings {
 	t.Helper()
-	s := settings{duration: shortest, seed: uint64(time.Now().UnixNano())}
+	s := settings{wholeForm: os.Getenv("FAULTS_SHORT") == "false", duration: shortest, seed: uint64(time.Now().UnixNano())}
 	var err error
 	if given := os.Getenv("SOAK_DURATION"); given != "" {
 		if s.duration, err = time.ParseDuration(given); err != nil || s.duration <= 0 {
@@ -93,30 +111,92 @@ func readSettings(t *testing.T) settings {
 // long is true when memory is judged.
 func (s settings) long() bool { return s.duration >= long }
 
-// TestSoak is the whole: rest, faults, rest, and nothing is left.
-func TestSoak(t *testing.T) {
-	s := readSettings(t)
-	w := newWorld(t, s)
-	w.said("%s of faults; the same choices again: SOAK_SEED=%d", s.duration, s.seed)
-	defer func() { fmt.Fprintf(t.Output(), "\n%s\n", w.table()) }()
-	defer w.readLogs()
-	defer w.keepEvidence()
-	before := w.rest("before the faults", nil)
-	w.populate()
-	w.memory.follow()
-	w.run()
-	w.memory.end()
-	if t.Failed() {
-		return
+// random makes the choices of one disruption.
+func (s settings) random(name string) *rand.Rand {
+	hash := fnv.New64a()
+	// It cannot fail.
+	_, _ = hash.Write([]byte(name))
+	return rand.New(rand.NewPCG(s.seed, hash.Sum64()))
+}
+
+// form returns what suits the form that runs.
+func form[T any](s settings, whole, short T) T {
+	if s.wholeForm {
+		return whole
 	}
-	for _, what := range idle(s.duration, w.happened) {
-		t.Errorf("this happened too rarely: %s", what)
+	return short
+}
+
+// alone collects what became of every disruption that came alone.
+var alone collector
+
+// collector is safe for concurrent use.
+type collector struct {
+	mu   sync.Mutex
+	rows []*row
+}
+
+// row is one kind of disruption.
+type row struct {
+	name string
+	// most is what convergence (L2) may take before a test fails for it, 0 for a test that
+	// only waits.
+	most time.Duration
+	// injected is how often it was injected.
+	injected int
+	// lostTransitions did not end in the configured state; lostObjects are gone
+	// or changed elsewhere than in the field, or kept the field.
+	lostTransitions, lostObjects int
+	// recovery is the longest time from the disruption, or its end if that is later,
+	// until the state was as configured; none for those that only hold.
+	recovery time.Duration
+}
+
+// row returns the row of a disruption. It is there from now on, so that a test that
+// does not get to its end shows as well.
+func (c *collector) row(name string) *row {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := &row{name: name, most: tooLong}
+	c.rows = append(c.rows, r)
+	return r
+}
+
+// happened counts one injection.
+func (r *row) happened() {
+	alone.mu.Lock()
+	defer alone.mu.Unlock()
+	r.injected++
+}
+
+// lost counts a transition that did not end as it should, and objects.
+func (r *row) lost(transitions, objects int) {
+	alone.mu.Lock()
+	defer alone.mu.Unlock()
+	r.lostTransitions += transitions
+	r.lostObjects += objects
+}
+
+// recovered notes how long a recovery took.
+func (r *row) recovered(after time.Duration) {
+	alone.mu.Lock()
+	defer alone.mu.Unlock()
+	r.recovery = max(r.recovery, after)
+}
+
+func (c *collector) table() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 1, ' ', tabwriter.Debug)
+	fmt.Fprintln(w, "fault\t times injected\t lost transitions\t lost or changed objects\t slowest recovery")
+	for _, r := range c.rows {
+		recovery := "-"
+		if r.recovery > 0 {
+			recovery = fmt.Sprintf("%.1f s", r.recovery.Seconds())
+		}
+		fmt.Fprintf(w, "%s\t %d\t %d\t %d\t %s\n", r.name, r.injected, r.lostTransitions, r.lostObjects, recovery)
 	}
-	if says := often(w.happened(rests), w.happened(late)); says != "" {
-		t.Error(says)
-	}
-	w.depopulate()
-	if after := w.rest("after the faults", before); after != nil {
-		w.memory.judge(before, after)
-	}
+	_ = w.Flush()
+	return text.String()
 }

@@ -49,7 +49,7 @@ func TestNamesThatAreAlwaysNew(t *testing.T) {
 	if err != nil || rounds < 4 {
 		t.Skip("SOAK_NAMES does not say how many thousands of names, 4 and more; make soak-names does")
 	}
-	w := newWorld(t, settings{duration: time.Hour, seed: 1})
+	w := newWhole(t, settings{duration: time.Hour, seed: 1})
 	p := &population{w: w, version: w.cluster.Version(), nodes: map[string]*node{}, agents: map[string]*simulated{}, gone: map[string]time.Time{}}
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(t.Context()))
 	defer p.close()

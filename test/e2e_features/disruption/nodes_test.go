@@ -92,7 +92,8 @@ func (p *population) addNode(ctx context.Context, random *rand.Rand) error {
 
 // churnNodes adds a node, lets the machine of one die, or removes one, as an
 // autoscaler does, whether it is alive or not.
-func (p *population) churnNodes(ctx context.Context, random *rand.Rand) error {
+func (w *world) churnNodes(ctx context.Context, random *rand.Rand) error {
+	p := w.people
 	p.mu.Lock()
 	count, n := len(p.nodes), p.nodes[pick(random, p.nodes)]
 	p.mu.Unlock()

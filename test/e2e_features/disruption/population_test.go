@@ -264,7 +264,8 @@ func (p *population) addAgent(random *rand.Rand, instance string) error {
 
 // churnReporters starts some agents, ends some in order, and crashes others, some
 // of which come back under their names.
-func (p *population) churnReporters(ctx context.Context, random *rand.Rand) error {
+func (w *world) churnReporters(ctx context.Context, random *rand.Rand) error {
+	p := w.people
 	for range 1 + random.IntN(5) {
 		p.mu.Lock()
 		count, crashed := len(p.agents), pick(random, p.gone)

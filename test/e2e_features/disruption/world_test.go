@@ -34,6 +34,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
@@ -44,21 +45,29 @@ import (
 )
 
 const (
-	// servers is how many kube-apiservers there are. The first never crashes, and
-	// once a third of a run is over it is not restarted either, so that its memory
-	// has one history (world.spares).
+	// servers is how many kube-apiservers there are. In a whole cluster the first never
+	// crashes, and once a third of a run is over it is not restarted either, so that its
+	// memory has one history (world.spares).
 	servers = 3
-	// nodes is how many hollow nodes there are. Neither the first nor the scheduler
-	// crashes then, so that others have a history of memory, too.
+	// nodes is how many hollow nodes a whole cluster has. Neither the first nor the
+	// scheduler crashes then, so that others have a history of memory, too.
 	nodes = 2
-	// static is the gate that is set on the command lines of kube-apiservers. It
-	// is central, so others have its value from the API when they start.
+	// static is the gate that is set on the command lines of kube-apiservers. In a whole
+	// cluster it is central, so others have its value from the API when they start.
 	static = "MaxUnavailableStatefulSet"
+	// systemNS has the Features, objectNS the objects.
+	systemNS, objectNS = metav1.NamespaceSystem, metav1.NamespaceDefault
+	mergePatch         = types.MergePatchType
 )
 
 // dynamics are features that are set through the API. The first has fields to
 // clear.
 var dynamics = []string{"HPAConfigurableTolerance", "PodDeletionCost", "StatefulSetSemanticRevisionComparison"}
+
+// serverFlags are those of every kube-apiserver. No disruption is about these periods, so
+// they are short: there is more to see in less time. Events end by themselves, so that they
+// do not count as left over.
+var serverFlags = []string{"--feature-settle-period=1s", "--feature-grace-period=5s", "--event-ttl=30s"}
 
 // world is the cluster and what is done to it.
 //
@@ -69,9 +78,11 @@ type world struct {
 	cluster *framework.Cluster
 	etcd    *clientv3.Client
 	servers []server
-	stats   *stats
-	faults  *faults
-	memory  *memory
+	// bare has what only a cluster without controllers and nodes has, nil in others.
+	bare   *bare
+	stats  *stats
+	faults *faults
+	memory *memory
 
 	// quiet is held for reading while something is done to the cluster that it has
 	// to recover from, and for writing while it recovers.
@@ -149,29 +160,24 @@ func (s server) agent(instance string) client {
 	return s.agents[hash.Sum32()%identities]
 }
 
-// newWorld starts the cluster.
-func newWorld(t *testing.T, s settings) *world {
+// newWorld starts a cluster and follows the Features below a key of etcd.
+func newWorld(t *testing.T, s settings, config cluster.Config, key string) *world {
 	t.Helper()
 	w := &world{t: t, settings: s, stats: newStats(), faults: newFaults(), down: map[string]bool{}, histories: map[string]*framework.History{}, checked: map[string]int{}, wanted: map[string]bool{static: true}}
-	// Periods are short so that there is much to see in little time; events are
-	// nobody's leftovers if they end by themselves.
-	flags := []string{"--feature-settle-period=1s", "--feature-grace-period=5s", "--event-ttl=30s"}
-	config := cluster.Config{
-		Servers: servers, Nodes: nodes, ExtraArgs: map[string][]string{},
-		Control: cluster.ControlOptions{FeatureGates: gates(true), CentralFeatures: []string{static}, DynamicFeatures: dynamics},
-	}
-	for i := range servers {
-		config.ExtraArgs[cluster.Nth(cluster.APIServer, i+1)] = flags
+	config.Control.FeatureGates, config.ExtraArgs = gates(true), map[string][]string{}
+	for i := range config.Servers {
+		config.ExtraArgs[cluster.Nth(cluster.APIServer, i+1)] = serverFlags
 	}
 	w.cluster = framework.Start(t, config)
+	t.Cleanup(w.readLogs)
 	w.etcd = w.cluster.Etcd()
-	for i := range servers {
+	for i := range config.Servers {
 		name := cluster.Nth(cluster.APIServer, i+1)
 		config := w.cluster.ConfigOf(name)
 		config.Timeout = 30 * time.Second
 		w.servers = append(w.servers, newServer(name, config))
 	}
-	framework.FollowFeatures(t, w.etcd, framework.FeaturesKey, func(stored []framework.StoredFeature, err error) {
+	framework.FollowFeatures(t, w.etcd, key, func(stored []framework.StoredFeature, err error) {
 		if err != nil {
 			t.Errorf("following Features in etcd: %v", err)
 		}
@@ -180,6 +186,15 @@ func newWorld(t *testing.T, s settings) *world {
 			w.stats.missed.Add(feature.Missed)
 		}
 	})
+	return w
+}
+
+// newWhole starts a cluster with all components.
+func newWhole(t *testing.T, s settings) *world {
+	t.Helper()
+	w := newWorld(t, s, cluster.Config{
+		Servers: servers, Nodes: nodes, Control: cluster.ControlOptions{CentralFeatures: []string{static}, DynamicFeatures: dynamics},
+	}, framework.FeaturesKey)
 	w.clearings = &clearings{}
 	w.clearings.follow(t, w.etcd)
 	w.memory = newMemory(w)
@@ -286,5 +301,3 @@ func hold(ctx context.Context, long time.Duration) {
 func between(random *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(random.Int64N(int64(most-least)+1))
 }
-
-const systemNS = metav1.NamespaceSystem

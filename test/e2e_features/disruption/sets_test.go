@@ -16,7 +16,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package single
+package disruption
 
 import (
 	"context"
@@ -38,10 +38,6 @@ import (
 )
 
 const (
-	// ns has the StatefulSets.
-	ns = metav1.NamespaceDefault
-	// setsKey is where etcd has them.
-	setsKey = framework.StatefulSetsKey
 	// writers is how many objects are written at once.
 	writers = 16
 	// bystanders is how many StatefulSets cannot have the field: nobody may
@@ -136,7 +132,7 @@ func each(t testing.TB, count int, what string, write func(ctx context.Context, 
 // useThroughAPI makes all objects have the field as users do, with the gate on.
 func useThroughAPI(t testing.TB, client kubernetes.Interface, count int) {
 	t.Helper()
-	api := client.AppsV1().StatefulSets(ns)
+	api := client.AppsV1().StatefulSets(objectNS)
 	each(t, count+bystanders, "writing StatefulSets", func(ctx context.Context, i int) error {
 		set := statefulSet(i)
 		var err error

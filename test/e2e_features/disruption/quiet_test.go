@@ -16,10 +16,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package single
+package disruption
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -52,11 +53,12 @@ type minute struct {
 // with the system and one without. It may only be the Leases of processes that
 // report and have no other sign of life.
 func TestNoLoadAtRest(t *testing.T) {
-	if short {
+	s := readSettings(t)
+	if !s.wholeForm {
 		t.Skip("the short form leaves this out: it takes several minutes")
 	}
 	t.Parallel()
-	row := faults.fault("nothing happens for a minute (unexplained writes count as changed objects)")
+	row := alone.row("nothing happens for a minute (unexplained writes count as changed objects)")
 	var with, without *minute
 	t.Run("clusters", func(t *testing.T) {
 		t.Run("with the system", func(t *testing.T) {
@@ -72,20 +74,21 @@ func TestNoLoadAtRest(t *testing.T) {
 		return
 	}
 	row.happened()
-	said(t, "revisions of etcd in the minute: %d with the system, %d without", with.total, without.total)
-	said(t, "requests in the minute: %d with the system, %d without", with.answered(), without.answered())
-	said(t, "kube-apiserver in the minute: %.1f s of a core with the system, %.1f s without", with.processor, without.processor)
-	said(t, "memory of kube-apiserver: %.0f MiB with the system, %.0f MiB without", with.memory/(1<<20), without.memory/(1<<20))
+	said := func(format string, args ...any) { fmt.Fprintf(t.Output(), format+"\n", args...) }
+	said("revisions of etcd in the minute: %d with the system, %d without", with.total, without.total)
+	said("requests in the minute: %d with the system, %d without", with.answered(), without.answered())
+	said("kube-apiserver in the minute: %.1f s of a core with the system, %.1f s without", with.processor, without.processor)
+	said("memory of kube-apiserver: %.0f MiB with the system, %.0f MiB without", with.memory/(1<<20), without.memory/(1<<20))
 	for _, what := range slices.Sorted(maps.Keys(with.requests)) {
 		if here, there := with.requests[what], without.requests[what]; here != there {
-			said(t, "%s: %d requests, %d without the system", what, here, there)
+			said("%s: %d requests, %d without the system", what, here, there)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(with.writes)) {
 		here, there := with.writes[key], without.writes[key]
 		switch {
 		case with.reporters[key]:
-			said(t, "%s: written %d times, the Lease of a reporter", key, here)
+			said("%s: written %d times, the Lease of a reporter", key, here)
 		case !periodic(key) && there == 0:
 			t.Errorf("%s: written %d times with the system alone", key, here)
 			row.lost(0, 1)
@@ -94,7 +97,7 @@ func TestNoLoadAtRest(t *testing.T) {
 			t.Errorf("%s: written %d times, %d without the system", key, here, there)
 			row.lost(0, 1)
 		default:
-			said(t, "%s: written %d times, %d without the system", key, here, there)
+			said("%s: written %d times, %d without the system", key, here, there)
 		}
 	}
 }
