@@ -21,7 +21,6 @@ package disruption
 import (
 	"context"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +38,7 @@ import (
 )
 
 // bare is what a cluster has in which disruptions come one after another: kube-apiservers
-// and etcd only, so that nobody but the tests and the server flow writes StatefulSets. Each
+// and etcd only, so that only the tests and the server flow write StatefulSets. Each
 // disruption comes after what was left of the one before has been put right.
 type bare struct {
 	// links are between servers and etcd.
@@ -192,6 +191,16 @@ func (w *world) turnOff(t *testing.T, r *row) *round {
 	return round
 }
 
+// holdOff is turnOff of a feature that is paused: nothing begins before it is resumed.
+func (w *world) holdOff(t *testing.T, r *row) *round {
+	t.Helper()
+	w.turnOn(t)
+	w.pause(t, true)
+	round := w.begin(t, r)
+	w.configureAll(t, false, w.servers...)
+	return round
+}
+
 // cleared waits until so many objects have been cleared, which is a moment in
 // the middle of the task.
 func (r *round) cleared(t *testing.T, objects int) {
@@ -207,6 +216,17 @@ func (r *round) cleared(t *testing.T, objects int) {
 		}
 	}
 	t.Fatalf("waiting for %d objects to be cleared: %d are; the Feature is %+v", objects, seen, r.history.Last().Status)
+}
+
+// left is how many objects are to be cleared.
+func (r *round) left(t *testing.T) (left int) {
+	t.Helper()
+	for _, set := range sets(t, r.w.etcd) {
+		if framework.HasMaxUnavailable(set.StatefulSet) {
+			left++
+		}
+	}
+	return left
 }
 
 // injected notes that the disruption happened, and when.
@@ -313,96 +333,4 @@ func (r *round) still(t *testing.T, what string, long time.Duration) {
 		t.Errorf("%s, and %d objects were written", what, moved)
 		r.row.lost(0, moved)
 	}
-}
-
-// strike is a disruption in the middle of a transition, when some objects have been cleared
-// and others have not.
-type strike struct {
-	// whole and short are how often it comes in the two forms.
-	whole, short int
-	// part is the part of the objects before the end of which it comes.
-	part float64
-	// again is true if it comes twice in every second transition.
-	again bool
-	// begin begins it, and returns what ends it.
-	begin func(context.Context, *world) (end func(context.Context) error, err error)
-	// lasts is how long it lasts; nil: until another server has finished.
-	lasts func(settings, *rand.Rand) time.Duration
-	// while says why nothing can be cleared while it lasts, "" if it can. A transition that
-	// had ended before it shows nothing and does not count.
-	while string
-	// after says what may not move anything, for how long.
-	after string
-	still time.Duration
-}
-
-// mostLate is how many in a row may come when the clearing is over: the test hears of an
-// object a moment after it was cleared, on a loaded machine a long one.
-const mostLate = 5
-
-// do does it in as many transitions as it takes.
-func (s strike) do(t *testing.T, w *world, row *row) {
-	random := w.random(row.name)
-	times := form(w.settings, s.whole, s.short)
-	for number, n, late := 1, 0, 0; n < times; number++ {
-		most := 1
-		if s.again && number%2 == 0 {
-			most = min(2, times-n)
-		}
-		r := w.turnOff(t, row)
-		hits := s.hit(t, r, random, most)
-		if hits == 0 {
-			if late++; late > mostLate {
-				t.Fatalf("%d times it came when all objects were cleared; this shows nothing", late)
-			}
-		} else {
-			late = 0
-		}
-		took := r.restOff(t)
-		if s.after != "" {
-			r.still(t, s.after, s.still)
-			r.judge(t)
-		}
-		n += hits
-		w.said("%s, %d of %d: L2: Off %.1f s after it, or its end if that was later; S1, S2, S3, S7 hold: %t", row.name, n, times, took.Seconds(), !t.Failed())
-	}
-}
-
-// hit lets it come most times in a round at the most, and returns how often it came in time.
-func (s strike) hit(t *testing.T, r *round, random *rand.Rand, most int) (hits int) {
-	w, moment := r.w, 0
-	off := func() bool { return r.history.Last().Status.State == v1alpha1.StateOff }
-	for range most {
-		moment += 1 + random.IntN(int(float64(w.bare.objects-moment)*s.part))
-		r.cleared(t, moment)
-		if hits > 0 && off() {
-			// It finished before it was ready.
-			break
-		}
-		r.begun = time.Now()
-		end, err := s.begin(t.Context(), w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		late := false
-		if s.lasts == nil {
-			r.restOff(t)
-		} else {
-			hold(t.Context(), s.lasts(w.settings, random))
-			late = s.while != "" && r.over(t, s.while)
-		}
-		finished := off()
-		if err := end(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if !finished {
-			r.begun = time.Now()
-		}
-		if late {
-			break
-		}
-		r.row.happened()
-		hits++
-	}
-	return hits
 }

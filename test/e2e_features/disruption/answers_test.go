@@ -117,7 +117,7 @@ func (f *faults) classifyStatus(r request, status metav1.Status, err error) (kin
 		// Other clients and compactions explain these.
 		return kind, false
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		// A server that starts or ends, one whose caches begin anew since etcd was
+		// A server that starts or ends, one whose caches start empty since etcd was
 		// away, and requests that were cut off while they waited for it.
 		return kind, !f.ofServer(r) && !f.ofEtcd(r)
 	case http.StatusInternalServerError:

@@ -60,7 +60,7 @@ var catalogue = []disruption{
 		among: (*world).flipByRestart, least: 5 * time.Second, most: 30 * time.Second,
 	}, {
 		name:  "etcd is killed (kill -9) and started again",
-		alone: strike{whole: 3, short: 1, part: 0.9, begin: restartEtcd, lasts: atOnce}.do,
+		alone: strike{whole: 3, short: 1, part: 0.9, begin: restartEtcd, lasts: atOnce, blind: true}.do,
 		among: (*world).killEtcd, least: 30 * time.Second, most: 90 * time.Second,
 	}, {
 		// It is cut off for less than it takes others to notice. What it had sent arrives later.
@@ -83,7 +83,7 @@ var catalogue = []disruption{
 	}, {
 		// So do a virtual machine that migrates and a disk that hangs. Another server takes
 		// over; later this one believes to lead and that no time has passed.
-		name:  "the leader freezes (SIGSTOP) and goes on later",
+		name:  "the leader freezes (SIGSTOP) and continues later",
 		alone: strike{whole: 1, part: 0.9, begin: freezeLeader, lasts: aMinute, after: "a server believed to lead", still: 5 * time.Second}.do, long: true,
 	}, {
 		name:  "a feature is known to no server any more",
@@ -144,8 +144,8 @@ func oneAfterAnother(t *testing.T, s settings, objects int, which func(disruptio
 // TestLeaderKilledMidTransitionConverges is one such kill, of one of two servers, with few
 // objects: the state has to become what the servers are configured with, however long it takes.
 func TestLeaderKilledMidTransitionConverges(t *testing.T) {
-	w := newBare(t, readSettings(t), 2, 200)
-	strike{whole: 1, short: 1, part: 0.5, begin: killLeader, lasts: atOnce}.do(t, w, &row{name: t.Name()})
+	w := newBare(t, readSettings(t), 2, 500)
+	strike{whole: 1, short: 1, part: 0.1, begin: killLeader, lasts: atOnce}.do(t, w, &row{name: t.Name()})
 	if err := w.whole(t.Context()); err != nil {
 		t.Error(err)
 	}

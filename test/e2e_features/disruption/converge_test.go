@@ -42,7 +42,7 @@ const (
 	autoscalersKey = "/registry/horizontalpodautoscalers/" + objectNS + "/"
 	// promised is what convergence (L2) may take; the table says how often it took more.
 	promised = time.Minute
-	// healing is how long the fault of a process that crashed last may go on: who took its
+	// healing is how long the fault of a process that crashed last may last: who took its
 	// place has so long to say what it uses (uses.Settings.ReportPeriod), and a minute
 	// begins for L2 once it has.
 	healing = 70 * time.Second
@@ -157,7 +157,7 @@ func (w *world) tidy(ctx context.Context) error {
 	return nil
 }
 
-// until waits until nothing is wrong any more. No fault is under way, so nobody may
+// until waits until nothing is wrong any more. No fault is under way, so no component may
 // end meanwhile.
 func (w *world) until(when string, wrong func(context.Context) (string, error)) error {
 	last, told := "", time.Now()

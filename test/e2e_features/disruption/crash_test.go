@@ -104,7 +104,7 @@ func (w *world) kill(ctx context.Context, name string) error {
 	return w.cluster.Kill(ctx, name)
 }
 
-// start starts those that were killed: somebody else may have restarted them.
+// start starts those that were killed: a flip may have restarted them.
 func (w *world) start(ctx context.Context, names ...string) error {
 	w.hands.Lock()
 	defer w.hands.Unlock()
@@ -150,17 +150,17 @@ func (w *world) freeze(ctx context.Context, random *rand.Rand) error {
 		// It may come back to a feature that was turned off meanwhile.
 		w.excuses.add("a kube-apiserver was frozen while it was turned off", "", begun)
 	}
-	// Nobody waits for the hands here: who has them may wait for this process.
+	// Do not wait for the hands here: their holder may wait for this process.
 	if err := p.Signal(unix.SIGCONT); err == nil || p.Alive() {
 		return err
 	}
-	// Somebody has killed it meanwhile.
+	// It was killed meanwhile.
 	w.hands.Lock()
 	defer w.hands.Unlock()
 	return w.intact(ctx)
 }
 
-// stop stops the process of a component as it stands, unless somebody has killed it.
+// stop stops the process of a component as it stands, unless it was killed.
 func (w *world) stop(ctx context.Context, name string) (process.Process, error) {
 	w.hands.Lock()
 	defer w.hands.Unlock()
@@ -172,7 +172,7 @@ func (w *world) stop(ctx context.Context, name string) (process.Process, error) 
 	return p, p.Signal(unix.SIGSTOP)
 }
 
-// killEtcd kills the database and starts it again. Nobody starts anything
+// killEtcd kills the database and starts it again. Nothing is started
 // meanwhile: without it nothing would get ready.
 func (w *world) killEtcd(ctx context.Context, random *rand.Rand) error {
 	w.hands.Lock()
@@ -195,7 +195,7 @@ func (w *world) killEtcd(ctx context.Context, random *rand.Rand) error {
 }
 
 // compact forgets the past, up to the present or a little before it. Who did not
-// keep up has to read everything anew.
+// keep up has to read everything again.
 func (w *world) compact(ctx context.Context, random *rand.Rand) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

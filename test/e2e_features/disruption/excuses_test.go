@@ -38,7 +38,7 @@ import (
 // renewed its Lease (report.LeaseDuration) some 10 seconds before, at most.
 const lapses = report.LeaseDuration - 10*time.Second
 
-// rejoins is how long after it goes on a server may have a feature on that was turned off
+// rejoins is how long after its freeze a server may have a feature on that was turned off
 // without it: until its Lease is renewed, by which it counts again, and the versions of the
 // Feature are seen here, both of which a fault of etcd may delay.
 const rejoins = 30 * time.Second
@@ -265,7 +265,7 @@ func (p *population) lastWords() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []string
-	for _, process := range p.everybodyLocked() {
+	for _, process := range p.processesLocked() {
 		all = append(all, "--- "+process.report+" by "+process.server+"\n"+process.log.String())
 	}
 	slices.Sort(all)

@@ -83,7 +83,7 @@ var lostServer = regexp.MustCompile(`"Error building controller(s| context)".*(c
 // intact checks that no component has ended but those that the test itself ended and
 // has not started again yet. Nothing else may end: there is one controller manager and
 // one scheduler, so they have no lock to lose (cluster.Cluster's --leader-elect=false),
-// and nobody else ends by itself when servers or etcd are away. But for a controller
+// and no other component ends by itself when servers or etcd are away. But for a controller
 // manager that was still about to make its controllers: that one is started again, as a
 // supervisor does, while a fault of its server or of etcd explains it. The caller has the
 // hands.

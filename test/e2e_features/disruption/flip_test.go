@@ -66,7 +66,7 @@ func arrived(value bool) func(framework.FeatureVersion) bool {
 }
 
 // flipByRestart gives all servers, one after the other, another value on their
-// command lines, and whoever takes it from them a restart. From a third of a run on the
+// command lines, and the controller manager, which takes it from them, a restart. From a third of a run on the
 // first server has to stay: another one gets a value that it does not agree with,
 // and loses it again.
 func (w *world) flipByRestart(ctx context.Context, random *rand.Rand) error {

@@ -26,7 +26,7 @@ import (
 
 // link is the network between a kube-apiserver and etcd. While it is cut, bytes
 // get lost on neither side: they do not arrive, as behind a switch that died.
-// Nobody gets an error until somebody's own timeout ends.
+// Neither side gets an error before a timeout of its own.
 type link struct {
 	listener net.Listener
 

@@ -235,7 +235,7 @@ func (o *objects) remove(ctx context.Context, random *rand.Rand, name string) er
 	})
 }
 
-// removeAll deletes all, whoever remembers them.
+// removeAll deletes all, remembered or not.
 func (o *objects) removeAll(ctx context.Context, random *rand.Rand) error {
 	options := metav1.ListOptions{LabelSelector: soaked}
 	return o.w.try(ctx, random, "deleting all objects", func(ctx context.Context, s server) error {

@@ -134,7 +134,7 @@ func (p *population) removeNode(ctx context.Context, random *rand.Rand, n *node,
 }
 
 // beat is what the kubelets of all nodes that are alive say every renewPeriod, until
-// there is nobody any more: that they are alive, in their Leases, and that they are well,
+// there are none any more: that they are alive, in their Leases, and that they are well,
 // when their Nodes say otherwise. The controller manager makes a Node NotReady of which it
 // has not heard, and one that was frozen does so before it hears of anything; only its
 // kubelet makes it Ready again (upstream's pkg/kubelet/kubelet_node_status.go). One

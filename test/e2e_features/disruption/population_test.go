@@ -99,13 +99,13 @@ func (w *world) populate() {
 	w.said("%d nodes and %d agents", len(p.nodes), len(p.agents))
 }
 
-// close ends whoever is left.
+// close ends those that are left.
 func (p *population) close() {
 	p.cancel()
 	p.running.Wait()
 }
 
-// follow tells everybody what a Feature has for them. All of one feature hear of
+// follow tells all processes what a Feature has for them. All of one feature hear of
 // it from here: hundreds of watches in one process would show nothing more.
 func (p *population) follow(name string) {
 	history := p.w.history(name)
@@ -120,7 +120,7 @@ func (p *population) follow(name string) {
 		feature := history.Last().Feature
 		p.mu.Lock()
 		p.latest[name] = feature
-		for _, s := range p.everybodyLocked() {
+		for _, s := range p.processesLocked() {
 			if s.source.feature == name {
 				s.source.follow(feature)
 			}
@@ -129,7 +129,7 @@ func (p *population) follow(name string) {
 	}
 }
 
-func (p *population) everybodyLocked() []*simulated {
+func (p *population) processesLocked() []*simulated {
 	all := slices.Collect(maps.Values(p.agents))
 	for _, n := range p.nodes {
 		all = append(all, n.processes...)

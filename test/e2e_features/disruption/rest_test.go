@@ -351,7 +351,7 @@ func (w *world) monitoring(p process.Process) (rest.Interface, error) {
 	// Controller manager and scheduler make certificates of their own.
 	config.TLSClientConfig.Insecure, config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = true, nil, ""
 	if string(match[1]) == "kubelet" {
-		// A hollow kubelet has none, and asks nobody who he is.
+		// A hollow kubelet has none, and authenticates no client.
 		config = &rest.Config{Host: "http://127.0.0.1:" + string(match[2])}
 	}
 	config.Timeout = time.Minute

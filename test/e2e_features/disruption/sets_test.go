@@ -40,8 +40,8 @@ import (
 const (
 	// writers is how many objects are written at once.
 	writers = 16
-	// bystanders is how many StatefulSets cannot have the field: nobody may
-	// write them.
+	// bystanders is how many StatefulSets cannot have the field: they may not be
+	// written.
 	bystanders = 20
 )
 

@@ -99,7 +99,7 @@ func (w *world) run() {
 	}
 }
 
-// drive does one thing again and again, but not while quiet is held, nil for what goes on
+// drive does one thing again and again, but not while quiet is held, nil for what happens
 // always. Something that it cannot do ends the run.
 func (w *world) drive(ctx context.Context, stop func(), d disruption, quiet *sync.RWMutex) {
 	random := w.random(d.name)

@@ -79,7 +79,7 @@ func (w *world) miscounted(ctx context.Context) (string, error) {
 	slices.Sort(wrong)
 	if len(wrong) > 0 {
 		if silent := w.silentAgents(ctx); len(silent) > 0 {
-			wrong = append(wrong, fmt.Sprintf("these live and have not renewed their Leases for %s, so nobody can tell: %v", uses.MaxLeaseTimeout, silent))
+			wrong = append(wrong, fmt.Sprintf("these live and have not renewed their Leases for %s, so nothing tells that they do: %v", uses.MaxLeaseTimeout, silent))
 		}
 		if w.people != nil {
 			if unready, err := w.people.unready(ctx, w.kept()); err != nil || len(unready) > 0 {
@@ -250,7 +250,7 @@ func (c *clearings) note(t *testing.T, event *clientv3.Event) {
 }
 
 // judge checks S7, and S2 by the history of the Feature: the field may go only
-// while the state is TurningOff and nobody is waited for any more. A write that was
+// while the state is TurningOff and no use is waited for any more. A write that was
 // under way when that ended arrives a moment later.
 func (c *clearings) judge(t *testing.T, versions []framework.FeatureVersion) {
 	c.mu.Lock()

@@ -39,7 +39,103 @@ import (
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
-// What strikes do, in the middle of a transition.
+// strike is a disruption in the middle of a transition, when some objects have been cleared
+// and others have not.
+type strike struct {
+	// whole and short are how often it comes in the two forms.
+	whole, short int
+	// part is the part of the objects before the end of which it comes.
+	part float64
+	// again is true if it comes twice in every second transition.
+	again bool
+	// begin begins it, and returns what ends it.
+	begin func(context.Context, *world) (end func(context.Context) error, err error)
+	// lasts is how long it lasts; nil: until another server has finished.
+	lasts func(settings, *rand.Rand) time.Duration
+	// blind is true for one while which etcd cannot be read.
+	blind bool
+	// while says why nothing can be cleared while it lasts, "" if it can.
+	while string
+	// after says what may not move anything, for how long.
+	after string
+	still time.Duration
+}
+
+// mostLate is how many in a row may come when the clearing is over: the test hears of an
+// object a moment after it was cleared, on a loaded machine a long one.
+const mostLate = 5
+
+// do does it in as many transitions as it takes. A transition that had ended before shows
+// nothing and does not count.
+func (s strike) do(t *testing.T, w *world, row *row) {
+	random := w.random(row.name)
+	times := form(w.settings, s.whole, s.short)
+	for number, n, late := 1, 0, 0; n < times; number++ {
+		most := 1
+		if s.again && number%2 == 0 {
+			most = min(2, times-n)
+		}
+		// The test is to see the transition from its beginning, however long servers start.
+		r := w.holdOff(t, row)
+		w.pause(t, false)
+		hits := s.hit(t, r, random, most)
+		if late++; hits > 0 {
+			late = 0
+		} else if r.begun = time.Now(); late > mostLate {
+			t.Fatalf("%d times it came when all objects were cleared; this shows nothing", late)
+		}
+		took := r.restOff(t)
+		if s.after != "" {
+			r.still(t, s.after, s.still)
+			r.judge(t)
+		}
+		n += hits
+		w.said("%s, %d of %d: L2: Off %.1f s after it, or its end if that was later; S1, S2, S3, S7 hold: %t", row.name, n, times, took.Seconds(), !t.Failed())
+	}
+}
+
+// hit lets it come most times in a round at the most, and returns how often it came in time.
+func (s strike) hit(t *testing.T, r *round, random *rand.Rand, most int) (hits int) {
+	w, moment := r.w, 0
+	off := func() bool { return r.history.Last().Status.State == v1alpha1.StateOff }
+	for range most {
+		moment += 1 + random.IntN(int(float64(w.bare.objects-moment)*s.part))
+		r.cleared(t, moment)
+		if off() {
+			break
+		}
+		r.begun = time.Now()
+		end, err := s.begin(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		late := false
+		if !s.blind {
+			left := r.left(t)
+			w.said("%s after %d of %d objects; %d are left", r.row.name, moment, w.bare.objects, left)
+			late = left == 0
+		}
+		if s.lasts == nil {
+			r.restOff(t)
+		} else {
+			hold(t.Context(), s.lasts(w.settings, random))
+			late = s.while != "" && r.over(t, s.while) || late
+		}
+		finished := off()
+		if err := end(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !finished {
+			r.begun = time.Now()
+		}
+		if late {
+			break
+		}
+		r.row.happened()
+		hits++
+	}
+	return hits
+}
 
 func killLeader(ctx context.Context, w *world) (end func(context.Context) error, err error) {
 	leader := w.bare.leader.name
@@ -95,13 +191,7 @@ func (w *world) pause(t *testing.T, paused bool) {
 // and while it clears. Nothing moves until it is unset.
 func paused(t *testing.T, w *world, row *row) {
 	random := w.random(row.name)
-	before := func(t *testing.T) *round {
-		w.turnOn(t)
-		w.pause(t, true)
-		r := w.begin(t, row)
-		w.configureAll(t, false, w.servers...)
-		return r
-	}
+	before := func(t *testing.T) *round { return w.holdOff(t, row) }
 	waiting := func(t *testing.T) *round {
 		r := w.turnOff(t, row)
 		r.history.Wait(t, r.mark, "waiting for uses", func(v framework.FeatureVersion) bool { return len(v.Status.Tasks) == 2 })
@@ -134,7 +224,7 @@ func paused(t *testing.T, w *world, row *row) {
 }
 
 // unknown leaves Features of gates that no server knows, as an upgrade does. They
-// are written into etcd: nobody else may write a status.
+// are written into etcd: only servers may write a status.
 func unknown(t *testing.T, w *world, row *row) {
 	const kept, old = "RemovedThreeMinorsAgo", "RemovedFourMinorsAgo"
 	for name, stored := range map[string]string{kept: "1.33", old: "1.32"} {
