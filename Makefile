@@ -266,17 +266,17 @@ test-lifecycle: all upstream ## Take every open gate through on, used, off and p
 	FEATURE=$(FEATURE) go test -count=1 -timeout 30m -v $(if $(FEATURE),-run 'TestEveryGate|TestLeftoversOfUpstream') ./test/lifecycle | tee $(OUT)/lifecycle.txt
 
 .PHONY: test-faults
-test-faults: all ## Do all faults to real clusters and print what they did; needs root, about 14 minutes.
-	FAULTS_SHORT=false go test -count=1 -timeout 40m -parallel 4 -v ./test/e2e_features/disruption/single | tee $(OUT)/faults.txt
+test-faults: all ## Do all disruptions to real clusters, one after another, and print what they did; needs root, about 14 minutes.
+	FAULTS_SHORT=false SOAK_SEED=$(SOAK_SEED) go test -count=1 -timeout 40m -parallel 4 -v -run 'TestDisruptionsOneAfterAnother|TestTheLeaderIsKilled|TestNoLoadAtRest' ./test/e2e_features/disruption | tee $(OUT)/faults.txt
 
-# How long the faults of the endurance test last, and the seed of a run to repeat
-# its choices.
+# How long all disruptions happen at once, and the seed of a run to repeat its
+# choices.
 SOAK_DURATION ?= 2h
 SOAK_SEED ?=
 
 .PHONY: soak
 soak: all ## Run a cluster under flips, crashes, churn and compaction for two hours and see that nothing is left; needs root; SOAK_DURATION=30m for less.
-	SOAK_DURATION=$(SOAK_DURATION) SOAK_SEED=$(SOAK_SEED) go test -count=1 -timeout 0 -v ./test/e2e_features/disruption | tee $(OUT)/soak.txt
+	SOAK_DURATION=$(SOAK_DURATION) SOAK_SEED=$(SOAK_SEED) go test -count=1 -timeout 0 -v -run TestDisruptionsAtOnce ./test/e2e_features/disruption | tee $(OUT)/soak.txt
 
 # How many thousands of processes come and go.
 SOAK_NAMES := 20

@@ -331,7 +331,7 @@ func TestKEPNamesTests(t *testing.T) {
 		}
 	}
 	listed, dir := map[string][]string{}, ""
-	row := regexp.MustCompile(`^\| (?:\[([a-z/]+)\]\([^)]+\) )?\| ([^|]*) \| [^|]{4,} \|$`)
+	row := regexp.MustCompile(`^\| (?:\[([a-z0-9_/]+)\]\([^)]+\) )?\| ([^|]*) \| [^|]{4,} \|$`)
 	_, table, _ := strings.Cut(text, "\n##### Integration tests\n")
 	table, _, _ = strings.Cut(table, "\n##### ")
 	for line := range strings.Lines(table) {
@@ -346,7 +346,7 @@ func TestKEPNamesTests(t *testing.T) {
 			listed[dir] = append(listed[dir], name[1])
 		}
 	}
-	want := testsBelow(t, "test/faults", "test/integration", "test/lifecycle")
+	want := testsBelow(t, "test/e2e_features", "test/integration", "test/lifecycle")
 	for _, lists := range []map[string][]string{want, listed} {
 		for dir := range lists {
 			lists[dir] = slices.DeleteFunc(lists[dir], func(name string) bool { return name == "TestMain" })

@@ -355,11 +355,11 @@ func TestKEPCountsTheCatalogue(t *testing.T) {
 	}
 }
 
-// TestKEPNamesFaults that the fault suite has, and all that it has beside its report
-// of a quiet minute. Numbers of objects depend on the suite's form.
+// TestKEPNamesFaults that the catalogue of disruptions has, and all that come one after
+// another. Numbers of objects depend on the suite's form.
 func TestKEPNamesFaults(t *testing.T) {
 	source := ""
-	files, err := filepath.Glob(filepath.Join(root, "test", "faults", "*.go"))
+	files, err := filepath.Glob(filepath.Join(root, "test", "e2e_features", "disruption", "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +376,7 @@ func TestKEPNamesFaults(t *testing.T) {
 			}
 		}
 	}
-	faults := regexp.MustCompile(`(?m)^\t\t\{"([^"]+)", \w+, (?:true|false)\},$`).FindAllStringSubmatch(source, -1)
+	faults := regexp.MustCompile(`(?m)^\t\tname:  "([^"]+)",$`).FindAllStringSubmatch(source, -1)
 	if len(faults) < 5 {
 		t.Fatalf("%d faults were found in the code; this test does not understand it any more", len(faults))
 	}

@@ -41,7 +41,7 @@ var wordings = map[string][]wording{
 		// Upstream's make puts binaries there.
 		{`"_output/local"`, `"_output/features"`},
 	},
-	"test/e2e_features/disruption/single/main_test.go": {
+	"test/e2e_features/disruption/main_test.go": {
 		{`FAULTS_SHORT=true; \"make test-faults\" runs the whole`, `FAULTS_SHORT=true; FAULTS_SHORT=false runs the whole`},
 	},
 	"test/integration/framework/framework.go": {

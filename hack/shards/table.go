@@ -19,6 +19,9 @@ package main
 // library is the directory of the staging module.
 const library = "staging/src/k8s.io/feature-lifecycle"
 
+// disruption is the package of what happens to clusters.
+const disruption = "./test/e2e_features/disruption"
+
 // everything is for tests that read files all over the repository.
 var everything = []string{"."}
 
@@ -99,6 +102,11 @@ var shards = []Shard{
 	{
 		Name: "operators", Covers: "two installations of an operator", Quick: true,
 		Packages: []string{"./test/integration/thirdparty"}, Run: "^TestTwoInstallations$", Needs: []string{"all"}, Inputs: everything,
+	},
+	{
+		Name: "disruption", Covers: "a leader killed in the middle, and what the long runs judge by", Quick: true, Root: true,
+		Packages: []string{disruption}, Skip: "^(TestDisruptionsOneAfterAnother|TestTheLeaderIsKilled|TestNoLoadAtRest|TestDisruptionsAtOnce|TestNamesThatAreAlwaysNew)$",
+		Needs: []string{"all"},
 	},
 
 	{
@@ -191,12 +199,14 @@ var shards = []Shard{
 		Packages: []string{"./test/scale/..."}, Needs: []string{"all", "upstream"}, Inputs: everything,
 	},
 	{
-		Name: "faults", Covers: "killed, frozen and cut-off servers, in the short form", Root: true, Alone: true,
-		Packages: []string{"./test/faults"}, Needs: []string{"all"}, Env: []string{"FAULTS_SHORT=true"},
+		Name: "faults", Covers: "disruptions one after another, in the short form", Root: true, Alone: true,
+		Packages: []string{disruption}, Run: "^(TestDisruptionsOneAfterAnother|TestTheLeaderIsKilled|TestNoLoadAtRest)$",
+		Needs: []string{"all"}, Env: []string{"FAULTS_SHORT=true"},
 	},
 	{
-		Name: "soak", Covers: "five minutes of everything at once, and nothing is left", Root: true, Alone: true,
-		Packages: []string{"./test/soak"}, Needs: []string{"all"}, Env: []string{"SOAK_DURATION=5m"},
+		Name: "soak", Covers: "five minutes of all disruptions at once, and nothing is left", Root: true, Alone: true,
+		Packages: []string{disruption}, Run: "^(TestDisruptionsAtOnce|TestNamesThatAreAlwaysNew)$",
+		Needs: []string{"all"}, Env: []string{"SOAK_DURATION=5m"},
 	},
 }
 
