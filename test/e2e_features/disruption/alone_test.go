@@ -55,20 +55,18 @@ type bare struct {
 func newBare(t *testing.T, s settings, servers, objects int) *world {
 	t.Helper()
 	b := &bare{objects: objects, links: map[string]*link{}}
-	config := cluster.Config{Servers: servers, Only: []string{cluster.Etcd}}
 	for i := range servers {
-		name := cluster.Nth(cluster.APIServer, i+1)
-		config.Only = append(config.Only, name)
 		// Before the cluster, so that the cluster ends before its links.
-		b.links[name] = newLink(t)
+		b.links[cluster.Nth(cluster.APIServer, i+1)] = newLink(t)
 	}
-	w := newWorld(t, s, config, framework.FeatureKey(static))
+	w := newWorld(t, s, cluster.Config{Servers: servers, Only: []string{cluster.Etcd}}, framework.FeatureKey(static))
 	w.bare = b
 	for name, link := range b.links {
 		link.lead(strings.TrimPrefix(w.cluster.EtcdEndpoint(), "https://"))
-		// From its next start on.
 		w.cluster.SetEtcd(name, link.url())
 	}
+	// Together, which is quicker than one after the other.
+	w.configureAll(t, true, w.servers...)
 	w.findLeader(t)
 	w.history(static).Wait(t, 0, "On", framework.In(v1alpha1.StateOn))
 	useThroughAPI(t, w.kept().kube, objects)

@@ -30,10 +30,10 @@ package disruption
 import (
 	"fmt"
 	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"text/tabwriter"
@@ -58,13 +58,7 @@ func TestMain(m *testing.M) {
 	framework.RequireRoot()
 	begun := time.Now()
 	code := m.Run()
-	if len(alone.rows) > 0 {
-		said := "The whole form ran"
-		if os.Getenv("FAULTS_SHORT") != "false" {
-			said = "The short form ran (FAULTS_SHORT=true; \"make test-faults\" runs the whole)"
-		}
-		fmt.Printf("\n%s, in %s.\n\n%s\n", said, time.Since(begun).Round(time.Second), alone.table())
-	}
+	writeTable(os.Stdout, time.Since(begun))
 	if code == 0 {
 		if err := goleak.Find(leftByDesign...); err != nil {
 			fmt.Printf("FAIL: the test's own process has goroutines left: %v\n", err)
@@ -127,12 +121,9 @@ func form[T any](s settings, whole, short T) T {
 	return short
 }
 
-// alone collects what became of every disruption that came alone.
-var alone collector
-
-// collector is safe for concurrent use.
-type collector struct {
-	mu   sync.Mutex
+// table has what became of every disruption that came alone. It is safe for concurrent use.
+var table struct {
+	sync.Mutex
 	rows []*row
 }
 
@@ -152,45 +143,42 @@ type row struct {
 	recovery time.Duration
 }
 
-// row returns the row of a disruption. It is there from now on, so that a test that
+// newRow returns the row of a disruption. It is there from now on, so that a test that
 // does not get to its end shows as well.
-func (c *collector) row(name string) *row {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func newRow(name string) *row {
+	table.Lock()
+	defer table.Unlock()
 	r := &row{name: name, most: tooLong}
-	c.rows = append(c.rows, r)
+	table.rows = append(table.rows, r)
 	return r
 }
 
-// happened counts one injection.
-func (r *row) happened() {
-	alone.mu.Lock()
-	defer alone.mu.Unlock()
-	r.injected++
+func (r *row) note(injected, lostTransitions, lostObjects int, recovery time.Duration) {
+	table.Lock()
+	defer table.Unlock()
+	r.injected += injected
+	r.lostTransitions += lostTransitions
+	r.lostObjects += lostObjects
+	r.recovery = max(r.recovery, recovery)
 }
 
-// lost counts a transition that did not end as it should, and objects.
-func (r *row) lost(transitions, objects int) {
-	alone.mu.Lock()
-	defer alone.mu.Unlock()
-	r.lostTransitions += transitions
-	r.lostObjects += objects
-}
+func (r *row) happened()                     { r.note(1, 0, 0, 0) }
+func (r *row) lost(transitions, objects int) { r.note(0, transitions, objects, 0) }
+func (r *row) recovered(after time.Duration) { r.note(0, 0, 0, after) }
 
-// recovered notes how long a recovery took.
-func (r *row) recovered(after time.Duration) {
-	alone.mu.Lock()
-	defer alone.mu.Unlock()
-	r.recovery = max(r.recovery, after)
-}
-
-func (c *collector) table() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, 1, ' ', tabwriter.Debug)
+// writeTable writes the table, if there is something in it.
+func writeTable(out io.Writer, took time.Duration) {
+	if len(table.rows) == 0 {
+		return
+	}
+	what := "The whole form ran"
+	if os.Getenv("FAULTS_SHORT") != "false" {
+		what = "The short form ran (FAULTS_SHORT=true; \"make test-faults\" runs the whole)"
+	}
+	fmt.Fprintf(out, "\n%s, in %s.\n\n", what, took.Round(time.Second))
+	w := tabwriter.NewWriter(out, 0, 0, 1, ' ', tabwriter.Debug)
 	fmt.Fprintln(w, "fault\t times injected\t lost transitions\t lost or changed objects\t slowest recovery")
-	for _, r := range c.rows {
+	for _, r := range table.rows {
 		recovery := "-"
 		if r.recovery > 0 {
 			recovery = fmt.Sprintf("%.1f s", r.recovery.Seconds())
@@ -198,5 +186,5 @@ func (c *collector) table() string {
 		fmt.Fprintf(w, "%s\t %d\t %d\t %d\t %s\n", r.name, r.injected, r.lostTransitions, r.lostObjects, recovery)
 	}
 	_ = w.Flush()
-	return text.String()
+	fmt.Fprintln(out)
 }

@@ -58,7 +58,7 @@ func TestNoLoadAtRest(t *testing.T) {
 		t.Skip("the short form leaves this out: it takes several minutes")
 	}
 	t.Parallel()
-	row := alone.row("nothing happens for a minute (unexplained writes count as changed objects)")
+	row := newRow("nothing happens for a minute (unexplained writes count as changed objects)")
 	var with, without *minute
 	t.Run("clusters", func(t *testing.T) {
 		t.Run("with the system", func(t *testing.T) {
