@@ -181,9 +181,9 @@ func (w *world) pause(t *testing.T, paused bool) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"spec":{"paused":%t}}`, paused)
 	client := w.bare.witness.features.FeaturesV1alpha1().Features(systemNS)
-	framework.WaitFor(t, "spec.paused to be written", func() bool {
+	framework.Eventually(t, "spec.paused to be written", func() error {
 		_, err := client.Patch(t.Context(), static, mergePatch, []byte(patch), metav1.PatchOptions{})
-		return err == nil
+		return err
 	})
 }
 
@@ -242,26 +242,35 @@ func unknown(t *testing.T, w *world, row *row) {
 		row.happened()
 	}
 	begun := time.Now()
-	exists := func(name string) bool {
-		response, err := w.etcd.Get(t.Context(), framework.FeatureKey(name), clientv3.WithCountOnly())
-		return err == nil && response.Count == 1
-	}
-	framework.WaitFor(t, "the Feature that is too old to be deleted", func() bool { return !exists(old) })
+	framework.Eventually(t, "the Feature that is too old to be deleted", func() error {
+		response, err := w.etcd.Get(t.Context(), framework.FeatureKey(old))
+		if err == nil && len(response.Kvs) > 0 {
+			err = fmt.Errorf("it is %s", response.Kvs[0].Value)
+		}
+		return err
+	})
 	row.recovered(time.Since(begun))
 	client := w.bare.witness.features.FeaturesV1alpha1().Features(systemNS)
 	w.said("the Feature of version 1.32 went after %.1f s", time.Since(begun).Seconds())
-	framework.WaitFor(t, "the other to be shown as unknown", func() bool {
+	framework.Eventually(t, "the other to be shown as unknown", func() error {
 		feature, err := client.Get(t.Context(), kept, metav1.GetOptions{})
 		if err != nil {
-			return false
+			return err
 		}
 		c := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionKnown)
-		return c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonNotKnown
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonNotKnown {
+			return fmt.Errorf("its conditions are %+v", feature.Status.Conditions)
+		}
+		return nil
 	})
 	// A restart of all servers must not take it either.
 	w.configureAll(t, w.cluster.Control().FeatureGates == gates(true), w.servers...)
 	hold(t.Context(), 5*time.Second)
-	if !exists(kept) {
+	response, err := w.etcd.Get(t.Context(), framework.FeatureKey(kept), clientv3.WithCountOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.Count != 1 {
 		t.Error("the Feature of version 1.33 is gone; it is kept for 3 minor versions")
 		row.lost(0, 1)
 	}
