@@ -127,12 +127,12 @@ func lastLife(log string) string {
 
 // whole checks that all components run: no fault is under way.
 func (w *world) whole(ctx context.Context) error {
-	w.hands.Lock()
-	defer w.hands.Unlock()
-	for name := range w.down {
-		return fmt.Errorf("%s was ended and not started again", name)
-	}
-	return w.intact(ctx)
+	return w.handle(ctx, func() error {
+		for name := range w.down {
+			return fmt.Errorf("%s was ended and not started again", name)
+		}
+		return nil
+	})
 }
 
 // readLogs looks for panics in all that components logged in all their lives. One
@@ -213,23 +213,31 @@ func kind(name string) string {
 	return name
 }
 
-func (w *world) kill(ctx context.Context, name string) error {
+// handle does something to processes with the hands, if none has ended by itself.
+func (w *world) handle(ctx context.Context, do func() error) error {
 	w.hands.Lock()
 	defer w.hands.Unlock()
 	if err := w.intact(ctx); err != nil {
 		return err
 	}
+	return do()
+}
+
+func (w *world) kill(ctx context.Context, name string) error {
+	return w.handle(ctx, func() error { return w.killLocked(ctx, name) })
+}
+
+func (w *world) killLocked(ctx context.Context, name string) error {
 	w.down[name] = true
 	return w.cluster.Kill(ctx, name)
 }
 
 // start starts those that were killed: a flip may have restarted them.
 func (w *world) start(ctx context.Context, names ...string) error {
-	w.hands.Lock()
-	defer w.hands.Unlock()
-	if err := w.intact(ctx); err != nil {
-		return err
-	}
+	return w.handle(ctx, func() error { return w.startLocked(ctx, names...) })
+}
+
+func (w *world) startLocked(ctx context.Context, names ...string) error {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !w.down[name] })
 	if len(names) == 0 {
 		return nil
@@ -274,43 +282,34 @@ func (w *world) freeze(ctx context.Context, random *rand.Rand) error {
 		return err
 	}
 	// It was killed meanwhile.
-	w.hands.Lock()
-	defer w.hands.Unlock()
-	return w.intact(ctx)
+	return w.handle(ctx, func() error { return nil })
 }
 
 // stop stops the process of a component as it stands, unless it was killed.
-func (w *world) stop(ctx context.Context, name string) (process.Process, error) {
-	w.hands.Lock()
-	defer w.hands.Unlock()
-	if err := w.intact(ctx); err != nil || w.down[name] {
-		return process.Process{}, err
-	}
-	processes := w.cluster.Processes()
-	p := processes[slices.IndexFunc(processes, func(p process.Process) bool { return p.Name == name })]
-	return p, p.Signal(unix.SIGSTOP)
+func (w *world) stop(ctx context.Context, name string) (p process.Process, err error) {
+	err = w.handle(ctx, func() error {
+		if w.down[name] {
+			return nil
+		}
+		processes := w.cluster.Processes()
+		p = processes[slices.IndexFunc(processes, func(p process.Process) bool { return p.Name == name })]
+		return p.Signal(unix.SIGSTOP)
+	})
+	return p, err
 }
 
 // killEtcd kills the database and starts it again. Nothing is started
 // meanwhile: without it nothing would get ready.
 func (w *world) killEtcd(ctx context.Context, random *rand.Rand) error {
-	w.hands.Lock()
-	defer w.hands.Unlock()
-	if err := w.intact(ctx); err != nil {
-		return err
-	}
-	defer w.faults.begin(cluster.Etcd)()
-	w.down[cluster.Etcd] = true
-	if err := w.cluster.Kill(ctx, cluster.Etcd); err != nil {
-		return err
-	}
-	w.stats.count("crashes of etcd")
-	hold(ctx, between(random, 0, 5*time.Second))
-	if err := w.cluster.Start(ctx, cluster.Etcd); err != nil {
-		return err
-	}
-	delete(w.down, cluster.Etcd)
-	return nil
+	return w.handle(ctx, func() error {
+		defer w.faults.begin(cluster.Etcd)()
+		if err := w.killLocked(ctx, cluster.Etcd); err != nil {
+			return err
+		}
+		w.stats.count("crashes of etcd")
+		hold(ctx, between(random, 0, 5*time.Second))
+		return w.startLocked(ctx, cluster.Etcd)
+	})
 }
 
 // compact forgets the past, up to the present or a little before it. Who did not

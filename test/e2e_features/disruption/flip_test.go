@@ -38,10 +38,10 @@ import (
 
 // configure restarts a server with a value of the static gate on its command line.
 func (w *world) configure(ctx context.Context, server string, value bool) error {
-	w.hands.Lock()
-	defer w.hands.Unlock()
-	w.setGate(value)
-	return w.restartLocked(ctx, server)
+	return w.handle(ctx, func() error {
+		w.setGate(value)
+		return w.restartLocked(ctx, server)
+	})
 }
 
 // setGate is what servers have on their command lines from their next start on.
@@ -124,16 +124,11 @@ func (w *world) disagree(ctx context.Context, random *rand.Rand, mark int, value
 }
 
 func (w *world) restart(ctx context.Context, name string) error {
-	w.hands.Lock()
-	defer w.hands.Unlock()
-	return w.restartLocked(ctx, name)
+	return w.handle(ctx, func() error { return w.restartLocked(ctx, name) })
 }
 
 // restartLocked restarts a component; one that crash has killed starts.
 func (w *world) restartLocked(ctx context.Context, name string) error {
-	if err := w.intact(ctx); err != nil {
-		return err
-	}
 	defer w.faults.begin(name)()
 	w.down[name] = true
 	if err := w.cluster.Restart(ctx, nil, name); err != nil {
