@@ -145,7 +145,7 @@ func TestWhatIsNotKnownIsRefused(t *testing.T) {
 		"another value of ONLY":       {[]string{"-only=passed"}, "ONLY=passed is not known; the only value is ONLY=failed"},
 		"failures before any run":     {[]string{"-only=failed"}, `run "make test-all" first`},
 		"an argument":                 {[]string{"good"}, `argument "good" is not known`},
-		"no lanes":                    {[]string{"-lanes=0"}, "-lanes=0 runs nothing"},
+		"no lanes":                    {[]string{"-lanes=0"}, "lanes and runs are 1 or more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, printed := s.run(rows(), tc.args...)

@@ -77,7 +77,7 @@ var shards = []Shard{
 	},
 	{
 		Name: "api", Covers: "API, RBAC, the plugin, gate off is upstream", Quick: true,
-		Packages: []string{"./test/integration/api"}, Needs: []string{"all"},
+		Packages: []string{"./test/integration/api"}, Run: quickAPI, Needs: []string{"all"},
 	},
 	{
 		Name: "on-used-off", Covers: "gates on, used and off; two servers are killed in the middle", Quick: true,
@@ -85,15 +85,15 @@ var shards = []Shard{
 	},
 	{
 		Name: "processes", Covers: "all five binaries report and take central values", Quick: true, Root: true,
-		Packages: []string{"./test/integration/processes"}, Skip: "^TestUpstream", Needs: []string{"all"},
+		Packages: []string{"./test/integration/processes"}, Run: quickProcesses, Needs: []string{"all"},
 	},
 	{
 		Name: "tasks", Covers: "clean-ups: cleared fields, waits, blocks", Quick: true,
 		Packages: []string{"./test/integration/tasks"}, Needs: []string{"all"},
 	},
 	{
-		Name: "values", Covers: "central values, dynamic flips, canaries that halt", Quick: true,
-		Packages: []string{"./test/integration/values"}, Needs: []string{"all"},
+		Name: "canary", Covers: "a dynamic flip whose canary crashes and is halted", Quick: true,
+		Packages: []string{"./test/integration/values"}, Run: quickValues, Needs: []string{"all"},
 	},
 	{
 		Name: "move", Covers: "a move from 1.35 to 1.36 and what forbids it", Quick: true,
@@ -136,6 +136,18 @@ var shards = []Shard{
 		Name: "model-long", Covers: "several servers through 100,000 random schedules",
 		Dir: library, Packages: []string{"./lifecycle/controller"}, Run: "^TestModel$", Schedules: 100000,
 		Parts: map[string]string{"lifecycle/controller.TestModel": "100,000 schedules"},
+	},
+	{
+		Name: "api-long", Covers: "costs, certificates, servers without identity",
+		Packages: []string{"./test/integration/api"}, Skip: quickAPI, Needs: []string{"all"},
+	},
+	{
+		Name: "processes-long", Covers: "crashes, bootstraps, kubelets without a server", Root: true,
+		Packages: []string{"./test/integration/processes"}, Skip: quickProcesses + "|^TestUpstream", Needs: []string{"all"},
+	},
+	{
+		Name: "values-long", Covers: "central and dynamic values with several servers",
+		Packages: []string{"./test/integration/values"}, Skip: quickValues, Needs: []string{"all"},
 	},
 	{
 		Name: "upstream", Covers: "upstream's unchanged binaries beside ours", Root: true,
@@ -212,3 +224,10 @@ var shards = []Shard{
 
 // pagesToO selects pages. The shard that skips them runs all others, also new ones.
 const pagesToO = "^TestPages$/^docs$/^[a-o]"
+
+// What one process takes by Run, another leaves out by Skip.
+const (
+	quickAPI       = "^(TestWhoMayDoWhat|TestKubectlFeature|TestReportsAreBounded|TestReportersAloneWaitForReporters|TestTheReportOfAProcessThatEndedIsDeleted|TestGateOffIsUpstream)$"
+	quickProcesses = "^TestEveryBinaryTakesTheServersValues$"
+	quickValues    = "^TestACanaryThatKeepsCrashingIsHalted$"
+)
