@@ -62,13 +62,15 @@ func (r randomSets) texts(prefix string) map[string]string {
 	return result
 }
 
-func (r randomSets) strategy() appsv1.StatefulSetUpdateStrategy {
-	if r.IntN(5) == 0 {
+// strategy returns one that gets the field, or one that does not: how many objects
+// have it is not left to chance.
+func (r randomSets) strategy(having bool) appsv1.StatefulSetUpdateStrategy {
+	if !having && r.maybe() {
 		return appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 	}
 	strategy := appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
-	if r.maybe() {
-		// Without it the gate puts the default there.
+	if !having {
+		// The default of the field goes into a rollingUpdate that is there.
 		return strategy
 	}
 	strategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{}
@@ -95,7 +97,7 @@ func (r randomSets) container(name string) corev1.Container {
 	return container
 }
 
-func (r randomSets) set(name string) *appsv1.StatefulSet {
+func (r randomSets) set(name string, having bool) *appsv1.StatefulSet {
 	labels := r.texts("label")
 	labels["app"] = name
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: r.texts("a")}}
@@ -109,7 +111,7 @@ func (r randomSets) set(name string) *appsv1.StatefulSet {
 			Replicas:       ptr.To(r.Int32N(4)),
 			ServiceName:    name,
 			Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
-			UpdateStrategy: r.strategy(),
+			UpdateStrategy: r.strategy(having),
 			Template:       template,
 		},
 	}
@@ -144,9 +146,9 @@ func (w *world) makeStatefulSets(t *testing.T) map[string]storedSet {
 		})
 	}
 	for i := range 300 {
-		todo <- random.set(fmt.Sprintf("set-%03d", i))
+		todo <- random.set(fmt.Sprintf("set-%03d", i), i%2 == 0)
 	}
-	deleted := random.set(deletedSet)
+	deleted := random.set(deletedSet, true)
 	deleted.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{}
 	deleted.Finalizers = []string{"example.com/hold"}
 	todo <- deleted
