@@ -5,7 +5,6 @@
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-lib=staging/src/k8s.io/feature-lifecycle
 lanes=${LANES:-2}
 [[ $lanes =~ ^[1-9][0-9]*$ ]] || { echo "LANES is '$lanes'; set a number above 0" >&2; exit 2; }
 
@@ -39,9 +38,9 @@ gates() { diff -u docs/gates.md <(go run ./hack/gates) || { echo "run make updat
 
 # The longest first: they begin together.
 check "generated code" hack/verify-codegen.sh
-check "lint: root" hack/verify-golangci-lint.sh .
-check "lint: library" hack/verify-golangci-lint.sh $lib
-check "lint: example" hack/verify-golangci-lint.sh $lib/examples/widget-operator
+check "lint: root, library" hack/verify-golangci-lint.sh .
+check "lint: example" hack/verify-golangci-lint.sh staging/src/k8s.io/feature-lifecycle/examples/widget-operator
+check "lint: draw" hack/verify-golangci-lint.sh test/scale/draw
 check "API specs" hack/verify-openapi-spec.sh
 check "modules" modules
 check "tree" go run ./hack/verify
@@ -97,7 +96,7 @@ done
 report last
 
 if ((${#failed[@]})); then
-	printf -v list '%s, ' "${failed[@]}"
-	echo "failed: ${list%, }" >&2
+	printf -v list '%s; ' "${failed[@]}"
+	echo "failed: ${list%; }" >&2
 	exit 1
 fi
