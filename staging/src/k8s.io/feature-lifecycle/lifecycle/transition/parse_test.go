@@ -42,7 +42,9 @@ func TestParseVersion(t *testing.T) {
 	} {
 		checkParse(t, version)
 	}
-	rapid.Check(t, func(t *rapid.T) { checkParse(t, rapid.StringMatching(`v?[0-9+-]{0,3}\.?[0-9.+-]{0,4}`).Draw(t, "version")) })
+	rapid.Check(t, func(t *rapid.T) {
+		checkParse(t, rapid.StringMatching(`v?[0-9+-]{0,3}\.?[0-9.+-]{0,4}`).Draw(t, "version"))
+	})
 }
 
 // BenchmarkNext decides about a feature at rest with three servers and declared
