@@ -279,7 +279,7 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// promtool finds Debian's promtool, which .ci/run puts into _output/tools.
+// promtool finds Debian's promtool, which hack/install-packages.sh puts into _output/tools.
 func promtool(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(root, "_output", "tools", "promtool"))

@@ -161,7 +161,7 @@ func (s Shard) missing() string {
 	return ""
 }
 
-// find looks for a program on the PATH, and where .ci/run puts those that it installs.
+// find looks for a program on the PATH, and where hack/install-packages.sh puts promtool.
 func find(name, out string) (string, error) {
 	file, err := exec.LookPath(name)
 	if err == nil {
