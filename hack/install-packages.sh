@@ -20,6 +20,9 @@ need nft nftables
 if [[ ${1:-} == all ]]; then
 	# Images keep capabilities of files.
 	need getcap libcap2-bin
+	# Images of releases run in it.
+	need containerd containerd
+	need runc runc
 	# The page of kubectl feature report.
 	need chromium chromium
 	# "make example" asks replicas with it.

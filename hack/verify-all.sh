@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every check, LANES (2) at once, says in their order which passed, and
-# fails if one did not. Modules whose dependencies only long tests need are linted
-# with these: hack/verify-golangci-lint.sh.
+# fails if one did not. Modules whose dependencies only long tests need are looked at
+# with these: hack/verify-golangci-lint.sh and hack/verify-modules.sh.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -21,17 +21,6 @@ formatted() {
 	files=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 gofmt -s -l) || return
 	[[ -z $files ]] || { echo "run gofmt -s -w on:" && echo "$files" && return 1; }
 }
-# Every module of the repository, so that none is forgotten.
-modules() {
-	local status=0 tidied=0 file
-	while IFS= read -r file; do
-		[[ -e $file ]] || continue
-		tidied=$((tidied + 1))
-		GOWORK=off go -C "$(dirname "$file")" mod tidy -diff || { echo "$file is not tidy"; status=1; }
-	done < <(git ls-files --cached --others --exclude-standard -- go.mod '*/go.mod')
-	((tidied)) || { echo "git names no go.mod"; status=1; }
-	return $status
-}
 drawn() { (cd test/scale/draw && GOWORK=off go run . -root ../../.. -check); }
 scripts() { git ls-files -z --cached --others --exclude-standard -- '*.sh' .ci/run | xargs -0 -n1 bash -n; }
 gates() { diff -u docs/gates.md <(go run ./hack/gates) || { echo "run make update"; return 1; }; }
@@ -42,7 +31,7 @@ check "lint: root, library" hack/verify-golangci-lint.sh .
 check "lint: example" hack/verify-golangci-lint.sh staging/src/k8s.io/feature-lifecycle/examples/widget-operator
 check "lint: draw" hack/verify-golangci-lint.sh test/scale/draw
 check "API specs" hack/verify-openapi-spec.sh
-check "modules" modules
+check "modules" hack/verify-modules.sh
 check "tree" go run ./hack/verify
 check "exported surface" go run ./hack/surface -check
 check "docs/gates.md" gates

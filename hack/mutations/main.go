@@ -16,8 +16,9 @@ limitations under the License.
 
 // Command mutations breaks lines of the product, one at a time, in a copy of the last
 // commit, and runs the tests there: a line that can be broken without a failing test
-// is not tested. "make test-mutations" runs the quick shards, and all shards for what
-// they miss. It takes hours; -only takes some mutations.
+// is not tested. For each line "make test-mutations" runs the unit tests of its package,
+// all of which are in the quick shards; what they miss, the quick shards; and what
+// those miss, all shards. -only takes some mutations.
 package main
 
 import (
@@ -142,6 +143,9 @@ func (s settings) try(ctx context.Context, c *checkout, m Mutation) (f found, er
 	if output, err := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join(c.dir, filepath.Dir(m.File)), ".").CombinedOutput(); err != nil {
 		return f, fmt.Errorf("mutation %s does not compile: %w\n%s", m.Name, err, output)
 	}
+	if name, err := c.testPackage(ctx, filepath.Dir(m.File)); err != nil || name != "" {
+		return found{shards: "quick", by: name}, err
+	}
 	runs := map[string][]string{"quick": quick, "all": all}
 	for _, name := range []string{"quick", "all"} {
 		if name == "all" && !s.all {
@@ -158,10 +162,14 @@ func (s settings) try(ctx context.Context, c *checkout, m Mutation) (f found, er
 	return f, nil
 }
 
+// notOurs are all shards but the one that compares mutations with the files that they
+// change: it would notice every mutation.
+const notOurs = "*,!unit-hack"
+
 // Unchanged shards are left out, so that only those run that depend on the line.
 var (
-	quick = []string{"-quick", "-reuse", "-stop"}
-	all   = []string{"-stop"}
+	quick = []string{"-quick", "-shard=" + notOurs, "-reuse", "-stop"}
+	all   = []string{"-shard=" + notOurs, "-reuse", "-stop"}
 )
 
 // apply breaks the line in a checkout and returns what restores the file.
@@ -221,6 +229,29 @@ func (c *checkout) test(ctx context.Context, args []string) (string, error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	output, err := cmd.CombinedOutput()
 	return string(output), err
+}
+
+// testPackage runs the unit tests of one package and returns the first that fails, or
+// "". They are part of the quick shards and take seconds.
+func (c *checkout) testPackage(ctx context.Context, dir string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "test", "-C", filepath.Join(c.dir, dir), "-vet=off", "-failfast", "-timeout=10m", ".")
+	output, err := cmd.CombinedOutput()
+	if err == nil || ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	for line := range strings.Lines(string(output)) {
+		if name, ok := strings.CutPrefix(line, "--- FAIL: "); ok {
+			name, _, _ = strings.Cut(name, " ")
+			return dir + "." + name, nil
+		}
+	}
+	// A package that crashes fails; one that cannot be built or run shows nothing.
+	for _, sign := range []string{"\npanic: ", "DATA RACE", "panic: test timed out"} {
+		if strings.Contains(string(output), sign) {
+			return dir + ": " + strings.TrimSpace(sign), nil
+		}
+	}
+	return "", fmt.Errorf("the tests of %s cannot run: %w\n%s", dir, err, output)
 }
 
 // firstFailure is the first test that failed, or the first line of the output that

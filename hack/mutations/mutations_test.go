@@ -104,3 +104,47 @@ func TestAnUnknownMutationIsRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestTestsOfAPackage says which results show that a mutation was noticed.
+func TestTestsOfAPackage(t *testing.T) {
+	for name, test := range map[string]struct {
+		body    string
+		want    string
+		wantErr string
+	}{
+		"passes":         {body: "", want: ""},
+		"fails":          {body: `t.Error("no")`, want: "p.TestIt"},
+		"panics":         {body: `panic("no")`, want: "p.TestIt"},
+		"is not a build": {body: `undefined()`, wantErr: "cannot run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &checkout{dir: t.TempDir()}
+			for file, content := range map[string]string{
+				"go.mod": "module p\n", "p/p.go": "package p\n",
+				"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestIt(t *testing.T) {\n\t" + test.body + "\n}\n",
+			} {
+				path := filepath.Join(c.dir, file)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Setenv("GOWORK", "off")
+			got, err := c.testPackage(t.Context(), "p")
+			if got != test.want || (err == nil) != (test.wantErr == "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
+				t.Errorf("got %q and %v, want %q and %q", got, err, test.want, test.wantErr)
+			}
+		})
+	}
+}
+
+// TestShardsThatReadTheMutationsAreLeftOut: this package notices every mutation.
+func TestShardsThatReadTheMutationsAreLeftOut(t *testing.T) {
+	for name, args := range map[string][]string{"quick": quick, "all": all} {
+		if !strings.Contains(strings.Join(args, " "), "!unit-hack") {
+			t.Errorf("%s has the shard of this package: %v", name, args)
+		}
+	}
+}

@@ -254,8 +254,8 @@ func containerd(t *testing.T) (root string, ctr func(stdin io.Reader, args ...st
 	case <-ready:
 	case <-ended:
 		t.Fatal("containerd did not start")
-	case <-time.After(time.Minute):
-		t.Fatal("containerd was not ready after a minute")
+	case <-time.After(5 * time.Minute):
+		t.Fatal("containerd was not ready after five minutes")
 	}
 	return filepath.Join(dir, "root"), func(stdin io.Reader, args ...string) string {
 		t.Helper()

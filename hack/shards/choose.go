@@ -22,6 +22,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // choice says which shards are to run.
@@ -111,38 +113,15 @@ func (r *runner) chooseFailed(shards []Shard) ([]Shard, error) {
 	return failed, nil
 }
 
-// near suggests names that are like the given one.
+// near suggests names that are like the given one, as cobra suggests subcommands.
 func near(table []Shard, name string) string {
-	var names []string
+	commands := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for _, s := range table {
-		if strings.Contains(s.Name, name) || strings.Contains(name, s.Name) || distance(s.Name, name) <= 1+len(name)/4 {
-			names = append(names, s.Name)
-		}
+		commands.AddCommand(&cobra.Command{Use: s.Name, Run: func(*cobra.Command, []string) {}})
 	}
+	names := commands.SuggestionsFor(name)
 	if len(names) == 0 {
 		return ""
 	}
 	return ", near it are " + strings.Join(names, ", ")
-}
-
-// distance is how many letters have to be added, removed or replaced to make one
-// word of the other.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -39,7 +39,7 @@ var (
 	// goSettings are those of "go env" that change what is built.
 	goSettings = []string{"GOVERSION", "GOFLAGS", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GODEBUG", "GOWORK", "CGO_ENABLED", "CC", "CGO_CFLAGS", "CGO_LDFLAGS"}
 	// variables of the environment that tests or builds read, and prefixes of others.
-	variables        = []string{"VERSION", "WHAT", "LDFLAGS", "UPSTREAM_VERSION", "FEATURE", "KIND", "GORACE", "GOGC", "GOMAXPROCS", "TZ", "LANG"}
+	variables        = []string{"DBG", "VERSION", "WHAT", "LDFLAGS", "UPSTREAM_VERSION", "FEATURE", "KIND", "GORACE", "GOGC", "GOMAXPROCS", "TZ", "LANG"}
 	variablePrefixes = []string{"KUBE", "FAULTS_", "SOAK_", "VERSIONS_", "MODEL_", "RELEASE_", "FEATURES_"}
 	// workspace are the files of the workspace, which modules below the root use.
 	workspace = []string{"go.mod", "go.sum", "go.work", "go.work.sum"}

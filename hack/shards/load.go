@@ -72,12 +72,12 @@ func (b busy) end() {
 
 // repeat runs the chosen shards several times and prints how each run ended. It
 // returns true when every run passed, and ends early when the context does.
-func repeat(ctx context.Context, runs int, stdout io.Writer, now func() time.Time, once func() (passed bool, failed []string, err error)) (bool, error) {
+func repeat(ctx context.Context, runs int, stdout io.Writer, now func() time.Time, once func(run int) (passed bool, failed []string, err error)) (bool, error) {
 	var rows []string
 	passed := 0
 	for i := range runs {
 		begun := now()
-		ok, failed, err := once()
+		ok, failed, err := once(i)
 		if err != nil {
 			return false, err
 		}

@@ -143,7 +143,9 @@ func (s settings) run(ctx context.Context, table []Shard, stdout io.Writer) (ok 
 		return false, err
 	}
 	defer load.end()
-	return repeat(ctx, s.runs, stdout, time.Now, func() (bool, []string, error) {
+	return repeat(ctx, s.runs, stdout, time.Now, func(run int) (bool, []string, error) {
+		// Each run has seeds of its own.
+		r.seed = s.seed + uint64(run)
 		ok, err := r.run(ctx, chosen)
 		return ok, r.failed, err
 	})

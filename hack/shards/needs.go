@@ -36,6 +36,8 @@ type build struct {
 	Inputs []string
 }
 
+const lintScript = "hack/verify-golangci-lint.sh"
+
 var builds = map[string]build{
 	"all":                {Packages: []string{"./cmd/..."}, Inputs: []string{"cmd"}},
 	"tools":              {Inputs: []string{"hack/tools"}},
@@ -43,9 +45,12 @@ var builds = map[string]build{
 	"upstream-previous":  {Inputs: []string{"hack/previous"}},
 	"_output/tools/kind": {Inputs: []string{"hack/kind"}},
 	"_output/debian":     {},
-	"lint-browser":       {Inputs: []string{".golangci.yml", "hack/tools", "test/browser"}},
-	"lint-helm":          {Inputs: []string{".golangci.yml", "hack/tools", "test/helm"}},
-	"lint-release":       {Inputs: []string{".golangci.yml", "hack/tools", "hack/release"}},
+	"lint-browser":       {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "test/browser"}},
+	"lint-helm":          {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "test/helm"}},
+	"lint-release":       {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "hack/release"}},
+	"verify-modules-of-long-tests": {
+		Inputs: []string{"hack/verify-modules.sh", "hack/kind", "hack/previous", "hack/release", "test/browser", "test/helm"},
+	},
 }
 
 // build makes what the shards need, each once. It returns the targets that failed.

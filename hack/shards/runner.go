@@ -135,7 +135,7 @@ func (r *runner) prepare(ctx context.Context, o *outcome) error {
 	s := o.shard
 	if missing := s.missing(); missing != "" {
 		if r.requireAll {
-			o.fail(missing + ", and KUBE_FEATURES_REQUIRE_ALL forbids to leave it out")
+			o.fail(missing + ", and KUBE_FEATURES_REQUIRE_ALL forbids to leave it out; hack/install-packages.sh all installs programs, ALLOW_MISSING=1 leaves it out")
 			return r.record(ctx, o)
 		}
 		o.result, o.notes = skippedResult, []string{missing}

@@ -115,7 +115,7 @@ var shards = []Shard{
 	},
 	{
 		Name: "chart", Covers: "the example chart, by Helm's engine",
-		Dir: "test/helm", Packages: []string{"./..."}, Needs: []string{"lint-helm"}, Inputs: []string{"docs"},
+		Dir: "test/helm", Packages: []string{"./..."}, Needs: []string{"lint-helm", "verify-modules-of-long-tests"}, Inputs: []string{"docs"},
 	},
 	{
 		Name: "fork", Covers: "landing in a copy of upstream",
@@ -125,8 +125,9 @@ var shards = []Shard{
 	{
 		Name: "release", Covers: "releases of small programs, and Debian's packages",
 		Dir: "hack/release", Packages: []string{"./..."}, Inputs: everything,
-		Env:   []string{"RELEASE_DEBIAN={out}/debian", "KIND={out}/tools/kind"},
-		Needs: []string{"_output/tools/kind", "_output/debian", "lint-release"}, Installed: []string{"getcap"},
+		Env:       []string{"RELEASE_DEBIAN={out}/debian", "KIND={out}/tools/kind"},
+		Needs:     []string{"_output/tools/kind", "_output/debian", "lint-release"},
+		Installed: []string{"apt-get", "containerd", "ctr", "dpkg-deb", "getcap", "runc"},
 	},
 	{
 		Name: "browser", Covers: "the page of kubectl feature report in Chromium",
@@ -212,13 +213,23 @@ var shards = []Shard{
 	},
 	{
 		Name: "faults", Covers: "disruptions one after another, in the short form", Root: true, Alone: true,
-		Packages: []string{disruption}, Run: "^(TestDisruptionsOneAfterAnother|TestTheLeaderIsKilled|TestNoLoadAtRest)$",
+		Packages: []string{disruption}, Run: "^(TestDisruptionsOneAfterAnother|TestTheLeaderIsKilled)$",
 		Needs: []string{"all"}, Env: []string{"FAULTS_SHORT=true"},
 	},
 	{
+		Name: "quiet", Covers: "what a cluster writes while nothing happens", Root: true, Alone: true,
+		Packages: []string{disruption}, Run: "^TestNoLoadAtRest$",
+		Needs: []string{"all"}, Env: []string{"FAULTS_SHORT=false"},
+	},
+	{
 		Name: "soak", Covers: "five minutes of all disruptions at once, and nothing is left", Root: true, Alone: true,
-		Packages: []string{disruption}, Run: "^(TestDisruptionsAtOnce|TestNamesThatAreAlwaysNew)$",
+		Packages: []string{disruption}, Run: "^TestDisruptionsAtOnce$",
 		Needs: []string{"all"}, Env: []string{"SOAK_DURATION=5m"},
+	},
+	{
+		Name: "names", Covers: "4,000 processes, each with a name of its own, leave nothing in memory", Root: true, Alone: true,
+		Packages: []string{disruption}, Run: "^TestNamesThatAreAlwaysNew$",
+		Needs: []string{"all"}, Env: []string{"SOAK_NAMES=4"},
 	},
 }
 

@@ -237,7 +237,7 @@ func names(entries []catalog.Entry) []gate {
 const (
 	// controllersPatience is how long controllers may take to make of fixtures
 	// what they make; the machine may be busy.
-	controllersPatience = 2 * time.Minute
+	controllersPatience = framework.Patience
 	controllersPeriod   = 500 * time.Millisecond
 )
 

@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package leftout skips tests that cannot run, and sees to it that nobody
-// overlooks them: in CI nothing may be left out but what is called long, and what no
+// overlooks them: in "make test-all" nothing may be left out but what is called long, and what no
 // machine of its kind could do (Note).
 package leftout
 
@@ -28,7 +28,7 @@ import (
 func required() bool { return os.Getenv("KUBE_FEATURES_REQUIRE_ALL") != "" }
 
 // Skip ends a test that lacks something. Where KUBE_FEATURES_REQUIRE_ALL is set,
-// as in CI, the test fails.
+// as in "make test-all", the test fails.
 func Skip(t testing.TB, why string) {
 	t.Helper()
 	if required() {

@@ -120,6 +120,9 @@ func (w *world) recovered() error {
 	}
 	w.said("all faults paused: states as configured after %.1f s, uses right after %.1f s", states.Seconds(), counted.Seconds())
 	switch {
+	case !w.long():
+		// A short run shows that states converge, not how fast: machines are busy.
+		return nil
 	case states > tooLong:
 		return fmt.Errorf("L2: states were as configured %s after the faults had ended", states)
 	case counted > tooLate:
