@@ -106,7 +106,7 @@ func (r *runner) testSchedules(ctx context.Context, s Shard, read *results) erro
 				env:  append(s.environment(r.out), "GOMAXPROCS=1", "GOGC=400", "MODEL_SCHEDULES="+strconv.Itoa(share)),
 				part: fmt.Sprintf(" (%d of %d)", i+1, cores),
 				args: []string{"tool", "test2json", "-t", "-p", path.Join(s.Dir, s.Packages[0]), binary,
-					"-test.v=test2json", "-test.timeout=" + timeout, "-test.run=" + s.Run, "-rapid.seed=" + seedOf(r.seed, i)},
+					"-test.v=test2json", "-test.timeout=" + timeout, "-test.run=" + s.Run, "-rapid.seed=" + seedOf(r.seed, s.OtherSeeds*cores+i)},
 			}.run(ctx, r.grace, read)
 		})
 	}

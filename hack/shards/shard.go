@@ -54,6 +54,8 @@ type Shard struct {
 	// Schedules, unless 0, is how many random schedules the selected test of the only
 	// package runs. One process a core, each with a seed of its own, shares them.
 	Schedules int `json:",omitempty"`
+	// OtherSeeds differs between shards that run the same test, so that their seeds do.
+	OtherSeeds int `json:",omitempty"`
 	// Race is true for the race detector.
 	Race bool `json:",omitempty"`
 	// Env has variables as NAME=value. {out} stands for the output directory.
