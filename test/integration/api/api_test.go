@@ -31,6 +31,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -184,6 +185,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			t.Errorf("deleting as an administrator: %v", err)
 		}
 	})
+	t.Run("a write that changes nothing passes", func(t *testing.T) { rewritten(t, c) })
 	t.Run("no component claims to be another", func(t *testing.T) {
 		_, err := scheduler.FeatureReports(system).Create(t.Context(), report("kube-apiserver", "fake", ""), metav1.CreateOptions{})
 		refused(t, err, apierrors.IsForbidden, "kube-apiserver", "components.features.k8s.io")
@@ -244,6 +246,53 @@ func TestWhoMayDoWhat(t *testing.T) {
 		_, err := admin.Features(system).CreateCleanup(t.Context(), known, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{})
 		refused(t, err, apierrors.IsConflict, "nothing is left")
 	})
+}
+
+// rewritten writes Features and reports as the migrator of storage versions does, as an
+// identity that may do what the migrator may (pkg/controller/storageversionmigrator and
+// its role in plugin/pkg/auth/authorizer/rbac/bootstrappolicy).
+func rewritten(t *testing.T, c *framework.Cluster) {
+	const migrator = "migrator"
+	c.Permit(t, c.User(migrator), migrator, metav1.NamespaceAll, []rbacv1.PolicyRule{{Verbs: []string{"list", "create", "patch"}, APIGroups: []string{"*"}, Resources: []string{"*"}}})
+	asMigrator, admin := features(t, c.Impersonate(migrator)), features(t, c.Config)
+	// Server-side apply of nothing but who is meant.
+	written := func(kind string, object *metav1.ObjectMeta, to func(name string, body []byte, options metav1.PatchOptions) (*metav1.ObjectMeta, error)) {
+		t.Helper()
+		body := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"uid":%q,"resourceVersion":%q}}`, v1alpha1.SchemeGroupVersion, kind, object.UID, object.ResourceVersion)
+		got, err := to(object.Name, body, metav1.PatchOptions{FieldManager: "storage-version-migrator-controller"})
+		switch {
+		case apierrors.IsConflict(err):
+			// It has changed meanwhile, which the migrator takes for migrated.
+		case err != nil:
+			t.Errorf("%s %s: %v", kind, object.Name, err)
+		case got.ResourceVersion != object.ResourceVersion && len(object.ManagedFields) == len(got.ManagedFields):
+			// One without managed fields gets some from its first apply, whatever that is.
+			t.Errorf("%s %s was at %s and is at %s", kind, object.Name, object.ResourceVersion, got.ResourceVersion)
+		}
+	}
+	if _, err := features(t, c.As(cluster.Kubelet("node-1"))).FeatureReports(system).Create(t.Context(), report("kubelet", "node-1", "node-1"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	reports, err := admin.FeatureReports(system).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(reports.Items) < 2 {
+		t.Fatalf("reports %v, %v", reports, err)
+	}
+	for i := range reports.Items {
+		written("FeatureReport", &reports.Items[i].ObjectMeta, func(name string, body []byte, options metav1.PatchOptions) (*metav1.ObjectMeta, error) {
+			got, err := asMigrator.FeatureReports(system).Patch(t.Context(), name, types.ApplyPatchType, body, options)
+			return &got.ObjectMeta, err
+		})
+	}
+	if err := admin.FeatureReports(system).Delete(t.Context(), "kubelet.node-1", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+	written("Feature", &c.Feature(known).ObjectMeta, func(name string, body []byte, options metav1.PatchOptions) (*metav1.ObjectMeta, error) {
+		got, err := asMigrator.Features(system).Patch(t.Context(), name, types.ApplyPatchType, body, options)
+		return &got.ObjectMeta, err
+	})
+	if _, err := admin.Features(system).UpdateStatus(t.Context(), c.Feature(known), metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
+		t.Errorf("writing the status that is stored: %v", err)
+	}
 }
 
 func get(t *testing.T, client typed.FeaturesV1alpha1Interface, name string) *v1alpha1.FeatureReport {

@@ -19,6 +19,7 @@ package validation
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/pkg/apis/features"
@@ -30,6 +31,15 @@ import (
 // its own. Metadata can get there although nothing in it is wrong: labels, owners and
 // managed fields have no limit together.
 const MaxObjectSize = 1 << 20
+
+// ValidateManagedFields validates a change of a Feature's managed fields and nothing else,
+// which may make it too large.
+func ValidateManagedFields(feature, old *features.Feature) field.ErrorList {
+	if equality.Semantic.DeepEqual(feature.ManagedFields, old.ManagedFields) {
+		return nil
+	}
+	return validateFeatureSize(feature, field.NewPath("metadata", "managedFields"))
+}
 
 func validateFeatureSize(feature *features.Feature, fldPath *field.Path) field.ErrorList {
 	var stored v1alpha1.Feature

@@ -46,6 +46,11 @@ func TestNothingIsTooLargeForEtcd(t *testing.T) {
 	check(t, ValidateFeature(feature(func(f *features.Feature) {
 		f.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Apply", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(strings.Repeat(" ", MaxObjectSize))}}
 	})), large)
+	managed := feature(func(f *features.Feature) {
+		f.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(strings.Repeat(" ", MaxObjectSize))}}
+	})
+	check(t, ValidateManagedFields(managed, f), problem{"metadata.managedFields", "at most 1048576 bytes"})
+	check(t, ValidateManagedFields(managed, managed))
 	check(t, ValidateFeatureReport(report(func(r *features.FeatureReport) {
 		r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: strings.Repeat("n", MaxObjectSize), UID: "u"}}
 	})), large)

@@ -120,10 +120,24 @@ func (s Strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorLis
 	return append(validation.ValidateFeature(feature), s.validateEnabled(feature, nil)...)
 }
 
-// ValidateUpdate validates a change.
+// ValidateUpdate validates a change. A write that changes nothing passes, whatever is
+// stored: an older server may have accepted what this one refuses, and only such a write
+// encrypts it with another key or stores it in another version.
 func (s Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	feature, before := obj.(*features.Feature), old.(*features.Feature)
+	if unchanged(feature, before) {
+		return validation.ValidateManagedFields(feature, before)
+	}
 	return append(validation.ValidateFeatureUpdate(feature, before), s.validateEnabled(feature, before)...)
+}
+
+// unchanged is true for a write that stores what is there, as those of the migrator of
+// storage versions do (pkg/controller/storageversionmigrator). An object that nobody has
+// applied gets managed fields by that, as all kinds do.
+func unchanged(feature, before *features.Feature) bool {
+	same := *feature
+	same.ResourceVersion, same.ManagedFields = before.ResourceVersion, before.ManagedFields
+	return equality.Semantic.DeepEqual(&same, before)
 }
 
 // validateEnabled refuses a value for a feature of Kubernetes that is not
@@ -201,9 +215,14 @@ func (StatusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 	metav1.ResetObjectMetaForStatus(&feature.ObjectMeta, &before.ObjectMeta)
 }
 
-// ValidateUpdate validates a change of status.
+// ValidateUpdate validates a change of status. As for the main resource, a write that
+// changes nothing passes.
 func (StatusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return validation.ValidateFeatureStatusUpdate(obj.(*features.Feature), old.(*features.Feature))
+	feature, before := obj.(*features.Feature), old.(*features.Feature)
+	if unchanged(feature, before) {
+		return validation.ValidateManagedFields(feature, before)
+	}
+	return validation.ValidateFeatureStatusUpdate(feature, before)
 }
 
 // WarningsOnUpdate returns none: who writes the status did not write the spec.

@@ -87,9 +87,24 @@ func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList 
 	return validation.ValidateFeatureReport(obj.(*features.FeatureReport))
 }
 
-// ValidateUpdate validates a change.
+// ValidateUpdate validates a change. A write that changes nothing passes, whatever is
+// stored: an older server may have accepted what this one refuses, and only such a write
+// encrypts it with another key or stores it in another version.
 func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return validation.ValidateFeatureReportUpdate(obj.(*features.FeatureReport), old.(*features.FeatureReport))
+	report, before := obj.(*features.FeatureReport), old.(*features.FeatureReport)
+	if Unchanged(report, before) {
+		return nil
+	}
+	return validation.ValidateFeatureReportUpdate(report, before)
+}
+
+// Unchanged is true for a write that stores what is there, as those of the migrator of
+// storage versions do (pkg/controller/storageversionmigrator). Managed fields do not
+// count: a report has none.
+func Unchanged(report, before *features.FeatureReport) bool {
+	same := *report
+	same.ResourceVersion, same.ManagedFields = before.ResourceVersion, before.ManagedFields
+	return equality.Semantic.DeepEqual(&same, before)
 }
 
 // WarningsOnCreate returns none.

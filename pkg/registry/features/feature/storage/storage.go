@@ -179,18 +179,28 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 }
 
 // Update writes the status. For Kubernetes' own features only the server flow
-// may, whatever RBAC allows: a state that somebody else wrote would be a
-// lie with consequences (S5).
+// may change it, whatever RBAC allows: a state that somebody else wrote would be a
+// lie with consequences (S5). As for reports, a write that changes nothing passes.
 func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, validateCreate rest.ValidateObjectFunc, validateUpdate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	if genericapirequest.NamespaceValue(ctx) == metav1.NamespaceSystem {
 		requester, ok := genericapirequest.UserFrom(ctx)
 		if !ok || requester.GetName() != FlowUser {
-			return nil, false, apierrors.NewForbidden(features.Resource("features/status"), name, fmt.Errorf(
-				"the status of Kubernetes' own features is written by %s alone; change --feature-gates, spec.paused, or create the subresource clean", FlowUser))
+			objInfo = rest.WrapUpdatedObjectInfo(objInfo, refuseOtherStatus)
 		}
 	}
 	// Status is never created by an update.
 	return r.store.Update(ctx, name, objInfo, validateCreate, validateUpdate, false, options)
+}
+
+// refuseOtherStatus refuses a status that is not the stored one, and other managers of
+// its fields.
+func refuseOtherStatus(_ context.Context, changed, old runtime.Object) (runtime.Object, error) {
+	feature, before := changed.(*features.Feature), old.(*features.Feature)
+	if equality.Semantic.DeepEqual(feature.Status, before.Status) && equality.Semantic.DeepEqual(feature.ManagedFields, before.ManagedFields) {
+		return changed, nil
+	}
+	return nil, apierrors.NewForbidden(features.Resource("features/status"), before.Name, fmt.Errorf(
+		"the status of Kubernetes' own features is written by %s alone; change --feature-gates, spec.paused, or create the subresource clean", FlowUser))
 }
 
 // GetResetFields returns the fields that a write of status does not touch.

@@ -27,8 +27,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authentication/user"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/pkg/apis/features"
 	_ "k8s.io/kubernetes-features/pkg/apis/features/install" // the kinds that are printed
@@ -77,20 +75,6 @@ func TestColumns(t *testing.T) {
 				t.Errorf("unexpected cells (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestTheStatusOfKubernetesOwnFeaturesIsTheServers(t *testing.T) {
-	ctx := genericapirequest.WithNamespace(t.Context(), metav1.NamespaceSystem)
-	for _, name := range []string{"kubernetes-admin", "system:kube-scheduler", ""} {
-		who := ctx
-		if name != "" {
-			who = genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: name, Groups: []string{user.SystemPrivilegedGroup}})
-		}
-		_, _, err := (&StatusREST{}).Update(who, "F", nil, nil, nil, false, nil)
-		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), FlowUser) {
-			t.Errorf("%q: got %v", name, err)
-		}
 	}
 }
 
