@@ -17,10 +17,8 @@ limitations under the License.
 package reporting
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -29,12 +27,14 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	cliflag "k8s.io/component-base/cli/flag"
 	"sigs.k8s.io/yaml"
 )
 
 // arguments are what a reporter needs to know of a binary's command line. They
 // are read beside the binary's own parser: kubelet keeps its flags from cobra,
-// and kube-proxy's and kube-scheduler's kubeconfig may stand in a file.
+// and kube-proxy's and kube-scheduler's kubeconfig may stand in a file. What they
+// mean is decided as the binary does, each by its own rules.
 type arguments struct {
 	kubeconfig, master, config string
 	bootstrapKubeconfig        string
@@ -42,6 +42,7 @@ type arguments struct {
 	morph                      string
 	securePort                 string
 	rootDir                    string
+	kubelet                    kubeletArguments
 	args                       []string
 }
 
@@ -52,6 +53,8 @@ func parseArguments(args []string) *arguments {
 	fs.Usage = func() {}
 	// What is not known here belongs to the binary, which complains itself.
 	fs.ParseErrorsAllowlist.UnknownFlags = true
+	// All binaries take --secure_port for --secure-port.
+	fs.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
 	fs.StringVar(&a.kubeconfig, "kubeconfig", "", "")
 	fs.StringVar(&a.bootstrapKubeconfig, "bootstrap-kubeconfig", "", "")
 	fs.StringVar(&a.master, "master", "", "")
@@ -61,6 +64,7 @@ func parseArguments(args []string) *arguments {
 	fs.StringVar(&a.morph, "morph", "", "")
 	fs.StringVar(&a.securePort, "secure-port", "", "")
 	fs.StringVar(&a.rootDir, "root-dir", "", "")
+	a.kubelet.addTo(fs)
 	fs.BoolP("help", "h", false, "")
 	_ = fs.Parse(args)
 	return a
@@ -75,49 +79,58 @@ type configuration struct {
 	HostnameOverride string `json:"hostnameOverride"`
 }
 
+// hasConnectionInFile is true for components that take how they reach the server from
+// their --config alone, if they have one: what --kubeconfig says is ignored then, also
+// where the file says nothing (cmd/kube-scheduler/app/options/options.go, ApplyTo;
+// cmd/kube-proxy/app/options.go, Complete).
+func hasConnectionInFile(component string) bool {
+	return component == "kube-scheduler" || component == "kube-proxy"
+}
+
+// connection returns the kubeconfig that a component uses and the address that goes
+// before that of the kubeconfig. Both may be empty.
+func (a *arguments) connection(component string) (kubeconfig, master string, err error) {
+	switch {
+	case component == "kubelet":
+		return a.kubeconfig, "", nil
+	case hasConnectionInFile(component):
+		file, err := a.readConfig()
+		if err != nil || file != nil {
+			return file.kubeconfig(), a.master, err
+		}
+	}
+	return a.kubeconfig, a.master, nil
+}
+
 // clientConfig returns how the component itself reaches the server.
 func (a *arguments) clientConfig(component string) (*rest.Config, error) {
-	kubeconfig := a.kubeconfig
-	if file, err := a.readConfig(); err != nil {
+	kubeconfig, master, err := a.connection(component)
+	if err != nil {
 		return nil, err
-	} else if file != nil && file.ClientConnection.Kubeconfig != "" {
-		kubeconfig = file.ClientConnection.Kubeconfig
 	}
-	if kubeconfig == "" && a.master == "" {
+	if kubeconfig == "" && master == "" {
 		if component == "kubelet" {
 			// It never looks for a server around it, but runs alone.
 			return nil, errNoServer
 		}
 		return rest.InClusterConfig()
 	}
-	config, err := clientcmd.BuildConfigFromFlags(a.master, kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags(master, kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %q, master %q: %w", kubeconfig, a.master, err)
+		return nil, fmt.Errorf("kubeconfig %q, master %q: %w", kubeconfig, master, err)
 	}
-	return config, nil
+	return a.withOwnCertificate(component, config)
 }
 
-// bootstraps is true as long as a kubelet has no kubeconfig and is going to get
-// one: its Run requests a certificate, after its feature gates were final
-// (cmd/kubelet/app/server.go, buildKubeletClientConfig).
-func (a *arguments) bootstraps(component string) bool {
-	if component != "kubelet" || a.bootstrapKubeconfig == "" || a.kubeconfig == "" {
-		return false
+// kubeconfig returns the file's; "" without a file.
+func (c *configuration) kubeconfig() string {
+	if c == nil {
+		return ""
 	}
-	_, err := os.Stat(a.kubeconfig)
-	return errors.Is(err, fs.ErrNotExist)
+	return c.ClientConnection.Kubeconfig
 }
 
-// bootstrapConfig returns how a kubelet that bootstraps reaches the server. Its
-// user may do little, but read Features as everybody who is authenticated.
-func (a *arguments) bootstrapConfig() (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", a.bootstrapKubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("bootstrap kubeconfig %q: %w", a.bootstrapKubeconfig, err)
-	}
-	return config, nil
-}
-
+// readConfig reads the file that --config names; nil without one.
 func (a *arguments) readConfig() (*configuration, error) {
 	if a.config == "" {
 		return nil, nil
@@ -133,14 +146,17 @@ func (a *arguments) readConfig() (*configuration, error) {
 	return file, nil
 }
 
-// node is the name of the node that a node component runs on.
-func (a *arguments) node() (string, error) {
+// node returns the name of the node that a node component runs on. Only kube-proxy
+// takes it from its --config, and from the flag before that.
+func (a *arguments) node(component string) (string, error) {
 	name := a.hollowName
 	if name == "" {
 		name = a.nodeName
 	}
-	if file, err := a.readConfig(); name == "" && err == nil && file != nil {
-		name = file.HostnameOverride
+	if component == "kube-proxy" && name == "" {
+		if file, err := a.readConfig(); err == nil && file != nil {
+			name = file.HostnameOverride
+		}
 	}
 	if name == "" {
 		host, err := os.Hostname()

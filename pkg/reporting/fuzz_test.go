@@ -109,7 +109,7 @@ func FuzzConfigFile(f *testing.F) {
 		case err == nil && config == nil:
 			t.Fatal("nothing is read")
 		}
-		if node, err := a.node(); err != nil || node != strings.ToLower(strings.TrimSpace(node)) {
+		if node, err := a.node("kube-proxy"); err != nil || node != strings.ToLower(strings.TrimSpace(node)) {
 			t.Fatalf("the node is %q, %v", node, err)
 		}
 	})

@@ -149,16 +149,16 @@ func (p *process) identity() (report.Config, error) {
 	if p.follower != nil {
 		config.Peers, config.Crowded = p.follower.Peers, p.follower.Crowded
 	}
+	if p.arguments.morph != "" {
+		config.Component = map[string]string{"kubelet": "kubelet", "proxy": "kube-proxy"}[p.arguments.morph]
+	}
 	var err error
 	if p.component.Node {
-		config.NodeName, err = p.arguments.node()
+		config.NodeName, err = p.arguments.node(config.Component)
 		config.Instance = config.NodeName
 	} else {
 		config.Instance, err = p.arguments.instance()
 		config.LeaseNamespace = v1alpha1.LeaseNamespace
-	}
-	if p.arguments.morph != "" {
-		config.Component = map[string]string{"kubelet": "kubelet", "proxy": "kube-proxy"}[p.arguments.morph]
 	}
 	return config, err
 }
@@ -170,6 +170,9 @@ func (p *process) config() (report.Config, error) {
 	}
 	client, err := p.arguments.clientConfig(config.Component)
 	if err != nil {
+		return config, err
+	}
+	if err := p.arguments.awaitsCertificate(config.Component, client); err != nil {
 		return config, err
 	}
 	client = report.ClientConfig(client)

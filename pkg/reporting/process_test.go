@@ -55,7 +55,7 @@ func TestWhatAProcessReportsAs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodeName, err := parseArguments(nil).node()
+	nodeName, err := parseArguments(nil).node("kubelet")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestWhatAProcessReportsAs(t *testing.T) {
 			report.Config{Component: "kube-proxy", Instance: "h1", NodeName: "h1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &process{component: tc.component, arguments: parseArguments(append([]string{"--master=https://server"}, tc.args...))}
+			p := &process{component: tc.component, arguments: parseArguments(append([]string{"--kubeconfig=" + kubeconfig(t, "https://server")}, tc.args...))}
 			got, err := p.config()
 			if err != nil {
 				t.Fatal(err)
@@ -267,7 +267,7 @@ func TestInstancesAreNamesOfObjects(t *testing.T) {
 			t.Errorf("no port is named: %q", got)
 		}
 	}
-	if _, err := parseArguments([]string{"--config=" + os.DevNull}).node(); err != nil {
+	if _, err := parseArguments([]string{"--config=" + os.DevNull}).node("kube-proxy"); err != nil {
 		t.Errorf("an empty file: %v", err)
 	}
 }

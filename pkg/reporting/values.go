@@ -90,19 +90,19 @@ func (p *process) valuesConfig() (values.Config, error) {
 	if err != nil {
 		return values.Config{}, err
 	}
-	// Whether the client in use is that of a kubelet that bootstraps. Its token
-	// lasts for a day or so.
-	bootstraps := false
+	// Whether the client in use has the first credentials of a kubelet. A token of one
+	// that bootstraps lasts for a day or so.
+	first := false
 	config := values.Config{
 		Namespace: metav1.NamespaceSystem,
 		Component: identity.Component,
 		Instance:  identity.Instance,
 		Gate:      p.gate,
 		Connect: func() (versioned.Interface, error) {
-			bootstraps = p.arguments.bootstraps(identity.Component)
-			return p.connectForValues(identity.Component, bootstraps)
+			first = p.arguments.hasFirstCredentials(identity.Component)
+			return p.connectForValues(identity.Component)
 		},
-		Reconnect:     func() bool { return bootstraps && !p.arguments.bootstraps(identity.Component) },
+		Reconnect:     func() bool { return first && !p.arguments.hasFirstCredentials(identity.Component) },
 		File:          p.flags.path(p.component, p.arguments.rootDir),
 		Patience:      p.flags.timeout,
 		Recheck:       nodeRecheck,
@@ -120,9 +120,9 @@ func (p *process) valuesConfig() (values.Config, error) {
 // connectForValues returns a client that reads Features. Where upstream's command
 // ends at once for a kubeconfig or configuration file that is missing or wrong,
 // nothing is waited for; on a node these may come later.
-func (p *process) connectForValues(component string, bootstraps bool) (versioned.Interface, error) {
+func (p *process) connectForValues(component string) (versioned.Interface, error) {
 	configOf := func() (*rest.Config, error) { return p.arguments.clientConfig(component) }
-	if bootstraps {
+	if p.arguments.bootstraps(component) {
 		configOf = p.arguments.bootstrapConfig
 	}
 	config, err := configOf()

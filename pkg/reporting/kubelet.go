@@ -1,0 +1,171 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package reporting
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+)
+
+// kubeletArguments say with which certificate a kubelet identifies itself.
+type kubeletArguments struct {
+	certDir, configDir string
+	// rotate is --rotate-certificates, set if rotateChanged returns true.
+	rotate        bool
+	rotateChanged func() bool
+}
+
+const (
+	// defaultCertDir is kubelet's default of --cert-dir.
+	defaultCertDir = "/var/lib/kubelet/pki"
+	// currentCertificate is the file in it that kubelet's store of client certificates
+	// keeps (pkg/kubelet/certificate/kubelet.go).
+	currentCertificate = "kubelet-client-current.pem"
+	// dropIn is what the names of files in --config-dir end with.
+	dropIn = ".conf"
+)
+
+func (k *kubeletArguments) addTo(fs *pflag.FlagSet) {
+	fs.StringVar(&k.certDir, "cert-dir", defaultCertDir, "")
+	fs.StringVar(&k.configDir, "config-dir", "", "")
+	const rotate = "rotate-certificates"
+	fs.BoolVar(&k.rotate, rotate, false, "")
+	k.rotateChanged = func() bool { return fs.Changed(rotate) }
+}
+
+// bootstraps is true as long as a kubelet has no kubeconfig and is going to get
+// one: its Run requests a certificate, after its feature gates were final
+// (cmd/kubelet/app/server.go, buildKubeletClientConfig).
+func (a *arguments) bootstraps(component string) bool {
+	if component != "kubelet" || a.bootstrapKubeconfig == "" || a.kubeconfig == "" {
+		return false
+	}
+	_, err := os.Stat(a.kubeconfig)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// bootstrapConfig returns how a kubelet that bootstraps reaches the server. Its
+// user may do little, but read Features as everybody who is authenticated.
+func (a *arguments) bootstrapConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", a.bootstrapKubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("bootstrap kubeconfig %q: %w", a.bootstrapKubeconfig, err)
+	}
+	return config, nil
+}
+
+// hasFirstCredentials is true as long as a kubelet has not got the credentials that it
+// is going to be known by.
+func (a *arguments) hasFirstCredentials(component string) bool {
+	if a.bootstraps(component) {
+		return true
+	}
+	file, err := a.ownCertificate(component)
+	if file == "" || err != nil {
+		return false
+	}
+	_, err = os.Stat(file)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// withOwnCertificate replaces the credentials of a kubelet's kubeconfig by the
+// certificate that the kubelet uses instead, once there is one: with rotation it has
+// its own in --cert-dir, and what the kubeconfig has is for the first request alone. It
+// may be somebody else's, and be out of date for years.
+func (a *arguments) withOwnCertificate(component string, config *rest.Config) (*rest.Config, error) {
+	file, err := a.ownCertificate(component)
+	if file == "" || err != nil || a.hasFirstCredentials(component) {
+		return config, err
+	}
+	config = rest.AnonymousClientConfig(config)
+	config.CertFile, config.KeyFile = file, file
+	return config, nil
+}
+
+// awaitsCertificate returns why a kubelet cannot report yet: its first certificate is
+// on the way, and what its kubeconfig has is not what it is going to be known by. With
+// files in the kubeconfig it uses those until it has another one.
+func (a *arguments) awaitsCertificate(component string, config *rest.Config) error {
+	file, err := a.ownCertificate(component)
+	if file == "" || err != nil || config.CertFile != "" {
+		return err
+	}
+	return fmt.Errorf("the kubelet rotates its client certificate and has none in %s yet", filepath.Dir(file))
+}
+
+// ownCertificate returns the file with the client certificate of a kubelet that rotates
+// it; "" for all others.
+func (a *arguments) ownCertificate(component string) (string, error) {
+	// A hollow node has its kubeconfig alone.
+	if component != "kubelet" || a.morph != "" {
+		return "", nil
+	}
+	rotates, err := a.rotates()
+	if err != nil || !rotates {
+		return "", err
+	}
+	return filepath.Join(a.kubelet.certDir, currentCertificate), nil
+}
+
+// rotates returns whether a kubelet rotates its client certificate: its flag goes
+// before files in --config-dir, of which the last one wins, and these before --config.
+func (a *arguments) rotates() (bool, error) {
+	if a.kubelet.rotateChanged() {
+		return a.kubelet.rotate, nil
+	}
+	rotates := false
+	read := func(file string) error {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("reading a configuration of the kubelet: %w", err)
+		}
+		var found struct {
+			RotateCertificates *bool `json:"rotateCertificates"`
+		}
+		if err := yaml.Unmarshal(data, &found); err != nil {
+			return fmt.Errorf("reading a configuration of the kubelet, %s: %w", file, err)
+		}
+		if found.RotateCertificates != nil {
+			rotates = *found.RotateCertificates
+		}
+		return nil
+	}
+	if a.config != "" {
+		if err := read(a.config); err != nil {
+			return false, err
+		}
+	}
+	if a.kubelet.configDir == "" {
+		return rotates, nil
+	}
+	err := filepath.WalkDir(a.kubelet.configDir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(entry.Name()) != dropIn {
+			return err
+		}
+		return read(path)
+	})
+	return rotates, err
+}
