@@ -149,7 +149,7 @@ up: all ## Start a local cluster.
 
 .PHONY: down
 down: ## End the local cluster; its data stays.
-	@if [[ -x $(BIN)/local-up ]]; then $(BIN)/local-up down; else echo "No cluster is running"; fi
+	@if [[ -x $(BIN)/local-up && -e _output/local/state.json ]]; then $(BIN)/local-up down; else echo "There is no cluster in _output/local"; fi
 
 # What runs tests, in shards (hack/shards/table.go). The program is built first, so
 # that signals reach it. MODEL_SEED repeats the schedules of the model.

@@ -78,7 +78,7 @@ finish() {
 	for name in "${!pids[@]}"; do
 		ended 30s "${pids[$name]}" || kill -KILL "${pids[$name]}"
 	done
-	if [[ -e $work/cluster ]] && ! "${cluster[@]}" down >/dev/null; then
+	if [[ -e $work/cluster/state.json ]] && ! "${cluster[@]}" down >/dev/null; then
 		echo "The cluster of the example may still run; end it with: ${cluster[*]} down" >&2
 		if ((!status)); then status=1; fi
 	fi
@@ -159,7 +159,7 @@ clusterwide() { kubectl get crd,clusterrole,clusterrolebinding -o name | { grep 
 
 command -v curl >/dev/null || fail "curl is missing, which asks replicas; install it (Debian's package of that name)"
 # The cluster of a run that was killed makes way.
-if [[ -e $work/cluster ]]; then "${cluster[@]}" down; fi
+if [[ -e $work/cluster/state.json ]]; then "${cluster[@]}" down; fi
 rm -rf "$work"
 mkdir -p "$work"
 trap finish EXIT

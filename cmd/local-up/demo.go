@@ -49,7 +49,7 @@ func runDemo(ctx context.Context, config *cluster.Config) error {
 		if !c.Exists() {
 			return nil
 		}
-		fmt.Printf("Ending the cluster in %s and removing its data: the demonstration starts with a fresh one\n", config.DataDir)
+		fmt.Printf("Ending the cluster in %s and removing its data: the demonstration starts with a fresh one\n", c.DataDir())
 		if err := c.Down(ctx); err != nil {
 			return err
 		}
@@ -63,10 +63,10 @@ func runDemo(ctx context.Context, config *cluster.Config) error {
 	return with(config, func(c *cluster.Cluster) error {
 		fmt.Printf("Starting a cluster with %d nodes and --feature-gates=%s\n", config.Nodes, config.FeatureGates)
 		if err := c.Up(ctx); err != nil {
-			return err
+			return howToEnd(c, err)
 		}
 		if err := demo.Run(ctx, c, os.Stdout); err != nil {
-			return fmt.Errorf("the demonstration failed: %w; the cluster is still there, its logs are in %s/logs", err, config.DataDir)
+			return fmt.Errorf("the demonstration failed: %w; the cluster is still there, its logs are in %s/logs; end it with \"%s\"", err, c.DataDir(), c.Command("down"))
 		}
 		fmt.Printf("\nDone after %.0f s. The cluster stays up.\n", time.Since(begun).Seconds())
 		greet(c)

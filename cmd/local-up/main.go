@@ -36,9 +36,13 @@ import (
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 )
 
-// exitInUse is the exit code when nothing was done because the data directory is in use:
-// by a cluster that runs, or by another local-up.
-const exitInUse = 3
+const (
+	// exitInUse is the exit code when nothing was done because the data directory is in
+	// use: by a cluster that runs, or by another local-up.
+	exitInUse = 3
+	// exitNoCluster is the one when nothing was done because it has no cluster.
+	exitNoCluster = 4
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -46,10 +50,18 @@ func main() {
 	if err := newCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		stop()
-		if errors.Is(err, cluster.ErrInUse) {
-			os.Exit(exitInUse)
-		}
-		os.Exit(1)
+		os.Exit(exitCode(err))
+	}
+}
+
+func exitCode(err error) int {
+	switch {
+	case errors.Is(err, cluster.ErrInUse):
+		return exitInUse
+	case errors.Is(err, cluster.ErrNoCluster):
+		return exitNoCluster
+	default:
+		return 1
 	}
 }
 
@@ -62,16 +74,25 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	fs := root.PersistentFlags()
-	fs.StringVar(&config.DataDir, "data-dir", "_output/local", "Where the cluster keeps everything.")
-	fs.StringVar(&config.BinDir, "bin-dir", "_output/bin", "Where the binaries are.")
+	fs.StringVar(&config.DataDir, "data-dir", cluster.DefaultDataDir, "Where the cluster keeps everything.")
+	fs.StringVar(&config.BinDir, "bin-dir", cluster.DefaultBinDir, "Where the binaries are.")
 	root.AddCommand(newUpCommand(config), newDownCommand(config), newRestartCommand(config), newStatusCommand(config), newDemoCommand(config), newEtcdCommand(), newRuntimeCommand())
 	return root
 }
 
-// with opens the cluster for one command.
+// with opens the cluster for one command, or makes its directory.
 func with(config *cluster.Config, run func(*cluster.Cluster) error) error {
+	return opened(cluster.Open, config, run)
+}
+
+// withExisting opens a cluster that was started before for one command.
+func withExisting(config *cluster.Config, run func(*cluster.Cluster) error) error {
+	return opened(cluster.OpenExisting, config, run)
+}
+
+func opened(open func(cluster.Config) (*cluster.Cluster, error), config *cluster.Config, run func(*cluster.Cluster) error) error {
 	config.Progress = os.Stdout
-	c, err := cluster.Open(*config)
+	c, err := open(*config)
 	if err != nil {
 		return err
 	}
@@ -89,7 +110,7 @@ func newUpCommand(config *cluster.Config) *cobra.Command {
 				begun := time.Now()
 				fmt.Printf("Starting a cluster with %d nodes\n", config.Nodes)
 				if err := c.Up(cmd.Context()); err != nil {
-					return err
+					return howToEnd(c, err)
 				}
 				fmt.Printf("Cluster ready after %.1f s\n", time.Since(begun).Seconds())
 				greet(c)
@@ -99,6 +120,14 @@ func newUpCommand(config *cluster.Config) *cobra.Command {
 	}
 	addUpFlags(cmd, config)
 	return cmd
+}
+
+// howToEnd adds to an error how to end what was started before it.
+func howToEnd(c *cluster.Cluster, err error) error {
+	if alive, _ := c.Running(); len(alive) == 0 || errors.Is(err, cluster.ErrInUse) {
+		return err
+	}
+	return fmt.Errorf("%w\nWhat was started runs; end it with \"%s\"", err, c.Command("down"))
 }
 
 func addUpFlags(cmd *cobra.Command, config *cluster.Config) {
@@ -130,16 +159,20 @@ func addControlFlags(fs *pflag.FlagSet, o *cluster.ControlOptions) {
 }
 
 // greet says how to use the cluster.
-func greet(c *cluster.Cluster) {
-	kubeconfig := c.Kubeconfig("admin")
-	fmt.Printf(`
+func greet(c *cluster.Cluster) { fmt.Print(greeting(c)) }
+
+func greeting(c *cluster.Cluster) string {
+	return fmt.Sprintf(`
 Kubeconfig: %[1]s
 Try:
-  kubectl --kubeconfig %[1]s get features -n kube-system
-  kubectl --kubeconfig %[1]s get featurereports -n kube-system -o wide
-  kubectl --kubeconfig %[1]s explain feature.status.tasks
-End it with "make down"; "local-up restart --feature-gates=..." changes gates.
-`, kubeconfig)
+  %[2]s get features -n kube-system
+  %[2]s get featurereports -n kube-system -o wide
+  %[2]s explain feature.status.tasks
+End it:
+  %[3]s
+Change gates:
+  %[4]s
+`, c.Kubeconfig("admin"), c.Kubectl(), c.Command("down"), c.Command("restart", "--feature-gates=A=true"))
 }
 
 func newDownCommand(config *cluster.Config) *cobra.Command {
@@ -148,15 +181,15 @@ func newDownCommand(config *cluster.Config) *cobra.Command {
 		Short: "End every process of the cluster; its data stays",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return with(config, func(c *cluster.Cluster) error {
+			return withExisting(config, func(c *cluster.Cluster) error {
 				if len(c.Processes()) == 0 {
-					fmt.Println("No cluster is running")
+					fmt.Printf("The cluster in %s is not running\n", c.DataDir())
 					return nil
 				}
 				if err := c.Down(cmd.Context()); err != nil {
 					return err
 				}
-				fmt.Println("Cluster ended")
+				fmt.Printf("Cluster ended; its data stays in %s\n", c.DataDir())
 				return nil
 			})
 		},
@@ -174,14 +207,14 @@ func newRestartCommand(config *cluster.Config) *cobra.Command {
 A component that is not restarted goes on as it was.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return with(config, func(c *cluster.Cluster) error {
+			return withExisting(config, func(c *cluster.Cluster) error {
 				var changed *string
 				if cmd.Flags().Changed("feature-gates") {
 					changed = &gates
 				}
 				c.SetControl(override(c.Control(), control, cmd.Flags().Changed))
 				if err := c.Restart(cmd.Context(), changed, components...); err != nil {
-					return err
+					return howToEnd(c, err)
 				}
 				fmt.Println("Restarted")
 				return nil
@@ -217,7 +250,7 @@ func newStatusCommand(config *cluster.Config) *cobra.Command {
 		Short: "Say which processes of the cluster run",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return with(config, func(c *cluster.Cluster) error {
+			return withExisting(config, func(c *cluster.Cluster) error {
 				for _, p := range c.Processes() {
 					condition := "running"
 					if !p.Alive() {
@@ -228,9 +261,9 @@ func newStatusCommand(config *cluster.Config) *cobra.Command {
 				_, dead := c.Running()
 				switch {
 				case len(c.Processes()) == 0:
-					return fmt.Errorf("no cluster is running; start one with \"make up\"")
+					return fmt.Errorf("the cluster in %s is not running; start it with \"%s\"", c.DataDir(), c.Command("up", fmt.Sprintf("--nodes=%d", c.Nodes())))
 				case len(dead) > 0:
-					return fmt.Errorf("%s should run and do not; end the others with \"make down\"", strings.Join(dead, ", "))
+					return fmt.Errorf("%s should run and do not; end the others with \"%s\"", strings.Join(dead, ", "), c.Command("down"))
 				default:
 					return nil
 				}

@@ -118,18 +118,27 @@ func (r *reader) end() {
 			r.t.Logf("reading logs: %v", err)
 		}
 	}
-	// A page may have a cluster beside that of _output/local.
-	others, err := filepath.Glob(filepath.Join(r.dir, "*", "state.json"))
-	if err != nil {
-		r.t.Errorf("looking for clusters: %v", err)
-	}
-	for _, state := range append(others, filepath.Join(r.dir, "_output", "local", "state.json")) {
+	// A page may have another cluster beside that of _output/local, or none.
+	for _, state := range r.clusters() {
 		cmd := exec.CommandContext(ctx, "_output/bin/local-up", "down", "--data-dir="+filepath.Dir(state))
 		cmd.Dir = r.dir
 		if output, err := cmd.CombinedOutput(); err != nil {
 			r.t.Errorf("ending the cluster in %s: %v\n%s", filepath.Dir(state), err, output)
 		}
 	}
+}
+
+// clusters are the states of those that the page has started.
+func (r *reader) clusters() []string {
+	var states []string
+	for _, dir := range []string{"*", filepath.Join("_output", "local")} {
+		found, err := filepath.Glob(filepath.Join(r.dir, dir, "state.json"))
+		if err != nil {
+			r.t.Errorf("looking for clusters: %v", err)
+		}
+		states = append(states, found...)
+	}
+	return states
 }
 
 func (r *reader) run(blocks []Block) {

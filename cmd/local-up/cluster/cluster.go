@@ -155,11 +155,11 @@ func (c *Cluster) Up(ctx context.Context) error {
 	alive, dead := c.Running()
 	switch {
 	case len(alive) > 0 && len(dead) > 0:
-		return inUse("the cluster in %s is half dead: %s run, %s do not; end it with \"make down\" and look at the logs in %s",
-			c.config.DataDir, strings.Join(alive, ", "), strings.Join(dead, ", "), c.logDir())
+		return inUse("the cluster in %s is half dead: %s run, %s do not; end it with \"%s\" and look at the logs in %s",
+			c.config.DataDir, strings.Join(alive, ", "), strings.Join(dead, ", "), c.Command("down"), c.logDir())
 	case len(alive) > 0:
-		return inUse("the cluster in %s is running already; use it with --kubeconfig %s, restart it with \"local-up restart\", or end it with \"make down\"",
-			c.config.DataDir, c.Kubeconfig("admin"))
+		return inUse("the cluster in %s is running already; use it with --kubeconfig %s, restart it with \"%s\", or end it with \"%s\"",
+			c.config.DataDir, quoted(c.Kubeconfig("admin")), c.Command("restart"), c.Command("down"))
 	}
 	if c.Exists() && c.config.Nodes != c.state.Nodes {
 		return fmt.Errorf("the cluster in %s has %d nodes, not %d; use --nodes=%d, or remove the directory for a new cluster",
@@ -289,7 +289,7 @@ func (c *Cluster) launch(component component) error {
 // not nil, are what they are started with from now on.
 func (c *Cluster) Restart(ctx context.Context, gates *string, names ...string) error {
 	if !c.Exists() {
-		return fmt.Errorf("there is no cluster in %s; start one with \"make up\"", c.config.DataDir)
+		return c.noCluster()
 	}
 	if gates != nil {
 		c.state.FeatureGates = *gates
@@ -339,7 +339,7 @@ func (c *Cluster) RestartTogether(ctx context.Context, gates string, names ...st
 // RemoveData removes everything the cluster wrote. No process may run.
 func (c *Cluster) RemoveData() error {
 	if alive, _ := c.Running(); len(alive) > 0 {
-		return fmt.Errorf("the cluster in %s runs: %s; end it first", c.config.DataDir, strings.Join(alive, ", "))
+		return fmt.Errorf("the cluster in %s runs: %s; end it first, with \"%s\"", c.config.DataDir, strings.Join(alive, ", "), c.Command("down"))
 	}
 	// The lock is held on a file in the directory, which therefore stays.
 	for _, name := range []string{"etcd", "kubeconfig", "logs", "nodes", "pki", "admin.kubeconfig", "state.json"} {

@@ -79,13 +79,14 @@ func TestMessagesOfUp(t *testing.T) {
 	t.Run("a cluster that runs", func(t *testing.T) {
 		c := open(t, func(config *Config) { config.Only = []string{APIServer} })
 		c.state.remember(self(t))
-		says(t, c.Up(t.Context()), "running already", "make down", "admin.kubeconfig")
+		says(t, c.Up(t.Context()), "running already", c.Command("down"), c.Command("restart"), "admin.kubeconfig")
 	})
 	t.Run("a cluster that is half dead", func(t *testing.T) {
 		c := open(t, nil)
 		c.state.remember(self(t))
 		c.state.remember(process.Process{Name: Scheduler, PID: 1 << 22, StartTime: 1})
-		says(t, c.Up(t.Context()), "half dead", "kube-apiserver run", "kube-scheduler", "do not", "make down")
+		says(t, c.Up(t.Context()), "half dead", "kube-apiserver run", "kube-scheduler", "do not", c.Command("down"))
+		says(t, c.RemoveData(), c.Command("down"))
 	})
 	t.Run("a cluster whose start was interrupted", func(t *testing.T) {
 		c := open(t, nil)
@@ -136,8 +137,9 @@ func TestMessagesOfOpen(t *testing.T) {
 }
 
 func TestRestartNeedsACluster(t *testing.T) {
-	says(t, open(t, nil).Restart(t.Context(), nil), "make up")
 	c := open(t, nil)
+	says(t, c.Restart(t.Context(), nil), c.DataDir(), c.Command("up"))
+	c = open(t, nil)
 	c.state.Nodes, c.state.Ports = 1, map[string]int{Etcd: 1}
 	says(t, c.Restart(t.Context(), nil, "kube-nothing"), "kube-nothing")
 }

@@ -57,6 +57,9 @@ func processes(t *testing.T, dir string) []string {
 func downAtTheEnd(t *testing.T, flags []string) {
 	t.Helper()
 	t.Cleanup(func() {
+		if _, err := os.Stat(filepath.Join(strings.TrimPrefix(flags[0], "--data-dir="), "state.json")); err != nil {
+			return
+		}
 		// The test's context has ended.
 		output, err := exec.Command(filepath.Join(framework.BinDir(t), "local-up"), append([]string{"down"}, flags...)...).CombinedOutput()
 		if err != nil {
@@ -77,8 +80,9 @@ func TestUpRestartDown(t *testing.T) {
 			t.Fatalf("local-up %s: %v, want it to say %q:\n%s", strings.Join(args, " "), err, want, output)
 		}
 	}
-	step(true, "no cluster is running", "status")
-	step(false, "admin.kubeconfig", "up", "--nodes=1")
+	step(true, "there is no cluster in "+dir, "down")
+	step(true, "there is no cluster in "+dir, "status")
+	step(false, filepath.Join(framework.BinDir(t), "local-up")+" down --data-dir="+dir+"\n", "up", "--nodes=1")
 	if n := len(processes(t, dir)); n != 6 {
 		t.Errorf("%d processes, want etcd, apiserver, controller manager, scheduler, kubelet and proxy: %v", n, processes(t, dir))
 	}
@@ -99,5 +103,6 @@ func TestUpRestartDown(t *testing.T) {
 	if left := processes(t, dir); len(left) > 0 {
 		t.Errorf("processes are left: %v", left)
 	}
-	step(false, "No cluster is running", "down")
+	step(false, "is not running", "down")
+	step(true, "local-up up --nodes=1 --data-dir="+dir, "status")
 }

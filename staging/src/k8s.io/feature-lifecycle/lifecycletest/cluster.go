@@ -105,7 +105,7 @@ func (c *Cluster) Start(ctx context.Context) (*rest.Config, error) {
 		return nil, err
 	}
 	if err := c.up(ctx); err != nil {
-		if inUse(err) {
+		if ended(err, exitInUse) {
 			c.dataDir = ""
 			return nil, err
 		}
@@ -151,14 +151,18 @@ func (c *Cluster) claim() (err error) {
 	return nil
 }
 
-// exitInUse is the exit code of local-up when it did nothing, because the directory
-// belongs to a cluster that runs, or to another local-up that works on it.
-const exitInUse = 3
+const (
+	// exitInUse is the exit code of local-up when it did nothing, because the directory
+	// belongs to a cluster that runs, or to another local-up that works on it.
+	exitInUse = 3
+	// exitNoCluster is the one when the directory has no cluster.
+	exitNoCluster = 4
+)
 
-// inUse is true when that is what an error says.
-func inUse(err error) bool {
+// ended is true when an error is that a command ended with an exit code.
+func ended(err error, code int) bool {
 	exit := (*exec.ExitError)(nil)
-	return errors.As(err, &exit) && exit.ExitCode() == exitInUse
+	return errors.As(err, &exit) && exit.ExitCode() == code
 }
 
 // up runs the command and reads the configuration that it wrote.
@@ -195,7 +199,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		return nil
 	}
 	c.config = nil
-	if said, err := c.run(ctx, "down"); err != nil {
+	// A start may fail before there is anything to end.
+	if said, err := c.run(ctx, "down"); err != nil && !ended(err, exitNoCluster) {
 		return fmt.Errorf("ending the cluster in %s: %w\n%s", c.dataDir, err, said)
 	}
 	if c.DataDir == "" {

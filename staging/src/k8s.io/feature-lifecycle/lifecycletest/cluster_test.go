@@ -232,6 +232,21 @@ func TestClusterThatDoesNotStart(t *testing.T) {
 	}
 }
 
+// TestClusterThatNeverWas: a start that failed before there was anything to end leaves
+// nothing behind, and only its own error.
+func TestClusterThatNeverWas(t *testing.T) {
+	b := newBinaries(t)
+	b.write("up", `echo "Error: binaries are missing" >&2; exit 1`)
+	b.write("down", `echo "Error: there is no cluster" >&2; exit 4`)
+	_, err := (&Cluster{BinDir: b.dir}).Start(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "binaries are missing") || strings.Contains(err.Error(), "there is no cluster") {
+		t.Errorf("got %v, want why it did not start", err)
+	}
+	if _, err := os.Stat(b.lines("folders")[0]); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the temporary folder is still there: %v", err)
+	}
+}
+
 // TestClusterOfSomebodyElse: a cluster that runs in the folder is not ended.
 func TestClusterOfSomebodyElse(t *testing.T) {
 	for _, refusal := range []string{
