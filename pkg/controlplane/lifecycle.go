@@ -75,15 +75,16 @@ const (
 )
 
 // addLifecycleHooks makes the server report its gates and run the server flow
-// while it serves. The hooks that are given lack what is made here.
-func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHooks, features []lifecycle.Feature, settings transition.Settings) error {
+// while it serves. The hooks that are given lack what is made here; the token is the
+// server flow's.
+func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHooks, flowToken string, features []lifecycle.Feature, settings transition.Settings) error {
 	generic := server.GenericAPIServer
-	own, err := newLifecycleClients(generic.LoopbackClientConfig, "")
+	own, err := newLifecycleClients(generic.LoopbackClientConfig)
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
 	hooks.own = own
-	hooks.clients, err = newLifecycleClients(generic.LoopbackClientConfig, featurestorage.FlowUser)
+	hooks.clients, err = newLifecycleClients(withToken(generic.LoopbackClientConfig, flowToken))
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
@@ -293,11 +294,9 @@ type lifecycleClients struct {
 	mapper   meta.ResettableRESTMapper
 }
 
-// newLifecycleClients makes clients of this server, with its own identity or as
-// another user.
-func newLifecycleClients(loopback *rest.Config, as string) (*lifecycleClients, error) {
+// newLifecycleClients makes clients of this server.
+func newLifecycleClients(loopback *rest.Config) (*lifecycleClients, error) {
 	config := rest.CopyConfig(loopback)
-	config.Impersonate = rest.ImpersonationConfig{UserName: as}
 	config.UserAgent = "feature-lifecycle"
 	// Announcing needs a few hundred writes at the very first start, clearing a
 	// field as many as there are objects; the default of 50 a second would

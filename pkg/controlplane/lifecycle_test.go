@@ -58,7 +58,7 @@ func TestTheFirstServerOfAClusterBecomesReadyFirst(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			clients, err := newLifecycleClients(&rest.Config{Host: server.URL}, "")
+			clients, err := newLifecycleClients(&rest.Config{Host: server.URL})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -62,6 +62,9 @@ type Config struct {
 	settings         transition.Settings
 	control          control.Options
 	features         []lifecycle.Feature
+	// flowToken is what the server flow identifies itself with, "" without the feature
+	// lifecycle.
+	flowToken string
 	// documents are those of the Kubernetes APIs, nil without the feature lifecycle.
 	documents *documents
 }
@@ -76,6 +79,7 @@ type CompletedConfig struct {
 	settings         transition.Settings
 	control          control.Options
 	features         []lifecycle.Feature
+	flowToken        string
 	documents        *documents
 }
 
@@ -96,6 +100,10 @@ func NewConfig(opts CompletedOptions) (*Config, error) {
 	generic, informers, storageFactory, err := controlplaneapiserver.BuildGenericConfig(opts.CompletedOptions.CompletedOptions, schemes, resources, definitions)
 	if err != nil {
 		return nil, err
+	}
+	if c.lifecycleEnabled {
+		// The servers of the chain get copies of the configuration below.
+		c.flowToken = identifyFlow(&generic.Authentication)
 	}
 	kubeAPIs, resolver, initializers, err := app.CreateKubeAPIServerConfig(opts.CompletedOptions, generic, informers, storageFactory)
 	if err != nil {
@@ -146,6 +154,7 @@ func (c *Config) Complete() CompletedConfig {
 		settings:         c.settings,
 		control:          c.control,
 		features:         c.features,
+		flowToken:        c.flowToken,
 		documents:        c.documents,
 	}
 }
@@ -204,7 +213,7 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 		stored:     NewStored(c.kubeAPIs.ControlPlane.Generic.RESTOptionsGetter, c.apiExtensions.ExtraConfig.CRDRESTOptionsGetter, serves(server.GenericAPIServer)),
 		authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
 		control:    c.control,
-	}, c.features, c.settings)
+	}, c.flowToken, c.features, c.settings)
 }
 
 // serves says whether a server has a resource installed, in any version. Unlike

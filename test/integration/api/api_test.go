@@ -52,8 +52,12 @@ const (
 	known = "MaxUnavailableStatefulSet"
 )
 
-// shared is for tests that leave the server as it is.
-var shared = framework.NewShared(cluster.Config{Nodes: 2, Only: []string{cluster.Etcd, cluster.APIServer}})
+// shared is for tests that leave the server as it is. Its audit log has what the server
+// flow does.
+var shared = framework.NewShared(cluster.Config{
+	Nodes: 2, Only: []string{cluster.Etcd, cluster.APIServer},
+	ExtraArgs: map[string][]string{cluster.APIServer: {"--audit-policy-file=" + auditPolicy(), "--audit-log-path=" + auditLog}},
+})
 
 func TestMain(m *testing.M) {
 	transport.CertCallbackRefreshDuration = certificatePeriod

@@ -40,10 +40,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// FlowUser is the identity of the server flow inside kube-apiserver. No
-// credentials exist for it: the server takes it on by impersonation, so that its
-// own permissions are those of its roles and API priority and fairness counts
-// its requests.
+// FlowUser is the identity of the server flow inside kube-apiserver. Its only
+// credentials are a token that each server makes for itself and that never leaves the
+// process. So its permissions are those of its roles, API priority and fairness counts
+// its requests, and audit knows them by this name.
 const FlowUser = "system:feature-lifecycle"
 
 // FeatureStorage is everything that serves Features.
