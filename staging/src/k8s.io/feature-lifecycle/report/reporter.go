@@ -271,6 +271,9 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 		// Others wait for this process until they know.
 	case r.written != nil && d.none():
 		return r.lookAfter(ctx, now)
+	case pause > 0 && r.ownerless():
+		// The Node is looked for meanwhile: a report that lacks it stays when it goes.
+		return min(pause, r.lookAfter(ctx, now))
 	case pause > 0:
 		return pause
 	}

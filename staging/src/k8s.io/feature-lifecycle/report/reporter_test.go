@@ -675,6 +675,26 @@ func TestAReportBelongsToItsNode(t *testing.T) {
 			}
 		})
 	})
+	t.Run("that appears while something waits for its time", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := run(t, onNode)
+			defer f.end()
+			f.pass(3 * time.Second)
+			f.source.see(true, "B")
+			f.pass(time.Second)
+			if err := f.kube.Tracker().Add(node("n1")); err != nil {
+				t.Fatal(err)
+			}
+			f.pass(3 * ownerPeriod)
+			if owners, n := f.report().OwnerReferences, f.writes(); len(owners) != 1 || n != 2 || f.names() != "A" {
+				t.Errorf("owners %+v after %d writes, features %s; want the Node at once, and what is new not yet", owners, n, f.names())
+			}
+			f.pass(Period + batchJitter)
+			if owners, n := f.report().OwnerReferences, f.writes(); len(owners) != 1 || n != 3 || f.names() != "A,B" {
+				t.Errorf("owners %+v after %d writes, features %s", owners, n, f.names())
+			}
+		})
+	})
 	t.Run("as the server says", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := prepare(t, onNode)
