@@ -187,6 +187,35 @@ func TestLeasesAreJudgedByWhenTheyWereSeenToChange(t *testing.T) {
 	}
 }
 
+// TestSinceWhenAProcessIsGone: the clock of a process counts only when it was never seen
+// alive, and never for longer than was watched.
+func TestSinceWhenAProcessIsGone(t *testing.T) {
+	key := types.NamespacedName{Namespace: "ns", Name: "l"}
+	for name, tc := range map[string]struct {
+		renewals []time.Duration
+		want     time.Duration
+	}{
+		"gone before it was watched": {[]time.Duration{-time.Hour}, -time.Hour + 40*time.Second},
+		"gone when it was watched":   {[]time.Duration{-30 * time.Second}, 40 * time.Second},
+		"renewed since":              {[]time.Duration{-30 * time.Second, -20 * time.Second}, 50 * time.Second},
+		"renewed by a slow clock":    {[]time.Duration{-time.Hour, -time.Hour + 10*time.Second}, 50 * time.Second},
+		"by a clock that is fast":    {[]time.Duration{time.Hour}, 40 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLiveness()
+			for i, renewed := range tc.renewals {
+				l.observe(lease(start.Add(renewed), 40), start.Add(time.Duration(i)*10*time.Second))
+			}
+			if alive, _ := l.lease(key, start.Add(39*time.Second)); !alive {
+				t.Error("it is taken for gone before it had the time to renew its Lease")
+			}
+			if alive, since := l.lease(key, start.Add(time.Minute)); alive || since.Sub(start) != tc.want {
+				t.Errorf("alive %t, gone since %s, want %s", alive, since.Sub(start), tc.want)
+			}
+		})
+	}
+}
+
 func TestNodesAreJudgedByReady(t *testing.T) {
 	node := func(status corev1.ConditionStatus) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}}}
@@ -201,6 +230,16 @@ func TestNodesAreJudgedByReady(t *testing.T) {
 	// The first sight counts, not the last.
 	if _, since := l.node(node(corev1.ConditionUnknown), start.Add(time.Minute)); !since.Equal(start.Add(time.Second)) {
 		t.Errorf("since %s", since)
+	}
+	// What the condition says does not matter for a node that was seen to be Ready.
+	long := node(corev1.ConditionUnknown)
+	long.Status.Conditions[0].LastTransitionTime = metav1.NewTime(start.Add(-time.Hour))
+	if _, since := l.node(long, start.Add(time.Minute)); !since.Equal(start.Add(time.Second)) {
+		t.Errorf("of a node that was Ready: since %s", since)
+	}
+	long.Name = "n3"
+	if _, since := l.node(long, start.Add(time.Minute)); !since.Equal(start.Add(-time.Hour)) {
+		t.Errorf("of a node that was away before: since %s", since)
 	}
 	if ok, _ := l.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2"}}, start); ok {
 		t.Error("a node without conditions is alive")

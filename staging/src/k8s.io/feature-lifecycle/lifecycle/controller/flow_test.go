@@ -341,6 +341,33 @@ func TestAProcessThatIsGoneWithoutItsReportHoldsUntilItsLeaseLapses(t *testing.T
 	})
 }
 
+// TestWhoIsLongGoneDoesNotHoldAfterAHandover: a server that takes over has not seen the
+// process go, and waits no longer than it takes to see that it does not live.
+func TestWhoIsLongGoneDoesNotHoldAfterAHandover(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.report("server", "s1", gate("A", true))
+		w.leased = true
+		w.report("comp", "u1", asked(gate("A", true)))
+		stop := w.lease("comp", "u1")
+		w.node("n1", corev1.ConditionTrue)
+		w.report(kubelet, "n1", asked(gate("A", true)))
+		first := w.serve("s1")
+		w.until(time.Minute, "on", func() bool { return w.state("A") == v1alpha1.StateOn })
+		stop()
+		away := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.Now()},
+		}}}
+		w.put(nodesResource, away, "")
+		w.pass(18 * time.Minute)
+		w.stop(first)
+		w.removeReport("server.s1")
+		w.forgetIdentity("s1")
+		w.report("server", "s2", gate("A", false))
+		w.serve("s2")
+		w.until(uses.MaxLeaseTimeout+30*time.Second, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+	})
+}
+
 // TestReportsAreRetiredBesideASilentServer: it runs no server flow.
 func TestReportsAreRetiredBesideASilentServer(t *testing.T) {
 	inWorld(t, func(w *world) {

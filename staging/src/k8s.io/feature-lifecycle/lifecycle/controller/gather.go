@@ -259,8 +259,8 @@ func reported(e entry) transition.Server {
 	}
 }
 
-// alive says whether a reporting process is alive, and if not, since when this
-// server knows. exists is false for a process whose Node is gone: it leaves at
+// alive says whether a reporting process is alive, and if not, since when, as far as this
+// server can know (liveness.lease, liveness.node). exists is false for a process whose Node is gone: it leaves at
 // once.
 func (c *Controller) alive(report *v1alpha1.FeatureReport, now time.Time) (alive bool, since time.Time, exists bool) {
 	if lease := report.Spec.Liveness.Lease; lease != nil {

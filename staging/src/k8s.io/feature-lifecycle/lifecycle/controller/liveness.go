@@ -116,15 +116,26 @@ func (l *liveness) forgetLease(key types.NamespacedName) {
 	delete(l.lost, lostLease(key))
 }
 
-// lease says whether the process behind a Lease is alive at now, and if not,
-// since when this process knows.
+// lease returns whether the process behind a Lease is alive at now, and if not, since
+// when: this process noticed it then, or, if it never saw the process alive, the Lease
+// expired then by the clock of whoever renewed it. A server that takes over so knows of a
+// process that is long gone what the one before it knew. Clocks decide that alone: one that
+// lives is alive whatever its clock says.
 func (l *liveness) lease(key types.NamespacedName, now time.Time) (alive bool, since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if seen := l.leases[key]; seen != nil {
-		return now.Before(seen.expires()), seen.expires()
+	seen := l.leases[key]
+	switch {
+	case seen == nil:
+		return false, l.noticed(lostLease(key), now)
+	case now.Before(seen.expires()):
+		return true, seen.expires()
 	}
-	return false, l.noticed(lostLease(key), now)
+	since = seen.expires()
+	if own := seen.renewed.Add(seen.timeout); !seen.fresh && !seen.renewed.IsZero() && own.Before(since) {
+		since = own
+	}
+	return false, since
 }
 
 // expiredLease is which version of a Lease has expired at now: the one that was observed
@@ -179,10 +190,8 @@ func (l *liveness) leaseSeen(key types.NamespacedName, since time.Time) time.Tim
 // lifecycle controller says when it has not heard of it for so long. (The
 // condition's last heartbeat does not help: it is written every 5 minutes.)
 func nodeSeen(node *corev1.Node, since time.Time) time.Time {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown {
-			return since.Add(-nodeMonitorGrace)
-		}
+	if c := readyCondition(node); c != nil && c.Status == corev1.ConditionUnknown {
+		return since.Add(-nodeMonitorGrace)
 	}
 	return since
 }
@@ -194,8 +203,9 @@ func (l *liveness) nodeDied(node *corev1.Node) bool {
 	return !ready(node) && l.ready[node.Name]
 }
 
-// node says whether the processes of a node are alive, and if not, since when
-// this process knows.
+// node returns whether the processes of a node are alive, and if not, since when: this
+// process noticed it then, or, if it never saw the node Ready, the node's condition says
+// since when it is not.
 func (l *liveness) node(node *corev1.Node, now time.Time) (alive bool, since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,7 +214,11 @@ func (l *liveness) node(node *corev1.Node, now time.Time) (alive bool, since tim
 		l.ready[node.Name] = true
 		return true, time.Time{}
 	}
-	return false, l.noticed(lostNode(node.Name), now)
+	since = l.noticed(lostNode(node.Name), now)
+	if c := readyCondition(node); c != nil && !l.ready[node.Name] && !c.LastTransitionTime.IsZero() && c.LastTransitionTime.Time.Before(since) {
+		since = c.LastTransitionTime.Time
+	}
+	return false, since
 }
 
 // missing says since when this process knows that a report is missing.
@@ -262,12 +276,18 @@ func missingNode(report string) string          { return "node of report/" + rep
 func missingReport(name string) string          { return "report/" + name }
 
 func ready(node *corev1.Node) bool {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
+	c := readyCondition(node)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// readyCondition returns the condition Ready of a node, nil for none.
+func readyCondition(node *corev1.Node) *corev1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c
 		}
 	}
-	return false
+	return nil
 }
 
 // lastSeen remembers a yes or no for each key, to notice when it changes. It is

@@ -45,9 +45,11 @@ type Instance struct {
 	Potential bool
 	// Alive is true while the process shows signs of life.
 	Alive bool
-	// Since is when the observer noticed that the process is not alive, or,
-	// when Reported is false, that its report is missing, or, when Potential is
-	// true, that it has this value. Unset otherwise.
+	// Since is when the observer noticed that the process is not alive, or, of one
+	// that it never saw alive, when its Lease expired, or its Node stopped being
+	// Ready, by what these say. When Reported is false it is when the observer
+	// noticed that the report is missing, and when Potential is true, that the
+	// process has this value. Unset otherwise.
 	Since time.Time
 	// Recent is true for a process that has not reported and may yet be
 	// starting: it holds a transition, and nobody is told.
