@@ -212,7 +212,7 @@ func (c *cleanup) see(f *v1alpha1.Feature) bool {
 		return c.held != ""
 	case c.begun && status.Transition != nil:
 		c.held = "another transition took the place of the clean-up: " + progressOf(f)
-	case clean == nil || clean.Status == metav1.ConditionUnknown:
+	case clean == nil || clean.Status == metav1.ConditionUnknown && clean.Reason != v1alpha1.ReasonInUse:
 		return false
 	case clean.Reason == v1alpha1.ReasonInUse || c.begun && status.State == v1alpha1.StateOn:
 		c.held = fmt.Sprintf("the feature is %s again, so what is stored is in use: %s", printable(string(status.State)), cleanMessage(f))

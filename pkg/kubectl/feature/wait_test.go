@@ -154,7 +154,7 @@ func TestClean(t *testing.T) {
 		"in use again": {func(f *v1alpha1.Feature) {
 			atRest(f)
 			f.Status.State = v1alpha1.StateOn
-			condition(f, v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonInUse, "the feature is on")
+			condition(f, v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonInUse, "the feature is on")
 		}, ExitHeld, []string{"feature.features.k8s.io/A: the feature is On again, so what is stored is in use: the feature is on"}},
 		"blocked": {func(f *v1alpha1.Feature) { progressing(f, v1alpha1.ReasonBlocked, "delete the pods") }, ExitHeld, []string{
 			"feature.features.k8s.io/A: TurningOff, delete the pods", "feature.features.k8s.io/A: it does not go on before somebody acts; the clean-up is stored",

@@ -112,7 +112,9 @@ func (s *step) howToFollow(goal bool) string {
 }
 
 // describeClean says whether a feature that is off left something behind. It is
-// about dangling references only: what a feature that is on stores is in use.
+// about dangling references only: what a feature that is not off stores is in use, and
+// whether something of it is left over nobody can know. So Clean is True of no feature that
+// is not off, and who waits for it waits until then.
 func (s *step) describeClean() {
 	found := s.view.Leftovers
 	value, _ := Value(&s.Status)
@@ -121,7 +123,7 @@ func (s *step) describeClean() {
 	case OfVersion(s.Status.State) && !value:
 		// What was found before stays; nobody looks meanwhile.
 	case s.Status.State != v1alpha1.StateOff:
-		s.condition(v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonInUse, "the feature is not off, so what is stored for it is in use")
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonInUse, "the feature is not off, so what is stored for it is in use; this is answered when it is off")
 	case len(s.view.Declared.OnDisable) == 0:
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNothingDeclared, "the feature does not declare what it stores")
 	case found == nil:

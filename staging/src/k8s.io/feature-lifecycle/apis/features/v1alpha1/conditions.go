@@ -25,8 +25,9 @@ const (
 	// ConditionUsesMatch is True when no live user has another value than the
 	// state.
 	ConditionUsesMatch = "UsesMatch"
-	// ConditionClean is False when stored objects hold something of a feature
-	// that is off.
+	// ConditionClean is True when no stored object holds anything of a feature
+	// that is off, and False when some do. It is Unknown while the feature is not
+	// off, so that who waits for it waits until then, and when nobody can tell.
 	ConditionClean = "Clean"
 	// ConditionProgressing says what the server flow is doing.
 	ConditionProgressing = "Progressing"
@@ -71,7 +72,8 @@ const (
 	ReasonNothingDeclared = "NothingDeclared"
 	// ReasonLeftovers: stored objects hold something of the feature.
 	ReasonLeftovers = "Leftovers"
-	// ReasonInUse: the feature is not off, so what is stored is in use.
+	// ReasonInUse: the feature is not off, so what is stored is in use. The status
+	// is Unknown.
 	ReasonInUse = "InUse"
 	// ReasonNotExamined: looking for leftovers failed or is still under way.
 	ReasonNotExamined = "NotExamined"
