@@ -145,6 +145,17 @@ func TestALargeCluster(t *testing.T) {
 			t.Errorf("the top does not say %q:\n%s", want, text)
 		}
 	}
+	// Trouble comes first.
+	becomes(v, rows+"[0].slice(0, 7)", "Gate041")
+
+	// Where nothing is to be said of attention and tasks, all components are in sight.
+	v.open("#state=Off")
+	becomes(v, `(() => {
+		const cells = [...document.querySelector("#matrix thead tr").cells], shown = cells.filter(cell => cell.checkVisibility());
+		return [cells.length - shown.length, shown.at(-1).textContent.slice(0, 7), shown.at(-1).getBoundingClientRect().right <= innerWidth];
+	})()`, []any{1, "kubelet", true})
+	v.open("#state=On")
+	becomes(v, `[...document.querySelectorAll("#matrix thead th")].filter(cell => !cell.checkVisibility()).length`, 0)
 	v.open("#q=gate041")
 	becomes(v, `[...document.querySelectorAll("#matrix td.differ")].map(cell => cell.textContent.trim())`, []string{"≠ 10 off, differs ✓ 4,988 on ? 2 silent"})
 

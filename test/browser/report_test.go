@@ -29,9 +29,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// The features of the sample cluster.
+// The features of the sample cluster, those first that need attention.
 var sample = []string{
-	"GenericWorkload", "HPAScaleToZero", "InPlacePodVerticalScaling", "Markup", "MaxUnavailableStatefulSet", "PodDeletionCost", "SchedulerAsyncPreemption", "Gadgets",
+	"SchedulerAsyncPreemption", "MaxUnavailableStatefulSet", "PodDeletionCost", "HPAScaleToZero", "GenericWorkload", "InPlacePodVerticalScaling", "Markup", "Gadgets",
 }
 
 func TestSearchAndFilters(t *testing.T) {
@@ -56,14 +56,14 @@ func TestSearchAndFilters(t *testing.T) {
 	becomes(v, `location.hash`, "")
 
 	for mark, want := range map[string][]string{
-		"attention":  {"GenericWorkload", "HPAScaleToZero", "MaxUnavailableStatefulSet", "PodDeletionCost", "SchedulerAsyncPreemption"},
-		"moving":     {"MaxUnavailableStatefulSet", "SchedulerAsyncPreemption"},
+		"attention":  {"SchedulerAsyncPreemption", "MaxUnavailableStatefulSet", "PodDeletionCost", "HPAScaleToZero", "GenericWorkload"},
+		"moving":     {"SchedulerAsyncPreemption", "MaxUnavailableStatefulSet"},
 		"blocked":    {"SchedulerAsyncPreemption"},
 		"differing":  {"MaxUnavailableStatefulSet", "PodDeletionCost"},
 		"dangling":   {"HPAScaleToZero"},
 		"paused":     {"GenericWorkload"},
 		"unclear":    {},
-		"notdefault": {"GenericWorkload", "Markup", "MaxUnavailableStatefulSet", "SchedulerAsyncPreemption"},
+		"notdefault": {"SchedulerAsyncPreemption", "MaxUnavailableStatefulSet", "GenericWorkload", "Markup"},
 	} {
 		box := chromedp.CSS(`input[value="` + mark + `"]`)
 		v.do(chromedp.Click(box))
@@ -113,7 +113,7 @@ func TestTheNumbersCountWhatTheyLeadTo(t *testing.T) {
 func TestALinkShowsWhatWasLookedAt(t *testing.T) {
 	v := newView(t, goldenPage)
 	v.open("#q=a&state=On&only=attention")
-	v.shows("GenericWorkload", "PodDeletionCost")
+	v.shows("PodDeletionCost", "GenericWorkload")
 	becomes(v, `[search.value, state.value, stage.value, [...document.querySelectorAll("input:checked")].map(box => box.value).join()]`, []string{"a", "On", "", "attention"})
 
 	// What nobody has is not looked for, and nothing of it is run.
@@ -144,7 +144,7 @@ func TestWhoDiffersIsToldInWords(t *testing.T) {
 	v := newView(t, goldenPage)
 	v.open("#only=differing")
 	cells := ask[[]string](v, `[...document.querySelectorAll("#matrix td.differ")].map(cell => cell.closest("tr").cells[0].textContent + ": " + cell.textContent.trim())`)
-	want := []string{"MaxUnavailableStatefulSet: ≠ 1 on, differs – 5 off ? 2 silent", "SchedulerAsyncPreemption: ≠ 3 off, differs"}
+	want := []string{"SchedulerAsyncPreemption: ≠ 3 off, differs", "MaxUnavailableStatefulSet: ≠ 1 on, differs – 5 off ? 2 silent"}
 	if !slices.Equal(cells, want) {
 		t.Errorf("those that differ are told as %q, want %q", cells, want)
 	}
@@ -196,7 +196,7 @@ func TestPrinted(t *testing.T) {
 	v := newView(t, goldenPage)
 	v.open("#only=moving")
 	v.media("print", "dark")
-	becomes(v, rows, []string{"MaxUnavailableStatefulSet", "SchedulerAsyncPreemption"})
+	becomes(v, rows, []string{"SchedulerAsyncPreemption", "MaxUnavailableStatefulSet"})
 	if shown := ask[[]string](v, `[...document.querySelectorAll("form, .skip, .details")].filter(one => one.checkVisibility()).map(one => one.id || one.className)`); len(shown) > 0 {
 		t.Errorf("on paper there are %q", shown)
 	}

@@ -123,7 +123,7 @@ func colourOf(status *v1alpha1.FeatureStatus) colour {
 		reason = c.Reason
 	}
 	switch {
-	case reason == v1alpha1.ReasonBlocked, reason == v1alpha1.ReasonRolloutHalted, dangling(status):
+	case transition.Blocking(status) != "", reason == v1alpha1.ReasonBlocked, reason == v1alpha1.ReasonRolloutHalted, dangling(status):
 		return red
 	case status.Transition != nil, reason == v1alpha1.ReasonPaused:
 		// Users that have not followed yet are what it waits for.

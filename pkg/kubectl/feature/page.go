@@ -59,7 +59,8 @@ type page struct {
 	States     []v1alpha1.FeatureState
 	Kinds      []troubleKind
 	Components []pageComponent
-	Features   []pageFeature
+	// Features are all, those first that need attention.
+	Features []pageFeature
 }
 
 // Columns is how many the matrix has.
@@ -183,6 +184,7 @@ func pageOf(features []v1alpha1.Feature, all reported) page {
 	p.Troubles = groupsOf(features, p.Features)
 	p.Stages = stagesOf(features)
 	p.Tiles = p.tiles()
+	slices.SortStableFunc(p.Features, func(a, b pageFeature) int { return cmp.Compare(a.urgency(), b.urgency()) })
 	return p
 }
 

@@ -37,6 +37,9 @@ type troubleKind struct {
 	Class string
 	// conditions are the reasons that make it, by type of condition.
 	conditions map[string][]string
+	// behind returns a condition that another one hides; nil for none, and nil if none is
+	// of this kind.
+	behind func(*v1alpha1.FeatureStatus) *metav1.Condition
 	// next are commands that say more, or help. Own is true for a feature of Kubernetes,
 	// which kube-apiserver plans and cleans, and no other.
 	next func(conditionReason, name string, own bool) []string
@@ -51,6 +54,7 @@ var troubleKinds = []troubleKind{
 		conditions: map[string][]string{
 			v1alpha1.ConditionProgressing: {v1alpha1.ReasonBlocked, v1alpha1.ReasonUnknownTask, v1alpha1.ReasonRolloutHalted},
 		},
+		behind: blockedBehind,
 		next: func(reason, name string, _ bool) []string {
 			if reason == v1alpha1.ReasonRolloutHalted {
 				return []string{"kubectl feature rollout " + name}
@@ -110,7 +114,35 @@ func (k troubleKind) find(status *v1alpha1.FeatureStatus) []metav1.Condition {
 			found = append(found, c)
 		}
 	}
+	if len(found) == 0 && k.behind != nil {
+		if c := k.behind(status); c != nil {
+			found = append(found, *c)
+		}
+	}
 	return found
+}
+
+// blockedBehind returns that a task is blocked whose transition is held by something else,
+// a pause say.
+func blockedBehind(status *v1alpha1.FeatureStatus) *metav1.Condition {
+	what := transition.Blocking(status)
+	if what == "" {
+		return nil
+	}
+	return &metav1.Condition{Type: v1alpha1.ConditionProgressing, Reason: v1alpha1.ReasonBlocked, Message: what}
+}
+
+// urgency is the place of a feature in the matrix: first those that need attention, the
+// most urgent kind before others, then what moves.
+func (f pageFeature) urgency() int {
+	urgency := len(troubleKinds) + 1
+	if f.Moving {
+		urgency--
+	}
+	for _, t := range f.Troubles {
+		urgency = min(urgency, slices.IndexFunc(troubleKinds, func(k troubleKind) bool { return k.Key == t.Key }))
+	}
+	return urgency
 }
 
 // pageGroup is what needs attention, of one kind.

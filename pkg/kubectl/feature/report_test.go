@@ -20,6 +20,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -31,6 +32,7 @@ import (
 	discovery "k8s.io/client-go/discovery/fake"
 	clienttesting "k8s.io/client-go/testing"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 // sampleReport is the page of the sample cluster, with a name that would be markup.
@@ -88,6 +90,59 @@ func TestTheSameIsToldOnce(t *testing.T) {
 	p := pageOf(features, reported{})
 	if len(p.Troubles) != 1 || p.Troubles[0].Count != 3 || len(p.Troubles[0].Entries) != 1 || len(p.Troubles[0].Entries[0].Features) != 3 {
 		t.Errorf("three features of which the same is said are told as %+v", p.Troubles)
+	}
+}
+
+// TestAPausedFeatureMayBeBlocked: it counts as both, and the refusal is told.
+func TestAPausedFeatureMayBeBlocked(t *testing.T) {
+	f := turningOff("A")
+	feature := *f
+	view := transition.View{
+		Servers: []transition.Server{{ID: "a", Reported: true, Knows: true, Version: "1.36", Gate: v1alpha1.ReportedFeature{Name: "A"}}},
+	}
+	condition(&feature, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonBlocked, feature.Status.Tasks[0].Name+": shop/web refuses")
+	feature.Spec.Paused = true
+	// More than once: the first answer is what the second begins with.
+	for range 3 {
+		feature.Status = transition.Next(&feature, view, transition.DefaultSettings(), time.Now()).Status
+	}
+	p := pageOf([]v1alpha1.Feature{feature}, reported{})
+	counts := map[string]int64{}
+	for _, tile := range p.Tiles {
+		counts[tile.Label] = tile.Count
+	}
+	if counts["blocked"] != 1 || counts["paused"] != 1 || counts["moving"] != 1 {
+		t.Errorf("counted are %v", counts)
+	}
+	if len(p.Troubles) == 0 || p.Troubles[0].Key != "blocked" || !strings.HasSuffix(p.Troubles[0].Entries[0].Message, ": shop/web refuses") {
+		t.Errorf("what needs attention first is %+v", p.Troubles)
+	}
+	if colourOf(&feature.Status) != red {
+		t.Error("a list does not show it red")
+	}
+	feature.Spec.Paused = false
+	resumed := transition.Next(&feature, view, transition.DefaultSettings(), time.Now()).Status
+	if transition.Blocking(&resumed) != "" {
+		t.Error("it is blocked before the task was tried again")
+	}
+}
+
+// TestTroubleComesFirst in the matrix, by its kind, then what moves, then the others in
+// their order.
+func TestTroubleComesFirst(t *testing.T) {
+	well := sample("A", v1alpha1.StageBeta, true, true)
+	moves := sample("B", v1alpha1.StageBeta, true, true)
+	moves.Status.Transition = &v1alpha1.FeatureTransition{ID: "t"}
+	paused := sample("C", v1alpha1.StageBeta, true, true)
+	condition(paused, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonPaused, "paused")
+	other := sample("F", v1alpha1.StageBeta, true, true)
+	p := pageOf([]v1alpha1.Feature{*well, *moves, *paused, *danglingFeature("D"), *halted("E"), *other}, reported{})
+	var names []string
+	for _, f := range p.Features {
+		names = append(names, f.Name)
+	}
+	if diff := cmp.Diff([]string{"E", "D", "C", "B", "A", "F"}, names); diff != "" {
+		t.Errorf("unexpected order (-want +got):\n%s", diff)
 	}
 }
 

@@ -18,6 +18,7 @@ package transition
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -37,6 +38,7 @@ func (s *step) work() {
 	}
 	if s.wait = s.heldUp(); s.wait != nil {
 		s.Hold = true
+		s.keepRefusal()
 		// Nobody watches for contradictions meanwhile, and a task that was held
 		// is attempted at once when it goes on: pausing and resuming asks for it.
 		s.Status.Tasks[0].LastAttemptTime = nil
@@ -225,6 +227,39 @@ func (s *step) blocked() bool {
 		outcome = a.Previous
 	}
 	return outcome == Blocked || outcome == Failed
+}
+
+// behindHoldup separates what holds a transition from what blocks its first task.
+const behindHoldup = "; the first task is blocked: "
+
+// longestRefusal is to how many characters what blocks a task is repeated.
+const longestRefusal = 2000
+
+// keepRefusal says beside what holds a transition that its first task is blocked all the
+// same: a pause does not change that somebody has to act.
+func (s *step) keepRefusal() {
+	before := s.feature.Status.Tasks
+	if len(before) == 0 || before[0].Name != s.Status.Tasks[0].Name {
+		return
+	}
+	if what := Blocking(&s.feature.Status); what != "" {
+		s.wait.message += behindHoldup + Shorten(what, longestRefusal)
+	}
+}
+
+// Blocking returns what blocks the first task of a transition, "" if nothing does. It is
+// told also while something else holds the transition, a pause say, and then is what was
+// found last.
+func Blocking(status *v1alpha1.FeatureStatus) string {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing)
+	if c == nil || len(status.Tasks) == 0 {
+		return ""
+	}
+	if c.Reason == v1alpha1.ReasonBlocked {
+		return c.Message
+	}
+	_, what, _ := strings.Cut(c.Message, behindHoldup)
+	return what
 }
 
 // SaysBlocked is true when it is stored that a feature is blocked. A server that

@@ -230,3 +230,35 @@ func TestALimitedRolloutHoldsTheTransition(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatHoldsHidesNoRefusal: somebody has to act, whatever else a transition waits for,
+// and that is told until the task is attempted again or another one is first.
+func TestWhatHoldsHidesNoRefusal(t *testing.T) {
+	const refusal = "ClearA: shop/web refuses"
+	off := View{Servers: []Server{server("a", false)}, Declared: declared}
+	disagreeing := View{Servers: []Server{server("a", false), server("b", true)}, Declared: declared}
+	f := feature(v1alpha1.StateTurningOff, "ClearA", "ClearB")
+	f.Status.Tasks[0].Attempts = 1
+	f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonBlocked, Message: refusal}}
+	next := func(view View) metav1.Condition {
+		f.Status = Next(f, view, settings, start.Add(time.Hour)).Status
+		return *meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionProgressing)
+	}
+	f.Spec.Paused = true
+	for _, view := range []View{off, off, disagreeing, off} {
+		if c := next(view); c.Reason != v1alpha1.ReasonPaused || Blocking(&f.Status) != refusal || strings.Count(c.Message, refusal) != 1 {
+			t.Errorf("paused: %+v", c)
+		}
+	}
+	f.Spec.Paused = false
+	if c := next(disagreeing); c.Reason != v1alpha1.ReasonWaitingForAgreement || Blocking(&f.Status) != refusal {
+		t.Errorf("servers disagree: %+v", c)
+	}
+	if c := next(off); c.Reason == v1alpha1.ReasonPaused || Blocking(&f.Status) != "" {
+		t.Errorf("it is tried again: %+v", c)
+	}
+	f.Spec.Paused = true
+	if c := next(off); Blocking(&f.Status) != "" {
+		t.Errorf("what was not blocked is paused: %+v", c)
+	}
+}
