@@ -169,7 +169,7 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 	switch {
 	case v.Reason == v1alpha1.ReasonNotInNeighbour,
 		v.Reason == v1alpha1.ReasonNeedsTasks && (!m.down || len(q.Tasks) == 0) && !q.Obstructed(),
-		v.Status == metav1.ConditionTrue && clean != nil && clean.Reason == v1alpha1.ReasonNotExamined:
+		v.Status == metav1.ConditionTrue && clean != nil && (clean.Reason == v1alpha1.ReasonNotExamined || clean.Reason == v1alpha1.ReasonMisdeclared):
 		if v, err = c.examine(ctx, q, entry); err != nil {
 			return nil, err
 		}

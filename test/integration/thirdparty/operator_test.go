@@ -74,20 +74,25 @@ func (w *world) installBeside(t *testing.T, namespace string, resource schema.Gr
 
 func (w *world) installFor(t *testing.T, namespace string, resource schema.GroupVersionResource, in func(...task.Task) lifecycle.Tasks) *thirdParty {
 	t.Helper()
-	o := &thirdParty{w: w, component: namespace + "-operator", resource: resource}
-	o.declared = []lifecycle.Feature{{
+	return w.installDeclared(t, namespace, resource, []lifecycle.Feature{{
 		Name:    colours,
 		Control: lifecycle.Dynamic,
 		OnDisable: in(
 			// It lets a test hold a transition for as long as it likes.
-			lifecycle.WaitForNone(o.resource, "glaze", "spec.glaze"),
-			lifecycle.ClearField(o.resource, "spec.colour"),
+			lifecycle.WaitForNone(resource, "glaze", "spec.glaze"),
+			lifecycle.ClearField(resource, "spec.colour"),
 		),
 	}, {
 		Name:      borrowed,
 		Control:   lifecycle.Dynamic,
-		OnDisable: in(lifecycle.ClearField(o.resource, "spec.limit")),
-	}}
+		OnDisable: in(lifecycle.ClearField(resource, "spec.limit")),
+	}})
+}
+
+// installDeclared does so for one that declares its features in another way.
+func (w *world) installDeclared(t *testing.T, namespace string, resource schema.GroupVersionResource, declared []lifecycle.Feature) *thirdParty {
+	t.Helper()
+	o := &thirdParty{w: w, component: namespace + "-operator", resource: resource, declared: declared}
 	o.identity = w.identity(t, namespace, o.component)
 	w.permit(t, o.identity, append(operator.Rules(o.component), lifecycle.NamespacedRules(o.declared)[namespace]...), lifecycle.Rules(o.declared))
 	return o
@@ -284,8 +289,9 @@ func count(sent []request, wanted func(request) bool) int {
 	return n
 }
 
-// discovery are the paths by which a client finds out what there is, and who it is.
-var discovery = regexp.MustCompile(`^/(api|apis)(/[^/]+){0,2}$|/selfsubjectreviews$`)
+// discovery are the paths by which a client finds out what there is, who it is and what it
+// may do.
+var discovery = regexp.MustCompile(`^/(api|apis)(/[^/]+){0,2}$|^/openapi/v3(/|$)|/selfsubject(reviews|rulesreviews|accessreviews)$|/customresourcedefinitions/`)
 
 // elsewhere are the requests for what is neither in the operator's namespace nor of
 // its kind.

@@ -70,6 +70,7 @@ func TestThirdParties(t *testing.T) {
 			"an operator ends in order":                            w.orderlyEnd,
 			"an operator gets another service account":             w.anotherServiceAccount,
 			"what an operator makes is to belong to somebody else": w.ownedByNobody,
+			"an operator declares what the server does not have":   w.misdeclared,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

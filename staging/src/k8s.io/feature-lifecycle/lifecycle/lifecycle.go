@@ -68,7 +68,7 @@ type Feature struct {
 // task.Clients.Storage.
 func (f Feature) NeedStorage() []string {
 	var names []string
-	for _, t := range f.tasks() {
+	for _, t := range f.AllTasks() {
 		if t.NeedsStorage {
 			names = append(names, t.Name)
 		}
@@ -173,7 +173,7 @@ func InNamespace(namespace string, tasks ...task.Task) Tasks {
 func Rules(features []Feature) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, f := range features {
-		for _, t := range f.tasks() {
+		for _, t := range f.AllTasks() {
 			rules = addRules(rules, t.Rules)
 		}
 	}
@@ -187,7 +187,7 @@ func Rules(features []Feature) []rbacv1.PolicyRule {
 func NamespacedRules(features []Feature) map[string][]rbacv1.PolicyRule {
 	rules := map[string][]rbacv1.PolicyRule{}
 	for _, f := range features {
-		for _, t := range f.tasks() {
+		for _, t := range f.AllTasks() {
 			for namespace, more := range t.NamespacedRules {
 				rules[namespace] = addRules(rules[namespace], more)
 			}
@@ -196,8 +196,8 @@ func NamespacedRules(features []Feature) map[string][]rbacv1.PolicyRule {
 	return rules
 }
 
-// tasks are those of all lists.
-func (f Feature) tasks() Tasks { return slices.Concat(f.OnEnable, f.OnDisable, f.Versions.tasks()) }
+// AllTasks returns the tasks of all lists, in the order of the fields.
+func (f Feature) AllTasks() Tasks { return slices.Concat(f.OnEnable, f.OnDisable, f.Versions.tasks()) }
 
 // addRules adds those that are not there yet.
 func addRules(rules, more []rbacv1.PolicyRule) []rbacv1.PolicyRule {

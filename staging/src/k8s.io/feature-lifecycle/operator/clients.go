@@ -66,5 +66,7 @@ func connect(config *rest.Config) (c clients, err error) {
 		return c, err
 	}
 	c.tasks.Mapper = task.NewMapper(groups)
+	// Declarations are held against what the server has.
+	c.tasks.OpenAPI = groups.OpenAPIV3()
 	return c, nil
 }

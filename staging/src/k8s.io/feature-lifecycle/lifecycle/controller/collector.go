@@ -137,7 +137,7 @@ func asksForAttention(kind string, status metav1.ConditionStatus, reason string)
 	case v1alpha1.ConditionProgressing:
 		return reason != v1alpha1.ReasonComplete
 	case v1alpha1.ConditionClean:
-		return status == metav1.ConditionFalse || reason == v1alpha1.ReasonNotExamined
+		return status == metav1.ConditionFalse || reason == v1alpha1.ReasonNotExamined || reason == v1alpha1.ReasonMisdeclared
 	default:
 		return status == metav1.ConditionFalse
 	}

@@ -233,11 +233,13 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 
 		identityLeases: map[types.NamespacedName]string{},
 	}
+	var all lifecycle.Tasks
 	for _, feature := range config.Features {
 		c.features[string(feature.Name)] = feature
+		all = append(all, feature.AllTasks()...)
 	}
 	c.runner = newRunner(config.Namespace, config.Tasks, config.Clock, c.enqueueAfter)
-	c.finder = newFinder(config.Tasks, config.Clock, c.enqueueAfter)
+	c.finder = newFinder(config.Tasks, all, config.Clock, c.enqueueAfter)
 	c.lister = c.informers.Features().V1alpha1().Features().Lister().Features(config.Namespace)
 	if err := c.watch(); err != nil {
 		return nil, err

@@ -33,7 +33,8 @@ const (
 	// findPeriod is how often the leftovers of a feature that is off are looked
 	// for again: whole collections are read for it.
 	findPeriod = 30 * time.Minute
-	// findRetry is the same after a search that failed; it doubles with each,
+	// findRetry is the same after a search that failed, or that found a declaration which
+	// does not fit the server, as before its definition is installed; it doubles with each,
 	// up to findPeriod.
 	findRetry = 30 * time.Second
 	// roundPatience is how long those who want something wait for the searches of the
@@ -48,11 +49,14 @@ const (
 
 // finder looks for leftovers of features that are off, beside the queue: for all
 // that want it at one time together, so that each collection is read once and not
-// for every feature. It reads only. It is safe for concurrent use.
+// for every feature. It also holds declarations against the server, of features that are
+// on, too. It reads only. It is safe for concurrent use.
 type finder struct {
 	clients task.Clients
-	clock   clock.Clock
-	notify  func(feature string, after time.Duration)
+	// all are the tasks of all features.
+	all    lifecycle.Tasks
+	clock  clock.Clock
+	notify func(feature string, after time.Duration)
 
 	mu      sync.Mutex
 	results map[string]*search
@@ -76,7 +80,8 @@ type finder struct {
 type search struct {
 	found *transition.Leftovers
 	next  time.Time
-	// pause is the one after the last search if it failed, 0 if it did not.
+	// pause is the one after the last search if it failed, or what is declared does not fit
+	// the server; 0 if it does not.
 	pause time.Duration
 }
 
@@ -84,10 +89,12 @@ type search struct {
 type wanted struct {
 	feature lifecycle.Feature
 	search  *search
+	// off is false for a feature whose declaration alone is inspected.
+	off bool
 }
 
-func newFinder(clients task.Clients, clock clock.Clock, notify func(string, time.Duration)) *finder {
-	return &finder{clients: clients, clock: clock, notify: notify, lull: firstLull, results: map[string]*search{}, busy: map[string]bool{}}
+func newFinder(clients task.Clients, all lifecycle.Tasks, clock clock.Clock, notify func(string, time.Duration)) *finder {
+	return &finder{clients: clients, all: all, clock: clock, notify: notify, lull: firstLull, results: map[string]*search{}, busy: map[string]bool{}}
 }
 
 // result returns what was found last, nil when nothing was looked for since the
@@ -110,6 +117,23 @@ func (f *finder) forget(feature string) {
 
 // refresh starts a search when one is due, and returns when the next one is.
 func (f *finder) refresh(ctx context.Context, feature lifecycle.Feature) time.Duration {
+	return f.want(ctx, feature, true)
+}
+
+// inspect has the declaration of a feature that is not looked for held against the server
+// when that is due, and returns when it is due again: 0 for never while all is well.
+func (f *finder) inspect(ctx context.Context, feature lifecycle.Feature) time.Duration {
+	if !f.clients.Inspects() || len(feature.AllTasks()) == 0 {
+		return 0
+	}
+	next := f.want(ctx, feature, false)
+	if found := f.result(string(feature.Name)); found == nil || found.Err == "" && len(found.Misdeclared) == 0 {
+		return 0
+	}
+	return next
+}
+
+func (f *finder) want(ctx context.Context, feature lifecycle.Feature, off bool) time.Duration {
 	name := string(feature.Name)
 	now := f.clock.Now()
 	f.mu.Lock()
@@ -126,7 +150,7 @@ func (f *finder) refresh(ctx context.Context, feature lifecycle.Feature) time.Du
 		return s.next.Sub(now)
 	}
 	f.busy[name] = true
-	f.waiting, f.came = append(f.waiting, wanted{feature, s}), now
+	f.waiting, f.came = append(f.waiting, wanted{feature, s, off}), now
 	if !f.running {
 		f.running = true
 		f.wait.Go(func() { f.rounds(ctx) })
@@ -170,8 +194,9 @@ func (f *finder) rounds(ctx context.Context) {
 		}
 		f.mu.Unlock()
 		var finders []func(task.Clients)
+		inspection := task.NewInspection(f.clients, f.all)
 		for _, w := range round {
-			finders = append(finders, func(clients task.Clients) { f.search(ctx, clients, w.feature, w.search) })
+			finders = append(finders, func(clients task.Clients) { f.search(ctx, clients, inspection, w) })
 		}
 		done := make(chan struct{})
 		f.wait.Go(func() {
@@ -187,8 +212,18 @@ func (f *finder) rounds(ctx context.Context) {
 	}
 }
 
-func (f *finder) search(ctx context.Context, clients task.Clients, feature lifecycle.Feature, s *search) {
-	found, stray := findAll(ctx, clients, feature.OnDisable)
+func (f *finder) search(ctx context.Context, clients task.Clients, inspection *task.Inspection, w wanted) {
+	feature, s := w.feature, w.search
+	var tasks lifecycle.Tasks
+	if w.off {
+		tasks = feature.OnDisable
+	}
+	found, stray := findAll(ctx, clients, tasks)
+	problems, err := inspection.Problems(ctx, feature.AllTasks())
+	found.Misdeclared = problems
+	if err != nil && found.Err == "" {
+		found.Err = shorten(err.Error())
+	}
 	if stray != nil {
 		// There is no other search before it has ended.
 		defer f.wait.Go(func() {
@@ -207,7 +242,7 @@ func (f *finder) search(ctx context.Context, clients task.Clients, feature lifec
 	if stray == nil {
 		delete(f.busy, string(feature.Name))
 	}
-	if found.Err == "" {
+	if found.Err == "" && len(found.Misdeclared) == 0 {
 		s.pause = 0
 	} else {
 		s.pause = min(max(2*s.pause, findRetry), findPeriod)

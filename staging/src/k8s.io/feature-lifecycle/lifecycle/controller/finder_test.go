@@ -43,7 +43,7 @@ func TestFeaturesThatComeMeanwhileAreLookedAtTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, release := make(chan string, 10), make(chan bool)
 		told := make(chan string, 10)
-		f := newFinder(task.Clients{}, clock.RealClock{}, func(feature string, _ time.Duration) { told <- feature })
+		f := newFinder(task.Clients{}, nil, clock.RealClock{}, func(feature string, _ time.Duration) { told <- feature })
 		f.lull = 0
 		want := func(name string) lifecycle.Feature {
 			looking := task.Func(task.Own{Name: "look", Find: func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
@@ -100,7 +100,7 @@ func TestTheFirstRoundHasAllThatComeAtTheStart(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var begun atomic.Int32
-		f := newFinder(task.Clients{}, clock.RealClock{}, func(string, time.Duration) {})
+		f := newFinder(task.Clients{}, nil, clock.RealClock{}, func(string, time.Duration) {})
 		came := 0
 		come := func() {
 			f.refresh(t.Context(), feature(came, &begun))
@@ -127,7 +127,7 @@ func TestTheFirstRoundHasAllThatComeAtTheStart(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		f := newFinder(task.Clients{}, clock.RealClock{}, func(string, time.Duration) {})
+		f := newFinder(task.Clients{}, nil, clock.RealClock{}, func(string, time.Duration) {})
 		var begun atomic.Int32
 		start, n := time.Now(), 0
 		for ; f.result("0") == nil && time.Since(start) < time.Hour; n++ {
@@ -138,7 +138,7 @@ func TestTheFirstRoundHasAllThatComeAtTheStart(t *testing.T) {
 			t.Errorf("while more come, the first was looked at after %s, want %s", took, mostGathered)
 		}
 		// A server that ends waits for nobody.
-		f = newFinder(task.Clients{}, clock.RealClock{}, func(string, time.Duration) {})
+		f = newFinder(task.Clients{}, nil, clock.RealClock{}, func(string, time.Duration) {})
 		f.refresh(ctx, feature(0, &begun))
 		cancel()
 		ended := time.Now()
@@ -151,7 +151,7 @@ func TestTheFirstRoundHasAllThatComeAtTheStart(t *testing.T) {
 // TestAFinderIsNotAskedTwiceAtOnce: nobody wants the first answer any more.
 func TestAFinderIsNotAskedTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFinder(task.Clients{}, clock.RealClock{}, func(string, time.Duration) {})
+		f := newFinder(task.Clients{}, nil, clock.RealClock{}, func(string, time.Duration) {})
 		f.lull = 0
 		var asked atomic.Int32
 		free := make(chan bool)
@@ -201,7 +201,7 @@ func TestAFinderThatDoesNotEndHoldsUpOthersForAWhile(t *testing.T) {
 				"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"namespace": "ns", "name": "w"}, "spec": map[string]any{"field": "x"},
 			}}
 			clients := task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{widgets: "WidgetList"}, widget)}
-			f := newFinder(clients, clock.RealClock{}, func(string, time.Duration) {})
+			f := newFinder(clients, nil, clock.RealClock{}, func(string, time.Duration) {})
 			f.lull = 0
 			free, asked := make(chan bool), 0
 			hangs := task.Func(task.Own{Name: "hangs", Find: func(ctx context.Context, _ task.Clients) ([]v1alpha1.ResourceLeftovers, error) {

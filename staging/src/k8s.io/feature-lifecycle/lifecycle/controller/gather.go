@@ -49,6 +49,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 	view := transition.View{
 		Declared:        c.declared(name),
 		Leftovers:       c.finder.result(name),
+		Inspected:       c.config.Tasks.Inspects(),
 		Attempt:         c.runner.attempt(name),
 		WatchingSince:   c.led.since(name, now),
 		NewTransitionID: string(uuid.NewUUID()),

@@ -81,7 +81,7 @@ var (
 		[]string{"namespace", "feature", "component"}, nil, metrics.ALPHA, "")
 
 	conditionDesc = metrics.NewDesc(subsystem+"_condition",
-		"1 for each condition of a feature led by this server that asks for attention: those that are False, except UpgradeSafe and DowngradeSafe, Progressing unless it is Complete, and Clean if it is NotExamined.",
+		"1 for each condition of a feature led by this server that asks for attention: those that are False, except UpgradeSafe and DowngradeSafe, Progressing unless it is Complete, and Clean if it is NotExamined or Misdeclared.",
 		[]string{"namespace", "feature", "condition", "reason"}, nil, metrics.ALPHA, "")
 
 	danglingDesc = metrics.NewDesc(subsystem+"_dangling_objects",

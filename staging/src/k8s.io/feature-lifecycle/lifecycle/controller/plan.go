@@ -34,6 +34,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/feature-lifecycle/lifecycle/safety"
+	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
@@ -68,6 +69,9 @@ func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, reques
 		opposing := slices.DeleteFunc(slices.Clone(view.Instances), func(i uses.Instance) bool { return i.Reported && i.Enabled == *plan.Value })
 		result.Uses = uses.Aggregate(opposing, c.config.Settings.Settings, now)
 	}
+	for _, problem := range c.misdeclared(ctx, feature.Name) {
+		result.Unknown = append(result.Unknown, "what is stored: "+problem)
+	}
 	for _, step := range steps {
 		tasks, held, err := c.planStep(ctx, feature.Name, plan, step)
 		if err != nil {
@@ -77,6 +81,16 @@ func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, reques
 		result.Blockers = append(result.Blockers, held...)
 	}
 	return result, nil
+}
+
+// misdeclared says what of a feature's declaration does not fit the server, or why the
+// server could not be asked.
+func (c *Controller) misdeclared(ctx context.Context, feature string) []string {
+	problems, err := task.NewInspection(c.config.Tasks, c.finder.all).Problems(ctx, c.features[feature].AllTasks())
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	return problems
 }
 
 // planStep is what the tasks of one transition would look after, and which of them
@@ -291,6 +305,9 @@ func (c *Controller) cleanUp(ctx context.Context, feature *v1alpha1.Feature, fou
 	}
 	if err := transition.MayClean(feature, c.gather(feature.Name, c.config.Clock.Now())); err != nil {
 		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, err)
+	}
+	if clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean); clean != nil && clean.Reason == v1alpha1.ReasonMisdeclared {
+		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, errors.New(clean.Message))
 	}
 	if !*found && meta.IsStatusConditionTrue(feature.Status.Conditions, v1alpha1.ConditionClean) {
 		// That may have been found half an hour ago, and who asks may know better.

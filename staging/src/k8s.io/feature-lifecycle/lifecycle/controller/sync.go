@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -27,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/klog/v2"
@@ -72,15 +74,28 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 	if decision.Start != "" {
 		c.start(ctx, stored, decision.Start)
 	}
-	if stored.Status.State == v1alpha1.StateOff && len(view.Declared.OnDisable) > 0 {
-		if next := c.finder.refresh(ctx, c.features[name]); next > 0 {
-			c.queue.AddAfter(name, next)
-		}
+	if next := c.look(ctx, &stored.Status, c.features[name]); next > 0 {
+		c.queue.AddAfter(name, next)
 	}
 	if decision.RequeueAfter > 0 {
 		c.lookAgain(name, decision.RequeueAfter)
 	}
 	return nil
+}
+
+// look has leftovers looked for, and the declaration held against the server, when that is
+// due, and returns when it is due again, 0 for not before the state changes.
+func (c *Controller) look(ctx context.Context, status *v1alpha1.FeatureStatus, feature lifecycle.Feature) time.Duration {
+	switch status.State {
+	case v1alpha1.StateOff:
+		if len(feature.OnDisable) > 0 {
+			return c.finder.refresh(ctx, feature)
+		}
+	case v1alpha1.StateOn:
+	default:
+		return 0
+	}
+	return c.finder.inspect(ctx, feature)
 }
 
 // drop ends what this server does for a feature, and forgets it.
@@ -155,6 +170,10 @@ func (c *Controller) commit(ctx context.Context, feature *v1alpha1.Feature, deci
 		kind := corev1.EventTypeNormal
 		if event.Warning {
 			kind = corev1.EventTypeWarning
+		}
+		if event.Reason == transition.EventMisdeclared {
+			// Its author reads the log.
+			klog.FromContext(ctx).Error(nil, "Feature does not fit the server", "feature", klog.KObj(stored), "problem", event.Message)
 		}
 		c.config.Recorder.Event(stored, kind, event.Reason, event.Message)
 	}

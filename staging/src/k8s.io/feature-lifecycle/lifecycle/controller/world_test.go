@@ -104,6 +104,9 @@ type world struct {
 	// unidentified servers have no identities but the Leases of their reports, as the
 	// replicas of operators.
 	unidentified bool
+	// tasks are the clients of tasks, recorder gets events.
+	tasks    task.Clients
+	recorder *record.FakeRecorder
 	// client, if not nil, lies between a server and the API.
 	client func(versioned.Interface) versioned.Interface
 }
@@ -133,6 +136,7 @@ func newWorld(t *testing.T, features ...lifecycle.Feature) *world {
 	}
 	return &world{
 		t: t, settings: transition.DefaultSettings(), features: features, kube: kubefake.NewSimpleClientset(), servers: map[string]*serverProcess{},
+		tasks: emptyCluster(), recorder: &record.FakeRecorder{},
 		tracker: clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder()),
 	}
 }
@@ -422,9 +426,9 @@ func (w *world) serve(id string) *serverProcess {
 		Leases:     []cache.SharedIndexInformer{informer},
 		IsIdentity: isIdentity,
 		Nodes:      leases.Core().V1().Nodes(),
-		Tasks:      emptyCluster(),
+		Tasks:      w.tasks,
 		Settings:   w.settings,
-		Recorder:   &record.FakeRecorder{},
+		Recorder:   w.recorder,
 	})
 	if err != nil {
 		w.t.Fatal(err)

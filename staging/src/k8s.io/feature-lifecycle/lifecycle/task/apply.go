@@ -58,6 +58,7 @@ func Apply(name string, manifests []byte) Task {
 		Description: "install " + strings.Join(described, ", "),
 		unlimited:   manifestsNameTheirs,
 		Installs:    true,
+		manifests:   objects,
 		Find:        a.find,
 		Run:         a.run,
 		invalid:     err,

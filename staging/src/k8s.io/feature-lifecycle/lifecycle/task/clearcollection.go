@@ -55,6 +55,7 @@ func ClearCollection(resource schema.GroupResource, finalizers ...string) Task {
 		Description: fmt.Sprintf("delete every object of %s", resource),
 		Fields:      []Field{{Resource: resource}},
 		collection:  resource,
+		about:       resource,
 		Find:        c.find,
 		Run:         c.run,
 		Rules:       append([]rbacv1.PolicyRule{rule(resource, verbs...)}, definitionRules(resource)...),

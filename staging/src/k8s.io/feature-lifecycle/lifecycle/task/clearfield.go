@@ -72,7 +72,11 @@ func newClearField(c clearField, field string) Task {
 		Run:         c.run,
 		Fields:      []Field{{Resource: resource.GroupResource(), Path: field}},
 		Rules:       rules,
+		about:       resource.GroupResource(),
+		version:     resource.Version,
 		invalid:     err,
+
+		throughStatus: len(c.subresources) > 0,
 	}
 }
 

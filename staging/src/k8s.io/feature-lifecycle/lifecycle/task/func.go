@@ -39,6 +39,9 @@ type Own struct {
 	Run func(ctx context.Context, clients Clients, attempt Attempt) error
 	// Fields are what both look at, for those who check declarations; optional.
 	Fields []Field
+	// Defines are resources that the task defines, which may be absent before it has run;
+	// optional.
+	Defines []schema.GroupResource
 	// Rules are the permissions that both need in all namespaces and for what is in none,
 	// NamespacedRules those that they need in one namespace alone, by its name.
 	Rules           []rbacv1.PolicyRule
@@ -50,7 +53,7 @@ type Own struct {
 func Func(own Own) Task {
 	return Task{
 		Name: "Func/" + own.Name, Description: own.Description, Find: own.Find, Run: own.Run,
-		Fields: own.Fields, Rules: own.Rules, NamespacedRules: own.NamespacedRules,
+		Fields: own.Fields, defines: own.Defines, Rules: own.Rules, NamespacedRules: own.NamespacedRules,
 	}
 }
 

@@ -65,6 +65,7 @@ func MigrateStorage(resource schema.GroupResource) Task {
 		Name:        "MigrateStorage/" + resource.String(),
 		Description: fmt.Sprintf("rewrite every object of %s in the version that is stored now", resource),
 		unlimited:   "a storage version migration rewrites every object of a resource",
+		about:       resource,
 		Find:        m.find,
 		Run:         m.run,
 		// Migrations are named after transitions, so no rule can say which.

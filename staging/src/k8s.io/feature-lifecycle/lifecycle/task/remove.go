@@ -54,6 +54,7 @@ func Remove(name string, manifests []byte) Task {
 		Name:        "Remove/" + name,
 		Description: "delete " + strings.Join(described, ", "),
 		unlimited:   manifestsNameTheirs,
+		manifests:   objects,
 		Find:        r.find,
 		Run:         r.run,
 		invalid:     err,

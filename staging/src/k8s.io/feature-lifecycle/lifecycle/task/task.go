@@ -32,9 +32,11 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/openapi"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
@@ -54,6 +56,10 @@ type Clients struct {
 	// in one cluster is told apart by it. The controller sets it to its own; "" is a
 	// flow, too.
 	Flow string
+	// OpenAPI, if not nil, publishes the schemas of what has no definition, and declarations
+	// are held against the server (Inspection). kube-apiserver's own flow has none: its
+	// resources go and come with features, and the catalogue's tests read upstream's types.
+	OpenAPI openapi.Client
 	// Storage reads what is stored beside the API. Only kube-apiserver has it;
 	// without it tasks do what the API alone allows.
 	Storage Storage
@@ -158,6 +164,15 @@ type Task struct {
 	collection schema.GroupResource
 	unlimited  string
 	namespace  string
+	// about is the resource that the task is declared for, and version the one of its
+	// versions, "" for any; empty for what names none. throughStatus is true for a task that
+	// writes through the subresource status. They are for an Inspection.
+	about         schema.GroupResource
+	version       string
+	throughStatus bool
+	// defines are resources that the task defines, and manifests what it installs or deletes.
+	defines   []schema.GroupResource
+	manifests []*unstructured.Unstructured
 	// invalid is why the declaration is wrong, nil when it is not.
 	invalid error
 }

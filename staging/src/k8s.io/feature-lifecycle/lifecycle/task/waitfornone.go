@@ -72,6 +72,8 @@ func waitForNoneWith(resource schema.GroupVersionResource, using string, fields 
 		Fields:      looks,
 		Waits:       true,
 		collection:  resource.GroupResource(),
+		about:       resource.GroupResource(),
+		version:     resource.Version,
 		Find:        w.find,
 		Run:         w.run,
 		Rules:       append([]rbacv1.PolicyRule{rule(resource.GroupResource(), "list", "watch")}, definitionRules(resource.GroupResource())...),

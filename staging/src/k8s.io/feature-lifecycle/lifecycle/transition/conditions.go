@@ -18,6 +18,7 @@ package transition
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -120,6 +121,7 @@ func (s *step) describeClean() {
 	value, _ := Value(&s.Status)
 	switch {
 	case s.Status.State == "":
+	case s.misdeclared():
 	case OfVersion(s.Status.State) && !value:
 		// What was found before stays; nobody looks meanwhile.
 	case s.Status.State != v1alpha1.StateOff:
@@ -138,6 +140,34 @@ func (s *step) describeClean() {
 	default:
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, leftoversMessage(found.Resources, s.view.Declared.Removes, s.settings.HowToClean))
 	}
+}
+
+// misdeclared says that tasks are declared for what the server does not have, if so: what
+// they find says nothing of what is stored. What others have found wins, with the same
+// sentences in its message. Until the declaration has been inspected again after a change
+// of state, what was said stays.
+func (s *step) misdeclared() bool {
+	before := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionClean)
+	found := s.view.Leftovers
+	if found == nil {
+		return s.view.Inspected && before != nil && before.Reason == v1alpha1.ReasonMisdeclared
+	}
+	if len(found.Misdeclared) == 0 {
+		return false
+	}
+	problems := "declared for what the server does not have: " + strings.Join(found.Misdeclared, "; ")
+	if before == nil || !strings.Contains(before.Message, problems) {
+		s.event(true, EventMisdeclared, "%s", problems)
+	}
+	switch {
+	case s.Status.State == v1alpha1.StateOff && len(found.Resources) > 0:
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, leftoversMessage(found.Resources, s.view.Declared.Removes, s.settings.HowToClean)+"; tasks are "+problems)
+	case found.Err != "":
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonMisdeclared, "tasks are "+problems+"; looking for leftovers failed, too, and is tried again: "+found.Err)
+	default:
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonMisdeclared, "nobody can tell what is stored, since tasks are "+problems)
+	}
+	return true
 }
 
 // leftoversMessage names what is left, and what people do about it: howToClean where

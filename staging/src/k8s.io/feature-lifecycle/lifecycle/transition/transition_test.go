@@ -425,23 +425,27 @@ func TestConditions(t *testing.T) {
 		status       metav1.ConditionStatus
 		message      string
 	}{
-		"servers agree":               {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersAgree, metav1.ConditionTrue, ""},
-		"servers disagree":            {v1alpha1.StateOff, View{Servers: []Server{server("a", false), server("b", true)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree, metav1.ConditionFalse, "on in b, off in a"},
-		"a server has not reported":   {v1alpha1.StateOff, View{Servers: []Server{server("a", false), {ID: "b"}}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonReportMissing, metav1.ConditionFalse, "b is alive"},
-		"a user differs":              {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "1 live user has the feature on: kubelet/n1; restart them with --feature-gates=F=false"},
-		"users differ":                {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", true), user("n2", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "2 live users have the feature on: kubelet/n1, kubelet/n2; restart"},
-		"a kubelet is silent":         {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{{Component: "kubelet", Name: "n1"}}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersUnknown, metav1.ConditionUnknown, "kubelet/n1"},
-		"users agree":                 {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonAllUsersMatch, metav1.ConditionTrue, ""},
-		"nobody uses it":              {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonNoUsers, metav1.ConditionTrue, ""},
-		"nothing is declared":         {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingDeclared, metav1.ConditionUnknown, ""},
-		"nobody has looked yet":       {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, ""},
-		"nothing is left":             {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingLeft, metav1.ConditionTrue, ""},
-		"something is left":           {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: leftovers}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "2 statefulsets.apps have spec.x (ns/a, ns/b); create the subresource clean"},
-		"looking failed":              {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Err: "no etcd"}}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, "no etcd"},
-		"what is on is in use":        {v1alpha1.StateOn, View{Servers: []Server{server("a", true)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionUnknown, "when it is off"},
-		"what turns off is in use":    {v1alpha1.StateTurningOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionUnknown, "when it is off"},
-		"no server knows it":          {v1alpha1.StateOff, View{Servers: []Server{{ID: "a", Reported: true, Version: "1.36"}}}, v1alpha1.ConditionKnown, v1alpha1.ReasonNotKnown, metav1.ConditionFalse, "3 minor versions"},
-		"only the scheduler knows it": {v1alpha1.StateOff, View{Servers: []Server{{ID: "a", Reported: true, Version: "1.36"}}, Reporters: []Server{server("s", false)}}, v1alpha1.ConditionKnown, v1alpha1.ReasonKnownToReporters, metav1.ConditionTrue, ""},
+		"servers agree":                          {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersAgree, metav1.ConditionTrue, ""},
+		"servers disagree":                       {v1alpha1.StateOff, View{Servers: []Server{server("a", false), server("b", true)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree, metav1.ConditionFalse, "on in b, off in a"},
+		"a server has not reported":              {v1alpha1.StateOff, View{Servers: []Server{server("a", false), {ID: "b"}}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonReportMissing, metav1.ConditionFalse, "b is alive"},
+		"a user differs":                         {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "1 live user has the feature on: kubelet/n1; restart them with --feature-gates=F=false"},
+		"users differ":                           {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", true), user("n2", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "2 live users have the feature on: kubelet/n1, kubelet/n2; restart"},
+		"a kubelet is silent":                    {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{{Component: "kubelet", Name: "n1"}}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersUnknown, metav1.ConditionUnknown, "kubelet/n1"},
+		"users agree":                            {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonAllUsersMatch, metav1.ConditionTrue, ""},
+		"nobody uses it":                         {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonNoUsers, metav1.ConditionTrue, ""},
+		"nothing is declared":                    {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingDeclared, metav1.ConditionUnknown, ""},
+		"nobody has looked yet":                  {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, ""},
+		"nothing is left":                        {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingLeft, metav1.ConditionTrue, ""},
+		"something is left":                      {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: leftovers}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "2 statefulsets.apps have spec.x (ns/a, ns/b); create the subresource clean"},
+		"looking failed":                         {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Err: "no etcd"}}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, "no etcd"},
+		"what is on is in use":                   {v1alpha1.StateOn, View{Servers: []Server{server("a", true)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionUnknown, "when it is off"},
+		"what turns off is in use":               {v1alpha1.StateTurningOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionUnknown, "when it is off"},
+		"declared for what is not there, and on": {v1alpha1.StateOn, View{Servers: []Server{server("a", true)}, Declared: declared, Leftovers: &Leftovers{Misdeclared: []string{"ClearA: no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "nobody can tell what is stored, since tasks are declared for what the server does not have: ClearA: no lamps"},
+		"declared for what is not there":         {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Misdeclared: []string{"ClearA: no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "ClearA: no lamps"},
+		"that, and looking failed":               {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Err: "no etcd", Misdeclared: []string{"no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "no lamps; looking for leftovers failed, too, and is tried again: no etcd"},
+		"that, and others find something":        {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Resources: leftovers.Resources, Misdeclared: []string{"no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "to remove them; tasks are declared for what the server does not have: no lamps"},
+		"no server knows it":                     {v1alpha1.StateOff, View{Servers: []Server{{ID: "a", Reported: true, Version: "1.36"}}}, v1alpha1.ConditionKnown, v1alpha1.ReasonNotKnown, metav1.ConditionFalse, "3 minor versions"},
+		"only the scheduler knows it":            {v1alpha1.StateOff, View{Servers: []Server{{ID: "a", Reported: true, Version: "1.36"}}, Reporters: []Server{server("s", false)}}, v1alpha1.ConditionKnown, v1alpha1.ReasonKnownToReporters, metav1.ConditionTrue, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Next(feature(tc.state), tc.view, settings, start)
@@ -534,6 +538,47 @@ func TestAFeatureThatIsOnFromTheStart(t *testing.T) {
 		f.Status = decision.Status
 		if events := Next(f, view, settings, start.Add(time.Minute)).Events; len(events) != 0 {
 			t.Errorf("%s: a minute later it says %+v", name, events)
+		}
+	}
+}
+
+// TestAWrongDeclarationIsSaidOnce, by an event, and stays in the condition until somebody
+// has inspected the declaration again.
+func TestAWrongDeclarationIsSaidOnce(t *testing.T) {
+	f, now := feature(v1alpha1.StateOn), start
+	next := func(on, inspected bool, found *Leftovers) (reason string, said []string) {
+		t.Helper()
+		d := Next(f, View{Servers: []Server{server("a", on)}, Declared: declared, Leftovers: found, Inspected: inspected}, settings, now)
+		f.Status = d.Status
+		now = now.Add(time.Minute)
+		for _, event := range d.Events {
+			if event.Reason == EventMisdeclared {
+				if !event.Warning {
+					t.Errorf("%q is no warning", event.Message)
+				}
+				said = append(said, event.Message)
+			}
+		}
+		return meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean).Reason, said
+	}
+	lamps, hues := &Leftovers{Misdeclared: []string{"no lamps"}}, &Leftovers{Misdeclared: []string{"no hue"}}
+	for _, step := range []struct {
+		what      string
+		on        bool
+		inspected bool
+		found     *Leftovers
+		reason    string
+		events    int
+	}{
+		{"nobody has inspected it", true, true, nil, v1alpha1.ReasonInUse, 0},
+		{"it is wrong", true, true, lamps, v1alpha1.ReasonMisdeclared, 1},
+		{"it still is", true, true, lamps, v1alpha1.ReasonMisdeclared, 0},
+		{"it is turned off", false, true, nil, v1alpha1.ReasonMisdeclared, 0},
+		{"it is wrong in another way", false, true, hues, v1alpha1.ReasonMisdeclared, 1},
+		{"a server inspects nothing", false, false, nil, v1alpha1.ReasonInUse, 0},
+	} {
+		if reason, said := next(step.on, step.inspected, step.found); reason != step.reason || len(said) != step.events {
+			t.Errorf("%s: got %s and the events %q, want %s and %d", step.what, reason, said, step.reason, step.events)
 		}
 	}
 }

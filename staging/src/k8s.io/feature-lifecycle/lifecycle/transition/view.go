@@ -50,8 +50,11 @@ type View struct {
 	// a complete picture. What happened before it did not see.
 	WatchingSince time.Time
 	// Leftovers are what the finders of a feature that is off found, nil when
-	// they have not looked since the last change of state.
+	// they have not looked since the last change of state. Of one that is on they
+	// have Misdeclared alone.
 	Leftovers *Leftovers
+	// Inspected is true if declarations are held against the server.
+	Inspected bool
 	// Attempt is what this server knows of its attempt at a task, nil when it
 	// made none.
 	Attempt *Attempt
@@ -144,6 +147,8 @@ type Leftovers struct {
 	Resources []v1alpha1.ResourceLeftovers
 	// Err is why the search failed, "" when it did not.
 	Err string
+	// Misdeclared are sentences about what is declared and the server does not have.
+	Misdeclared []string
 }
 
 // Attempt is one attempt at the first task of a transition by this process.
@@ -230,6 +235,8 @@ const (
 	EventTransitionStarted = "TransitionStarted"
 	// EventTasksNotRun: a feature was adopted as On, and declares what turning it on does.
 	EventTasksNotRun = "TasksNotRun"
+	// EventMisdeclared: a task is declared for what the server does not have.
+	EventMisdeclared = "Misdeclared"
 	// EventTransitionCompleted: the last task is done.
 	EventTransitionCompleted = "TransitionCompleted"
 	// EventTaskCompleted: a task is done, others are left.

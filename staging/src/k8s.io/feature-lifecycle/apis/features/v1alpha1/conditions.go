@@ -77,6 +77,9 @@ const (
 	ReasonInUse = "InUse"
 	// ReasonNotExamined: looking for leftovers failed or is still under way.
 	ReasonNotExamined = "NotExamined"
+	// ReasonMisdeclared: tasks of the feature are declared for what the server does not
+	// have, so that nobody can tell what is stored. It is said whatever the state is.
+	ReasonMisdeclared = "Misdeclared"
 )
 
 // Reasons of ConditionProgressing. Complete, Paused and RolloutHalted have
