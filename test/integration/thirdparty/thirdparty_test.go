@@ -71,6 +71,7 @@ func TestThirdParties(t *testing.T) {
 			"an operator gets another service account":             w.anotherServiceAccount,
 			"what an operator makes is to belong to somebody else": w.ownedByNobody,
 			"an operator declares what the server does not have":   w.misdeclared,
+			"an operator is installed without permissions":         w.unpermitted,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

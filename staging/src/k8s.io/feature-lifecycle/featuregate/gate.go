@@ -46,6 +46,8 @@ import (
 // is.
 type Gate struct {
 	inner featuregate.MutableVersionedFeatureGate
+	// made is the version that inner had when it was wrapped.
+	made *utilversion.Version
 
 	// values is what Enabled reads.
 	values atomic.Pointer[snapshot]
@@ -79,7 +81,7 @@ var (
 // Wrap puts the layer over a gate. From then on the gate must only be changed
 // through the layer. What the gate was asked before counts as asked.
 func Wrap(inner featuregate.MutableVersionedFeatureGate) *Gate {
-	g := &Gate{inner: inner, news: make(chan struct{}, 1), subscriptions: map[*subscription]bool{}}
+	g := &Gate{inner: inner, made: inner.EmulationVersion(), news: make(chan struct{}, 1), subscriptions: map[*subscription]bool{}}
 	g.values.Store(g.resolve())
 	for _, key := range queried(inner) {
 		if v := g.values.Load().find(key); v != nil && v.asked.CompareAndSwap(false, true) {
@@ -333,6 +335,11 @@ func (g *Gate) GetAll() map[featuregate.Feature]featuregate.FeatureSpec { return
 func (g *Gate) GetAllVersioned() map[featuregate.Feature]featuregate.VersionedSpecs {
 	return g.inner.GetAllVersioned()
 }
+
+// MadeFor returns the version that the wrapped gate had when it was wrapped: the one that
+// it was made for, unless somebody has set another one before. EmulationVersion is what it
+// emulates now.
+func (g *Gate) MadeFor() *utilversion.Version { return g.made }
 
 // EmulationVersion implements MutableVersionedFeatureGate.
 func (g *Gate) EmulationVersion() *utilversion.Version { return g.inner.EmulationVersion() }

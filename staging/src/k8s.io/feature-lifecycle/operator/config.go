@@ -47,7 +47,6 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
 	componentfeaturegate "k8s.io/component-base/featuregate"
-	componentversion "k8s.io/component-base/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
@@ -67,7 +66,9 @@ type Config struct {
 	// have one minor version before features change.
 	Version string
 	// Gate is the operator's gate, made with the minor version of Version
-	// (NewVersionedFeatureGate of component-base). Its values must not be final yet.
+	// (NewVersionedFeatureGate of component-base), and no other. A replica that emulates a
+	// lower version calls SetEmulationVersion of the wrapped gate. Its values must not be
+	// final yet.
 	Gate *featuregate.Gate
 	// Features are the declarations of the authors. They may be fewer than the gate has:
 	// what is not declared is reported, and nothing is cleaned.
@@ -164,9 +165,12 @@ func (c *Config) validateGate() (errs []error) {
 		return append(errs, fmt.Errorf("Version %q: %w; it is the operator's own, for example v0.3.1", c.Version, err))
 	}
 	// A gate that was made without a version has that of Kubernetes' libraries. The
-	// flow would take a new one of these for an upgrade of the operator.
-	if emulated := c.Gate.EmulationVersion(); emulated.GreaterThan(own) || emulated.EqualTo(ofKubernetes) && !own.EqualTo(ofKubernetes) {
-		errs = append(errs, fmt.Errorf("the gate has the version %s and the operator %s; make it with NewVersionedFeatureGate(version.MustParse(%q))", emulated, c.Version, own))
+	// flow would take a new one of these for an upgrade of the operator. One that stayed
+	// behind when the operator got a new version keeps features in the form of the old one.
+	if made := c.Gate.MadeFor(); !made.EqualTo(own) {
+		errs = append(errs, fmt.Errorf("the gate was made for version %s and the operator has %s; make it with NewVersionedFeatureGate(version.MustParse(%q)), and where it is to emulate a lower version wrap it first and then call SetEmulationVersion", made, c.Version, own))
+	} else if emulated := c.Gate.EmulationVersion(); emulated.GreaterThan(own) {
+		errs = append(errs, fmt.Errorf("the gate emulates version %s, which is above that of the operator, %s; emulate none or a lower one", emulated, c.Version))
 	}
 	return errs
 }
@@ -192,9 +196,6 @@ func (c *Config) validateReport() (errs []error) {
 	}
 	return errs
 }
-
-// ofKubernetes is the version that gates have which are made without one.
-var ofKubernetes = utilversion.MustParse(componentversion.DefaultKubeBinaryVersion)
 
 // version is the operator's minor version.
 func (c *Config) version() (*utilversion.Version, error) {

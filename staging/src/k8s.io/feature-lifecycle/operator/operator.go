@@ -66,6 +66,8 @@ type Replica struct {
 	// while it is not known; misfit takes the error of who cannot own anything.
 	belongs atomic.Pointer[metav1.OwnerReference]
 	misfit  chan error
+	// permissions are what the server says that the replica may do.
+	permissions permissions
 
 	mu   sync.Mutex
 	step step
@@ -119,7 +121,8 @@ func newReplica(config Config, c clients, ticking clock.WithTicker) (*Replica, e
 	if config.LoadTimeout == 0 {
 		config.LoadTimeout = defaultLoadTimeout
 	}
-	r := &Replica{config: config, clients: c, clock: ticking, misfit: make(chan error, 1)}
+	r := &Replica{config: config, clients: c, clock: ticking, misfit: make(chan error, 1),
+		permissions: permissions{changed: make(chan struct{}), again: make(chan struct{}, 1)}}
 	var err error
 	r.follower, err = values.New(values.Config{
 		Namespace: config.Namespace, Component: config.Component, Instance: config.Instance, Gate: config.Gate,
@@ -164,7 +167,9 @@ func (r *Replica) Load(ctx context.Context) (values.Origin, error) {
 //
 // An error means that the configuration cannot work, or that it is not Start's turn. A
 // server that does not answer, that refuses, or that lacks the API is no error: it is
-// asked again from time to time.
+// asked again from time to time. Which of the permissions the replica lacks that Rules,
+// lifecycle.Rules and lifecycle.NamespacedRules return is logged in one error, as far as the
+// server tells; without those to read, the server flow waits for them.
 func (r *Replica) Start(ctx context.Context) error {
 	if err := r.advance("Start", started); err != nil {
 		return err
@@ -178,7 +183,7 @@ func (r *Replica) Start(ctx context.Context) error {
 		// Who decides values says what it would decide for features nobody has asked for.
 		ListAll: true,
 		Source:  r.config.Control.Source(r.config.Gate), Features: r.clients.own, Kube: r.clients.ownKube,
-		Owner: r.owner(), Clock: r.clock,
+		Owner: r.owner(), Refused: r.permissions.refused, Clock: r.clock,
 	})
 	if err != nil {
 		return err
@@ -187,10 +192,16 @@ func (r *Replica) Start(ctx context.Context) error {
 	// The rest of the process may be at work for long, and be reported as alive. Another
 	// replica looks after features from now on.
 	defer reporter.FlowEnded()
+	var reviewing wait.Group
+	defer reviewing.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	reviewing.StartWithContext(ctx, func(ctx context.Context) { r.watchPermissions(ctx, reporter.Retry) })
 	// A cluster that does not take reports has no Features to look after.
 	for ctx.Err() == nil {
 		reporting, changed := reporter.Reporting()
-		if reporting {
+		readable, reviewed := r.permissions.readable()
+		if reporting && readable {
 			if err := r.serve(ctx, changed); err != nil {
 				return err
 			}
@@ -198,6 +209,7 @@ func (r *Replica) Start(ctx context.Context) error {
 		}
 		select {
 		case <-changed:
+		case <-reviewed:
 		case err := <-r.misfit:
 			return fmt.Errorf("operator %s in namespace %s: %w", r.config.Component, r.config.Namespace, err)
 		case <-ctx.Done():

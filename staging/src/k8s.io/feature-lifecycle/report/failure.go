@@ -49,6 +49,9 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 		state, most = resultForbidden, patience
 		said = "Not reporting feature gates: another identity wrote the report of this name; delete it, or permit delete on featurereports/any; trying again from time to time"
 	case retry.Refused(err):
+		if r.config.Refused != nil {
+			r.config.Refused()
+		}
 		state, most = resultForbidden, patience
 		said = "Not reporting feature gates: the server does not allow it; trying again from time to time"
 	}

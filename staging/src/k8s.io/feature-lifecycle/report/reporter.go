@@ -115,12 +115,15 @@ type Config struct {
 	// values.Follower finds it at its start. On a node the first report then comes
 	// at a random time within 45 seconds. It is called once, from Run; nil means no.
 	Crowded func() bool
+	// Refused is called when the server refuses the report for want of permissions; it must
+	// not wait. nil means that nobody wants to know.
+	Refused func()
 	// Clock is the time; nil means the real one.
 	Clock clock.WithTicker
 }
 
 // Reporter keeps the report of one process. Run is called once, and Remove when Run has
-// returned, by one goroutine at a time. Started, Reporting, FlowEnded and End may be called at any time,
+// returned, by one goroutine at a time. Started, Reporting, FlowEnded, Retry and End may be called at any time,
 // concurrently with Run and each other; before Run, End waits for it until its time is
 // over.
 type Reporter struct {
@@ -143,6 +146,8 @@ type Reporter struct {
 	// flowEnded is true once FlowEnded was called, and wakes wakes Run for it.
 	flowEnded atomic.Bool
 	wakes     chan struct{}
+	// retries is true once Retry was called, until Run has heard of it.
+	retries atomic.Bool
 
 	// owner is what Config.Owner said, nil before.
 	owner *metav1.OwnerReference
@@ -253,7 +258,7 @@ func (r *Reporter) Run(ctx context.Context) {
 
 // step writes the report if that is due and returns when to look again.
 func (r *Reporter) step(ctx context.Context) time.Duration {
-	now := r.config.Clock.Now()
+	now, again := r.config.Clock.Now(), r.retries.Swap(false)
 	spec := r.observe()
 	// What was never written does not wait.
 	var d difference
@@ -263,7 +268,7 @@ func (r *Reporter) step(ctx context.Context) time.Duration {
 		pause = r.postponed(d, now)
 	}
 	switch {
-	case now.Before(r.retryAt):
+	case now.Before(r.retryAt) && !again:
 		// News does not help a server that does not take reports. It waits for its
 		// turn meanwhile.
 		return r.retryAt.Sub(now)

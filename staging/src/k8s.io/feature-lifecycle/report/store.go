@@ -107,6 +107,16 @@ func (r *Reporter) FlowEnded() {
 	}
 }
 
+// Retry has a server asked again at once that has refused reports: something has changed.
+// It does not wait.
+func (r *Reporter) Retry() {
+	r.retries.Store(true)
+	select {
+	case r.wakes <- struct{}{}:
+	default:
+	}
+}
+
 // flowEndUnknown is true while a report is there that does not say that the flow has ended.
 func (r *Reporter) flowEndUnknown() bool { return r.flowEnded.Load() && !r.flowEndWritten }
 
