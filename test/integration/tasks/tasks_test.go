@@ -94,6 +94,7 @@ func TestTasks(t *testing.T) {
 			"ClearField and a webhook":                      w.deniedByWebhook,
 			"ClearField and a webhook that is gone":         w.unreachableWebhook,
 			"ClearField and a schema that became stricter":  w.stricterSchema,
+			"ClearField and the owners of atomic lists":     w.ownedLists,
 			"ClearCollection of an API that is gone":        w.clearBundles,
 			"ClearCollection through the API":               w.clearCustomResources,
 			"ClearCollection with garbage, custom":          w.clearGarbageCustom,

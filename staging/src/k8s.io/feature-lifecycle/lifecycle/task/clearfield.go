@@ -59,7 +59,8 @@ func newClearField(c clearField, field string) Task {
 	if err == nil && path.segments[0].key == "status" {
 		c.subresources = []string{"status"}
 		rules = []rbacv1.PolicyRule{
-			rule(resource.GroupResource(), "get", "list"),
+			// Who owns the fields of status is written through the resource itself.
+			rule(resource.GroupResource(), "get", "list", "patch"),
 			rule(schema.GroupResource{Group: resource.Group, Resource: resource.Resource + "/status"}, "patch"),
 		}
 	}
@@ -90,10 +91,18 @@ type clearField struct {
 }
 
 func (c clearField) has(object *unstructured.Unstructured) bool {
-	if c.uncontrolled && metav1.GetControllerOf(object) != nil {
-		return false
-	}
-	return c.path.in(object.Object)
+	return !c.spares(object) && c.path.in(object.Object)
+}
+
+// spares is true for an object that the task does not look after.
+func (c clearField) spares(object *unstructured.Unstructured) bool {
+	return c.uncontrolled && metav1.GetControllerOf(object) != nil
+}
+
+// unfinished is true for an object that an attempt that has ended, of whatever process,
+// left without its field and with the taker in its managed fields.
+func (c clearField) unfinished(object *unstructured.Unstructured, taker string) bool {
+	return !c.spares(object) && hasTaken(object, taker)
 }
 
 func (c clearField) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
@@ -132,7 +141,7 @@ func (c clearField) pass(ctx context.Context, clients Clients, from string, atte
 		}
 		var objects []*unstructured.Unstructured
 		for i := range page.Items {
-			if c.has(&page.Items[i]) {
+			if c.has(&page.Items[i]) || c.unfinished(&page.Items[i], clients.fieldManager()) {
 				tally.add()
 				objects = append(objects, &page.Items[i])
 			}
@@ -151,18 +160,14 @@ func (c clearField) pass(ctx context.Context, clients Clients, from string, atte
 	})
 }
 
-// clear removes the field from one object. The resourceVersion in the patch
-// makes the server refuse it when the object is no longer the one that was
-// read, and the uid when it is another one of the same name. It returns how long
-// the patch took, 0 if none succeeded.
+// clear removes the field from one object, and leaves all else with its owners. The
+// resourceVersion in a patch makes the server refuse it when the object is no longer the
+// one that was read, and the uid when it is another one of the same name. It returns how
+// long the patch took, 0 if none succeeded.
 func (c clearField) clear(ctx context.Context, clients Clients, object *unstructured.Unstructured) (time.Duration, error) {
 	client := clients.Dynamic.Resource(c.resource).Namespace(object.GetNamespace())
 	for range conflictRetries {
-		patch, err := c.patch(object)
-		if err != nil || patch == nil {
-			return 0, err
-		}
-		took, err := timed(func() error { return c.send(ctx, clients, object, patch) })
+		took, err := c.clearOnce(ctx, clients, object)
 		switch {
 		case err == nil:
 			return took, nil
@@ -177,11 +182,11 @@ func (c clearField) clear(ctx context.Context, clients Clients, object *unstruct
 			return 0, nil
 		case getErr != nil:
 			return 0, getErr
-		case apierrors.IsNotFound(err):
-			return 0, fmt.Errorf("%s has no subresource status: %w", c.resource.GroupResource(), err)
 		case current.GetUID() != object.GetUID():
 			// Another object took the name; the next pass looks at it.
 			return 0, nil
+		case apierrors.IsNotFound(err):
+			return 0, fmt.Errorf("%s has no subresource status: %w", c.resource.GroupResource(), err)
 		case apierrors.IsInvalid(err) && current.GetResourceVersion() == object.GetResourceVersion():
 			// The object is what it was, so it is the server that refuses. Else
 			// the field may have gone first, and a patch that removes what is not
@@ -195,16 +200,87 @@ func (c clearField) clear(ctx context.Context, clients Clients, object *unstruct
 
 var errWrittenByOthers = errors.New("somebody else keeps writing it")
 
-// send sends a patch of an object. What becomes of the object is not of interest.
-func (c clearField) send(ctx context.Context, clients Clients, object *unstructured.Unstructured, patch []byte) (err error) {
+// clearOnce is clear for the object as it was read: conflicts are for the caller. An
+// object without the field may come from an attempt that ended between its two writes.
+func (c clearField) clearOnce(ctx context.Context, clients Clients, object *unstructured.Unstructured) (time.Duration, error) {
+	taker := clients.fieldManager()
+	has, taken := c.path.in(object.Object), hasTaken(object, taker)
+	if !has && !taken {
+		return 0, nil
+	}
+	careful := taken || mayLose(object, c.path, c.resource.GroupVersion().String())
+	var before, noted []fieldOwner
+	if careful {
+		before = giveBack(ownersOf(object.GetManagedFields()), taker)
+		noted = noteTaken(before, c.path, taker)
+	}
+	switch {
+	case !has:
+		_, err := c.setOwners(ctx, clients, object, before)
+		return 0, err
+	case noted != nil && len(c.subresources) > 0:
+		// Managed fields that come through a subresource are ignored.
+		written, err := c.setOwners(ctx, clients, object, noted)
+		if err != nil {
+			return 0, err
+		}
+		object = object.DeepCopy()
+		object.SetResourceVersion(written.GetResourceVersion())
+		noted = nil
+	}
+	patch, err := c.patch(object, noted)
+	if err != nil {
+		return 0, err
+	}
+	var after metav1.Object
+	took, err := timed(func() (err error) {
+		after, err = c.send(ctx, clients, object, patch, c.subresources...)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	isTakers := func(entry metav1.ManagedFieldsEntry) bool { return isTaker(entry, taker) }
+	if !careful && !slices.ContainsFunc(after.GetManagedFields(), isTakers) {
+		return took, nil
+	}
+	if !careful {
+		before = ownersOf(object.GetManagedFields())
+	}
+	is := ownersOf(after.GetManagedFields())
+	if wanted := withoutField(before, is, c.path); !sameOwners(wanted, is) {
+		_, err = c.setOwners(ctx, clients, after, wanted)
+	}
+	return took, err
+}
+
+// setOwners writes the managed fields of an object, and returns it as it is then. This
+// goes through the resource itself also for a field of status.
+func (c clearField) setOwners(ctx context.Context, clients Clients, object metav1.Object, owners []fieldOwner) (metav1.Object, error) {
+	operation, err := ownedBy(owners)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := json.Marshal(append(onlyIf(object), operation))
+	if err != nil {
+		return nil, err
+	}
+	written, err := c.send(ctx, clients, object, patch)
+	if err != nil {
+		return nil, fmt.Errorf("leaving to field managers what they own: %w", err)
+	}
+	return written, nil
+}
+
+// send sends a patch of an object, and returns the metadata of what becomes of it. What
+// else becomes of it is not of interest.
+func (c clearField) send(ctx context.Context, clients Clients, object metav1.Object, patch []byte, subresources ...string) (metav1.Object, error) {
 	options := metav1.PatchOptions{FieldManager: clients.fieldManager(), FieldValidation: metav1.FieldValidationIgnore}
 	namespace, name := object.GetNamespace(), object.GetName()
 	if clients.Metadata != nil {
-		_, err = clients.Metadata.Resource(c.resource).Namespace(namespace).Patch(ctx, name, types.JSONPatchType, patch, options, c.subresources...)
-	} else {
-		_, err = clients.Dynamic.Resource(c.resource).Namespace(namespace).Patch(ctx, name, types.JSONPatchType, patch, options, c.subresources...)
+		return clients.Metadata.Resource(c.resource).Namespace(namespace).Patch(ctx, name, types.JSONPatchType, patch, options, subresources...)
 	}
-	return err
+	return clients.Dynamic.Resource(c.resource).Namespace(namespace).Patch(ctx, name, types.JSONPatchType, patch, options, subresources...)
 }
 
 type jsonPatchOperation struct {
@@ -213,16 +289,34 @@ type jsonPatchOperation struct {
 	Value any    `json:"value,omitempty"`
 }
 
+// onlyIf lets a patch fail unless an object is the one that was read.
+func onlyIf(object metav1.Object) []jsonPatchOperation {
+	return []jsonPatchOperation{
+		{Op: "replace", Path: "/metadata/uid", Value: object.GetUID()},
+		{Op: "replace", Path: "/metadata/resourceVersion", Value: object.GetResourceVersion()},
+	}
+}
+
+// ownedBy sets an object's managed fields.
+func ownedBy(owners []fieldOwner) (jsonPatchOperation, error) {
+	entries, err := entriesOf(owners)
+	return jsonPatchOperation{Op: "add", Path: "/metadata/managedFields", Value: entries}, err
+}
+
 // patch returns the JSON patch that removes the field, nil when the object does
-// not have it.
-func (c clearField) patch(object *unstructured.Unstructured) ([]byte, error) {
+// not have it. It sets the managed fields, too, unless owners is nil.
+func (c clearField) patch(object *unstructured.Unstructured, owners []fieldOwner) ([]byte, error) {
 	pointers := c.path.Pointers(object.Object)
 	if len(pointers) == 0 {
 		return nil, nil
 	}
-	operations := []jsonPatchOperation{
-		{Op: "replace", Path: "/metadata/uid", Value: object.GetUID()},
-		{Op: "replace", Path: "/metadata/resourceVersion", Value: object.GetResourceVersion()},
+	operations := onlyIf(object)
+	if owners != nil {
+		operation, err := ownedBy(owners)
+		if err != nil {
+			return nil, err
+		}
+		operations = append(operations, operation)
 	}
 	// From the last one on: an element that goes moves those behind it.
 	for _, pointer := range slices.Backward(pointers) {

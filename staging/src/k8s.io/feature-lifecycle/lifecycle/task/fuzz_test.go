@@ -92,7 +92,7 @@ func FuzzClearField(f *testing.F) {
 			// The path names what every patch begins with.
 			return
 		}
-		if patch, err := c.patch(&unstructured.Unstructured{Object: got}); err != nil || patch != nil {
+		if patch, err := c.patch(&unstructured.Unstructured{Object: got}, nil); err != nil || patch != nil {
 			t.Fatalf("%q: once it is gone there is %s to send, %v", text, patch, err)
 		}
 	})
@@ -118,7 +118,7 @@ func applied(t *testing.T, c clearField, object map[string]any) map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patch, err := c.patch(&unstructured.Unstructured{Object: object})
+	patch, err := c.patch(&unstructured.Unstructured{Object: object}, nil)
 	if err != nil {
 		t.Fatalf("%q: %v", c.path, err)
 	}

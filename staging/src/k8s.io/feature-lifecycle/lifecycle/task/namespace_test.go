@@ -249,7 +249,7 @@ func TestALimitedTaskSaysSo(t *testing.T) {
 	}
 	// What is in no namespace stays.
 	everywhere := definitionRules(widgets.GroupResource())
-	inRed := []rbacv1.PolicyRule{rule(widgets.GroupResource(), "get", "list"), rule(schema.GroupResource{Group: widgets.Group, Resource: "widgets/status"}, "patch")}
+	inRed := []rbacv1.PolicyRule{rule(widgets.GroupResource(), "get", "list", "patch"), rule(schema.GroupResource{Group: widgets.Group, Resource: "widgets/status"}, "patch")}
 	if diff := cmp.Diff(everywhere, of.Rules); diff != "" {
 		t.Errorf("rules in all namespaces (-want +got):\n%s", diff)
 	}

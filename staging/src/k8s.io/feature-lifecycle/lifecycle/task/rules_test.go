@@ -65,7 +65,7 @@ func TestRulesAreExact(t *testing.T) {
 		namespaced map[string][]rbacv1.PolicyRule
 	}{
 		"a field":                      {task: ClearField(widgets, "spec.x"), everywhere: []rbacv1.PolicyRule{permit(resource, nil, "get", "list", "patch"), definition}},
-		"a field of status":            {task: ClearField(widgets, "status.x"), everywhere: []rbacv1.PolicyRule{permit(resource, nil, "get", "list"), permit(status, nil, "patch"), definition}},
+		"a field of status":            {task: ClearField(widgets, "status.x"), everywhere: []rbacv1.PolicyRule{permit(resource, nil, "get", "list", "patch"), permit(status, nil, "patch"), definition}},
 		"a field of a built-in kind":   {task: ClearField(deployments, "spec.x"), everywhere: []rbacv1.PolicyRule{permit(deployments.GroupResource(), nil, "get", "list", "patch")}},
 		"waiting":                      {task: WaitForNone(widgets, "x", "spec.x"), everywhere: []rbacv1.PolicyRule{permit(resource, nil, "list", "watch"), definition}},
 		"waiting for a built-in kind":  {task: WaitForNone(deployments, "x", "spec.x"), everywhere: []rbacv1.PolicyRule{permit(deployments.GroupResource(), nil, "list", "watch")}},
