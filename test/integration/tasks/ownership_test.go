@@ -37,11 +37,13 @@ var resourceSlices = schema.GroupVersionResource{Group: "resource.k8s.io", Versi
 func (w *world) ownedLists(t *testing.T) {
 	k := customKind("Owned")
 	w.serve(t, k)
+	// A patch may have 10,000 operations.
 	custom := func(size int64) *unstructured.Unstructured {
-		return k.object("a", map[string]any{"devices": []any{
-			map[string]any{"name": "x", "size": size, "hue": "red"},
-			map[string]any{"name": "y"},
-		}})
+		devices := []any{map[string]any{"name": "x", "size": size}}
+		for range 10050 {
+			devices = append(devices, map[string]any{"hue": "red"})
+		}
+		return k.object("a", map[string]any{"devices": devices})
 	}
 	slice := func(size int64) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{

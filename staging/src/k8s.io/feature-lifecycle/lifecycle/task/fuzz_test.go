@@ -88,6 +88,12 @@ func FuzzClearField(f *testing.F) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("%q from %s (-want +got):\n%s", text, data, diff)
 		}
+		if places := path.Pointers(object); len(places) > 1 {
+			operations := c.removals(&unstructured.Unstructured{Object: object}, len(places)-1)
+			if diff := cmp.Diff(want, patched(t, mustEncode(t, operations), object)); len(operations) != 1 || diff != "" {
+				t.Fatalf("%q from %s by %d operations (-want +got):\n%s", text, data, len(operations), diff)
+			}
+		}
 		if metadata, _ := got["metadata"].(map[string]any); metadata["uid"] != "u" || metadata["resourceVersion"] != "7" {
 			// The path names what every patch begins with.
 			return
@@ -111,21 +117,27 @@ func encodedAndDecoded(t *testing.T, object map[string]any) map[string]any {
 	return result
 }
 
-// applied is an object after the patch, as kube-apiserver applies it.
+// applied is an object after the patch of a task.
 func applied(t *testing.T, c clearField, object map[string]any) map[string]any {
 	t.Helper()
-	data, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
 	patch, err := c.patch(&unstructured.Unstructured{Object: object}, nil)
 	if err != nil {
 		t.Fatalf("%q: %v", c.path, err)
 	}
+	return patched(t, patch, object)
+}
+
+// patched is an object after a JSON patch, nil for none, as kube-apiserver applies it.
+func patched(t *testing.T, patch []byte, object map[string]any) map[string]any {
+	t.Helper()
+	data := mustEncode(t, object)
 	if patch != nil {
 		operations, err := jsonpatch.DecodePatch(patch)
 		if err != nil {
 			t.Fatalf("the patch %s cannot be read: %v", patch, err)
+		}
+		if len(operations) > maxOperations {
+			t.Fatalf("the patch has %d operations", len(operations))
 		}
 		if data, err = operations.Apply(data); err != nil {
 			t.Fatalf("the patch %s cannot be applied: %v", patch, err)
@@ -136,6 +148,15 @@ func applied(t *testing.T, c clearField, object map[string]any) map[string]any {
 		t.Fatal(err)
 	}
 	return result
+}
+
+func mustEncode(t *testing.T, value any) []byte {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // naivePart is a key and what follows it: two brackets or braces and what is in them.

@@ -162,6 +162,14 @@ func (p *place) pointer() string {
 	return p.below.pointer() + "/" + escaper.Replace(p.key)
 }
 
+// keys are those that lead to the place from the object.
+func (p *place) keys() []string {
+	if p == nil {
+		return nil
+	}
+	return append(p.below.keys(), p.key)
+}
+
 // escaper writes a key as a part of a JSON pointer.
 var escaper = strings.NewReplacer("~", "~0", "/", "~1")
 
