@@ -28,6 +28,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
@@ -264,16 +266,54 @@ func planned(use v1alpha1.FeatureUse) string {
 	return fmt.Sprintf("%d of %s with the feature %s%s%s", use.Count, who, transition.OnOff(*use.Enabled), stale, examples)
 }
 
-// answerOf is the plan in a line.
-func answerOf(plan *v1alpha1.FeaturePlanStatus) string {
-	var objects int64
-	for _, task := range plan.Tasks {
-		for _, found := range task.Leftovers {
-			objects += found.Count
+// objectsOf counts the objects that tasks look after, each once: how many there are at
+// least and at most. Both are the same if no two tasks look after one resource, or if the
+// tasks name all that they find. Otherwise two tasks may have found the same ones.
+func objectsOf(tasks []v1alpha1.PlannedTask) (least, most int64) {
+	type objects struct {
+		names        sets.Set[string]
+		largest, sum int64
+		// named is true if all are, single if one task alone looks after the resource.
+		named, single bool
+	}
+	found := map[schema.GroupResource]*objects{}
+	for _, task := range tasks {
+		for _, l := range task.Leftovers {
+			resource := schema.GroupResource{Group: l.Group, Resource: l.Resource}
+			o, again := found[resource]
+			if !again {
+				o = &objects{names: sets.New[string](), named: true}
+				found[resource] = o
+			}
+			o.single = !again
+			o.names.Insert(l.Examples...)
+			o.largest, o.sum = max(o.largest, l.Count), o.sum+l.Count
+			o.named = o.named && int64(len(l.Examples)) == l.Count
 		}
 	}
+	for _, o := range found {
+		names := int64(o.names.Len())
+		switch {
+		case o.single:
+			least, most = least+o.sum, most+o.sum
+		case o.named:
+			least, most = least+names, most+names
+		default:
+			least, most = least+max(o.largest, names), most+o.sum
+		}
+	}
+	return least, most
+}
+
+// answerOf is the plan in a line.
+func answerOf(plan *v1alpha1.FeaturePlanStatus) string {
+	least, most := objectsOf(plan.Tasks)
+	objects := count(most, "object")
+	if least < most {
+		objects = fmt.Sprintf("%d to %s", least, objects)
+	}
 	work := cmp.Or(map[bool]string{true: "no task would run"}[len(plan.Tasks) == 0],
-		fmt.Sprintf("%s, %s", count(int64(len(plan.Tasks)), "task"), count(objects, "object")))
+		fmt.Sprintf("%s, %s", count(int64(len(plan.Tasks)), "task"), objects))
 	switch {
 	case len(plan.Blockers) > 0:
 		return fmt.Sprintf("Blocked by %s: %s.", count(int64(len(plan.Blockers)), "cause"), work)

@@ -34,6 +34,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 // deny is a webhook's denial with a code of its choice, as
@@ -291,4 +292,25 @@ func normal(t *rapid.T, object map[string]any) map[string]any {
 		t.Fatal(err)
 	}
 	return result
+}
+
+// TestProgressDoesNotCountWhatIsLeft: an object that refuses, or that the server did not
+// write, is not done.
+func TestProgressDoesNotCountWhatIsLeft(t *testing.T) {
+	for name, cause := range map[string]error{
+		"one refuses":           apierrors.NewForbidden(widgets.GroupResource(), "b", errors.New("no")),
+		"the server is in need": apierrors.NewInternalError(errors.New("etcd is away")),
+	} {
+		s := serve(widget("a", "x"), widget("b", "x"), widget("c", ""))
+		s.PrependReactor("patch", "widgets", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			return a.(clienttesting.PatchAction).GetName() == "b", nil, cause
+		})
+		var last Progress
+		if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), Attempt{Report: func(p Progress) { last = p }}); err == nil {
+			t.Errorf("%s: the task is done", name)
+		}
+		if last.Done != 2 || last.Total != 3 {
+			t.Errorf("%s: %d of %d are done, want 2 of 3", name, last.Done, last.Total)
+		}
+	}
 }

@@ -37,8 +37,10 @@ type tally struct {
 	report func(Progress)
 
 	mu sync.Mutex
-	// progress counts objects that were looked at.
+	// progress counts objects that do not have the field, or not any more; walked are those
+	// that were looked at.
 	progress Progress
+	walked   int64
 	// found had the field, written had it removed.
 	found, written int64
 	// refused counts objects that the server does not let be changed so.
@@ -46,8 +48,10 @@ type tally struct {
 	// message is the same each time.
 	refused  int
 	examples []refusal
-	// failure is the first error that is no refusal: the server's trouble.
+	// failure is the first error that is no refusal: the server's trouble. failed counts
+	// the objects that met one.
 	failure error
+	failed  int
 	// verifying is true from the second pass on.
 	verifying bool
 	// from is the continue token with which the first pass begins.
@@ -67,6 +71,7 @@ func newTally(attempt Attempt) *tally {
 	// A number below zero would be refused as part of the status, for ever.
 	if n, err := strconv.ParseInt(done, 10, 64); err == nil && n >= 0 && from != "" {
 		t.from = from
+		t.walked = n
 		t.progress = Progress{Done: n, Total: attempt.Last.Total, Checkpoint: attempt.Last.Checkpoint}
 	}
 	return t
@@ -106,8 +111,11 @@ func (t *tally) cleared(object *unstructured.Unstructured, err error) {
 		t.examples = append(t.examples, refusal{object, name, err})
 		slices.SortFunc(t.examples, func(a, b refusal) int { return cmp.Compare(a.name, b.name) })
 		t.examples = t.examples[:min(len(t.examples), maxExamples)]
-	case t.failure == nil:
-		t.failure = fmt.Errorf("clearing %s: %w", name, err)
+	default:
+		t.failed++
+		if t.failure == nil {
+			t.failure = fmt.Errorf("clearing %s: %w", name, err)
+		}
 	}
 }
 
@@ -116,16 +124,17 @@ func (t *tally) cleared(object *unstructured.Unstructured, err error) {
 func (t *tally) pageDone(page *unstructured.UnstructuredList) {
 	t.mu.Lock()
 	if !t.verifying {
-		t.progress.Done += int64(len(page.Items))
-		t.progress.Total = t.progress.Done
+		t.walked += int64(len(page.Items))
+		t.progress.Total = t.walked
 		if rest := page.GetRemainingItemCount(); rest != nil {
 			t.progress.Total += *rest
 		}
 		if t.refused == 0 && t.failure == nil {
-			t.progress.Checkpoint = checkpoint(t.progress.Done, page.GetContinue())
+			t.progress.Checkpoint = checkpoint(t.walked, page.GetContinue())
 		}
 		t.progress.Message = phrase.Count(t.written, "object", "objects") + " changed"
 	}
+	t.progress.Done = t.walked - int64(t.refused+t.failed)
 	progress := t.progress
 	t.mu.Unlock()
 	t.report(progress)
