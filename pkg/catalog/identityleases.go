@@ -19,6 +19,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,14 +66,21 @@ func runIdentityLeases(ctx context.Context, clients task.Clients, attempt task.A
 	if err != nil {
 		return err
 	}
+	var held []string
 	for i, lease := range found {
+		if finalizers := lease.GetFinalizers(); len(finalizers) > 0 {
+			held = append(held, fmt.Sprintf("%s (%s)", lease.GetName(), strings.Join(finalizers, ", ")))
+		}
 		err := clients.Dynamic.Resource(leases).Namespace(lease.GetNamespace()).Delete(ctx, lease.GetName(), metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: ptr.To(lease.GetUID())},
 		})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("deleting Lease %s: %w", lease.GetName(), err)
 		}
-		attempt.Report(task.Progress{Done: int64(i + 1), Total: int64(len(found))})
+		attempt.Report(task.Progress{Done: int64(i+1) - int64(len(held)), Total: int64(len(found))})
+	}
+	if len(held) > 0 {
+		return &task.BlockedError{Message: fmt.Sprintf("identity Leases in %s are being deleted and held by finalizers: %s; whoever set them has to remove them", metav1.NamespaceSystem, strings.Join(held, ", "))}
 	}
 	return nil
 }

@@ -17,7 +17,9 @@ limitations under the License.
 package controlplane
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -30,6 +32,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -213,10 +216,15 @@ func (p place) object(ctx context.Context, key string, data []byte) (task.Stored
 	if err != nil {
 		return object, fmt.Errorf("decrypting the stored object %s: %w", key, err)
 	}
-	_, kind, err := p.config.Codec.Decode(plain, nil, nil)
+	decoded, kind, err := p.config.Codec.Decode(plain, nil, nil)
 	if err != nil {
 		object.Unreadable = err
+		about := metadataIn(plain)
+		object.UID, object.Finalizers = about.UID, about.Finalizers
 		return object, nil
+	}
+	if about, err := meta.Accessor(decoded); err == nil {
+		object.UID, object.Finalizers = about.GetUID(), about.GetFinalizers()
 	}
 	if !p.builtIn {
 		object.APIVersion = kind.GroupVersion().String()
@@ -228,6 +236,27 @@ func (p place) object(ctx context.Context, key string, data []byte) (task.Stored
 	object.Outdated = p.outdated(*kind)
 	return object, nil
 }
+
+// metadataIn returns the metadata of an object whose kind does not decode, as far as its
+// bytes say: all kinds of Kubernetes have it in the same place (PartialObjectMetadata).
+func metadataIn(plain []byte) metav1.ObjectMeta {
+	var partial metav1.PartialObjectMetadata
+	if raw, ok := bytes.CutPrefix(plain, protobufPrefix); ok {
+		var unknown runtime.Unknown
+		if unknown.Unmarshal(raw) != nil || partial.Unmarshal(unknown.Raw) != nil {
+			return metav1.ObjectMeta{}
+		}
+		return partial.ObjectMeta
+	}
+	if json.Unmarshal(plain, &partial) != nil {
+		return metav1.ObjectMeta{}
+	}
+	return partial.ObjectMeta
+}
+
+// protobufPrefix begins what is stored as protobuf (apimachinery's
+// pkg/runtime/serializer/protobuf).
+var protobufPrefix = []byte("k8s\x00")
 
 func (p place) transformer() value.Transformer {
 	if p.config.Transformer != nil {

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"testing"
 
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -94,6 +96,32 @@ func TestWhatTheAPICanDeleteIsLeftToIt(t *testing.T) {
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestMetadataOfWhatDoesNotDecode: all kinds have it in the same place.
+func TestMetadataOfWhatDoesNotDecode(t *testing.T) {
+	gone := &schedulingv1alpha2.Workload{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", Finalizers: []string{"example.net/billing"}}}
+	raw, err := gone.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	enveloped, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "scheduling.k8s.io/v1alpha1", Kind: "Workload"}, Raw: raw}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, plain := range map[string]string{
+		"protobuf": "k8s\x00" + string(enveloped),
+		"JSON":     `{"apiVersion":"scheduling.k8s.io/v1alpha1","kind":"Workload","metadata":{"name":"a","uid":"u","finalizers":["example.net/billing"]}}`,
+	} {
+		if about := metadataIn([]byte(plain)); about.UID != "u" || len(about.Finalizers) != 1 || about.Finalizers[0] != "example.net/billing" {
+			t.Errorf("%s: %v", name, about)
+		}
+	}
+	for _, garbage := range []string{"", "no server can decode this", "k8s\x00garbage", "{"} {
+		if about := metadataIn([]byte(garbage)); about.UID != "" || about.Finalizers != nil {
+			t.Errorf("%q: %v", garbage, about)
 		}
 	}
 }

@@ -71,9 +71,15 @@ func (w *world) makeBundles(t *testing.T) {
 		bundle := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"trustBundle": rootCertificate(t)}}}
 		bundle.SetGroupVersionKind(bundles.GroupVersion().WithKind("ClusterTrustBundle"))
 		bundle.SetName(name)
+		if name == held {
+			bundle.SetFinalizers([]string{heldBy})
+		}
 		w.objects.Create(t, bundles, bundle)
 	}
 }
+
+// held is the bundle that the finalizer heldBy of others holds.
+const held, heldBy = "two", "example.net/trust-sync"
 
 // keys counts what etcd has below a prefix.
 func (w *world) keys(t *testing.T, prefix string) int64 {
@@ -95,6 +101,15 @@ func (w *world) clearBundles(t *testing.T) {
 	if n := count(t, clients, clearing); n != 2 {
 		t.Errorf("found %d bundles, want 2", n)
 	}
+	blocked := runBlocked(t, clients, clearing, "1 object of clustertrustbundles.certificates.k8s.io is held by finalizers of others: "+held+" ("+heldBy+")", "turn the feature on")
+	if n := w.keys(t, prefix+held); n != 1 {
+		t.Errorf("the finalizer of somebody else did not hold %s", held)
+	}
+	until(t, blocked, func() {
+		if _, err := w.etcd.Delete(t.Context(), prefix+held); err != nil {
+			t.Error(err)
+		}
+	})
 	run(t, clients, clearing)
 	if n := w.keys(t, prefix); n != 0 {
 		t.Errorf("%d keys are left below %s", n, prefix)
@@ -176,9 +191,9 @@ func (w *world) garbage(t *testing.T, resource schema.GroupVersionResource, key 
 func (w *world) clearGarbageCustom(t *testing.T) {
 	k := customKind("Broken")
 	w.serve(t, k)
-	held := k.object("held", map[string]any{})
-	held.SetFinalizers([]string{"example.com/own"})
-	w.objects.Create(t, k.resource, held)
+	own := k.object("held", map[string]any{})
+	own.SetFinalizers([]string{"example.com/own"})
+	w.objects.Create(t, k.resource, own)
 	w.objects.Create(t, k.resource, k.object("fine", map[string]any{}))
 	const prefix = "/registry/tasks.example.com/brokens/"
 	w.garbage(t, k.resource, prefix+ns+"/garbage")

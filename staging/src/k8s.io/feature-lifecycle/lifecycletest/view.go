@@ -145,7 +145,10 @@ var _ task.Storage = viewStorage{}
 func (s viewStorage) List(_ context.Context, resource schema.GroupResource, _ int64, _ string) ([]task.StoredObject, string, error) {
 	var page []task.StoredObject
 	for _, object := range s.view.Of(resource) {
-		page = append(page, task.StoredObject{Namespace: object.GetNamespace(), Name: object.GetName(), Key: object.Key, Revision: object.Revision, APIVersion: object.GetAPIVersion()})
+		page = append(page, task.StoredObject{
+			Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), Finalizers: object.GetFinalizers(),
+			Key: object.Key, Revision: object.Revision, APIVersion: object.GetAPIVersion(),
+		})
 	}
 	return page, "", nil
 }

@@ -120,6 +120,15 @@ func (c *Controller) planStep(ctx context.Context, feature string, plan transiti
 		if declared.Waits && step.State != "" {
 			held = append(held, waitsFor(p)...)
 		}
+		if declared.Obstacles != nil && step.State != "" {
+			obstacles, err := declared.Obstacles(ctx, c.config.Tasks)
+			if err != nil {
+				return nil, nil, apierrors.NewInternalError(fmt.Errorf("looking for what would hold task %s of feature %s: %w", name, feature, err))
+			}
+			for _, obstacle := range obstacles {
+				held = append(held, fmt.Sprintf("task %s would wait: %s", name, obstacle))
+			}
+		}
 		if declared.Obstructs && len(p.Leftovers) > 0 && transition.OfVersion(step.State) && plan.Value != nil && *plan.Value {
 			held = append(held, fmt.Sprintf("servers of %s that have the feature on never become ready while there is what task %s finds; turn the feature off before they move, and on again afterwards", plan.To, name))
 		}

@@ -42,8 +42,10 @@ import (
 // While the API serves the resource, objects are deleted through it, in
 // whatever version it has. Finalizers that are listed are removed then, since
 // their controllers go with the feature, too; objects with others are waited
-// for. What this server does not serve any more, or cannot decode, is deleted
-// where it is stored, if Clients.Storage is there.
+// for, wherever they are deleted. What this server does not serve any more, or
+// cannot decode, is deleted where it is stored, if Clients.Storage is there; the
+// finalizers of objects that do not decode hold nothing, since no server can
+// remove them.
 func ClearCollection(resource schema.GroupResource, finalizers ...string) Task {
 	c := clearCollection{resource: resource, finalizers: finalizers}
 	verbs := []string{"list", "watch", "delete"}
@@ -58,6 +60,7 @@ func ClearCollection(resource schema.GroupResource, finalizers ...string) Task {
 		about:       resource,
 		Find:        c.find,
 		Run:         c.run,
+		Obstacles:   c.obstacles,
 		Rules:       append([]rbacv1.PolicyRule{rule(resource, verbs...)}, definitionRules(resource)...),
 	}
 }
@@ -112,7 +115,7 @@ func (c clearCollection) run(ctx context.Context, clients Clients, attempt Attem
 	}
 	// One object that does not decode makes every LIST fail. It goes first; the
 	// others are for the next attempt.
-	removed, err := c.clearStored(ctx, clients.Storage, isServed, attempt)
+	removed, err := c.clearStored(ctx, clients, isServed, attempt)
 	switch {
 	case err != nil:
 		return errors.Join(readable, err)
@@ -178,7 +181,7 @@ func (p *collectionPass) page(ctx context.Context, page *unstructured.Unstructur
 		switch {
 		case err == nil && p.lasts(item):
 			p.waiting = append(p.waiting, object{item.GetNamespace(), item.GetName(), string(item.GetUID())})
-			p.left = append(p.left, strings.TrimSuffix(name+": being deleted, finalizers: "+strings.Join(p.foreign(item), ", "), ", finalizers: "))
+			p.left = append(p.left, strings.TrimSuffix(name+": being deleted, finalizers: "+strings.Join(p.foreign(item.GetFinalizers()), ", "), ", finalizers: "))
 		case err == nil:
 			p.progress.Done++
 		case refuses(err):
@@ -198,7 +201,7 @@ func (p *collectionPass) page(ctx context.Context, page *unstructured.Unstructur
 // lasts is true for an object that is not gone once it is deleted: others have
 // finalizers on it, or it was being deleted before.
 func (p *collectionPass) lasts(item *unstructured.Unstructured) bool {
-	foreign := p.foreign(item)
+	foreign := p.foreign(item.GetFinalizers())
 	return len(foreign) > 0 || (item.GetDeletionTimestamp() != nil && len(foreign) == len(item.GetFinalizers()))
 }
 
@@ -228,9 +231,9 @@ func (c clearCollection) blocked(clients Clients, resource schema.GroupVersionRe
 	}}
 }
 
-// foreign are the finalizers that somebody else has to remove.
-func (c clearCollection) foreign(object *unstructured.Unstructured) []string {
-	return slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(name string) bool { return slices.Contains(c.finalizers, name) })
+// foreign are those of some finalizers that somebody else has to remove.
+func (c clearCollection) foreign(finalizers []string) []string {
+	return slices.DeleteFunc(slices.Clone(finalizers), func(name string) bool { return slices.Contains(c.finalizers, name) })
 }
 
 // remove deletes one object, if it is still the one that was read. Gone is no
@@ -248,7 +251,7 @@ func (c clearCollection) remove(ctx context.Context, clients Clients, resource s
 			return 0, ignoreGone(err)
 		}
 	}
-	if len(c.foreign(object)) == len(object.GetFinalizers()) {
+	if len(c.foreign(object.GetFinalizers())) == len(object.GetFinalizers()) {
 		return took, nil
 	}
 	// Last: a controller that is alive must not see the object without its
@@ -258,7 +261,7 @@ func (c clearCollection) remove(ctx context.Context, clients Clients, resource s
 	if err != nil || current.GetUID() != object.GetUID() {
 		return took, ignoreGone(err)
 	}
-	keep := c.foreign(current)
+	keep := c.foreign(current.GetFinalizers())
 	if keep == nil {
 		keep = []string{}
 	}

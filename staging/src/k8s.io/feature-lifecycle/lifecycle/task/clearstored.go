@@ -19,8 +19,14 @@ package task
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 )
 
 const (
@@ -31,23 +37,105 @@ const (
 	batchPatience = 5 * time.Second
 )
 
-// clearStored deletes what is stored and out of the API's reach: everything when
-// this server serves no version of the resource, else what it cannot decode.
-func (c clearCollection) clearStored(ctx context.Context, storage Storage, served bool, attempt Attempt) (removed int64, err error) {
-	var left []StoredObject
+// stored returns what clearStored removes, and what it must not: objects that others
+// hold by their finalizers. With served set, objects that decode are left to the API.
+func (c clearCollection) stored(ctx context.Context, storage Storage, served bool) (removable, held []StoredObject, err error) {
 	err = eachStored(ctx, storage, c.resource, func(object StoredObject) error {
-		if !served || object.Unreadable != nil {
-			left = append(left, object)
+		switch {
+		case object.Unreadable != nil:
+			removable = append(removable, object)
+		case served:
+		case len(c.holders(object.Finalizers)) > 0:
+			held = append(held, object)
+		default:
+			removable = append(removable, object)
 		}
 		return nil
 	})
+	return removable, held, err
+}
+
+// holders returns the finalizers of a stored object on which its removal waits. Those of
+// the garbage collector are not among them: it cannot act while the API is not served.
+func (c clearCollection) holders(finalizers []string) []string {
+	return slices.DeleteFunc(c.foreign(finalizers), func(name string) bool {
+		return name == metav1.FinalizerOrphanDependents || name == metav1.FinalizerDeleteDependents
+	})
+}
+
+// clearStored deletes what is stored and out of the API's reach: everything when
+// this server serves no version of the resource, else what it cannot decode. It is
+// blocked by finalizers of others, as the API would be; objects that no server can
+// decode go whatever finalizers they have, since nobody could take those away.
+func (c clearCollection) clearStored(ctx context.Context, clients Clients, served bool, attempt Attempt) (removed int64, err error) {
+	storage := clients.Storage
+	left, held, err := c.stored(ctx, storage, served)
+	total := int64(len(left) + len(held))
 	for begin := 0; err == nil && begin < len(left); begin += storedBatch {
 		var done int64
 		done, err = c.clearBatch(ctx, storage, attempt, left[begin:min(begin+storedBatch, len(left))])
 		removed += done
-		attempt.Report(Progress{Done: removed, Total: int64(len(left)), Message: fmt.Sprintf("%d stored objects removed that the API does not reach", removed)})
+		attempt.Report(Progress{Done: removed, Total: total, Message: fmt.Sprintf("%d stored objects removed that the API does not reach", removed)})
+	}
+	if err == nil && len(held) > 0 {
+		err = c.heldInStorage(clients, held)
 	}
 	return removed, err
+}
+
+// heldInStorage says which objects the finalizers of others hold, and what has to happen.
+func (c clearCollection) heldInStorage(clients Clients, held []StoredObject) error {
+	message := fmt.Sprintf("%s, and no version is served, so that whoever set the finalizers cannot act: serve it again (turn the feature on, with its API if that is off), "+
+		"delete the objects, or take the finalizers away if nobody needs them any more, and turn the feature off again once they are gone", c.describeHeld(held))
+	return &BlockedError{Message: message, Until: func(ctx context.Context) error {
+		return probe(ctx, func(ctx context.Context) bool {
+			if _, isServed, err := served(clients, c.resource); err == nil && isServed {
+				return true
+			}
+			removable, still, err := c.stored(ctx, clients.Storage, false)
+			return err == nil && (len(removable) > 0 || len(still) != len(held))
+		})
+	}}
+}
+
+// describeHeld names objects and the finalizers of others that they have.
+func (c clearCollection) describeHeld(held []StoredObject) string {
+	var names []string
+	for _, object := range held[:min(len(held), maxExamples)] {
+		names = append(names, fmt.Sprintf("%s (%s)", objectName(object.Namespace, object.Name), strings.Join(c.holders(object.Finalizers), ", ")))
+	}
+	return fmt.Sprintf("%s held by finalizers of others: %s", phrase.Objects(len(held), c.resource, "is", "are"), strings.Join(names, ", "))
+}
+
+// obstacles returns which objects the finalizers of others would hold. It reads what is
+// stored, or what the API shows when that is all there is.
+func (c clearCollection) obstacles(ctx context.Context, clients Clients) ([]string, error) {
+	held, err := c.heldNow(ctx, clients)
+	if err != nil || len(held) == 0 {
+		return nil, err
+	}
+	return []string{c.describeHeld(held) + "; while the API is served, delete them and wait until they are gone, or take the finalizers away if nobody needs them any more"}, nil
+}
+
+// heldNow returns the objects that have finalizers of others.
+func (c clearCollection) heldNow(ctx context.Context, clients Clients) (held []StoredObject, err error) {
+	if clients.Storage != nil {
+		_, held, err = c.stored(ctx, clients.Storage, false)
+		return held, err
+	}
+	resource, isServed, err := served(clients, c.resource)
+	if err != nil || !isServed {
+		return nil, err
+	}
+	err = eachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error {
+		for i := range page.Items {
+			if item := &page.Items[i]; len(c.holders(item.GetFinalizers())) > 0 {
+				held = append(held, StoredObject{Namespace: item.GetNamespace(), Name: item.GetName(), Finalizers: item.GetFinalizers()})
+			}
+		}
+		return nil
+	})
+	return held, err
 }
 
 // clearBatch deletes some stored objects and returns the first error.

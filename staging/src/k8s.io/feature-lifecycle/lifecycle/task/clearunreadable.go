@@ -28,7 +28,8 @@ import (
 // cannot decode, where they are stored: what a version that is gone stored in a
 // form that nobody knows any more, an alpha version that was removed, say. One
 // such object makes every LIST of its collection fail. Objects that decode are
-// left alone. It needs Clients.Storage, which only kube-apiserver has.
+// left alone. Finalizers hold none, since no server could take them away. It needs
+// Clients.Storage, which only kube-apiserver has.
 func ClearUnreadable(resource schema.GroupResource) Task {
 	c := clearUnreadable{clearCollection{resource: resource}}
 	return Task{
@@ -60,7 +61,7 @@ func (c clearUnreadable) run(ctx context.Context, clients Clients, attempt Attem
 		return c.unreachable()
 	}
 	// Served or not: those that decode are kept.
-	_, err := c.clearStored(ctx, clients.Storage, true, attempt)
+	_, err := c.clearStored(ctx, clients, true, attempt)
 	return err
 }
 

@@ -66,7 +66,7 @@ func (t Task) InNamespace(namespace string) Task {
 	case t.collection == crds.GroupResource():
 		return refuse(t.collection.String() + " are in no namespace")
 	}
-	find, run, resource := t.Find, t.Run, t.collection
+	find, run, obstacles, resource := t.Find, t.Run, t.Obstacles, t.collection
 	t.namespace = namespace
 	t.Name += "/InNamespace/" + namespace
 	t.Description += " in namespace " + namespace
@@ -83,6 +83,15 @@ func (t Task) InNamespace(namespace string) Task {
 			return err
 		}
 		return run(ctx, limited, attempt)
+	}
+	if obstacles != nil {
+		t.Obstacles = func(ctx context.Context, clients Clients) ([]string, error) {
+			limited, err := clients.in(namespace, resource)
+			if err != nil {
+				return nil, err
+			}
+			return obstacles(ctx, limited)
+		}
 	}
 	t.Rules, t.NamespacedRules = limitRules(t.Rules, namespace, resource)
 	return t

@@ -20,6 +20,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Storage is what is stored, beside the API: a collection whose API is gone, or
@@ -30,8 +31,8 @@ type Storage interface {
 	// order of their keys, and where the next page begins, "" when there is none.
 	List(ctx context.Context, resource schema.GroupResource, limit int64, from string) (page []StoredObject, next string, err error)
 	// Delete removes the bytes of one object if they are still those that were
-	// listed. It does not go through the API: no admission, no finalizers, no
-	// audit. Gone is no error; changed is a conflict (apierrors.IsConflict).
+	// listed. It does not go through the API: no admission, no finalizers, which
+	// callers look at, no audit. Gone is no error; changed is a conflict (apierrors.IsConflict).
 	Delete(ctx context.Context, resource schema.GroupResource, object StoredObject) error
 }
 
@@ -43,6 +44,10 @@ type StoredObject struct {
 	// Key and Revision identify the bytes.
 	Key      string
 	Revision int64
+	// UID and Finalizers are those of the object's metadata; empty where the bytes do
+	// not say.
+	UID        types.UID
+	Finalizers []string
 	// Unreadable is why the bytes do not decode, nil when they do.
 	Unreadable error
 	// Outdated is true when the bytes decode and are of another API version
