@@ -88,6 +88,10 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
+	collector, err := newCollectorClient(generic.LoopbackClientConfig)
+	if err != nil {
+		return fmt.Errorf("feature lifecycle: %w", err)
+	}
 	serverID, err := instance(generic)
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
@@ -113,8 +117,11 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 		Dependencies: gates.Dependencies(),
 		Settings:     explicit(settings),
 		Client:       hooks.clients.features,
-		Tasks:        task.Clients{Dynamic: hooks.clients.dynamic, Metadata: hooks.clients.metadata, Mapper: hooks.clients.mapper, Storage: hooks.stored},
-		Leases:       hooks.leases,
+		Tasks: task.Clients{
+			Dynamic: hooks.clients.dynamic, Metadata: hooks.clients.metadata, Mapper: hooks.clients.mapper,
+			Storage: hooks.stored, Collector: &task.Collector{Discovery: hooks.clients.kube.Discovery(), Metadata: collector},
+		},
+		Leases: hooks.leases,
 		IsIdentity: func(lease *coordinationv1.Lease) bool {
 			return lease.Labels[controlplaneapiserver.IdentityLeaseComponentLabelKey] == controlplaneapiserver.KubeAPIServer
 		},

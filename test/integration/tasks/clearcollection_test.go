@@ -34,7 +34,9 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -74,7 +76,39 @@ func (w *world) makeBundles(t *testing.T) {
 		if name == held {
 			bundle.SetFinalizers([]string{heldBy})
 		}
-		w.objects.Create(t, bundles, bundle)
+		bundle = w.objects.Create(t, bundles, bundle)
+		// The one is collected with its owner, and the other loses it: it has another.
+		shared := *metav1.NewControllerRef(bundle, bundle.GroupVersionKind())
+		shared.Controller, shared.BlockOwnerDeletion = nil, nil
+		namespace, err := w.Kube.CoreV1().Namespaces().Get(t.Context(), ns, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for suffix, owners := range map[string][]metav1.OwnerReference{
+			"-owned":  {shared},
+			"-shared": {shared, {APIVersion: "v1", Kind: "Namespace", Name: ns, UID: namespace.UID}},
+		} {
+			owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name + suffix, OwnerReferences: owners}}
+			if _, err := w.Kube.CoreV1().ConfigMaps(ns).Create(t.Context(), owned, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// ownedBy checks what became of what a bundle owned.
+func (w *world) ownedBy(t *testing.T, bundle string, collected bool) {
+	t.Helper()
+	_, err := w.Kube.CoreV1().ConfigMaps(ns).Get(t.Context(), bundle+"-owned", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) != collected || err != nil && !collected {
+		t.Errorf("what bundle %s owned: %v, want it collected: %t", bundle, err, collected)
+	}
+	shared, err := w.Kube.CoreV1().ConfigMaps(ns).Get(t.Context(), bundle+"-shared", metav1.GetOptions{})
+	if err != nil {
+		t.Fatalf("what bundle %s and another own: %v", bundle, err)
+	}
+	if n := len(shared.OwnerReferences); (n == 1) != collected {
+		t.Errorf("what bundle %s and another own has %d owners, want the bundle gone from it: %t", bundle, n, collected)
 	}
 }
 
@@ -105,6 +139,8 @@ func (w *world) clearBundles(t *testing.T) {
 	if n := w.keys(t, prefix+held); n != 1 {
 		t.Errorf("the finalizer of somebody else did not hold %s", held)
 	}
+	w.ownedBy(t, "one", true)
+	w.ownedBy(t, held, false)
 	until(t, blocked, func() {
 		if _, err := w.etcd.Delete(t.Context(), prefix+held); err != nil {
 			t.Error(err)

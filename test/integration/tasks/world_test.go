@@ -115,6 +115,7 @@ func (w *world) withStorage(t *testing.T, tasks ...task.Task) task.Clients {
 	t.Helper()
 	clients := w.clients(t, tasks...)
 	clients.Storage = w.stored
+	clients.Collector = &task.Collector{Discovery: w.Kube.Discovery(), Metadata: metadata.NewForConfigOrDie(w.Impersonate(controlplane.GarbageCollector))}
 	return clients
 }
 

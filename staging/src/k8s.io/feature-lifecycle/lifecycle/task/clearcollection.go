@@ -45,7 +45,8 @@ import (
 // for, wherever they are deleted. What this server does not serve any more, or
 // cannot decode, is deleted where it is stored, if Clients.Storage is there; the
 // finalizers of objects that do not decode hold nothing, since no server can
-// remove them.
+// remove them. What the objects own goes with them: the garbage collector sees to
+// that while the API is served, Clients.Collector afterwards.
 func ClearCollection(resource schema.GroupResource, finalizers ...string) Task {
 	c := clearCollection{resource: resource, finalizers: finalizers}
 	verbs := []string{"list", "watch", "delete"}
@@ -54,7 +55,7 @@ func ClearCollection(resource schema.GroupResource, finalizers ...string) Task {
 	}
 	return Task{
 		Name:        "ClearCollection/" + resource.String(),
-		Description: fmt.Sprintf("delete every object of %s", resource),
+		Description: fmt.Sprintf("delete every object of %s, and what they own", resource),
 		Fields:      []Field{{Resource: resource}},
 		collection:  resource,
 		about:       resource,

@@ -71,6 +71,10 @@ func (c clearCollection) clearStored(ctx context.Context, clients Clients, serve
 	storage := clients.Storage
 	left, held, err := c.stored(ctx, storage, served)
 	total := int64(len(left) + len(held))
+	if err == nil && clients.Collector != nil {
+		// First: an attempt that is cut short finds the owners again.
+		err = clients.Collector.collect(ctx, c.resource, left, attempt)
+	}
 	for begin := 0; err == nil && begin < len(left); begin += storedBatch {
 		var done int64
 		done, err = c.clearBatch(ctx, storage, attempt, left[begin:min(begin+storedBatch, len(left))])

@@ -63,6 +63,9 @@ type Clients struct {
 	// Storage reads what is stored beside the API. Only kube-apiserver has it;
 	// without it tasks do what the API alone allows.
 	Storage Storage
+	// Collector takes away what objects own that are removed from Storage. Without it what
+	// they own stays, since no garbage collector sees that its owner is gone.
+	Collector *Collector
 
 	// namespace is the only one that the task that has the clients looks at, "" for all.
 	namespace string
