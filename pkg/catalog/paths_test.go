@@ -19,13 +19,12 @@ package catalog
 import (
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
 // TestPathsExist finds each field that an entry stores in its resource's Go type.
@@ -93,23 +92,6 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// segment is one key of a task's path and what it selects: "", "[*]", "[a=b]",
-// "{*}" or "{key}". Package task has checked the syntax.
-type segment struct{ key, selector string }
-
-func parsePath(path string) []segment {
-	var segments []segment
-	inside := false
-	for _, part := range strings.FieldsFunc(path, func(r rune) bool {
-		inside = (inside || r == '[' || r == '{') && r != ']' && r != '}'
-		return r == '.' && !inside
-	}) {
-		at := strings.IndexAny(part+"[", "[{")
-		segments = append(segments, segment{part[:at], part[at:]})
-	}
-	return segments
-}
-
 // isCollection is true for all objects of a resource: without a path, or, for
 // WaitForNone, with a field that every object has.
 func isCollection(stored task.Field) bool {
@@ -136,45 +118,6 @@ func covers(stored task.Field, resource schema.GroupResource, path string) bool 
 		}
 	}
 	return true
-}
-
-// hasPath is true if the objects of a Go type can have the field.
-func hasPath(kind reflect.Type, path []segment) bool {
-	if len(path) == 0 {
-		return true
-	}
-	kind = dereference(kind)
-	if kind == reflect.TypeFor[runtime.RawExtension]() {
-		return true // nobody knows what is in it
-	}
-	if kind.Kind() != reflect.Struct {
-		return false
-	}
-	for i := range kind.NumField() {
-		field := kind.Field(i)
-		if jsonKey(field) == "" && field.Anonymous && hasPath(field.Type, path) {
-			return true
-		}
-		if jsonKey(field) != path[0].key {
-			continue
-		}
-		value := dereference(field.Type)
-		switch selector := path[0].selector; {
-		case selector == "":
-			return hasPath(value, path[1:])
-		case selector == "[*]":
-			return value.Kind() == reflect.Slice && hasPath(value.Elem(), path[1:])
-		case selector[0] == '[':
-			name, _, _ := strings.Cut(selector[1:], "=")
-			if value.Kind() == reflect.Slice {
-				value = value.Elem()
-			}
-			return hasPath(value, []segment{{key: name}}) && hasPath(value, path[1:])
-		default:
-			return value.Kind() == reflect.Map && hasPath(value.Elem(), path[1:])
-		}
-	}
-	return false
 }
 
 // eachField calls visit for every field below a Go type, with the struct that
@@ -216,18 +159,26 @@ func eachFieldBelow(kind reflect.Type, prefix string, within []reflect.Type, vis
 	}
 }
 
-// jsonKey is the key of a field, "" if it has none of its own.
-func jsonKey(field reflect.StructField) string {
-	key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-	if !field.IsExported() || key == "-" {
-		return ""
+// TestFieldsInVersions: tasks look in whichever version is served.
+func TestFieldsInVersions(t *testing.T) {
+	resource := func(group, version, name string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: group, Version: version, Resource: name}
 	}
-	return key
-}
-
-func dereference(kind reflect.Type) reflect.Type {
-	for kind.Kind() == reflect.Pointer {
-		kind = kind.Elem()
+	for _, tc := range []struct {
+		resource schema.GroupVersionResource
+		path     string
+		want     bool
+	}{
+		{resource("resource.k8s.io", "v1alpha3", "devicetaintrules"), "metadata.name", true},
+		{resource("resource.k8s.io", "v1beta2", "resourceslices"), "spec.devices[*].taints", true},
+		// Devices of v1beta1 have their fields in basic.
+		{resource("resource.k8s.io", "v1beta1", "resourceslices"), "spec.devices[*].taints", false},
+		{resource("autoscaling", "v1", "horizontalpodautoscalers"), "spec.behavior.scaleUp.tolerance", false},
+		{resource("autoscaling", "v2", "horizontalpodautoscalers"), "spec.behavior.scaleUp.tolerance", true},
+		{resource("autoscaling", "v3", "horizontalpodautoscalers"), "metadata.name", false},
+	} {
+		if got := HasField(legacyscheme.Scheme, tc.resource, tc.path); got != tc.want {
+			t.Errorf("%s has %s: got %t, want %t", tc.resource, tc.path, got, tc.want)
+		}
 	}
-	return kind
 }

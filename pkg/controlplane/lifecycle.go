@@ -27,6 +27,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -58,6 +59,7 @@ import (
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
 	"k8s.io/kubernetes-features/pkg/reporting"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 )
 
@@ -119,6 +121,9 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 		Client:       hooks.clients.features,
 		Tasks: task.Clients{
 			Dynamic: hooks.clients.dynamic, Metadata: hooks.clients.metadata, Mapper: hooks.clients.mapper,
+			HasField: func(resource schema.GroupVersionResource, path string) bool {
+				return catalog.HasField(legacyscheme.Scheme, resource, path)
+			},
 			Storage: hooks.stored, Collector: &task.Collector{Discovery: hooks.clients.kube.Discovery(), Metadata: collector},
 		},
 		Leases: hooks.leases,

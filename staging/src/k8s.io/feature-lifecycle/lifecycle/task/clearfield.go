@@ -69,13 +69,17 @@ func newClearField(c clearField, field string) Task {
 		Name:        "ClearField/" + resource.GroupResource().String() + "/" + field,
 		Description: fmt.Sprintf("remove %s from every stored object of %s", field, resource.GroupResource()),
 		collection:  resource.GroupResource(),
-		Find:        c.find,
-		Run:         c.run,
-		Fields:      []Field{{Resource: resource.GroupResource(), Path: field}},
-		Rules:       rules,
-		about:       resource.GroupResource(),
-		version:     resource.Version,
-		invalid:     err,
+		Find: findIn(resource, []Path{path}, func(ctx context.Context, clients Clients, served schema.GroupVersionResource) ([]v1alpha1.ResourceLeftovers, error) {
+			return c.in(served).find(ctx, clients)
+		}),
+		Run: runIn(resource, []Path{path}, func(ctx context.Context, clients Clients, attempt Attempt, served schema.GroupVersionResource) error {
+			return c.in(served).run(ctx, clients, attempt)
+		}),
+		Fields:  []Field{{Resource: resource.GroupResource(), Path: field}},
+		Rules:   rules,
+		invalid: err,
+		about:   resource.GroupResource(),
+		version: resource.Version,
 
 		throughStatus: len(c.subresources) > 0,
 	}
@@ -88,6 +92,12 @@ type clearField struct {
 	subresources []string
 	// uncontrolled leaves objects alone that a controller made.
 	uncontrolled bool
+}
+
+// in is the task in another version of the resource.
+func (c clearField) in(resource schema.GroupVersionResource) clearField {
+	c.resource = resource
+	return c
 }
 
 func (c clearField) has(object *unstructured.Unstructured) bool {

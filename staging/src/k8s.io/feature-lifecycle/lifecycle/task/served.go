@@ -79,7 +79,7 @@ func servedVersions(clients Clients, resource schema.GroupResource) ([]string, e
 // toServe says how a resource comes to be served in a version: a definition decides about a
 // custom one, and the flags of kube-apiserver about all others.
 func toServe(ctx context.Context, clients Clients, resource schema.GroupVersionResource) string {
-	flags := "serve it again (--runtime-config; a server that emulates a version without it cannot)"
+	flags := fmt.Sprintf("serve it again (--runtime-config=%s=true; a server that emulates a version without it cannot)", resource.GroupVersion())
 	definition := fmt.Sprintf("let its definition serve %s", resource.Version)
 	if !mayBeCustom(resource.GroupResource()) {
 		return flags

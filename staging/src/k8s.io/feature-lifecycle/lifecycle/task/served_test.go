@@ -126,58 +126,6 @@ func TestWhatIsServedNoMoreIsGoneWithItsDefinition(t *testing.T) {
 	}
 }
 
-// TestAnotherVersionIsServed than that for which a task is declared: who reads the message is
-// told which one, and who decides about it.
-func TestAnotherVersionIsServed(t *testing.T) {
-	kind := func(version string) schema.GroupVersionKind {
-		return schema.GroupVersionKind{Group: widgets.Group, Version: version, Kind: "Widget"}
-	}
-	const declared = "widgets.example.com is served in v2, v3 and not in v1, for which the task is declared: declare it for v2, or "
-	for name, tc := range map[string]struct {
-		objects []*unstructured.Unstructured
-		served  []schema.GroupVersionKind
-		looking error
-		says    string
-		// wrong is what the message must not say.
-		wrong   []string
-		blocked bool
-	}{
-		"of a custom resource": {objects: []*unstructured.Unstructured{widgetDefinition()}, served: []schema.GroupVersionKind{kind("v2"), kind("v3")},
-			says: declared + "let its definition serve v1", wrong: []string{"--runtime-config", "nobody can look at", "turn off the feature"}, blocked: true},
-		"of one without a definition": {served: []schema.GroupVersionKind{kind("v2"), kind("v3")},
-			says: declared + "serve it again (--runtime-config", wrong: []string{"definition", "nobody can look at"}, blocked: true},
-		"of one whose definition nobody may look at": {served: []schema.GroupVersionKind{kind("v2"), kind("v3")}, looking: apierrors.NewForbidden(crds.GroupResource(), "widgets.example.com", errors.New("no")),
-			says: declared + "let its definition serve v1 if it is a custom resource, or serve it again (--runtime-config", blocked: true},
-		"and the declared one has come back": {objects: []*unstructured.Unstructured{widgetDefinition()}, served: []schema.GroupVersionKind{kind("v2"), kind("v1")},
-			says: "listing widgets.example.com", wrong: []string{"declared"}},
-	} {
-		for _, of := range []Task{ClearField(widgets, "spec.field"), WaitForNone(widgets, "a field", "spec.field")} {
-			w := finalizing(t, "", tc.objects...)
-			w.before = func(_ context.Context, r request) error {
-				switch {
-				case r.resource == crds.GroupResource():
-					return tc.looking
-				case r.verb == "list":
-					return apierrors.NewNotFound(widgets.GroupResource(), "")
-				}
-				return nil
-			}
-			err := of.Run(t.Context(), Clients{Dynamic: w, Mapper: mapperOf(tc.served...)}, ignored)
-			var blocked *BlockedError
-			if err == nil || errors.As(err, &blocked) != tc.blocked || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("%s: %s: got %v, want %q, and that it is blocked: %t", name, of.Name, err, tc.says, tc.blocked)
-				continue
-			}
-			for _, text := range tc.wrong {
-				if strings.Contains(err.Error(), text) {
-					t.Errorf("%s: %s: %v says %q", name, of.Name, err, text)
-				}
-			}
-			w.permitted(t, of)
-		}
-	}
-}
-
 // TestWhoMayLookAgainGoesOn: permissions are given while the task waits.
 func TestWhoMayLookAgainGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

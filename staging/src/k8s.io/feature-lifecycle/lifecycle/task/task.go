@@ -63,6 +63,11 @@ type Clients struct {
 	// Storage reads what is stored beside the API. Only kube-apiserver has it;
 	// without it tasks do what the API alone allows.
 	Storage Storage
+	// HasField says whether objects of a built-in resource have a field, written as for
+	// ClearField, in a version: tasks look there where the one for which they are declared
+	// is not served. Nil means that it is not known; of custom resources their definition
+	// tells.
+	HasField func(resource schema.GroupVersionResource, path string) bool
 	// Collector takes away what objects own that are removed from Storage. Without it what
 	// they own stays, since no garbage collector sees that its owner is gone.
 	Collector *Collector

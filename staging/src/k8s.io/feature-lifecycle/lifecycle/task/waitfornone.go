@@ -72,12 +72,16 @@ func waitForNoneWith(resource schema.GroupVersionResource, using string, fields 
 		Fields:      looks,
 		Waits:       true,
 		collection:  resource.GroupResource(),
-		about:       resource.GroupResource(),
-		version:     resource.Version,
-		Find:        w.find,
-		Run:         w.run,
-		Rules:       append([]rbacv1.PolicyRule{rule(resource.GroupResource(), "list", "watch")}, definitionRules(resource.GroupResource())...),
-		invalid:     err,
+		Find: findIn(resource, w.paths(), func(ctx context.Context, clients Clients, served schema.GroupVersionResource) ([]v1alpha1.ResourceLeftovers, error) {
+			return w.in(served).find(ctx, clients)
+		}),
+		Run: runIn(resource, w.paths(), func(ctx context.Context, clients Clients, attempt Attempt, served schema.GroupVersionResource) error {
+			return w.in(served).run(ctx, clients, attempt)
+		}),
+		Rules:   append([]rbacv1.PolicyRule{rule(resource.GroupResource(), "list", "watch")}, definitionRules(resource.GroupResource())...),
+		invalid: err,
+		about:   resource.GroupResource(),
+		version: resource.Version,
 	}
 }
 
@@ -86,6 +90,21 @@ type waitForNone struct {
 	using    string
 	text     string
 	matchers []matcher
+}
+
+// paths are the fields that are looked at.
+func (w waitForNone) paths() []Path {
+	var paths []Path
+	for _, m := range w.matchers {
+		paths = append(paths, m.path)
+	}
+	return paths
+}
+
+// in is the task in another version of the resource.
+func (w waitForNone) in(resource schema.GroupVersionResource) waitForNone {
+	w.resource = resource
+	return w
 }
 
 func (w waitForNone) matches(object *unstructured.Unstructured) bool {

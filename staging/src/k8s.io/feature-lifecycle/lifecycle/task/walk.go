@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -150,8 +149,9 @@ func tokenRefused(err error) bool {
 }
 
 // listError says what a failed LIST means: permissions, or the API itself, have
-// to come back first, or what is stored of an API that is gone has to go, or the task
-// is declared for a version that has been given up, or the server has trouble that passes.
+// to come back first, or what is stored of an API that is gone has to go, or the API is
+// served in other versions alone (*servedElsewhereError), or the server has trouble that
+// passes.
 func listError(ctx context.Context, clients Clients, resource schema.GroupVersionResource, err error) error {
 	described := fmt.Errorf("listing %s: %w", resource.GroupResource(), err)
 	if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
@@ -165,8 +165,7 @@ func listError(ctx context.Context, clients Clients, resource schema.GroupVersio
 			// It has come back meanwhile, and another attempt finds it.
 			return described
 		case servedErr == nil && len(others) > 0:
-			message = fmt.Sprintf("%s is served in %s and not in %s, for which the task is declared: declare it for %s, or %s",
-				resource.GroupResource(), strings.Join(others, ", "), resource.Version, others[0], toServe(ctx, clients, resource))
+			return &servedElsewhereError{declared: resource, versions: others}
 		default:
 			message = fmt.Sprintf("%s %s is not served and objects of it may be stored, which nobody can look at: %s, or turn off the feature that clears the collection",
 				resource.GroupResource(), resource.Version, toServe(ctx, clients, resource))
