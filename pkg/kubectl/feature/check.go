@@ -95,10 +95,11 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 		r.Unknown = cluster.silent()
 	}
 	r.Unknown = append(r.Unknown, cluster.silentServers()...)
-	settings, controlled := cluster.commandLines(m)
+	given := cluster.commandLines(m)
+	settings, controlled := maps.Clone(given.settings), maps.Clone(given.controlled)
 	for i := range cluster.features {
 		feature := &cluster.features[i]
-		a, err := c.judge(ctx, m, feature, settings[feature.Name], controlled[feature.Name])
+		a, err := c.judge(ctx, m, feature, given)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +114,7 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 	maps.Copy(settings, restOf(controlled, settings))
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}
-		a, err := c.judge(ctx, m, feature, settings[name], controlled[name])
+		a, err := c.judge(ctx, m, feature, given)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +128,8 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 
 // judge answers for one feature; nil when it is none of those that this build's
 // versions are about.
-func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, explicit []safety.Setting, controlled []safety.Controlled) (*answer, error) {
+func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, lines *commandLines) (*answer, error) {
+	explicit, controlled := lines.settings[feature.Name], lines.controlled[feature.Name]
 	specs, known := c.gates.specs[featuregate.Feature(feature.Name)]
 	if !known {
 		explicit = ofThisBuild(explicit)
@@ -144,6 +146,7 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 		Feature: settledButForReports(feature), To: m.to.String(), Down: m.down,
 		Here: safety.SpecAt(specs, m.from), There: safety.SpecAt(specs, m.to),
 		Explicit: explicit, Controlled: controlled,
+		Dependences: c.dependences(m, feature.Name, lines), Stages: lines.stages,
 		Clears: len(entry.OnDisable) > 0, Harmless: harmless(entry),
 	}
 	if !known {
@@ -175,6 +178,16 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 		}
 	}
 	return &answer{Name: feature.Name, State: feature.Status.State, Safe: v.Status, Reason: v.Reason, Why: v.Why, Next: v.Next}, nil
+}
+
+// dependences are the gates that have to do with one, and what processes set for them.
+func (c *checker) dependences(m move, name string, lines *commandLines) []safety.Dependence {
+	dependences := slices.Clone(c.gates.dependences[name])
+	for i := range dependences {
+		d := &dependences[i]
+		d.There, d.Explicit = safety.SpecAt(c.gates.specs[featuregate.Feature(d.Name)], m.to), lines.settings[d.Name]
+	}
+	return dependences
 }
 
 // examineMove asks the servers what the tasks of the move would find, completes the

@@ -38,6 +38,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/lifecycle/safety"
+	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/utils/ptr"
 )
 
@@ -259,6 +260,76 @@ StaleControllerConsistencyJob: not safe (RefusesToStart)
   Next: take StaleControllerConsistencyJob out of --feature-gates, or of featureGates in the configuration file, before the binary is replaced
 Not safe to move from %s to 1.35: 1 of 1 features are not safe, of 0 it cannot be told.
 `, version))
+	}
+}
+
+// TestABinaryWouldRefuseItsGatesTogether: RestartAllContainersOnContainerExits is on by
+// default in 1.36, and so is NodeDeclaredFeatures, on which it depends.
+func TestABinaryWouldRefuseItsGatesTogether(t *testing.T) {
+	w := newWorld(t, "1.35")
+	w.gates.dependences = map[string][]safety.Dependence{
+		"NodeDeclaredFeatures":                 {{Name: "RestartAllContainersOnContainerExits"}},
+		"RestartAllContainersOnContainerExits": {{Name: "NodeDeclaredFeatures", Needed: true}},
+	}
+	w.reports[0].Spec.BinaryVersion = "v1.36.3"
+	w.feature("RestartAllContainersOnContainerExits", v1alpha1.StateOff)
+	w.feature("NodeDeclaredFeatures", v1alpha1.StateOff)
+	w.process("kubelet", "node-1", "1.35", "NodeDeclaredFeatures=false")
+	// What others than Kubernetes' own components depend on is not known.
+	w.process("csi-driver", "d", "1.35", "NodeDeclaredFeatures=false")
+	w.want("1.36", ExitNotSafe, `
+NodeDeclaredFeatures: not safe (RefusesToStart)
+  Why:  binaries would refuse to start in 1.36 with RestartAllContainersOnContainerExits on and NodeDeclaredFeatures off, on which it depends: kubelet/node-1 sets NodeDeclaredFeatures=false
+  Next: start them in 1.36 with --feature-gates=RestartAllContainersOnContainerExits=false,NodeDeclaredFeatures=false, or with --feature-gates=RestartAllContainersOnContainerExits=true,NodeDeclaredFeatures=true
+RestartAllContainersOnContainerExits: not safe (RefusesToStart)
+  Why:  binaries would refuse to start in 1.36 with RestartAllContainersOnContainerExits on and NodeDeclaredFeatures off, on which it depends: kubelet/node-1 sets NodeDeclaredFeatures=false
+  Next: start them in 1.36 with --feature-gates=RestartAllContainersOnContainerExits=false,NodeDeclaredFeatures=false, or with --feature-gates=RestartAllContainersOnContainerExits=true,NodeDeclaredFeatures=true
+Not safe to move from 1.35 to 1.36: 2 of 2 features are not safe, of 0 it cannot be told.
+`)
+	// One that has the version already does not start.
+	w.reports[1].Spec.BinaryVersion, w.reports[1].Spec.EmulationVersion = "v1.36.3", "1.36"
+	w.want("1.36", ExitSafe, "Safe to move from 1.35 to 1.36: all 2 features are.\n")
+}
+
+// TestWhatUpstreamRefusesIsSaid asks, for every gate of this build that others depend on,
+// or that depends on others, and both of its values, component-base's own gate at each
+// version that can be emulated whether it starts, and holds the check to that.
+func TestWhatUpstreamRefusesIsSaid(t *testing.T) {
+	known, err := buildGates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, refused := 0, 0
+	for version := known.lowest; !version.GreaterThan(known.highest); version = version.AddMinor(1) {
+		for name := range known.dependences {
+			for _, value := range []bool{false, true} {
+				gate, err := catalog.Gates()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := gate.SetEmulationVersion(version); err != nil {
+					t.Fatal(err)
+				}
+				starts := gate.SetFromMap(map[string]bool{name: value}) == nil
+				asked++
+				lines := &commandLines{settings: map[string][]safety.Setting{name: {{Component: kubeAPIServer, Instance: "a", Enabled: value}}}}
+				c := &checker{gates: known, namespace: metav1.NamespaceSystem}
+				_, refuses := (safety.Question{
+					Feature: &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: name}}, To: version.String(),
+					There:    safety.SpecAt(known.specs[featuregate.Feature(name)], version),
+					Explicit: lines.settings[name], Dependences: c.dependences(move{from: version, to: version}, name, lines),
+				}).Refuses()
+				if refuses == starts {
+					t.Errorf("%s with %s=%t: it starts: %t, and the check says that it would refuse: %t", version, name, value, starts, refuses)
+				}
+				if !starts {
+					refused++
+				}
+			}
+		}
+	}
+	if asked == 0 || refused == 0 {
+		t.Errorf("%d questions, %d refused: this shows nothing", asked, refused)
 	}
 }
 

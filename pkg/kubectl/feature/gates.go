@@ -22,6 +22,7 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/component-base/version"
+	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	_ "k8s.io/kubernetes-features/pkg/features" // the gates
 )
@@ -34,6 +35,8 @@ type gates struct {
 	lowest, highest *utilversion.Version
 	// catalog has the declarations by gate.
 	catalog map[featuregate.Feature]catalog.Entry
+	// dependences are the gates that have to do with each gate.
+	dependences map[string][]safety.Dependence
 }
 
 // buildGates are the gates of all binaries of this build's version.
@@ -46,7 +49,10 @@ func buildGates() (gates, error) {
 	if err != nil {
 		return gates{}, fmt.Errorf("this build's version: %w", err)
 	}
-	known := gates{specs: all.GetAllVersioned(), lowest: highest.SubtractMinor(catalog.EmulatedMinors), highest: highest, catalog: map[featuregate.Feature]catalog.Entry{}}
+	known := gates{
+		specs: all.GetAllVersioned(), lowest: highest.SubtractMinor(catalog.EmulatedMinors), highest: highest,
+		catalog: map[featuregate.Feature]catalog.Entry{}, dependences: safety.Dependencies(all.Dependencies()).Dependences(),
+	}
 	for _, e := range catalog.All() {
 		known.catalog[e.Name] = e
 	}

@@ -172,28 +172,42 @@ func (m move) starts(r *v1alpha1.FeatureReport) bool {
 	return err != nil || binary.LessThan(m.to) || emulates.LessThan(m.to)
 }
 
-// commandLines are the explicit settings of processes that are to be started in
-// the version, and the servers among them that let others decide values, by gate.
-func (f *found) commandLines(m move) (map[string][]safety.Setting, map[string][]safety.Controlled) {
-	settings, controlled := map[string][]safety.Setting{}, map[string][]safety.Controlled{}
+// commandLines are what processes that are to be started in a version were given.
+type commandLines struct {
+	// settings are the explicit ones, controlled the servers that let others decide
+	// values, by gate.
+	settings   map[string][]safety.Setting
+	controlled map[string][]safety.Controlled
+	// stages is AllAlpha and AllBeta, of components whose gates this build has.
+	stages []safety.StageSetting
+}
+
+// commandLines are those of the processes that are to be started in the version.
+func (f *found) commandLines(m move) *commandLines {
+	given := &commandLines{settings: map[string][]safety.Setting{}, controlled: map[string][]safety.Controlled{}}
 	for i := range f.reports {
 		spec := &f.reports[i].Spec
 		if !m.starts(&f.reports[i]) {
 			continue
 		}
-		server := spec.Component == kubeAPIServer
+		server, built := spec.Component == kubeAPIServer, slices.Contains(builtTogether, spec.Component)
 		for _, g := range spec.Features {
 			if g.Explicit {
-				settings[g.Name] = append(settings[g.Name], safety.Setting{
-					Component: spec.Component, Instance: spec.Instance, Enabled: g.Enabled, Server: server,
+				given.settings[g.Name] = append(given.settings[g.Name], safety.Setting{
+					Component: spec.Component, Instance: spec.Instance, Enabled: g.Enabled, Server: server, Foreign: !built,
 				})
 			}
 			if server && g.Control != "" && g.Control != v1alpha1.ControlLocal {
-				controlled[g.Name] = append(controlled[g.Name], safety.Controlled{Component: spec.Component, Instance: spec.Instance, Control: g.Control})
+				given.controlled[g.Name] = append(given.controlled[g.Name], safety.Controlled{Component: spec.Component, Instance: spec.Instance, Control: g.Control})
+			}
+		}
+		if built {
+			for stage, value := range safety.Stages(spec.Features) {
+				given.stages = append(given.stages, safety.StageSetting{Component: spec.Component, Instance: spec.Instance, Stage: stage, Enabled: value})
 			}
 		}
 	}
-	return settings, controlled
+	return given
 }
 
 // silentServers says which live kube-apiservers never reported, such as those of

@@ -22,6 +22,7 @@ import (
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/intern"
+	"k8s.io/feature-lifecycle/lifecycle/safety"
 )
 
 // cohort is the processes of one component and version that report the same of all
@@ -73,6 +74,9 @@ func (x *index) cohortOf(report *v1alpha1.FeatureReport) *cohort {
 		c.byName[c.gates[i].Name] = &c.gates[i]
 	}
 	x.cohorts[key] = append(x.cohorts[key], c)
+	if stages := safety.Stages(c.gates); stages != nil && len(x.config.dependences) > 0 {
+		x.stages[c] = stages
+	}
 	for name := range c.byName {
 		if x.features[name] == nil {
 			x.features[name] = map[*cohort]bool{}
@@ -91,6 +95,7 @@ func (x *index) release(c *cohort) {
 	if len(x.cohorts[c.key]) == 0 {
 		delete(x.cohorts, c.key)
 	}
+	delete(x.stages, c)
 	for name := range c.byName {
 		if delete(x.features[name], c); len(x.features[name]) == 0 {
 			delete(x.features, name)

@@ -50,6 +50,7 @@ import (
 	listers "k8s.io/feature-lifecycle/client/listers/features/v1alpha1"
 	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/klog/v2"
@@ -82,7 +83,7 @@ type Config struct {
 	// the lowest that the binary can emulate. Nil means that it is not known.
 	SpecsFrom *utilversion.Version
 	// Dependencies are those between the gates, as of the gate's method of this
-	// name, for plans.
+	// name, for plans and for the conditions UpgradeSafe and DowngradeSafe.
 	Dependencies map[featuregate.Feature][]featuregate.Feature
 	// Settings are the periods. Each that is 0 has its default, as DefaultSettings has
 	// it; transition.None in Grace or KeepUnknownMinors asks for 0.
@@ -116,6 +117,8 @@ type Config struct {
 type Controller struct {
 	config   Config
 	features map[string]lifecycle.Feature
+	// dependences are those of each gate that has some.
+	dependences map[string][]safety.Dependence
 
 	informers externalversions.SharedInformerFactory
 	lister    listers.FeatureNamespaceLister
@@ -212,13 +215,16 @@ func newRateLimiter() workqueue.TypedRateLimiter[string] {
 // newController makes a controller of a complete configuration. Tests bring
 // informers and a queue of their own, which do nothing by themselves.
 func newController(config Config, informers externalversions.SharedInformerFactory, queue workqueue.TypedRateLimitingInterface[string]) (*Controller, error) {
+	dependences := safety.Dependencies(config.Dependencies).Dependences()
 	c := &Controller{
-		config:    config,
-		features:  map[string]lifecycle.Feature{},
-		informers: informers,
-		queue:     queue,
-		batches:   newBatches(),
+		config:      config,
+		features:    map[string]lifecycle.Feature{},
+		dependences: dependences,
+		informers:   informers,
+		queue:       queue,
+		batches:     newBatches(),
 		reports: newIndex(indexConfig{
+			dependences: dependences,
 			servers:     config.Component,
 			mostCrashes: config.Settings.Canary.CrashLoop,
 			crashWindow: config.Settings.Canary.CrashWindow,

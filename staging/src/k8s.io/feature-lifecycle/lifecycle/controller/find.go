@@ -107,6 +107,7 @@ func (x *index) featuresOf(reports []*v1alpha1.FeatureReport) []string {
 			for name := range p.cohort.byName {
 				found[name] = true
 			}
+			x.addDependences(found, p, nil)
 		}
 		for name := range x.inheritedGates(report.Name) {
 			found[name] = true

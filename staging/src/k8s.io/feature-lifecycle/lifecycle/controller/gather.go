@@ -27,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
-	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
@@ -56,8 +55,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 	}
 	crowds, others := c.reports.of(name)
 	view.Servers = c.liveServers(name, now)
-	var explicit []safety.Setting
-	var controlled []safety.Controlled
+	var given commandLines
 	for _, e := range others {
 		alive, since, exists := c.alive(e.report, now)
 		if !exists {
@@ -68,17 +66,17 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 			view.Reporters = append(view.Reporters, reported(e))
 		}
 		if e.gate.Explicit && alive {
-			explicit = append(explicit, c.setting(e))
+			given.explicit = append(given.explicit, c.setting(e))
 		}
 		if by, ok := c.controlled(e); ok && alive {
-			controlled = append(controlled, by)
+			given.controlled = append(given.controlled, by)
 		}
 		if e.gate.Asked || e.gate.Explicit {
 			view.Instances = append(view.Instances, c.instance(e, alive, since, now))
 		}
 	}
 	for _, crowd := range crowds {
-		explicit = append(explicit, c.settings(crowd)...)
+		given.explicit = append(given.explicit, c.settings(crowd)...)
 		if crowd.gate.Asked || crowd.gate.Explicit {
 			view.Instances = append(view.Instances, c.instances(crowd))
 		}
@@ -87,7 +85,8 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 	view.Instances = append(view.Instances, silent...)
 	view.Replaced = append(c.replaced(name, now), c.departed(name, silent, now)...)
 	view.Vanished = c.vanished.of(name, slices.Concat(view.Instances, view.Replaced))
-	view.Upgrade, view.Downgrade = c.safety(name, explicit, controlled, view.Declared)
+	c.completeDependences(&given, name, now)
+	view.Upgrade, view.Downgrade = c.safety(name, given, view.Declared)
 	slices.SortFunc(view.Reporters, func(a, b transition.Server) int { return cmp.Compare(a.ID, b.ID) })
 	return view
 }

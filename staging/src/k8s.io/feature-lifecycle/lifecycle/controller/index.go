@@ -25,6 +25,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/uses"
 )
 
@@ -49,6 +50,8 @@ type index struct {
 	byLease     map[types.NamespacedName]map[string]*member
 	byNode      map[string]map[string]*member
 	byComponent map[string]map[string]*member
+	// stages are the cohorts with AllAlpha or AllBeta (safety.Stages).
+	stages map[*cohort]map[v1alpha1.FeatureStage]bool
 	// nodes are the nodes that are there.
 	nodes map[string]nodeState
 	// reportless are the nodes whose kubelet has no report.
@@ -74,6 +77,9 @@ type indexConfig struct {
 	// settled is for how long it matters since when a process reports a value
 	// that it has not asked for (uses.Settings.ReportPeriod).
 	settled time.Duration
+	// dependences are the gates whose picture changes with what a process is given
+	// for another one (package safety).
+	dependences map[string][]safety.Dependence
 }
 
 // member is a process that reports, a member of its cohort.
@@ -116,7 +122,7 @@ func newIndex(config indexConfig) *index {
 		processes: map[string]*member{}, cohorts: map[cohortKey][]*cohort{}, features: map[string]map[*cohort]bool{},
 		byLease: map[types.NamespacedName]map[string]*member{}, byNode: map[string]map[string]*member{}, byComponent: map[string]map[string]*member{},
 		nodes: map[string]nodeState{}, reportless: map[string]bool{}, recent: map[string]*member{}, crashed: map[string]*member{},
-		inherited: map[string]*inheritance{},
+		inherited: map[string]*inheritance{}, stages: map[*cohort]map[v1alpha1.FeatureStage]bool{},
 	}
 }
 
@@ -145,6 +151,7 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 		x.remember(current, old, now)
 	}
 	changed := changedFeatures(old, current)
+	x.addDependences(changed, old, current)
 	inherited, left := x.inherit(name, old, current, now)
 	for _, feature := range inherited {
 		changed[feature] = true

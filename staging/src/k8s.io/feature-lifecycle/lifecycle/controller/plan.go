@@ -56,7 +56,9 @@ func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, reques
 		if feature.Status.Control == v1alpha1.ControlDynamic {
 			result.Configured.Source = v1alpha1.SourceAPI
 		}
-		c.planDependencies(result, feature.Name, "", func(name string) (on, off bool) { return c.valuesNow(name, now) })
+		if others := c.planDependencies(result, feature.Name, func(name string) (on, off bool) { return c.valuesNow(name, now) }); len(others) > 0 {
+			result.Blockers = append(result.Blockers, safety.Conflict(feature.Name, result.Configured.Value, others, ""))
+		}
 	} else if err := c.planVersion(feature, view, plan.To, result, now); err != nil {
 		return nil, err
 	}
@@ -178,16 +180,19 @@ func (c *Controller) planVersion(feature *v1alpha1.Feature, view transition.View
 	}
 	value := q.Value()
 	result.Configured = &value
-	c.planDependencies(result, feature.Name, " in "+to, func(name string) (on, off bool) { return c.valueAt(name, here, there, now) })
+	others := c.planDependencies(result, feature.Name, func(name string) (on, off bool) { return c.valueAt(name, here, there, now) })
+	if why, _ := q.RefusesDependencies(); why == "" && len(others) > 0 {
+		// No process would refuse its command line: the value is one of the API.
+		result.Blockers = append(result.Blockers, safety.Conflict(feature.Name, value.Value, others, " in "+to))
+	}
 	return nil
 }
 
 // questionAt is what is known of a feature for a move of these servers; known is
 // false when this server does not have the gate.
 func (c *Controller) questionAt(feature *v1alpha1.Feature, here, there *utilversion.Version, now time.Time) (q safety.Question, known bool) {
-	specs, known := c.config.Specs[featuregate.Feature(feature.Name)]
-	explicit, controlled := c.commandLines(feature.Name, now)
-	q = question(feature, specs, explicit, controlled, c.declared(feature.Name), here, there)
+	_, known = c.config.Specs[featuregate.Feature(feature.Name)]
+	q = c.question(feature, c.commandLines(feature.Name, now), c.declared(feature.Name), here, there)
 	q.Emulated = true
 	return q, known
 }
@@ -222,8 +227,8 @@ func (c *Controller) outOfReach(q safety.Question, known bool, here, there *util
 }
 
 // planDependencies says which gates would stand against the value of this one,
-// because one depends on the other.
-func (c *Controller) planDependencies(result *v1alpha1.FeaturePlanStatus, name, place string, values func(name string) (on, off bool)) {
+// because one depends on the other, and returns them.
+func (c *Controller) planDependencies(result *v1alpha1.FeaturePlanStatus, name string, values func(name string) (on, off bool)) []string {
 	value := result.Configured.Value
 	dependencies := safety.Dependencies(c.config.Dependencies)
 	if value {
@@ -231,9 +236,7 @@ func (c *Controller) planDependencies(result *v1alpha1.FeaturePlanStatus, name, 
 	} else {
 		result.Dependents = slices.DeleteFunc(dependencies.On(name), func(other string) bool { on, _ := values(other); return !on })
 	}
-	if others := slices.Concat(result.Dependencies, result.Dependents); len(others) > 0 {
-		result.Blockers = append(result.Blockers, safety.Conflict(name, value, others, place))
-	}
+	return slices.Concat(result.Dependencies, result.Dependents)
 }
 
 // valuesNow says whether live processes have a gate on, and whether some have it

@@ -26,7 +26,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -288,13 +290,62 @@ func TestAPlanNamesWhatDependsOnTheFeature(t *testing.T) {
 		down := v1alpha1.FeaturePlanSpec{TargetVersion: "1.35"}
 		check("A off", w.plan(s1, "A", off), []string{"B", "C"}, nil, "turn B, C off first, or in the same restart (--feature-gates=A=false,B=false,C=false)")
 		check("C off", w.plan(s1, "C", off), nil, nil)
-		check("A at 1.35", w.plan(s1, "A", down), []string{"B"}, nil, "B is on in 1.35 and depends on A", "--emulated-version=1.35")
-		check("B at 1.35", w.plan(s1, "B", down), nil, []string{"A"}, "B depends on A, which is off in 1.35", "--emulated-version=1.35")
+		check("A at 1.35", w.plan(s1, "A", down), []string{"B"}, nil, "with B on and A off, on which it depends: server/s1 sets B=true; start them in 1.35 with --feature-gates=B=false,A=false, or", "--emulated-version=1.35")
+		check("B at 1.35", w.plan(s1, "B", down), nil, []string{"A"}, "with B on and A off, on which it depends: server/s1 sets B=true; start them in 1.35 with --feature-gates=B=false,A=false, or", "--emulated-version=1.35")
+		// The conditions of both say the same.
+		for _, name := range []string{"A", "B"} {
+			if c := w.condition(name, v1alpha1.ConditionDowngradeSafe); c.Reason != v1alpha1.ReasonRefusesToStart || !strings.Contains(c.Message, "server/s1 sets B=true; start them in 1.35") {
+				t.Errorf("DowngradeSafe of %s: %+v", name, c)
+			}
+		}
 
 		w.emulate("1.36", []v1alpha1.ReportedFeature{{Name: "A", Default: true}, {Name: "B", Default: true}, {Name: "C", Default: true}}, "s1")
 		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff && w.state("C") == v1alpha1.StateOff })
 		check("C on", w.plan(s1, "C", wanted), nil, []string{"A", "B"}, "turn A, B on first, or in the same restart")
 		check("A on", w.plan(s1, "A", wanted), nil, nil)
+	})
+}
+
+// TestDependentsOfAGateThatAKubeletSetsAreNotSafe: B, which the kubelet does not report,
+// becomes on in the next version, and A, which it depends on, is set off. Once the kubelet
+// has dropped that, or its Node has gone, all is well.
+func TestDependentsOfAGateThatAKubeletSetsAreNotSafe(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.specs = map[featuregate.Feature]featuregate.VersionedSpecs{"A": grown, "B": grown}
+		w.specsUpTo, w.specsFrom = minor("1.36"), minor("1.33")
+		w.dependencies = map[featuregate.Feature][]featuregate.Feature{"B": {"A"}}
+		alpha := func(name string, explicit bool) v1alpha1.ReportedFeature {
+			return v1alpha1.ReportedFeature{Name: name, Explicit: explicit, Stage: v1alpha1.StageAlpha}
+		}
+		w.emulate("1.35", []v1alpha1.ReportedFeature{alpha("A", false), alpha("B", false)}, "s1")
+		s1 := w.serve("s1")
+		safe := func(status metav1.ConditionStatus, reason, says string) func() bool {
+			return func() bool {
+				return !slices.ContainsFunc([]string{"A", "B"}, func(name string) bool {
+					c := w.condition(name, v1alpha1.ConditionUpgradeSafe)
+					return c.Status != status || c.Reason != reason || !strings.Contains(c.Message, says)
+				})
+			}
+		}
+		w.until(time.Minute, "safe", func() bool {
+			return w.rests("A", "1.35") && w.rests("B", "1.35") && safe(metav1.ConditionTrue, v1alpha1.ReasonSafe, "")()
+		})
+		const says = "binaries would refuse to start in 1.36 with B on and A off, on which it depends: kubelet/n1 sets A=false; start them in 1.36 with --feature-gates="
+		refuses := safe(metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart, says)
+		w.node("n1", corev1.ConditionTrue)
+		w.report("kubelet", "n1", alpha("A", true))
+		w.until(time.Minute, "refused", refuses)
+		for _, name := range []string{"A", "B"} {
+			if p := w.plan(s1, name, v1alpha1.FeaturePlanSpec{TargetVersion: "1.36"}); !slices.ContainsFunc(p.Blockers, func(b string) bool { return strings.HasPrefix(b, says) }) {
+				t.Errorf("the plan for %s has the blockers %q", name, p.Blockers)
+			}
+		}
+		w.report("kubelet", "n1", alpha("A", false))
+		w.until(time.Minute, "safe again", safe(metav1.ConditionTrue, v1alpha1.ReasonSafe, ""))
+		w.report("kubelet", "n1", alpha("A", true))
+		w.until(time.Minute, "refused again", refuses)
+		w.removeNode("n1")
+		w.until(time.Minute, "safe without the node", safe(metav1.ConditionTrue, v1alpha1.ReasonSafe, ""))
 	})
 }
 

@@ -33,15 +33,13 @@ import (
 // binary's own specs of the gate, as far as they reach. They are nil for gates
 // that this server does not have: what another version does with them is not
 // known here.
-func (c *Controller) safety(name string, explicit []safety.Setting, controlled []safety.Controlled, declared transition.Declared) (upgrade, downgrade transition.Judge) {
-	specs, ok := c.config.Specs[featuregate.Feature(name)]
-	if !ok {
+func (c *Controller) safety(name string, given commandLines, declared transition.Declared) (upgrade, downgrade transition.Judge) {
+	if _, ok := c.config.Specs[featuregate.Feature(name)]; !ok {
 		return nil, nil
 	}
-	sortSettings(explicit)
-	sortControlled(controlled)
+	given.sort()
 	judge := func(feature *v1alpha1.Feature, here, there *utilversion.Version) *transition.Verdict {
-		q := question(feature, specs, explicit, controlled, declared, here, there)
+		q := c.question(feature, given, declared, here, there)
 		v := safety.Judge(q)
 		if known := c.config.SpecsUpTo; !q.Down && (known == nil || known.LessThan(there)) {
 			v = safety.JudgeAhead(q)
@@ -66,18 +64,25 @@ func (c *Controller) safety(name string, explicit []safety.Setting, controlled [
 }
 
 // question is what is known of a feature for a move between two versions, from the
-// specs of its gate.
-func question(feature *v1alpha1.Feature, specs featuregate.VersionedSpecs, explicit []safety.Setting, controlled []safety.Controlled, declared transition.Declared, here, there *utilversion.Version) safety.Question {
+// specs of its gate and of those that have to do with it.
+func (c *Controller) question(feature *v1alpha1.Feature, given commandLines, declared transition.Declared, here, there *utilversion.Version) safety.Question {
+	specs := c.config.Specs[featuregate.Feature(feature.Name)]
 	q := safety.Question{
-		Feature:    feature,
-		To:         there.String(),
-		Down:       there.LessThan(here),
-		Here:       safety.SpecAt(specs, here),
-		There:      safety.SpecAt(specs, there),
-		Explicit:   explicit,
-		Controlled: controlled,
-		Tasks:      transition.PathTo(&feature.Status, declared, there.String()),
-		Clears:     len(declared.OnDisable) > 0,
+		Feature:     feature,
+		To:          there.String(),
+		Down:        there.LessThan(here),
+		Here:        safety.SpecAt(specs, here),
+		There:       safety.SpecAt(specs, there),
+		Explicit:    given.explicit,
+		Controlled:  given.controlled,
+		Dependences: slices.Clone(given.dependences),
+		Stages:      given.stages,
+		Tasks:       transition.PathTo(&feature.Status, declared, there.String()),
+		Clears:      len(declared.OnDisable) > 0,
+	}
+	for i := range q.Dependences {
+		d := &q.Dependences[i]
+		d.There = safety.SpecAt(c.config.Specs[featuregate.Feature(d.Name)], there)
 	}
 	q.Obstructing = declared.ObstructingOf(q.Tasks)
 	if clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean); clean != nil && clean.Reason == v1alpha1.ReasonLeftovers {
@@ -112,31 +117,73 @@ func (c *Controller) controlled(e entry) (safety.Controlled, bool) {
 		spec.Component == c.config.Component && e.gate.Control != "" && e.gate.Control != v1alpha1.ControlLocal
 }
 
-// commandLines are the explicit settings of a gate in live processes, and the live
-// servers that let others decide its value, sorted.
-func (c *Controller) commandLines(name string, now time.Time) (settings []safety.Setting, controls []safety.Controlled) {
+// commandLines are what live processes were given for a gate.
+type commandLines struct {
+	// explicit are the explicit settings of it, controlled the servers that let
+	// others decide its value.
+	explicit   []safety.Setting
+	controlled []safety.Controlled
+	// dependences are the gates that have to do with it, with their settings and
+	// without specs; stages is AllAlpha and AllBeta where there are dependences.
+	dependences []safety.Dependence
+	stages      []safety.StageSetting
+}
+
+// commandLines are those of a gate.
+func (c *Controller) commandLines(name string, now time.Time) commandLines {
+	var given commandLines
 	crowds, others := c.reports.of(name)
 	for _, crowd := range crowds {
-		settings = append(settings, c.settings(crowd)...)
+		given.explicit = append(given.explicit, c.settings(crowd)...)
 	}
 	for _, e := range others {
 		if alive, _, exists := c.alive(e.report, now); !alive || !exists {
 			continue
 		}
 		if e.gate.Explicit {
-			settings = append(settings, c.setting(e))
+			given.explicit = append(given.explicit, c.setting(e))
 		}
 		if controlled, ok := c.controlled(e); ok {
-			controls = append(controls, controlled)
+			given.controlled = append(given.controlled, controlled)
 		}
 	}
-	sortSettings(settings)
-	sortControlled(controls)
-	return settings, controls
+	c.completeDependences(&given, name, now)
+	given.sort()
+	return given
 }
 
-func sortControlled(controls []safety.Controlled) {
-	slices.SortFunc(controls, func(a, b safety.Controlled) int { return cmp.Compare(a.Instance, b.Instance) })
+// completeDependences adds what processes set for the gates that have to do with one.
+func (c *Controller) completeDependences(given *commandLines, name string, now time.Time) {
+	given.dependences = slices.Clone(c.dependences[name])
+	if len(given.dependences) == 0 {
+		return
+	}
+	for i := range given.dependences {
+		d := &given.dependences[i]
+		crowds, others := c.reports.setting(d.Name)
+		for _, crowd := range crowds {
+			d.Explicit = append(d.Explicit, c.settings(crowd)...)
+		}
+		for _, e := range others {
+			if alive, _, exists := c.alive(e.report, now); alive && exists {
+				d.Explicit = append(d.Explicit, c.setting(e))
+			}
+		}
+	}
+	for _, s := range c.reports.staged() {
+		if alive, _, exists := c.alive(s.report, now); alive && exists {
+			spec := &s.report.Spec
+			for stage, value := range s.stages {
+				given.stages = append(given.stages, safety.StageSetting{Component: spec.Component, Instance: spec.Instance, Stage: stage, Enabled: value})
+			}
+		}
+	}
+}
+
+// sort puts the processes in the order in which messages name them.
+func (l commandLines) sort() {
+	sortSettings(l.explicit)
+	slices.SortFunc(l.controlled, func(a, b safety.Controlled) int { return cmp.Compare(a.Instance, b.Instance) })
 }
 
 func sortSettings(settings []safety.Setting) {

@@ -25,10 +25,11 @@ import (
 )
 
 // Refuses says whether binaries of the other version would refuse to start with
-// what processes were given on their command lines.
+// what processes were given on their command lines, and with which flags they would
+// start. Plans, conditions and upgrade-check all ask it.
 func (q Question) Refuses() (Verdict, bool) {
 	var why, next []string
-	for _, refused := range []func() (why, next string){q.refusesValue, q.refusesControl} {
+	for _, refused := range []func() (why, next string){q.refusesValue, q.refusesControl, q.RefusesDependencies} {
 		if w, n := refused(); w != "" {
 			why, next = append(why, w), append(next, n)
 		}

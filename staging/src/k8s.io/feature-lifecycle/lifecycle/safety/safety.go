@@ -24,6 +24,7 @@ package safety
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,6 +80,9 @@ type Setting struct {
 	// Server is true for processes that store objects, and whose value is the
 	// configured one.
 	Server bool
+	// Foreign is true for a process that may have other dependencies between its gates
+	// than the specs are of.
+	Foreign bool
 }
 
 // Question is what has to be known of one feature.
@@ -96,6 +100,10 @@ type Question struct {
 	Here, There Spec
 	// Explicit are the explicit settings in all processes' reports.
 	Explicit []Setting
+	// Dependences are the gates that the feature depends on, and those that depend on
+	// it, directly; Stages is what processes were given of AllAlpha and AllBeta.
+	Dependences []Dependence
+	Stages      []StageSetting
 	// Controlled are the servers that let others than their own command line
 	// decide the value.
 	Controlled []Controlled
@@ -178,8 +186,8 @@ func Judge(q Question) Verdict {
 
 // JudgeAhead answers for a higher version whose specs nobody here knows, such as
 // the one after a running server's own. It is safe where no version could object:
-// the feature is off, stores nothing and nobody sets the gate, or it is generally
-// available and locked. What is wrong in any case is said, all else is unknown,
+// the feature is off, stores nothing and nobody sets the gate or turns off what it
+// depends on, or it is generally available and locked. What is wrong in any case is said, all else is unknown,
 // with who can tell. There, Tasks, Obstructing and Used are not looked at.
 func JudgeAhead(q Question) Verdict {
 	if v, found := q.atRest(); !found {
@@ -191,9 +199,11 @@ func JudgeAhead(q Question) Verdict {
 		return q.left()
 	case len(q.Explicit) > 0:
 		// No names: they change with every process.
-		return q.ask(fmt.Sprintf("processes set the gate, and their binaries would refuse to start if %s removed it or locked it to the other value", q.To))
+		return q.ask(fmt.Sprintf("processes set the gate, and their binaries would refuse to start if %s removed it or locked it to the other value%s", q.To, q.orDependents()))
 	case len(q.Controlled) > 0:
 		return q.ask(fmt.Sprintf("servers name the feature in --central-features or --dynamic-features, and would refuse to start if %s removed or locked the gate", q.To))
+	case len(q.needsSetOff()) > 0:
+		return q.ask(fmt.Sprintf("processes set %s=false, on which the feature depends, and their binaries would refuse to start if %s turned it on", strings.Join(q.needsSetOff(), "=false, "), q.To))
 	case state == v1alpha1.StateOff:
 		return q.settled(Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is off, nothing is known to be left of it, and nobody sets the gate"})
 	case q.Here.Stage == v1alpha1.StageGA && q.Here.Locked && q.Here.Default:
@@ -207,10 +217,19 @@ func JudgeAhead(q Question) Verdict {
 // here has; known is the highest version that somebody has.
 func (q Question) Ahead(known *utilversion.Version) []string {
 	unknown := []string{q.ask(fmt.Sprintf("what %s makes of the gate, and which tasks it declares, is not known to binaries of %d.%d", q.To, known.Major(), known.Minor())).Message()}
-	if v := JudgeAhead(q); len(q.Explicit)+len(q.Controlled) > 0 && v.Status == metav1.ConditionUnknown {
+	if v := JudgeAhead(q); len(q.Explicit)+len(q.Controlled)+len(q.needsSetOff()) > 0 && v.Status == metav1.ConditionUnknown {
 		unknown = append(unknown, v.Why)
 	}
 	return unknown
+}
+
+// orDependents adds to what the next version may do to a gate that processes have off
+// explicitly: it may have on what depends on it.
+func (q Question) orDependents() string {
+	if slices.ContainsFunc(q.Explicit, func(s Setting) bool { return !s.Enabled }) {
+		return ", or turned on what depends on it"
+	}
+	return ""
 }
 
 // ask sends people to who knows the next version: the plugin does of Kubernetes' own

@@ -134,7 +134,8 @@ const (
 	ReasonNotInNeighbour = "NotInNeighbour"
 	// ReasonRefusesToStart: the neighbouring version does not have the gate or has
 	// it locked, and a process sets it to another value, or a server names it in
-	// --central-features or --dynamic-features.
+	// --central-features or --dynamic-features; or, with what a process sets, a gate
+	// would be on there without another one that it depends on.
 	ReasonRefusesToStart = "RefusesToStart"
 	// ReasonNeedsTasks: what is stored has to be changed first.
 	ReasonNeedsTasks = "NeedsTasks"
