@@ -59,6 +59,12 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 		c.runner.stop(name)
 		view.Attempt = nil
 	}
+	if feature.Status.State != v1alpha1.StateOff {
+		// Who asks for a clean-up writes its beginning, on any server: what was found
+		// before says nothing of what is left after it.
+		c.finder.forget(name)
+		view.Leftovers = nil
+	}
 	decision := transition.Next(feature, view, c.config.Settings, now)
 	if decision.Delete {
 		return c.remove(ctx, feature)

@@ -315,6 +315,12 @@ func (w *world) hold(before, after v1alpha1.FeatureStatus) {
 	if (after.State == v1alpha1.StateOn || after.State == v1alpha1.StateOff) && len(after.Tasks) > 0 {
 		w.t.Errorf("S1: state %s with tasks %v", after.State, after.Tasks)
 	}
+	if before.State == v1alpha1.StateTurningOff && after.State == v1alpha1.StateOff {
+		// What was found before says nothing of what tasks have left.
+		if c := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionClean); c != nil && (c.Reason == v1alpha1.ReasonLeftovers || c.Reason == v1alpha1.ReasonNothingLeft) {
+			w.t.Errorf("off by this very write, and Clean is %s: %s", c.Reason, c.Message)
+		}
+	}
 	if before.Transition == nil || (after.Transition != nil && after.Transition.ID != before.Transition.ID) {
 		return
 	}
