@@ -38,7 +38,8 @@ const (
 	cleanLong = `Remove what a feature that is off left behind in stored objects.
 
 Starts a transition that clears it, as turning the feature off would have done. This cannot be undone: look first, with
-"kubectl feature plan NAME --disable". It needs permission to create features/clean, which administrators have.
+"kubectl feature plan NAME --disable". It needs permission to create features/clean, which administrators have. It is refused
+where nothing is left, or only what nothing may remove from live objects: the message says what to delete or replace.
 
 With --wait the command follows the transition until nothing is left, or somebody has to act.
 

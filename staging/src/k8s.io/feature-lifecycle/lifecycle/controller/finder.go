@@ -115,6 +115,16 @@ func (f *finder) forget(feature string) {
 	delete(f.results, feature)
 }
 
+// expire makes the next search of a feature due: somebody who looked found something else
+// than the last one.
+func (f *finder) expire(feature string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.results[feature]; s != nil {
+		s.next = time.Time{}
+	}
+}
+
 // refresh starts a search when one is due, and returns when the next one is.
 func (f *finder) refresh(ctx context.Context, feature lifecycle.Feature) time.Duration {
 	return f.want(ctx, feature, true)
@@ -263,6 +273,9 @@ func findAll(ctx context.Context, clients task.Clients, tasks lifecycle.Tasks) (
 			return found, stray
 		}
 		found.Resources = append(found.Resources, resources...)
+		for range resources {
+			found.Held = append(found.Held, t.Waits)
+		}
 	}
 	return found, nil
 }

@@ -321,14 +321,10 @@ func (c *Controller) cleanUp(ctx context.Context, feature *v1alpha1.Feature, fou
 	if clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean); clean != nil && clean.Reason == v1alpha1.ReasonMisdeclared {
 		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, errors.New(clean.Message))
 	}
-	if !*found && meta.IsStatusConditionTrue(feature.Status.Conditions, v1alpha1.ConditionClean) {
-		// That may have been found half an hour ago, and who asks may know better.
-		left, err := c.anythingLeft(ctx, feature.Name)
-		if err != nil {
-			return nil, apierrors.NewInternalError(fmt.Errorf("looking for what feature %s has left: %w", feature.Name, err))
-		}
-		if !left {
-			return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, errors.New("nothing is left of the feature"))
+	if !*found {
+		// The condition Clean may be half an hour old, and who asks may know better.
+		if err := c.mayRemove(ctx, feature.Name); err != nil {
+			return nil, err
 		}
 		*found = true
 	}
@@ -337,16 +333,29 @@ func (c *Controller) cleanUp(ctx context.Context, feature *v1alpha1.Feature, fou
 	return update, nil
 }
 
-// anythingLeft looks whether a task finds something that a feature which is off has left.
-func (c *Controller) anythingLeft(ctx context.Context, feature string) (bool, error) {
+// mayRemove looks whether something is left of a feature that is off, and whether a task
+// removes it. Its errors are those of Clean.
+func (c *Controller) mayRemove(ctx context.Context, feature string) error {
+	var held []string
 	for _, t := range c.features[feature].OnDisable {
 		p, err := planned(ctx, c.config.Tasks, t)
 		if err != nil {
-			return false, fmt.Errorf("task %s: %w", t.Name, err)
+			return apierrors.NewInternalError(fmt.Errorf("looking for what feature %s has left: task %s: %w", feature, t.Name, err))
 		}
-		if len(p.Leftovers) > 0 {
-			return true, nil
+		switch {
+		case len(p.Leftovers) == 0:
+		case t.Waits:
+			held = append(held, waitsFor(p)...)
+		default:
+			return nil
 		}
 	}
-	return false, nil
+	// The condition Clean may say that there is something to remove.
+	c.finder.expire(feature)
+	c.enqueueAfter(feature, 0)
+	reason := errors.New("nothing is left of the feature")
+	if len(held) > 0 {
+		reason = fmt.Errorf("nothing may remove from live objects what is left of the feature; delete or replace them: %s", strings.Join(held, "; "))
+	}
+	return apierrors.NewConflict(v1alpha1.Resource("features"), feature, reason)
 }

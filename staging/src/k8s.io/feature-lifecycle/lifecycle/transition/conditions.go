@@ -138,7 +138,7 @@ func (s *step) describeClean() {
 	case len(found.Resources) == 0:
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonNothingLeft, "no stored object holds anything of the feature")
 	default:
-		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, leftoversMessage(found.Resources, s.view.Declared.Removes, s.settings.HowToClean))
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, leftoversMessage(found, s.view.Declared.Removes, s.settings.HowToClean))
 	}
 }
 
@@ -161,7 +161,7 @@ func (s *step) misdeclared() bool {
 	}
 	switch {
 	case s.Status.State == v1alpha1.StateOff && len(found.Resources) > 0:
-		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, leftoversMessage(found.Resources, s.view.Declared.Removes, s.settings.HowToClean)+"; tasks are "+problems)
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, leftoversMessage(found, s.view.Declared.Removes, s.settings.HowToClean)+"; tasks are "+problems)
 	case found.Err != "":
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonMisdeclared, "tasks are "+problems+"; looking for leftovers failed, too, and is tried again: "+found.Err)
 	default:
@@ -171,8 +171,29 @@ func (s *step) misdeclared() bool {
 }
 
 // leftoversMessage names what is left, and what people do about it: howToClean where
-// tasks remove it.
-func leftoversMessage(resources []v1alpha1.ResourceLeftovers, removes bool, howToClean string) string {
+// tasks remove it, and by hand where tasks only wait.
+func leftoversMessage(found *Leftovers, removes bool, howToClean string) string {
+	var removable, held []v1alpha1.ResourceLeftovers
+	for i, r := range found.Resources {
+		if !removes || i < len(found.Held) && found.Held[i] {
+			held = append(held, r)
+		} else {
+			removable = append(removable, r)
+		}
+	}
+	switch {
+	case len(removable) == 0:
+		return describeLeftovers(held) + "; nothing may remove that from live objects: delete or replace them"
+	case len(held) == 0:
+		return describeLeftovers(removable) + "; " + howToClean + " to remove them"
+	default:
+		return describeLeftovers(removable) + "; " + howToClean + " to remove them; " + describeLeftovers(held) +
+			"; nothing may remove that from live objects, and the clean-up waits for it: delete or replace them"
+	}
+}
+
+// describeLeftovers names the objects of resources.
+func describeLeftovers(resources []v1alpha1.ResourceLeftovers) string {
 	var parts []string
 	for _, r := range resources {
 		name := r.Resource
@@ -188,10 +209,7 @@ func leftoversMessage(resources []v1alpha1.ResourceLeftovers, removes bool, howT
 		}
 		parts = append(parts, part)
 	}
-	if !removes {
-		return list("", parts) + "; nothing may remove that from live objects: delete or replace them"
-	}
-	return list("", parts) + "; " + howToClean + " to remove them"
+	return list("", parts)
 }
 
 func (s *step) describeProgress() {

@@ -145,6 +145,9 @@ type Leftovers struct {
 	// Resources has an entry for each resource and field that still holds
 	// something of the feature.
 	Resources []v1alpha1.ResourceLeftovers
+	// Held says of each of Resources whether no task removes that, so that people have
+	// to; what it does not reach is removed.
+	Held []bool
 	// Err is why the search failed, "" when it did not.
 	Err string
 	// Misdeclared are sentences about what is declared and the server does not have.
