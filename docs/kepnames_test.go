@@ -316,7 +316,9 @@ func TestKEPCountsTheCatalogue(t *testing.T) {
 		t.Fatal(err)
 	}
 	specs := gates.GetAll()
-	all := catalog.All()
+	// Of the release; what this repository adds to its gates does not count.
+	added := values(t, filepath.Join("..", "..", "..", "..", "pkg", "features", "features.go"))
+	all := slices.DeleteFunc(catalog.All(), func(e catalog.Entry) bool { return added[string(e.Name)] != "" })
 	var leave, dynamic, off, walks, ofPods int
 	for _, entry := range all {
 		if entry.Nothing == "" {

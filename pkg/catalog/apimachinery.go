@@ -26,8 +26,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericfeatures "k8s.io/apiserver/pkg/features"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
+	lifecyclefeatures "k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes/pkg/features"
 )
 
@@ -42,6 +44,9 @@ var (
 
 // ownLeases is for what servers write into their Leases.
 const ownLeases = "servers write their Leases themselves and nobody else has to; what somebody else applies is a Lease like any other, and no server looks for peers there while the gate is off"
+
+// ownObjects is for what this system stores of itself.
+const ownObjects = "nobody is left who could remove it, since this gate is the server flow itself; no server serves the API while it is off, and nothing reads what is stored. Turned on again, the flow takes Features up as they were, and deletes reports of processes that are gone"
 
 // apiMachinery are the features of SIG API Machinery.
 func apiMachinery() []Entry {
@@ -80,6 +85,10 @@ func apiMachinery() []Entry {
 				lifecycle.ClearCollection(leaseCandidates),
 			},
 		}, Copies: "nobody copies Leases", Returns: "processes write their candidates themselves; while --runtime-config serves the API, one that somebody else applies is stored, and nobody reads it"},
+		{Feature: named(lifecyclefeatures.FeatureLifecycle), Remains: []Remainder{
+			{Field: task.Field{Resource: v1alpha1.Resource("features")}, Why: ownObjects},
+			{Field: task.Field{Resource: v1alpha1.Resource("featurereports")}, Why: ownObjects},
+		}, Config: "--central-features and --dynamic-features of kube-apiserver"},
 		{Feature: lifecycle.Feature{Name: genericfeatures.RemoteRequestHeaderUID}, Remains: []Remainder{{
 			Field: task.Field{Resource: configMaps, Path: "data{requestheader-uid-headers}"},
 			Why:   "only ConfigMap kube-system/extension-apiserver-authentication has it, which every kube-apiserver writes anew when it starts, without the key while the gate is off; a ConfigMap of somebody else with that key must not be touched",

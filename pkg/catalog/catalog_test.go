@@ -18,11 +18,14 @@ package catalog
 
 import (
 	"maps"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
+	lifecyclefeatures "k8s.io/kubernetes-features/pkg/features"
 )
 
 func TestDeclarationsAreValidAndSorted(t *testing.T) {
@@ -72,6 +75,38 @@ func TestEveryOpenGateHasAVerdict(t *testing.T) {
 		} else if _, ok := open[name]; !ok {
 			t.Errorf("the verdict on %s names a gate that is %s and locked=%v, which nobody turns off; remove it", name, spec.PreRelease, spec.LockToDefault)
 		}
+	}
+}
+
+// withoutFixture are entries that store something and have no fixture, with the reason.
+var withoutFixture = map[featuregate.Feature]string{
+	lifecyclefeatures.FeatureLifecycle: "it is what every cluster of this fork does; TestEveryGate needs it",
+}
+
+// TestWhatIsStoredHasAFixture: without one nothing is used of the feature, and nothing is
+// left of nothing. A fixture without an entry would be used by nobody.
+func TestWhatIsStoredHasAFixture(t *testing.T) {
+	fixtures := map[string]bool{}
+	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		fixtures[strings.TrimSuffix(filepath.Base(file), ".yaml")] = true
+	}
+	for _, e := range All() {
+		_, excepted := withoutFixture[e.Name]
+		has, stores := fixtures[string(e.Name)], e.Nothing == ""
+		switch {
+		case stores && !has && !excepted:
+			t.Errorf("gate %s stores something and has no fixture; write pkg/catalog/testdata/%s.yaml, objects that use all that its Entry names (docs/feature-authors.md)", e.Name, e.Name)
+		case has && (excepted || !stores):
+			t.Errorf("gate %s has the fixture pkg/catalog/testdata/%s.yaml and stores nothing; remove it, or say in the Entry what it stores", e.Name, e.Name)
+		}
+		delete(fixtures, string(e.Name))
+	}
+	for name := range fixtures {
+		t.Errorf("pkg/catalog/testdata/%s.yaml is of no gate that has an Entry; remove it, or add the Entry", name)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	metricsfeatures "k8s.io/component-base/metrics/features"
 	_ "k8s.io/controller-manager/pkg/features/register" // the gates
+	_ "k8s.io/kubernetes-features/pkg/features"         // the gates that this fork adds
 	_ "k8s.io/kubernetes/pkg/features"                  // the gates
 )
 

@@ -23,6 +23,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -42,6 +43,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/component-base/featuregate"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 )
 
@@ -165,16 +167,23 @@ func gateConstants(t *testing.T, module, folder string) map[string]featuregate.F
 	t.Helper()
 	constants := map[string]featuregate.Feature{}
 	for _, file := range parse(t, module, folder, filesNamed("kube_features.go")) {
-		ast.Inspect(file.File, func(node ast.Node) bool {
-			if value, ok := node.(*ast.ValueSpec); ok && len(value.Values) == 1 {
-				if text, ok := value.Values[0].(*ast.BasicLit); ok && text.Kind == token.STRING {
-					name, _ := strconv.Unquote(text.Value)
-					constants[value.Names[0].Name] = featuregate.Feature(name)
-				}
-			}
-			return true
-		})
+		maps.Copy(constants, constantsOf(file.File))
 	}
+	return constants
+}
+
+// constantsOf are the gates that a file declares, by the name of the constant.
+func constantsOf(file *ast.File) map[string]featuregate.Feature {
+	constants := map[string]featuregate.Feature{}
+	ast.Inspect(file, func(node ast.Node) bool {
+		if value, ok := node.(*ast.ValueSpec); ok && len(value.Values) == 1 {
+			if text, ok := value.Values[0].(*ast.BasicLit); ok && text.Kind == token.STRING {
+				name, _ := strconv.Unquote(text.Value)
+				constants[value.Names[0].Name] = featuregate.Feature(name)
+			}
+		}
+		return true
+	})
 	return constants
 }
 
@@ -199,6 +208,11 @@ func storedResources(t *testing.T) map[schema.GroupResource]resource {
 		}
 	}
 	found := map[schema.GroupResource]resource{}
+	// What this fork adds is not in upstream's documents.
+	for name, object := range map[string]any{"features": v1alpha1.Feature{}, "featurereports": v1alpha1.FeatureReport{}} {
+		key := v1alpha1.Resource(name)
+		found[key] = resource{GroupResource: key, version: v1alpha1.SchemeGroupVersion.Version, kind: reflect.TypeOf(object)}
+	}
 	add := func(gvk schema.GroupVersionKind, name string, verbs []string) {
 		if strings.Contains(name, "/") || !sets.New(verbs...).HasAll("list", "delete") {
 			return
