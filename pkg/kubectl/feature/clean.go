@@ -213,6 +213,8 @@ func (c *cleanup) see(f *v1alpha1.Feature) bool {
 		return c.held != ""
 	case c.begun && status.Transition != nil:
 		c.held = "another transition took the place of the clean-up: " + progressOf(f)
+	case c.begun && clean != nil && clean.Reason == v1alpha1.ReasonStillUsed:
+		c.held = "the clean-up is done: " + cleanMessage(f)
 	case clean == nil || clean.Status == metav1.ConditionUnknown && clean.Reason != v1alpha1.ReasonInUse:
 		return false
 	case clean.Reason == v1alpha1.ReasonInUse || c.begun && status.State == v1alpha1.StateOn:

@@ -135,6 +135,11 @@ func (s *step) describeClean() {
 		}
 	case found.Err != "":
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNotExamined, "looking for leftovers failed and is tried again: "+found.Err)
+	case len(found.Resources) == 0 && len(uses.Differing(s.view.Instances, false)) > 0:
+		// One that was not waited for and has come back, say: what it stores was not looked for.
+		users := uses.Differing(s.view.Instances, false)
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonStillUsed,
+			fmt.Sprintf("nothing was found, and %s the feature on and may store it again: %s; %s", phrase.Count(len(users), "live user has", "live users have"), list("", users), s.howToFollow(false)))
 	case len(found.Resources) == 0:
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonNothingLeft, "no stored object holds anything of the feature")
 	default:

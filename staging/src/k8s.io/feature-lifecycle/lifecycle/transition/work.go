@@ -123,14 +123,23 @@ func waitMessage(wait uses.Wait, goal bool) string {
 	if len(wait.Opposing) > 0 {
 		message = fmt.Sprintf("waiting for %s the feature %s: %s", phrase.Count(len(wait.Opposing), "user that has", "users that have"), OnOff(!goal), list("", wait.Opposing))
 	}
+	if n := len(wait.Away); n > 0 {
+		message += fmt.Sprintf("; of these %s no sign of life, and the last of them is waited for until %s: %s", phrase.Count(n, "shows", "show"), moment(wait.AwayUntil), list("", wait.Away))
+	}
 	if len(wait.Missing) > 0 {
 		if message != "" {
 			message += "; "
 		}
 		message += fmt.Sprintf("waiting for %s not: %s", phrase.Count(len(wait.Missing), "that should report and has", "that should report and have"), list("", wait.Missing))
+		if !wait.MissingUntil.IsZero() {
+			message += fmt.Sprintf("; the last of them is waited for until %s", moment(wait.MissingUntil))
+		}
 	}
 	return message
 }
+
+// moment is a time as people read it in a message, and as it is stored.
+func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // attempt starts an attempt at a declared task when one is due, and records
 // what became of it.

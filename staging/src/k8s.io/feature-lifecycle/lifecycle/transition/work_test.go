@@ -262,3 +262,18 @@ func TestWhatHoldsHidesNoRefusal(t *testing.T) {
 		t.Errorf("what was not blocked is paused: %+v", c)
 	}
 }
+
+// TestAMessageSaysUntilWhenItIsWaited for users that show no sign of life or never reported.
+func TestAMessageSaysUntilWhenItIsWaited(t *testing.T) {
+	away, silent := user("away", true), uses.Instance{Component: "kubelet", Name: "silent", Since: start}
+	away.Alive, away.Since = false, start.Add(time.Minute)
+	view := View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{away, user("here", true), silent}, Declared: declared}
+	f := feature(v1alpha1.StateTurningOff, v1alpha1.TaskWaitForUses)
+	f.Status.Transition = &v1alpha1.FeatureTransition{ID: "t", StartTime: metav1.NewMicroTime(start)}
+	at := func(d time.Duration) string { return start.Add(d).UTC().Format(time.RFC3339) }
+	want := "waiting for 2 users that have the feature on: kubelet/away, kubelet/here; of these 1 shows no sign of life, and the last of them is waited for until " +
+		at(time.Minute+settings.Grace) + ": kubelet/away; waiting for 1 that should report and has not: kubelet/silent; the last of them is waited for until " + at(settings.Grace)
+	if got := Next(f, view, settings, start.Add(2*time.Minute)).Status.Tasks[0].Message; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}

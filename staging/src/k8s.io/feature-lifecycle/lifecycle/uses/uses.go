@@ -173,6 +173,11 @@ type Wait struct {
 	// Missing are instances that should exist and never reported and still
 	// hold the transition.
 	Missing []string
+	// Away are those of Opposing that show no sign of life. AwayUntil and MissingUntil are
+	// when the last of Away and of Missing stops holding the transition if nothing is heard
+	// of it; zero where there are none, or time alone changes nothing.
+	Away                    []string
+	AwayUntil, MissingUntil time.Time
 	// Until is when the first of them stops holding the transition if nothing
 	// is heard of it. Zero when time alone changes nothing.
 	Until time.Time
@@ -190,7 +195,7 @@ func Waiting(instances []Instance, wanted bool, start time.Time, settings Settin
 			wait.Until = t
 		}
 	}
-	var opposing, missing []Instance
+	var opposing, missing, away []Instance
 	for _, i := range instances {
 		switch {
 		case !i.Reported:
@@ -202,6 +207,7 @@ func Waiting(instances []Instance, wanted bool, start time.Time, settings Settin
 			} else if now.Before(end) {
 				missing = append(missing, i)
 				until(end)
+				wait.MissingUntil = later(wait.MissingUntil, end)
 			}
 		case i.Enabled == wanted:
 		case i.Potential:
@@ -212,11 +218,13 @@ func Waiting(instances []Instance, wanted bool, start time.Time, settings Settin
 		case i.Alive:
 			opposing = append(opposing, i)
 		case !settings.stale(i, now):
-			opposing = append(opposing, i)
-			until(i.Since.Add(settings.Grace))
+			opposing, away = append(opposing, i), append(away, i)
+			end := i.Since.Add(settings.Grace)
+			until(end)
+			wait.AwayUntil = later(wait.AwayUntil, end)
 		}
 	}
-	wait.Opposing, wait.Missing = fullNames(opposing), fullNames(missing)
+	wait.Opposing, wait.Missing, wait.Away = fullNames(opposing), fullNames(missing), fullNames(away)
 	return wait
 }
 

@@ -141,21 +141,21 @@ func TestWaiting(t *testing.T) {
 		},
 		"a lost user with the old value holds for the grace period": {
 			instances: []Instance{lost(user("a", true), start.Add(time.Second))}, settings: settings, now: start.Add(grace),
-			want: Wait{Opposing: []string{"kubelet/a"}, Until: start.Add(grace + time.Second)},
+			want: Wait{Opposing: []string{"kubelet/a"}, Away: []string{"kubelet/a"}, AwayUntil: start.Add(grace + time.Second), Until: start.Add(grace + time.Second)},
 		},
 		"and no longer": {
 			instances: []Instance{lost(user("a", true), start)}, settings: settings, now: start.Add(grace),
 		},
 		"an instance that never reported holds for the grace period from the start": {
 			instances: []Instance{missing("old", start.Add(-time.Hour))}, settings: settings, now: start.Add(grace - 1),
-			want: Wait{Missing: []string{"kubelet/old"}, Until: start.Add(grace)},
+			want: Wait{Missing: []string{"kubelet/old"}, MissingUntil: start.Add(grace), Until: start.Add(grace)},
 		},
 		"and no longer than that": {
 			instances: []Instance{missing("old", start.Add(-time.Hour))}, settings: settings, now: start.Add(grace),
 		},
 		"one that may yet be starting holds too": {
 			instances: []Instance{{Component: "kubelet", Name: "new", Since: start, Recent: true}}, settings: settings, now: start,
-			want: Wait{Missing: []string{"kubelet/new"}, Until: start.Add(grace)},
+			want: Wait{Missing: []string{"kubelet/new"}, MissingUntil: start.Add(grace), Until: start.Add(grace)},
 		},
 		"unless full coverage is required": {
 			instances: []Instance{missing("old", start.Add(-time.Hour))},
@@ -178,7 +178,10 @@ func TestWaiting(t *testing.T) {
 		},
 		"the earliest end is told": {
 			instances: []Instance{lost(user("a", true), start.Add(time.Minute)), missing("old", start)}, settings: settings, now: start.Add(time.Minute),
-			want: Wait{Opposing: []string{"kubelet/a"}, Missing: []string{"kubelet/old"}, Until: start.Add(grace)},
+			want: Wait{
+				Opposing: []string{"kubelet/a"}, Missing: []string{"kubelet/old"}, Until: start.Add(grace), MissingUntil: start.Add(grace),
+				Away: []string{"kubelet/a"}, AwayUntil: start.Add(grace + time.Minute),
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

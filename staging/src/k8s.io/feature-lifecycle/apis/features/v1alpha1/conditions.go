@@ -72,6 +72,9 @@ const (
 	ReasonNothingDeclared = "NothingDeclared"
 	// ReasonLeftovers: stored objects hold something of the feature.
 	ReasonLeftovers = "Leftovers"
+	// ReasonStillUsed: nothing was found of a feature that is off, and live users have it on
+	// and may store something again.
+	ReasonStillUsed = "StillUsed"
 	// ReasonInUse: the feature is not off, so what is stored is in use. The status
 	// is Unknown.
 	ReasonInUse = "InUse"
