@@ -244,6 +244,8 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 		c.features[string(feature.Name)] = feature
 		all = append(all, feature.AllTasks()...)
 	}
+	config.Tasks.ClearedBy = c.clearedBy
+	c.config.Tasks.ClearedBy = c.clearedBy
 	c.runner = newRunner(config.Namespace, config.Tasks, config.Clock, c.enqueueAfter)
 	c.finder = newFinder(config.Tasks, all, config.Clock, c.enqueueAfter)
 	c.lister = c.informers.Features().V1alpha1().Features().Lister().Features(config.Namespace)

@@ -213,6 +213,21 @@ func TestWhatIsServedNoMoreEndsWithWhatIsStored(t *testing.T) {
 	})
 }
 
+// TestWhoClearsTheCollectionIsNamed: flags that serve it otherwise are of no use while the
+// gate of another feature is off.
+func TestWhoClearsTheCollectionIsNamed(t *testing.T) {
+	s := serve()
+	s.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewNotFound(widgets.GroupResource(), "")
+	})
+	clients := Clients{Dynamic: s, Mapper: mapperOf(), Storage: store(StoredObject{Name: "a"})}
+	clients.ClearedBy = func(resource schema.GroupResource) string { return "feature G, which clears " + resource.Resource }
+	blocked := blockedBy(t, WaitForNone(widgets, "a field", "spec.field"), clients, ignored)
+	if want := "which nobody can look at: it waits for feature G, which clears widgets"; !strings.HasSuffix(blocked.Message, want) {
+		t.Errorf("got %q, want it to end with %q", blocked.Message, want)
+	}
+}
+
 // TestAReplacedTransitionWritesNothingMore: a process that was frozen asks first.
 func TestAReplacedTransitionWritesNothingMore(t *testing.T) {
 	replaced := Attempt{Report: func(Progress) {}, Check: func(context.Context) error {

@@ -63,6 +63,9 @@ type Clients struct {
 	// Storage reads what is stored beside the API. Only kube-apiserver has it;
 	// without it tasks do what the API alone allows.
 	Storage Storage
+	// ClearedBy says in half a sentence which feature deletes the collection of a resource
+	// and how far it is, "" if none does; nil means that nobody knows. The controller sets it.
+	ClearedBy func(resource schema.GroupResource) string
 	// HasField says whether objects of a built-in resource have a field, written as for
 	// ClearField, in a version: tasks look there where the one for which they are declared
 	// is not served. Nil means that it is not known; of custom resources their definition

@@ -167,8 +167,12 @@ func listError(ctx context.Context, clients Clients, resource schema.GroupVersio
 		case servedErr == nil && len(others) > 0:
 			return &servedElsewhereError{declared: resource, versions: others}
 		default:
-			message = fmt.Sprintf("%s %s is not served and objects of it may be stored, which nobody can look at: %s, or turn off the feature that clears the collection",
-				resource.GroupResource(), resource.Version, toServe(ctx, clients, resource))
+			how := toServe(ctx, clients, resource) + ", or turn off the feature that clears the collection"
+			if by := clients.clearedBy(resource.GroupResource()); by != "" {
+				// The API went with that feature's gate, whatever flags serve it otherwise.
+				how = "it waits for " + by
+			}
+			message = fmt.Sprintf("%s %s is not served and objects of it may be stored, which nobody can look at: %s", resource.GroupResource(), resource.Version, how)
 		}
 	}
 	return &BlockedError{Message: message, Until: func(ctx context.Context) error {
@@ -181,6 +185,14 @@ func listError(ctx context.Context, clients Clients, resource schema.GroupVersio
 			return storedErr == nil && nothing
 		})
 	}}
+}
+
+// clearedBy is ClearedBy, if there is one.
+func (c Clients) clearedBy(resource schema.GroupResource) string {
+	if c.ClearedBy == nil {
+		return ""
+	}
+	return c.ClearedBy(resource)
 }
 
 // find counts the objects of a resource that match, for a finder.
