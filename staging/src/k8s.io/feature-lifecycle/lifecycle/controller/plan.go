@@ -113,7 +113,13 @@ func (c *Controller) planStep(ctx context.Context, feature string, plan transiti
 		case !ok:
 			p.Message = "this server does not know the task and cannot tell what it looks after"
 		default:
-			if p, err = planned(ctx, c.config.Tasks, declared); err != nil {
+			var blocked *task.BlockedError
+			p, err = planned(ctx, c.config.Tasks, declared)
+			switch {
+			case errors.As(err, &blocked):
+				p = v1alpha1.PlannedTask{Name: name, Message: declared.Description}
+				held = append(held, fmt.Sprintf("task %s is blocked: %s", name, blocked.Message))
+			case err != nil:
 				return nil, nil, apierrors.NewInternalError(fmt.Errorf("planning task %s of feature %s: %w", name, feature, err))
 			}
 		}

@@ -17,6 +17,7 @@ limitations under the License.
 package controller
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/utils/ptr"
 )
 
@@ -385,4 +387,18 @@ func TestAPlanNamesWhatPeopleHaveToRemove(t *testing.T) {
 		l.mu.Unlock()
 		blocked(t, w.plan(s1, "A", off))
 	}, waiting)
+}
+
+// TestAPlanNamesWhatBlocksAFinder: it does not fail for it.
+func TestAPlanNamesWhatBlocksAFinder(t *testing.T) {
+	declared := newLeftovers().declare("A")
+	declared.OnDisable[1].Find = func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+		return nil, &task.BlockedError{Message: "the definition has a default"}
+	}
+	inWorld(t, func(w *world) {
+		w.emulate("1.36", []v1alpha1.ReportedFeature{gate("A", true)}, "s1")
+		s1 := w.serve("s1")
+		w.until(time.Minute, "adopted", func() bool { return w.rests("A", "1.36") })
+		blocked(t, w.plan(s1, "A", v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}), "task ClearB is blocked: the definition has a default")
+	}, declared)
 }

@@ -116,6 +116,11 @@ func (c clearField) unfinished(object *unstructured.Unstructured, taker string) 
 }
 
 func (c clearField) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
+	if clients.Storage == nil {
+		if err := findable(ctx, clients, c.resource, c.path, nil); err != nil {
+			return nil, err
+		}
+	}
 	return find(ctx, clients, c.resource, c.path.String(), c.has)
 }
 
@@ -123,6 +128,9 @@ func (c clearField) find(ctx context.Context, clients Clients) ([]v1alpha1.Resou
 // field. The first pass goes on where an earlier attempt got, even one of a
 // server that crashed.
 func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) error {
+	if err := findable(ctx, clients, c.resource, c.path, nil); err != nil {
+		return err
+	}
 	tally, pace := newTally(attempt), newPace()
 	from := tally.from
 	for range maxPasses {

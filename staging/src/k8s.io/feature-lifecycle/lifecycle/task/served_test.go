@@ -94,7 +94,7 @@ func TestWhatIsServedNoMoreIsGoneWithItsDefinition(t *testing.T) {
 		"nobody may look": {looking: refusal, blocked: true, says: []string{
 			"widgets.example.com is not served", "permit get on customresourcedefinitions.apiextensions.k8s.io widgets.example.com", "lifecycle.Rules", `user "operator" cannot get it`,
 		}},
-		"the server is in trouble": {looking: apierrors.NewServiceUnavailable("later"), says: []string{"finding out why widgets.example.com is not served: later"}},
+		"the server is in trouble": {looking: apierrors.NewServiceUnavailable("later"), says: []string{"widgets.example.com", ": later"}},
 	} {
 		for _, of := range []Task{ClearField(widgets, "spec.field"), WaitForNone(widgets, "a field", "spec.field"), ClearCollection(widgets.GroupResource()), Remove("widgets", []byte(twoWidgets))} {
 			w := finalizing(t, "", tc.objects...)

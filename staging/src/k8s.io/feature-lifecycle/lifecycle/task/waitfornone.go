@@ -117,10 +117,28 @@ func (w waitForNone) matches(object *unstructured.Unstructured) bool {
 }
 
 func (w waitForNone) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
+	if clients.Storage == nil {
+		if err := w.findable(ctx, clients); err != nil {
+			return nil, err
+		}
+	}
 	return find(ctx, clients, w.resource, w.text, w.matches)
 }
 
+// findable says whether the definition lets the fields be found.
+func (w waitForNone) findable(ctx context.Context, clients Clients) error {
+	for _, m := range w.matchers {
+		if err := findable(ctx, clients, w.resource, m.path, m.wanted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (w waitForNone) run(ctx context.Context, clients Clients, attempt Attempt) error {
+	if err := w.findable(ctx, clients); err != nil {
+		return err
+	}
 	begun := time.Now()
 	var using []object
 	var walked, total int64

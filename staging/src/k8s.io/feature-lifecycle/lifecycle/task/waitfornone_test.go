@@ -47,7 +47,7 @@ func TestWaitForNoneSaysWhatItWaitsFor(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", blocked.Message, tc.want)
 			}
 			p.monotone(t, int64(len(tc.objects)))
-			if n := len(w.requests()) - len(w.requests("list", "watch")); n > 0 {
+			if n := len(w.requests()) - len(w.requests("list", "watch", "get")); n > 0 {
 				t.Errorf("it did more than read: %v", w.requests())
 			}
 		})
