@@ -38,7 +38,7 @@ var (
 
 const (
 	// sliceCopies: fields that drivers publish.
-	sliceCopies = "drivers publish their slices again: the server drops the fields from a slice without them, and a driver that is to publish without them needs a restart with other settings; managed fields lose them with the fields"
+	sliceCopies = "drivers publish their slices again: the server drops the fields from a slice without them, and a driver that is to publish without them needs a restart with other settings; managed fields lose them with the fields, and name them again for whoever applies them with the gate off, until that manager applies without them"
 	// claimCopies: fields of claims, templates and slices.
 	claimCopies = "a template's fields are copied to the claims that are made of it, and what the scheduler chose to a claim's status; all are waited for. Last-applied annotations keep them: the server drops them from a new object. " + sliceCopies
 )

@@ -84,7 +84,7 @@ type Remainder struct {
 // What becomes of copies, for features alike.
 const (
 	// appliedCopies: fields that only clients write and no controller copies.
-	appliedCopies = "last-applied annotations and what GitOps tools apply again keep the field: the server drops it when it is applied to an object without it; managed fields lose it with the field"
+	appliedCopies = "last-applied annotations and what GitOps tools apply again keep the field: the server drops it when it is applied to an object without it; managed fields lose it with the field, and name it again for whoever applies it with the gate off, until that manager applies without it"
 	// templateCopies: fields of pod templates that are waited for, and that the
 	// server drops.
 	templateCopies = "ReplicaSets' templates are waited for, too; ControllerRevisions of StatefulSets and DaemonSets keep the field in their data until revisionHistoryLimit ends them: a rollback to one, or the revision below a StatefulSet's partition, brings it back only while the gate is on, since the server drops it from an object without it; last-applied annotations likewise"
