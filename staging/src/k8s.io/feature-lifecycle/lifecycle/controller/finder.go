@@ -83,6 +83,8 @@ type search struct {
 	// pause is the one after the last search if it failed, or what is declared does not fit
 	// the server; 0 if it does not.
 	pause time.Duration
+	// off is true when the last search was wanted for a feature that is off.
+	off bool
 }
 
 // wanted is a search of the next round.
@@ -113,6 +115,16 @@ func (f *finder) forget(feature string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.results, feature)
+}
+
+// forgetLeftovers drops what was found while the feature was off. The inspection of its
+// declaration since then stays.
+func (f *finder) forgetLeftovers(feature string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.results[feature]; s != nil && s.off {
+		delete(f.results, feature)
+	}
 }
 
 // expire makes the next search of a feature due: somebody who looked found something else
@@ -159,7 +171,7 @@ func (f *finder) want(ctx context.Context, feature lifecycle.Feature, off bool) 
 	if now.Before(s.next) {
 		return s.next.Sub(now)
 	}
-	f.busy[name] = true
+	f.busy[name], s.off = true, off
 	f.waiting, f.came = append(f.waiting, wanted{feature, s, off}), now
 	if !f.running {
 		f.running = true

@@ -62,8 +62,8 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 	if feature.Status.State != v1alpha1.StateOff {
 		// Who asks for a clean-up writes its beginning, on any server: what was found
 		// before says nothing of what is left after it.
-		c.finder.forget(name)
-		view.Leftovers = nil
+		c.finder.forgetLeftovers(name)
+		view.Leftovers = c.finder.result(name)
 	}
 	decision := transition.Next(feature, view, c.config.Settings, now)
 	if decision.Delete {
