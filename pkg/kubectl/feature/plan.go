@@ -45,7 +45,7 @@ feature, and what would hold the change until somebody acts. That needs permissi
 have, and takes a while where there are many objects.
 
 Exit codes: 0 nothing would hold it; 1 blocked: somebody would have to act; 2 nothing is known to hold it, but the server that
-answered cannot know everything; 3 the command failed.`
+answered cannot know everything, as right after processes have started; 3 the command failed.`
 
 	planExample = `  # What would be removed?
   kubectl feature plan HPAScaleToZero --disable

@@ -86,6 +86,8 @@ type indexConfig struct {
 type member struct {
 	report *v1alpha1.FeatureReport
 	cohort *cohort
+	// since is when the process was first seen to report.
+	since time.Time
 	// crashes are the last times at which another process took over the report
 	// without an orderly end of the one before, oldest first, where that is not
 	// long ago (indexConfig.crashWindow). The slice is replaced and not changed.
@@ -146,7 +148,10 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 	}
 	var current *member
 	if report != nil {
-		current = &member{report: report, cohort: x.cohortOf(report)}
+		current = &member{report: report, cohort: x.cohortOf(report), since: now}
+		if old != nil && old.report.UID == report.UID && !otherProcess(old.report, report) {
+			current.since = old.since
+		}
 		current.crashes = x.crashes(old, report, now)
 		x.remember(current, old, now)
 	}

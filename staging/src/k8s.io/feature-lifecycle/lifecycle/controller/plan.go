@@ -74,6 +74,9 @@ func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, reques
 	for _, problem := range c.misdeclared(ctx, feature.Name) {
 		result.Unknown = append(result.Unknown, "what is stored: "+problem)
 	}
+	if request.Spec.Enabled != nil && slices.ContainsFunc(steps, func(s transition.Step) bool { return s.State != "" }) {
+		result.Unknown = append(result.Unknown, c.undecidedUsers(feature, view, *plan.Value, now)...)
+	}
 	for _, step := range steps {
 		tasks, held, err := c.planStep(ctx, feature.Name, plan, step)
 		if err != nil {

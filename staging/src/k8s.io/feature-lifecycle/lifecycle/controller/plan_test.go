@@ -290,8 +290,8 @@ func TestAPlanNamesWhatDependsOnTheFeature(t *testing.T) {
 		}
 		off, wanted := v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}, v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}
 		down := v1alpha1.FeaturePlanSpec{TargetVersion: "1.35"}
-		check("A off", w.plan(s1, "A", off), []string{"B", "C"}, nil, "turn B, C off first, or in the same restart (--feature-gates=A=false,B=false,C=false)")
-		check("C off", w.plan(s1, "C", off), nil, nil)
+		check("A off", w.plan(s1, "A", off), []string{"B", "C"}, nil, "turn B, C off first, or in the same restart (--feature-gates=A=false,B=false,C=false)", "with --feature-gates=A=false: s1")
+		check("C off", w.plan(s1, "C", off), nil, nil, "with --feature-gates=C=false: s1")
 		check("A at 1.35", w.plan(s1, "A", down), []string{"B"}, nil, "with B on and A off, on which it depends: server/s1 sets B=true; start them in 1.35 with --feature-gates=B=false,A=false, or", "--emulated-version=1.35")
 		check("B at 1.35", w.plan(s1, "B", down), nil, []string{"A"}, "with B on and A off, on which it depends: server/s1 sets B=true; start them in 1.35 with --feature-gates=B=false,A=false, or", "--emulated-version=1.35")
 		// The conditions of both say the same.
@@ -303,8 +303,8 @@ func TestAPlanNamesWhatDependsOnTheFeature(t *testing.T) {
 
 		w.emulate("1.36", []v1alpha1.ReportedFeature{{Name: "A", Default: true}, {Name: "B", Default: true}, {Name: "C", Default: true}}, "s1")
 		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff && w.state("C") == v1alpha1.StateOff })
-		check("C on", w.plan(s1, "C", wanted), nil, []string{"A", "B"}, "turn A, B on first, or in the same restart")
-		check("A on", w.plan(s1, "A", wanted), nil, nil)
+		check("C on", w.plan(s1, "C", wanted), nil, []string{"A", "B"}, "turn A, B on first, or in the same restart", "with --feature-gates=C=true: s1")
+		check("A on", w.plan(s1, "A", wanted), nil, nil, "with --feature-gates=A=true: s1")
 	})
 }
 
@@ -379,7 +379,7 @@ func TestAPlanNamesWhatPeopleHaveToRemove(t *testing.T) {
 		s1 := w.serve("s1")
 		w.until(time.Minute, "adopted", func() bool { return w.rests("A", "1.36") })
 		off := v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}
-		blocked(t, w.plan(s1, "A", off), "task ClearB waits until 1 object of widgets is changed or deleted")
+		blocked(t, w.plan(s1, "A", off), "1 live server configures the other value and has to be restarted with --feature-gates=A=false: s1", "task ClearB waits until 1 object of widgets is changed or deleted")
 		w.emulate("1.36", []v1alpha1.ReportedFeature{gate("A", false)}, "s1")
 		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
 		l.mu.Lock()

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -156,6 +157,7 @@ func Blockers(feature *v1alpha1.Feature, view View, plan Plan, steps []Step) []s
 	blockers = append(blockers, heldOff(feature, view, plan, steps)...)
 	if plan.ChangesValue(steps) {
 		blockers = append(blockers, usersElsewhere(feature, view, plan, config)...)
+		blockers = append(blockers, serversConfigureOther(feature, view, plan, config)...)
 	}
 	if gate := config.gate; plan.To == "" && plan.Value != nil && gate != nil && gate.LockedToDefault && gate.Default != *plan.Value {
 		blockers = append(blockers, fmt.Sprintf("the gate is locked to %t and nobody can set it", gate.Default))
@@ -273,4 +275,32 @@ func usersElsewhere(feature *v1alpha1.Feature, view View, plan Plan, config conf
 	}
 	who := phrase.Count(len(names), "live user has the other value and has", "live users have the other value and have")
 	return append(blockers, fmt.Sprintf("%s to be restarted %s: %s", who, how, list("", names)))
+}
+
+// serversConfigureOther says which live servers configure another value than a plan's,
+// and have not asked for the gate yet: as users they would be named only then. A server
+// decides the value unless the API does.
+func serversConfigureOther(feature *v1alpha1.Feature, view View, plan Plan, config configuration) []string {
+	if plan.To != "" || plan.Value == nil || !config.agreed || config.control == v1alpha1.ControlDynamic || config.gate == nil || config.gate.LockedToDefault {
+		return nil
+	}
+	users := uses.Differing(view.Instances, *plan.Value)
+	var names []string
+	for _, s := range view.Servers {
+		if s.Knows && s.own() != *plan.Value && !slices.Contains(users, plan.Component+"/"+s.ID) {
+			names = append(names, s.ID)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	who := phrase.Count(len(names), "live server configures the other value and has", "live servers configure the other value and have")
+	return []string{fmt.Sprintf("%s to be restarted with --feature-gates=%s=%t: %s", who, feature.Name, *plan.Value, list("", names))}
+}
+
+// UsersUndecided says for a plan that processes may use the feature that have not said so,
+// and when that is known. Period is how late they may say it.
+func UsersUndecided(names []string, period time.Duration) string {
+	return fmt.Sprintf("%s: %s; ask again in %s", phrase.Count(len(names), "live process has started lately, and whether it uses the feature is not known before it reports that",
+		"live processes have started lately, and whether they use the feature is not known before they report that"), list("", names), period)
 }

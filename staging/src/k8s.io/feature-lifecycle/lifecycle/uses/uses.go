@@ -240,6 +240,25 @@ func Differing(instances []Instance, value bool) []string {
 	return fullNames(differing)
 }
 
+// Undecided returns the instances that may use another value than the one given and have
+// not said yet whether they do, named <component>/<name> and sorted: those that set it
+// and may report late, those that took the place of a user, and those that start.
+func Undecided(instances []Instance, value bool, settings Settings, now time.Time) []string {
+	var undecided []Instance
+	for _, i := range instances {
+		switch {
+		case !i.Reported:
+			if i.Recent {
+				undecided = append(undecided, i)
+			}
+		case i.Enabled == value || !i.Alive:
+		case !i.TakenOver.IsZero(), i.Potential && now.Before(i.Since.Add(settings.ReportPeriod)):
+			undecided = append(undecided, i)
+		}
+	}
+	return fullNames(undecided)
+}
+
 // Unreported returns the instances that should exist, have had the time to
 // report and have not, named
 // <component>/<name> and sorted.
