@@ -172,7 +172,8 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 	switch {
 	case v.Reason == v1alpha1.ReasonNotInNeighbour,
 		v.Reason == v1alpha1.ReasonNeedsTasks && (!m.down || len(q.Tasks) == 0) && !q.Obstructed(),
-		v.Status == metav1.ConditionTrue && clean != nil && (clean.Reason == v1alpha1.ReasonNotExamined || clean.Reason == v1alpha1.ReasonMisdeclared):
+		v.Status == metav1.ConditionTrue && feature.Status.State == v1alpha1.StateOff && len(entry.OnDisable) > 0:
+		// What the condition Clean says may be half an hour old.
 		if v, err = c.examine(ctx, q, entry); err != nil {
 			return nil, err
 		}
@@ -246,7 +247,7 @@ func (c *checker) examine(ctx context.Context, q safety.Question, entry catalog.
 		}
 		v := safety.Judge(q)
 		if v.Status == metav1.ConditionTrue {
-			v = safety.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion, Why: "the feature is off, and nobody has looked for what it left"}
+			v = safety.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion, Why: "the feature is off, and nobody has looked now for what it left: what the condition Clean says may be 30 minutes old"}
 		}
 		v.Why += fmt.Sprintf(" (asking the servers for what is stored failed: %v)", err)
 		return v, nil

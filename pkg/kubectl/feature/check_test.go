@@ -350,8 +350,8 @@ RelaxedServiceNameValidation: not safe (NotInNeighbour)
   Next: restart all kube-apiservers of this version with --emulated-version=1.35 and wait until the feature is Off, or kubectl patch features -n kube-system RelaxedServiceNameValidation --type=merge -p '{"spec":{"enabled":false}}', and wait until the feature is Off; nothing may remove that from live services: change or delete them
 Not safe to move from 1.36 to 1.35: 1 of 5 features are not safe, of 0 it cannot be told.
 `)
-	if diff := cmp.Diff([]string{"RelaxedServiceNameValidation", "ResourceHealthStatus"}, w.planned); diff != "" {
-		t.Errorf("the servers were asked for other features than those that are off in 1.35 (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"MaxUnavailableStatefulSet", "RelaxedServiceNameValidation", "ResourceHealthStatus"}, w.planned); diff != "" {
+		t.Errorf("the servers were asked for other features than those that are off now, or in 1.35 (-want +got):\n%s", diff)
 	}
 	// Nobody may look: what is on and off there stays unsafe.
 	w.planErr = apierrors.NewForbidden(v1alpha1.Resource("features/plan"), "", errors.New("no"))
@@ -366,6 +366,23 @@ Not safe to move from 1.36 to 1.35: 1 of 5 features are not safe, of 0 it cannot
 	w.features = map[string]*v1alpha1.Feature{}
 	w.feature("RelaxedServiceNameValidation", v1alpha1.StateOn)
 	w.want("1.36", ExitSafe, "Safe to move from 1.35 to 1.36: all 1 features are.\n")
+}
+
+// TestWhatWasFoundMayBeOld: somebody has stored an object since the servers looked.
+func TestWhatWasFoundMayBeOld(t *testing.T) {
+	w := newWorld(t, "1.36")
+	meta.SetStatusCondition(&w.feature("MaxUnavailableStatefulSet", v1alpha1.StateOff).Status.Conditions,
+		metav1.Condition{Type: v1alpha1.ConditionClean, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonNothingLeft})
+	w.want("1.35", ExitSafe, "Safe to move from 1.36 to 1.35: all 1 features are.\n")
+	w.objects("MaxUnavailableStatefulSet", "ClearField", "statefulsets", "apps", "shop/db")
+	if out, code := w.run("1.35", ""); code != ExitNotSafe || !strings.Contains(out, "1 statefulsets.apps: shop/db") {
+		t.Errorf("exit code %d and\n%s", code, out)
+	}
+	// Nobody may look: it is not known.
+	w.planErr = apierrors.NewForbidden(v1alpha1.Resource("features/plan"), "", errors.New("no"))
+	if out, code := w.run("1.35", ""); code != ExitUnknown || !strings.Contains(out, "what the condition Clean says may be 30 minutes old") {
+		t.Errorf("exit code %d and\n%s", code, out)
+	}
 }
 
 // What bites people in the field, 3: an object that can no longer be updated or

@@ -28,6 +28,7 @@ const (
 	// ConditionClean is True when no stored object holds anything of a feature
 	// that is off, and False when some do. It is Unknown while the feature is not
 	// off, so that who waits for it waits until then, and when nobody can tell.
+	// Servers look every 30 minutes; the subresource plan looks now.
 	ConditionClean = "Clean"
 	// ConditionProgressing says what the server flow is doing.
 	ConditionProgressing = "Progressing"
