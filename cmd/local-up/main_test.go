@@ -78,7 +78,7 @@ func TestHowToGoOn(t *testing.T) {
 		}
 	}
 	failed := errors.New("it failed")
-	if err := howToEnd(c, failed); err != failed {
+	if err := howToEnd(c, failed); !errors.Is(err, failed) || err.Error() != failed.Error() {
 		t.Errorf("with nothing to end: %v", err)
 	}
 }

@@ -17,8 +17,7 @@ limitations under the License.
 package controlplane
 
 import (
-	"github.com/google/uuid"
-
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	authenticatorunion "k8s.io/apiserver/pkg/authentication/request/union"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -33,8 +32,8 @@ import (
 // impersonation instead, audit would know every request by the server, and rules of an
 // audit policy for the flow's own name would match none.
 func identifyFlow(authentication *genericapiserver.AuthenticationInfo) string {
-	token := uuid.NewString()
-	flow := &user.DefaultInfo{Name: featurestorage.FlowUser, UID: uuid.NewString(), Groups: []string{user.AllAuthenticated}}
+	token := string(uuid.NewUUID())
+	flow := &user.DefaultInfo{Name: featurestorage.FlowUser, UID: string(uuid.NewUUID()), Groups: []string{user.AllAuthenticated}}
 	authentication.Authenticator = authenticatorunion.New(
 		authenticatorfactory.NewFromTokens(map[string]*user.DefaultInfo{token: flow}, authentication.APIAudiences), authentication.Authenticator)
 	return token

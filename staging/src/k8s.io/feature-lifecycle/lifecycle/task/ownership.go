@@ -17,7 +17,6 @@ limitations under the License.
 package task
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -46,7 +45,7 @@ func ownersOf(entries []metav1.ManagedFieldsEntry) []fieldOwner {
 	var owners []fieldOwner
 	for _, entry := range entries {
 		fields := fieldpath.NewSet()
-		if entry.FieldsV1 != nil && fields.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)) != nil {
+		if entry.FieldsV1 != nil && fields.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
 			return nil
 		}
 		owners = append(owners, fieldOwner{entry, fields})
@@ -63,7 +62,7 @@ func entriesOf(owners []fieldOwner) ([]metav1.ManagedFieldsEntry, error) {
 			return nil, fmt.Errorf("encoding the managed fields of %s: %w", owner.Manager, err)
 		}
 		entry := owner.ManagedFieldsEntry
-		entry.FieldsV1 = &metav1.FieldsV1{Raw: raw}
+		entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
 		entries = append(entries, entry)
 	}
 	return entries, nil

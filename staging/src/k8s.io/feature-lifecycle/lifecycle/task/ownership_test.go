@@ -128,7 +128,7 @@ func (s *ownedServer) create(manager, spec string) {
 	// A server tracks from the creation on; else all would be before-first-apply's.
 	object.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "example.com/v1",
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:none":{}}}`)},
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:none":{}}}`),
 	}})
 	s.store(object)
 	s.apply(manager, spec)
@@ -156,7 +156,7 @@ func (s *ownedServer) owners() map[string]string {
 	s.t.Helper()
 	owners := map[string]string{}
 	for _, entry := range s.live().GetManagedFields() {
-		owners[fmt.Sprintf("%s, %s%s", entry.Manager, entry.Operation, entry.Subresource)] = string(entry.FieldsV1.Raw)
+		owners[fmt.Sprintf("%s, %s%s", entry.Manager, entry.Operation, entry.Subresource)] = entry.FieldsV1.GetRawString()
 	}
 	return owners
 }
@@ -252,7 +252,7 @@ func TestClearFieldTakesOverNothing(t *testing.T) {
 func (s *ownedServer) disown(field string) {
 	s.t.Helper()
 	s.eachEntry(func(entry *metav1.ManagedFieldsEntry) {
-		entry.FieldsV1.Raw = []byte(strings.Replace(string(entry.FieldsV1.Raw), `"`+field+`":{},`, "", 1))
+		entry.FieldsV1.SetRawString(strings.Replace(entry.FieldsV1.GetRawString(), `"`+field+`":{},`, "", 1))
 	})
 }
 
