@@ -20,6 +20,7 @@ package disruption
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -27,6 +28,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
@@ -118,7 +121,15 @@ func (p *population) once(ctx context.Context, random *rand.Rand, name string) e
 	defer cancel()
 	select {
 	case <-process.reporter.Started():
-		return process.end(ctx)
+		// A removal has a short limit of its own: a process that ends cannot wait for long.
+		var last error
+		if err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+			last = process.end(ctx)
+			return last == nil, nil
+		}); err != nil {
+			return errors.Join(err, last)
+		}
+		return nil
 	case <-ctx.Done():
 		process.crash()
 		return fmt.Errorf("it does not report; its log:\n%s", process.log)
