@@ -95,15 +95,15 @@ var mutations = []Mutation{
 		Wrong: "tasks run while an unexpected live process has the other value (S2)",
 	},
 	{
-		Name: "task-version-guard", Area: "tasks", File: library + "lifecycle/task/clearfield.go",
+		Name: "task-version-guard", Area: "tasks", File: library + "lifecycle/task/clearpatch.go",
 		Old:   "\t\t{Op: \"replace\", Path: \"/metadata/resourceVersion\", Value: object.GetResourceVersion()},\n",
 		New:   "",
 		Wrong: "a patch removes an element of a list that another client has just changed (S7)",
 	},
 	{
-		Name: "task-order", Area: "tasks", File: library + "lifecycle/task/clearfield.go",
-		Old:   "for _, pointer := range slices.Backward(pointers) {",
-		New:   "for _, pointer := range slices.All(pointers) {",
+		Name: "task-order", Area: "tasks", File: library + "lifecycle/task/clearpatch.go",
+		Old:   "\tslices.Reverse(places)\n",
+		New:   "\tslices.Reverse(places[:0])\n",
 		Wrong: "removing the first of several elements shifts those behind it",
 	},
 	{

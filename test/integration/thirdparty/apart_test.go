@@ -167,7 +167,9 @@ func (w *world) oneDefinition(t *testing.T) {
 	}
 	right.waitForState(t, v1alpha1.StateOff, 1, colours)
 	for o, r := range replicas {
-		asked := count(r.requests.after(0), func(sent request) bool { return strings.Contains(sent.path, "/"+resource.Resource) })
+		asked := count(r.requests.after(0), func(sent request) bool {
+			return strings.Contains(sent.path, "/apis/"+resource.Group+"/") && strings.Contains(sent.path, "/"+resource.Resource)
+		})
 		own := count(r.requests.after(0), func(sent request) bool {
 			return strings.Contains(sent.path, "/namespaces/"+o.namespace+"/"+resource.Resource)
 		})

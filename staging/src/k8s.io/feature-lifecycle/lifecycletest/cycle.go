@@ -175,7 +175,10 @@ func (k *Kit) readBy(ctx context.Context, c *Case) ([]schema.GroupVersionResourc
 	return reads.resources, nil
 }
 
-// noting is a client that remembers which resources it was asked for.
+// definitions are looked at for what they say of objects; they are none of these.
+var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+
+// noting is a client that remembers which resources it was asked for, but for definitions.
 type noting struct {
 	dynamic.Interface
 	lock      sync.Mutex
@@ -185,7 +188,7 @@ type noting struct {
 func (n *noting) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	n.lock.Lock()
 	defer n.lock.Unlock()
-	if !slices.Contains(n.resources, resource) {
+	if resource.GroupResource() != definitions && !slices.Contains(n.resources, resource) {
 		n.resources = append(n.resources, resource)
 	}
 	return n.Interface.Resource(resource)

@@ -399,6 +399,8 @@ func TestAPlanNamesWhatBlocksAFinder(t *testing.T) {
 		w.emulate("1.36", []v1alpha1.ReportedFeature{gate("A", true)}, "s1")
 		s1 := w.serve("s1")
 		w.until(time.Minute, "adopted", func() bool { return w.rests("A", "1.36") })
-		blocked(t, w.plan(s1, "A", v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}), "task ClearB is blocked: the definition has a default")
+		blocked(t, w.plan(s1, "A", v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}),
+			"1 live server configures the other value and has to be restarted with --feature-gates=A=false: s1",
+			"task ClearB is blocked: the definition has a default")
 	}, declared)
 }
