@@ -70,7 +70,7 @@ func findable(ctx context.Context, clients Clients, resource schema.GroupVersion
 
 // fieldProblem says what a definition does to a field, and what to do about it.
 func fieldProblem(definition *unstructured.Unstructured, resource schema.GroupVersionResource, path Path, matches func(value any) bool) string {
-	root := definedSchema(definition, resource.Version)
+	root := withMetadata(schemaOf(definition, resource.Version))
 	if root == nil {
 		return ""
 	}
@@ -85,20 +85,24 @@ func fieldProblem(definition *unstructured.Unstructured, resource schema.GroupVe
 	return ""
 }
 
-// definedSchema is the schema of a version, nil if it prunes nothing.
-func definedSchema(definition *unstructured.Unstructured, version string) map[string]any {
-	if keeps, _, _ := unstructured.NestedBool(definition.Object, "spec", "preserveUnknownFields"); keeps {
-		return nil
-	}
+// versionOf returns the entry of a version in a definition, nil without one.
+func versionOf(definition *unstructured.Unstructured, name string) map[string]any {
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	for _, v := range versions {
-		entry, _ := v.(map[string]any)
-		if entry["name"] == version {
-			root, _, _ := unstructured.NestedMap(entry, "schema", "openAPIV3Schema")
-			return withMetadata(root)
+		if version, _ := v.(map[string]any); version["name"] == name {
+			return version
 		}
 	}
 	return nil
+}
+
+// schemaOf returns the schema that a definition has for a version, nil if it prunes nothing.
+func schemaOf(definition *unstructured.Unstructured, version string) map[string]any {
+	if keeps, _, _ := unstructured.NestedBool(definition.Object, "spec", "preserveUnknownFields"); keeps {
+		return nil
+	}
+	root, _, _ := unstructured.NestedMap(versionOf(definition, version), "schema", "openAPIV3Schema")
+	return root
 }
 
 // withMetadata adds what every object has, whatever its definition says, and nil to nil.

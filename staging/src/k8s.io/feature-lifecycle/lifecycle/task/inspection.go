@@ -273,17 +273,6 @@ func (has *inspected) version(declared string) schema.GroupVersionResource {
 	return has.served[0]
 }
 
-// versionOf is the entry of a version in a definition, nil without one.
-func versionOf(definition *unstructured.Unstructured, name string) map[string]any {
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, v := range versions {
-		if version, _ := v.(map[string]any); version["name"] == name {
-			return version
-		}
-	}
-	return nil
-}
-
 // hasStatus is true if a version of a custom resource has the subresource status.
 func hasStatus(definition *unstructured.Unstructured, name string) bool {
 	_, has, _ := unstructured.NestedMap(versionOf(definition, name), "subresources", "status")
@@ -293,11 +282,8 @@ func hasStatus(definition *unstructured.Unstructured, name string) bool {
 // schema is that of the objects of a version, nil if the server does not tell it.
 func (i *Inspection) schema(version schema.GroupVersionResource, definition *unstructured.Unstructured) (*objectSchema, error) {
 	if definition != nil {
-		if keeps, _, _ := unstructured.NestedBool(definition.Object, "spec", "preserveUnknownFields"); keeps {
-			return nil, nil
-		}
-		root, has, _ := unstructured.NestedMap(versionOf(definition, version.Version), "schema", "openAPIV3Schema")
-		if !has {
+		root := schemaOf(definition, version.Version)
+		if root == nil {
 			return nil, nil
 		}
 		return &objectSchema{root: root, pruned: true}, nil

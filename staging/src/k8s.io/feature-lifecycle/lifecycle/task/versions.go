@@ -121,7 +121,8 @@ func sameFields(ctx context.Context, clients Clients, resource schema.GroupResou
 	for _, version := range versions {
 		if !slices.ContainsFunc(fields, func(p Path) bool {
 			if definition != nil {
-				return !p.inSchema(schemaOf(definition, version))
+				root := withMetadata(schemaOf(definition, version))
+				return root != nil && definedIn(root, p.segments).absent
 			}
 			return clients.HasField == nil || !clients.HasField(resource.WithVersion(version), p.String())
 		}) {
@@ -129,63 +130,6 @@ func sameFields(ctx context.Context, clients Clients, resource schema.GroupResou
 		}
 	}
 	return "", nil
-}
-
-// schemaOf is the schema that a definition has for a version, nil for none.
-func schemaOf(definition *unstructured.Unstructured, version string) map[string]any {
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, v := range versions {
-		if v, _ := v.(map[string]any); v["name"] == version {
-			found, _, _ := unstructured.NestedMap(v, "schema", "openAPIV3Schema")
-			return found
-		}
-	}
-	return nil
-}
-
-// inSchema is true if objects of a structural schema may have the field
-// (k8s.io/apiextensions-apiserver's pkg/apiserver/schema).
-func (p Path) inSchema(of map[string]any) bool {
-	if keeps(of) {
-		return true
-	}
-	for _, s := range p.segments {
-		of = below(of, "properties", s.key)
-		if keeps(of) {
-			return true
-		}
-		switch s.which {
-		case eachElement, someElements:
-			if items := below(of, "items"); items != nil || s.which == eachElement {
-				of = items
-			}
-		case eachEntry:
-			of = below(of, "additionalProperties")
-		case oneEntry:
-			if named := below(of, "properties", s.name); named != nil {
-				of = named
-			} else {
-				of = below(of, "additionalProperties")
-			}
-		case itself:
-		}
-		if of == nil || keeps(of) {
-			return of != nil
-		}
-	}
-	return true
-}
-
-// keeps is true for a part of a schema below which anything may be.
-func keeps(of map[string]any) bool { return of["x-kubernetes-preserve-unknown-fields"] == true }
-
-// below is a part of a schema, nil if it has none there.
-func below(of map[string]any, keys ...string) map[string]any {
-	for _, key := range keys {
-		next, _ := of[key].(map[string]any)
-		of = next
-	}
-	return of
 }
 
 // findIn is a finder that looks in whichever version of a resource has the fields.

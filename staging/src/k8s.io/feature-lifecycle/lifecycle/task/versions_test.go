@@ -146,7 +146,7 @@ func TestPathsInSchemas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := path.inSchema(schema); got != want {
+		if got := !definedIn(schema, path.segments).absent; got != want {
 			t.Errorf("%s: got %t, want %t", text, got, want)
 		}
 	}
