@@ -196,7 +196,7 @@ func (r *Replica) Start(ctx context.Context) error {
 	defer reviewing.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	reviewing.StartWithContext(ctx, func(ctx context.Context) { r.watchPermissions(ctx, reporter.Retry) })
+	reviewing.StartWithContext(ctx, func(ctx context.Context) { r.watchPermissions(ctx, reporter) })
 	// A cluster that does not take reports has no Features to look after.
 	for ctx.Err() == nil {
 		reporting, changed := reporter.Reporting()

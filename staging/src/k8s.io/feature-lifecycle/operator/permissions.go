@@ -33,6 +33,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/report"
 	"k8s.io/klog/v2"
 )
 
@@ -264,54 +265,63 @@ func (r *Replica) explain(ctx context.Context, l lack) error {
 	return fmt.Errorf("operator %s in namespace %s runs as %s, which lacks permissions; %s", r.config.Component, r.config.Namespace, user, strings.Join(parts, "; and "))
 }
 
-// watchPermissions has the server say what the replica may do: once, and while it lacks
-// something, again and again. What it lacks is logged once, all of it in one error. granted
-// is called when it lacks nothing any more.
-func (r *Replica) watchPermissions(ctx context.Context, granted func()) {
+// watchPermissions has the server say what the replica may do: once when it takes reports,
+// and whenever it refuses one; while the replica lacks something, again and again. What it
+// lacks is logged once, all of it in one error. The reporter is told when it lacks nothing
+// any more. A server without the API is not asked: reports are neither taken nor refused.
+func (r *Replica) watchPermissions(ctx context.Context, reporter *report.Reporter) {
 	logger := klog.FromContext(ctx)
-	complained, failures, refusals := "", 0, 0
+	complained, failures, refusals, refused := "", 0, 0, false
 	for ctx.Err() == nil {
-		found, err := r.review(ctx)
-		rest := false
+		reporting, changed := reporter.Reporting()
+		var due <-chan time.Time
+		stop := func() bool { return true }
 		switch {
-		case err != nil:
-			// The flow does what it can: it is as before anybody asked.
-			r.permissions.set(false)
-			if failures++; retry.Refused(err) || retry.Missing(err) {
-				refusals++
-				rest = refusals >= mostRefusals
-			}
-			logger.V(2).Info("What the operator may do is not known", "err", err)
-		case found.empty():
-			r.permissions.set(false)
-			if complained != "" {
-				logger.Info("The operator has all permissions that it needs")
-				granted()
-			}
-			complained, failures, refusals, rest = "", 0, 0, true
-		case !r.served():
-			// A server without the API has nothing that the operator needs.
-			r.permissions.set(false)
-			failures++
+		case !reporting && !refused:
+		case !reporting && !r.served():
+			// Who is refused is not told that a path is unknown. The reporter asks again.
+			refused = false
 		default:
-			r.permissions.set(found.unreadable())
-			failures++
-			if lacks := fmt.Sprint(found); lacks != complained {
-				complained = lacks
-				logger.Error(r.explain(ctx, found), "Operator lacks permissions; trying again from time to time")
+			rest := false
+			found, err := r.review(ctx)
+			switch {
+			case err != nil:
+				// The flow does what it can: it is as before the first review.
+				r.permissions.set(false)
+				if failures++; retry.Refused(err) || retry.Missing(err) {
+					refusals++
+					rest = refusals >= mostRefusals
+				}
+				logger.V(2).Info("What the operator may do is not known", "err", err)
+			case found.empty():
+				r.permissions.set(false)
+				if complained != "" {
+					logger.Info("The operator has all permissions that it needs")
+					reporter.Retry()
+				}
+				complained, failures, refusals, rest = "", 0, 0, true
+			default:
+				r.permissions.set(found.unreadable())
+				failures++
+				if lacks := fmt.Sprint(found); lacks != complained {
+					complained = lacks
+					logger.Error(r.explain(ctx, found), "Operator lacks permissions; trying again from time to time")
+				}
 			}
-		}
-		timer := r.clock.NewTimer(retry.Backoff(max(failures, 1), leastReview, mostReview))
-		due := timer.C()
-		if rest {
-			due = nil
+			changed = nil
+			if !rest {
+				timer := r.clock.NewTimer(retry.Backoff(max(failures, 1), leastReview, mostReview))
+				due, stop = timer.C(), timer.Stop
+			}
 		}
 		select {
 		case <-ctx.Done():
+		case <-changed:
 		case <-due:
 		case <-r.permissions.again:
+			refused = true
 		}
-		timer.Stop()
+		stop()
 	}
 }
 
