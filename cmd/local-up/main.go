@@ -155,6 +155,7 @@ func addControlFlags(fs *pflag.FlagSet, o *cluster.ControlOptions) {
 	fs.StringVar(&o.FeatureGates, "server-feature-gates", o.FeatureGates, "Feature gates of kube-apiserver alone, for central features: A=true,B=false.")
 	fs.StringSliceVar(&o.CentralFeatures, "central-features", o.CentralFeatures, "Features that have kube-apiserver's value in all components.")
 	fs.StringSliceVar(&o.DynamicFeatures, "dynamic-features", o.DynamicFeatures, "Features that can be changed through the API; those that a feature gate sets are left out.")
+	fs.StringSliceVar(&o.RuntimeConfig, "runtime-config", o.RuntimeConfig, "APIs that kube-apiserver serves beside those of the default, for example scheduling.k8s.io/v1alpha2=true.")
 	fs.StringVar(&o.EmulatedVersion, "emulated-version", o.EmulatedVersion, "The minor version that the control plane emulates, for example 1.35; empty for its own.")
 }
 
@@ -237,6 +238,9 @@ func override(was, flags cluster.ControlOptions, changed func(flag string) bool)
 	}
 	if changed("dynamic-features") {
 		was.DynamicFeatures = flags.DynamicFeatures
+	}
+	if changed("runtime-config") {
+		was.RuntimeConfig = flags.RuntimeConfig
 	}
 	if changed("emulated-version") {
 		was.EmulatedVersion = flags.EmulatedVersion

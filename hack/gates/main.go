@@ -143,6 +143,9 @@ func more(e catalog.Entry) []string {
 			lines = append(lines, what+strings.TrimRight(text, "."))
 		}
 	}
+	for _, a := range e.APIs {
+		add("Needs: ", fmt.Sprintf("%s, by `%s` of every kube-apiserver; without it %s", a, a.Flag(), a.Without))
+	}
 	add("Copies: ", e.Copies)
 	add("Applied again while the gate is off: ", e.Returns)
 	add("On nodes: ", e.Node)

@@ -19,6 +19,7 @@ package catalog
 import (
 	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -84,7 +85,10 @@ func apiMachinery() []Entry {
 				lifecycle.ClearField(leases, "spec.strategy"),
 				lifecycle.ClearCollection(leaseCandidates),
 			},
-		}, Copies: "nobody copies Leases", Returns: "processes write their candidates themselves; while --runtime-config serves the API, one that somebody else applies is stored, and nobody reads it"},
+		}, Copies: "nobody copies Leases", Returns: "processes write their candidates themselves; while --runtime-config serves the API, one that somebody else applies is stored, and nobody reads it", APIs: []API{{
+			GroupVersion: coordinationv1beta1.SchemeGroupVersion, Resources: []string{leaseCandidates.Resource},
+			Without: neverReady + "election waits for candidates",
+		}}},
 		{Feature: named(lifecyclefeatures.FeatureLifecycle), Remains: []Remainder{
 			{Field: task.Field{Resource: v1alpha1.Resource("features")}, Why: ownObjects},
 			{Field: task.Field{Resource: v1alpha1.Resource("featurereports")}, Why: ownObjects},
@@ -100,7 +104,10 @@ func apiMachinery() []Entry {
 			// it would say in a year what was true today.
 			Name:      genericfeatures.StorageVersionAPI,
 			OnDisable: lifecycle.Tasks{lifecycle.ClearCollection(storageVersions)},
-		}, Returns: "servers write their records themselves; while --runtime-config serves the API, one that somebody else applies is stored, and nobody reads it", BootstrapRBAC: true, Controller: "storage-version-garbage-collector"},
+		}, Returns: "servers write their records themselves; while --runtime-config serves the API, one that somebody else applies is stored, and nobody reads it", APIs: []API{{
+			GroupVersion: apiserverinternalv1alpha1.SchemeGroupVersion, Resources: []string{storageVersions.Resource},
+			Without: "a kube-apiserver that has the gate on refuses all writes, since it cannot record its storage versions, and ends",
+		}}, BootstrapRBAC: true, Controller: "storage-version-garbage-collector"},
 		{Feature: lifecycle.Feature{
 			// The API goes away with the gate. A migration under way ends where
 			// it is; objects that it rewrote are what they were. Nobody else
@@ -110,7 +117,10 @@ func apiMachinery() []Entry {
 				lifecycle.ClearCollection(storageVersionMigrations),
 				lifecycle.ClearField(crds, "status.conditions[type="+string(apiextensionsv1.StorageMigrating)+"]"),
 			},
-		}, Copies: statusCopies, BootstrapRBAC: true, Controller: "storage-version-migrator-controller"},
+		}, Copies: statusCopies, APIs: []API{{
+			GroupVersion: storagemigrationv1beta1.SchemeGroupVersion, Resources: []string{storageVersionMigrations.Resource},
+			Without: "nobody can ask for a migration",
+		}}, BootstrapRBAC: true, Controller: "storage-version-migrator-controller"},
 		{Feature: lifecycle.Feature{
 			// A server that starts makes its Lease anew, so this is for those of
 			// servers that crashed. Where peers are reached is also in etcd below

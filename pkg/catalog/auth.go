@@ -42,7 +42,7 @@ func auth() []Entry {
 				lifecycle.WaitForNoneInPods("volume source clusterTrustBundle", "spec.volumes[*].projected.sources[*].clusterTrustBundle"),
 				lifecycle.Tasks{lifecycle.ClearCollection(clusterTrustBundles)},
 			),
-		}, Copies: templateCopies, BootstrapRBAC: true, Controller: "kube-apiserver-serving-clustertrustbundle-publisher"},
+		}, Copies: templateCopies, APIs: []API{bundlesAPI}, BootstrapRBAC: true, Controller: "kube-apiserver-serving-clustertrustbundle-publisher"},
 		{Feature: lifecycle.Feature{
 			// A volume of a Pod cannot be changed, and removing the source from
 			// a template would roll its pods into ones without their trust
@@ -50,7 +50,7 @@ func auth() []Entry {
 			Name:      features.ClusterTrustBundleProjection,
 			OnDisable: lifecycle.WaitForNoneInPods("volume source clusterTrustBundle", "spec.volumes[*].projected.sources[*].clusterTrustBundle"),
 			Control:   lifecycle.Central,
-		}, Copies: templateCopies},
+		}, Copies: templateCopies, APIs: []API{bundlesAPI}},
 		{Feature: lifecycle.Feature{
 			// A volume of a Pod cannot be changed, and removing the source from a
 			// template would roll its pods into ones without their certificate.
@@ -61,6 +61,9 @@ func auth() []Entry {
 				lifecycle.WaitForNoneInPods("volume source podCertificate", "spec.volumes[*].projected.sources[*].podCertificate"),
 				lifecycle.Tasks{lifecycle.ClearCollection(podCertificateRequests)},
 			),
-		}, Copies: templateCopies, BootstrapRBAC: true, Controller: "podcertificaterequestcleaner"},
+		}, Copies: templateCopies, APIs: []API{{
+			GroupVersion: certificatesv1beta1.SchemeGroupVersion, Resources: []string{podCertificateRequests.Resource},
+			Without: neverReady + "authorizer of nodes waits for requests",
+		}}, BootstrapRBAC: true, Controller: "podcertificaterequestcleaner"},
 	}
 }

@@ -106,7 +106,10 @@ func draFirst() []Entry {
 			// on again.
 			Name:      features.DRADeviceTaintRules,
 			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(deviceTaintRules, "the feature", "metadata.name")},
-		}, Copies: "nobody copies rules", Returns: "while --runtime-config serves the API, a rule that is applied again is stored and without effect; condition Clean names it", BootstrapRBAC: true},
+		}, Copies: "nobody copies rules", Returns: "while --runtime-config serves the API, a rule that is applied again is stored and without effect; condition Clean names it", APIs: []API{{
+			GroupVersion: resourcev1beta2.SchemeGroupVersion, Resources: []string{deviceTaintRules.Resource},
+			Without: "a kube-scheduler that has the gate on schedules nothing, since it waits for rules",
+		}}, BootstrapRBAC: true},
 		{Feature: lifecycle.Feature{
 			// Without the feature the scheduler does not look at taints.
 			Name: features.DRADeviceTaints,
@@ -198,7 +201,10 @@ func draOthers() []Entry {
 			// deletes answered requests goes with the gate.
 			Name:      features.DRAResourcePoolStatus,
 			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourcePoolStatusRequests, "the feature", "metadata.name")},
-		}, Copies: "nobody copies requests", Returns: "while --runtime-config serves the API, a request that is applied again is stored, and nobody answers it", BootstrapRBAC: true, Controller: "resourcepoolstatusrequest-controller"},
+		}, Copies: "nobody copies requests", Returns: "while --runtime-config serves the API, a request that is applied again is stored, and nobody answers it", APIs: []API{{
+			GroupVersion: resourcev1alpha3.SchemeGroupVersion, Resources: []string{resourcePoolStatusRequests.Resource},
+			Without: "nobody can ask for the status of a pool",
+		}}, BootstrapRBAC: true, Controller: "resourcepoolstatusrequest-controller"},
 	}
 }
 

@@ -50,6 +50,8 @@ type Entry struct {
 	// Config says which flags or fields of configuration files are refused while
 	// the gate is off. Such a gate cannot be set centrally.
 	Config string
+	// APIs are what the gate needs kube-apiserver to serve that it does not serve by default.
+	APIs []API
 	// BootstrapRBAC is true when kube-apiserver adds rules to its bootstrap roles
 	// while the gate is on. Reconciliation does not take rules away, since nobody
 	// can tell them from an administrator's (upstream's

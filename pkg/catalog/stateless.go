@@ -82,7 +82,7 @@ func statelessComponents() []Entry {
 		{Feature: central("ControllerManagerReleaseLeaderElectionLockOnExit"), Nothing: "kube-controller-manager gives its Lease back when it exits, as an expired one would be taken"},
 		{Feature: named("DRASchedulerFilterTimeout"), Nothing: "kube-scheduler ends the search for devices for one node after a time", Config: "filterTimeout of DynamicResourcesArgs in kube-scheduler's configuration"},
 		{Feature: named("EventedPLEG"), Nothing: "kubelet learns from the runtime's events what its containers do"},
-		{Feature: central("GangScheduling"), Nothing: "kube-scheduler runs the plugin GangScheduling; the policy that it reads belongs to PodGroups, which are there with GenericWorkload"},
+		{Feature: central("GangScheduling"), Nothing: "kube-scheduler runs the plugin GangScheduling; the policy that it reads belongs to PodGroups, which are there with GenericWorkload", APIs: []API{workloadsAPI}},
 		{Feature: named("KubeletCrashLoopBackOffMax"), Nothing: "kubelet takes the longest pause between restarts from its configuration", Config: "crashLoopBackOff.maxContainerRestartPeriod in kubelet's configuration"},
 		{Feature: named("KubeletInUserNamespace"), Nothing: "kubelet ignores errors of kernel settings, as in a user namespace they cannot be made"},
 		{Feature: named("KubeletSeparateDiskGC"), Nothing: "kubelet's eviction handles images and containers on separate file systems"},

@@ -55,7 +55,7 @@ func workloadAware() []Entry {
 				mayBind(lifecycle.ClearField(resourceClaims, "status.reservedFor[resource=podgroups]")),
 				lifecycle.WaitForNone(resourceClaims, "a PodGroup as their owner", "metadata.ownerReferences[apiVersion="+schedulingv1alpha2.SchemeGroupVersion.String()+"]"),
 			},
-		}, Copies: podGroupCopies, Returns: "a claim that somebody applies with a PodGroup as its owner is stored; no controller writes one, and condition Clean names it", BootstrapRBAC: true},
+		}, Copies: podGroupCopies, Returns: "a claim that somebody applies with a PodGroup as its owner is stored; no controller writes one, and condition Clean names it", APIs: []API{workloadsAPI}, BootstrapRBAC: true},
 		{Feature: lifecycle.Feature{
 			// A Pod's group cannot be changed, and removing it from a template
 			// would roll pods. Once no pod has one, nothing is lost with the
@@ -74,7 +74,7 @@ func workloadAware() []Entry {
 				OnUpgrade:   lifecycle.Tasks{lifecycle.ClearUnreadable(workloads.GroupResource())},
 				OnDowngrade: clearWorkloads(),
 			}},
-		}, Copies: templateCopies, BootstrapRBAC: true, Controller: "podgroup-protection-controller"},
+		}, Copies: templateCopies, APIs: []API{workloadsAPI}, BootstrapRBAC: true, Controller: "podgroup-protection-controller"},
 		{Feature: lifecycle.Feature{
 			// With the gate off a PodGroup may lose the field, and the scheduler
 			// does not look at it. A Workload's templates cannot be changed.
@@ -83,7 +83,7 @@ func workloadAware() []Entry {
 				lifecycle.WaitForNone(workloads, "scheduling constraints in templates", "spec.podGroupTemplates[*].schedulingConstraints"),
 				lifecycle.ClearField(podGroups, "spec.schedulingConstraints"),
 			},
-		}, Copies: podGroupCopies},
+		}, Copies: podGroupCopies, APIs: []API{workloadsAPI}},
 		{Feature: lifecycle.Feature{
 			// As TopologyAwareWorkloadScheduling. A PodGroup's disruptionMode
 			// cannot be removed: defaulting, which asks no gate, puts Pod in its
@@ -99,7 +99,7 @@ func workloadAware() []Entry {
 		}, Remains: []Remainder{{
 			Field: task.Field{Resource: podGroups.GroupResource(), Path: "spec.disruptionMode"},
 			Why:   "defaulting writes Pod into every PodGroup, gate or not; nobody reads it, and it goes with the PodGroup",
-		}}, Copies: podGroupCopies},
+		}}, Copies: podGroupCopies, APIs: []API{workloadsAPI}},
 		{Feature: lifecycle.Feature{
 			// The Job controller makes a Workload and a PodGroup for a Job, which
 			// own them, and puts the group into the Job's pods. They go with the
@@ -111,7 +111,7 @@ func workloadAware() []Entry {
 				lifecycle.WaitForNone(workloads, "a Job as its owner", "metadata.ownerReferences[apiVersion="+batchv1.SchemeGroupVersion.String()+"]"),
 				lifecycle.WaitForNone(podGroups, "a Job as its owner", "metadata.ownerReferences[apiVersion="+batchv1.SchemeGroupVersion.String()+"]"),
 			},
-		}, Copies: "nobody copies them", BootstrapRBAC: true},
+		}, Copies: "nobody copies them", APIs: []API{workloadsAPI}, BootstrapRBAC: true},
 	}
 }
 

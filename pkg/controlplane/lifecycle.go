@@ -117,6 +117,7 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 		SpecsUpTo:    utilversion.MajorMinor(binary.Major(), binary.Minor()),
 		SpecsFrom:    utilversion.MajorMinor(binary.Major(), binary.Minor()).SubtractMinor(catalog.EmulatedMinors),
 		Dependencies: gates.Dependencies(),
+		NotServed:    func(feature string) []string { return hooks.notServed[feature] },
 		Settings:     explicit(settings),
 		Client:       hooks.clients.features,
 		Tasks: task.Clients{
@@ -144,6 +145,8 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 
 // lifecycleHooks start and end what runs while the server serves.
 type lifecycleHooks struct {
+	// notServed are the APIs that gates need and this server lacks, by gate.
+	notServed map[string][]string
 	// own are clients of the server itself, clients those of the server flow.
 	own      *lifecycleClients
 	clients  *lifecycleClients

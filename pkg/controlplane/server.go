@@ -37,9 +37,11 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/values/control"
+	"k8s.io/klog/v2"
 	aggregatorapiserver "k8s.io/kube-aggregator/pkg/apiserver"
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	_ "k8s.io/kubernetes-features/pkg/apis/features/install" // the group's types
+	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes-features/pkg/generated/openapi"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
@@ -213,7 +215,36 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 		stored:     NewStored(c.kubeAPIs.ControlPlane.Generic.RESTOptionsGetter, c.apiExtensions.ExtraConfig.CRDRESTOptionsGetter, serves(server.GenericAPIServer)),
 		authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
 		control:    c.control,
+		notServed:  c.notServed(server),
 	}, c.flowToken, c.features, c.settings)
+}
+
+// notServed are the APIs that gates need and that this server does not serve, by gate, in
+// sentences. What gates that are on lack is logged: some of them keep the server from
+// becoming ready.
+func (c CompletedConfig) notServed(server *controlplaneapiserver.Server) map[string][]string {
+	serving := catalog.Serving{
+		Enabled:  server.APIResourceConfigSource.ResourceEnabled,
+		Emulated: c.kubeAPIs.ControlPlane.Generic.EffectiveVersion.EmulationVersion(),
+		Scheme:   legacyscheme.Scheme,
+	}
+	on := map[string]bool{}
+	// To look is not to use the feature.
+	for _, seen := range reporting.Install().Observations() {
+		on[seen.Name] = seen.Enabled
+	}
+	lacking := map[string][]string{}
+	for _, entry := range entries(c.features) {
+		problems := entry.NotServed(serving)
+		if len(problems) == 0 {
+			continue
+		}
+		lacking[string(entry.Name)] = problems
+		if on[string(entry.Name)] {
+			klog.Background().Error(nil, "A feature that is on needs an API", "feature", entry.Name, "problem", strings.Join(problems, "; "))
+		}
+	}
+	return lacking
 }
 
 // serves says whether a server has a resource installed, in any version. Unlike

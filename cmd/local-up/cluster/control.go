@@ -34,6 +34,9 @@ type ControlOptions struct {
 	// kube-apiserver refuses to be told both.
 	CentralFeatures []string `json:"centralFeatures,omitempty"`
 	DynamicFeatures []string `json:"dynamicFeatures,omitempty"`
+	// RuntimeConfig is the flag of this name: the APIs that kube-apiservers serve beside
+	// those of the default, <group>/<version>=true.
+	RuntimeConfig []string `json:"runtimeConfig,omitempty"`
 	// EmulatedVersion is the minor version that kube-apiservers, controller
 	// managers and schedulers emulate, "" for their own. Node components have no
 	// such flag: they are never newer than servers, so they move first on the way
@@ -53,6 +56,9 @@ func (o ControlOptions) args(component component, featureGates string) []string 
 	}
 	if o.FeatureGates != "" {
 		args = append(args, "--feature-gates="+o.FeatureGates)
+	}
+	if len(o.RuntimeConfig) > 0 {
+		args = append(args, "--runtime-config="+strings.Join(o.RuntimeConfig, ","))
 	}
 	if len(o.CentralFeatures) > 0 {
 		args = append(args, "--central-features="+strings.Join(o.CentralFeatures, ","))

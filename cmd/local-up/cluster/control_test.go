@@ -34,6 +34,7 @@ func TestArgumentsOfTheControlPlane(t *testing.T) {
 		"nothing":             {},
 		"gates":               {options: ControlOptions{FeatureGates: "A=false"}, server: []string{"--feature-gates=A=false"}},
 		"features":            {options: ControlOptions{CentralFeatures: []string{"A", "B"}, DynamicFeatures: []string{"C"}}, server: []string{"--central-features=A,B", "--dynamic-features=C"}},
+		"APIs":                {options: ControlOptions{RuntimeConfig: []string{"a/v1=true", "b/v2=true"}}, server: []string{"--runtime-config=a/v1=true,b/v2=true"}},
 		"an emulated version": {options: ControlOptions{EmulatedVersion: "1.35"}, server: []string{"--emulated-version=1.35"}, others: []string{"--emulated-version=1.35"}},
 		"a dynamic feature that gates of all components set is left out": {
 			options: ControlOptions{DynamicFeatures: []string{"A", "B"}}, featureGates: "C=false, A=true", server: []string{"--dynamic-features=B"},
@@ -56,7 +57,7 @@ func TestArgumentsOfTheControlPlane(t *testing.T) {
 // TestControlIsKept: a restart that says nothing of it changes nothing.
 func TestControlIsKept(t *testing.T) {
 	c := open(t, nil)
-	want := ControlOptions{FeatureGates: "A=true", CentralFeatures: []string{"A"}, DynamicFeatures: []string{"B"}, EmulatedVersion: "1.35"}
+	want := ControlOptions{FeatureGates: "A=true", CentralFeatures: []string{"A"}, DynamicFeatures: []string{"B"}, RuntimeConfig: []string{"a/v1=true"}, EmulatedVersion: "1.35"}
 	c.SetControl(want)
 	if err := c.state.save(c.config.DataDir); err != nil {
 		t.Fatal(err)

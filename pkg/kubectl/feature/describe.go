@@ -339,7 +339,7 @@ func (d *description) printConditions(w io.Writer) error {
 		rows = append(rows, []string{c.Type, string(c.Status), c.Reason, ago(c.LastTransitionTime.Time), c.Message})
 		mark := plain
 		switch {
-		case c.Type != v1alpha1.ConditionProgressing && c.Status == metav1.ConditionFalse, c.Reason == v1alpha1.ReasonBlocked, c.Reason == v1alpha1.ReasonRolloutHalted,
+		case c.Type != v1alpha1.ConditionProgressing && c.Status == metav1.ConditionFalse, c.Reason == v1alpha1.ReasonBlocked, c.Reason == v1alpha1.ReasonRolloutHalted, c.Reason == v1alpha1.ReasonNotServed,
 			c.Type == v1alpha1.ConditionProgressing && transition.Blocking(&d.feature.Status) != "":
 			mark = red
 		case c.Reason == v1alpha1.ReasonPaused:

@@ -52,7 +52,7 @@ var troubleKinds = []troubleKind{
 		Key: "blocked", Symbol: "✕", Label: "blocked", Title: "Blocked or halted", Class: "bad",
 		Meaning: "does not go on before somebody acts",
 		conditions: map[string][]string{
-			v1alpha1.ConditionProgressing: {v1alpha1.ReasonBlocked, v1alpha1.ReasonUnknownTask, v1alpha1.ReasonRolloutHalted},
+			v1alpha1.ConditionProgressing: {v1alpha1.ReasonBlocked, v1alpha1.ReasonUnknownTask, v1alpha1.ReasonRolloutHalted, v1alpha1.ReasonNotServed},
 		},
 		behind: blockedBehind,
 		next: func(reason, name string, _ bool) []string {

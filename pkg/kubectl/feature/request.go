@@ -180,7 +180,7 @@ func (r request) outcome(f *v1alpha1.Feature, generation int64) outcome {
 	switch {
 	case progress == nil:
 		return underWay
-	case r.reached(&f.Status) && (r.enabled != nil || progress.Reason == v1alpha1.ReasonComplete):
+	case r.reached(&f.Status) && (r.enabled != nil || progress.Reason == v1alpha1.ReasonComplete || progress.Reason == v1alpha1.ReasonNotServed):
 		// Without a request it counts what the servers configure themselves, and
 		// that they agree.
 		return reached

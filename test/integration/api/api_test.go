@@ -33,6 +33,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -347,14 +348,36 @@ func TestGateOffIsUpstream(t *testing.T) {
 }
 
 // TestWithoutServerIdentities: a server without the gate APIServerIdentity has no
-// identity that others know it by, and reports all the same.
+// identity that others know it by, and reports all the same. What it does not serve it
+// says of features that need it, on or planned.
 func TestWithoutServerIdentities(t *testing.T) {
 	t.Parallel()
-	c := start(t, "APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false")
+	c := start(t, "APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false,StorageVersionMigrator=true")
+	notServed(t, c)
 	c.WaitForFeature(known, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
 	reports := c.WaitForReports("of the server", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 1 })
 	if got := reports[0]; got.Spec.Component != "kube-apiserver" || got.Spec.Liveness.Lease == nil {
 		t.Errorf("the report is %s, Lease %v", got.Name, got.Spec.Liveness.Lease)
+	}
+}
+
+// notServed checks what is said of features whose API no flag enables.
+func notServed(t *testing.T, c *framework.Cluster) {
+	t.Helper()
+	on := c.WaitForFeature("StorageVersionMigrator", "On, and its API missing", func(f *v1alpha1.Feature) bool {
+		progress := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionProgressing)
+		return f.Status.State == v1alpha1.StateOn && progress != nil && progress.Reason == v1alpha1.ReasonNotServed
+	})
+	const flag = "--runtime-config=storagemigration.k8s.io/v1beta1=true"
+	if said := meta.FindStatusCondition(on.Status.Conditions, v1alpha1.ConditionProgressing).Message; !strings.Contains(said, flag) {
+		t.Errorf("the condition says %q, want %s in it", said, flag)
+	}
+	plan, err := features(t, c.Config).Features(system).CreatePlan(t.Context(), "GenericWorkload", &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := strings.Join(plan.Status.Blockers, "\n"); !strings.Contains(said, "--runtime-config=scheduling.k8s.io/v1alpha2=true; without it a kube-apiserver that has the gate on never becomes ready") {
+		t.Errorf("the plan of turning GenericWorkload on says %q", said)
 	}
 }
 

@@ -85,6 +85,10 @@ type Config struct {
 	// Dependencies are those between the gates, as of the gate's method of this
 	// name, for plans and for the conditions UpgradeSafe and DowngradeSafe.
 	Dependencies map[featuregate.Feature][]featuregate.Feature
+	// NotServed returns a sentence for each API that a feature needs while it is on and this
+	// server does not serve, with the flag that changes it. It is called often and must not
+	// wait. Nil means that features need nothing.
+	NotServed func(feature string) []string
 	// Settings are the periods. Each that is 0 has its default, as DefaultSettings has
 	// it; transition.None in Grace or KeepUnknownMinors asks for 0.
 	Settings transition.Settings

@@ -87,6 +87,9 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 	view.Vanished = c.vanished.of(name, slices.Concat(view.Instances, view.Replaced))
 	c.completeDependences(&given, name, now)
 	view.Upgrade, view.Downgrade = c.safety(name, given, view.Declared)
+	if c.config.NotServed != nil {
+		view.NotServed = c.config.NotServed(name)
+	}
 	slices.SortFunc(view.Reporters, func(a, b transition.Server) int { return cmp.Compare(a.ID, b.ID) })
 	return view
 }

@@ -67,6 +67,9 @@ func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, reques
 	}
 	steps := transition.Foresee(&feature.Status, view.Declared, plan)
 	result.Blockers = append(result.Blockers, transition.Blockers(feature, view, plan, steps)...)
+	if plan.Value != nil && *plan.Value && (request.Spec.Enabled != nil || plan.ChangesValue(steps)) {
+		result.Blockers = append(result.Blockers, view.NotServed...)
+	}
 	if plan.ChangesValue(steps) {
 		opposing := slices.DeleteFunc(slices.Clone(view.Instances), func(i uses.Instance) bool { return i.Reported && i.Enabled == *plan.Value })
 		result.Uses = uses.Aggregate(opposing, c.config.Settings.Settings, now)

@@ -75,6 +75,8 @@ type world struct {
 	specs    map[featuregate.Feature]featuregate.VersionedSpecs
 	// specsUpTo is what they reach to, nil for the version of the cluster.
 	specsUpTo *utilversion.Version
+	// notServed are the APIs that features need and servers lack.
+	notServed map[string][]string
 	// specsFrom is what they begin at, nil for no end.
 	specsFrom    *utilversion.Version
 	dependencies map[featuregate.Feature][]featuregate.Feature
@@ -430,6 +432,7 @@ func (w *world) serve(id string) *serverProcess {
 	s.controller, err = New(Config{
 		Namespace: "ns", Component: "server", ServerID: id, Features: w.features, Specs: w.specs, SpecsUpTo: w.specsUpTo, SpecsFrom: w.specsFrom, Dependencies: w.dependencies, Client: client,
 		Leases:     []cache.SharedIndexInformer{informer},
+		NotServed:  func(feature string) []string { return w.notServed[feature] },
 		IsIdentity: isIdentity,
 		Nodes:      leases.Core().V1().Nodes(),
 		Tasks:      w.tasks,

@@ -237,6 +237,8 @@ func (s *step) describeProgress() {
 		if meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionProgressing) == nil {
 			s.condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonComplete, "nothing is left to do")
 		}
+	case !inTransition && s.Status.State == v1alpha1.StateOn && len(s.view.NotServed) > 0:
+		s.condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonNotServed, strings.Join(s.view.NotServed, "; "))
 	case !inTransition:
 		s.condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonComplete, "state and configured value agree, nothing is left to do")
 	case s.Status.Tasks[0].Name == v1alpha1.TaskWaitForUses:

@@ -37,7 +37,7 @@ var troubling = []struct {
 }{
 	{v1alpha1.ConditionKnown, []string{v1alpha1.ReasonNotKnown}},
 	{v1alpha1.ConditionConsistent, []string{v1alpha1.ReasonServersDisagree, v1alpha1.ReasonReportMissing}},
-	{v1alpha1.ConditionProgressing, []string{v1alpha1.ReasonPaused, v1alpha1.ReasonMixedVersions, v1alpha1.ReasonRolloutHalted}},
+	{v1alpha1.ConditionProgressing, []string{v1alpha1.ReasonPaused, v1alpha1.ReasonMixedVersions, v1alpha1.ReasonRolloutHalted, v1alpha1.ReasonNotServed}},
 	{v1alpha1.ConditionUsesMatch, []string{v1alpha1.ReasonUsersDiffer}},
 	{v1alpha1.ConditionClean, []string{v1alpha1.ReasonLeftovers, v1alpha1.ReasonMisdeclared}},
 }

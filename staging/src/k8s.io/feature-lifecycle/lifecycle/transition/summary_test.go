@@ -54,6 +54,7 @@ func TestDoing(t *testing.T) {
 		"paused":                {conditions(v1alpha1.ConditionProgressing, v1alpha1.ReasonPaused), v1alpha1.ReasonPaused},
 		"versions are mixed":    {conditions(v1alpha1.ConditionProgressing, v1alpha1.ReasonMixedVersions), v1alpha1.ReasonMixedVersions},
 		"a canary is halted":    {conditions(v1alpha1.ConditionProgressing, v1alpha1.ReasonRolloutHalted), v1alpha1.ReasonRolloutHalted},
+		"its API is missing":    {conditions(v1alpha1.ConditionProgressing, v1alpha1.ReasonNotServed), v1alpha1.ReasonNotServed},
 		"users differ":          {conditions(v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer), v1alpha1.ReasonUsersDiffer},
 		"something is left":     {conditions(v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers), v1alpha1.ReasonLeftovers},
 		"a reason of another":   {conditions(v1alpha1.ConditionClean, v1alpha1.ReasonPaused), ""},

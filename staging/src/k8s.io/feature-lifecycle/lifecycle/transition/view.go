@@ -53,6 +53,9 @@ type View struct {
 	// they have not looked since the last change of state. Of one that is on they
 	// have Misdeclared alone.
 	Leftovers *Leftovers
+	// NotServed are sentences about APIs that the feature needs while it is on and the
+	// server does not serve.
+	NotServed []string
 	// Inspected is true if declarations are held against the server.
 	Inspected bool
 	// Attempt is what this server knows of its attempt at a task, nil when it

@@ -86,11 +86,14 @@ const (
 	ReasonMisdeclared = "Misdeclared"
 )
 
-// Reasons of ConditionProgressing. Complete, Paused and RolloutHalted have
+// Reasons of ConditionProgressing. Complete, NotServed, Paused and RolloutHalted have
 // status False, all others True.
 const (
 	// ReasonComplete: state and configured value agree and no task is left.
 	ReasonComplete = "Complete"
+	// ReasonNotServed: the feature is on and no task is left, but the server does not
+	// serve an API that the feature needs, so it does little or nothing.
+	ReasonNotServed = "NotServed"
 	// ReasonWaitingForUses: users with the old value are left, or the settle
 	// period has not passed.
 	ReasonWaitingForUses = "WaitingForUses"

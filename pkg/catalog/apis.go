@@ -1,0 +1,123 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package catalog
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+)
+
+// API is what a gate needs kube-apiserver to serve that it does not serve by default:
+// --runtime-config decides.
+type API struct {
+	// GroupVersion has the resources; Or are other versions of the group that will do.
+	GroupVersion schema.GroupVersion
+	Or           []string
+	// Resources are the plural names of all that the gate needs of the group.
+	Resources []string
+	// Without says what becomes of the processes that have the gate on while none of
+	// the versions is served.
+	Without string
+}
+
+// versions are those that will do, the one that people are told first.
+func (a API) versions() []schema.GroupVersion {
+	versions := []schema.GroupVersion{a.GroupVersion}
+	for _, v := range a.Or {
+		versions = append(versions, schema.GroupVersion{Group: a.GroupVersion.Group, Version: v})
+	}
+	return versions
+}
+
+// Flag is what has kube-apiserver serve the API.
+func (a API) Flag() string { return fmt.Sprintf("--runtime-config=%s=true", a.GroupVersion) }
+
+// String reads "podgroups, workloads in scheduling.k8s.io/v1alpha2".
+func (a API) String() string {
+	return fmt.Sprintf("%s in %s", strings.Join(a.Resources, ", "), a.GroupVersion)
+}
+
+// Serving says what a kube-apiserver serves, gates aside.
+type Serving struct {
+	// Enabled says whether --runtime-config and the defaults enable a resource in a version.
+	Enabled func(schema.GroupVersionResource) bool
+	// Emulated is the version of the server: what came later it does not serve.
+	Emulated *utilversion.Version
+	// Scheme knows the types of the resources, and by them since when there are some.
+	Scheme *runtime.Scheme
+}
+
+// NotServed returns a sentence for each API that the gate needs and that is not served,
+// with the flag that changes it and what becomes of the processes without. Versions that
+// the server's version does not have do not count; where it has none, nothing is missed.
+func (e Entry) NotServed(by Serving) []string {
+	var missing []string
+	for _, a := range e.APIs {
+		has := slices.DeleteFunc(a.versions(), func(v schema.GroupVersion) bool {
+			return slices.ContainsFunc(a.Resources, func(r string) bool { return !by.has(v.WithResource(r)) })
+		})
+		serves := func(v schema.GroupVersion) bool {
+			return !slices.ContainsFunc(a.Resources, func(r string) bool { return !by.Enabled(v.WithResource(r)) })
+		}
+		if len(has) > 0 && !slices.ContainsFunc(has, serves) {
+			missing = append(missing, fmt.Sprintf("kube-apiserver does not serve %s, which %s needs: start every kube-apiserver with %s; without it %s", a, e.Name, a.Flag(), a.Without))
+		}
+	}
+	return missing
+}
+
+// has says whether servers of the version have a resource in a version at all.
+func (s Serving) has(resource schema.GroupVersionResource) bool {
+	for kind, of := range s.Scheme.KnownTypes(resource.GroupVersion()) {
+		plural, _ := meta.UnsafeGuessKindToResource(resource.GroupVersion().WithKind(kind))
+		if plural != resource {
+			continue
+		}
+		since, ok := reflect.New(of).Interface().(interface{ APILifecycleIntroduced() (major, minor int) })
+		if !ok || s.Emulated == nil {
+			return true
+		}
+		major, minor := since.APILifecycleIntroduced()
+		return s.Emulated.AtLeast(utilversion.MajorMinor(uint(major), uint(minor)))
+	}
+	return false
+}
+
+// Resources that are not served by default, by the gates that they belong to.
+var (
+	bundlesAPI = API{
+		GroupVersion: certificatesv1beta1.SchemeGroupVersion, Or: []string{certificatesv1alpha1.SchemeGroupVersion.Version}, Resources: []string{clusterTrustBundles.Resource},
+		Without: "nobody can make bundles, and volumes that name one keep their pods from starting",
+	}
+	workloadsAPI = API{
+		GroupVersion: schedulingv1alpha2.SchemeGroupVersion, Resources: []string{podGroups.Resource, workloads.Resource},
+		Without: neverReady + "admission waits for PodGroups",
+	}
+)
+
+// neverReady is what becomes of some kube-apiservers; why follows.
+const neverReady = "a kube-apiserver that has the gate on never becomes ready: its "
