@@ -223,6 +223,22 @@ func TestWhoWritesTheStatus(t *testing.T) {
 	}
 }
 
+// TestAnOldStatusIsAConflict: who writes back what was read learns that it has changed
+// meanwhile, and not that nobody else may write it.
+func TestAnOldStatusIsAConflict(t *testing.T) {
+	s, _ := newStorage(t)
+	have(t, s, metav1.NamespaceSystem, "Gate", features.FeatureStatus{State: features.StateOff})
+	before := read(t, s, metav1.NamespaceSystem, "Gate")
+	now := before.DeepCopy()
+	now.Status.State = features.StateOn
+	if _, err := update(as(t, FlowUser, metav1.NamespaceSystem), s.Status, now); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := update(as(t, "migrator", metav1.NamespaceSystem), s.Status, before); !apierrors.IsConflict(err) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+}
+
 func TestStatusAndSpecAreWrittenApart(t *testing.T) {
 	s, _ := newStorage(t)
 	before := have(t, s, metav1.NamespaceSystem, "Gate", features.FeatureStatus{State: features.StateOn})

@@ -199,6 +199,11 @@ func refuseOtherStatus(_ context.Context, changed, old runtime.Object) (runtime.
 	if equality.Semantic.DeepEqual(feature.Status, before.Status) && equality.Semantic.DeepEqual(feature.ManagedFields, before.ManagedFields) {
 		return changed, nil
 	}
+	if feature.ResourceVersion != "" && feature.ResourceVersion != before.ResourceVersion {
+		// It may be what was stored when it was read. The store would say the same, if it
+		// came to that.
+		return nil, apierrors.NewConflict(features.Resource("features/status"), before.Name, errors.New(genericregistry.OptimisticLockErrorMsg))
+	}
 	return nil, apierrors.NewForbidden(features.Resource("features/status"), before.Name, fmt.Errorf(
 		"the status of Kubernetes' own features is written by %s alone; change --feature-gates, spec.paused, or create the subresource clean", FlowUser))
 }
