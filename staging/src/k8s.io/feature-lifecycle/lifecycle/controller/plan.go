@@ -81,12 +81,12 @@ func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, reques
 		result.Unknown = append(result.Unknown, c.undecidedUsers(feature, view, *plan.Value, now)...)
 	}
 	for _, step := range steps {
-		tasks, held, err := c.planStep(ctx, feature.Name, plan, step)
+		tasks, outlook, err := c.planStep(ctx, feature.Name, plan, step)
 		if err != nil {
 			return nil, err
 		}
 		result.Tasks = append(result.Tasks, tasks...)
-		result.Blockers = append(result.Blockers, held...)
+		result.Blockers, result.Unknown = append(result.Blockers, outlook.Held...), append(result.Unknown, outlook.Unknown...)
 	}
 	return result, nil
 }
@@ -103,7 +103,7 @@ func (c *Controller) misdeclared(ctx context.Context, feature string) []string {
 
 // planStep is what the tasks of one transition would look after, and which of them
 // would wait for people.
-func (c *Controller) planStep(ctx context.Context, feature string, plan transition.Plan, step transition.Step) (result []v1alpha1.PlannedTask, held []string, err error) {
+func (c *Controller) planStep(ctx context.Context, feature string, plan transition.Plan, step transition.Step) (result []v1alpha1.PlannedTask, outlook task.Outlook, err error) {
 	state := step.State
 	if state == "" {
 		state = transition.Turning(*plan.Value)
@@ -124,30 +124,42 @@ func (c *Controller) planStep(ctx context.Context, feature string, plan transiti
 			switch {
 			case errors.As(err, &blocked):
 				p = v1alpha1.PlannedTask{Name: name, Message: declared.Description}
-				held = append(held, fmt.Sprintf("task %s is blocked: %s", name, blocked.Message))
+				outlook.Held = append(outlook.Held, fmt.Sprintf("task %s is blocked: %s", name, blocked.Message))
 			case err != nil:
-				return nil, nil, apierrors.NewInternalError(fmt.Errorf("planning task %s of feature %s: %w", name, feature, err))
+				return nil, outlook, apierrors.NewInternalError(fmt.Errorf("planning task %s of feature %s: %w", name, feature, err))
 			}
 		}
 		p.State = step.State
 		result = append(result, p)
 		if declared.Waits && step.State != "" {
-			held = append(held, waitsFor(p)...)
+			outlook.Held = append(outlook.Held, waitsFor(p)...)
 		}
-		if declared.Obstacles != nil && step.State != "" {
-			obstacles, err := declared.Obstacles(ctx, c.config.Tasks)
-			if err != nil {
-				return nil, nil, apierrors.NewInternalError(fmt.Errorf("looking for what would hold task %s of feature %s: %w", name, feature, err))
-			}
-			for _, obstacle := range obstacles {
-				held = append(held, fmt.Sprintf("task %s would wait: %s", name, obstacle))
+		if declared.Obstacles != nil && step.State != "" && len(p.Leftovers) > 0 {
+			if err := c.planObstacles(ctx, declared, &outlook); err != nil {
+				return nil, outlook, apierrors.NewInternalError(fmt.Errorf("looking for what would hold task %s of feature %s: %w", name, feature, err))
 			}
 		}
 		if declared.Obstructs && len(p.Leftovers) > 0 && transition.OfVersion(step.State) && plan.Value != nil && *plan.Value {
-			held = append(held, fmt.Sprintf("servers of %s that have the feature on never become ready while there is what task %s finds; turn the feature off before they move, and on again afterwards", plan.To, name))
+			outlook.Held = append(outlook.Held, fmt.Sprintf("servers of %s that have the feature on never become ready while there is what task %s finds; turn the feature off before they move, and on again afterwards", plan.To, name))
 		}
 	}
-	return result, held, nil
+	return result, outlook, nil
+}
+
+// planObstacles adds what a task that has found something tells of its run.
+func (c *Controller) planObstacles(ctx context.Context, t task.Task, outlook *task.Outlook) error {
+	of, err := t.Obstacles(ctx, c.config.Tasks)
+	var blocked *task.BlockedError
+	if errors.As(err, &blocked) {
+		of.Held, err = append(of.Held, blocked.Message), nil
+	}
+	for _, obstacle := range of.Held {
+		outlook.Held = append(outlook.Held, fmt.Sprintf("task %s would wait: %s", t.Name, obstacle))
+	}
+	for _, unknown := range of.Unknown {
+		outlook.Unknown = append(outlook.Unknown, fmt.Sprintf("task %s: %s", t.Name, unknown))
+	}
+	return err
 }
 
 // waitsFor says which objects hold a task that removes nothing.

@@ -60,6 +60,7 @@ func Apply(name string, manifests []byte) Task {
 		Installs:    true,
 		manifests:   objects,
 		Find:        a.find,
+		Obstacles:   a.obstacles,
 		Run:         a.run,
 		invalid:     err,
 	}
@@ -152,8 +153,8 @@ func (a apply) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLe
 		if err != nil {
 			return nil, fmt.Errorf("looking for %s: %w", describe(wanted), err)
 		}
-		would, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: clients.fieldManager(), DryRun: []string{metav1.DryRunAll}})
-		if err != nil && !apierrors.IsConflict(err) {
+		would, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: clients.fieldManager(), DryRun: dryRun})
+		if err != nil && !apierrors.IsConflict(err) && !refuses(err) {
 			return nil, fmt.Errorf("trying to apply %s: %w", describe(wanted), err)
 		}
 		if err != nil || !sameButManaged(is, would) {
@@ -161,6 +162,27 @@ func (a apply) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLe
 		}
 	}
 	return found, nil
+}
+
+// obstacles tells which objects may not be applied as they are. Of those whose namespace or
+// definition is applied, too, nothing can be seen.
+func (a apply) obstacles(ctx context.Context, clients Clients) (outlook Outlook, err error) {
+	for _, wanted := range a.objects {
+		client, _, err := clientFor(clients, wanted)
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return outlook, err
+		}
+		_, err = client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: clients.fieldManager(), DryRun: dryRun})
+		if apierrors.IsConflict(err) {
+			outlook.Held = append(outlook.Held, "applying "+describe(wanted)+": "+cut(err))
+			continue
+		}
+		outlook.note("applying "+describe(wanted), err)
+	}
+	return outlook, nil
 }
 
 // add counts an object among those of its resource.

@@ -243,10 +243,7 @@ func (c clearCollection) remove(ctx context.Context, clients Clients, resource s
 	in := clients.Dynamic.Resource(resource).Namespace(object.GetNamespace())
 	if object.GetDeletionTimestamp() == nil {
 		took, err = timed(func() error {
-			return in.Delete(ctx, object.GetName(), metav1.DeleteOptions{
-				Preconditions:     &metav1.Preconditions{UID: ptr.To(object.GetUID())},
-				PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
-			})
+			return in.Delete(ctx, object.GetName(), deletion(object))
 		})
 		if err != nil {
 			return 0, ignoreGone(err)
@@ -274,6 +271,15 @@ func (c clearCollection) remove(ctx context.Context, clients Clients, resource s
 	}
 	_, err = in.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: clients.fieldManager()})
 	return took, ignoreGone(err)
+}
+
+// deletion deletes an object, and none of the same name.
+func deletion(object *unstructured.Unstructured, dryRun ...string) metav1.DeleteOptions {
+	return metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: ptr.To(object.GetUID())},
+		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+		DryRun:            dryRun,
+	}
 }
 
 // ignoreGone: another object of the same name is a conflict and looked at when

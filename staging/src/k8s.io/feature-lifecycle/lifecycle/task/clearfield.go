@@ -75,6 +75,9 @@ func newClearField(c clearField, field string) Task {
 		Run: runIn(resource, []Path{path}, func(ctx context.Context, clients Clients, attempt Attempt, served schema.GroupVersionResource) error {
 			return c.in(served).run(ctx, clients, attempt)
 		}),
+		Obstacles: outlookIn(resource, []Path{path}, func(ctx context.Context, clients Clients, served schema.GroupVersionResource) (Outlook, error) {
+			return c.in(served).obstacles(ctx, clients)
+		}),
 		Fields:  []Field{{Resource: resource.GroupResource(), Path: field}},
 		Rules:   rules,
 		invalid: err,
@@ -122,6 +125,18 @@ func (c clearField) find(ctx context.Context, clients Clients) ([]v1alpha1.Resou
 		}
 	}
 	return find(ctx, clients, c.resource, c.path.String(), c.has)
+}
+
+// obstacles tells which objects may not have the field removed.
+func (c clearField) obstacles(ctx context.Context, clients Clients) (Outlook, error) {
+	return tryEach(ctx, clients, c.resource, c.has, fmt.Sprintf("to have %s removed", c.path), func(ctx context.Context, o *unstructured.Unstructured) error {
+		patch, err := c.patch(o, nil)
+		if err != nil {
+			return err
+		}
+		_, err = c.send(ctx, clients, o, patch, metav1.PatchOptions{DryRun: dryRun}, c.subresources...)
+		return err
+	})
 }
 
 // run goes through the collection until a whole pass finds no object with the
@@ -252,7 +267,7 @@ func (c clearField) clearOnce(ctx context.Context, clients Clients, object *unst
 	}
 	var after metav1.Object
 	took, err := timed(func() (err error) {
-		after, err = c.send(ctx, clients, object, patch, c.subresources...)
+		after, err = c.send(ctx, clients, object, patch, metav1.PatchOptions{}, c.subresources...)
 		return err
 	})
 	if err != nil {
@@ -283,7 +298,7 @@ func (c clearField) setOwners(ctx context.Context, clients Clients, object metav
 	if err != nil {
 		return nil, err
 	}
-	written, err := c.send(ctx, clients, object, patch)
+	written, err := c.send(ctx, clients, object, patch, metav1.PatchOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("leaving to field managers what they own: %w", err)
 	}
@@ -292,8 +307,8 @@ func (c clearField) setOwners(ctx context.Context, clients Clients, object metav
 
 // send sends a patch of an object, and returns the metadata of what becomes of it. What
 // else becomes of it is not of interest.
-func (c clearField) send(ctx context.Context, clients Clients, object metav1.Object, patch []byte, subresources ...string) (metav1.Object, error) {
-	options := metav1.PatchOptions{FieldManager: clients.fieldManager(), FieldValidation: metav1.FieldValidationIgnore}
+func (c clearField) send(ctx context.Context, clients Clients, object metav1.Object, patch []byte, options metav1.PatchOptions, subresources ...string) (metav1.Object, error) {
+	options.FieldManager, options.FieldValidation = clients.fieldManager(), metav1.FieldValidationIgnore
 	namespace, name := object.GetNamespace(), object.GetName()
 	if clients.Metadata != nil {
 		return clients.Metadata.Resource(c.resource).Namespace(namespace).Patch(ctx, name, types.JSONPatchType, patch, options, subresources...)

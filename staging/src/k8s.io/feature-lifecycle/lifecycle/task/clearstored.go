@@ -111,14 +111,28 @@ func (c clearCollection) describeHeld(held []StoredObject) string {
 	return fmt.Sprintf("%s held by finalizers of others: %s", phrase.Objects(len(held), c.resource, "is", "are"), strings.Join(names, ", "))
 }
 
-// obstacles returns which objects the finalizers of others would hold. It reads what is
-// stored, or what the API shows when that is all there is.
-func (c clearCollection) obstacles(ctx context.Context, clients Clients) ([]string, error) {
-	held, err := c.heldNow(ctx, clients)
-	if err != nil || len(held) == 0 {
-		return nil, err
+// obstacles tells which objects the finalizers of others would hold, and which may not be
+// deleted. It reads what is stored, or what the API shows when that is all there is.
+func (c clearCollection) obstacles(ctx context.Context, clients Clients) (outlook Outlook, err error) {
+	resource, isServed, err := served(clients, c.resource)
+	if err != nil {
+		return outlook, err
 	}
-	return []string{c.describeHeld(held) + "; while the API is served, delete them and wait until they are gone, or take the finalizers away if nobody needs them any more"}, nil
+	if isServed {
+		wanted := func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() == nil }
+		outlook, err = tryEach(ctx, clients, resource, wanted, "to be deleted", func(ctx context.Context, o *unstructured.Unstructured) error {
+			return clients.Dynamic.Resource(resource).Namespace(o.GetNamespace()).Delete(ctx, o.GetName(), deletion(o, dryRun...))
+		})
+		if err != nil && clients.Storage == nil {
+			return outlook, err
+		}
+		// One object that does not decode makes every LIST fail, and goes first.
+	}
+	held, err := c.heldNow(ctx, clients)
+	if err == nil && len(held) > 0 {
+		outlook.Held = append(outlook.Held, c.describeHeld(held)+"; while the API is served, delete them and wait until they are gone, or take the finalizers away if nobody needs them any more")
+	}
+	return outlook, err
 }
 
 // heldNow returns the objects that have finalizers of others.

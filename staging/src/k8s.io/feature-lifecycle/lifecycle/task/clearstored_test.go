@@ -96,15 +96,15 @@ func TestObstaclesOfClearCollection(t *testing.T) {
 	clearing := ClearCollection(widgets.GroupResource(), own)
 	for name, clients := range map[string]Clients{"the API": w.clients(), "storage": withStorage} {
 		for _, of := range []Task{clearing, clearing.InNamespace("ns")} {
-			if found, err := of.Obstacles(t.Context(), clients); err != nil || len(found) != 1 || !strings.HasPrefix(found[0], want) {
+			if found, err := of.Obstacles(t.Context(), clients); err != nil || len(found.Held) != 1 || !strings.HasPrefix(found.Held[0], want) {
 				t.Errorf("%s, seen in %s: %q, %v, want %q", of.Name, name, found, err, want)
 			}
 		}
-		if found, err := clearing.InNamespace("other").Obstacles(t.Context(), clients); err != nil || len(found) > 0 {
+		if found, err := clearing.InNamespace("other").Obstacles(t.Context(), clients); err != nil || len(found.Held) > 0 {
 			t.Errorf("in another namespace: %q, %v", found, err)
 		}
 	}
-	if found, err := ClearCollection(widgets.GroupResource(), own, foreign).Obstacles(t.Context(), w.clients()); err != nil || len(found) > 0 {
+	if found, err := ClearCollection(widgets.GroupResource(), own, foreign).Obstacles(t.Context(), w.clients()); err != nil || len(found.Held) > 0 {
 		t.Errorf("of its own finalizers: %q, %v", found, err)
 	}
 	w.permitted(t, clearing)

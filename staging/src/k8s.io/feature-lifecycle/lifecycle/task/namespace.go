@@ -85,10 +85,10 @@ func (t Task) InNamespace(namespace string) Task {
 		return run(ctx, limited, attempt)
 	}
 	if obstacles != nil {
-		t.Obstacles = func(ctx context.Context, clients Clients) ([]string, error) {
+		t.Obstacles = func(ctx context.Context, clients Clients) (Outlook, error) {
 			limited, err := clients.in(namespace, resource)
 			if err != nil {
-				return nil, err
+				return Outlook{}, err
 			}
 			return obstacles(ctx, limited)
 		}

@@ -31,7 +31,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/utils/ptr"
 )
 
 // Remove deletes the objects that manifests name, whoever made them, in the
@@ -56,6 +55,7 @@ func Remove(name string, manifests []byte) Task {
 		unlimited:   manifestsNameTheirs,
 		manifests:   objects,
 		Find:        r.find,
+		Obstacles:   r.obstacles,
 		Run:         r.run,
 		invalid:     err,
 	}
@@ -139,6 +139,25 @@ func (r remove) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceL
 	return found, nil
 }
 
+// obstacles tells which objects may not be deleted.
+func (r remove) obstacles(ctx context.Context, clients Clients) (outlook Outlook, err error) {
+	for _, unwanted := range r.objects {
+		client, _, err := clientForRemoval(ctx, clients, unwanted)
+		if err != nil {
+			return outlook, err
+		}
+		if client == nil {
+			continue
+		}
+		found, err := client.Get(ctx, unwanted.GetName(), metav1.GetOptions{})
+		if err == nil && found.GetDeletionTimestamp() == nil {
+			err = client.Delete(ctx, unwanted.GetName(), deletion(found, dryRun...))
+		}
+		outlook.note("deleting "+describe(unwanted), err)
+	}
+	return outlook, nil
+}
+
 // clientForRemoval finds an object in whichever version the server has: that of the manifest may
 // be one of before. It returns no client and no error when the object cannot be there: the
 // server has no version of its kind, and nothing of it is stored, as far as can be seen.
@@ -191,10 +210,7 @@ func (r remove) run(ctx context.Context, clients Clients, attempt Attempt) error
 func (r remove) remove(ctx context.Context, clients Clients, client dynamic.ResourceInterface, unwanted *unstructured.Unstructured) error {
 	found, err := client.Get(ctx, unwanted.GetName(), metav1.GetOptions{})
 	if err == nil && found.GetDeletionTimestamp() == nil {
-		err = client.Delete(ctx, unwanted.GetName(), metav1.DeleteOptions{
-			Preconditions:     &metav1.Preconditions{UID: ptr.To(found.GetUID())},
-			PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
-		})
+		err = client.Delete(ctx, unwanted.GetName(), deletion(found))
 	}
 	switch {
 	case apierrors.IsNotFound(err):

@@ -148,10 +148,11 @@ type Task struct {
 	// somebody else has to act first. Any other error, or a cancelled context,
 	// leaves the task to be run again.
 	Run func(ctx context.Context, clients Clients, attempt Attempt) error
-	// Obstacles returns sentences about what would hold Run until somebody acts, as far as
-	// that can be seen beforehand: a plan shows them. It writes nothing; nil for none. What
-	// Find counts of a task that Waits needs no sentence.
-	Obstacles func(ctx context.Context, clients Clients) ([]string, error)
+	// Obstacles tells what would hold Run until people act, as far as that can be seen
+	// beforehand: a plan shows it. It stores nothing, and is asked if Find finds something;
+	// nil for a task of which nothing can be seen. What Find counts of a task that Waits needs
+	// no sentence. A *BlockedError is an obstacle, too.
+	Obstacles func(ctx context.Context, clients Clients) (Outlook, error)
 	// Deadline bounds one attempt, and one look for leftovers; 0 means
 	// DefaultDeadline. A task that needs longer is attempted again and goes on.
 	Deadline time.Duration

@@ -1,0 +1,126 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// sideEffects is how the server answers a dry run that a webhook with side effects would see.
+var sideEffects = apierrors.NewBadRequest(`admission webhook "w.example.com" does not support dry run`)
+
+// TestWhatAdmissionRefusesIsForeseen: of each namespace one object is tried, whatever
+// becomes of the others, and what validation says is left out.
+func TestWhatAdmissionRefusesIsForeseen(t *testing.T) {
+	answers := map[string]error{
+		"denied": deny(http.StatusConflict), "forbidden": apierrors.NewForbidden(widgets.GroupResource(), "a", errors.New("no")),
+		"untold": sideEffects, "invalid": apierrors.NewInvalid(widgetKind.GroupKind(), "a", nil), "fine": nil,
+		"conflict": apierrors.NewConflict(widgets.GroupResource(), "a", nil), "gone": apierrors.NewNotFound(widgets.GroupResource(), "a"),
+		"trouble": apierrors.NewTooManyRequests("busy", 1),
+	}
+	var objects []*unstructured.Unstructured
+	for namespace := range answers {
+		for _, name := range []string{"a", "b"} {
+			o := widget(name, "x")
+			o.SetNamespace(namespace)
+			objects = append(objects, o)
+		}
+	}
+	for _, of := range []Task{ClearField(widgets, "spec.field"), ClearCollection(widgets.GroupResource())} {
+		w := &wire{server: serve(objects...), before: func(_ context.Context, r request) error {
+			if r.verb == "patch" || r.verb == "delete" {
+				return answers[r.namespace]
+			}
+			return nil
+		}}
+		found, err := of.Obstacles(t.Context(), w.clients())
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, unknown := strings.Join(found.Held, "\n"), strings.Join(found.Unknown, "\n")
+		for text, want := range map[string]string{held: "2 objects of widgets.example.com refuse to ", unknown: "whether admission lets objects of widgets.example.com be changed: "} {
+			if !strings.HasPrefix(text, want) {
+				t.Errorf("%s: %q, want it to begin with %q", of.Name, text, want)
+			}
+		}
+		if !strings.Contains(held, ", of 8 that were tried, one of each namespace: denied/a: ") || !strings.Contains(held, "; forbidden/a: ") {
+			t.Errorf("%s: held by %q", of.Name, held)
+		}
+		if !strings.Contains(unknown, "trouble/a: ") || !strings.Contains(unknown, "; untold/a: ") {
+			t.Errorf("%s: not known is %q", of.Name, unknown)
+		}
+		if n := len(w.requests("patch", "delete")); n != len(answers) {
+			t.Errorf("%s: %d tries, want one for each of %d namespaces", of.Name, n, len(answers))
+		}
+	}
+}
+
+// TestAPlanTriesFewObjects, and none that the task leaves alone.
+func TestAPlanTriesFewObjects(t *testing.T) {
+	var objects []*unstructured.Unstructured
+	for i := range 2 * maxTried {
+		o := widget(fmt.Sprintf("w-%02d", i), []string{"", "x"}[i%2])
+		o.SetNamespace(fmt.Sprintf("ns-%d", i))
+		objects = append(objects, o)
+	}
+	w := &wire{server: serve(objects...)}
+	found, err := ClearField(widgets, "spec.field").Obstacles(t.Context(), w.clients())
+	if err != nil || len(found.Held)+len(found.Unknown) > 0 {
+		t.Errorf("got %q, %v, want nothing", found, err)
+	}
+	tried := w.requests("patch")
+	if len(tried) != maxTried || slices.ContainsFunc(tried, func(r request) bool { return strings.HasSuffix(r.namespace, "0") }) {
+		t.Errorf("%d were tried, want %d, all with the field: %v", len(tried), maxTried, tried)
+	}
+}
+
+// TestWhatAdmissionRefusesOfManifestsIsForeseen, also of objects that are not there, which
+// finding them does not try.
+func TestWhatAdmissionRefusesOfManifestsIsForeseen(t *testing.T) {
+	w := applying(widget("b", "x"))
+	w.before = func(_ context.Context, r request) error {
+		if !slices.Contains([]string{"get", "list", "watch"}, r.verb) {
+			return map[string]error{"a": deny(http.StatusForbidden), "b": sideEffects}[r.name]
+		}
+		return nil
+	}
+	for of, want := range map[string]struct {
+		task          Task
+		held, unknown string
+	}{
+		"Apply":  {Apply("x", []byte(twoWidgets)), "applying Widget ns/a: admission webhook", "whether admission permits applying Widget ns/b: "},
+		"Remove": {Remove("x", []byte(twoWidgets)), "", "whether admission permits deleting Widget ns/b: "},
+	} {
+		if _, err := want.task.Find(t.Context(), w.clients()); err != nil {
+			t.Errorf("%s: finding: %v", of, err)
+		}
+		found, err := want.task.Obstacles(t.Context(), w.clients())
+		if held, unknown := strings.Join(found.Held, "\n"), strings.Join(found.Unknown, "\n"); err != nil || held == "" != (want.held == "") ||
+			!strings.HasPrefix(held, want.held) || !strings.HasPrefix(unknown, want.unknown) {
+			t.Errorf("%s: held by %q, not known is %q, %v", of, held, unknown, err)
+		}
+	}
+}
