@@ -177,12 +177,18 @@ func (o *listOptions) run(ctx context.Context) error {
 		}
 		return nil
 	case len(features) == 0:
-		_, err := fmt.Fprintln(o.ErrOut, o.nothing())
-		return err
+		_, err = fmt.Fprintln(o.ErrOut, o.nothing())
 	default:
-		return o.printTable(features)
+		err = o.printTable(features)
 	}
+	if err == nil && o.filter.dangling {
+		_, err = fmt.Fprintln(o.ErrOut, howOld)
+	}
+	return err
 }
+
+// howOld says of when leftovers are that the servers have found.
+const howOld = "Servers look for leftovers every 30 minutes; \"kubectl feature plan NAME --disable\" looks now."
 
 // nothing says that no feature fits.
 func (o *listOptions) nothing() string {
