@@ -151,7 +151,7 @@ func (o *cleanOptions) tell(ctx context.Context, name string, started *v1alpha1.
 // follow tells what becomes of a transition until it ends, somebody has to act, or
 // another one takes its place.
 func (o *cleanOptions) follow(w *follower, before *v1alpha1.Feature, id string) error {
-	c := &cleanup{id: id}
+	c := &cleanup{id: id, before: before.Status.StateSince}
 	last, name := before, before.Name
 	err := w.until(before, func(f *v1alpha1.Feature) bool {
 		last = f
@@ -187,6 +187,9 @@ func (o *cleanOptions) follow(w *follower, before *v1alpha1.Feature, id string) 
 // cleanup is what becomes of a transition that was started.
 type cleanup struct {
 	id string
+	// before is since when the feature had its state when the transition was asked for: it
+	// has another state since it began.
+	before *metav1.Time
 	// begun is true once it was seen: what is read first may be from before.
 	begun bool
 	// held says why somebody has to act, "" when nobody has.
@@ -222,7 +225,8 @@ func (c *cleanup) see(f *v1alpha1.Feature) bool {
 	case c.begun && clean.Status == metav1.ConditionFalse:
 		c.held = "the clean-up is done, and something was left again meanwhile: " + cleanMessage(f)
 	default:
-		return status.State == v1alpha1.StateOff && status.Transition == nil && clean.Reason == v1alpha1.ReasonNothingLeft && clean.Status == metav1.ConditionTrue
+		past := c.begun || !c.before.Equal(status.StateSince)
+		return past && status.State == v1alpha1.StateOff && status.Transition == nil && clean.Reason == v1alpha1.ReasonNothingLeft && clean.Status == metav1.ConditionTrue
 	}
 	return true
 }

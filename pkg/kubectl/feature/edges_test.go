@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/utils/ptr"
 )
 
 // TestManagedFieldsAreNotPrinted: they are noise for people and for diff.
@@ -126,22 +127,40 @@ func TestItGoesBeforeItIsWatched(t *testing.T) {
 	})
 }
 
-// TestCleanUpEndsBeforeItIsWatched, as one that finds nothing does.
+// TestCleanUpEndsBeforeItIsWatched, as one that finds nothing does. What was said before it
+// is not its end, as of a feature whose leftovers came back from a backup.
 func TestCleanUpEndsBeforeItIsWatched(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		c := newCluster(t, danglingFeature("A"))
-		c.client.PrependReactor("create", "features/clean", func(clienttesting.Action) (bool, runtime.Object, error) {
-			f := c.get("A")
-			atRest(f)
-			condition(f, v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonNothingLeft, "")
-			if err := c.client.Tracker().Update(featuresResource, f, f.Namespace); err != nil {
-				return true, nil, err
-			}
-			return true, &v1alpha1.FeatureCleanup{Status: v1alpha1.FeatureCleanupStatus{TransitionID: "c1"}}, nil
+	for name, delay := range map[string]time.Duration{"at once": 0, "later": 10 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				clean := danglingFeature("A")
+				condition(clean, v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonNothingLeft, "")
+				atRest(clean)
+				c := newCluster(t, clean)
+				end := func() {
+					f := c.get("A")
+					f.Status.StateSince = ptr.To(metav1.Now())
+					if err := c.client.Tracker().Update(featuresResource, f, f.Namespace); err != nil {
+						t.Error(err)
+					}
+				}
+				c.client.PrependReactor("create", "features/clean", func(clienttesting.Action) (bool, runtime.Object, error) {
+					if delay == 0 {
+						end()
+					} else {
+						time.AfterFunc(delay, end)
+					}
+					return true, &v1alpha1.FeatureCleanup{Status: v1alpha1.FeatureCleanupStatus{TransitionID: "c1"}}, nil
+				})
+				begun := time.Now()
+				out, code := c.run("clean", "A", "--wait", "--timeout=1m")
+				if want := "feature.features.k8s.io/A: clean-up started (transition c1)\nfeature.features.k8s.io/A: nothing is left\n"; out != want || code != ExitDone {
+					t.Errorf("exit code %d: %s", code, out)
+				}
+				if took := time.Since(begun); took < delay {
+					t.Errorf("it ended after %s, and the clean-up after %s", took, delay)
+				}
+			})
 		})
-		out, code := c.run("clean", "A", "--wait", "--timeout=1m")
-		if want := "feature.features.k8s.io/A: clean-up started (transition c1)\nfeature.features.k8s.io/A: nothing is left\n"; out != want || code != ExitDone {
-			t.Errorf("exit code %d: %s", code, out)
-		}
-	})
+	}
 }
