@@ -139,6 +139,9 @@ func (r *collectorRun) each(ctx context.Context, of schema.GroupVersionResource)
 			return nil
 		case apierrors.IsForbidden(err):
 			return &BlockedError{Message: fmt.Sprintf("%s may be owned and cannot be looked at; the garbage collector has to be permitted everything, as its role does with RBAC: %s", of.GroupResource(), cut(err))}
+		case apierrors.IsInternalError(err):
+			// Most often it has an object that does not decode, which fails every LIST.
+			return &BlockedError{Message: fmt.Sprintf("%s may be owned and cannot be read; if an object does not decode, repair or delete it: %s", of.GroupResource(), cut(err))}
 		case err != nil:
 			return fmt.Errorf("listing %s: %w", of.GroupResource(), err)
 		}

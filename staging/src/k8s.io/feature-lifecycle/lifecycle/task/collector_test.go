@@ -159,6 +159,11 @@ func TestOwnersStayWhileWhatTheyOwnDoes(t *testing.T) {
 	}{
 		"what is owned may not be deleted":   {forbidden("delete"), nil, "1 object is owned by objects of widgets.example.com and cannot be collected: configmaps ns/of-a: "},
 		"what is owned may not be looked at": {forbidden("list"), nil, "configmaps may be owned and cannot be looked at"},
+		"what is owned cannot be read": {func(o *ownership) {
+			o.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewInternalError(errors.New("does not decode"))
+			})
+		}, nil, "configmaps may be owned and cannot be read; if an object does not decode, repair or delete it: "},
 		"a group does not answer": {func(*ownership) {}, &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{{Group: "metrics.k8s.io", Version: "v1beta1"}: errors.New("gone")}},
 			"cannot be seen in metrics.k8s.io/v1beta1, whose server does not answer: let it answer, or delete its APIService"},
 	} {
