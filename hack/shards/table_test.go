@@ -303,3 +303,30 @@ func text(expr ast.Expr) (string, bool) {
 	value, err := strconv.Unquote(literal.Value)
 	return value, err == nil
 }
+
+// TestPackagesAreBuiltAsAWhole: tests that need Linux say so in each of their files, or
+// upstream's checks of other platforms, which a fork runs, fail for what is missing.
+func TestPackagesAreBuiltAsAWhole(t *testing.T) {
+	const linux = "//go:build linux"
+	with, without := map[string]string{}, map[string]string{}
+	files, err := filepath.Glob(checkout + "/test/integration/*/*_test.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found %d files: %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(string(text), linux) {
+			with[filepath.Dir(file)] = file
+		} else {
+			without[filepath.Dir(file)] = file
+		}
+	}
+	for dir, file := range without {
+		if other := with[dir]; other != "" {
+			t.Errorf("%s begins with %q and %s does not; let both", other, linux, file)
+		}
+	}
+}
