@@ -193,9 +193,9 @@ func (w *world) examined(t *testing.T, stateful []*lifecycletest.Case, before *l
 			clean := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
 			return clean != nil && (clean.Reason == v1alpha1.ReasonLeftovers || clean.Reason == v1alpha1.ReasonNothingLeft)
 		})
-		stored := w.planned(t, c, before)
-		counted(t, f, stored)
-		if len(stored) == 0 {
+		removed, waitedFor := w.planned(t, c, before)
+		counted(t, f, removed, waitedFor)
+		if len(removed)+len(waitedFor) == 0 {
 			t.Errorf("%s: its fixture leaves nothing behind, so nothing is proved of its finders; write to %s what controllers would write, too (status is written through the subresource)", name, c.Fixture)
 		}
 	}
@@ -203,21 +203,20 @@ func (w *world) examined(t *testing.T, stateful []*lifecycletest.Case, before *l
 
 // planned compares what the subresource plan says that turning a feature off
 // would look after, task by task, with what the finders see in etcd, and returns
-// that.
-func (w *world) planned(t *testing.T, c *lifecycletest.Case, before *lifecycletest.View) []v1alpha1.ResourceLeftovers {
+// that: what tasks remove, and what they wait for.
+func (w *world) planned(t *testing.T, c *lifecycletest.Case, before *lifecycletest.View) (removed, waitedFor []v1alpha1.ResourceLeftovers) {
 	t.Helper()
 	name, off := string(c.Feature.Name), false
 	plan, err := w.Cluster.Features.FeaturesV1alpha1().Features(w.Namespace).CreatePlan(t.Context(), name,
 		&v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: &off}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Errorf("%s: planning to turn it off: %v", name, err)
-		return nil
+		return nil, nil
 	}
 	says := map[string][]v1alpha1.ResourceLeftovers{}
 	for _, planned := range plan.Status.Tasks {
 		says[planned.Name] = planned.Leftovers
 	}
-	var stored []v1alpha1.ResourceLeftovers
 	for _, task := range c.Feature.OnDisable {
 		found, err := task.Find(t.Context(), before.Clients())
 		if err != nil {
@@ -226,38 +225,44 @@ func (w *world) planned(t *testing.T, c *lifecycletest.Case, before *lifecyclete
 		if diff := cmp.Diff(found, says[task.Name], cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: the plan of task %s does not count what is stored (-stored +planned); does its finder ask for the version that is stored?\n%s", name, task.Name, diff)
 		}
-		stored = append(stored, found...)
+		if task.Waits {
+			waitedFor = append(waitedFor, found...)
+		} else {
+			removed = append(removed, found...)
+		}
 	}
-	return stored
+	return removed, waitedFor
 }
 
 // namedInClean is how many resources the message of condition Clean names before
-// it counts the rest (lifecycle/transition).
+// it counts the rest (lifecycle/transition), of those that are removed and of the others.
 const namedInClean = 5
 
 // counted compares condition Clean with what is stored.
-func counted(t *testing.T, f *v1alpha1.Feature, stored []v1alpha1.ResourceLeftovers) {
+func counted(t *testing.T, f *v1alpha1.Feature, groups ...[]v1alpha1.ResourceLeftovers) {
 	t.Helper()
 	clean := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
-	status, reason := metav1.ConditionFalse, v1alpha1.ReasonLeftovers
+	status, reason := metav1.ConditionTrue, v1alpha1.ReasonNothingLeft
 	var says []string
-	for i, left := range stored {
-		text := fmt.Sprintf(" %d %s ", left.Count, schema.GroupResource{Group: left.Group, Resource: left.Resource})
-		if left.Field != "" {
-			text += "have " + left.Field + " "
-		}
-		if i < namedInClean {
+	places := 0
+	for _, stored := range groups {
+		places += len(stored)
+		for _, left := range stored[:min(len(stored), namedInClean)] {
+			text := fmt.Sprintf(" %d %s ", left.Count, schema.GroupResource{Group: left.Group, Resource: left.Resource})
+			if left.Field != "" {
+				text += "have " + left.Field + " "
+			}
 			says = append(says, text+"("+left.Examples[0])
 		}
+		if n := len(stored) - namedInClean; n > 0 {
+			says = append(says, fmt.Sprintf(" and %d more;", n))
+		}
 	}
-	switch {
-	case len(stored) == 0:
-		status, reason = metav1.ConditionTrue, v1alpha1.ReasonNothingLeft
-	case len(stored) > namedInClean:
-		says = append(says, fmt.Sprintf(" and %d more;", len(stored)-namedInClean))
+	if places > 0 {
+		status, reason = metav1.ConditionFalse, v1alpha1.ReasonLeftovers
 	}
 	if clean.Status != status || clean.Reason != reason {
-		t.Errorf("%s: leftovers are stored in %d places and Clean is %s (%s): %s", f.Name, len(stored), clean.Status, clean.Reason, clean.Message)
+		t.Errorf("%s: leftovers are stored in %d places and Clean is %s (%s): %s", f.Name, places, clean.Status, clean.Reason, clean.Message)
 	}
 	for _, text := range says {
 		if !strings.Contains(" "+clean.Message, text) {

@@ -102,7 +102,7 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 	if diff := cmp.Diff(wideColumns, got); diff != "" {
 		t.Fatalf("columns of get features --output=wide (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"Local", "Off", "1.36", "True"}, rows[name][len(columns):]); diff != "" {
+	if diff := cmp.Diff([]string{"Local", "Off", "1.36", "Unknown"}, rows[name][len(columns):]); diff != "" {
 		t.Errorf("get features --output=wide (-want +got)\n%s", diff)
 	}
 	t.Run("category", func(t *testing.T) {
