@@ -36,8 +36,8 @@ const library = "staging/src/k8s.io/feature-lifecycle/"
 var mutations = []Mutation{
 	{
 		Name: "layer-asked", Area: "layer", File: library + "featuregate/observe.go",
-		Old:   "Asked:           v.asked.Load(),",
-		New:   "Asked:           true,",
+		Old:   "Queried:         v.asked.Load(),",
+		New:   "Queried:           true,",
 		Wrong: "every known gate counts as a use",
 	},
 	{

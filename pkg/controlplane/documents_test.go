@@ -222,7 +222,7 @@ func TestPublishedDocumentsAreCut(t *testing.T) {
 			}
 		}
 		for _, o := range p.gate.Observations() {
-			if o.Name == string(features.MaxUnavailableStatefulSet) && o.Asked {
+			if o.Name == string(features.MaxUnavailableStatefulSet) && o.Queried {
 				t.Errorf("gate %v: publishing documents made the server a user of the feature", enabled)
 			}
 		}

@@ -32,7 +32,7 @@ import (
 func asked(gate *featuregate.Gate, name string) bool {
 	for _, o := range gate.Observations() {
 		if o.Name == name {
-			return o.Asked
+			return o.Queried
 		}
 	}
 	return false

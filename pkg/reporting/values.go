@@ -57,7 +57,7 @@ func (p *process) resolve(ctx context.Context) {
 	if v := logger.V(4); v.Enabled() {
 		var asked []string
 		for _, o := range p.gate.Observations() {
-			if o.Asked {
+			if o.Queried {
 				asked = append(asked, o.Name)
 			}
 		}

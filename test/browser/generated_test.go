@@ -200,7 +200,7 @@ func TestHostileNamesAndMessages(t *testing.T) {
 		status["configured"] = object{"value": true, "source": text}
 		status["transition"] = object{"id": text, "startTime": "2026-01-02T03:04:05.000000Z", "reason": text}
 		status["tasks"] = []object{{"name": "Task" + text, "message": text, "done": 1, "total": 2}}
-		status["rollout"] = object{"value": true, "observed": object{"components": []string{text}}, "startTime": "2026-01-02T03:04:05.000000Z", "halted": true, "message": text, "gone": []string{text}}
+		status["rollout"] = object{"value": true, "observed": object{"components": []string{text}}, "startTime": "2026-01-02T03:04:05.000000Z", "halted": true, "message": text, "failedInstances": []string{text}}
 		features = append(features, f)
 		reports = append(reports, reportOf("kubelet"+text, fmt.Sprint(i), text))
 	}

@@ -205,10 +205,10 @@ type FeatureRolloutStatus struct {
 	// startTime is when the canary began, was changed or was resumed. Instances
 	// that were gone before do not count against it.
 	StartTime metav1.MicroTime
-	// suspectTime is since when more of the canary's instances are gone than may
+	// unhealthySince is since when more of the canary's instances are gone than may
 	// be, unset while that is not so. The canary is halted if it stays so for a
 	// moment: after an outage of everything, processes come back one by one.
-	SuspectTime *metav1.MicroTime
+	UnhealthySince *metav1.MicroTime
 	// halted is true when the canary was halted: nobody takes its value, and who
 	// had taken it goes back. It stays so until spec.rollout is changed or value
 	// is no longer requested.
@@ -219,7 +219,7 @@ type FeatureRolloutStatus struct {
 	Message string
 	// gone names the instances that the canary was halted for, as
 	// <component>/<name>, at most 20.
-	Gone []string
+	FailedInstances []string
 }
 
 // FeatureConfiguration is a desired value and where it comes from.

@@ -74,7 +74,7 @@ type ReportedFeature struct {
 	Enabled bool
 	// asked is true once the process's code asked for the value. Only then it
 	// is a user of the feature.
-	Asked bool
+	Queried bool
 	// explicit is true when the value was set on the command line or in a
 	// configuration file rather than taken from the default.
 	Explicit bool

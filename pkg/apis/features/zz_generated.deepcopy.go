@@ -375,16 +375,16 @@ func (in *FeatureRolloutStatus) DeepCopyInto(out *FeatureRolloutStatus) {
 	*out = *in
 	in.Observed.DeepCopyInto(&out.Observed)
 	in.StartTime.DeepCopyInto(&out.StartTime)
-	if in.SuspectTime != nil {
-		in, out := &in.SuspectTime, &out.SuspectTime
+	if in.UnhealthySince != nil {
+		in, out := &in.UnhealthySince, &out.UnhealthySince
 		*out = (*in).DeepCopy()
 	}
 	if in.HaltTime != nil {
 		in, out := &in.HaltTime, &out.HaltTime
 		*out = (*in).DeepCopy()
 	}
-	if in.Gone != nil {
-		in, out := &in.Gone, &out.Gone
+	if in.FailedInstances != nil {
+		in, out := &in.FailedInstances, &out.FailedInstances
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}

@@ -3282,9 +3282,9 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureRolloutStatus(ref co
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
-					"suspectTime": {
+					"unhealthySince": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspectTime is since when more of the canary's instances are gone than may be, unset while that is not so. The canary is halted if it stays so for a moment: after an outage of everything, processes come back one by one.",
+							Description: "unhealthySince is since when more of the canary's instances are gone than may be, unset while that is not so. The canary is halted if it stays so for a moment: after an outage of everything, processes come back one by one.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -3308,7 +3308,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureRolloutStatus(ref co
 							Format:      "",
 						},
 					},
-					"gone": {
+					"failedInstances": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
 								"x-kubernetes-list-type": "atomic",
@@ -3885,7 +3885,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ReportedFeature(ref common.
 							Format:      "",
 						},
 					},
-					"asked": {
+					"queried": {
 						SchemaProps: spec.SchemaProps{
 							Description: "asked is true once the process's code asked for the value. Only then it is a user of the feature.",
 							Type:        []string{"boolean"},

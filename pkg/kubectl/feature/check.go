@@ -170,7 +170,7 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 		}
 	}
 	switch {
-	case v.Reason == v1alpha1.ReasonNotInNeighbour,
+	case v.Reason == v1alpha1.ReasonNotInAdjacentVersion,
 		v.Reason == v1alpha1.ReasonNeedsTasks && (!m.down || len(q.Tasks) == 0) && !q.Obstructed(),
 		v.Status == metav1.ConditionTrue && feature.Status.State == v1alpha1.StateOff && len(entry.OnDisable) > 0:
 		// What the condition Clean says may be half an hour old.

@@ -227,7 +227,7 @@ func TestABinaryWouldRefuseToStart(t *testing.T) {
 	w.process("kube-scheduler", "s", "1.36", "LockedOff=true")
 	// One that ended in order is no more, and what others than Kubernetes' own
 	// components have is not known.
-	w.process("kube-scheduler", "gone", "1.36", "LockedOn=false").Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+	w.process("kube-scheduler", "gone", "1.36", "LockedOn=false").Annotations = map[string]string{v1alpha1.AnnotationTerminating: "true"}
 	w.process("csi-driver", "d", "2.1", "SomethingElse=true")
 	w.want("1.37", ExitNotSafe, `
 LockedOff: not safe (RefusesToStart)
@@ -345,7 +345,7 @@ func TestStoredObjectsUseWhatIsOffThere(t *testing.T) {
 	w.feature("StaleControllerConsistencyJob", v1alpha1.StateOn)
 	w.objects("RelaxedServiceNameValidation", "services", "services", "", "shop/1st", "shop/2nd")
 	w.want("1.35", ExitNotSafe, `
-RelaxedServiceNameValidation: not safe (NotInNeighbour)
+RelaxedServiceNameValidation: not safe (NotInAdjacentVersion)
   Why:  the feature is on and is off in 1.35, where what uses it (2 services: shop/1st, shop/2nd) may be lost, or stand in the way of updates and deletions
   Next: restart all kube-apiservers of this version with --emulated-version=1.35 and wait until the feature is Off, or kubectl patch features -n kube-system RelaxedServiceNameValidation --type=merge -p '{"spec":{"enabled":false}}', and wait until the feature is Off; nothing may remove that from live services: change or delete them
 Not safe to move from 1.36 to 1.35: 1 of 5 features are not safe, of 0 it cannot be told.

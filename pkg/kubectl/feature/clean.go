@@ -38,7 +38,7 @@ const (
 	cleanLong = `Remove what a feature that is off left behind in stored objects.
 
 Starts a transition that clears it, as turning the feature off would have done. This cannot be undone: look first, with
-"kubectl feature plan NAME --disable". It needs permission to create features/clean, which administrators have. It is refused
+"kubectl feature plan NAME --disable". It needs permission to create features/cleanup, which administrators have. It is refused
 where nothing is left, or only what nothing may remove from live objects: the message says what to delete or replace.
 
 With --wait the command follows the transition until nothing is left, or somebody has to act.
@@ -116,7 +116,7 @@ func (o *cleanOptions) run(ctx context.Context, name string) error {
 	started, err := o.client.FeaturesV1alpha1().Features(o.namespace).CreateCleanup(w.limited, name, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("cleaning up after feature %s in %s needs permission to create features/clean: %w", name, o.namespace, err)
+		return fmt.Errorf("cleaning up after feature %s in %s needs permission to create features/cleanup: %w", name, o.namespace, err)
 	case err != nil && w.limited.Err() != nil:
 		return fmt.Errorf("cleaning up after feature %s in %s: the server did not answer, so it is not known whether it was started; kubectl feature describe %s%s tells: %w",
 			name, o.namespace, name, namespaceFlag(before), err)

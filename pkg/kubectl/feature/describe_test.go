@@ -41,14 +41,14 @@ import (
 
 func on(r *v1alpha1.ReportedFeature)         { r.Enabled = true }
 func explicit(r *v1alpha1.ReportedFeature)   { r.Explicit = true }
-func notAsked(r *v1alpha1.ReportedFeature)   { r.Asked = false }
+func notAsked(r *v1alpha1.ReportedFeature)   { r.Queried = false }
 func overridden(r *v1alpha1.ReportedFeature) { r.Overridden = true }
 
 // reports are what processes found of MaxUnavailableStatefulSet.
 func reports() []runtime.Object {
 	const feature = "MaxUnavailableStatefulSet"
 	ended := report("kube-controller-manager", "m0", "v1.36.3", feature, on)
-	ended.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+	ended.Annotations = map[string]string{v1alpha1.AnnotationTerminating: "true"}
 	kubelet := report("kubelet", "n1", "v1.36.3", feature, explicit)
 	kubelet.Spec.NodeName, kubelet.Spec.EmulationVersion = "n1", "1.36"
 	notReady := report("kubelet", "n2", "v1.36.3", feature, on)
@@ -215,7 +215,7 @@ func TestSignsOfLifeAreReadOnce(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				c := newCluster(t, dynamic("A", v1alpha1.StateOn), dynamic("B", v1alpha1.StateOn), dynamic("C", v1alpha1.StateOn))
 				kubelet := report("kubelet", "n1", "v1.36.3", "A", on)
-				kubelet.Spec.Features = append(kubelet.Spec.Features, v1alpha1.ReportedFeature{Name: "B", Asked: true, Enabled: true})
+				kubelet.Spec.Features = append(kubelet.Spec.Features, v1alpha1.ReportedFeature{Name: "B", Queried: true, Enabled: true})
 				kubelet.Spec.NodeName = "n1"
 				c.add(kubelet, node("n1", corev1.ConditionTrue),
 					leased(report("kube-scheduler", "a", "v1.36.3", "A", on), leases), lease(leases, "kube-scheduler.a", time.Second, 40),

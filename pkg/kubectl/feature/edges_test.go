@@ -144,7 +144,7 @@ func TestCleanUpEndsBeforeItIsWatched(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				c.client.PrependReactor("create", "features/clean", func(clienttesting.Action) (bool, runtime.Object, error) {
+				c.client.PrependReactor("create", "features/cleanup", func(clienttesting.Action) (bool, runtime.Object, error) {
 					if delay == 0 {
 						end()
 					} else {

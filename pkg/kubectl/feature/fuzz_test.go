@@ -61,10 +61,10 @@ func FuzzPrintable(f *testing.F) {
 func FuzzShown(f *testing.F) {
 	foundShown(f)
 	for _, seed := range [][2]string{
-		{`{"metadata":{"name":"A"}}`, `{"spec":{"component":"kubelet","instance":"a","features":[{"name":"A","asked":true}]}}`},
+		{`{"metadata":{"name":"A"}}`, `{"spec":{"component":"kubelet","instance":"a","features":[{"name":"A","queried":true}]}}`},
 		{`{"metadata":{"name":"A\u001b[2J"},"status":{"state":"TurningOff","transition":{"id":"t","reason":"\n"},"tasks":[{"name":"\u009b","done":5,"total":-1}],"uses":[{"component":"</script><script>","count":-2147483648,"examples":["\u202e"]}]}}`,
-			`{"spec":{"component":"<img src=x onerror=y>","binaryVersion":"\u0000","features":[{"name":"A\u001b[2J","asked":true,"stage":"\t"}]}}`},
-		{`{"spec":{"rollout":{"percent":-5,"components":["\r"]}},"status":{"rollout":{"halted":true,"message":"\n\n","gone":["\u0007"]},"conditions":[{"type":"Clean","status":"False","message":"a\nfeature.features.k8s.io/Fake"},{"type":"Progressing","reason":"Blocked"}]}}`, `{}`},
+			`{"spec":{"component":"<img src=x onerror=y>","binaryVersion":"\u0000","features":[{"name":"A\u001b[2J","queried":true,"stage":"\t"}]}}`},
+		{`{"spec":{"rollout":{"percent":-5,"components":["\r"]}},"status":{"rollout":{"halted":true,"message":"\n\n","failedInstances":["\u0007"]},"conditions":[{"type":"Clean","status":"False","message":"a\nfeature.features.k8s.io/Fake"},{"type":"Progressing","reason":"Blocked"}]}}`, `{}`},
 		{`{"status":{"configured":{"value":true,"source":"javascript:alert(1)"},"default":false,"stateSince":"0001-01-01T00:00:00Z","storedVersions":["\u2066"]}}`, `{"spec":{"liveness":{"lease":{"name":"\u0001"}}}}`},
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]))

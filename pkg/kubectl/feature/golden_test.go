@@ -184,7 +184,7 @@ func turningOff(name string) *v1alpha1.Feature {
 // danglingFeature is off and left something behind.
 func danglingFeature(name string) *v1alpha1.Feature {
 	f := sample(name, v1alpha1.StageAlpha, false, false)
-	condition(f, v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, "12 horizontalpodautoscalers.autoscaling: shop/web, shop/api, …; create features/clean to remove them")
+	condition(f, v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, "12 horizontalpodautoscalers.autoscaling: shop/web, shop/api, …; create features/cleanup to remove them")
 	return f
 }
 
@@ -202,7 +202,7 @@ func halted(name string) *v1alpha1.Feature {
 	status.Uses = append(status.Uses, v1alpha1.FeatureUse{Component: "kubelet", Version: "v1.36.3", Enabled: ptr.To(true), Count: 1, Stale: 2, Expected: 3, Examples: []string{"n1", "n2", "n3"}})
 	status.Rollout = &v1alpha1.FeatureRolloutStatus{
 		Value: true, Observed: limits, StartTime: metav1.NewMicroTime(time.Now().Add(-20 * time.Minute)), Halted: true,
-		HaltTime: ptr.To(before(10 * time.Minute)), Message: "2 of 3 instances that took the value are gone, 0 of 9 others", Gone: []string{"kubelet/n2", "kubelet/n3"},
+		HaltTime: ptr.To(before(10 * time.Minute)), Message: "2 of 3 instances that took the value are gone, 0 of 9 others", FailedInstances: []string{"kubelet/n2", "kubelet/n3"},
 	}
 	condition(f, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolloutHalted, "the rollout was halted: 2 of 3 instances that took the value are gone; change spec.rollout to resume it")
 	return f
@@ -226,13 +226,13 @@ func newSampleCluster(t *testing.T) *cluster {
 
 // report is what one process found for a gate.
 func report(component, instance, version, feature string, change ...func(*v1alpha1.ReportedFeature)) *v1alpha1.FeatureReport {
-	found := v1alpha1.ReportedFeature{Name: feature, Asked: true}
+	found := v1alpha1.ReportedFeature{Name: feature, Queried: true}
 	for _, c := range change {
 		c(&found)
 	}
 	return &v1alpha1.FeatureReport{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: component + "." + instance},
-		Spec:       v1alpha1.FeatureReportSpec{Component: component, Instance: instance, BinaryVersion: version, Features: []v1alpha1.ReportedFeature{{Name: "Another", Enabled: true, Asked: true}, found}},
+		Spec:       v1alpha1.FeatureReportSpec{Component: component, Instance: instance, BinaryVersion: version, Features: []v1alpha1.ReportedFeature{{Name: "Another", Enabled: true, Queried: true}, found}},
 	}
 }
 

@@ -227,8 +227,8 @@ func rolloutOf(f *v1alpha1.Feature) string {
 	if r.Message != "" {
 		text += ": " + r.Message
 	}
-	if len(r.Gone) > 0 {
-		text += " (" + strings.Join(r.Gone, ", ") + ")"
+	if len(r.FailedInstances) > 0 {
+		text += " (" + strings.Join(r.FailedInstances, ", ") + ")"
 	}
 	return text
 }

@@ -72,7 +72,7 @@ func hostileCluster(t *testing.T) *cluster {
 		{Component: hostile, Version: hostile, Expected: 1, Examples: []string{hostile}},
 	}
 	f.Spec.Rollout = &v1alpha1.FeatureRollout{Percent: ptr.To[int32](5), Components: []string{hostile}}
-	status.Rollout = &v1alpha1.FeatureRolloutStatus{StartTime: metav1.NewMicroTime(time.Now()), Halted: true, Message: hostile, Gone: []string{hostile}}
+	status.Rollout = &v1alpha1.FeatureRolloutStatus{StartTime: metav1.NewMicroTime(time.Now()), Halted: true, Message: hostile, FailedInstances: []string{hostile}}
 	for _, kind := range allConditions {
 		condition(f, kind, metav1.ConditionFalse, hostile, hostile)
 	}
@@ -90,7 +90,7 @@ func hostileCluster(t *testing.T) *cluster {
 			Uses: status.Uses, Dependents: all, Dependencies: all, Blockers: all, Unknown: all,
 		}}, nil
 	})
-	c.client.PrependReactor("create", "features/clean", func(clienttesting.Action) (bool, runtime.Object, error) {
+	c.client.PrependReactor("create", "features/cleanup", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, &v1alpha1.FeatureCleanup{Status: v1alpha1.FeatureCleanupStatus{TransitionID: hostile, Tasks: status.Tasks}}, nil
 	})
 	return c

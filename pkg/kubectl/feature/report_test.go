@@ -44,7 +44,7 @@ func sampleReport(t *testing.T) string {
 		f.Status.Uses[0].Component = `<script>alert("x")</script>`
 		c.add(f, report("kube-apiserver", "a", "v1.36.3", "Markup"), report("kubelet", "n1", "v1.36.3", "Markup"), report("kubelet", "n6", "v1.35.0", "Markup"))
 		ended := report("kubelet", "n9", "v1.36.3", "Markup")
-		ended.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+		ended.Annotations = map[string]string{v1alpha1.AnnotationTerminating: "true"}
 		c.add(ended)
 		c.client.Discovery().(*discovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: "v1.36.3"}
 		var code int

@@ -196,7 +196,7 @@ func (r request) outcome(f *v1alpha1.Feature, generation int64) outcome {
 // onTrial is true when the servers give a value to those that spec.rollout names.
 func onTrial(f *v1alpha1.Feature, value bool) bool {
 	current := f.Status.Rollout
-	return rollout.Limits(f.Spec.Rollout) && current != nil && current.Value == value && !current.Halted && current.SuspectTime == nil &&
+	return rollout.Limits(f.Spec.Rollout) && current != nil && current.Value == value && !current.Halted && current.UnhealthySince == nil &&
 		equality.Semantic.DeepEqual(current.Observed, *f.Spec.Rollout)
 }
 

@@ -37,7 +37,7 @@ versions. It lists every feature that is not safe, why, and what makes it safe:
   RefusesToStart   the target version does not have the gate or has it locked, and a process sets it to another value, or a
                    kube-apiserver names it in --central-features or --dynamic-features; or with what a process sets, a gate
                    would be on there without another one that it depends on: its binary would not start
-  NotInNeighbour   the feature is on, stored objects use it, and the target version has it off or not at all
+  NotInAdjacentVersion   the feature is on, stored objects use it, and the target version has it off or not at all
   NeedsTasks       tasks for the version boundary have not run, or the feature is off and left objects behind that may not be
                    updated or deleted any more, or what is stored keeps servers of the target version from becoming ready
   InTransition     the feature is being turned on or off, or moved to another version, or is about to be, or somebody holds it

@@ -125,8 +125,8 @@ type process struct {
 	Version   string `json:"version,omitempty"`
 	Emulates  string `json:"emulates,omitempty"`
 	Enabled   bool   `json:"enabled"`
-	// Asked is true for users.
-	Asked      bool `json:"asked"`
+	// Queried is true for users.
+	Queried    bool `json:"queried"`
 	Explicit   bool `json:"explicit,omitempty"`
 	Overridden bool `json:"overridden,omitempty"`
 	// Differs is true for a user of another value than that of the state that is
@@ -159,7 +159,7 @@ func (p process) set() string {
 
 // matches says whether a user has the value of the state; one that is gone is none.
 func (p process) matches() string {
-	if !p.Asked || p.life().gone() {
+	if !p.Queried || p.life().gone() {
 		return "-"
 	}
 	return yesNo(!p.Differs)
@@ -250,7 +250,7 @@ func (r reported) speaking(feature string) []*v1alpha1.FeatureReport {
 
 // says is true for what says something of a feature.
 func says(g v1alpha1.ReportedFeature, feature string) bool {
-	return g.Name == feature && (g.Asked || g.Explicit)
+	return g.Name == feature && (g.Queried || g.Explicit)
 }
 
 // processes are those of reports that say something of a feature.
@@ -266,8 +266,8 @@ func processes(f *v1alpha1.Feature, speaking []*v1alpha1.FeatureReport, signs *s
 			}
 			found = append(found, process{
 				Component: spec.Component, Instance: spec.Instance, Node: spec.NodeName, Version: spec.BinaryVersion, Emulates: spec.EmulationVersion,
-				Enabled: g.Enabled, Asked: g.Asked, Explicit: g.Explicit, Overridden: g.Overridden,
-				Differs: g.Asked && known && g.Enabled != value && !life.gone(), Alive: life.alive, LastSeen: life.seen,
+				Enabled: g.Enabled, Queried: g.Queried, Explicit: g.Explicit, Overridden: g.Overridden,
+				Differs: g.Queried && known && g.Enabled != value && !life.gone(), Alive: life.alive, LastSeen: life.seen,
 			})
 		}
 	}
@@ -295,7 +295,7 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 		var rows [][]string
 		var colours []colour
 		for _, p := range used.Processes {
-			row := []string{p.Component, p.Instance, orNone(p.Version), valueOf(&p.Enabled), p.set(), yesNo(p.Asked), p.matches(), p.life().text()}
+			row := []string{p.Component, p.Instance, orNone(p.Version), valueOf(&p.Enabled), p.set(), yesNo(p.Queried), p.matches(), p.life().text()}
 			if o.output == outputWide {
 				row = append(row, orNone(p.Node), orNone(p.Emulates))
 			}

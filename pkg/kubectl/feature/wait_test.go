@@ -101,15 +101,15 @@ func TestWaitForWhatVanishes(t *testing.T) {
 	})
 }
 
-// cleaning has the servers start a transition for the subresource clean.
+// cleaning has the servers start a transition for the subresource cleanup.
 func (c *cluster) cleaning() {
-	c.client.PrependReactor("create", "features/clean", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	c.client.PrependReactor("create", "features/cleanup", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		name := action.(clienttesting.CreateActionImpl).Name
 		if name == "Refused" {
 			return true, nil, apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.GroupName, Resource: "features"}, name, errors.New("nothing is left of the feature"))
 		}
 		if name == "Forbidden" {
-			return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: v1alpha1.GroupName, Resource: "features/clean"}, name, errors.New("because"))
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: v1alpha1.GroupName, Resource: "features/cleanup"}, name, errors.New("because"))
 		}
 		f := c.get(name)
 		f.Status.State = v1alpha1.StateTurningOff
@@ -149,7 +149,7 @@ func TestClean(t *testing.T) {
 			condition(f, v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonNothingLeft, "")
 		}, ExitDone, []string{"feature.features.k8s.io/A: nothing is left"}},
 		"something is left again": {atRest, ExitHeld, []string{
-			"feature.features.k8s.io/A: the clean-up is done, and something was left again meanwhile: 12 horizontalpodautoscalers.autoscaling: shop/web, shop/api, …; create features/clean to remove them",
+			"feature.features.k8s.io/A: the clean-up is done, and something was left again meanwhile: 12 horizontalpodautoscalers.autoscaling: shop/web, shop/api, …; create features/cleanup to remove them",
 		}},
 		"in use again": {func(f *v1alpha1.Feature) {
 			atRest(f)

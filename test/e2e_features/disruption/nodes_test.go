@@ -293,7 +293,7 @@ func (s *source) Observations() []featuregate.Observation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return []featuregate.Observation{{
-		Name: s.feature, Enabled: s.held != nil && *s.held, Asked: true, Stage: v1alpha1.StageBeta,
+		Name: s.feature, Enabled: s.held != nil && *s.held, Queried: true, Stage: v1alpha1.StageBeta,
 	}}
 }
 

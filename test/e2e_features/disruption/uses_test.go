@@ -136,7 +136,7 @@ func (w *world) usersByReports(ctx context.Context) (users map[use]int, reports 
 			continue
 		}
 		for _, f := range report.Spec.Features {
-			if f.Asked {
+			if f.Queried {
 				users[use{f.Name, report.Spec.Component, f.Enabled}]++
 			}
 		}

@@ -87,7 +87,7 @@ func report(component, instance, node string) *v1alpha1.FeatureReport {
 			Component: component,
 			Instance:  instance,
 			NodeName:  node,
-			Features:  []v1alpha1.ReportedFeature{{Name: known, Asked: true}},
+			Features:  []v1alpha1.ReportedFeature{{Name: known, Queried: true}},
 		},
 	}
 	if node == "" {

@@ -37,7 +37,7 @@ func TestTheReportOfAProcessThatEndedIsDeleted(t *testing.T) {
 	const gone = "kube-scheduler.gone"
 	scheduler := versioned.NewForConfigOrDie(c.As(cluster.Scheduler)).FeaturesV1alpha1().FeatureReports(system)
 	ended := &v1alpha1.FeatureReport{
-		ObjectMeta: metav1.ObjectMeta{Name: gone, Annotations: map[string]string{v1alpha1.AnnotationEnding: "true"}},
+		ObjectMeta: metav1.ObjectMeta{Name: gone, Annotations: map[string]string{v1alpha1.AnnotationTerminating: "true"}},
 		Spec: v1alpha1.FeatureReportSpec{
 			Component: "kube-scheduler", Instance: "gone", BinaryVersion: "v1.36.3", EmulationVersion: "1.36",
 			Features: []v1alpha1.ReportedFeature{{Name: known, Stage: v1alpha1.StageBeta}},

@@ -121,7 +121,7 @@ func run(name string, main func() int) int {
 				r.Upstream = append(r.Upstream, string(feature))
 			}
 			for _, o := range layer.Observations() {
-				if o.Asked {
+				if o.Queried {
 					r.Layer = append(r.Layer, o.Name)
 				}
 			}

@@ -55,7 +55,7 @@ func Reported(reports []v1alpha1.FeatureReport, component, feature string) *v1al
 			continue
 		}
 		for _, f := range r.Spec.Features {
-			if f.Name == feature && (f.Asked || f.Explicit) {
+			if f.Name == feature && (f.Queried || f.Explicit) {
 				return &f
 			}
 		}

@@ -76,7 +76,7 @@ func bodies() map[string]row {
 		"labels in a report beyond the limit":     {path: reports, body: strings.Replace(labelled(`{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureReport"`, 8<<10), `"large"`, `"app.new"`, 1), code: 422, says: "labels and annotations together may have at most 4096 bytes"},
 		"a plan without a body":                   {path: known + "/plan", code: 400, says: "unexpected end of JSON input"},
 		"a plan that is a Feature":                {path: known + "/plan", body: feature("A", ""), code: 400, says: "Feature"},
-		"a clean that is a plan":                  {path: known + "/clean", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeaturePlan"}`, code: 400, says: "FeaturePlan"},
+		"a clean that is a plan":                  {path: known + "/cleanup", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeaturePlan"}`, code: 400, says: "FeaturePlan"},
 		"a plan with text for a switch, strictly": {path: known + "/plan", body: plan(`"enabled":"yes"`), code: 400, says: "enabled"},
 	}
 	for name, r := range rows {
@@ -191,10 +191,10 @@ func fields() map[string]row {
 		"a plan for another feature":        {path: known + "/plan", body: strings.Replace(plan(`"enabled":true`), `"spec"`, `"metadata":{"name":"Other"},"spec"`, 1), code: 400, says: "leave it out or make"},
 		"a plan for a feature that is none": {path: system + "/features/NotAGate/plan", body: plan(`"enabled":true`), code: 404, says: `"NotAGate" not found`},
 		"a plan for an operator's feature":  {path: good + "/plan", body: plan(`"enabled":true`), code: 400, says: "ask the operator"},
-		"a clean of an operator's feature":  {path: good + "/clean", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup"}`, code: 400, says: "ask the operator"},
-		"a clean of a feature that is none": {path: system + "/features/NotAGate/clean", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup"}`, code: 404, says: `"NotAGate" not found`},
-		"a clean of another feature":        {path: known + "/clean", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup","metadata":{"name":"Other"}}`, code: 400, says: "leave it out or make"},
-		"a clean of a feature that is on":   {path: system + "/features/FeatureLifecycle/clean", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup"}`, code: 409, says: "only a feature that is Off can be cleaned"},
+		"a clean of an operator's feature":  {path: good + "/cleanup", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup"}`, code: 400, says: "ask the operator"},
+		"a clean of a feature that is none": {path: system + "/features/NotAGate/cleanup", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup"}`, code: 404, says: `"NotAGate" not found`},
+		"a clean of another feature":        {path: known + "/cleanup", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup","metadata":{"name":"Other"}}`, code: 400, says: "leave it out or make"},
+		"a clean of a feature that is on":   {path: system + "/features/FeatureLifecycle/cleanup", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup"}`, code: 409, says: "only a feature that is Off can be cleaned"},
 	}
 	for name, r := range rows {
 		r.method = "POST"

@@ -124,7 +124,7 @@ func (w *world) prepare(t *testing.T) {
 	if _, err := client.FeatureReports(namespace).Create(t.Context(), &v1alpha1.FeatureReport{
 		ObjectMeta: metav1.ObjectMeta{Name: "app.good"},
 		Spec: v1alpha1.FeatureReportSpec{
-			Component: "app", Instance: "good", BinaryVersion: "v1.2.3", EmulationVersion: "1.36", Features: []v1alpha1.ReportedFeature{{Name: "Good", Asked: true}},
+			Component: "app", Instance: "good", BinaryVersion: "v1.2.3", EmulationVersion: "1.36", Features: []v1alpha1.ReportedFeature{{Name: "Good", Queried: true}},
 			Liveness: v1alpha1.ReportLiveness{Lease: &v1alpha1.LeaseReference{Namespace: namespace, Name: "app.good"}},
 		},
 	}, metav1.CreateOptions{}); err != nil {

@@ -29,7 +29,7 @@ func rights() map[string]row {
 		"a stranger reads reports":                    {path: reports, as: "jane", code: 403, says: `User "jane" cannot list resource "featurereports"`},
 		"a stranger creates a feature":                {method: "POST", path: features, body: feature("A", ""), as: "jane", code: 403, says: `User "jane" cannot create resource "features"`},
 		"a stranger asks for a plan":                  {method: "POST", path: known + "/plan", body: plan(`"enabled":true`), as: "jane", code: 403, says: "features/plan"},
-		"a stranger asks for a clean":                 {method: "POST", path: known + "/clean", body: "{", as: "jane", code: 403, says: "features/clean"},
+		"a stranger asks for a clean":                 {method: "POST", path: known + "/cleanup", body: "{", as: "jane", code: 403, says: "features/cleanup"},
 		"a stranger patches what is not there":        {method: "PATCH", path: features + "/Nobody", contentType: mergePatch, body: "{", as: "jane", code: 403, says: "cannot patch"},
 		"a stranger deletes all features":             {method: "DELETE", path: features, as: "jane", code: 403, says: "cannot deletecollection"},
 		"nobody in particular":                        {path: features, as: "system:anonymous", header: map[string]string{"Impersonate-Group": "system:unauthenticated"}, code: 403, says: "cannot list"},

@@ -45,7 +45,7 @@ func values(reports []v1alpha1.FeatureReport, feature string) map[string]bool {
 	found := map[string]bool{}
 	for _, r := range reports {
 		for _, f := range r.Spec.Features {
-			if f.Name == feature && f.Asked {
+			if f.Name == feature && f.Queried {
 				found[r.Name] = f.Enabled
 			}
 		}

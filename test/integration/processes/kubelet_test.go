@@ -128,7 +128,7 @@ func TestAKubeletThatBootstraps(t *testing.T) {
 	c.WaitForReports("of the kubelet", func(reports []v1alpha1.FeatureReport) bool {
 		for _, r := range reports {
 			if r.Name == "kubelet.node-1" {
-				central := slices.ContainsFunc(r.Spec.Features, func(f v1alpha1.ReportedFeature) bool { return f.Name == feature && f.Asked && !f.Enabled })
+				central := slices.ContainsFunc(r.Spec.Features, func(f v1alpha1.ReportedFeature) bool { return f.Name == feature && f.Queried && !f.Enabled })
 				return r.Spec.Username == "system:node:node-1" && central
 			}
 		}

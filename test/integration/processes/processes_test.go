@@ -85,7 +85,7 @@ func checkReports(t *testing.T, c *framework.Cluster, reports []v1alpha1.Feature
 func askedIn(r v1alpha1.FeatureReport) int {
 	asked := 0
 	for _, f := range r.Spec.Features {
-		if f.Asked {
+		if f.Queried {
 			asked++
 		}
 	}
@@ -154,7 +154,7 @@ func askedBy(t *testing.T, reports []v1alpha1.FeatureReport, component string) s
 		}
 		processes++
 		for _, f := range r.Spec.Features {
-			if f.Asked {
+			if f.Queried {
 				asked[f.Name]++
 			}
 		}

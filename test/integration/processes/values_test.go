@@ -55,7 +55,7 @@ var centralOff = []string{"--central-features=" + strings.Join(central, ","), "-
 // asks for.
 func centralReported(reports []v1alpha1.FeatureReport) bool {
 	for component, feature := range asks {
-		if f := framework.Reported(reports, component, feature); f == nil || f.Enabled || f.Explicit || !f.Asked {
+		if f := framework.Reported(reports, component, feature); f == nil || f.Enabled || f.Explicit || !f.Queried {
 			return false
 		}
 	}

@@ -216,7 +216,7 @@ func (w *world) usedByKubernetesAlone(t *testing.T, operators ...string) {
 	}
 	state := w.WaitForFeatureIn(t, metav1.NamespaceSystem, borrowed, "there", func(f *v1alpha1.Feature) bool { return f.Status.State != "" }).Status.State
 	report := newReport(metav1.NamespaceSystem, component)
-	report.Spec.Features = []v1alpha1.ReportedFeature{{Name: borrowed, Asked: true, Enabled: state == v1alpha1.StateOn}}
+	report.Spec.Features = []v1alpha1.ReportedFeature{{Name: borrowed, Queried: true, Enabled: state == v1alpha1.StateOn}}
 	if _, err := reports.Create(t.Context(), report, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -189,7 +189,7 @@ func (w *world) anotherServiceAccount(t *testing.T) {
 	for instance, annotations := range map[string]map[string]string{
 		"a": nil,
 		// Of a process that did not say that it ends the report is kept for an hour.
-		"ended": {v1alpha1.AnnotationEnding: "true"},
+		"ended": {v1alpha1.AnnotationTerminating: "true"},
 	} {
 		report := newReport(o.namespace, o.component)
 		report.Name, report.Spec.Instance, report.Annotations = o.component+"."+instance, instance, annotations

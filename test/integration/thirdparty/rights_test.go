@@ -197,7 +197,7 @@ func (s *stage) elsewhere(namespace, feature, report string) []forbidden {
 		{"create", "features/plan", func(ctx context.Context) error {
 			return second(f.CreatePlan(ctx, feature, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}}, metav1.CreateOptions{}))
 		}},
-		{"create", "features/clean", func(ctx context.Context) error {
+		{"create", "features/cleanup", func(ctx context.Context) error {
 			return second(f.CreateCleanup(ctx, feature, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{}))
 		}},
 		{"create", "featurereports", func(ctx context.Context) error { return second(r.Create(ctx, mine, metav1.CreateOptions{})) }},

@@ -118,8 +118,8 @@ func TestACanaryThatDiesIsHalted(t *testing.T) {
 		return f.Status.Rollout != nil && f.Status.Rollout.Halted
 	})
 	t.Logf("the canary was halted: %s", halted.Status.Rollout.Message)
-	if want := "kube-scheduler/" + strings.TrimPrefix(s.report, "kube-scheduler."); !slices.Equal(halted.Status.Rollout.Gone, []string{want}) {
-		t.Errorf("halted for %v, want %s", halted.Status.Rollout.Gone, want)
+	if want := "kube-scheduler/" + strings.TrimPrefix(s.report, "kube-scheduler."); !slices.Equal(halted.Status.Rollout.FailedInstances, []string{want}) {
+		t.Errorf("halted for %v, want %s", halted.Status.Rollout.FailedInstances, want)
 	}
 	for _, c := range halted.Status.Conditions {
 		if c.Type == v1alpha1.ConditionProgressing && (c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonRolloutHalted) {
@@ -179,7 +179,7 @@ func TestACanaryThatKeepsCrashingIsHalted(t *testing.T) {
 	halted := c.WaitForFeature(feature, "halted", func(f *v1alpha1.Feature) bool {
 		return f.Status.Rollout != nil && f.Status.Rollout.Halted
 	})
-	if gone := halted.Status.Rollout.Gone; len(gone) != 1 || !strings.HasPrefix(gone[0], scheduler+"/") {
+	if gone := halted.Status.Rollout.FailedInstances; len(gone) != 1 || !strings.HasPrefix(gone[0], scheduler+"/") {
 		t.Errorf("halted for %v, want the scheduler", gone)
 	}
 	progressing := meta.FindStatusCondition(halted.Status.Conditions, v1alpha1.ConditionProgressing)

@@ -52,7 +52,7 @@ func TestTheServerDecides(t *testing.T) {
 	c.WaitForFeature(fixed, "central", func(f *v1alpha1.Feature) bool { return f.Status.Control == v1alpha1.ControlCentral })
 	c.WaitForReports("in which the controller manager has the value of kube-apiserver", func(reports []v1alpha1.FeatureReport) bool {
 		f := framework.Reported(reports, cluster.ControllerManager, fixed)
-		return f != nil && !f.Enabled && f.Asked && !f.Explicit
+		return f != nil && !f.Enabled && f.Queried && !f.Explicit
 	})
 
 	// Nobody may set what is not dynamic; the message names the flag.

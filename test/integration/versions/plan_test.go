@@ -110,7 +110,7 @@ func (w *world) planned(t *testing.T) {
 	// Making the Service let the server ask; it says so within a minute.
 	w.WaitForReports("the server's use of "+relaxed, func(reports []v1alpha1.FeatureReport) bool {
 		return slices.ContainsFunc(reports, func(r v1alpha1.FeatureReport) bool {
-			return slices.ContainsFunc(r.Spec.Features, func(f v1alpha1.ReportedFeature) bool { return f.Name == relaxed && f.Asked })
+			return slices.ContainsFunc(r.Spec.Features, func(f v1alpha1.ReportedFeature) bool { return f.Name == relaxed && f.Queried })
 		})
 	})
 	var p, service *v1alpha1.FeaturePlanStatus

@@ -69,7 +69,7 @@ func TemplateOf(r *v1alpha1.FeatureReport) Template {
 	t := Template{BinaryVersion: r.Spec.BinaryVersion, EmulationVersion: r.Spec.EmulationVersion}
 	for _, f := range r.Spec.Features {
 		t.Observations = append(t.Observations, featuregate.Observation{
-			Name: f.Name, Enabled: f.Enabled, Asked: f.Asked, Explicit: f.Explicit, Stage: f.Stage,
+			Name: f.Name, Enabled: f.Enabled, Queried: f.Queried, Explicit: f.Explicit, Stage: f.Stage,
 			Default: f.Default, LockedToDefault: f.LockedToDefault, Overridden: f.Overridden, Control: f.Control,
 		})
 	}

@@ -71,7 +71,7 @@ func (t Template) without(feature string) Template {
 // it.
 func (t Template) With(o featuregate.Observation) Template {
 	t = t.without(o.Name)
-	o.Asked = true
+	o.Queried = true
 	t.Observations = append(t.Observations, o)
 	return t
 }

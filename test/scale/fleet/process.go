@@ -207,7 +207,7 @@ func LastWritten(processes []*Process) (last time.Time) {
 func (p *Process) Findings() (all []v1alpha1.ReportedFeature) {
 	for _, o := range p.source.Observations() {
 		all = append(all, v1alpha1.ReportedFeature{
-			Name: o.Name, Enabled: o.Enabled, Asked: o.Asked, Explicit: o.Explicit, Stage: o.Stage,
+			Name: o.Name, Enabled: o.Enabled, Queried: o.Queried, Explicit: o.Explicit, Stage: o.Stage,
 			Default: o.Default, LockedToDefault: o.LockedToDefault, Overridden: o.Overridden, Control: o.Control,
 		})
 	}

@@ -64,7 +64,7 @@ func Expected(processes []*Process) map[UseKey]int32 {
 	wanted := map[UseKey]int32{}
 	for _, p := range processes {
 		for _, o := range p.template.Observations {
-			if o.Asked {
+			if o.Queried {
 				wanted[UseKey{o.Name, p.Component, o.Enabled, p.template.BinaryVersion}]++
 			}
 		}

@@ -45,7 +45,7 @@ func (v Variety) Of(t Template) ([]*Template, error) {
 	names := map[string]bool{}
 	var asked []int
 	for i, o := range t.Observations {
-		if names[o.Name] = true; o.Asked {
+		if names[o.Name] = true; o.Queried {
 			asked = append(asked, i)
 		}
 	}
@@ -59,7 +59,7 @@ func (v Variety) Of(t Template) ([]*Template, error) {
 		one.Observations = append(slices.Clone(t.Observations), more...)
 		// Which it has not asked for is the number, written in binary.
 		for bit, i := range asked {
-			one.Observations[i].Asked = number>>min(bit, 62)&1 == 0
+			one.Observations[i].Queried = number>>min(bit, 62)&1 == 0
 		}
 		for age := range max(v.Versions, 1) {
 			older, err := one.older(uint(age))

@@ -33,14 +33,14 @@ import (
 func template(features int) Template {
 	t := Template{BinaryVersion: "v1.36.3+feature.1", EmulationVersion: "1.36"}
 	for i := range features {
-		t.Observations = append(t.Observations, featuregate.Observation{Name: fmt.Sprintf("Feature%d", i), Asked: true})
+		t.Observations = append(t.Observations, featuregate.Observation{Name: fmt.Sprintf("Feature%d", i), Queried: true})
 	}
 	return t
 }
 
 func TestVariety(t *testing.T) {
 	base := template(3)
-	varied, err := Variety{Lists: 5, Versions: 2, More: []featuregate.Observation{{Name: "More", Asked: true}, {Name: "Feature1"}}}.Of(base)
+	varied, err := Variety{Lists: 5, Versions: 2, More: []featuregate.Observation{{Name: "More", Queried: true}, {Name: "Feature1"}}}.Of(base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,10 +49,10 @@ func TestVariety(t *testing.T) {
 		versions[v.BinaryVersion]++
 		var list string
 		for _, o := range v.Observations {
-			list += fmt.Sprintf("%s %t ", o.Name, o.Asked)
+			list += fmt.Sprintf("%s %t ", o.Name, o.Queried)
 		}
 		lists[list] = true
-		if n := len(v.Observations); n != 4 || !v.Observations[3].Asked {
+		if n := len(v.Observations); n != 4 || !v.Observations[3].Queried {
 			t.Errorf("%d features, want 3 and the one that it did not have, which it asked for: %v", n, v.Observations)
 		}
 	}
@@ -63,7 +63,7 @@ func TestVariety(t *testing.T) {
 		t.Errorf("versions (-want +got):\n%s", diff)
 	}
 	for i, o := range base.Observations {
-		if !o.Asked {
+		if !o.Queried {
 			t.Errorf("the template's feature %d was changed", i)
 		}
 	}

@@ -289,7 +289,7 @@ func (r *run) others(ctx context.Context) ([]featuregate.Observation, error) {
 		others = nil
 		for _, f := range list.Items {
 			if c := f.Status.Configured; !known[f.Name] && c != nil && len(others) < r.more {
-				others = append(others, featuregate.Observation{Name: f.Name, Asked: true, Enabled: c.Value, Default: c.Value, Stage: v1alpha1.StageBeta})
+				others = append(others, featuregate.Observation{Name: f.Name, Queried: true, Enabled: c.Value, Default: c.Value, Stage: v1alpha1.StageBeta})
 			}
 		}
 		return len(others) == r.more, nil

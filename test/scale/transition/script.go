@@ -273,7 +273,7 @@ func (w *world) others(ctx context.Context, feature string, on bool) (count int,
 		}
 		for i := range list.Items {
 			for _, f := range list.Items[i].Spec.Features {
-				if f.Name == feature && f.Asked && f.Enabled != on {
+				if f.Name == feature && f.Queried && f.Enabled != on {
 					count++
 				}
 			}

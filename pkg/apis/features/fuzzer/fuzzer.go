@@ -38,10 +38,10 @@ var Funcs = func(_ runtimeserializer.CodecFactory) []any {
 		func(r *features.FeatureRolloutStatus, c randfill.Continue) {
 			c.FillNoCustom(r)
 			r.StartTime = metav1.NewMicroTime(time.Unix(c.Int63n(1<<32), c.Int63n(1e6)*1e3))
-			r.SuspectTime = nil
+			r.UnhealthySince = nil
 			if c.Bool() {
 				suspect := metav1.NewMicroTime(time.Unix(c.Int63n(1<<32), c.Int63n(1e6)*1e3))
-				r.SuspectTime = &suspect
+				r.UnhealthySince = &suspect
 			}
 		},
 		func(t *features.FeatureTask, c randfill.Continue) {

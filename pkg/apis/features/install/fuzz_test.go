@@ -81,13 +81,13 @@ func realistic() []runtime.Object {
 			Transition: &v1alpha1.FeatureTransition{ID: "t", StartTime: began, Reason: v1alpha1.TransitionConfiguration, FromVersion: "1.35", ToVersion: "1.36", FromState: v1alpha1.StateOn},
 			Tasks:      tasks, Uses: uses, StoredVersions: []string{"1.35"},
 			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionConsistent, Status: metav1.ConditionTrue, Reason: "Agreed", Message: "m", LastTransitionTime: then}},
-			Rollout:    &v1alpha1.FeatureRolloutStatus{StartTime: began, Halted: true, HaltTime: &then, Message: "gone", Gone: []string{"kubelet/node-1"}},
+			Rollout:    &v1alpha1.FeatureRolloutStatus{StartTime: began, Halted: true, HaltTime: &then, Message: "gone", FailedInstances: []string{"kubelet/node-1"}},
 		},
 	}
 	meta.Name = "kube-scheduler.a"
 	report := v1alpha1.FeatureReport{ObjectMeta: meta, Spec: v1alpha1.FeatureReportSpec{
 		Component: "kube-scheduler", Instance: "a", BinaryVersion: "v1.36.3+feature.1", EmulationVersion: "1.36", Username: "system:kube-scheduler", Process: "0b6e",
-		Features: []v1alpha1.ReportedFeature{{Name: "A", Enabled: true, Asked: true, Stage: v1alpha1.StageAlpha}, {Name: "B", Explicit: true, Control: v1alpha1.ControlCentral, Overridden: true}},
+		Features: []v1alpha1.ReportedFeature{{Name: "A", Enabled: true, Queried: true, Stage: v1alpha1.StageAlpha}, {Name: "B", Explicit: true, Control: v1alpha1.ControlCentral, Overridden: true}},
 		Liveness: v1alpha1.ReportLiveness{Lease: &v1alpha1.LeaseReference{Namespace: v1alpha1.LeaseNamespace, Name: "kube-scheduler.a"}},
 	}}
 	return []runtime.Object{

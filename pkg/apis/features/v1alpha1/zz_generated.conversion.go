@@ -601,11 +601,11 @@ func autoConvert_v1alpha1_FeatureRolloutStatus_To_features_FeatureRolloutStatus(
 		return err
 	}
 	out.StartTime = in.StartTime
-	out.SuspectTime = (*v1.MicroTime)(unsafe.Pointer(in.SuspectTime))
+	out.UnhealthySince = (*v1.MicroTime)(unsafe.Pointer(in.UnhealthySince))
 	out.Halted = in.Halted
 	out.HaltTime = (*v1.Time)(unsafe.Pointer(in.HaltTime))
 	out.Message = in.Message
-	out.Gone = *(*[]string)(unsafe.Pointer(&in.Gone))
+	out.FailedInstances = *(*[]string)(unsafe.Pointer(&in.FailedInstances))
 	return nil
 }
 
@@ -620,11 +620,11 @@ func autoConvert_features_FeatureRolloutStatus_To_v1alpha1_FeatureRolloutStatus(
 		return err
 	}
 	out.StartTime = in.StartTime
-	out.SuspectTime = (*v1.MicroTime)(unsafe.Pointer(in.SuspectTime))
+	out.UnhealthySince = (*v1.MicroTime)(unsafe.Pointer(in.UnhealthySince))
 	out.Halted = in.Halted
 	out.HaltTime = (*v1.Time)(unsafe.Pointer(in.HaltTime))
 	out.Message = in.Message
-	out.Gone = *(*[]string)(unsafe.Pointer(&in.Gone))
+	out.FailedInstances = *(*[]string)(unsafe.Pointer(&in.FailedInstances))
 	return nil
 }
 
@@ -870,7 +870,7 @@ func Convert_features_ReportLiveness_To_v1alpha1_ReportLiveness(in *features.Rep
 func autoConvert_v1alpha1_ReportedFeature_To_features_ReportedFeature(in *featuresv1alpha1.ReportedFeature, out *features.ReportedFeature, s conversion.Scope) error {
 	out.Name = in.Name
 	out.Enabled = in.Enabled
-	out.Asked = in.Asked
+	out.Queried = in.Queried
 	out.Explicit = in.Explicit
 	out.Stage = features.FeatureStage(in.Stage)
 	out.Default = in.Default
@@ -888,7 +888,7 @@ func Convert_v1alpha1_ReportedFeature_To_features_ReportedFeature(in *featuresv1
 func autoConvert_features_ReportedFeature_To_v1alpha1_ReportedFeature(in *features.ReportedFeature, out *featuresv1alpha1.ReportedFeature, s conversion.Scope) error {
 	out.Name = in.Name
 	out.Enabled = in.Enabled
-	out.Asked = in.Asked
+	out.Queried = in.Queried
 	out.Explicit = in.Explicit
 	out.Stage = featuresv1alpha1.FeatureStage(in.Stage)
 	out.Default = in.Default

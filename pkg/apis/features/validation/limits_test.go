@@ -78,16 +78,16 @@ func TestLimits(t *testing.T) {
 		"the length of a task's message": {MaxMessageLength, func(n int) field.ErrorList {
 			return turningOn(func(s *features.FeatureStatus) { s.Tasks[0].Message = strings.Repeat("a", n) })
 		}, problem{"status.tasks[0].message", "32768"}},
-		"instances that a canary was halted for": {v1alpha1.MaxGone, func(n int) field.ErrorList {
+		"instances that a canary was halted for": {v1alpha1.MaxFailedInstances, func(n int) field.ErrorList {
 			return turningOn(func(s *features.FeatureStatus) {
-				s.Rollout = &features.FeatureRolloutStatus{StartTime: s.Transition.StartTime, Gone: slices.Repeat([]string{"kubelet/node-1"}, n)}
+				s.Rollout = &features.FeatureRolloutStatus{StartTime: s.Transition.StartTime, FailedInstances: slices.Repeat([]string{"kubelet/node-1"}, n)}
 			})
-		}, problem{"status.rollout.gone", "20"}},
+		}, problem{"status.rollout.failedInstances", "20"}},
 		"the length of an instance's name": {MaxNameLength, func(n int) field.ErrorList {
 			return turningOn(func(s *features.FeatureStatus) {
-				s.Rollout = &features.FeatureRolloutStatus{StartTime: s.Transition.StartTime, Gone: []string{"kubelet/" + strings.Repeat("a", n)}}
+				s.Rollout = &features.FeatureRolloutStatus{StartTime: s.Transition.StartTime, FailedInstances: []string{"kubelet/" + strings.Repeat("a", n)}}
 			})
-		}, problem{"status.rollout.gone[0]", "253"}},
+		}, problem{"status.rollout.failedInstances[0]", "253"}},
 		"the length of a canary's message": {MaxMessageLength, func(n int) field.ErrorList {
 			return turningOn(func(s *features.FeatureStatus) {
 				s.Rollout = &features.FeatureRolloutStatus{StartTime: s.Transition.StartTime, Message: strings.Repeat("a", n)}

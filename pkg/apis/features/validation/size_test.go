@@ -71,7 +71,7 @@ func TestOneMessageIsEnough(t *testing.T) {
 		"uses":       turningOn(func(s *features.FeatureStatus) { s.Uses = make([]features.FeatureUse, n) }),
 		"stored":     turningOn(func(s *features.FeatureStatus) { s.StoredVersions = make([]string, n) }),
 		"gone": turningOn(func(s *features.FeatureStatus) {
-			s.Rollout = &features.FeatureRolloutStatus{StartTime: s.Transition.StartTime, Gone: make([]string, n)}
+			s.Rollout = &features.FeatureRolloutStatus{StartTime: s.Transition.StartTime, FailedInstances: make([]string, n)}
 		}),
 		"a component": ValidateFeatureReport(report(func(r *features.FeatureReport) { r.Spec.Component = strings.Repeat("A", n) })),
 		"an instance": ValidateFeatureReport(report(func(r *features.FeatureReport) { r.Spec.Instance = strings.Repeat("A", n) })),

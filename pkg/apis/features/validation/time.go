@@ -45,8 +45,8 @@ func validateTimes(status *features.FeatureStatus, fldPath *field.Path) field.Er
 	if r := status.Rollout; r != nil {
 		path := fldPath.Child("rollout")
 		check(r.StartTime.Time, path.Child("startTime"))
-		if r.SuspectTime != nil {
-			check(r.SuspectTime.Time, path.Child("suspectTime"))
+		if r.UnhealthySince != nil {
+			check(r.UnhealthySince.Time, path.Child("unhealthySince"))
 		}
 		if r.HaltTime != nil {
 			check(r.HaltTime.Time, path.Child("haltTime"))

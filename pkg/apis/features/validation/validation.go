@@ -166,8 +166,8 @@ func validateRolloutStatus(rollout *features.FeatureRolloutStatus, fldPath *fiel
 	if rollout.Halted != (rollout.HaltTime != nil) {
 		errs = append(errs, field.Invalid(fldPath.Child("haltTime"), rollout.HaltTime, "must be set if and only if halted is true"))
 	}
-	if rollout.Halted && rollout.SuspectTime != nil {
-		errs = append(errs, field.Forbidden(fldPath.Child("suspectTime"), "must be unset once halted is true"))
+	if rollout.Halted && rollout.UnhealthySince != nil {
+		errs = append(errs, field.Forbidden(fldPath.Child("unhealthySince"), "must be unset once halted is true"))
 	}
 	if rollout.Halted && rollout.Message == "" {
 		errs = append(errs, field.Required(fldPath.Child("message"), "says why the canary was halted"))
@@ -175,18 +175,18 @@ func validateRolloutStatus(rollout *features.FeatureRolloutStatus, fldPath *fiel
 	if len(rollout.Message) > MaxMessageLength {
 		errs = append(errs, field.TooLong(fldPath.Child("message"), "", MaxMessageLength))
 	}
-	gone := fldPath.Child("gone")
-	if n := len(rollout.Gone); n > v1alpha1.MaxGone {
-		return append(errs, field.TooMany(gone, n, v1alpha1.MaxGone))
+	failed := fldPath.Child("failedInstances")
+	if n := len(rollout.FailedInstances); n > v1alpha1.MaxFailedInstances {
+		return append(errs, field.TooMany(failed, n, v1alpha1.MaxFailedInstances))
 	}
-	for i, instance := range rollout.Gone {
-		errs = append(errs, validateGone(instance, gone.Index(i))...)
+	for i, instance := range rollout.FailedInstances {
+		errs = append(errs, validateFailedInstance(instance, failed.Index(i))...)
 	}
 	return errs
 }
 
-// validateGone accepts <component>/<name>, as reports have them.
-func validateGone(instance string, fldPath *field.Path) field.ErrorList {
+// validateFailedInstance accepts <component>/<name>, as reports have them.
+func validateFailedInstance(instance string, fldPath *field.Path) field.ErrorList {
 	component, name, found := strings.Cut(instance, "/")
 	if !found {
 		return field.ErrorList{field.Invalid(fldPath, instance, "must be <component>/<name of the instance>")}

@@ -94,7 +94,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"somebody writes features":                     {request{somebody, "update", ks, "features", "A"}, false},
 		"somebody writes their status":                 {request{somebody, "update", ks, "features/status", "A"}, false},
 		"somebody plans":                               {request{somebody, "create", ks, "features/plan", "A"}, false},
-		"somebody cleans":                              {request{somebody, "create", ks, "features/clean", "A"}, false},
+		"somebody cleans":                              {request{somebody, "create", ks, "features/cleanup", "A"}, false},
 		"somebody reads reports":                       {request{somebody, "list", ks, "featurereports", ""}, false},
 		"the scheduler reports":                        {request{scheduler, "create", ks, "featurereports", ""}, true},
 		"as itself":                                    {request{scheduler, "report", ks, "components", "kube-scheduler"}, true},

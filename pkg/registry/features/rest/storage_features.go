@@ -69,7 +69,7 @@ func (p StorageProvider) NewRESTStorage(resources serverstorage.APIResourceConfi
 		storage["features"] = s.Feature
 		storage["features/status"] = s.Status
 		storage["features/plan"] = s.Plan
-		storage["features/clean"] = s.Clean
+		storage["features/cleanup"] = s.Clean
 	}
 	if resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource("featurereports")) {
 		s, err := reportstorage.NewREST(optsGetter, p.Authorizer, p.Node)

@@ -58,7 +58,7 @@ func served(t *testing.T, resources *serverstorage.ResourceConfig) map[string]re
 }
 
 func TestWhichResourcesAreServed(t *testing.T) {
-	features := []string{"features", "features/clean", "features/plan", "features/status"}
+	features := []string{"features", "features/cleanup", "features/plan", "features/status"}
 	for name, tc := range map[string]struct {
 		configure func(*serverstorage.ResourceConfig)
 		want      []string
@@ -106,7 +106,7 @@ func TestWhatKubectlMayDo(t *testing.T) {
 	want := map[string][]string{
 		"features": all, "featurereports": all,
 		"features/status": {"get", "patch", "update"},
-		"features/plan":   {"create"}, "features/clean": {"create"},
+		"features/plan":   {"create"}, "features/cleanup": {"create"},
 	}
 	if diff := cmp.Diff(want, verbs); diff != "" {
 		t.Errorf("unexpected verbs (-want +got):\n%s", diff)

@@ -205,7 +205,7 @@ func refuseOtherStatus(_ context.Context, changed, old runtime.Object) (runtime.
 		return nil, apierrors.NewConflict(features.Resource("features/status"), before.Name, errors.New(genericregistry.OptimisticLockErrorMsg))
 	}
 	return nil, apierrors.NewForbidden(features.Resource("features/status"), before.Name, fmt.Errorf(
-		"the status of Kubernetes' own features is written by %s alone; change --feature-gates, spec.paused, or create the subresource clean", FlowUser))
+		"the status of Kubernetes' own features is written by %s alone; change --feature-gates, spec.paused, or create the subresource cleanup", FlowUser))
 }
 
 // GetResetFields returns the fields that a write of status does not touch.

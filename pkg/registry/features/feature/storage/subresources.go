@@ -148,7 +148,7 @@ func (r *PlanREST) Create(ctx context.Context, name string, obj runtime.Object, 
 	return result, legacyscheme.Scheme.Convert(external, result, nil)
 }
 
-// CleanREST serves the subresource clean.
+// CleanREST serves the subresource cleanup.
 type CleanREST struct {
 	store *genericregistry.Store
 	flow  *Flow

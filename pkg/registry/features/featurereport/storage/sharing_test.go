@@ -31,7 +31,7 @@ func TestReportsShareWhatTheySayAlike(t *testing.T) {
 	r := newREST(t)
 	with := func(ctx context.Context, component, name string, enabled bool) {
 		made := report(component, name, name, "")
-		made.Spec.Features = []features.ReportedFeature{{Name: "A", Enabled: enabled, Asked: true}, {Name: "B", Asked: true}}
+		made.Spec.Features = []features.ReportedFeature{{Name: "A", Enabled: enabled, Queried: true}, {Name: "B", Queried: true}}
 		created(ctx, t, r, made)
 	}
 	with(node(t, "n1"), "kubelet", "n1", true)

@@ -45,7 +45,7 @@ func Example() {
 
 	fmt.Println("Widgets enabled:", gate.Enabled("Widgets"))
 	for _, o := range gate.Observations() {
-		fmt.Printf("%s: enabled %t, asked %t, explicit %t\n", o.Name, o.Enabled, o.Asked, o.Explicit)
+		fmt.Printf("%s: enabled %t, asked %t, explicit %t\n", o.Name, o.Enabled, o.Queried, o.Explicit)
 	}
 	// Output:
 	// Widgets enabled: true

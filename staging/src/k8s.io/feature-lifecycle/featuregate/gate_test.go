@@ -50,7 +50,7 @@ func TestOnlyWhatIsAskedIsAsked(t *testing.T) {
 	g := Wrap(upstream(t))
 	g.AddMetrics()
 	for _, o := range g.Observations() {
-		if o.Asked {
+		if o.Queried {
 			t.Errorf("%s counts as asked although nobody asked", o.Name)
 		}
 	}
@@ -58,7 +58,7 @@ func TestOnlyWhatIsAskedIsAsked(t *testing.T) {
 		t.Error("news although nobody asked")
 	}
 	g.Enabled("Beta")
-	if !observation(t, g, "Beta").Asked || observation(t, g, "Alpha").Asked {
+	if !observation(t, g, "Beta").Queried || observation(t, g, "Alpha").Queried {
 		t.Error("Beta should be asked, Alpha not")
 	}
 	if !taken(g) {
@@ -76,7 +76,7 @@ func TestOnlyWhatIsAskedIsAsked(t *testing.T) {
 func TestWhatIsTooNewIsObserved(t *testing.T) {
 	g := Wrap(upstream(t))
 	for _, asked := range []bool{false, true} {
-		if diff := cmp.Diff(Observation{Name: "New", Asked: asked, Stage: v1alpha1.StagePreAlpha}, observation(t, g, "New")); diff != "" {
+		if diff := cmp.Diff(Observation{Name: "New", Queried: asked, Stage: v1alpha1.StagePreAlpha}, observation(t, g, "New")); diff != "" {
 			t.Errorf("unexpected observation (-want +got):\n%s", diff)
 		}
 		g.Enabled("New")
@@ -93,13 +93,13 @@ func TestWhatWasAskedBeforeIsAsked(t *testing.T) {
 	inner := upstream(t)
 	inner.Enabled("Beta")
 	g := Wrap(inner)
-	if !observation(t, g, "Beta").Asked || observation(t, g, "Alpha").Asked {
+	if !observation(t, g, "Beta").Queried || observation(t, g, "Alpha").Queried {
 		t.Error("Beta should be asked, Alpha not")
 	}
 	if !taken(g) {
 		t.Error("no news of what was asked before")
 	}
-	if observation(t, Wrap(otherGate{inner}), "Beta").Asked || observation(t, Wrap(&otherGate{inner}), "Beta").Asked {
+	if observation(t, Wrap(otherGate{inner}), "Beta").Queried || observation(t, Wrap(&otherGate{inner}), "Beta").Queried {
 		t.Error("a gate whose record cannot be read was asked for something")
 	}
 	if taken(Wrap(upstream(t))) {
@@ -135,7 +135,7 @@ func TestAskedSurvivesMutationAndValuesAreNew(t *testing.T) {
 	if !g.Enabled("Alpha") {
 		t.Error("the value is stale after Set returned")
 	}
-	if !observation(t, g, "Alpha").Asked {
+	if !observation(t, g, "Alpha").Queried {
 		t.Error("the question is forgotten")
 	}
 	if !taken(g) {

@@ -30,8 +30,8 @@ type Observation struct {
 	Name string
 	// Enabled is its value now.
 	Enabled bool
-	// Asked is true once Enabled was called for it.
-	Asked bool
+	// Queried is true once Enabled was called for it.
+	Queried bool
 	// Explicit is true when the value was set rather than derived from the
 	// default or from AllAlpha and AllBeta.
 	Explicit bool
@@ -80,7 +80,7 @@ func (g *Gate) Observations() []Observation {
 		result = append(result, Observation{
 			Name:            string(v.key),
 			Enabled:         v.enabled,
-			Asked:           v.asked.Load(),
+			Queried:         v.asked.Load(),
 			Explicit:        g.inner.ExplicitlySet(v.key),
 			Stage:           stages[string(spec.PreRelease)],
 			Default:         spec.Default,

@@ -56,7 +56,7 @@ const (
 	OutcomeDependencyViolated Reason = "DependencyViolated"
 	// OutcomeAskedBefore means that the process asked for the static feature before
 	// values from outside were there, as it would after every restart.
-	OutcomeAskedBefore Reason = "AskedBefore"
+	OutcomeAskedBefore Reason = "QueriedBefore"
 	// OutcomeOutdated means that the static value came or changed after the values were
 	// final. It is the only reason that a restart of the process ends.
 	OutcomeOutdated Reason = "Outdated"
@@ -73,9 +73,9 @@ type Outcome struct {
 	Enabled bool
 	// Dynamic is true for a value that may change while the process runs.
 	Dynamic bool
-	// Asked is true once the process asked for the feature. One that is OutcomeOutdated
+	// Queried is true once the process asked for the feature. One that is OutcomeOutdated
 	// and was never asked for makes no difference yet.
-	Asked bool
+	Queried bool
 	// Reason is why Wanted is in use or not.
 	Reason Reason
 	// Message names cause and next step; it is empty for OutcomeInEffect.
@@ -147,7 +147,7 @@ func (g *Gate) currentLocked() []Outcome {
 	values := g.values.Load()
 	for i := range outcomes {
 		v := values.find(outcomes[i].Feature)
-		outcomes[i].Asked = v != nil && v.asked.Load()
+		outcomes[i].Queried = v != nil && v.asked.Load()
 	}
 	return outcomes
 }

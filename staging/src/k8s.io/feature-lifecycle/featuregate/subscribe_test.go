@@ -96,7 +96,7 @@ func TestOneSnapshotGivesOneAnswer(t *testing.T) {
 	if s.Enabled("Alpha") || !g.Snapshot().Enabled("Alpha") || s.DeepCopy().Enabled("Alpha") {
 		t.Error("a snapshot changed")
 	}
-	if !observation(t, g, "Alpha").Asked || observation(t, g, "Beta").Asked {
+	if !observation(t, g, "Alpha").Queried || observation(t, g, "Beta").Queried {
 		t.Error("what was asked of the snapshot is not recorded as asked of the gate")
 	}
 	if got, want := panics(func() { s.Enabled("Unknown") }), panics(func() { upstream(t).Enabled("Unknown") }); got != want || got == "" {

@@ -32,13 +32,13 @@ import (
 func features(observations []featuregate.Observation, all bool) []v1alpha1.ReportedFeature {
 	var result []v1alpha1.ReportedFeature
 	for _, o := range observations {
-		if !all && !o.Asked && !o.Explicit {
+		if !all && !o.Queried && !o.Explicit {
 			continue
 		}
 		result = append(result, v1alpha1.ReportedFeature{
 			Name:            o.Name,
 			Enabled:         o.Enabled,
-			Asked:           o.Asked,
+			Queried:         o.Queried,
 			Explicit:        o.Explicit,
 			Stage:           o.Stage,
 			Default:         o.Default,

@@ -28,7 +28,7 @@ import (
 
 func TestFeaturesReported(t *testing.T) {
 	observations := []featuregate.Observation{
-		{Name: "Asked", Asked: true},
+		{Name: "Queried", Queried: true},
 		{Name: "Explicit", Explicit: true, Enabled: true},
 		{Name: "Neither", Stage: v1alpha1.StageAlpha},
 	}
@@ -36,8 +36,8 @@ func TestFeaturesReported(t *testing.T) {
 		all  bool
 		want []string
 	}{
-		"servers report everything":                   {true, []string{"Asked", "Explicit", "Neither"}},
-		"others what was asked for or set explicitly": {false, []string{"Asked", "Explicit"}},
+		"servers report everything":                   {true, []string{"Queried", "Explicit", "Neither"}},
+		"others what was asked for or set explicitly": {false, []string{"Queried", "Explicit"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -56,7 +56,7 @@ func TestDifferences(t *testing.T) {
 		return &v1alpha1.FeatureReportSpec{EmulationVersion: "1.36", Features: features}
 	}
 	a, aOn, b := v1alpha1.ReportedFeature{Name: "A"}, v1alpha1.ReportedFeature{Name: "A", Enabled: true}, v1alpha1.ReportedFeature{Name: "B"}
-	aAsked, aOnAsked := v1alpha1.ReportedFeature{Name: "A", Asked: true}, v1alpha1.ReportedFeature{Name: "A", Enabled: true, Asked: true}
+	aAsked, aOnAsked := v1alpha1.ReportedFeature{Name: "A", Queried: true}, v1alpha1.ReportedFeature{Name: "A", Enabled: true, Queried: true}
 	aTaken := v1alpha1.ReportedFeature{Name: "A", Enabled: true, Overridden: true}
 	older := spec(a)
 	older.EmulationVersion = "1.35"

@@ -39,7 +39,7 @@ func TestAProcessSaysThatItsFlowHasEnded(t *testing.T) {
 		f.server.PrependReactor("update", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return down.Load(), nil, apierrors.NewServiceUnavailable("down")
 		})
-		says := func() string { return f.report().Annotations[v1alpha1.AnnotationFlowEnded] }
+		says := func() string { return f.report().Annotations[v1alpha1.AnnotationControllerStopped] }
 		f.reporter.FlowEnded()
 		f.pass(3 * time.Second)
 		if got := says(); got != "" {
@@ -84,7 +84,7 @@ func TestAFlowEndsBeforeTheFirstReport(t *testing.T) {
 		f.start()
 		defer f.end()
 		f.pass(3 * time.Second)
-		if got := f.report().Annotations[v1alpha1.AnnotationFlowEnded]; got != "true" || f.writes() != 1 {
+		if got := f.report().Annotations[v1alpha1.AnnotationControllerStopped]; got != "true" || f.writes() != 1 {
 			t.Errorf("after %d writes the annotation is %q, want it with the first", f.writes(), got)
 		}
 	})

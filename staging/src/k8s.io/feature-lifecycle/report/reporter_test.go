@@ -65,7 +65,7 @@ func (s *source) see(enabled bool, names ...string) {
 	s.mu.Lock()
 	for _, name := range names {
 		s.observed = slices.DeleteFunc(s.observed, func(o featuregate.Observation) bool { return o.Name == name })
-		s.observed = append(s.observed, featuregate.Observation{Name: name, Enabled: enabled, Asked: true})
+		s.observed = append(s.observed, featuregate.Observation{Name: name, Enabled: enabled, Queried: true})
 	}
 	s.mu.Unlock()
 	select {
@@ -342,7 +342,7 @@ func TestAReportThatSaysTheSameIsLeftToWhoTookItOver(t *testing.T) {
 // writtenBy makes another process of the same instance write the report.
 func (f *fixture) writtenBy(feature string) {
 	f.t.Helper()
-	f.takenOver([]v1alpha1.ReportedFeature{{Name: feature, Asked: true}})
+	f.takenOver([]v1alpha1.ReportedFeature{{Name: feature, Queried: true}})
 }
 
 func (f *fixture) takenOver(features []v1alpha1.ReportedFeature) {
@@ -491,14 +491,14 @@ func TestAProcessSaysThatItEnds(t *testing.T) {
 		f := run(t, func(c *Config) { c.LeaseNamespace = "leases" })
 		f.pass(3 * time.Second)
 		f.reporter.End(t.Context())
-		if got := f.report().Annotations[v1alpha1.AnnotationEnding]; got != "true" {
+		if got := f.report().Annotations[v1alpha1.AnnotationTerminating]; got != "true" {
 			t.Fatalf("the annotation is %q", got)
 		}
 		f.reporter.End(t.Context())
 		// What it writes later says so too.
 		f.source.see(true, "A")
 		f.pass(time.Minute)
-		if got := f.report(); got.Annotations[v1alpha1.AnnotationEnding] != "true" || !got.Spec.Features[0].Enabled {
+		if got := f.report(); got.Annotations[v1alpha1.AnnotationTerminating] != "true" || !got.Spec.Features[0].Enabled {
 			t.Errorf("later it says %+v, %+v", got.Annotations, got.Spec)
 		}
 		lease, err := f.kube.CoordinationV1().Leases("leases").Get(t.Context(), "comp.i1", metav1.GetOptions{})
@@ -517,7 +517,7 @@ func TestAProcessSaysThatItEnds(t *testing.T) {
 		next.start()
 		defer next.end()
 		next.pass(3 * time.Second)
-		if got := next.report().Annotations[v1alpha1.AnnotationEnding]; got != "" {
+		if got := next.report().Annotations[v1alpha1.AnnotationTerminating]; got != "" {
 			t.Errorf("the next process's annotation is %q", got)
 		}
 	})

@@ -143,8 +143,8 @@ func (r *Reporter) write(ctx context.Context, spec *v1alpha1.FeatureReportSpec, 
 		report.Spec = *spec.DeepCopy()
 		report.Spec.Username = username
 		flowEnded := r.flowEnded.Load()
-		annotate(report, v1alpha1.AnnotationEnding, r.ending.Load())
-		annotate(report, v1alpha1.AnnotationFlowEnded, flowEnded)
+		annotate(report, v1alpha1.AnnotationTerminating, r.ending.Load())
+		annotate(report, v1alpha1.AnnotationControllerStopped, flowEnded)
 		if owner = cmp.Or(owner, r.owner); owner != nil {
 			report.OwnerReferences = []metav1.OwnerReference{*owner}
 		}

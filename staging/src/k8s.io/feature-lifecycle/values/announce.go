@@ -35,7 +35,7 @@ var (
 	remoteValues = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Subsystem:      subsystem,
 		Name:           "remote_values",
-		Help:           "1 for each feature that is set centrally, by why this process uses the value (InEffect) or does not: Outdated, ExplicitlySet, Unknown, Locked, KeptLocal, DependencyViolated, AskedBefore.",
+		Help:           "1 for each feature that is set centrally, by why this process uses the value (InEffect) or does not: Outdated, ExplicitlySet, Unknown, Locked, KeptLocal, DependencyViolated, QueriedBefore.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"feature", "reason"})
 
@@ -64,8 +64,8 @@ func (f *Follower) announce(ctx context.Context, outcomes []featuregate.Outcome)
 	now := make(map[componentfeaturegate.Feature]featuregate.Outcome, len(outcomes))
 	for _, o := range outcomes {
 		if o.Reason != featuregate.OutcomeOutdated {
-			o.Asked = false
-		} else if !o.Asked {
+			o.Queried = false
+		} else if !o.Queried {
 			continue
 		}
 		now[o.Feature] = o

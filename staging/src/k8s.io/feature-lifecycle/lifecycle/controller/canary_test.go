@@ -72,7 +72,7 @@ func inTrial(t *testing.T, test func(w *trial)) {
 			tr.process(kubelet, name, true)
 		}
 		tr.pass(time.Minute)
-		if tr.canary().SuspectTime != nil || tr.canary().Halted {
+		if tr.canary().UnhealthySince != nil || tr.canary().Halted {
 			t.Fatalf("a sound canary: %+v", tr.canary())
 		}
 		test(tr)
@@ -83,7 +83,7 @@ func inTrial(t *testing.T, test func(w *trial)) {
 func (w *trial) process(component, instance string, on bool) {
 	w.count++
 	w.processName = strconv.Itoa(w.count)
-	w.report(component, instance, v1alpha1.ReportedFeature{Name: "A", Enabled: on, Asked: true})
+	w.report(component, instance, v1alpha1.ReportedFeature{Name: "A", Enabled: on, Queried: true})
 	w.processName = ""
 }
 
@@ -91,7 +91,7 @@ func (w *trial) process(component, instance string, on bool) {
 func (w *trial) silent(component, instance string) {
 	w.count++
 	w.processName = strconv.Itoa(w.count)
-	w.report(component, instance, v1alpha1.ReportedFeature{Name: "B", Asked: true})
+	w.report(component, instance, v1alpha1.ReportedFeature{Name: "B", Queried: true})
 	w.processName = ""
 }
 
@@ -121,7 +121,7 @@ func (w *trial) halts(gone ...string) {
 	w.t.Helper()
 	w.until(2*time.Minute, "the canary is halted", func() bool { return w.canary().Halted })
 	slices.Sort(gone)
-	if got := w.canary().Gone; !slices.Equal(got, gone) {
+	if got := w.canary().FailedInstances; !slices.Equal(got, gone) {
 		w.t.Errorf("halted for %v, want %v", got, gone)
 	}
 	if c := w.condition("A", v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonRolloutHalted || !strings.Contains(c.Message, gone[0]) {
@@ -413,7 +413,7 @@ func TestTheOldestVanishedProcessIsForgottenFirst(t *testing.T) {
 		for range 2 {
 			v.add(name(i), vanishedProcess{
 				since: at, instance: uses.Instance{Component: kubelet, Name: fmt.Sprintf("n%d", i)},
-				gates: map[string]*v1alpha1.ReportedFeature{"A": {Name: "A", Asked: true}},
+				gates: map[string]*v1alpha1.ReportedFeature{"A": {Name: "A", Queried: true}},
 			}, at)
 		}
 	}
@@ -431,7 +431,7 @@ func TestWhatIsInheritedIsForgotten(t *testing.T) {
 	asked := func(process string, names ...string) *v1alpha1.FeatureReport {
 		var gates []v1alpha1.ReportedFeature
 		for _, name := range names {
-			gates = append(gates, v1alpha1.ReportedFeature{Name: name, Asked: true})
+			gates = append(gates, v1alpha1.ReportedFeature{Name: name, Queried: true})
 		}
 		r := report("c", "1", gates...)
 		r.Spec.Process = process

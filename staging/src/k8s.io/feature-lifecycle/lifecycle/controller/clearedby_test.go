@@ -42,7 +42,7 @@ func TestWhoClearsACollection(t *testing.T) {
 		"it waits for pods": {v1alpha1.StateTurningOff, []v1alpha1.FeatureTask{{Name: waiting, Message: "waiting for 2 pods using a scheduling group: ns/a, ns/b"}, {Name: clearing.Name}}, groups,
 			"feature G, which deletes them and is TurningOff at " + waiting + " (waiting for 2 pods using a scheduling group: ns/a, ns/b)"},
 		"it is at it":               {v1alpha1.StateTurningOff, []v1alpha1.FeatureTask{{Name: clearing.Name, Message: "busy"}}, groups, "feature G, which deletes them and is TurningOff at " + clearing.Name},
-		"it is off, with leftovers": {v1alpha1.StateOff, nil, groups, "feature G, which is Off and has them left: create the subresource clean of it"},
+		"it is off, with leftovers": {v1alpha1.StateOff, nil, groups, "feature G, which is Off and has them left: create the subresource cleanup of it"},
 		"it is on":                  {v1alpha1.StateOn, nil, groups, ""},
 		"of another collection":     {v1alpha1.StateOff, nil, schema.GroupResource{Resource: "pods"}, ""},
 	} {
@@ -51,7 +51,7 @@ func TestWhoClearsACollection(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &Controller{
-			config:   Config{Settings: transition.Settings{HowToClean: "create the subresource clean"}},
+			config:   Config{Settings: transition.Settings{HowToClean: "create the subresource cleanup"}},
 			features: map[string]lifecycle.Feature{"G": {Name: "G", OnDisable: lifecycle.Tasks{clearing}}, "Other": {Name: "Other"}},
 			lister:   listers.NewFeatureLister(indexer).Features("ns"),
 		}

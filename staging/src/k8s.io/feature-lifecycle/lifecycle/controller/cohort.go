@@ -152,7 +152,7 @@ func (x *index) of(feature string) (crowds []crowd, others []entry) {
 			continue
 		}
 		names := c.sortedNames()
-		if !gate.Asked && len(x.recent) > 0 {
+		if !gate.Queried && len(x.recent) > 0 {
 			names = make([]string, 0, len(c.usual))
 			for _, p := range c.usual {
 				if _, recent := p.recent[feature]; recent {

@@ -133,7 +133,7 @@ func gate(name string, enabled bool) v1alpha1.ReportedFeature {
 }
 
 func asked(f v1alpha1.ReportedFeature) v1alpha1.ReportedFeature {
-	f.Asked = true
+	f.Queried = true
 	return f
 }
 

@@ -43,11 +43,11 @@ func TestAFlowEndsBeforeItsProcess(t *testing.T) {
 		w.stop(w.servers[first])
 		renew := w.lease("server", first)
 		defer renew()
-		says := map[string]string{v1alpha1.AnnotationFlowEnded: "true"}
+		says := map[string]string{v1alpha1.AnnotationControllerStopped: "true"}
 
 		// Of these some are first's, as long as that runs a flow.
 		w.leased = true
-		w.annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+		w.annotations = map[string]string{v1alpha1.AnnotationTerminating: "true"}
 		var gone []string
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 			w.report("comp", name, asked(gate("B", false)))

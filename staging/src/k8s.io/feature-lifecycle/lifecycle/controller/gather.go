@@ -71,13 +71,13 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 		if by, ok := c.controlled(e); ok && alive {
 			given.controlled = append(given.controlled, by)
 		}
-		if e.gate.Asked || e.gate.Explicit {
+		if e.gate.Queried || e.gate.Explicit {
 			view.Instances = append(view.Instances, c.instance(e, alive, since, now))
 		}
 	}
 	for _, crowd := range crowds {
 		given.explicit = append(given.explicit, c.settings(crowd)...)
-		if crowd.gate.Asked || crowd.gate.Explicit {
+		if crowd.gate.Queried || crowd.gate.Explicit {
 			view.Instances = append(view.Instances, c.instances(crowd))
 		}
 	}
@@ -101,7 +101,7 @@ func (c *Controller) instances(crowd crowd) uses.Instance {
 		Version:   crowd.version,
 		Reported:  true,
 		Enabled:   crowd.gate.Enabled,
-		Potential: !crowd.gate.Asked,
+		Potential: !crowd.gate.Queried,
 		Alive:     true,
 		Expected:  crowd.component == kubelet,
 		Explicit:  crowd.gate.Explicit,
@@ -117,7 +117,7 @@ func (c *Controller) instance(e entry, alive bool, since, now time.Time) uses.In
 		Version:   spec.BinaryVersion,
 		Reported:  true,
 		Enabled:   e.gate.Enabled,
-		Potential: !e.gate.Asked,
+		Potential: !e.gate.Queried,
 		Alive:     alive,
 		Since:     since,
 		Expected:  spec.Component == kubelet || spec.Component == c.config.Component,

@@ -231,7 +231,7 @@ func (x *index) crashes(old *member, report *v1alpha1.FeatureReport, now time.Ti
 func (x *index) remember(current, old *member, now time.Time) {
 	for i := range current.cohort.gates {
 		gate := &current.cohort.gates[i]
-		if gate.Asked {
+		if gate.Queried {
 			continue
 		}
 		since := now

@@ -100,7 +100,7 @@ func (m *flatIndex) set(name string, report *v1alpha1.FeatureReport) {
 					since = old.since[gate.Name]
 				}
 			}
-			if !gate.Asked && m.now.Sub(since) < modelConfig.settled {
+			if !gate.Queried && m.now.Sub(since) < modelConfig.settled {
 				current.since[gate.Name] = since
 			}
 		}
@@ -121,7 +121,7 @@ func (m *flatIndex) inherit(name string, old, current *flatProcess) {
 		left.since, left.present = m.now, current != nil
 		if old != nil {
 			for _, gate := range old.report.Spec.Features {
-				if delete(left.gates, gate.Name); gate.Asked {
+				if delete(left.gates, gate.Name); gate.Queried {
 					left.gates[gate.Name] = gate
 				}
 			}
@@ -241,7 +241,7 @@ func (m *flatIndex) draw(t *rapid.T, name string, goesOn bool) *v1alpha1.Feature
 		}
 		gate.Name = feature
 		if says := rapid.IntRange(0, 9).Draw(t, feature); !before || says < 8 {
-			gate.Enabled, gate.Asked, gate.Explicit = says&1 != 0, gate.Asked || says&2 != 0, says&4 != 0
+			gate.Enabled, gate.Queried, gate.Explicit = says&1 != 0, gate.Queried || says&2 != 0, says&4 != 0
 		}
 		r.Spec.Features = append(r.Spec.Features, gate)
 	}
@@ -262,7 +262,7 @@ func (m *flatIndex) draw(t *rapid.T, name string, goesOn bool) *v1alpha1.Feature
 	}
 	r.UID, r.Spec.Process = uid, process
 	if goesOn && rapid.IntRange(0, 5).Draw(t, "ends") == 0 {
-		r.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+		r.Annotations = map[string]string{v1alpha1.AnnotationTerminating: "true"}
 	}
 	return r
 }

@@ -30,7 +30,7 @@ import (
 func TestWhoHasNotCrashedForLongIsLikeAllOthers(t *testing.T) {
 	x := newIndex(indexConfig{mostCrashes: 2, crashWindow: 15 * time.Minute})
 	next := func(process int, at time.Duration) {
-		r := report(kubelet, "n1", v1alpha1.ReportedFeature{Name: "A", Asked: true})
+		r := report(kubelet, "n1", v1alpha1.ReportedFeature{Name: "A", Queried: true})
 		r.Spec.NodeName, r.Spec.Process = "n1", fmt.Sprint(process)
 		x.set(r, start.Add(at))
 	}

@@ -71,7 +71,7 @@ func (x *index) inherit(name string, old, current *member, now time.Time) (chang
 		h.since, h.present = now, current != nil
 		if old != nil {
 			for i := range old.cohort.gates {
-				if gate := &old.cohort.gates[i]; gate.Asked {
+				if gate := &old.cohort.gates[i]; gate.Queried {
 					changed = append(changed, gate.Name)
 				}
 			}
@@ -116,7 +116,7 @@ func deciding(ancestors []*cohort, current *member) []*cohort {
 		for j := range c.gates {
 			switch gate := &c.gates[j]; {
 			case listed[gate.Name]:
-			case gate.Asked:
+			case gate.Queried:
 				asks[i], listed[gate.Name] = true, true
 			default:
 				hides[i], listed[gate.Name] = append(hides[i], gate.Name), true
@@ -137,7 +137,7 @@ func deciding(ancestors []*cohort, current *member) []*cohort {
 func anyAsked(cohorts []*cohort, feature string) bool {
 	return slices.ContainsFunc(cohorts, func(c *cohort) bool {
 		gate := c.byName[feature]
-		return gate != nil && gate.Asked
+		return gate != nil && gate.Queried
 	})
 }
 
@@ -153,7 +153,7 @@ func (x *index) inheritedGate(name, feature string) (*v1alpha1.ReportedFeature, 
 	}
 	for _, c := range h.ancestors {
 		if gate := c.byName[feature]; gate != nil {
-			if !gate.Asked {
+			if !gate.Queried {
 				return nil, nil
 			}
 			return gate, c
@@ -180,7 +180,7 @@ func (x *index) inheritedGates(name string) map[string]*v1alpha1.ReportedFeature
 				continue
 			}
 			seen[feature] = true
-			if gate.Asked {
+			if gate.Queried {
 				gates[feature] = gate
 			}
 		}

@@ -109,7 +109,7 @@ func TestCollector(t *testing.T) {
 					condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonComplete),
 					condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNothingDeclared),
 					condition(v1alpha1.ConditionUpgradeSafe, metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart),
-					condition(v1alpha1.ConditionDowngradeSafe, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour),
+					condition(v1alpha1.ConditionDowngradeSafe, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion),
 				},
 			},
 			want: []string{"leader{namespace=ns} 1", "running{namespace=ns} 0", "state{feature=A,namespace=ns,state=On} 1", "uses{component=kubelet,enabled=true,feature=A,namespace=ns} 3"},

@@ -132,7 +132,7 @@ func (c *cluster) storeReport(p *process) {
 	}
 	for f, name := range featureNames {
 		r.Spec.Features = append(r.Spec.Features, v1alpha1.ReportedFeature{
-			Name: name, Enabled: p.values[f], Asked: !p.potential, Explicit: p.values[f] || p.potential, Stage: v1alpha1.StageBeta,
+			Name: name, Enabled: p.values[f], Queried: !p.potential, Explicit: p.values[f] || p.potential, Stage: v1alpha1.StageBeta,
 		})
 	}
 	c.remember(p)
@@ -321,7 +321,7 @@ func (c *cluster) shutDown(r *replica, serves time.Duration) {
 	c.etcd.remove(leaseKind, identities+"/"+r.id, c.now)
 	if old := c.etcd.report(r.reportName()); old != nil && r.reported {
 		ending := old.DeepCopy()
-		ending.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+		ending.Annotations = map[string]string{v1alpha1.AnnotationTerminating: "true"}
 		c.etcd.put(reportKind, ending, c.now)
 	}
 }

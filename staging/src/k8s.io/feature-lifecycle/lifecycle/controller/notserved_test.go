@@ -30,7 +30,7 @@ import (
 func TestAFeatureWhoseAPIIsNotServed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.notServed = map[string][]string{"A": {"no lamps"}}
-		off, on := v1alpha1.ReportedFeature{Name: "A", Asked: true}, v1alpha1.ReportedFeature{Name: "A", Enabled: true, Explicit: true, Asked: true}
+		off, on := v1alpha1.ReportedFeature{Name: "A", Queried: true}, v1alpha1.ReportedFeature{Name: "A", Enabled: true, Explicit: true, Queried: true}
 		reason := func(want string) func() bool {
 			return func() bool {
 				return w.rests("A", "1.36") && w.condition("A", v1alpha1.ConditionProgressing).Reason == want

@@ -82,7 +82,7 @@ func blocked(t *testing.T, p *v1alpha1.FeaturePlanStatus, want ...string) {
 
 // TestAPlanOfADowngradeHasTheTasksOfTheValue, which comes first, and counts for both.
 func TestAPlanOfADowngradeHasTheTasksOfTheValue(t *testing.T) {
-	on := v1alpha1.ReportedFeature{Name: "A", Enabled: true, Default: true, Asked: true, Stage: v1alpha1.StageBeta}
+	on := v1alpha1.ReportedFeature{Name: "A", Enabled: true, Default: true, Queried: true, Stage: v1alpha1.StageBeta}
 	l := newLeftovers()
 	l.left = map[string]int{"ClearA": 3, "Revert": 2}
 	inWorld(t, func(w *world) {
@@ -116,8 +116,8 @@ func TestAPlanOfADowngradeHasTheTasksOfTheValue(t *testing.T) {
 			t.Errorf("planning made %d writes", n)
 		}
 		// It comes about as planned.
-		w.report("scheduler", "host-1", v1alpha1.ReportedFeature{Name: "A", Asked: true})
-		w.emulate("1.35", []v1alpha1.ReportedFeature{{Name: "A", Asked: true, Stage: v1alpha1.StageAlpha}}, "s1", "s2")
+		w.report("scheduler", "host-1", v1alpha1.ReportedFeature{Name: "A", Queried: true})
+		w.emulate("1.35", []v1alpha1.ReportedFeature{{Name: "A", Queried: true, Stage: v1alpha1.StageAlpha}}, "s1", "s2")
 		w.until(time.Minute, "moved", func() bool { return w.rests("A", "1.35") && w.state("A") == v1alpha1.StateOff })
 		if diff := cmp.Diff([]string{"ClearA", "ClearB", "Revert"}, l.did()); diff != "" {
 			t.Errorf("what ran is not what was planned (-want +got):\n%s", diff)
@@ -153,7 +153,7 @@ func TestAPlanNamesWhatKeepsServersFromBecomingReady(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.specs = map[featuregate.Feature]featuregate.VersionedSpecs{"A": {{Version: minor("1.34"), PreRelease: featuregate.Alpha}}}
 				w.specsUpTo, w.specsFrom = minor("1.36"), minor("1.33")
-				w.emulate("1.35", []v1alpha1.ReportedFeature{{Name: "A", Enabled: tc.on, Explicit: true, Asked: true, Stage: v1alpha1.StageAlpha}}, "s1")
+				w.emulate("1.35", []v1alpha1.ReportedFeature{{Name: "A", Enabled: tc.on, Explicit: true, Queried: true, Stage: v1alpha1.StageAlpha}}, "s1")
 				s1 := w.serve("s1")
 				w.until(time.Minute, "judged", func() bool {
 					if !w.rests("A", "1.35") {

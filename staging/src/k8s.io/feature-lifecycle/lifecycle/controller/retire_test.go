@@ -99,7 +99,7 @@ func TestADeletionThatHangsDoesNotKeepFromNoticing(t *testing.T) {
 		dies := leader.Of("A", servers)
 		survives := servers[1-slices.Index(servers, dies)]
 		// The one that survives deletes some of them.
-		w.annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+		w.annotations = map[string]string{v1alpha1.AnnotationTerminating: "true"}
 		for i := range 20 {
 			w.report("comp", fmt.Sprint("ended-", i), asked(gate("A", false)))
 		}
@@ -131,7 +131,7 @@ func ended(t *testing.T, c *Controller, client *fake.Clientset, names ...string)
 		r := report(component, instance)
 		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: name}
 		if name != own.Name {
-			r.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+			r.Annotations = map[string]string{v1alpha1.AnnotationTerminating: "true"}
 		}
 		if err := client.Tracker().Add(r); err != nil {
 			t.Fatal(err)
@@ -207,7 +207,7 @@ func TestADeletionThatIsRefusedIsTriedLessAndLess(t *testing.T) {
 	c.reports.remove("comp.i1", clock.Now())
 	look(noticePeriod)
 	later := report("comp", "i1")
-	later.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+	later.Annotations = map[string]string{v1alpha1.AnnotationTerminating: "true"}
 	later.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: later.Name}
 	c.reports.set(later, clock.Now())
 	if look(noticePeriod); tries != 1 {

@@ -120,7 +120,7 @@ func TestCohortsAreOfOneVersion(t *testing.T) {
 		{kubelet, "n1", "v1"}, {kubelet, "n2", "v2"}, {kubelet, "n3", "v1"}, {"kube-proxy", "n1", "v1"},
 	} {
 		x.node(one.instance, true, nodeState{ready: true})
-		r := report(one.component, one.instance, v1alpha1.ReportedFeature{Name: "A", Asked: true})
+		r := report(one.component, one.instance, v1alpha1.ReportedFeature{Name: "A", Queried: true})
 		r.Spec.BinaryVersion, r.Spec.NodeName, r.Spec.Liveness.Lease = one.version, one.instance, nil
 		x.set(r, start)
 	}

@@ -40,7 +40,7 @@ func (c *Controller) undecidedUsers(feature *v1alpha1.Feature, view transition.V
 			name := report.Spec.Component + "/" + report.Spec.Instance
 			alive, _, exists := c.alive(report, now)
 			said, listed := c.reports.says(report.Name, feature.Name)
-			if alive && exists && report.Spec.Component != c.config.Component && (!listed || !said.gate.Asked) {
+			if alive && exists && report.Spec.Component != c.config.Component && (!listed || !said.gate.Queried) {
 				undecided = append(undecided, name)
 			}
 		}

@@ -59,7 +59,7 @@ type vanishedProcess struct {
 // as is the process as a user of a feature, false if it was none.
 func (p vanishedProcess) as(feature string) (uses.Instance, bool) {
 	i, gate := p.instance, p.gates[feature]
-	if gate == nil || !gate.Asked {
+	if gate == nil || !gate.Queried {
 		h, ok := p.inherited[feature]
 		if !ok {
 			return i, false

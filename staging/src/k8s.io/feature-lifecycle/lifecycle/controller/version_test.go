@@ -206,12 +206,12 @@ func TestDowngradeSafe(t *testing.T) {
 			return fmt.Sprintf("%s %s", c.Status, c.Reason)
 		}
 		on := func(name string, explicit bool) v1alpha1.ReportedFeature {
-			return v1alpha1.ReportedFeature{Name: name, Enabled: true, Default: true, Explicit: explicit, Asked: true}
+			return v1alpha1.ReportedFeature{Name: name, Enabled: true, Default: true, Explicit: explicit, Queried: true}
 		}
 		w.report("server", "s1", on("A", false), on("B", false), on("C", false), gate("D", false))
 		w.serve("s1")
 		w.until(time.Minute, "judged", func() bool {
-			return is("A") == "False NotInNeighbour" && is("B") == "True Safe" && is("C") == "Unknown NotExamined" && is("D") == " "
+			return is("A") == "False NotInAdjacentVersion" && is("B") == "True Safe" && is("C") == "Unknown NotExamined" && is("D") == " "
 		})
 		// Somebody sets what 1.35 does not have.
 		w.report("scheduler", "host-1", on("C", true))

@@ -530,7 +530,7 @@ func (w *world) shutDown(s *serverProcess, delay time.Duration) {
 		w.t.Fatal(err)
 	}
 	ending := object.(*v1alpha1.FeatureReport).DeepCopy()
-	ending.Annotations = map[string]string{v1alpha1.AnnotationEnding: "true"}
+	ending.Annotations = map[string]string{v1alpha1.AnnotationTerminating: "true"}
 	if err := w.tracker.Update(reportsResource, ending, "ns"); err != nil {
 		w.t.Fatal(err)
 	}

@@ -292,7 +292,7 @@ func (q Question) loses() Verdict {
 	if q.Used != "" {
 		used = "what uses it (" + q.Used + ")"
 	}
-	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, fmt.Sprintf("the feature is on and %s, where %s may be lost, or stand in the way of updates and deletions", how, used), q.off()}
+	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, fmt.Sprintf("the feature is on and %s, where %s may be lost, or stand in the way of updates and deletions", how, used), q.off()}
 }
 
 // off says how the feature gets off before binaries are replaced, while there is

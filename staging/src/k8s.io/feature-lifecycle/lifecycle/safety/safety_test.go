@@ -93,31 +93,31 @@ func TestJudge(t *testing.T) {
 			Question{Feature: on, Here: beta, There: ga, Tasks: []string{"Upgrade/1.37/X"}}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "1.37 brings what is stored to its form: Upgrade/1.37/X"},
 		"down: on, stores something, off by default there": {
 			Question{Feature: on, Down: true, Here: beta, There: alpha, Clears: true},
-			metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "is off in 1.35"},
+			metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "is off in 1.35"},
 		"down: on, stores something, not there": {
 			Question{Feature: on, Down: true, Here: beta, There: absent, Clears: true},
-			metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "is not in 1.35"},
+			metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "is not in 1.35"},
 		"down: on, off there, and nothing is declared": {
 			Question{Feature: on, Down: true, Here: beta, There: alpha}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "does not declare"},
 		"down: on by the command line on both sides": {
 			Question{Feature: on, Down: true, Here: alpha, There: alpha, Explicit: served(true), Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"down: on by default, and only a client sets it": {
-			Question{Feature: on, Down: true, Here: beta, There: alpha, Explicit: set(true), Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, ""},
+			Question{Feature: on, Down: true, Here: beta, There: alpha, Explicit: set(true), Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, ""},
 		"up: AllAlpha turned it on, and it is beta and off there": {
-			Question{Feature: configured(v1alpha1.SourceCommandLine), Here: alpha, There: betaOff, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "is off in 1.37"},
+			Question{Feature: configured(v1alpha1.SourceCommandLine), Here: alpha, There: betaOff, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "is off in 1.37"},
 		"up: AllAlpha turned it on, and does so there": {
 			Question{Feature: configured(v1alpha1.SourceCommandLine), Here: alpha, There: alpha, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"up: spec.enabled stays": {
 			Question{Feature: configured(v1alpha1.SourceAPI), Here: alpha, There: betaOff, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"down: spec.enabled may be read by nobody, and is to be false before": {
-			Question{Feature: configured(v1alpha1.SourceAPI), Down: true, Here: betaOff, There: alpha, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour,
+			Question{Feature: configured(v1alpha1.SourceAPI), Down: true, Here: betaOff, There: alpha, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion,
 			`kubectl patch features -n kube-system F --type=merge -p '{"spec":{"enabled":false}}'`},
 		"down: on, off there, and objects use it": {
-			Question{Feature: on, Down: true, Here: beta, There: alpha, Clears: true, Examined: true, Used: "1 pods"}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "what uses it (1 pods)"},
+			Question{Feature: on, Down: true, Here: beta, There: alpha, Clears: true, Examined: true, Used: "1 pods"}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "what uses it (1 pods)"},
 		"down: on, off there, and no object uses it": {
 			Question{Feature: on, Down: true, Here: beta, There: alpha, Clears: true, Examined: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "no stored object uses it now"},
 		"down: a gate that is locked here can only be turned off by emulation": {
-			Question{Feature: on, Down: true, Here: ga, There: alpha, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour,
+			Question{Feature: on, Down: true, Here: ga, There: alpha, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion,
 			"deletions; restart all kube-apiservers of this version with --emulated-version=1.35 and wait until the feature is Off"},
 		"down: on, off there, and it stores nothing": {
 			Question{Feature: on, Down: true, Here: beta, There: absent, Harmless: "it stores nothing"}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "stores nothing"},
@@ -129,9 +129,9 @@ func TestJudge(t *testing.T) {
 		"up: GA, and the gate is removed": {
 			Question{Feature: on, Here: ga, There: absent, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"up: a feature that is given up": {
-			Question{Feature: on, Here: beta, There: retired, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "--feature-gates=F=false"},
+			Question{Feature: on, Here: beta, There: retired, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "--feature-gates=F=false"},
 		"up: a feature that is removed before it was GA": {
-			Question{Feature: on, Here: beta, There: absent, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInNeighbour, "is not in"},
+			Question{Feature: on, Here: beta, There: absent, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "is not in"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.q.To = "1.37"

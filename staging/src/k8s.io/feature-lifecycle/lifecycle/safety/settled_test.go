@@ -108,7 +108,7 @@ func TestWhatIsNotSettled(t *testing.T) {
 		})
 	}
 	// What is wrong in any case is said first.
-	if got := Judge(Question{Feature: disagree(on, v1alpha1.ReasonServersDisagree), To: "1.35", Down: true, Here: beta, There: absent, Clears: true}); got.Reason != v1alpha1.ReasonNotInNeighbour {
+	if got := Judge(Question{Feature: disagree(on, v1alpha1.ReasonServersDisagree), To: "1.35", Down: true, Here: beta, There: absent, Clears: true}); got.Reason != v1alpha1.ReasonNotInAdjacentVersion {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -139,21 +139,21 @@ func (s *step) canary() (value, active bool) {
 func (s *step) judgeRollout(current *v1alpha1.FeatureRolloutStatus) {
 	gone, message := s.tooManyGone(current)
 	if message == "" {
-		current.SuspectTime, current.Message = nil, ""
+		current.UnhealthySince, current.Message = nil, ""
 		return
 	}
-	if current.SuspectTime == nil || current.SuspectTime.After(s.now) {
+	if current.UnhealthySince == nil || current.UnhealthySince.After(s.now) {
 		since := metav1.NewMicroTime(s.now)
-		current.SuspectTime = &since
+		current.UnhealthySince = &since
 	}
 	current.Message = message
-	if end := current.SuspectTime.Add(s.canarySettings().Patience); s.now.Before(end) {
+	if end := current.UnhealthySince.Add(s.canarySettings().Patience); s.now.Before(end) {
 		s.lookAgainAt(end)
 		return
 	}
 	current.Halted, current.HaltTime = true, s.timestamp()
-	current.SuspectTime = nil
-	current.Gone = gone[:min(len(gone), v1alpha1.MaxGone)]
+	current.UnhealthySince = nil
+	current.FailedInstances = gone[:min(len(gone), v1alpha1.MaxFailedInstances)]
 	s.event(true, EventRolloutHalted, "%s: %s; all instances go back to %s", s.feature.Name, message, OnOff(!current.Value))
 }
 
@@ -294,7 +294,7 @@ func (s *step) canaryHolds(goal bool) string {
 	if current == nil {
 		return ""
 	}
-	if current.SuspectTime != nil {
+	if current.UnhealthySince != nil {
 		return "waiting for instances of the canary to come back: " + current.Message
 	}
 	leftOut := func(i uses.Instance) bool {

@@ -87,7 +87,7 @@ func look(f *v1alpha1.Feature, at time.Time, instances []uses.Instance, vanished
 // lookTwice looks when news come and again once patience has ended.
 func lookTwice(f *v1alpha1.Feature, at time.Time, instances []uses.Instance, vanished ...uses.Instance) looked {
 	first := look(f, at, instances, vanished...)
-	if rollout := first.feature.Status.Rollout; rollout != nil && rollout.SuspectTime != nil && first.decision.RequeueAfter > settings.Canary.Patience {
+	if rollout := first.feature.Status.Rollout; rollout != nil && rollout.UnhealthySince != nil && first.decision.RequeueAfter > settings.Canary.Patience {
 		panic("the flow does not look again when patience ends")
 	}
 	return look(first.feature, at.Add(settings.Canary.Patience), instances, vanished...)
@@ -174,12 +174,12 @@ func TestAfterAnOutageACanaryIsGivenTime(t *testing.T) {
 	at := start.Add(time.Minute)
 	late := slices.Concat(group("kubelet", 4, 4, true, at), group("kubelet", 4, 0, false, at))
 	got := look(trial(), at, late)
-	if got.feature.Status.Rollout.SuspectTime == nil || got.decision.RequeueAfter != settings.Canary.Patience {
+	if got.feature.Status.Rollout.UnhealthySince == nil || got.decision.RequeueAfter != settings.Canary.Patience {
 		t.Fatalf("it looks again after %s", got.decision.RequeueAfter)
 	}
 	got = look(got.feature, at.Add(settings.Canary.Patience-time.Millisecond), late)
 	got = look(got.feature, at.Add(settings.Canary.Patience), slices.Concat(group("kubelet", 4, 0, true, at), group("kubelet", 4, 0, false, at)))
-	if current := got.feature.Status.Rollout; current.Halted || current.SuspectTime != nil || current.Message != "" {
+	if current := got.feature.Status.Rollout; current.Halted || current.UnhealthySince != nil || current.Message != "" {
 		t.Errorf("after all came back: %+v", current)
 	}
 }

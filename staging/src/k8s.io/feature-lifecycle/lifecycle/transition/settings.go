@@ -50,7 +50,7 @@ type Settings struct {
 	KeepUnknownMinors int
 	// HowToClean is what people do to have leftovers of a feature that is off removed. It
 	// stands in the message of the condition Clean, before "to remove them". By default
-	// that is to create the subresource clean, which kube-apiserver answers for the
+	// that is to create the subresource cleanup, which kube-apiserver answers for the
 	// features of Kubernetes alone.
 	HowToClean string
 	// Canary says when a canary is halted. Each field that is 0 has its default
@@ -70,7 +70,7 @@ func DefaultSettings() Settings {
 		MaxBackoff:        30 * time.Second,
 		MaxBlockedBackoff: 10 * time.Minute,
 		KeepUnknownMinors: 3,
-		HowToClean:        "create the subresource clean",
+		HowToClean:        "create the subresource cleanup",
 		Canary:            DefaultCanarySettings(),
 	}
 }

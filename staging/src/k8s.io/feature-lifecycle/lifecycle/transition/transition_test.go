@@ -355,7 +355,7 @@ func TestLeftoversSayHowTheyGo(t *testing.T) {
 	own := settings
 	own.HowToClean = "ask the gardener"
 	for want, s := range map[string]Settings{
-		"1 widgets.example.com have spec.colour (default/lamp); create the subresource clean to remove them": settings,
+		"1 widgets.example.com have spec.colour (default/lamp); create the subresource cleanup to remove them": settings,
 		"1 widgets.example.com have spec.colour (default/lamp); ask the gardener to remove them":             own,
 	} {
 		d := Next(feature(v1alpha1.StateOff), view, s, start)
@@ -438,7 +438,7 @@ func TestConditions(t *testing.T) {
 		"nothing is left":           {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingLeft, metav1.ConditionTrue, ""},
 		"nothing is left, and a user has come back with the value on": {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}, Instances: []uses.Instance{user("n1", true)}},
 			v1alpha1.ConditionClean, v1alpha1.ReasonStillUsed, metav1.ConditionUnknown, "nothing was found, and 1 live user has the feature on and may store it again: kubelet/n1; restart them"},
-		"something is left":                      {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: leftovers}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "2 statefulsets.apps have spec.x (ns/a, ns/b); create the subresource clean"},
+		"something is left":                      {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: leftovers}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "2 statefulsets.apps have spec.x (ns/a, ns/b); create the subresource cleanup"},
 		"looking failed":                         {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Err: "no etcd"}}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, "no etcd"},
 		"what is on is in use":                   {v1alpha1.StateOn, View{Servers: []Server{server("a", true)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionUnknown, "when it is off"},
 		"what turns off is in use":               {v1alpha1.StateTurningOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionUnknown, "when it is off"},

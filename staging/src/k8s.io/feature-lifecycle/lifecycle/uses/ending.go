@@ -21,12 +21,12 @@ import v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 // FlowEnded is true for the report of a process that runs no server flow any more: others
 // look after the features that it would.
 func FlowEnded(report *v1alpha1.FeatureReport) bool {
-	return report.Annotations[v1alpha1.AnnotationFlowEnded] == "true"
+	return report.Annotations[v1alpha1.AnnotationControllerStopped] == "true"
 }
 
 // Ending is true for the report of a process that ends, or has ended, in order, and
 // could not take its report away: it says nothing of a live user any more. The server
 // flow and tools use the same.
 func Ending(report *v1alpha1.FeatureReport) bool {
-	return report.Annotations[v1alpha1.AnnotationEnding] == "true"
+	return report.Annotations[v1alpha1.AnnotationTerminating] == "true"
 }

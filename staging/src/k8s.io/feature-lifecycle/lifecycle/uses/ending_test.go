@@ -29,9 +29,9 @@ func TestEnding(t *testing.T) {
 		want        bool
 	}{
 		"a process that runs":     {nil, false},
-		"one that ended in order": {map[string]string{v1alpha1.AnnotationEnding: "true"}, true},
-		"one that was taken back": {map[string]string{v1alpha1.AnnotationEnding: ""}, false},
-		"what nobody writes":      {map[string]string{v1alpha1.AnnotationEnding: "yes"}, false},
+		"one that ended in order": {map[string]string{v1alpha1.AnnotationTerminating: "true"}, true},
+		"one that was taken back": {map[string]string{v1alpha1.AnnotationTerminating: ""}, false},
+		"what nobody writes":      {map[string]string{v1alpha1.AnnotationTerminating: "yes"}, false},
 		"another annotation":      {map[string]string{v1alpha1.AnnotationRequestedBy: "true"}, false},
 	} {
 		report := &v1alpha1.FeatureReport{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}
@@ -47,9 +47,9 @@ func TestFlowEnded(t *testing.T) {
 		want        bool
 	}{
 		"a process that runs a flow": {nil, false},
-		"one that does not any more": {map[string]string{v1alpha1.AnnotationFlowEnded: "true"}, true},
-		"what nobody writes":         {map[string]string{v1alpha1.AnnotationFlowEnded: "yes"}, false},
-		"one that ends":              {map[string]string{v1alpha1.AnnotationEnding: "true"}, false},
+		"one that does not any more": {map[string]string{v1alpha1.AnnotationControllerStopped: "true"}, true},
+		"what nobody writes":         {map[string]string{v1alpha1.AnnotationControllerStopped: "yes"}, false},
+		"one that ends":              {map[string]string{v1alpha1.AnnotationTerminating: "true"}, false},
 	} {
 		report := &v1alpha1.FeatureReport{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}
 		if got := FlowEnded(report); got != test.want {

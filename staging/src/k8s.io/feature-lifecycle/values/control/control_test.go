@@ -57,9 +57,9 @@ func (observed) News() <-chan struct{}                     { return nil }
 func (observed) EmulationVersion() *utilversion.Version    { return utilversion.MajorMinor(1, 36) }
 
 func TestTheReportSaysWhoDecides(t *testing.T) {
-	inner := observed{{Name: "A", Asked: true}, {Name: "B", Enabled: true}, {Name: "C"}}
+	inner := observed{{Name: "A", Queried: true}, {Name: "B", Enabled: true}, {Name: "C"}}
 	source := Options{Central: []string{"A", "B"}, Dynamic: []string{"B"}}.Source(inner)
-	want := []featuregate.Observation{{Name: "A", Asked: true, Control: v1alpha1.ControlCentral}, {Name: "B", Enabled: true, Control: v1alpha1.ControlDynamic}, {Name: "C"}}
+	want := []featuregate.Observation{{Name: "A", Queried: true, Control: v1alpha1.ControlCentral}, {Name: "B", Enabled: true, Control: v1alpha1.ControlDynamic}, {Name: "C"}}
 	if diff := cmp.Diff(want, source.Observations()); diff != "" {
 		t.Errorf("observed (-want +got):\n%s", diff)
 	}

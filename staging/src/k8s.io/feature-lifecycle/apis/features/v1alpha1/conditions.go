@@ -136,9 +136,9 @@ const (
 	// ReasonUnsettled: servers do not agree on the value, or processes have a
 	// feature on that is off.
 	ReasonUnsettled = "Unsettled"
-	// ReasonNotInNeighbour: the feature is on, and the neighbouring version has it
+	// ReasonNotInAdjacentVersion: the feature is on, and the neighbouring version has it
 	// off or not at all, where what it stores may be lost or refuse changes.
-	ReasonNotInNeighbour = "NotInNeighbour"
+	ReasonNotInAdjacentVersion = "NotInAdjacentVersion"
 	// ReasonRefusesToStart: the neighbouring version does not have the gate or has
 	// it locked, and a process sets it to another value, or a server names it in
 	// --central-features or --dynamic-features; or, with what a process sets, a gate

@@ -730,11 +730,11 @@ func (m *FeatureRolloutStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if len(m.Gone) > 0 {
-		for iNdEx := len(m.Gone) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Gone[iNdEx])
-			copy(dAtA[i:], m.Gone[iNdEx])
-			i = encodeVarintGenerated(dAtA, i, uint64(len(m.Gone[iNdEx])))
+	if len(m.FailedInstances) > 0 {
+		for iNdEx := len(m.FailedInstances) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.FailedInstances[iNdEx])
+			copy(dAtA[i:], m.FailedInstances[iNdEx])
+			i = encodeVarintGenerated(dAtA, i, uint64(len(m.FailedInstances[iNdEx])))
 			i--
 			dAtA[i] = 0x42
 		}
@@ -764,9 +764,9 @@ func (m *FeatureRolloutStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	}
 	i--
 	dAtA[i] = 0x28
-	if m.SuspectTime != nil {
+	if m.UnhealthySince != nil {
 		{
-			size, err := m.SuspectTime.MarshalToSizedBuffer(dAtA[:i])
+			size, err := m.UnhealthySince.MarshalToSizedBuffer(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1389,7 +1389,7 @@ func (m *ReportedFeature) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i--
 	dAtA[i] = 0x20
 	i--
-	if m.Asked {
+	if m.Queried {
 		dAtA[i] = 1
 	} else {
 		dAtA[i] = 0
@@ -1719,8 +1719,8 @@ func (m *FeatureRolloutStatus) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	l = m.StartTime.Size()
 	n += 1 + l + sovGenerated(uint64(l))
-	if m.SuspectTime != nil {
-		l = m.SuspectTime.Size()
+	if m.UnhealthySince != nil {
+		l = m.UnhealthySince.Size()
 		n += 1 + l + sovGenerated(uint64(l))
 	}
 	n += 2
@@ -1730,8 +1730,8 @@ func (m *FeatureRolloutStatus) Size() (n int) {
 	}
 	l = len(m.Message)
 	n += 1 + l + sovGenerated(uint64(l))
-	if len(m.Gone) > 0 {
-		for _, s := range m.Gone {
+	if len(m.FailedInstances) > 0 {
+		for _, s := range m.FailedInstances {
 			l = len(s)
 			n += 1 + l + sovGenerated(uint64(l))
 		}
@@ -2168,11 +2168,11 @@ func (this *FeatureRolloutStatus) String() string {
 		`Value:` + fmt.Sprintf("%v", this.Value) + `,`,
 		`Observed:` + strings.Replace(strings.Replace(this.Observed.String(), "FeatureRollout", "FeatureRollout", 1), `&`, ``, 1) + `,`,
 		`StartTime:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.StartTime), "MicroTime", "v1.MicroTime", 1), `&`, ``, 1) + `,`,
-		`SuspectTime:` + strings.Replace(fmt.Sprintf("%v", this.SuspectTime), "MicroTime", "v1.MicroTime", 1) + `,`,
+		`UnhealthySince:` + strings.Replace(fmt.Sprintf("%v", this.UnhealthySince), "MicroTime", "v1.MicroTime", 1) + `,`,
 		`Halted:` + fmt.Sprintf("%v", this.Halted) + `,`,
 		`HaltTime:` + strings.Replace(fmt.Sprintf("%v", this.HaltTime), "Time", "v1.Time", 1) + `,`,
 		`Message:` + fmt.Sprintf("%v", this.Message) + `,`,
-		`Gone:` + fmt.Sprintf("%v", this.Gone) + `,`,
+		`FailedInstances:` + fmt.Sprintf("%v", this.FailedInstances) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2321,7 +2321,7 @@ func (this *ReportedFeature) String() string {
 	s := strings.Join([]string{`&ReportedFeature{`,
 		`Name:` + fmt.Sprintf("%v", this.Name) + `,`,
 		`Enabled:` + fmt.Sprintf("%v", this.Enabled) + `,`,
-		`Asked:` + fmt.Sprintf("%v", this.Asked) + `,`,
+		`Queried:` + fmt.Sprintf("%v", this.Queried) + `,`,
 		`Explicit:` + fmt.Sprintf("%v", this.Explicit) + `,`,
 		`Stage:` + fmt.Sprintf("%v", this.Stage) + `,`,
 		`Default:` + fmt.Sprintf("%v", this.Default) + `,`,
@@ -4321,7 +4321,7 @@ func (m *FeatureRolloutStatus) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 4:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field SuspectTime", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field UnhealthySince", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -4348,10 +4348,10 @@ func (m *FeatureRolloutStatus) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.SuspectTime == nil {
-				m.SuspectTime = &v1.MicroTime{}
+			if m.UnhealthySince == nil {
+				m.UnhealthySince = &v1.MicroTime{}
 			}
-			if err := m.SuspectTime.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.UnhealthySince.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -4445,7 +4445,7 @@ func (m *FeatureRolloutStatus) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 8:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Gone", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field FailedInstances", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -4473,7 +4473,7 @@ func (m *FeatureRolloutStatus) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Gone = append(m.Gone, string(dAtA[iNdEx:postIndex]))
+			m.FailedInstances = append(m.FailedInstances, string(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -6309,7 +6309,7 @@ func (m *ReportedFeature) Unmarshal(dAtA []byte) error {
 			m.Enabled = bool(v != 0)
 		case 3:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Asked", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Queried", wireType)
 			}
 			var v int
 			for shift := uint(0); ; shift += 7 {
@@ -6326,7 +6326,7 @@ func (m *ReportedFeature) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
-			m.Asked = bool(v != 0)
+			m.Queried = bool(v != 0)
 		case 4:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Explicit", wireType)

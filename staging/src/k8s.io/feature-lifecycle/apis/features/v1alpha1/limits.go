@@ -38,8 +38,8 @@ const (
 	// MaxCheckpointLength is the longest checkpoint of a task. A continue token
 	// has some hundred characters.
 	MaxCheckpointLength = 4096
-	// MaxGone is how many instances status.rollout.gone names.
-	MaxGone = 20
+	// MaxFailedInstances is how many instances status.rollout.failedInstances names.
+	MaxFailedInstances = 20
 )
 
 // GateNameProblems returns what is wrong with the name of a feature gate. Gates are named

@@ -25,16 +25,16 @@ import (
 // GroupName is the API group of this package.
 const GroupName = "features.k8s.io"
 
-// AnnotationEnding is set to "true" on the FeatureReport of a process that ends
+// AnnotationTerminating is set to "true" on the FeatureReport of a process that ends
 // in order and cannot take its report away afterwards: a kube-apiserver, which
 // serves requests until its end. Such a report goes with the process's Lease.
-const AnnotationEnding = GroupName + "/ending"
+const AnnotationTerminating = GroupName + "/terminating"
 
-// AnnotationFlowEnded is set to "true" on the FeatureReport of a process that would run
+// AnnotationControllerStopped is set to "true" on the FeatureReport of a process that would run
 // the server flow of its namespace, and does not any more, although it is still at work: a
 // replica of an operator between the end of its flow and its own. It counts like others
 // that use features and agree on values, and looks after none.
-const AnnotationFlowEnded = GroupName + "/flow-ended"
+const AnnotationControllerStopped = GroupName + "/controller-stopped"
 
 // AnnotationRequestedBy is on a Feature whose spec somebody has written: the user
 // who changed spec.enabled, spec.rollout or spec.paused last. It stays when a

@@ -22,7 +22,7 @@ import (
 
 // +genclient
 // +genclient:method=CreatePlan,verb=create,subresource=plan,input=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeaturePlan,result=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeaturePlan
-// +genclient:method=CreateCleanup,verb=create,subresource=clean,input=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeatureCleanup,result=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeatureCleanup
+// +genclient:method=CreateCleanup,verb=create,subresource=cleanup,input=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeatureCleanup,result=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeatureCleanup
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // Feature says what one feature gate is set to and what state the cluster is

@@ -92,7 +92,7 @@ type ReportedFeature struct {
 	// asked is true once the process's code asked for the value. Only then it
 	// is a user of the feature.
 	// +optional
-	Asked bool `json:"asked,omitempty" protobuf:"varint,3,opt,name=asked"`
+	Queried bool `json:"queried,omitempty" protobuf:"varint,3,opt,name=queried"`
 	// explicit is true when the value was set on the command line or in a
 	// configuration file rather than taken from the default.
 	// +optional

@@ -56,11 +56,11 @@ type FeatureRolloutStatus struct {
 	// that were gone before do not count against it.
 	// +required
 	StartTime metav1.MicroTime `json:"startTime" protobuf:"bytes,3,opt,name=startTime"`
-	// suspectTime is since when more of the canary's instances are gone than may
+	// unhealthySince is since when more of the canary's instances are gone than may
 	// be, unset while that is not so. The canary is halted if it stays so for a
 	// moment: after an outage of everything, processes come back one by one.
 	// +optional
-	SuspectTime *metav1.MicroTime `json:"suspectTime,omitempty" protobuf:"bytes,4,opt,name=suspectTime"`
+	UnhealthySince *metav1.MicroTime `json:"unhealthySince,omitempty" protobuf:"bytes,4,opt,name=unhealthySince"`
 	// halted is true when the canary was halted: nobody takes its value, and who
 	// had taken it goes back. It stays so until spec.rollout is changed or value
 	// is no longer requested.
@@ -76,5 +76,5 @@ type FeatureRolloutStatus struct {
 	// <component>/<name>, at most 20.
 	// +optional
 	// +listType=atomic
-	Gone []string `json:"gone,omitempty" protobuf:"bytes,8,rep,name=gone"`
+	FailedInstances []string `json:"failedInstances,omitempty" protobuf:"bytes,8,rep,name=failedInstances"`
 }

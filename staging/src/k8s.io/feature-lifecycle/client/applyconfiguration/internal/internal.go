@@ -299,7 +299,7 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureRolloutStatus
   map:
     fields:
-    - name: gone
+    - name: failedInstances
       type:
         list:
           elementType:
@@ -321,7 +321,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
-    - name: suspectTime
+    - name: unhealthySince
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
     - name: value
@@ -500,9 +500,6 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.k8s.feature-lifecycle.apis.features.v1alpha1.ReportedFeature
   map:
     fields:
-    - name: asked
-      type:
-        scalar: boolean
     - name: control
       type:
         scalar: string
@@ -524,6 +521,9 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
       default: ""
     - name: overridden
+      type:
+        scalar: boolean
+    - name: queried
       type:
         scalar: boolean
     - name: stage

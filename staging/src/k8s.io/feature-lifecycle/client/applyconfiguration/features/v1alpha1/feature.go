@@ -91,10 +91,10 @@ func ExtractFeature(feature *featuresv1alpha1.Feature, fieldManager string) (*Fe
 	return ExtractFeatureFrom(feature, fieldManager, "")
 }
 
-// ExtractFeatureClean extracts the applied configuration owned by fieldManager from
-// feature for the clean subresource.
-func ExtractFeatureClean(feature *featuresv1alpha1.Feature, fieldManager string) (*FeatureApplyConfiguration, error) {
-	return ExtractFeatureFrom(feature, fieldManager, "clean")
+// ExtractFeatureCleanup extracts the applied configuration owned by fieldManager from
+// feature for the cleanup subresource.
+func ExtractFeatureCleanup(feature *featuresv1alpha1.Feature, fieldManager string) (*FeatureApplyConfiguration, error) {
+	return ExtractFeatureFrom(feature, fieldManager, "cleanup")
 }
 
 // ExtractFeaturePlan extracts the applied configuration owned by fieldManager from

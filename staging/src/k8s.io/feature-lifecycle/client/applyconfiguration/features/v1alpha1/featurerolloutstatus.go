@@ -36,10 +36,10 @@ type FeatureRolloutStatusApplyConfiguration struct {
 	// startTime is when the canary began, was changed or was resumed. Instances
 	// that were gone before do not count against it.
 	StartTime *v1.MicroTime `json:"startTime,omitempty"`
-	// suspectTime is since when more of the canary's instances are gone than may
+	// unhealthySince is since when more of the canary's instances are gone than may
 	// be, unset while that is not so. The canary is halted if it stays so for a
 	// moment: after an outage of everything, processes come back one by one.
-	SuspectTime *v1.MicroTime `json:"suspectTime,omitempty"`
+	UnhealthySince *v1.MicroTime `json:"unhealthySince,omitempty"`
 	// halted is true when the canary was halted: nobody takes its value, and who
 	// had taken it goes back. It stays so until spec.rollout is changed or value
 	// is no longer requested.
@@ -50,7 +50,7 @@ type FeatureRolloutStatusApplyConfiguration struct {
 	Message *string `json:"message,omitempty"`
 	// gone names the instances that the canary was halted for, as
 	// <component>/<name>, at most 20.
-	Gone []string `json:"gone,omitempty"`
+	FailedInstances []string `json:"failedInstances,omitempty"`
 }
 
 // FeatureRolloutStatusApplyConfiguration constructs a declarative configuration of the FeatureRolloutStatus type for use with
@@ -83,11 +83,11 @@ func (b *FeatureRolloutStatusApplyConfiguration) WithStartTime(value v1.MicroTim
 	return b
 }
 
-// WithSuspectTime sets the SuspectTime field in the declarative configuration to the given value
+// WithUnhealthySince sets the UnhealthySince field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the SuspectTime field is set to the value of the last call.
-func (b *FeatureRolloutStatusApplyConfiguration) WithSuspectTime(value v1.MicroTime) *FeatureRolloutStatusApplyConfiguration {
-	b.SuspectTime = &value
+// If called multiple times, the UnhealthySince field is set to the value of the last call.
+func (b *FeatureRolloutStatusApplyConfiguration) WithUnhealthySince(value v1.MicroTime) *FeatureRolloutStatusApplyConfiguration {
+	b.UnhealthySince = &value
 	return b
 }
 
@@ -115,12 +115,12 @@ func (b *FeatureRolloutStatusApplyConfiguration) WithMessage(value string) *Feat
 	return b
 }
 
-// WithGone adds the given value to the Gone field in the declarative configuration
+// WithFailedInstances adds the given value to the FailedInstances field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Gone field.
-func (b *FeatureRolloutStatusApplyConfiguration) WithGone(values ...string) *FeatureRolloutStatusApplyConfiguration {
+// If called multiple times, values provided by each call will be appended to the FailedInstances field.
+func (b *FeatureRolloutStatusApplyConfiguration) WithFailedInstances(values ...string) *FeatureRolloutStatusApplyConfiguration {
 	for i := range values {
-		b.Gone = append(b.Gone, values[i])
+		b.FailedInstances = append(b.FailedInstances, values[i])
 	}
 	return b
 }

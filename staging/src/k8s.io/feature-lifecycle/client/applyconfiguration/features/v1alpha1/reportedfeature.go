@@ -33,7 +33,7 @@ type ReportedFeatureApplyConfiguration struct {
 	Enabled *bool `json:"enabled,omitempty"`
 	// asked is true once the process's code asked for the value. Only then it
 	// is a user of the feature.
-	Asked *bool `json:"asked,omitempty"`
+	Queried *bool `json:"queried,omitempty"`
 	// explicit is true when the value was set on the command line or in a
 	// configuration file rather than taken from the default.
 	Explicit *bool `json:"explicit,omitempty"`
@@ -74,11 +74,11 @@ func (b *ReportedFeatureApplyConfiguration) WithEnabled(value bool) *ReportedFea
 	return b
 }
 
-// WithAsked sets the Asked field in the declarative configuration to the given value
+// WithQueried sets the Queried field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Asked field is set to the value of the last call.
-func (b *ReportedFeatureApplyConfiguration) WithAsked(value bool) *ReportedFeatureApplyConfiguration {
-	b.Asked = &value
+// If called multiple times, the Queried field is set to the value of the last call.
+func (b *ReportedFeatureApplyConfiguration) WithQueried(value bool) *ReportedFeatureApplyConfiguration {
+	b.Queried = &value
 	return b
 }
 

@@ -98,7 +98,7 @@ func (c *features) CreateCleanup(ctx context.Context, featureName string, featur
 		Namespace(c.GetNamespace()).
 		Resource("features").
 		Name(featureName).
-		SubResource("clean").
+		SubResource("cleanup").
 		VersionedParams(&opts, scheme.ParameterCodec).
 		Body(featureCleanup).
 		Do(ctx).

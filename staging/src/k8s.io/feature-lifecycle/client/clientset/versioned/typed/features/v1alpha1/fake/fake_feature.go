@@ -70,7 +70,7 @@ func (c *fakeFeatures) CreatePlan(ctx context.Context, featureName string, featu
 func (c *fakeFeatures) CreateCleanup(ctx context.Context, featureName string, featureCleanup *v1alpha1.FeatureCleanup, opts v1.CreateOptions) (result *v1alpha1.FeatureCleanup, err error) {
 	emptyResult := &v1alpha1.FeatureCleanup{}
 	obj, err := c.Fake.
-		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), featureName, "clean", c.Namespace(), featureCleanup, opts), emptyResult)
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), featureName, "cleanup", c.Namespace(), featureCleanup, opts), emptyResult)
 
 	if obj == nil {
 		return emptyResult, err
