@@ -24,6 +24,7 @@ import (
 
 	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -112,6 +113,10 @@ var (
 	bundlesAPI = API{
 		GroupVersion: certificatesv1beta1.SchemeGroupVersion, Or: []string{certificatesv1alpha1.SchemeGroupVersion.Version}, Resources: []string{clusterTrustBundles.Resource},
 		Without: "nobody can make bundles, and volumes that name one keep their pods from starting",
+	}
+	taintRulesAPI = API{
+		GroupVersion: resourcev1beta2.SchemeGroupVersion, Resources: []string{deviceTaintRules.Resource},
+		Without: "a kube-scheduler that has the gate on schedules nothing, since it waits for rules",
 	}
 	workloadsAPI = API{
 		GroupVersion: schedulingv1alpha2.SchemeGroupVersion, Resources: []string{podGroups.Resource, workloads.Resource},

@@ -106,10 +106,7 @@ func draFirst() []Entry {
 			// on again.
 			Name:      features.DRADeviceTaintRules,
 			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(deviceTaintRules, "the feature", "metadata.name")},
-		}, Copies: "nobody copies rules", Returns: "while --runtime-config serves the API, a rule that is applied again is stored and without effect; condition Clean names it", APIs: []API{{
-			GroupVersion: resourcev1beta2.SchemeGroupVersion, Resources: []string{deviceTaintRules.Resource},
-			Without: "a kube-scheduler that has the gate on schedules nothing, since it waits for rules",
-		}}, BootstrapRBAC: true},
+		}, Copies: "nobody copies rules", Returns: "while --runtime-config serves the API, a rule that is applied again is stored and without effect; condition Clean names it", APIs: []API{taintRulesAPI}, BootstrapRBAC: true},
 		{Feature: lifecycle.Feature{
 			// Without the feature the scheduler does not look at taints.
 			Name: features.DRADeviceTaints,

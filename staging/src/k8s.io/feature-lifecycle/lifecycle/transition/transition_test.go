@@ -356,7 +356,7 @@ func TestLeftoversSayHowTheyGo(t *testing.T) {
 	own.HowToClean = "ask the gardener"
 	for want, s := range map[string]Settings{
 		"1 widgets.example.com have spec.colour (default/lamp); create the subresource cleanup to remove them": settings,
-		"1 widgets.example.com have spec.colour (default/lamp); ask the gardener to remove them":             own,
+		"1 widgets.example.com have spec.colour (default/lamp); ask the gardener to remove them":               own,
 	} {
 		d := Next(feature(v1alpha1.StateOff), view, s, start)
 		if c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionClean); c == nil || c.Message != want {
