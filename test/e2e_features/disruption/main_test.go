@@ -83,6 +83,8 @@ type settings struct {
 	// duration is how long all happen at once.
 	duration time.Duration
 	seed     uint64
+	// extra are more flags of kube-apiservers.
+	extra []string
 }
 
 func readSettings(t *testing.T) settings {

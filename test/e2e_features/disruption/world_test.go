@@ -166,7 +166,7 @@ func newWorld(t *testing.T, s settings, config cluster.Config, key string) *worl
 	w := &world{t: t, settings: s, stats: newStats(), faults: newFaults(), down: map[string]bool{}, histories: map[string]*framework.History{}, checked: map[string]int{}, wanted: map[string]bool{static: true}}
 	config.Control.FeatureGates, config.ExtraArgs = gates(true), map[string][]string{}
 	for i := range config.Servers {
-		config.ExtraArgs[cluster.Nth(cluster.APIServer, i+1)] = serverFlags
+		config.ExtraArgs[cluster.Nth(cluster.APIServer, i+1)] = slices.Concat(serverFlags, s.extra)
 	}
 	w.cluster = framework.Start(t, config)
 	t.Cleanup(w.readLogs)
