@@ -226,9 +226,8 @@ func TestSignalsEndAllProcesses(t *testing.T) {
 				t.Errorf("it ended with %v, want exit code 1", err)
 			}
 			has(t, out.String(), "waits   interrupted", "good    interrupted   -                 not started", "interrupted: ", "\n0 passed, 0 failed, 0 skipped\n")
-			if err := syscall.Kill(child, 0); !errors.Is(err, syscall.ESRCH) && !zombie(child) {
-				t.Errorf("process %d that the test started is left: %v", child, err)
-			}
+			// It was killed, which takes effect when the kernel comes to it.
+			untilEnded(t, child)
 			if _, err := os.Stat(filepath.Join(s.dir, "_output/shards/waits.failed.json")); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("what was interrupted is recorded as failed: %v", err)
 			}
@@ -258,6 +257,27 @@ func waitForChild(t *testing.T, s small, ended <-chan error, out *output) int {
 			t.Fatalf("it ended too early: %v\n%s", err, out.String())
 		case <-limit.Done():
 			t.Fatalf("the test has not started its process: %v; printed:\n%s", err, out.String())
+		}
+	}
+}
+
+// untilEnded waits until a process has ended.
+func untilEnded(t *testing.T, pid int) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	limit, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		err := syscall.Kill(pid, 0)
+		if errors.Is(err, syscall.ESRCH) || zombie(pid) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit.Done():
+			t.Errorf("process %d that the test started is left: %v", pid, err)
+			return
 		}
 	}
 }

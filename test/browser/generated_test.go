@@ -99,7 +99,7 @@ func use(component, version string, enabled any, count int, examples ...string) 
 func reportOf(component, instance, version string) object {
 	return object{
 		"metadata": object{"namespace": "kube-system", "name": component + "." + instance},
-		"spec":     object{"component": component, "instance": instance, "binaryVersion": version, "features": []object{{"name": "Gate001", "enabled": true, "asked": true}}},
+		"spec":     object{"component": component, "instance": instance, "binaryVersion": version, "features": []object{{"name": "Gate001", "enabled": true, "queried": true}}},
 	}
 }
 

@@ -161,8 +161,8 @@ func statuses() map[string]row {
 		"a condition without a reason":         {body: `"conditions":[{"type":"Clean","status":"True"}]`, code: 422, says: "reason"},
 		"3 stored versions":                    {body: `"version":"1.30","storedVersions":["1.34","1.35","1.36"]`, code: 422, says: "must have at most 2 items"},
 		"a canary without a beginning":         {body: `"rollout":{"halted":true}`, code: 422, says: "status.rollout.startTime"},
-		"a canary that lost nonsense":          {body: `"rollout":{"startTime":` + began + `,"gone":["x"]}`, code: 422, says: "must be <component>/<name of the instance>"},
-		"a canary that lost 50,000":            {body: `"rollout":{"startTime":` + began + `,"gone":[` + strings.Repeat(`"",`, 50000) + `""]}`, code: 422, says: "must have at most 20 items"},
+		"a canary that lost nonsense":          {body: `"rollout":{"startTime":` + began + `,"failedInstances":["x"]}`, code: 422, says: "must be <component>/<name of the instance>"},
+		"a canary that lost 50,000":            {body: `"rollout":{"startTime":` + began + `,"failedInstances":[` + strings.Repeat(`"",`, 50000) + `""]}`, code: 422, says: "must have at most 20 items"},
 	}
 	for name, r := range rows {
 		r.path, r.contentType, r.body = good+"/status", mergePatch, `{"status":{`+r.body+`}}`
