@@ -119,7 +119,7 @@ func apiMachinery() []Entry {
 			},
 		}, Copies: statusCopies, APIs: []API{{
 			GroupVersion: storagemigrationv1beta1.SchemeGroupVersion, Resources: []string{storageVersionMigrations.Resource},
-			Without: "nobody can ask for a migration",
+			Without: "migrations cannot be requested",
 		}}, BootstrapRBAC: true, Controller: "storage-version-migrator-controller"},
 		{Feature: lifecycle.Feature{
 			// A server that starts makes its Lease anew, so this is for those of

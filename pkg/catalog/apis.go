@@ -112,7 +112,7 @@ func (s Serving) has(resource schema.GroupVersionResource) bool {
 var (
 	bundlesAPI = API{
 		GroupVersion: certificatesv1beta1.SchemeGroupVersion, Or: []string{certificatesv1alpha1.SchemeGroupVersion.Version}, Resources: []string{clusterTrustBundles.Resource},
-		Without: "nobody can make bundles, and volumes that name one keep their pods from starting",
+		Without: "bundles cannot be made, and volumes that name one keep their pods from starting",
 	}
 	taintRulesAPI = API{
 		GroupVersion: resourcev1beta2.SchemeGroupVersion, Resources: []string{deviceTaintRules.Resource},

@@ -36,7 +36,7 @@ func byDefault(minor uint) Serving {
 }
 
 // TestWhatIsNotServedByDefaultIsNeeded: a resource that kube-apiserver serves in no version
-// by default belongs to a gate, which does little while nobody serves it.
+// by default belongs to a gate, which does little while it is not served.
 func TestWhatIsNotServedByDefaultIsNeeded(t *testing.T) {
 	needed := map[schema.GroupResource]bool{}
 	for _, e := range All() {

@@ -200,7 +200,7 @@ func draOthers() []Entry {
 			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourcePoolStatusRequests, "the feature", "metadata.name")},
 		}, Copies: "nobody copies requests", Returns: "while --runtime-config serves the API, a request that is applied again is stored, and nobody answers it", APIs: []API{{
 			GroupVersion: resourcev1alpha3.SchemeGroupVersion, Resources: []string{resourcePoolStatusRequests.Resource},
-			Without: "nobody can ask for the status of a pool",
+			Without: "the status of a pool cannot be requested",
 		}}, BootstrapRBAC: true, Controller: "resourcepoolstatusrequest-controller"},
 	}
 }

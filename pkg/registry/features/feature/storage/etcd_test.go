@@ -224,7 +224,7 @@ func TestWhoWritesTheStatus(t *testing.T) {
 }
 
 // TestAnOldStatusIsAConflict: who writes back what was read learns that it has changed
-// meanwhile, and not that nobody else may write it.
+// meanwhile, and is not told that the flow alone may write it.
 func TestAnOldStatusIsAConflict(t *testing.T) {
 	s, _ := newStorage(t)
 	have(t, s, metav1.NamespaceSystem, "Gate", features.FeatureStatus{State: features.StateOff})

@@ -126,7 +126,10 @@ func (c clearCollection) obstacles(ctx context.Context, clients Clients) (outloo
 		if err != nil && clients.Storage == nil {
 			return outlook, err
 		}
-		// One object that does not decode makes every LIST fail, and goes first.
+		if err != nil {
+			// One object that does not decode makes every LIST fail, and goes first.
+			outlook.Unknown = append(outlook.Unknown, fmt.Sprintf("whether admission lets objects of %s be deleted: %s", c.resource, cut(err)))
+		}
 	}
 	held, err := c.heldNow(ctx, clients)
 	if err == nil && len(held) > 0 {

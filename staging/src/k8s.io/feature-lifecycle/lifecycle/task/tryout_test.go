@@ -97,6 +97,23 @@ func TestAPlanTriesFewObjects(t *testing.T) {
 	}
 }
 
+// TestWhatCannotBeTriedIsNotKnown: a collection that is looked for in storage, and that the
+// API cannot list.
+func TestWhatCannotBeTriedIsNotKnown(t *testing.T) {
+	w := &wire{server: serve(), before: func(_ context.Context, r request) error {
+		if r.verb == "list" {
+			return apierrors.NewInternalError(errors.New("does not decode"))
+		}
+		return nil
+	}}
+	clients := w.clients()
+	clients.Storage = store()
+	found, err := ClearCollection(widgets.GroupResource()).Obstacles(t.Context(), clients)
+	if want := "whether admission lets objects of widgets.example.com be deleted: "; err != nil || len(found.Held) > 0 || len(found.Unknown) != 1 || !strings.HasPrefix(found.Unknown[0], want) {
+		t.Errorf("got %q, %v, want %q", found, err, want)
+	}
+}
+
 // TestWhatAdmissionRefusesOfManifestsIsForeseen, also of objects that are not there, which
 // finding them does not try.
 func TestWhatAdmissionRefusesOfManifestsIsForeseen(t *testing.T) {
