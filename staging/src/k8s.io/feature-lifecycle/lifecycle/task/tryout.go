@@ -109,7 +109,7 @@ func admits(err error) (hinders, tells bool) {
 	case strings.Contains(err.Error(), "does not support dry run"):
 		// Only the text tells (k8s.io/apiserver/pkg/admission/plugin/webhook/errors).
 		return false, false
-	case denied(err), apierrors.IsForbidden(err):
+	case denied(err):
 		return true, true
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return false, true
