@@ -36,7 +36,7 @@ var sideEffects = apierrors.NewBadRequest(`admission webhook "w.example.com" doe
 // becomes of the others, and what validation says is left out.
 func TestWhatAdmissionRefusesIsForeseen(t *testing.T) {
 	answers := map[string]error{
-		"denied": deny(http.StatusConflict), "forbidden": apierrors.NewForbidden(widgets.GroupResource(), "a", errors.New("no")),
+		"denied": deny(http.StatusConflict), "denied-invalid": deny(http.StatusUnprocessableEntity), "forbidden": apierrors.NewForbidden(widgets.GroupResource(), "a", errors.New("no")),
 		"untold": sideEffects, "invalid": apierrors.NewInvalid(widgetKind.GroupKind(), "a", nil), "fine": nil,
 		"conflict": apierrors.NewConflict(widgets.GroupResource(), "a", nil), "gone": apierrors.NewNotFound(widgets.GroupResource(), "a"),
 		"trouble": apierrors.NewTooManyRequests("busy", 1),
@@ -61,12 +61,12 @@ func TestWhatAdmissionRefusesIsForeseen(t *testing.T) {
 			t.Fatal(err)
 		}
 		held, unknown := strings.Join(found.Held, "\n"), strings.Join(found.Unknown, "\n")
-		for text, want := range map[string]string{held: "2 objects of widgets.example.com refuse to ", unknown: "whether admission lets objects of widgets.example.com be changed: "} {
+		for text, want := range map[string]string{held: "3 objects of widgets.example.com refuse to ", unknown: "whether admission lets objects of widgets.example.com be changed: "} {
 			if !strings.HasPrefix(text, want) {
 				t.Errorf("%s: %q, want it to begin with %q", of.Name, text, want)
 			}
 		}
-		if !strings.Contains(held, ", of 8 that were tried, one of each namespace: denied/a: ") || !strings.Contains(held, "; forbidden/a: ") {
+		if !strings.Contains(held, ", of 9 that were tried, one of each namespace: denied-invalid/a: ") || !strings.Contains(held, "; denied/a: ") || !strings.Contains(held, "; forbidden/a: ") {
 			t.Errorf("%s: held by %q", of.Name, held)
 		}
 		if !strings.Contains(unknown, "trouble/a: ") || !strings.Contains(unknown, "; untold/a: ") {
