@@ -187,6 +187,25 @@ func TestEveryTestBelongsToOneShard(t *testing.T) {
 	}
 }
 
+// TestPatternsNameTestsThatAreThere: a test that gets another name would leave its shard
+// for that of all others, from the quick ones to the long ones, and nobody would see it.
+func TestPatternsNameTestsThatAreThere(t *testing.T) {
+	all, word := tests(t), regexp.MustCompile(`Test\w+`)
+	for _, s := range shards {
+		for _, pattern := range []string{s.Run, s.Skip} {
+			for _, at := range word.FindAllStringIndex(pattern, -1) {
+				name, rest := pattern[at[0]:at[1]], pattern[at[1]:]
+				whole := rest != "" && strings.ContainsAny(rest[:1], "$|)")
+				if !slices.ContainsFunc(all, func(tc test) bool {
+					return s.Dir == tc.module && s.covers(tc.dir) && (tc.name == name || !whole && strings.HasPrefix(tc.name, name))
+				}) {
+					t.Errorf("shard %s: pattern %s names %s, which its packages do not have", s.Name, pattern, name)
+				}
+			}
+		}
+	}
+}
+
 func TestRowsOfTheTable(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(checkout, "Makefile"))
 	if err != nil {
