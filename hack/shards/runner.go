@@ -264,4 +264,7 @@ func (r *runner) progress(what, name, rest string) {
 	fmt.Fprintln(r.stdout, strings.TrimRight(fmt.Sprintf("%-6s %-24s %s", what, name, rest), " "))
 }
 
-func lastLine(text string) string { return text[strings.LastIndex(text, "\n")+1:] }
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndex(text, "\n")+1:]
+}
