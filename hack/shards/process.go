@@ -25,6 +25,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -48,23 +49,28 @@ func runGroup(cmd *exec.Cmd, grace time.Duration) error {
 	return err
 }
 
-// test runs the processes of a shard and returns what they printed.
-func (r *runner) test(ctx context.Context, s Shard) (*results, error) {
+// test runs the processes of a shard and returns what they printed, and what they left
+// running, which it ends.
+func (r *runner) test(ctx context.Context, s Shard) (read *results, left []string, err error) {
 	raw, err := os.Create(r.file(s, ".json"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer raw.Close()
 	log, err := os.Create(r.file(s, ".log"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer log.Close()
-	read := newResults(raw, log)
+	read = newResults(raw, log)
+	m := mark(s)
+	env := append(s.environment(r.out), m)
 	if s.Schedules > 0 {
-		return read, r.testSchedules(ctx, s, read)
+		err = r.testSchedules(ctx, s, env, read)
+	} else {
+		err = process{dir: s.moduleDir(r.root), env: env, args: s.arguments()}.run(ctx, r.grace, read)
 	}
-	return read, process{dir: s.moduleDir(r.root), env: s.environment(r.out), args: s.arguments()}.run(ctx, r.grace, read)
+	return read, endLeft(m), err
 }
 
 // process is one process of the go command.
@@ -88,10 +94,10 @@ func (p process) run(ctx context.Context, grace time.Duration, read *results) er
 
 // testSchedules shares random schedules among processes, one a core. The test binary
 // is built once, and runs in the directory of its package, as tests expect.
-func (r *runner) testSchedules(ctx context.Context, s Shard, read *results) error {
+func (r *runner) testSchedules(ctx context.Context, s Shard, env []string, read *results) error {
 	dir, binary := s.moduleDir(r.root), r.file(s, ".test")
 	args := append([]string{"test", "-c", "-vet=off", "-o", binary}, s.buildFlags()...)
-	building := process{dir: dir, env: s.environment(r.out), args: append(args, s.Packages...)}
+	building := process{dir: dir, env: env, args: append(args, s.Packages...)}
 	if err := building.run(ctx, r.grace, read); err != nil {
 		return fmt.Errorf("building the test: %w", err)
 	}
@@ -103,7 +109,7 @@ func (r *runner) testSchedules(ctx context.Context, s Shard, read *results) erro
 		all.Go(func() {
 			errs[i] = process{
 				dir:  filepath.Join(dir, s.Packages[0]),
-				env:  append(s.environment(r.out), "GOMAXPROCS=1", "GOGC=400", "MODEL_SCHEDULES="+strconv.Itoa(share)),
+				env:  append(slices.Clone(env), "GOMAXPROCS=1", "GOGC=400", "MODEL_SCHEDULES="+strconv.Itoa(share)),
 				part: fmt.Sprintf(" (%d of %d)", i+1, cores),
 				args: []string{"tool", "test2json", "-t", "-p", path.Join(s.Dir, s.Packages[0]), binary,
 					"-test.v=test2json", "-test.timeout=" + timeout, "-test.run=" + s.Run, "-rapid.seed=" + seedOf(r.seed, s.OtherSeeds*cores+i)},

@@ -207,13 +207,16 @@ func (r *runner) runOne(ctx context.Context, o *outcome) error {
 	}
 	begun := r.now()
 	r.progress("start", o.shard.Name, "")
-	read, err := r.test(ctx, o.shard)
+	read, left, err := r.test(ctx, o.shard)
 	o.duration = r.now().Sub(begun)
 	if read == nil {
 		return err
 	}
 	o.figures, o.failures = read.figures, read.failures()
 	switch {
+	if len(left) > 0 {
+		o.notes = append(o.notes, "left running, and ended: "+strings.Join(left, ", "))
+	}
 	case ctx.Err() != nil:
 		o.result, o.failures = interruptedResult, nil
 		r.progress("ended", o.shard.Name, seconds(o.duration))

@@ -174,7 +174,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// waiting is a test that starts a process and never ends by itself.
+// waiting is a test that starts two processes, one of which leaves the process group,
+// and never ends by itself.
 const waiting = `package waits
 
 import (
@@ -185,11 +186,14 @@ import (
 )
 
 func TestWaits(t *testing.T) {
-	child := exec.Command("sleep", "600")
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
+	child, apart := exec.Command("sleep", "600"), exec.Command("sleep", "600")
+	apart.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	for _, cmd := range []*exec.Cmd{child, apart} {
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.WriteFile("../_output/child.tmp", []byte(strconv.Itoa(child.Process.Pid)), 0o600); err != nil {
+	if err := os.WriteFile("../_output/child.tmp", []byte(strconv.Itoa(child.Process.Pid)+" "+strconv.Itoa(apart.Process.Pid)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename("../_output/child.tmp", "../_output/child"); err != nil {
@@ -218,8 +222,9 @@ func TestSignalsEndAllProcesses(t *testing.T) {
 				t.Fatal(err)
 			}
 			ended := make(chan error, 1)
+	"syscall"
 			go func() { ended <- cmd.Wait() }()
-			child := waitForChild(t, s, ended, &out)
+			children := waitForChildren(t, s, ended, &out)
 			if err := cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
@@ -227,9 +232,11 @@ func TestSignalsEndAllProcesses(t *testing.T) {
 			if err := <-ended; !errors.As(err, &exit) || exit.ExitCode() != 1 {
 				t.Errorf("it ended with %v, want exit code 1", err)
 			}
-			has(t, out.String(), "waits   interrupted", "good    interrupted   -                 not started", "interrupted: ", "\n0 passed, 0 failed, 0 skipped\n")
-			// It was killed, which takes effect when the kernel comes to it.
-			untilEnded(t, child)
+			has(t, out.String(), "waits   interrupted", "left running, and ended: sleep\n", "good    interrupted   -                 not started", "interrupted: ", "\n0 passed, 0 failed, 0 skipped\n")
+			// They were killed, which takes effect when the kernel comes to it.
+			for _, child := range children {
+				untilEnded(t, child)
+			}
 			if _, err := os.Stat(filepath.Join(s.dir, "_output/shards/waits.failed.json")); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("what was interrupted is recorded as failed: %v", err)
 			}
@@ -237,8 +244,8 @@ func TestSignalsEndAllProcesses(t *testing.T) {
 	}
 }
 
-// waitForChild waits until the test has started its process, and returns its id.
-func waitForChild(t *testing.T, s small, ended <-chan error, out *output) int {
+// waitForChildren waits until the test has started its processes, and returns their ids.
+func waitForChildren(t *testing.T, s small, ended <-chan error, out *output) []int {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -247,18 +254,22 @@ func waitForChild(t *testing.T, s small, ended <-chan error, out *output) int {
 	for {
 		data, err := os.ReadFile(filepath.Join(s.dir, "_output/child"))
 		if err == nil {
-			child, err := strconv.Atoi(string(data))
-			if err != nil {
-				t.Fatal(err)
+			var children []int
+			for _, field := range strings.Fields(string(data)) {
+				child, err := strconv.Atoi(field)
+				if err != nil {
+					t.Fatal(err)
+				}
+				children = append(children, child)
 			}
-			return child
+			return children
 		}
 		select {
 		case <-tick.C:
 		case err := <-ended:
 			t.Fatalf("it ended too early: %v\n%s", err, out.String())
 		case <-limit.Done():
-			t.Fatalf("the test has not started its process: %v; printed:\n%s", err, out.String())
+			t.Fatalf("the test has not started its processes: %v; printed:\n%s", err, out.String())
 		}
 	}
 }
