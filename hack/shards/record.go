@@ -23,6 +23,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -38,6 +39,20 @@ type record struct {
 
 // dir is where everything about shards is kept.
 func (r *runner) dir() string { return filepath.Join(r.out, "shards") }
+
+// lock keeps other runs out: they would write the same files, build the same binaries,
+// and run beside shards with Alone. It ends with the process.
+func (r *runner) lock() (unlock func(), err error) {
+	file, err := os.Create(filepath.Join(r.dir(), "lock"))
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("another run of shards works in %s; wait for it or end it, or take another checkout: %w", r.dir(), err)
+	}
+	return func() { _ = file.Close() }, nil
+}
 
 func (r *runner) file(s Shard, suffix string) string { return filepath.Join(r.dir(), s.Name+suffix) }
 

@@ -85,6 +85,11 @@ func (r *runner) run(ctx context.Context, shards []Shard) (ok bool, err error) {
 	if err := os.MkdirAll(r.dir(), 0o755); err != nil {
 		return false, err
 	}
+	unlock, err := r.lock()
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
 	r.builds, r.failed = nil, nil
 	outcomes := make([]*outcome, len(shards))
 	var rest []Shard

@@ -110,6 +110,31 @@ func TestARunInWhichNoTestRanFails(t *testing.T) {
 	}
 }
 
+func TestASecondRunIsRefused(t *testing.T) {
+	s := newSmall(t)
+	r := &runner{out: filepath.Join(s.dir, "_output")}
+	if err := os.MkdirAll(r.dir(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := r.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, printed := s.run(rows(), "-quick")
+	if code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	has(t, printed, "another run of shards works in "+r.dir())
+	hasNot(t, printed, "start")
+	if code, printed = s.run(rows(), "-list"); code != 0 {
+		t.Errorf("exit code %d of the list:\n%s", code, printed)
+	}
+	unlock()
+	if code, printed = s.run(rows(), "-quick"); code != 0 {
+		t.Errorf("exit code %d when the other has ended:\n%s", code, printed)
+	}
+}
+
 func TestFailuresThatNoTestReports(t *testing.T) {
 	s := newSmall(t)
 	s.write("broken/a_test.go", "package broken\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { undefined() }\n")
@@ -182,6 +207,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"syscall"
 	"testing"
 )
 
@@ -222,7 +248,6 @@ func TestSignalsEndAllProcesses(t *testing.T) {
 				t.Fatal(err)
 			}
 			ended := make(chan error, 1)
-	"syscall"
 			go func() { ended <- cmd.Wait() }()
 			children := waitForChildren(t, s, ended, &out)
 			if err := cmd.Process.Signal(signal); err != nil {
