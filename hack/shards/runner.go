@@ -214,14 +214,14 @@ func (r *runner) runOne(ctx context.Context, o *outcome) error {
 	r.progress("start", o.shard.Name, "")
 	read, left, err := r.test(ctx, o.shard)
 	o.duration = r.now().Sub(begun)
+	if len(left) > 0 {
+		o.notes = append(o.notes, "left running, and ended: "+strings.Join(left, ", "))
+	}
 	if read == nil {
 		return err
 	}
 	o.figures, o.failures = read.figures, read.failures()
 	switch {
-	if len(left) > 0 {
-		o.notes = append(o.notes, "left running, and ended: "+strings.Join(left, ", "))
-	}
 	case ctx.Err() != nil:
 		o.result, o.failures = interruptedResult, nil
 		r.progress("ended", o.shard.Name, seconds(o.duration))
@@ -234,6 +234,11 @@ func (r *runner) runOne(ctx context.Context, o *outcome) error {
 		}
 	case o.ran() == 0:
 		o.fail("no test ran; see Packages, Run and Skip of the shard in hack/shards/table.go")
+	case o.Passed == 0:
+		// It has shown nothing, and is not remembered as if it had.
+		o.result, o.notes = skippedResult, append(o.notes, "all tests were skipped")
+		r.progress("skip", o.shard.Name, fmt.Sprintf("%s   %s", seconds(o.duration), o.tests()))
+		return nil
 	default:
 		o.result = passedResult
 	}

@@ -110,6 +110,18 @@ func TestARunInWhichNoTestRanFails(t *testing.T) {
 	}
 }
 
+func TestAShardWhoseTestsAreAllSkippedHasNotPassed(t *testing.T) {
+	s := newSmall(t)
+	s.write("skips/skips_test.go", "package skips\n\nimport \"testing\"\n\nfunc TestSkips(t *testing.T) { t.Skip(\"not here\") }\n")
+	for range 2 {
+		code, printed := s.run([]Shard{{Name: "skips", Covers: "x", Packages: []string{"./skips"}}})
+		if code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		has(t, printed, "skip   skips", "all tests were skipped", "\n0 passed, 0 failed, 1 skipped\n")
+	}
+}
+
 func TestASecondRunIsRefused(t *testing.T) {
 	s := newSmall(t)
 	r := &runner{out: filepath.Join(s.dir, "_output")}
