@@ -156,7 +156,12 @@ func (s settings) try(ctx context.Context, c *checkout, m Mutation) (f found, er
 			return f, ctx.Err()
 		}
 		if err != nil {
-			return found{shards: name, by: firstFailure(output)}, nil
+			by := firstFailure(output)
+			if by == "" {
+				// Shards that cannot run show nothing.
+				return f, fmt.Errorf("mutation %s: %w\n%s", m.Name, err, output)
+			}
+			return found{shards: name, by: by}, nil
 		}
 	}
 	return f, nil
@@ -254,15 +259,14 @@ func (c *checkout) testPackage(ctx context.Context, dir string) (string, error) 
 	return "", fmt.Errorf("the tests of %s cannot run: %w\n%s", dir, err, output)
 }
 
-// firstFailure is the first test that failed, or the first line of the output that
-// says why.
+// firstFailure is the first test that failed, "" when the output names none.
 func firstFailure(output string) string {
 	for line := range strings.Lines(output) {
 		if name, ok := strings.CutPrefix(line, "=== WHY "); ok {
 			return strings.TrimSuffix(strings.TrimSpace(name), " FAILED")
 		}
 	}
-	return "the run failed: " + tail(output)
+	return ""
 }
 
 // tail is the last line that is not empty.
