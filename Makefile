@@ -175,7 +175,7 @@ REQUIRE_ALL = $(if $(filter 1 true,$(ALLOW_MISSING)),,KUBE_FEATURES_REQUIRE_ALL=
 
 .PHONY: test-all
 test-all: shards-tool ## Run all shards of tests that changed; LIST=1 lists them, ONLY=failed repeats what failed, FORCE=1 runs unchanged ones, too; ALLOW_MISSING=1 leaves out what this machine lacks.
-	@$(REQUIRE_ALL) $(RUN_SHARDS) $(if $(filter 1 true,$(LIST)),-list) $(if $(ONLY),-only '$(ONLY)') $(if $(filter 1 true,$(FORCE)),-force)
+	@$(REQUIRE_ALL) $(RUN_SHARDS) $(if $(filter-out 0 false,$(LIST)),-list) $(if $(ONLY),-only '$(ONLY)') $(if $(filter-out 0 false,$(FORCE)),-force)
 
 # The names of shards, separated by commas; * stands for any letters.
 SHARD ?=
