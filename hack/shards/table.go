@@ -134,14 +134,24 @@ var shards = []Shard{
 		Dir: "test/browser", Packages: []string{"./..."}, Needs: []string{"lint-browser"}, Installed: []string{"chromium"}, Inputs: everything,
 	},
 	{
-		Name: "model-long-a", Covers: "several servers through 50,000 random schedules",
-		Dir: library, Packages: []string{"./lifecycle/controller"}, Run: "^TestModel$", Schedules: 50000,
-		Parts: map[string]string{"lifecycle/controller.TestModel": "50,000 schedules"},
+		Name: "model-long-a", Covers: "several servers through 25,000 random schedules",
+		Dir: library, Packages: []string{"./lifecycle/controller"}, Run: "^TestModel$", Schedules: 25000, OtherSeeds: 1,
+		Parts: map[string]string{"lifecycle/controller.TestModel": "25,000 schedules"},
 	},
 	{
-		Name: "model-long-b", Covers: "50,000 others",
-		Dir: library, Packages: []string{"./lifecycle/controller"}, Run: "^TestModel$", Schedules: 50000, OtherSeeds: 1,
-		Parts: map[string]string{"lifecycle/controller.TestModel": "50,000 other schedules"},
+		Name: "model-long-b", Covers: "25,000 others",
+		Dir: library, Packages: []string{"./lifecycle/controller"}, Run: "^TestModel$", Schedules: 25000, OtherSeeds: 2,
+		Parts: map[string]string{"lifecycle/controller.TestModel": "25,000 other schedules"},
+	},
+	{
+		Name: "model-long-c", Covers: "25,000 more",
+		Dir: library, Packages: []string{"./lifecycle/controller"}, Run: "^TestModel$", Schedules: 25000, OtherSeeds: 3,
+		Parts: map[string]string{"lifecycle/controller.TestModel": "25,000 more schedules"},
+	},
+	{
+		Name: "model-long-d", Covers: "the last 25,000 of 100,000",
+		Dir: library, Packages: []string{"./lifecycle/controller"}, Run: "^TestModel$", Schedules: 25000, OtherSeeds: 4,
+		Parts: map[string]string{"lifecycle/controller.TestModel": "the last 25,000 schedules"},
 	},
 	{
 		Name: "api-long", Covers: "costs, certificates, servers without identity",
