@@ -33,7 +33,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/feature-lifecycle/lifecycle"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/kubernetes-features/pkg/apis/features/validation"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
@@ -189,7 +189,7 @@ func TestLimits(t *testing.T) {
 		fmt.Sprintf("| the name of a process in its report | %d characters |", utilvalidation.DNS1123LabelMaxLength),
 		fmt.Sprintf("| a Feature or a report as a whole | %d MiB |", validation.MaxObjectSize>>20),
 		fmt.Sprintf("| times in a Feature's status | in the years 0 to %d |", number("pkg/apis/features/validation/time.go", "lastYear")),
-		fmt.Sprintf("| rows of `status.uses` that the server flow writes | %d |", uses.MaxRows),
+		fmt.Sprintf("| rows of `status.uses` that the server flow writes | %d |", tracker.MaxRows),
 		fmt.Sprintf("| owners and finalizers of a report | %d |", validation.MaxReportOwners),
 		fmt.Sprintf("| reports of processes that are gone, and Leases of processes that never reported | kept for %s, then deleted;", period(library+"/lifecycle/controller/retire.go", "reportRetention")),
 		fmt.Sprintf("| writes of a reporter | one %s,", period(library+"/report/reporter.go", "Period")),

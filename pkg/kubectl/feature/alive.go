@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/utils/ptr"
 )
 
@@ -184,7 +184,7 @@ func ofLease(lease *coordinationv1.Lease, now time.Time) life {
 		return life{alive: ptr.To(false)}
 	}
 	renewed := lease.Spec.RenewTime.Time
-	if now.Before(renewed.Add(uses.LeaseTimeout(lease.Spec.LeaseDurationSeconds))) {
+	if now.Before(renewed.Add(tracker.LeaseTimeout(lease.Spec.LeaseDurationSeconds))) {
 		return life{alive: ptr.To(true)}
 	}
 	return life{alive: ptr.To(false), seen: ptr.To(metav1.NewTime(renewed))}

@@ -32,7 +32,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/safety"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 const kubeAPIServer = "kube-apiserver"
@@ -62,7 +62,7 @@ func (c *checker) gather(ctx context.Context) (*found, error) {
 	}
 	// One that is down and did not end in order counts: it comes back with the
 	// settings that it had.
-	reports = slices.DeleteFunc(reports, func(r v1alpha1.FeatureReport) bool { return uses.Ending(&r) })
+	reports = slices.DeleteFunc(reports, func(r v1alpha1.FeatureReport) bool { return tracker.Terminating(&r) })
 	slices.SortFunc(reports, func(a, b v1alpha1.FeatureReport) int {
 		return cmp.Or(cmp.Compare(a.Spec.Component, b.Spec.Component), cmp.Compare(a.Spec.Instance, b.Spec.Instance))
 	})

@@ -29,7 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // page is what the template of "report" shows, in the order in which it does.
@@ -192,7 +192,7 @@ func pageOf(features []v1alpha1.Feature, all reported) page {
 func (p *page) countReports(reports []v1alpha1.FeatureReport) map[string]int64 {
 	byComponent, byVersion := map[string]int64{}, map[[2]string]int64{}
 	for i := range reports {
-		if uses.Ending(&reports[i]) {
+		if tracker.Terminating(&reports[i]) {
 			continue
 		}
 		spec := &reports[i].Spec

@@ -32,7 +32,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 const (
@@ -130,7 +130,7 @@ type process struct {
 	Explicit   bool `json:"explicit,omitempty"`
 	Overridden bool `json:"overridden,omitempty"`
 	// Differs is true for a user of another value than that of the state that is
-	// not known to be gone (uses.Differing).
+	// not known to be gone (tracker.Differing).
 	Differs bool `json:"differs,omitempty"`
 	// Alive is false for a process whose Lease has lapsed or whose Node is not
 	// Ready, and left out if nobody can tell.
@@ -239,7 +239,7 @@ func (r reported) speaking(feature string) []*v1alpha1.FeatureReport {
 	var speaking []*v1alpha1.FeatureReport
 	for i := range r.reports {
 		report := &r.reports[i]
-		if !uses.Ending(report) && slices.ContainsFunc(report.Spec.Features, func(g v1alpha1.ReportedFeature) bool {
+		if !tracker.Terminating(report) && slices.ContainsFunc(report.Spec.Features, func(g v1alpha1.ReportedFeature) bool {
 			return says(g, feature)
 		}) {
 			speaking = append(speaking, report)

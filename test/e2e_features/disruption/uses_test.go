@@ -34,7 +34,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	featurescheme "k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/kubernetes-features/test/integration/framework"
 )
 
@@ -79,7 +79,7 @@ func (w *world) miscounted(ctx context.Context) (string, error) {
 	slices.Sort(wrong)
 	if len(wrong) > 0 {
 		if silent := w.silentAgents(ctx); len(silent) > 0 {
-			wrong = append(wrong, fmt.Sprintf("these live and have not renewed their Leases for %s, so nothing tells that they do: %v", uses.MaxLeaseTimeout, silent))
+			wrong = append(wrong, fmt.Sprintf("these live and have not renewed their Leases for %s, so nothing tells that they do: %v", tracker.MaxLeaseTimeout, silent))
 		}
 		if w.people != nil {
 			if unready, err := w.people.unready(ctx, w.kept()); err != nil || len(unready) > 0 {
@@ -110,7 +110,7 @@ func (w *world) silentAgents(ctx context.Context) []string {
 	defer w.people.mu.Unlock()
 	var silent []string
 	for _, process := range w.people.agents {
-		if time.Since(renewed[process.report]) > uses.MaxLeaseTimeout {
+		if time.Since(renewed[process.report]) > tracker.MaxLeaseTimeout {
 			silent = append(silent, process.report)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"k8s.io/feature-lifecycle/lifecycle/transition"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // None asks for 0 in Settings.Grace and Settings.KeepUnknownMinors, where 0 itself means
@@ -94,7 +94,7 @@ func (s Settings) flow() transition.Settings {
 	return transition.Settings{
 		// How late replicas report is a constant of package report, and nobody is expected who
 		// never reported.
-		Settings:          uses.Settings{Grace: s.Grace},
+		Settings:          tracker.Settings{Grace: s.Grace},
 		Settle:            s.Settle,
 		MinBackoff:        s.MinBackoff,
 		MaxBackoff:        s.MaxBackoff,

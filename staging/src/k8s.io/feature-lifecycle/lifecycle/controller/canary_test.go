@@ -28,7 +28,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/values/rollout"
 )
 
@@ -412,14 +412,14 @@ func TestTheOldestVanishedProcessIsForgottenFirst(t *testing.T) {
 		// The last is noted twice, which makes no difference.
 		for range 2 {
 			v.add(name(i), vanishedProcess{
-				since: at, instance: uses.Instance{Component: kubelet, Name: fmt.Sprintf("n%d", i)},
+				since: at, instance: tracker.Instance{Component: kubelet, Name: fmt.Sprintf("n%d", i)},
 				gates: map[string]*v1alpha1.ReportedFeature{"A": {Name: "A", Queried: true}},
 			}, at)
 		}
 	}
 	found := v.of("A", nil)
 	has := func(i int) bool {
-		return slices.ContainsFunc(found, func(u uses.Instance) bool { return u.Component+"."+u.Name == name(i) })
+		return slices.ContainsFunc(found, func(u tracker.Instance) bool { return u.Component+"."+u.Name == name(i) })
 	}
 	if len(found) != maxVanished || has(0) || has(1) || !has(2) || !has(maxVanished+1) {
 		t.Errorf("%d are remembered, the first %t %t %t, the last %t", len(found), has(0), has(1), has(2), has(maxVanished+1))

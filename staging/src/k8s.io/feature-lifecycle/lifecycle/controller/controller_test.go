@@ -36,7 +36,7 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 )
@@ -162,18 +162,18 @@ func TestLeasesAreJudgedByWhenTheyWereSeenToChange(t *testing.T) {
 	}
 	// The holder's clock is an hour behind, and the Lease says it lasts an hour.
 	l.observe(lease(start.Add(-time.Hour), 3600), start)
-	if !alive(uses.MaxLeaseTimeout - 1) {
+	if !alive(tracker.MaxLeaseTimeout - 1) {
 		t.Error("dead although it may still be renewed")
 	}
-	if alive(uses.MaxLeaseTimeout) {
+	if alive(tracker.MaxLeaseTimeout) {
 		t.Error("alive although it was not renewed")
 	}
 	l.observe(lease(start.Add(-time.Hour), 3600), start.Add(10*time.Second))
-	if alive(uses.MaxLeaseTimeout) {
+	if alive(tracker.MaxLeaseTimeout) {
 		t.Error("alive although it was only read again")
 	}
 	l.observe(lease(start.Add(-time.Hour+time.Second), 3600), start.Add(30*time.Second))
-	if !alive(30*time.Second + uses.MaxLeaseTimeout - 1) {
+	if !alive(30*time.Second + tracker.MaxLeaseTimeout - 1) {
 		t.Error("dead although it was renewed")
 	}
 	l.observe(lease(start, 5), start.Add(time.Minute))

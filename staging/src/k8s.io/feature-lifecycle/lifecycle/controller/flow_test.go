@@ -38,7 +38,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // leftovers are what tasks of a test find and remove. They record what was done.
@@ -226,7 +226,7 @@ func TestS4AServerThatStillServesHoldsTransitions(t *testing.T) {
 			}
 		}
 		<-ended
-		w.until(uses.MaxLeaseTimeout+time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+		w.until(tracker.MaxLeaseTimeout+time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
 	})
 }
 
@@ -264,7 +264,7 @@ func TestS4AServerWhoseReportIsDeletedHoldsTransitions(t *testing.T) {
 				on(time.Minute, "while a server reports that it has it on")
 				w.removeReport("server.s2")
 				w.stop(s2)
-				w.until(uses.MaxLeaseTimeout+time.Minute, "off, when that server is gone", func() bool { return w.state("A") == v1alpha1.StateOff })
+				w.until(tracker.MaxLeaseTimeout+time.Minute, "off, when that server is gone", func() bool { return w.state("A") == v1alpha1.StateOff })
 			})
 		})
 	}
@@ -337,7 +337,7 @@ func TestAProcessThatIsGoneWithoutItsReportHoldsUntilItsLeaseLapses(t *testing.T
 			t.Fatalf("%s although it lives", state)
 		}
 		stop()
-		w.until(uses.MaxLeaseTimeout+30*time.Second, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+		w.until(tracker.MaxLeaseTimeout+30*time.Second, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
 	})
 }
 
@@ -364,7 +364,7 @@ func TestWhoIsLongGoneDoesNotHoldAfterAHandover(t *testing.T) {
 		w.forgetIdentity("s1")
 		w.report("server", "s2", gate("A", false))
 		w.serve("s2")
-		w.until(uses.MaxLeaseTimeout+30*time.Second, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
+		w.until(tracker.MaxLeaseTimeout+30*time.Second, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
 	})
 }
 

@@ -79,7 +79,7 @@ func TestWhoMayLead(t *testing.T) {
 	knows := transition.Server{ID: "s1", Reported: true, Knows: true}
 	plain := transition.Server{ID: "s2", Reported: true}
 	silent := transition.Server{ID: "s3"}
-	ended := transition.Server{ID: "s4", Reported: true, Knows: true, FlowEnded: true}
+	ended := transition.Server{ID: "s4", Reported: true, Knows: true, ControllerStopped: true}
 	for sentence, test := range map[string]struct {
 		servers []transition.Server
 		leads   string

@@ -29,7 +29,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/leader"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 const (
@@ -38,7 +38,7 @@ const (
 	reportingDelay = time.Minute
 	// startingDelay is the same for a server, which reports as soon as it serves.
 	// It is as long as the identity of a server that is gone may seem alive.
-	startingDelay = uses.MaxLeaseTimeout
+	startingDelay = tracker.MaxLeaseTimeout
 	// kubelet is the component that every Node is expected to run.
 	kubelet = "kubelet"
 )
@@ -84,7 +84,7 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 	silent := c.silentNow(now)
 	view.Instances = append(view.Instances, silent...)
 	view.Replaced = append(c.replaced(name, now), c.departed(name, silent, now)...)
-	view.Vanished = c.vanished.of(name, slices.Concat(view.Instances, view.Replaced))
+	view.Lost = c.vanished.of(name, slices.Concat(view.Instances, view.Replaced))
 	c.completeDependences(&given, name, now)
 	view.Upgrade, view.Downgrade = c.safety(name, given, view.Declared)
 	if c.config.NotServed != nil {
@@ -95,8 +95,8 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 }
 
 // instances are usual processes as users of a feature.
-func (c *Controller) instances(crowd crowd) uses.Instance {
-	return uses.Alike(uses.Instance{
+func (c *Controller) instances(crowd crowd) tracker.Instance {
+	return tracker.GroupOf(tracker.Instance{
 		Component: crowd.component,
 		Version:   crowd.version,
 		Reported:  true,
@@ -109,9 +109,9 @@ func (c *Controller) instances(crowd crowd) uses.Instance {
 }
 
 // instance is a process as a user of a feature.
-func (c *Controller) instance(e entry, alive bool, since, now time.Time) uses.Instance {
+func (c *Controller) instance(e entry, alive bool, since, now time.Time) tracker.Instance {
 	spec := &e.report.Spec
-	i := uses.Instance{
+	i := tracker.Instance{
 		Component: spec.Component,
 		Name:      spec.Instance,
 		Version:   spec.BinaryVersion,
@@ -126,7 +126,7 @@ func (c *Controller) instance(e entry, alive bool, since, now time.Time) uses.In
 	}
 	switch {
 	case !alive:
-		i.Lost, i.LastSeen = c.died(e.report, now), c.lastSeen(e.report, since)
+		i.Failed, i.LastSeen = c.died(e.report, now), c.lastSeen(e.report, since)
 	case i.Potential:
 		i.Since = e.since
 	}
@@ -136,8 +136,8 @@ func (c *Controller) instance(e entry, alive bool, since, now time.Time) uses.In
 // replaced are the processes that took the place of users of a feature and have
 // not lived long enough to say whether they use it. One that dies before that
 // never says it.
-func (c *Controller) replaced(feature string, now time.Time) []uses.Instance {
-	var instances []uses.Instance
+func (c *Controller) replaced(feature string, now time.Time) []tracker.Instance {
+	var instances []tracker.Instance
 	for _, h := range c.reports.heirsOf(feature) {
 		alive, since, exists := c.alive(h.report, now)
 		if !exists {
@@ -145,7 +145,7 @@ func (c *Controller) replaced(feature string, now time.Time) []uses.Instance {
 		}
 		i := c.instance(h.entry, alive, since, now)
 		if c.undecided(h, i, now) {
-			i.TakenOver = h.takenOver
+			i.ReplacedAt = h.takenOver
 			instances = append(instances, i)
 		}
 	}
@@ -156,21 +156,21 @@ func (c *Controller) replaced(feature string, now time.Time) []uses.Instance {
 // in order and did not come back, although their Nodes are there, and are not
 // Ready. A kubelet that restarts for a value and fails before it reports is gone
 // so. Of other components nobody knows whether they should come back.
-func (c *Controller) departed(feature string, silent []uses.Instance, now time.Time) []uses.Instance {
-	var instances []uses.Instance
+func (c *Controller) departed(feature string, silent []tracker.Instance, now time.Time) []tracker.Instance {
+	var instances []tracker.Instance
 	for _, d := range c.reports.departedOf(feature) {
 		node, isKubelet := strings.CutPrefix(d.report, kubelet+".")
-		at := slices.IndexFunc(silent, func(i uses.Instance) bool { return i.Component == kubelet && i.Has(node) })
-		if !isKubelet || at < 0 || silent[at].Recent {
+		at := slices.IndexFunc(silent, func(i tracker.Instance) bool { return i.Component == kubelet && i.Has(node) })
+		if !isKubelet || at < 0 || silent[at].Starting {
 			continue
 		}
 		if n, err := c.config.Nodes.Lister().Get(node); err != nil || ready(n) {
 			continue
 		}
-		i := uses.Alike(silent[at], []string{node})
+		i := tracker.GroupOf(silent[at], []string{node})
 		i.Since = c.liveness.missing(d.report, now)
 		// Nobody has taken its place, so its last report still says who set the value.
-		i.Reported, i.Enabled, i.Explicit, i.Lost, i.TakenOver = true, d.gate.Enabled, d.gate.Explicit, true, d.at
+		i.Reported, i.Enabled, i.Explicit, i.Failed, i.ReplacedAt = true, d.gate.Enabled, d.gate.Explicit, true, d.at
 		instances = append(instances, i)
 	}
 	return instances
@@ -178,7 +178,7 @@ func (c *Controller) departed(feature string, silent []uses.Instance, now time.T
 
 // undecided is true while a process may have asked for a feature without having
 // reported it, or until its end.
-func (c *Controller) undecided(h heir, i uses.Instance, now time.Time) bool {
+func (c *Controller) undecided(h heir, i tracker.Instance, now time.Time) bool {
 	end := now
 	if !i.Alive {
 		end = i.LastSeen
@@ -218,7 +218,7 @@ func (c *Controller) liveServers(feature string, now time.Time) []transition.Ser
 		if e, ok := c.reports.says(report.Name, feature); ok {
 			server = reported(e)
 		}
-		server.FlowEnded = uses.FlowEnded(report)
+		server.ControllerStopped = tracker.ControllerStopped(report)
 		byID[server.ID] = server
 	}
 	for key, id := range c.identities() {
@@ -297,7 +297,7 @@ func able(servers []transition.Server, knowing bool) []string {
 	var ids []string
 	for _, server := range servers {
 		// One that does not report runs no server flow either.
-		if server.Reported && !server.FlowEnded && (server.Knows || !knowing) {
+		if server.Reported && !server.ControllerStopped && (server.Knows || !knowing) {
 			ids = append(ids, server.ID)
 		}
 	}

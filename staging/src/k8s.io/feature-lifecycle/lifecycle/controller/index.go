@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/safety"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // index answers which processes report a feature. Most processes of a large cluster
@@ -75,7 +75,7 @@ type indexConfig struct {
 	mostCrashes int
 	crashWindow time.Duration
 	// settled is for how long it matters since when a process reports a value
-	// that it has not asked for (uses.Settings.ReportPeriod).
+	// that it has not asked for (tracker.Settings.ReportPeriod).
 	settled time.Duration
 	// dependences are the gates whose picture changes with what a process is given
 	// for another one (package safety).
@@ -372,7 +372,7 @@ func (x *index) noteKubelet(node string) {
 // has not ended in order: it would have deleted the report, or said so. A process
 // that is replaced while it still runs counts, too.
 func crashed(old, report *v1alpha1.FeatureReport) bool {
-	return old.UID == report.UID && otherProcess(old, report) && !uses.Ending(old)
+	return old.UID == report.UID && otherProcess(old, report) && !tracker.Terminating(old)
 }
 
 // otherProcess is true when a report has passed to another process.

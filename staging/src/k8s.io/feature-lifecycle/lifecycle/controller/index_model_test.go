@@ -27,7 +27,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"pgregory.net/rapid"
 )
 
@@ -88,7 +88,7 @@ func (m *flatIndex) set(name string, report *v1alpha1.FeatureReport) {
 		current = &flatProcess{report: report, since: map[string]time.Time{}}
 		if old != nil && old.report.UID == report.UID {
 			current.crashes = slices.Clone(old.crashes)
-			if otherProcess(old.report, report) && !uses.Ending(old.report) {
+			if otherProcess(old.report, report) && !tracker.Terminating(old.report) {
 				current.crashes = append(current.crashes, m.now)
 				current.crashes = current.crashes[max(0, len(current.crashes)-modelConfig.mostCrashes):]
 			}

@@ -24,7 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/utils/ptr"
 )
 
@@ -38,7 +38,7 @@ const nodeMonitorGrace = 40 * time.Second
 // alive now turns out to have been last seen, if it is dead: so long a Lease counts
 // after it was seen, which may be that late after it was renewed, and a node is
 // noticed no later.
-const lastSeenDelay = 2 * max(uses.MaxLeaseTimeout, nodeMonitorGrace)
+const lastSeenDelay = 2 * max(tracker.MaxLeaseTimeout, nodeMonitorGrace)
 
 // liveness judges processes by when their Lease was last *seen to change*, on
 // this process's own clock, as client-go's leader election does, and nodes by
@@ -85,7 +85,7 @@ func (l *liveness) observe(lease *coordinationv1.Lease, now time.Time) {
 	if lease.Spec.RenewTime != nil {
 		renewed = lease.Spec.RenewTime.Time
 	}
-	timeout := uses.LeaseTimeout(lease.Spec.LeaseDurationSeconds)
+	timeout := tracker.LeaseTimeout(lease.Spec.LeaseDurationSeconds)
 	seen := l.leases[key]
 	switch {
 	case seen == nil:

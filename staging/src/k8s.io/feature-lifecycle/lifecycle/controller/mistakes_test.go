@@ -27,7 +27,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // The tests in this file are about mistakes that systems like this one have made:
@@ -192,7 +192,7 @@ func TestACrashAtAnyWriteLosesNoStep(t *testing.T) {
 					w.mu.Unlock()
 				})
 				name := fmt.Sprintf("crash at write %d, lost %t", at, lost)
-				took := w.until(uses.MaxLeaseTimeout+time.Minute, name, func() bool {
+				took := w.until(tracker.MaxLeaseTimeout+time.Minute, name, func() bool {
 					return w.state("A") == v1alpha1.StateOff && w.condition("A", v1alpha1.ConditionClean).Reason == v1alpha1.ReasonNothingLeft
 				})
 				w.pass(10 * time.Second)

@@ -23,13 +23,13 @@ import (
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // modelSettings are shorter where the defaults take minutes: so more happens in a
 // schedule.
 var modelSettings = transition.Settings{
-	Settings:          uses.Settings{Grace: 40 * time.Second, ReportPeriod: 20 * time.Second},
+	Settings:          tracker.Settings{Grace: 40 * time.Second, ReportPeriod: 20 * time.Second},
 	Settle:            10 * time.Second,
 	MinBackoff:        time.Second,
 	MaxBackoff:        30 * time.Second,

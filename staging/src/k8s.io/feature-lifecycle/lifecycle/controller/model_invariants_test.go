@@ -22,7 +22,7 @@ import (
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // truth is what really happened to a feature, whatever servers know of it.
@@ -241,7 +241,7 @@ func (c *cluster) checkWaited(r *replica, name string, goal bool, started time.T
 		c.violate("S2: waiting for users of %s ends %s after %s came up", name, c.now-r.upSince, r.id)
 	}
 	view := r.controller.gather(name, now)
-	if wait := uses.Waiting(view.Instances, goal, started, modelSettings.Settings, now); len(wait.Opposing) > 0 {
+	if wait := tracker.Waiting(view.Instances, goal, started, modelSettings.Settings, now); len(wait.Opposing) > 0 {
 		c.violate("S2: waiting for users of %s ends while %s knows of %v", name, r.id, wait.Opposing)
 	}
 	for _, u := range c.processes() {

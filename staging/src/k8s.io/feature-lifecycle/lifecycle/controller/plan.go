@@ -36,7 +36,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // Plan answers what a change of a feature would do: one of its value, or one of the
@@ -71,8 +71,8 @@ func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, reques
 		result.Blockers = append(result.Blockers, view.NotServed...)
 	}
 	if plan.ChangesValue(steps) {
-		opposing := slices.DeleteFunc(slices.Clone(view.Instances), func(i uses.Instance) bool { return i.Reported && i.Enabled == *plan.Value })
-		result.Uses = uses.Aggregate(opposing, c.config.Settings.Settings, now)
+		opposing := slices.DeleteFunc(slices.Clone(view.Instances), func(i tracker.Instance) bool { return i.Reported && i.Enabled == *plan.Value })
+		result.Uses = tracker.Aggregate(opposing, c.config.Settings.Settings, now)
 	}
 	for _, problem := range c.misdeclared(ctx, feature.Name) {
 		result.Unknown = append(result.Unknown, "what is stored: "+problem)

@@ -31,7 +31,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/klog/v2"
 )
 
@@ -152,7 +152,7 @@ func (c *Controller) retires(report *v1alpha1.FeatureReport, now time.Time) bool
 		return false
 	}
 	since = c.expired(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}, since)
-	return uses.Ending(report) || !now.Before(since.Add(reportRetention))
+	return tracker.Terminating(report) || !now.Before(since.Add(reportRetention))
 }
 
 // retire deletes the Lease first: one that no report names stays for long.

@@ -24,7 +24,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // silent remembers who should exist and has not reported. That is the same for all
@@ -33,7 +33,7 @@ import (
 type silent struct {
 	mu        sync.Mutex
 	known     bool
-	instances []uses.Instance
+	instances []tracker.Instance
 	// generation is that of the index, leases that of the Leases, for which the
 	// instances are right, from a time on until another; the zero value of until is
 	// no end.
@@ -52,7 +52,7 @@ func (s *silent) leasesChanged() {
 
 // silentNow are the processes that should exist and have not reported. The slice is
 // shared and must not be changed.
-func (c *Controller) silentNow(now time.Time) []uses.Instance {
+func (c *Controller) silentNow(now time.Time) []tracker.Instance {
 	s := &c.silence
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (c *Controller) silentNow(now time.Time) []uses.Instance {
 		}
 	}
 	s.leases, s.from = s.leaseChanges, now
-	var kubelets []uses.Instance
+	var kubelets []tracker.Instance
 	kubelets, s.generation = c.silentKubelets(now, again)
 	s.instances = append(kubelets, c.silentProcesses(now, again)...)
 	s.known, s.until = true, until
@@ -79,7 +79,7 @@ func (c *Controller) silentNow(now time.Time) []uses.Instance {
 // Nodes are not Ready, hold transitions without being shown. It returns the
 // generation of the index as well, and calls again with times at which the answer
 // may be another one.
-func (c *Controller) silentKubelets(now time.Time, again func(time.Time)) (silent []uses.Instance, generation uint64) {
+func (c *Controller) silentKubelets(now time.Time, again func(time.Time)) (silent []tracker.Instance, generation uint64) {
 	names, generation := c.reports.silentNodes()
 	if c.config.Nodes == nil {
 		return nil, generation
@@ -113,17 +113,17 @@ func (c *Controller) silentKubelets(now time.Time, again func(time.Time)) (silen
 			given[version] = append(given[version], name)
 			continue
 		}
-		silent = append(silent, uses.Instance{
+		silent = append(silent, tracker.Instance{
 			Component: kubelet,
 			Name:      name,
 			Version:   version,
 			Since:     since,
-			Recent:    now.Before(recent),
+			Starting:    now.Before(recent),
 			Expected:  true,
 		})
 	}
 	for version, names := range given {
-		silent = append(silent, uses.Alike(uses.Instance{Component: kubelet, Version: version, Expected: true}, names))
+		silent = append(silent, tracker.GroupOf(tracker.Instance{Component: kubelet, Version: version, Expected: true}, names))
 	}
 	return silent, generation
 }
@@ -131,8 +131,8 @@ func (c *Controller) silentKubelets(now time.Time, again func(time.Time)) (silen
 // silentProcesses are those that renew the Lease of a report that is not there:
 // somebody has deleted it. They write it again within a minute or so, and hold
 // transitions until then.
-func (c *Controller) silentProcesses(now time.Time, again func(time.Time)) []uses.Instance {
-	var silent []uses.Instance
+func (c *Controller) silentProcesses(now time.Time, again func(time.Time)) []tracker.Instance {
+	var silent []tracker.Instance
 	for _, informer := range c.config.Leases {
 		for _, object := range informer.GetStore().List() {
 			lease := asLease(object)
@@ -157,11 +157,11 @@ func (c *Controller) silentProcesses(now time.Time, again func(time.Time)) []use
 			recent := since.Add(2 * reportingDelay)
 			again(recent)
 			again(end)
-			silent = append(silent, uses.Instance{
+			silent = append(silent, tracker.Instance{
 				Component: component,
 				Name:      instance,
 				Since:     since,
-				Recent:    now.Before(recent),
+				Starting:    now.Before(recent),
 				Expected:  true,
 			})
 		}

@@ -27,7 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // TestWhoIsSilentIsFoundAnewAsTimePasses: it is remembered, and nothing but time
@@ -52,12 +52,12 @@ func TestWhoIsSilentIsFoundAnewAsTimePasses(t *testing.T) {
 			// Twice: the second answer is the one that is remembered.
 			for range 2 {
 				silent := c.silentNow(time.Now())
-				at := slices.IndexFunc(silent, func(i uses.Instance) bool { return i.Component == kubelet && i.Has("n1") })
+				at := slices.IndexFunc(silent, func(i tracker.Instance) bool { return i.Component == kubelet && i.Has("n1") })
 				if at < 0 {
 					t.Fatalf("%s later n1 is not silent: %+v", step.after, silent)
 				}
-				if got := silent[at]; got.Recent != step.recent || got.Since.IsZero() == step.since {
-					t.Errorf("%s later: recent is %t, since %s", step.after, got.Recent, got.Since)
+				if got := silent[at]; got.Starting != step.recent || got.Since.IsZero() == step.since {
+					t.Errorf("%s later: recent is %t, since %s", step.after, got.Starting, got.Since)
 				}
 			}
 		}

@@ -22,7 +22,7 @@ import (
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // undecidedUsers says of a plan for a value which processes may use the feature and have not
@@ -31,10 +31,10 @@ import (
 // feature follow by themselves, but for those that set the value.
 func (c *Controller) undecidedUsers(feature *v1alpha1.Feature, view transition.View, value bool, now time.Time) []string {
 	dynamic := feature.Status.Control == v1alpha1.ControlDynamic
-	instances := slices.DeleteFunc(slices.Concat(view.Instances, view.Replaced), func(i uses.Instance) bool {
+	instances := slices.DeleteFunc(slices.Concat(view.Instances, view.Replaced), func(i tracker.Instance) bool {
 		return i.Component == c.config.Component && !dynamic
 	})
-	undecided := uses.Undecided(instances, value, c.config.Settings.Settings, now)
+	undecided := tracker.Undecided(instances, value, c.config.Settings.Settings, now)
 	if !dynamic {
 		for _, report := range c.reports.newcomers(now.Add(-c.config.Settings.ReportPeriod)) {
 			name := report.Spec.Component + "/" + report.Spec.Instance

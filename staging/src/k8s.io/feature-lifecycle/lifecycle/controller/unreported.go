@@ -19,7 +19,7 @@ package controller
 import (
 	"sync"
 
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // mostPutOff is how many times in a row unreported puts off a look at everything.
@@ -38,10 +38,10 @@ type unreported struct {
 // whether every feature has to be looked at: all of them show it. While very many
 // report that did not, which is noticed every few seconds, or one after the other is
 // upgraded, only the last time counts.
-func (u *unreported) changed(silent []uses.Instance) bool {
+func (u *unreported) changed(silent []tracker.Instance) bool {
 	now := map[string]string{}
-	for i := range uses.Each(silent) {
-		if !i.Reported && !i.Recent {
+	for i := range tracker.Each(silent) {
+		if !i.Reported && !i.Starting {
 			now[i.Component+"/"+i.Name] = i.Version
 		}
 	}

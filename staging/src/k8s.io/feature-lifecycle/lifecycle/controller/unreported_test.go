@@ -21,19 +21,19 @@ import (
 	"slices"
 	"testing"
 
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // silentKubelets are some, of which the first are upgraded.
-func silentKubelets(n, upgraded int) []uses.Instance {
+func silentKubelets(n, upgraded int) []tracker.Instance {
 	var names []string
 	for i := range n {
 		names = append(names, fmt.Sprintf("n%06d", i))
 	}
-	var silent []uses.Instance
+	var silent []tracker.Instance
 	for version, names := range map[string][]string{"v2": names[:upgraded], "v1": names[upgraded:]} {
 		if len(names) > 0 {
-			silent = append(silent, uses.Alike(uses.Instance{Component: kubelet, Version: version}, names))
+			silent = append(silent, tracker.GroupOf(tracker.Instance{Component: kubelet, Version: version}, names))
 		}
 	}
 	return silent
@@ -59,10 +59,10 @@ func TestAnUpgradeOfWhoIsSilentIsNoticed(t *testing.T) {
 	}
 	var u unreported
 	u.changed(silentKubelets(30, 0))
-	if !u.changed(slices.Concat(silentKubelets(30, 1), []uses.Instance{{Component: kubelet, Name: "z"}})) {
+	if !u.changed(slices.Concat(silentKubelets(30, 1), []tracker.Instance{{Component: kubelet, Name: "z"}})) {
 		t.Error("another one is silent, too, and that is not noticed at once")
 	}
-	if u.changed([]uses.Instance{{Component: kubelet, Name: "z", Recent: true}}); len(u.versions) > 0 {
+	if u.changed([]tracker.Instance{{Component: kubelet, Name: "z", Starting: true}}); len(u.versions) > 0 {
 		t.Errorf("who may be starting is taken for silent: %v", u.versions)
 	}
 }

@@ -24,7 +24,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 const (
@@ -49,7 +49,7 @@ type vanishedProcess struct {
 	// since is when that was noticed.
 	since time.Time
 	// instance is the process, without what depends on the feature.
-	instance uses.Instance
+	instance tracker.Instance
 	// gates are what it reported, shared with those that reported the same, and
 	// inherited what it may have used besides.
 	gates     map[string]*v1alpha1.ReportedFeature
@@ -57,14 +57,14 @@ type vanishedProcess struct {
 }
 
 // as is the process as a user of a feature, false if it was none.
-func (p vanishedProcess) as(feature string) (uses.Instance, bool) {
+func (p vanishedProcess) as(feature string) (tracker.Instance, bool) {
 	i, gate := p.instance, p.gates[feature]
 	if gate == nil || !gate.Queried {
 		h, ok := p.inherited[feature]
 		if !ok {
 			return i, false
 		}
-		gate, i.TakenOver = h.gate, h.takenOver
+		gate, i.ReplacedAt = h.gate, h.takenOver
 	}
 	i.Enabled, i.Explicit = gate.Enabled, gate.Explicit
 	return i, true
@@ -101,20 +101,20 @@ func (v *vanished) forget(report string) {
 
 // of returns the users of a feature that have vanished and are not among those
 // present, sorted.
-func (v *vanished) of(feature string, present []uses.Instance) []uses.Instance {
+func (v *vanished) of(feature string, present []tracker.Instance) []tracker.Instance {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.known) == 0 {
 		return nil
 	}
-	var instances []uses.Instance
+	var instances []tracker.Instance
 	for _, process := range v.known {
 		i, ok := process.as(feature)
-		if ok && !slices.ContainsFunc(present, func(other uses.Instance) bool { return other.Component == i.Component && other.Has(i.Name) }) {
+		if ok && !slices.ContainsFunc(present, func(other tracker.Instance) bool { return other.Component == i.Component && other.Has(i.Name) }) {
 			instances = append(instances, i)
 		}
 	}
-	slices.SortFunc(instances, func(a, b uses.Instance) int {
+	slices.SortFunc(instances, func(a, b tracker.Instance) int {
 		return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Name, b.Name))
 	})
 	return instances
@@ -124,7 +124,7 @@ func (v *vanished) of(feature string, present []uses.Instance) []uses.Instance {
 // since and were last seen at seen, before what shows that goes.
 func (c *Controller) noteVanished(reports []*v1alpha1.FeatureReport, since, seen, now time.Time) {
 	for _, report := range reports {
-		if !uses.Ending(report) {
+		if !tracker.Terminating(report) {
 			c.vanish(report, since, seen, now)
 		}
 	}
@@ -135,20 +135,20 @@ func (c *Controller) vanish(report *v1alpha1.FeatureReport, since, seen, now tim
 	spec := &report.Spec
 	process := vanishedProcess{
 		since: since,
-		instance: uses.Instance{
+		instance: tracker.Instance{
 			Component: spec.Component,
 			Name:      spec.Instance,
 			Version:   spec.BinaryVersion,
 			Reported:  true,
 			Since:     since,
 			LastSeen:  seen,
-			Lost:      true,
+			Failed:      true,
 		},
 		gates:     c.reports.gates(report.Name),
 		inherited: map[string]heir{},
 	}
 	for _, h := range c.reports.inheritedBy(report.Name) {
-		if c.undecided(h, uses.Instance{LastSeen: seen}, now) {
+		if c.undecided(h, tracker.Instance{LastSeen: seen}, now) {
 			process.inherited[h.gate.Name] = h
 		}
 	}
@@ -158,7 +158,7 @@ func (c *Controller) vanish(report *v1alpha1.FeatureReport, since, seen, now tim
 // died is true when a process was seen alive by this server and went without an
 // orderly end.
 func (c *Controller) died(report *v1alpha1.FeatureReport, now time.Time) bool {
-	if uses.Ending(report) {
+	if tracker.Terminating(report) {
 		return false
 	}
 	if lease := report.Spec.Liveness.Lease; lease != nil {

@@ -29,7 +29,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // boundary declares a feature with tasks at 1.36.
@@ -82,7 +82,7 @@ func TestACrashAtAnyWriteOfAVersionTransition(t *testing.T) {
 					w.mu.Unlock()
 					w.emulate(to, gates, "s1", "s2")
 					name := fmt.Sprintf("to %s, crash at write %d, lost %t", to, at, lost)
-					w.until(uses.MaxLeaseTimeout+time.Minute, name, func() bool { return w.rests("A", to) })
+					w.until(tracker.MaxLeaseTimeout+time.Minute, name, func() bool { return w.rests("A", to) })
 					w.mu.Lock()
 					crashed = leading.crashed
 					w.mu.Unlock()

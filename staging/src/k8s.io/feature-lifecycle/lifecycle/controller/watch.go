@@ -354,7 +354,7 @@ func (c *Controller) noticeServers() {
 		if !server.Reported {
 			id += " (silent)"
 		}
-		if server.FlowEnded {
+		if server.ControllerStopped {
 			id += " (without a flow)"
 		}
 		ids = append(ids, id+"@"+server.Version)

@@ -27,7 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/values/rollout"
 )
 
@@ -163,7 +163,7 @@ type tally struct {
 	gone  []string
 }
 
-func (t *tally) add(instance uses.Instance, gone bool) {
+func (t *tally) add(instance tracker.Instance, gone bool) {
 	t.total++
 	if gone {
 		t.gone = append(t.gone, instance.Component+"/"+instance.Name)
@@ -186,7 +186,7 @@ func (t tallies) of(component string) *tally {
 // others. The message is empty when not too many are gone.
 func (s *step) tooManyGone(current *v1alpha1.FeatureRolloutStatus) (gone []string, message string) {
 	in, out, others, chosen := tallies{}, tallies{}, &tally{}, map[string]int{}
-	for instance := range uses.Each(slices.Concat(s.view.Instances, s.view.Replaced, s.view.Vanished)) {
+	for instance := range tracker.Each(slices.Concat(s.view.Instances, s.view.Replaced, s.view.Lost)) {
 		// Who has the value by itself is neither on trial nor without it.
 		if !counts(instance, current.StartTime.Time) || instance.Explicit && instance.Enabled == current.Value {
 			continue
@@ -236,21 +236,21 @@ func (c CanarySettings) exceeds(in, compared *tally, chosen int) bool {
 }
 
 // includes is true for an instance that the canary has chosen.
-func (s *step) includes(i uses.Instance) bool {
+func (s *step) includes(i tracker.Instance) bool {
 	return rollout.Includes(&s.Status.Rollout.Observed, s.feature.Name, rollout.Instance{Component: i.Component, Name: i.Name})
 }
 
 // onTrial is true for an instance that the canary has chosen and that has its
 // value, or has died of it, as far as anybody can tell. Those that wait for their
 // restart do not have a central value yet.
-func (s *step) onTrial(i uses.Instance) bool {
+func (s *step) onTrial(i tracker.Instance) bool {
 	current, dynamic := s.Status.Rollout, s.Status.Control == v1alpha1.ControlDynamic
 	switch {
 	case i.Enabled == current.Value:
 		return true
-	case !i.TakenOver.IsZero():
+	case !i.ReplacedAt.IsZero():
 		// It takes the value when it starts, before it reports what it asks.
-		return dynamic || !i.TakenOver.Before(current.StartTime.Time)
+		return dynamic || !i.ReplacedAt.Before(current.StartTime.Time)
 	default:
 		return dynamic && !i.Alive && death(i).Before(current.StartTime.Add(noticing))
 	}
@@ -258,12 +258,12 @@ func (s *step) onTrial(i uses.Instance) bool {
 
 // counts is false for what says nothing about a canary: processes that never
 // reported, and those that were gone already when it began.
-func counts(instance uses.Instance, began time.Time) bool {
-	return instance.Reported && (instance.Alive || instance.Lost && !death(instance).Before(began))
+func counts(instance tracker.Instance, began time.Time) bool {
+	return instance.Reported && (instance.Alive || instance.Failed && !death(instance).Before(began))
 }
 
 // death is the latest time at which an instance that is gone may have died.
-func death(i uses.Instance) time.Time {
+func death(i tracker.Instance) time.Time {
 	if end := i.LastSeen.Add(renewal); !i.LastSeen.IsZero() && end.Before(i.Since) {
 		return end
 	}
@@ -272,7 +272,7 @@ func death(i uses.Instance) time.Time {
 
 // isGone is true for an instance that died or vanished since a canary began, or
 // keeps crashing.
-func (s *step) isGone(i uses.Instance) bool {
+func (s *step) isGone(i tracker.Instance) bool {
 	return !i.Alive || len(s.recent(i.Crashes)) >= s.canarySettings().CrashLoop
 }
 
@@ -297,20 +297,20 @@ func (s *step) canaryHolds(goal bool) string {
 	if current.UnhealthySince != nil {
 		return "waiting for instances of the canary to come back: " + current.Message
 	}
-	leftOut := func(i uses.Instance) bool {
+	leftOut := func(i tracker.Instance) bool {
 		return i.Reported && !i.Potential && i.Enabled != goal && !s.includes(i)
 	}
 	var away, silent []string
-	for i := range uses.Each(s.view.Instances) {
+	for i := range tracker.Each(s.view.Instances) {
 		if leftOut(i) {
 			away = append(away, i.Component+"/"+i.Name)
 		}
 	}
-	for i := range uses.Each(s.view.Replaced) {
+	for i := range tracker.Each(s.view.Replaced) {
 		if leftOut(i) {
 			silent = append(silent, i.Component+"/"+i.Name)
 			if i.Alive {
-				s.lookAgainAt(i.TakenOver.Add(s.settings.ReportPeriod))
+				s.lookAgainAt(i.ReplacedAt.Add(s.settings.ReportPeriod))
 			}
 		}
 	}

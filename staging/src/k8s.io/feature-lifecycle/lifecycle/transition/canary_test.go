@@ -28,7 +28,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/values/rollout"
 )
 
@@ -51,12 +51,12 @@ func nodes(n int, included bool) []string {
 }
 
 // group are instances of which so many have died at a time.
-func group(component string, n, dead int, included bool, at time.Time) []uses.Instance {
-	var instances []uses.Instance
+func group(component string, n, dead int, included bool, at time.Time) []tracker.Instance {
+	var instances []tracker.Instance
 	for i, name := range nodes(n, included) {
-		instance := uses.Instance{Component: component, Name: name, Reported: true, Enabled: included, Alive: i >= dead}
+		instance := tracker.Instance{Component: component, Name: name, Reported: true, Enabled: included, Alive: i >= dead}
 		if !instance.Alive {
-			instance.Since, instance.Lost = at, true
+			instance.Since, instance.Failed = at, true
 		}
 		instances = append(instances, instance)
 	}
@@ -76,8 +76,8 @@ type looked struct {
 }
 
 // look lets the flow look once and stores what it decides.
-func look(f *v1alpha1.Feature, at time.Time, instances []uses.Instance, vanished ...uses.Instance) looked {
-	view := View{Servers: controlled([]Server{server("a", true)}, v1alpha1.ControlDynamic), Instances: instances, Vanished: vanished, Declared: declared, NewTransitionID: "t2"}
+func look(f *v1alpha1.Feature, at time.Time, instances []tracker.Instance, vanished ...tracker.Instance) looked {
+	view := View{Servers: controlled([]Server{server("a", true)}, v1alpha1.ControlDynamic), Instances: instances, Lost: vanished, Declared: declared, NewTransitionID: "t2"}
 	d := Next(f, view, settings, at)
 	f = f.DeepCopy()
 	f.Status = d.Status
@@ -85,7 +85,7 @@ func look(f *v1alpha1.Feature, at time.Time, instances []uses.Instance, vanished
 }
 
 // lookTwice looks when news come and again once patience has ended.
-func lookTwice(f *v1alpha1.Feature, at time.Time, instances []uses.Instance, vanished ...uses.Instance) looked {
+func lookTwice(f *v1alpha1.Feature, at time.Time, instances []tracker.Instance, vanished ...tracker.Instance) looked {
 	first := look(f, at, instances, vanished...)
 	if rollout := first.feature.Status.Rollout; rollout != nil && rollout.UnhealthySince != nil && first.decision.RequeueAfter > settings.Canary.Patience {
 		panic("the flow does not look again when patience ends")
@@ -100,14 +100,14 @@ func progress(f *v1alpha1.Feature) (reason, message string) {
 
 func TestACanaryIsHalted(t *testing.T) {
 	later := start.Add(time.Minute)
-	both := func(in, out []uses.Instance) []uses.Instance { return slices.Concat(in, out) }
-	change := func(instances []uses.Instance, f func(*uses.Instance)) []uses.Instance {
+	both := func(in, out []tracker.Instance) []tracker.Instance { return slices.Concat(in, out) }
+	change := func(instances []tracker.Instance, f func(*tracker.Instance)) []tracker.Instance {
 		for i := range instances {
 			f(&instances[i])
 		}
 		return instances
 	}
-	crashing := func(instances []uses.Instance, times ...time.Duration) []uses.Instance {
+	crashing := func(instances []tracker.Instance, times ...time.Duration) []tracker.Instance {
 		for _, after := range times {
 			instances[0].Crashes = append(instances[0].Crashes, start.Add(after))
 			instances[1].Crashes = append(instances[1].Crashes, start.Add(after))
@@ -115,7 +115,7 @@ func TestACanaryIsHalted(t *testing.T) {
 		return instances
 	}
 	for name, tc := range map[string]struct {
-		instances, vanished []uses.Instance
+		instances, vanished []tracker.Instance
 		want                string
 	}{
 		"nobody is gone":                         {both(group("kubelet", 10, 0, true, later), group("kubelet", 10, 0, false, later)), nil, ""},
@@ -131,9 +131,9 @@ func TestACanaryIsHalted(t *testing.T) {
 		"only instances without the value":       {both(group("kubelet", 10, 0, true, later), group("kubelet", 10, 9, false, later)), nil, ""},
 		"nobody to compare with":                 {group("kubelet", 2, 2, true, later), nil, "2 of 2 kubelet"},
 		"gone before the canary began":           {both(group("kubelet", 10, 5, true, start.Add(-time.Second)), group("kubelet", 10, 0, false, later)), nil, ""},
-		"ended in order, and not yet taken away": {both(change(group("kubelet", 10, 5, true, later), func(i *uses.Instance) { i.Lost = false }), group("kubelet", 10, 0, false, later)), nil, ""},
-		"never reported":                         {both(change(group("kubelet", 10, 5, true, later), func(i *uses.Instance) { i.Reported = false }), group("kubelet", 10, 0, false, later)), nil, ""},
-		"set explicitly, so not on trial":        {both(change(group("kubelet", 10, 5, true, later), func(i *uses.Instance) { i.Explicit = true }), group("kubelet", 10, 0, false, later)), nil, ""},
+		"ended in order, and not yet taken away": {both(change(group("kubelet", 10, 5, true, later), func(i *tracker.Instance) { i.Failed = false }), group("kubelet", 10, 0, false, later)), nil, ""},
+		"never reported":                         {both(change(group("kubelet", 10, 5, true, later), func(i *tracker.Instance) { i.Reported = false }), group("kubelet", 10, 0, false, later)), nil, ""},
+		"set explicitly, so not on trial":        {both(change(group("kubelet", 10, 5, true, later), func(i *tracker.Instance) { i.Explicit = true }), group("kubelet", 10, 0, false, later)), nil, ""},
 		"one scheduler beside many kubelets":     {slices.Concat(group("kubelet", 30, 0, true, later), group("kubelet", 30, 0, false, later), group("kube-scheduler", 1, 1, true, later), group("kube-scheduler", 2, 0, false, later)), nil, "1 of 1 kube-scheduler"},
 		"compared with their own component":      {slices.Concat(group("kubelet", 10, 5, true, later), group("kubelet", 10, 5, false, later), group("kube-proxy", 30, 0, false, later)), nil, ""},
 		"vanished with their reports":            {both(group("kubelet", 10, 0, true, later)[3:], group("kubelet", 10, 0, false, later)), group("kubelet", 3, 3, true, later), "3 of 10 kubelet"},
@@ -328,7 +328,7 @@ func TestHaltingHoldsItsRules(tb *testing.T) {
 		at := start.Add(time.Minute)
 		size, others := rapid.IntRange(1, 30).Draw(t, "canary"), rapid.IntRange(1, 30).Draw(t, "others")
 		gone, otherGone := rapid.IntRange(0, size).Draw(t, "gone"), rapid.IntRange(0, others).Draw(t, "others gone")
-		population := func(gone, otherGone int) []uses.Instance {
+		population := func(gone, otherGone int) []tracker.Instance {
 			return slices.Concat(group("kubelet", size, gone, true, at), group("kubelet", others, otherGone, false, at))
 		}
 		isHalted := func(gone, otherGone int) bool {
@@ -370,25 +370,25 @@ func TestACentralCanaryIsJudgedByWhoTookTheValue(t *testing.T) {
 	at := start.Add(time.Hour)
 	// canary are so many instances, of which so many have the value; of these, and
 	// of the others, so many are dead.
-	canary := func(component string, n, took, dead, othersDead int) []uses.Instance {
+	canary := func(component string, n, took, dead, othersDead int) []tracker.Instance {
 		instances := group(component, n, 0, true, at)
 		for i := range instances {
 			instances[i].Enabled = i < took
 			if i < dead || i >= took && i < took+othersDead {
-				instances[i].Alive, instances[i].Lost, instances[i].Since = false, true, at
+				instances[i].Alive, instances[i].Failed, instances[i].Since = false, true, at
 			}
 		}
 		return instances
 	}
-	replaced := func(instances []uses.Instance, after time.Duration) []uses.Instance {
+	replaced := func(instances []tracker.Instance, after time.Duration) []tracker.Instance {
 		for i := range instances {
-			instances[i].TakenOver = start.Add(after)
+			instances[i].ReplacedAt = start.Add(after)
 		}
 		return instances
 	}
 	for name, tc := range map[string]struct {
 		control             v1alpha1.FeatureControl
-		instances, replaced []uses.Instance
+		instances, replaced []tracker.Instance
 		want                string
 	}{
 		"nine of a hundred took it and died": {v1alpha1.ControlCentral, canary("kubelet", 100, 9, 9, 0), nil,

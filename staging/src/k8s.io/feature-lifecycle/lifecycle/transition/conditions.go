@@ -24,7 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // describeUses stores who uses the feature. A transition that begins in this
@@ -33,7 +33,7 @@ func (s *step) describeUses() {
 	if s.began {
 		return
 	}
-	s.Status.Uses = uses.Aggregate(s.view.Instances, s.settings.Settings, s.now)
+	s.Status.Uses = tracker.Aggregate(s.view.Instances, s.settings.Settings, s.now)
 	for _, i := range s.view.Instances {
 		if !i.Alive && i.Reported && !i.Potential && s.now.Before(i.Since.Add(s.settings.Grace)) {
 			s.lookAgainAt(i.Since.Add(s.settings.Grace))
@@ -85,7 +85,7 @@ func (s *step) describeUsesMatch() {
 	if !ok {
 		return
 	}
-	differing, missing := uses.Differing(s.view.Instances, goal), uses.Unreported(s.view.Instances)
+	differing, missing := tracker.Differing(s.view.Instances, goal), tracker.Missing(s.view.Instances)
 	switch {
 	case len(differing) > 0:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionFalse, v1alpha1.ReasonUsersDiffer,
@@ -135,9 +135,9 @@ func (s *step) describeClean() {
 		}
 	case found.Err != "":
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNotExamined, "looking for leftovers failed and is tried again: "+found.Err)
-	case len(found.Resources) == 0 && len(uses.Differing(s.view.Instances, false)) > 0:
+	case len(found.Resources) == 0 && len(tracker.Differing(s.view.Instances, false)) > 0:
 		// One that was not waited for and has come back, say: what it stores was not looked for.
-		users := uses.Differing(s.view.Instances, false)
+		users := tracker.Differing(s.view.Instances, false)
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonStillUsed,
 			fmt.Sprintf("nothing was found, and %s the feature on and may store it again: %s; %s", phrase.Count(len(users), "live user has", "live users have"), list("", users), s.howToFollow(false)))
 	case len(found.Resources) == 0:

@@ -26,7 +26,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // model is a cluster with one feature: servers that are restarted one after the
@@ -81,7 +81,7 @@ var both = Declared{OnEnable: declared.OnEnable, OnDisable: declared.OnDisable, 
 func (m *model) view() View {
 	return View{
 		Servers: m.servers, Declared: both, Attempt: m.attempt,
-		Instances:       []uses.Instance{user("n1", m.user)},
+		Instances:       []tracker.Instance{user("n1", m.user)},
 		NewTransitionID: fmt.Sprintf("t%d", m.count),
 	}
 }

@@ -26,7 +26,7 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/values/rollout"
 )
 
@@ -216,9 +216,9 @@ func heldOff(feature *v1alpha1.Feature, view View, plan Plan, steps []Step) []st
 // it, so that the transition waits for it without end: that is so where the value
 // of the last state of rest is another one (canary), and as long as waiting for
 // uses is not over.
-func leavesOut(feature *v1alpha1.Feature, plan Plan, config configuration) func(uses.Instance) bool {
+func leavesOut(feature *v1alpha1.Feature, plan Plan, config configuration) func(tracker.Instance) bool {
 	status, limited := &feature.Status, feature.Spec.Rollout
-	nobody := func(uses.Instance) bool { return false }
+	nobody := func(tracker.Instance) bool { return false }
 	if !rollout.Limits(limited) || config.control == v1alpha1.ControlLocal || status.Configured == nil {
 		return nobody
 	}
@@ -228,7 +228,7 @@ func leavesOut(feature *v1alpha1.Feature, plan Plan, config configuration) func(
 	if status.State == Turning(*plan.Value) && len(status.Tasks) > 0 && status.Tasks[0].Name != v1alpha1.TaskWaitForUses {
 		return nobody
 	}
-	return func(i uses.Instance) bool {
+	return func(i tracker.Instance) bool {
 		if i.Explicit || i.Component == plan.Component && config.control == v1alpha1.ControlCentral {
 			// It has its own command line's value.
 			return false
@@ -242,8 +242,8 @@ func leavesOut(feature *v1alpha1.Feature, plan Plan, config configuration) func(
 func usersElsewhere(feature *v1alpha1.Feature, view View, plan Plan, config configuration) []string {
 	name, leftOut := feature.Name, leavesOut(feature, plan, config)
 	follows := config.control == v1alpha1.ControlDynamic && plan.To == ""
-	var differing, explicit, left []uses.Instance
-	for i := range uses.Each(view.Instances) {
+	var differing, explicit, left []tracker.Instance
+	for i := range tracker.Each(view.Instances) {
 		switch {
 		case leftOut(i):
 			left = append(left, i)
@@ -255,14 +255,14 @@ func usersElsewhere(feature *v1alpha1.Feature, view View, plan Plan, config conf
 		}
 	}
 	var blockers []string
-	if names := uses.Differing(explicit, *plan.Value); len(names) > 0 {
+	if names := tracker.Differing(explicit, *plan.Value); len(names) > 0 {
 		who := phrase.Count(len(names), "live user sets the other value itself, which wins over the API, and has", "live users set the other value themselves, which wins over the API, and have")
 		blockers = append(blockers, fmt.Sprintf("%s to be restarted without %s in --feature-gates: %s", who, name, list("", names)))
 	}
-	if names := uses.Differing(left, *plan.Value); len(names) > 0 {
+	if names := tracker.Differing(left, *plan.Value); len(names) > 0 {
 		blockers = append(blockers, fmt.Sprintf("%s would keep the other value, since spec.rollout limits the value to %s; widen or remove it: %s", phrase.Count(len(names), "live user", "live users"), Audience(feature.Spec.Rollout), list("", names)))
 	}
-	names := uses.Differing(differing, *plan.Value)
+	names := tracker.Differing(differing, *plan.Value)
 	if len(names) == 0 {
 		return blockers
 	}
@@ -284,7 +284,7 @@ func serversConfigureOther(feature *v1alpha1.Feature, view View, plan Plan, conf
 	if plan.To != "" || plan.Value == nil || !config.agreed || config.control == v1alpha1.ControlDynamic || config.gate == nil || config.gate.LockedToDefault {
 		return nil
 	}
-	users := uses.Differing(view.Instances, *plan.Value)
+	users := tracker.Differing(view.Instances, *plan.Value)
 	var names []string
 	for _, s := range view.Servers {
 		if s.Knows && s.own() != *plan.Value && !slices.Contains(users, plan.Component+"/"+s.ID) {

@@ -28,7 +28,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/utils/ptr"
 )
 
@@ -158,14 +158,14 @@ func TestBlockers(t *testing.T) {
 		}
 		return servers
 	}
-	node := func(mutate func(*uses.Instance)) []uses.Instance {
+	node := func(mutate func(*tracker.Instance)) []tracker.Instance {
 		i := user("node", true)
 		mutate(&i)
-		return []uses.Instance{i}
+		return []tracker.Instance{i}
 	}
-	asking := node(func(*uses.Instance) {})
+	asking := node(func(*tracker.Instance) {})
 	several := append(asking, user("other", true))
-	explicit := slices.Concat(node(func(i *uses.Instance) { i.Explicit = true }), node(func(i *uses.Instance) { i.Name, i.Explicit = "other", true }))
+	explicit := slices.Concat(node(func(i *tracker.Instance) { i.Explicit = true }), node(func(i *tracker.Instance) { i.Name, i.Explicit = "other", true }))
 	dynamic := controlled(at(true, "1.36"), v1alpha1.ControlDynamic)
 	// canary is a feature whose value goes to no kubelet.
 	canary := func(f *v1alpha1.Feature, value bool) *v1alpha1.Feature {
@@ -188,7 +188,7 @@ func TestBlockers(t *testing.T) {
 		"nobody holds it":            {on, View{Servers: dynamic}, Plan{Value: off}, nil},
 		"a user has the other value": {on, View{Servers: at(true, "1.36"), Instances: asking}, Plan{Value: off}, []string{"1 live user has the other value and has to be restarted with --feature-gates=F=false: kubelet/node", "1 live server configures the other value and has to be restarted with --feature-gates=F=false: s0"}},
 		"a server decides the value, whether it has asked or not": {on, View{Servers: at(true, "1.36")}, Plan{Value: off}, []string{"1 live server configures the other value and has to be restarted with --feature-gates=F=false: s0"}},
-		"a server that has asked is named once": {on, View{Servers: at(true, "1.36"), Instances: []uses.Instance{{Component: "apiserver", Name: "s0", Reported: true, Alive: true, Enabled: true}}}, Plan{Value: off, Component: "apiserver"},
+		"a server that has asked is named once": {on, View{Servers: at(true, "1.36"), Instances: []tracker.Instance{{Component: "apiserver", Name: "s0", Reported: true, Alive: true, Enabled: true}}}, Plan{Value: off, Component: "apiserver"},
 			[]string{"1 live user has the other value and has to be restarted with --feature-gates=F=false: apiserver/s0"}},
 		"servers disagree":            {on, View{Servers: append(at(true, "1.36"), server("other", false))}, Plan{Value: off}, []string{"on in s0, off in other; no transition starts"}},
 		"a server has not reported":   {on, View{Servers: append(at(true, "1.36"), Server{ID: "new", Starting: true})}, Plan{Value: off}, []string{reportAwaited}},
@@ -197,7 +197,7 @@ func TestBlockers(t *testing.T) {
 		"users set the other value":   {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: explicit}, Plan{Value: off}, []string{"2 live users set the other value themselves, which wins over the API, and have to be restarted without F"}},
 		"dynamic: users follow":       {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: asking}, Plan{Value: off}, nil},
 		"central: restarts in order":  {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "apiserver"}, []string{"once all apiserver have --feature-gates=F=false", "1 live server configures the other value"}},
-		"dynamic: explicit ones hold": {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: node(func(i *uses.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"without F in --feature-gates: kubelet/node"}},
+		"dynamic: explicit ones hold": {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: node(func(i *tracker.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"without F in --feature-gates: kubelet/node"}},
 		"locked": {on, View{Servers: []Server{{ID: "s", Reported: true, Knows: true, Version: "1.36", Gate: v1alpha1.ReportedFeature{Name: "F", Enabled: true, Default: true, LockedToDefault: true}}}},
 			Plan{Value: off}, []string{"locked to true"}},
 		"down: servers are restarted":                 {on, View{Servers: binary("v1.36.3", at(true, "1.36", "1.35"))}, Plan{To: "1.35"}, []string{"1 live server has another version and has to be restarted with --emulated-version=1.35, or without the flag where the binary is of 1.35: s0"}},
@@ -205,7 +205,7 @@ func TestBlockers(t *testing.T) {
 		"up: binaries are there already":              {on, View{Servers: binary("v1.36.3", at(true, "1.35"))}, Plan{To: "1.36"}, []string{"--emulated-version=1.36"}},
 		"everybody is there":                          {on, View{Servers: at(true, "1.36")}, Plan{To: "1.36"}, nil},
 		"down: who else has to follow":                {on, View{Servers: at(true, "1.35"), Instances: asking}, Plan{Value: off, To: "1.35"}, []string{"by --emulated-version=1.35 or --feature-gates=F=false: kubelet/node"}},
-		"down: servers follow themselves":             {on, View{Servers: at(true, "1.35"), Instances: node(func(i *uses.Instance) { i.Component = "apiserver" })}, Plan{Value: off, To: "1.35", Component: "apiserver"}, nil},
+		"down: servers follow themselves":             {on, View{Servers: at(true, "1.35"), Instances: node(func(i *tracker.Instance) { i.Component = "apiserver" })}, Plan{Value: off, To: "1.35", Component: "apiserver"}, nil},
 		"servers have different versions":             {on, View{Servers: at(true, "1.36", "1.35")}, Plan{Value: off}, []string{"different effective versions; the transition goes on when they are the same", "2 live servers configure the other value and have to be restarted with --feature-gates=F=false: s0, s1"}},
 		"different versions, and no change":           {on, View{Servers: at(true, "1.36", "1.35")}, Plan{Value: ptr.To(true)}, nil},
 		"different versions, and a move ends that":    {on, View{Servers: at(true, "1.36", "1.35")}, Plan{To: "1.35"}, []string{"1 live server has another version"}},
@@ -216,12 +216,12 @@ func TestBlockers(t *testing.T) {
 		"a rollout leaves one out, centrally":         {canary(feature(v1alpha1.StateOn), true), View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "apiserver"}, []string{"1 live user would keep the other value", "1 live server configures the other value"}},
 		"a rollout leaves one out of a move":          {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: asking}, Plan{Value: off, To: "1.36"}, []string{"1 live user would keep the other value"}},
 		"central servers decide, a rollout or not":    {canary(feature(v1alpha1.StateOn), true), View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "kubelet"}, []string{"once all kubelet have", "1 live server configures the other value"}},
-		"a rollout that includes them":                {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *uses.Instance) { i.Component = "scheduler" })}, Plan{Value: off}, nil},
+		"a rollout that includes them":                {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *tracker.Instance) { i.Component = "scheduler" })}, Plan{Value: off}, nil},
 		"a rollout without effect":                    {canary(feature(v1alpha1.StateOn), true), View{Servers: at(true, "1.36"), Instances: asking}, Plan{Value: off}, []string{"restarted with --feature-gates=F=false", "1 live server configures the other value"}},
-		"a rollout does not limit who sets it":        {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *uses.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"1 live user sets the other value itself, which wins over the API, and has to be restarted without F in --feature-gates"}},
+		"a rollout does not limit who sets it":        {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *tracker.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"1 live user sets the other value itself, which wins over the API, and has to be restarted without F in --feature-gates"}},
 		"a canary under way":                          {turningOff(v1alpha1.TaskWaitForUses, "off"), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, []string{"1 live user would keep the other value"}},
 		"a canary that all have":                      {turningOff("off"), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, nil},
-		"a canary that is called off":                 {turningOff(v1alpha1.TaskWaitForUses, "off"), View{Servers: dynamic, Instances: node(func(i *uses.Instance) { i.Enabled = false })}, Plan{Value: ptr.To(true)}, nil},
+		"a canary that is called off":                 {turningOff(v1alpha1.TaskWaitForUses, "off"), View{Servers: dynamic, Instances: node(func(i *tracker.Instance) { i.Enabled = false })}, Plan{Value: ptr.To(true)}, nil},
 		"a move without tasks is not held by a pause": {paused(feature(v1alpha1.StateOn)), View{Servers: at(true, "1.36")}, Plan{Value: ptr.To(true), To: "1.36"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // None asks for 0 in a field of Settings where 0 makes sense and its zero value means
@@ -31,7 +31,7 @@ const None = -1
 // Settings are the periods of the server flow. Next takes them as they are; OrDefault
 // fills in what is left out, and Validate says what cannot work.
 type Settings struct {
-	uses.Settings
+	tracker.Settings
 	// Settle is how long no user may contradict before waiting for uses ends; 10
 	// seconds by default.
 	Settle time.Duration
@@ -64,7 +64,7 @@ const maxHowToClean = 512
 // DefaultSettings are the settings of a kube-apiserver without flags.
 func DefaultSettings() Settings {
 	return Settings{
-		Settings:          uses.DefaultSettings(),
+		Settings:          tracker.DefaultSettings(),
 		Settle:            10 * time.Second,
 		MinBackoff:        time.Second,
 		MaxBackoff:        30 * time.Second,

@@ -29,7 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/internal/turns"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 var (
@@ -49,8 +49,8 @@ func emulating(s Server, version string) Server {
 	return s
 }
 
-func user(name string, enabled bool) uses.Instance {
-	return uses.Instance{Component: "kubelet", Name: name, Reported: true, Enabled: enabled, Alive: true}
+func user(name string, enabled bool) tracker.Instance {
+	return tracker.Instance{Component: "kubelet", Name: name, Reported: true, Enabled: enabled, Alive: true}
 }
 
 // feature is in a state, with tasks left of a transition begun at start.
@@ -147,11 +147,11 @@ func TestNext(t *testing.T) {
 			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonPaused},
 		},
 		"a live user with the old value holds": {
-			feature: feature(v1alpha1.StateTurningOff, wait, "ClearA"), view: View{Servers: off, Declared: declared, Instances: []uses.Instance{user("n1", true)}},
+			feature: feature(v1alpha1.StateTurningOff, wait, "ClearA"), view: View{Servers: off, Declared: declared, Instances: []tracker.Instance{user("n1", true)}},
 			after: time.Hour, want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait, "ClearA"}, reason: v1alpha1.ReasonWaitingForUses},
 		},
 		"the settle period begins when nobody contradicts": {
-			feature: feature(v1alpha1.StateTurningOff, wait, "ClearA"), view: View{Servers: off, Declared: declared, Instances: []uses.Instance{user("n1", false)}},
+			feature: feature(v1alpha1.StateTurningOff, wait, "ClearA"), view: View{Servers: off, Declared: declared, Instances: []tracker.Instance{user("n1", false)}},
 			want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait, "ClearA"}, reason: v1alpha1.ReasonWaitingForUses, again: settings.Settle},
 		},
 		"and has to pass": {
@@ -171,7 +171,7 @@ func TestNext(t *testing.T) {
 			after: time.Hour, want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait}, reason: v1alpha1.ReasonWaitingForUses, again: settings.Settle},
 		},
 		"a contradiction begins the settle period anew": {
-			feature: settling(feature(v1alpha1.StateTurningOff, wait), start), view: View{Servers: off, Instances: []uses.Instance{user("n1", true)}},
+			feature: settling(feature(v1alpha1.StateTurningOff, wait), start), view: View{Servers: off, Instances: []tracker.Instance{user("n1", true)}},
 			after: settings.Settle, want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait}, reason: v1alpha1.ReasonWaitingForUses},
 		},
 		"a settle period that began in the future begins now": {
@@ -292,15 +292,15 @@ func TestManyUsersOfADynamicFeatureHaveTheirTurnsInTheSettlePeriod(t *testing.T)
 			s.Gate.Control = v1alpha1.ControlDynamic
 		}
 		all := user("n", false)
-		all.Alike = make([]string, test.users-1)
+		all.Group = make([]string, test.users-1)
 		f := feature(v1alpha1.StateTurningOff, v1alpha1.TaskWaitForUses, "ClearA")
-		d := Next(f, View{Servers: []Server{s}, Declared: declared, Instances: []uses.Instance{all}}, settings, start)
+		d := Next(f, View{Servers: []Server{s}, Declared: declared, Instances: []tracker.Instance{all}}, settings, start)
 		if d.RequeueAfter != test.want || !strings.Contains(d.Status.Tasks[0].Message, "waiting "+test.want.Round(time.Second).String()) {
 			t.Errorf("%+v: again after %s, and it says %q", test, d.RequeueAfter, d.Status.Tasks[0].Message)
 		}
 		f.Status = d.Status
 		for _, passed := range []time.Duration{test.want - time.Millisecond, test.want} {
-			d = Next(f, View{Servers: []Server{s}, Declared: declared, Instances: []uses.Instance{all}}, settings, start.Add(passed))
+			d = Next(f, View{Servers: []Server{s}, Declared: declared, Instances: []tracker.Instance{all}}, settings, start.Add(passed))
 			if over := d.Status.Tasks[0].Name != v1alpha1.TaskWaitForUses; over != (passed == test.want) {
 				t.Errorf("%+v: after %s waiting is over: %t", test, passed, over)
 			}
@@ -382,9 +382,9 @@ func enabled(f *v1alpha1.Feature) *v1alpha1.Feature {
 
 func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	for name, view := range map[string]View{
-		"at rest":             {Servers: []Server{server("a", false), server("b", false)}, Declared: declared, Instances: []uses.Instance{user("n1", false)}},
+		"at rest":             {Servers: []Server{server("a", false), server("b", false)}, Declared: declared, Instances: []tracker.Instance{user("n1", false)}},
 		"with leftovers":      {Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Resource: "pods", Count: 3}}}},
-		"waiting for users":   {Servers: []Server{server("a", true)}, Declared: declared, Instances: []uses.Instance{user("n1", false)}},
+		"waiting for users":   {Servers: []Server{server("a", true)}, Declared: declared, Instances: []tracker.Instance{user("n1", false)}},
 		"servers disagree":    {Servers: []Server{server("a", false), server("b", true)}},
 		"a server is missing": {Servers: []Server{server("a", false), {ID: "b"}}},
 	} {
@@ -428,15 +428,15 @@ func TestConditions(t *testing.T) {
 		"servers agree":             {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersAgree, metav1.ConditionTrue, ""},
 		"servers disagree":          {v1alpha1.StateOff, View{Servers: []Server{server("a", false), server("b", true)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree, metav1.ConditionFalse, "on in b, off in a"},
 		"a server has not reported": {v1alpha1.StateOff, View{Servers: []Server{server("a", false), {ID: "b"}}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonReportMissing, metav1.ConditionFalse, "b is alive"},
-		"a user differs":            {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "1 live user has the feature on: kubelet/n1; restart them with --feature-gates=F=false"},
-		"users differ":              {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", true), user("n2", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "2 live users have the feature on: kubelet/n1, kubelet/n2; restart"},
-		"a kubelet is silent":       {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{{Component: "kubelet", Name: "n1"}}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersUnknown, metav1.ConditionUnknown, "kubelet/n1"},
-		"users agree":               {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{user("n1", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonAllUsersMatch, metav1.ConditionTrue, ""},
+		"a user differs":            {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []tracker.Instance{user("n1", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "1 live user has the feature on: kubelet/n1; restart them with --feature-gates=F=false"},
+		"users differ":              {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []tracker.Instance{user("n1", true), user("n2", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "2 live users have the feature on: kubelet/n1, kubelet/n2; restart"},
+		"a kubelet is silent":       {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []tracker.Instance{{Component: "kubelet", Name: "n1"}}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersUnknown, metav1.ConditionUnknown, "kubelet/n1"},
+		"users agree":               {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []tracker.Instance{user("n1", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonAllUsersMatch, metav1.ConditionTrue, ""},
 		"nobody uses it":            {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonNoUsers, metav1.ConditionTrue, ""},
 		"nothing is declared":       {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingDeclared, metav1.ConditionUnknown, ""},
 		"nobody has looked yet":     {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, ""},
 		"nothing is left":           {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingLeft, metav1.ConditionTrue, ""},
-		"nothing is left, and a user has come back with the value on": {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}, Instances: []uses.Instance{user("n1", true)}},
+		"nothing is left, and a user has come back with the value on": {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}, Instances: []tracker.Instance{user("n1", true)}},
 			v1alpha1.ConditionClean, v1alpha1.ReasonStillUsed, metav1.ConditionUnknown, "nothing was found, and 1 live user has the feature on and may store it again: kubelet/n1; restart them"},
 		"something is left":                      {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: leftovers}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "2 statefulsets.apps have spec.x (ns/a, ns/b); create the subresource cleanup"},
 		"looking failed":                         {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Err: "no etcd"}}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, "no etcd"},

@@ -27,7 +27,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 func TestPath(t *testing.T) {
@@ -289,7 +289,7 @@ func TestOtherUsersVersionsDoNotHold(t *testing.T) {
 	f.Status.Version = "1.35"
 	kubelet := user("n1", false)
 	kubelet.Version = "v1.33.0"
-	view := View{Servers: at(true, "1.36", "1.36"), Declared: both, NewTransitionID: "t1", Instances: []uses.Instance{kubelet}}
+	view := View{Servers: at(true, "1.36", "1.36"), Declared: both, NewTransitionID: "t1", Instances: []tracker.Instance{kubelet}}
 	f.Status = Next(f, view, settings, start).Status
 	f.Status = Next(f, view, settings, start).Status
 	d := Next(f, view, settings, start.Add(settings.Settle))

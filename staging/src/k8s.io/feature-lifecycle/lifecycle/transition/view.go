@@ -22,7 +22,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // View is everything that one server gathered about one feature. It holds no
@@ -38,14 +38,14 @@ type View struct {
 	Declared Declared
 	// Instances are the users of the feature and those that should exist and
 	// never reported.
-	Instances []uses.Instance
-	// Vanished are users of the feature that went without an orderly end and
+	Instances []tracker.Instance
+	// Lost are users of the feature that went without an orderly end and
 	// whose reports have gone since, as with their Node. They hold nothing; they
 	// count for canaries.
-	Vanished []uses.Instance
+	Lost []tracker.Instance
 	// Replaced are users of the feature whose place other processes have taken
-	// (uses.Instance.TakenOver). They count for canaries, and hold only those.
-	Replaced []uses.Instance
+	// (tracker.Instance.ReplacedAt). They count for canaries, and hold only those.
+	Replaced []tracker.Instance
 	// WatchingSince is since when this server has looked after the feature with
 	// a complete picture. What happened before it did not see.
 	WatchingSince time.Time
@@ -78,9 +78,9 @@ type Server struct {
 	// Starting is true for a server that has not reported and has been alive for
 	// so short a time that its report may be on its way.
 	Starting bool
-	// FlowEnded is true for a server that runs the server flow no more and is still at
+	// ControllerStopped is true for a server that runs the server flow no more and is still at
 	// work: it has to agree like the others, and looks after nothing.
-	FlowEnded bool
+	ControllerStopped bool
 	// Knows is true when the report lists the gate; the fields of the gate
 	// have no meaning otherwise.
 	Knows bool

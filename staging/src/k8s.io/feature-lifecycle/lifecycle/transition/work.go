@@ -26,7 +26,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/internal/turns"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/values/rollout"
 )
 
@@ -84,7 +84,7 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 	if s.Status.Transition != nil {
 		start = s.Status.Transition.StartTime.Time
 	}
-	wait := uses.Waiting(s.view.Instances, goal, start, s.settings.Settings, s.now)
+	wait := tracker.Waiting(s.view.Instances, goal, start, s.settings.Settings, s.now)
 	holding := len(wait.Opposing) + len(wait.Missing)
 	task.Total = int64(holding)
 	for _, i := range s.view.Instances {
@@ -118,7 +118,7 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 	s.settle(task, notBefore, "all users have the feature "+OnOff(goal))
 }
 
-func waitMessage(wait uses.Wait, goal bool) string {
+func waitMessage(wait tracker.Wait, goal bool) string {
 	message := ""
 	if len(wait.Opposing) > 0 {
 		message = fmt.Sprintf("waiting for %s the feature %s: %s", phrase.Count(len(wait.Opposing), "user that has", "users that have"), OnOff(!goal), list("", wait.Opposing))

@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/uses"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 func TestBackoffDoublesUpToItsLimit(t *testing.T) {
@@ -222,7 +222,7 @@ func TestALimitedRolloutHoldsTheTransition(t *testing.T) {
 			f := enabled(feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses))
 			f.Spec.Rollout = tc.rollout
 			on := []Server{server("a", true)}
-			d := Next(f, View{Servers: controlled(on, tc.control), Instances: []uses.Instance{user("x", true), user("y", false)}, Declared: declared}, settings, start)
+			d := Next(f, View{Servers: controlled(on, tc.control), Instances: []tracker.Instance{user("x", true), user("y", false)}, Declared: declared}, settings, start)
 			message := d.Status.Tasks[0].Message
 			if _, next, _ := strings.Cut(message, "; "); next != tc.want || !strings.Contains(message, "waiting for 1 user") {
 				t.Errorf("it says %q, want %q", message, tc.want)
@@ -265,9 +265,9 @@ func TestWhatHoldsHidesNoRefusal(t *testing.T) {
 
 // TestAMessageSaysUntilWhenItIsWaited for users that show no sign of life or never reported.
 func TestAMessageSaysUntilWhenItIsWaited(t *testing.T) {
-	away, silent := user("away", true), uses.Instance{Component: "kubelet", Name: "silent", Since: start}
+	away, silent := user("away", true), tracker.Instance{Component: "kubelet", Name: "silent", Since: start}
 	away.Alive, away.Since = false, start.Add(time.Minute)
-	view := View{Servers: []Server{server("a", false)}, Instances: []uses.Instance{away, user("here", true), silent}, Declared: declared}
+	view := View{Servers: []Server{server("a", false)}, Instances: []tracker.Instance{away, user("here", true), silent}, Declared: declared}
 	f := feature(v1alpha1.StateTurningOff, v1alpha1.TaskWaitForUses)
 	f.Status.Transition = &v1alpha1.FeatureTransition{ID: "t", StartTime: metav1.NewMicroTime(start)}
 	at := func(d time.Duration) string { return start.Add(d).UTC().Format(time.RFC3339) }

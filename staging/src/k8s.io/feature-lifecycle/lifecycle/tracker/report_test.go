@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package uses
+package tracker
 
 import (
 	"testing"
@@ -35,8 +35,8 @@ func TestEnding(t *testing.T) {
 		"another annotation":      {map[string]string{v1alpha1.AnnotationRequestedBy: "true"}, false},
 	} {
 		report := &v1alpha1.FeatureReport{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}
-		if got := Ending(report); got != test.want {
-			t.Errorf("%s: Ending is %t, want %t", name, got, test.want)
+		if got := Terminating(report); got != test.want {
+			t.Errorf("%s: Terminating is %t, want %t", name, got, test.want)
 		}
 	}
 }
@@ -52,8 +52,8 @@ func TestFlowEnded(t *testing.T) {
 		"one that ends":              {map[string]string{v1alpha1.AnnotationTerminating: "true"}, false},
 	} {
 		report := &v1alpha1.FeatureReport{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}
-		if got := FlowEnded(report); got != test.want {
-			t.Errorf("%s: FlowEnded is %t, want %t", name, got, test.want)
+		if got := ControllerStopped(report); got != test.want {
+			t.Errorf("%s: ControllerStopped is %t, want %t", name, got, test.want)
 		}
 	}
 }

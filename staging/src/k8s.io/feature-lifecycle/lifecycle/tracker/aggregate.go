@@ -18,7 +18,7 @@ limitations under the License.
 // holds a transition. It is pure: the controller gathers instances from
 // FeatureReports, Leases and Nodes and calls Aggregate and Waiting; nothing here
 // talks to anybody, reads a clock or remembers anything.
-package uses
+package tracker
 
 import (
 	"cmp"
@@ -73,7 +73,7 @@ func (s Settings) stale(i Instance, now time.Time) bool {
 // changed. When there would be more than MaxRows, versions are left out, first of
 // the components with many rows, and at last components.
 func Aggregate(instances []Instance, settings Settings, now time.Time) []v1alpha1.FeatureUse {
-	instances = slices.DeleteFunc(slices.Clone(instances), func(i Instance) bool { return i.Potential || i.Recent })
+	instances = slices.DeleteFunc(slices.Clone(instances), func(i Instance) bool { return i.Potential || i.Starting })
 	rows := aggregate(instances, settings, now, func(k key) key { return k })
 	perComponent := map[string]int{}
 	for k := range rows {
@@ -248,24 +248,24 @@ func Undecided(instances []Instance, value bool, settings Settings, now time.Tim
 	for _, i := range instances {
 		switch {
 		case !i.Reported:
-			if i.Recent {
+			if i.Starting {
 				undecided = append(undecided, i)
 			}
 		case i.Enabled == value || !i.Alive:
-		case !i.TakenOver.IsZero(), i.Potential && now.Before(i.Since.Add(settings.ReportPeriod)):
+		case !i.ReplacedAt.IsZero(), i.Potential && now.Before(i.Since.Add(settings.ReportPeriod)):
 			undecided = append(undecided, i)
 		}
 	}
 	return fullNames(undecided)
 }
 
-// Unreported returns the instances that should exist, have had the time to
+// Missing returns the instances that should exist, have had the time to
 // report and have not, named
 // <component>/<name> and sorted.
-func Unreported(instances []Instance) []string {
+func Missing(instances []Instance) []string {
 	var unreported []Instance
 	for _, i := range instances {
-		if !i.Reported && !i.Recent {
+		if !i.Reported && !i.Starting {
 			unreported = append(unreported, i)
 		}
 	}

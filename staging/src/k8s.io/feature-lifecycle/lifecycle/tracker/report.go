@@ -14,19 +14,19 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package uses
+package tracker
 
 import v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 
-// FlowEnded is true for the report of a process that runs no server flow any more: others
+// ControllerStopped is true for the report of a process that runs no server flow any more: others
 // look after the features that it would.
-func FlowEnded(report *v1alpha1.FeatureReport) bool {
+func ControllerStopped(report *v1alpha1.FeatureReport) bool {
 	return report.Annotations[v1alpha1.AnnotationControllerStopped] == "true"
 }
 
-// Ending is true for the report of a process that ends, or has ended, in order, and
+// Terminating is true for the report of a process that ends, or has ended, in order, and
 // could not take its report away: it says nothing of a live user any more. The server
 // flow and tools use the same.
-func Ending(report *v1alpha1.FeatureReport) bool {
+func Terminating(report *v1alpha1.FeatureReport) bool {
 	return report.Annotations[v1alpha1.AnnotationTerminating] == "true"
 }

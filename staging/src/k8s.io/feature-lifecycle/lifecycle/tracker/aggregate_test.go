@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package uses
+package tracker
 
 import (
 	"testing"
@@ -81,7 +81,7 @@ func TestAggregate(t *testing.T) {
 			now:       start,
 			want:      []v1alpha1.FeatureUse{{Component: "kubelet", Version: "v1.35.1", Expected: 1, Examples: []string{"old"}}},
 		},
-		"a kubelet that may yet be starting is not shown": {instances: []Instance{{Component: "kubelet", Name: "new", Since: start, Recent: true}}, now: start},
+		"a kubelet that may yet be starting is not shown": {instances: []Instance{{Component: "kubelet", Name: "new", Since: start, Starting: true}}, now: start},
 		"a process that did not ask is no user":           {instances: []Instance{potential(user("a", true), start)}, now: start},
 		"at most five are named": {
 			instances: []Instance{user("a", true), user("b", true), user("c", true), user("d", true), user("e", true), user("f", true)},
@@ -154,7 +154,7 @@ func TestWaiting(t *testing.T) {
 			instances: []Instance{missing("old", start.Add(-time.Hour))}, settings: settings, now: start.Add(grace),
 		},
 		"one that may yet be starting holds too": {
-			instances: []Instance{{Component: "kubelet", Name: "new", Since: start, Recent: true}}, settings: settings, now: start,
+			instances: []Instance{{Component: "kubelet", Name: "new", Since: start, Starting: true}}, settings: settings, now: start,
 			want: Wait{Missing: []string{"kubelet/new"}, MissingUntil: start.Add(grace), Until: start.Add(grace)},
 		},
 		"unless full coverage is required": {
@@ -201,7 +201,7 @@ func TestDifferingNamesOnlyLiveReporters(t *testing.T) {
 	if diff := cmp.Diff([]string{"kubelet/a", "kubelet/b"}, Differing(instances, false)); diff != "" {
 		t.Errorf("unexpected names (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"kubelet/e"}, Unreported(instances)); diff != "" {
+	if diff := cmp.Diff([]string{"kubelet/e"}, Missing(instances)); diff != "" {
 		t.Errorf("unexpected names (-want +got):\n%s", diff)
 	}
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package uses
+package tracker
 
 import (
 	"iter"
@@ -29,9 +29,9 @@ type Instance struct {
 	// Component and Name identify the process, for example kubelet and the
 	// node's name.
 	Component, Name string
-	// Alike are the names of further processes of which all else here holds, too,
+	// Group are the names of further processes of which all else here holds, too,
 	// sorted, and all behind Name. They are shared and must not be changed.
-	Alike []string
+	Group []string
 	// Version is the binary version, "" when not known.
 	Version string
 	// Reported is false for a process that should exist, a kubelet whose Node
@@ -51,33 +51,33 @@ type Instance struct {
 	// noticed that the report is missing, and when Potential is true, that the
 	// process has this value. Unset otherwise.
 	Since time.Time
-	// Recent is true for a process that has not reported and may yet be
+	// Starting is true for a process that has not reported and may yet be
 	// starting: it holds a transition, and nobody is told.
-	Recent bool
+	Starting bool
 	// Expected is true for components of which the cluster knows how many
 	// there should be.
 	Expected bool
 	// Explicit is true for a process that has the value set explicitly: it takes
 	// no other one from a rollout.
 	Explicit bool
-	// Lost is true for a process that the observer saw alive and that went
+	// Failed is true for a process that the observer saw alive and that went
 	// without an orderly end; Since says when that was noticed.
-	Lost bool
+	Failed bool
 	// LastSeen is when a process that is not alive last showed a sign of life, as
 	// far as the observer can tell: earlier than Since. Unset when it cannot.
 	LastSeen time.Time
-	// TakenOver is when another process took this one's place that has not said
+	// ReplacedAt is when another process took this one's place that has not said
 	// yet whether it uses the feature, or should have and did not come. Enabled is
 	// what the one before found, all else is of the present one. Unset for what a
 	// process says of itself.
-	TakenOver time.Time
+	ReplacedAt time.Time
 	// Crashes are the last times at which another process took this one's place
 	// without an orderly end, oldest first.
 	Crashes []time.Time
 }
 
 // Count is how many processes the instance stands for.
-func (i Instance) Count() int { return 1 + len(i.Alike) }
+func (i Instance) Count() int { return 1 + len(i.Group) }
 
 // Names are those of all processes that the instance stands for, sorted.
 func (i Instance) Names() iter.Seq[string] {
@@ -85,7 +85,7 @@ func (i Instance) Names() iter.Seq[string] {
 		if !yield(i.Name) {
 			return
 		}
-		for _, name := range i.Alike {
+		for _, name := range i.Group {
 			if !yield(name) {
 				return
 			}
@@ -98,7 +98,7 @@ func (i Instance) Has(name string) bool {
 	if i.Name == name {
 		return true
 	}
-	_, found := slices.BinarySearch(i.Alike, name)
+	_, found := slices.BinarySearch(i.Group, name)
 	return found
 }
 
@@ -108,7 +108,7 @@ func Each(instances []Instance) iter.Seq[Instance] {
 	return func(yield func(Instance) bool) {
 		for _, i := range instances {
 			one := i
-			one.Alike = nil
+			one.Group = nil
 			for name := range i.Names() {
 				one.Name = name
 				if !yield(one) {
@@ -119,9 +119,9 @@ func Each(instances []Instance) iter.Seq[Instance] {
 	}
 }
 
-// Alike is an instance for all processes that are like one, with the names given,
+// Group is an instance for all processes that are like one, with the names given,
 // sorted, at least one. It does not copy them.
-func Alike(one Instance, names []string) Instance {
-	one.Name, one.Alike = names[0], names[1:]
+func GroupOf(one Instance, names []string) Instance {
+	one.Name, one.Group = names[0], names[1:]
 	return one
 }

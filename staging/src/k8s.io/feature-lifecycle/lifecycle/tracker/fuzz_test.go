@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package uses
+package tracker
 
 import (
 	"cmp"
@@ -54,10 +54,10 @@ func instancesOf(data []byte) []Instance {
 			Enabled:   b[3]&2 != 0,
 			Potential: b[3]&4 != 0,
 			Alive:     b[3]&8 != 0,
-			Recent:    b[3]&16 != 0,
+			Starting:    b[3]&16 != 0,
 			Expected:  b[3]&32 != 0,
 			Explicit:  b[3]&64 != 0,
-			Lost:      b[3]&128 != 0,
+			Failed:      b[3]&128 != 0,
 			Since:     start.Add(time.Duration(int(b[4])<<8+int(b[5])-1<<15) * time.Second / 16),
 		})
 		if b[6]&1 != 0 {
@@ -98,7 +98,7 @@ func grouped(instances []Instance) []Instance {
 			names = append(names, i.Name)
 		}
 		slices.Sort(names)
-		groups = append(groups, Alike(of[key][0], names))
+		groups = append(groups, GroupOf(of[key][0], names))
 	}
 	return groups
 }
@@ -138,7 +138,7 @@ func checkGroups(t *testing.T, instances []Instance, wanted bool, s Settings, no
 		"rows":         gocmp.Diff(Aggregate(flat, s, now), Aggregate(groups, s, now)),
 		"waited for":   gocmp.Diff(Waiting(flat, wanted, start, s, now), Waiting(groups, wanted, start, s, now)),
 		"differing":    gocmp.Diff(Differing(flat, wanted), Differing(groups, wanted)),
-		"not reported": gocmp.Diff(Unreported(flat), Unreported(groups)),
+		"not reported": gocmp.Diff(Missing(flat), Missing(groups)),
 	} {
 		if diff != "" {
 			t.Fatalf("%s: groups give others (-one by one +groups):\n%s", what, diff)
@@ -215,7 +215,7 @@ func checkRows(t *testing.T, instances []Instance, rows []v1alpha1.FeatureUse, s
 	var count, expected, stale, members int
 	for _, i := range instances {
 		switch gone := !i.Alive && now.Sub(i.Since) >= s.Grace; {
-		case i.Potential || i.Recent:
+		case i.Potential || i.Starting:
 			continue
 		case !i.Reported:
 			expected++
@@ -233,7 +233,7 @@ func checkRows(t *testing.T, instances []Instance, rows []v1alpha1.FeatureUse, s
 		count, expected, stale = count-int(row.Count), expected-int(row.Expected), stale-int(row.Stale)
 		var of []string
 		for _, i := range instances {
-			inRow := !i.Potential && !i.Recent && i.Reported == (row.Enabled != nil) && (!i.Reported || *row.Enabled == i.Enabled) &&
+			inRow := !i.Potential && !i.Starting && i.Reported == (row.Enabled != nil) && (!i.Reported || *row.Enabled == i.Enabled) &&
 				(row.Component == i.Component || row.Component == others) && (row.Version == i.Version || row.Version == "")
 			if inRow {
 				of = append(of, i.Name)
