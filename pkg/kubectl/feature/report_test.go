@@ -32,6 +32,7 @@ import (
 	discovery "k8s.io/client-go/discovery/fake"
 	clienttesting "k8s.io/client-go/testing"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
@@ -98,7 +99,7 @@ func TestAPausedFeatureMayBeBlocked(t *testing.T) {
 	f := turningOff("A")
 	feature := *f
 	view := transition.View{
-		Servers: []transition.Server{{ID: "a", Reported: true, Knows: true, Version: "1.36", Gate: v1alpha1.ReportedFeature{Name: "A"}}},
+		Servers: []tracker.Server{{ID: "a", Reported: true, Knows: true, Version: "1.36", Gate: v1alpha1.ReportedFeature{Name: "A"}}},
 	}
 	condition(&feature, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonBlocked, feature.Status.Tasks[0].Name+": shop/web refuses")
 	feature.Spec.Paused = true

@@ -28,7 +28,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/values/rollout"
 )
 
@@ -401,84 +400,6 @@ func TestWhoDiesOfAValueAsItTakesItHaltsACanary(t *testing.T) {
 		w.until(time.Minute, "another canary is under way", func() bool { return w.canary() != nil })
 		w.halts("scheduler/" + w.in[0])
 	})
-}
-
-// TestTheOldestVanishedProcessIsForgottenFirst when there are too many.
-func TestTheOldestVanishedProcessIsForgottenFirst(t *testing.T) {
-	v := newVanished()
-	name := func(i int) string { return fmt.Sprintf("kubelet.n%d", i) }
-	for i := range maxVanished + 2 {
-		at := start.Add(time.Duration(i) * time.Second)
-		// The last is noted twice, which makes no difference.
-		for range 2 {
-			v.add(name(i), vanishedProcess{
-				since: at, instance: tracker.Instance{Component: kubelet, Name: fmt.Sprintf("n%d", i)},
-				gates: map[string]*v1alpha1.ReportedFeature{"A": {Name: "A", Queried: true}},
-			}, at)
-		}
-	}
-	found := v.of("A", nil)
-	has := func(i int) bool {
-		return slices.ContainsFunc(found, func(u tracker.Instance) bool { return u.Component+"."+u.Name == name(i) })
-	}
-	if len(found) != maxVanished || has(0) || has(1) || !has(2) || !has(maxVanished+1) {
-		t.Errorf("%d are remembered, the first %t %t %t, the last %t", len(found), has(0), has(1), has(2), has(maxVanished+1))
-	}
-}
-
-// TestWhatIsInheritedIsForgotten once it is reported, or nobody comes.
-func TestWhatIsInheritedIsForgotten(t *testing.T) {
-	asked := func(process string, names ...string) *v1alpha1.FeatureReport {
-		var gates []v1alpha1.ReportedFeature
-		for _, name := range names {
-			gates = append(gates, v1alpha1.ReportedFeature{Name: name, Queried: true})
-		}
-		r := report("c", "1", gates...)
-		r.Spec.Process = process
-		return r
-	}
-	x := newIndex(indexConfig{mostCrashes: 3})
-	check := func(what string, features, changed []string, want ...string) {
-		t.Helper()
-		var heirs []string
-		for _, feature := range []string{"A", "B", "C"} {
-			for _, h := range x.heirsOf(feature) {
-				if h.gate.Name != feature || h.report != x.processes["c.1"].report {
-					t.Errorf("%s: %s has the gate %s", what, feature, h.gate.Name)
-				}
-				heirs = append(heirs, feature)
-			}
-		}
-		if !slices.Equal(heirs, want) || !slices.Equal(changed, features) {
-			t.Errorf("%s: %v are inherited, want %v; %v changed, want %v", what, heirs, want, changed, features)
-		}
-	}
-	all := []string{"A", "B", "C"}
-	check("one process", all, x.set(asked("1", all...), start))
-	check("another asked for one so far", all, x.set(asked("2", "A"), start), "B", "C")
-	check("it asks for another", []string{"B"}, x.set(asked("2", "A", "B"), start), "C")
-	check("a third asked for none", all, x.set(asked("3"), start), all...)
-	check("its report goes", all, x.remove("c.1", start))
-	x.forgetInherited(start)
-	check("a fourth comes in time", all, x.set(asked("4", "A"), start), "B", "C")
-	x.forgetInherited(start.Add(24 * time.Hour))
-	if gone := x.departedOf("B"); len(gone) > 0 {
-		t.Error("it has departed")
-	}
-	check("while it is there nothing is forgotten", nil, x.set(asked("4", "A"), start), "B", "C")
-	x.remove("c.1", start)
-	if gone := x.departedOf("B"); len(gone) != 1 || gone[0].report != "c.1" || gone[0].gate.Name != "B" || !gone[0].at.Equal(start) {
-		t.Errorf("these have departed: %v", gone)
-	}
-	if got := x.forgetInherited(start.Add(1)); !slices.Equal(got, all) {
-		t.Errorf("%v changed as they were forgotten, want %v", got, all)
-	}
-	check("a fifth comes too late", []string{"A"}, x.set(asked("5", "A"), start))
-	x.remove("c.1", start)
-	x.forgetInherited(start.Add(1))
-	if len(x.inherited)+len(x.cohorts)+len(x.features) > 0 {
-		t.Errorf("%v, %v and %v are left", x.inherited, x.cohorts, x.features)
-	}
 }
 
 // TestKubeletsThatDoNotComeBackHaltACanary: they ended in order, to start with the

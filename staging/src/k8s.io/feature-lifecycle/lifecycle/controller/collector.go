@@ -94,7 +94,7 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 
 // collect shows what this controller looks after. Gauge adds its namespace.
 func (c *Controller) collect(gauge func(desc *metrics.Desc, value float64, labels ...string)) {
-	for component, count := range c.reports.counts() {
+	for component, count := range c.tracker.Reports() {
 		gauge(reportsDesc, float64(count), component)
 	}
 	running := 0.0

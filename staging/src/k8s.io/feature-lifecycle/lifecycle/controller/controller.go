@@ -30,13 +30,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -52,6 +49,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -130,31 +128,15 @@ type Controller struct {
 	handlers  []func()
 	queue     workqueue.TypedRateLimitingInterface[string]
 
-	batches  *batches
-	reports  *index
-	liveness *liveness
-	runner   *runner
-	finder   *finder
-	led      *ledFeatures
-	vanished *vanished
+	batches *batches
+	tracker *tracker.Tracker
+	runner  *runner
+	finder  *finder
+	led     *ledFeatures
 
-	mu sync.Mutex
-	// servers is the set of live servers when it was last looked at; a change
-	// moves leadership.
-	servers string
-	// identityLeases are the Leases that say which servers exist, with their names.
-	identityLeases map[types.NamespacedName]string
-
-	// silence is who has not reported, unreported who has not for too long.
-	silence    silent
-	unreported unreported
-
-	// unretired are the reports and Leases that could not be deleted, by name. Only retireReports
-	// uses it.
-	unretired map[string]postponement
-
-	// nodes and processes remember who was alive, to notice changes.
-	nodes, processes *lastSeen
+	// deleteBackoff is that of reports and Leases that could not be deleted, by name. Only
+	// deleteExpired uses it.
+	deleteBackoff map[string]postponement
 }
 
 // New makes a controller. It returns an error that names what is wrong with the
@@ -227,21 +209,17 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 		informers:   informers,
 		queue:       queue,
 		batches:     newBatches(),
-		reports: newIndex(indexConfig{
-			dependences: dependences,
-			servers:     config.Component,
-			mostCrashes: config.Settings.Canary.CrashLoop,
-			crashWindow: config.Settings.Canary.CrashWindow,
-			settled:     config.Settings.ReportPeriod,
+		tracker: tracker.New(tracker.Config{
+			Namespace:   config.Namespace,
+			Servers:     config.Component,
+			IsIdentity:  config.IsIdentity,
+			Nodes:       config.Nodes != nil,
+			Settings:    config.Settings.Settings,
+			MaxCrashes:  config.Settings.Canary.CrashLoop,
+			CrashWindow: config.Settings.Canary.CrashWindow,
+			Dependences: dependences,
 		}),
-		liveness: newLiveness(),
-		led:      newLedFeatures(),
-		vanished: newVanished(),
-
-		nodes:     newLastSeen(),
-		processes: newLastSeen(),
-
-		identityLeases: map[types.NamespacedName]string{},
+		led: newLedFeatures(),
 	}
 	var all lifecycle.Tasks
 	for _, feature := range config.Features {
@@ -291,7 +269,7 @@ func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 	group.StartWithContext(ctx, func(ctx context.Context) { c.every(ctx, noticePeriod, c.notice) })
 	group.StartWithContext(ctx, c.lookWhenQuiet)
 	// Deleting may take long, and others have to be noticed meanwhile.
-	group.StartWithContext(ctx, func(ctx context.Context) { c.every(ctx, noticePeriod, c.retireReports) })
+	group.StartWithContext(ctx, func(ctx context.Context) { c.every(ctx, noticePeriod, c.deleteExpired) })
 	c.enqueueEverything()
 	<-ctx.Done()
 	c.queue.ShutDown()
@@ -320,11 +298,8 @@ func (c *Controller) every(ctx context.Context, period time.Duration, do func(co
 // notice looks for what nobody announces: that a server's Lease has not changed for
 // too long, or that a server is no longer starting. It reads memory and writes nothing.
 func (c *Controller) notice(context.Context) {
-	c.noticeServers()
-	c.noticeProcesses()
 	now := c.config.Clock.Now()
-	c.forgetInherited(now)
-	c.reports.settle(now)
+	c.enqueueChanges(c.tracker.Advance(now))
 	c.batches.forget(now)
 }
 
@@ -371,28 +346,12 @@ func (c *Controller) enqueueAfter(name string, after time.Duration) {
 	c.queue.AddAfter(name, after)
 }
 
-// enqueueEverything looks at every feature that has an object or a report.
+// enqueueEverything reconciles every feature at once.
 func (c *Controller) enqueueEverything() {
 	for _, key := range c.informers.Features().V1alpha1().Features().Informer().GetStore().ListKeys() {
 		if _, name, err := cache.SplitMetaNamespaceKey(key); err == nil {
 			c.queue.Add(name)
 		}
 	}
-	c.enqueueNow(c.reports.all())
-}
-
-func asLease(object any) *coordinationv1.Lease {
-	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = tombstone.Obj
-	}
-	lease, _ := object.(*coordinationv1.Lease)
-	return lease
-}
-
-func asNode(object any) *corev1.Node {
-	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = tombstone.Obj
-	}
-	node, _ := object.(*corev1.Node)
-	return node
+	c.enqueueNow(c.tracker.Features())
 }

@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -37,8 +36,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
-	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 // leftovers are what tasks of a test find and remove. They record what was done.
@@ -377,7 +376,7 @@ func TestReportsAreRetiredBesideASilentServer(t *testing.T) {
 		}
 		w.serve("s1")
 		silent := &serverProcess{id: "s2"}
-		for range (reportRetention + time.Minute) / (10 * time.Second) {
+		for range (tracker.ReportRetention + time.Minute) / (10 * time.Second) {
 			w.renew(silent)
 			w.pass(10 * time.Second)
 		}
@@ -412,29 +411,6 @@ func TestWhenASilentKubeletIsShown(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestAKubeletIsSilentFromTheEndOfItsReportOn: a look that went on while the report came
-// may have noted that it is missing, long ago.
-func TestAKubeletIsSilentFromTheEndOfItsReportOn(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.report("server", "s1", gate("A", false))
-		w.node("n1", corev1.ConditionTrue)
-		w.report(kubelet, "n1", gate("A", false))
-		s := w.serve("s1")
-		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
-		s.controller.liveness.missing(kubelet+".n1", time.Now())
-		w.pass(2 * reportingDelay)
-		w.removeReport(kubelet + ".n1")
-		w.pass(reportingDelay - 10*time.Second)
-		if c := w.condition("A", v1alpha1.ConditionUsesMatch); c.Status != metav1.ConditionTrue {
-			t.Errorf("too early: %+v", c)
-		}
-		w.pass(20 * time.Second)
-		if c := w.condition("A", v1alpha1.ConditionUsesMatch); c.Reason != v1alpha1.ReasonUsersUnknown || !strings.Contains(c.Message, "kubelet/n1") {
-			t.Errorf("it is not shown: %+v", c)
-		}
-	})
 }
 
 // TestLeftoversAreLookedForAfterADisagreement: a server that has a feature on stores
@@ -476,7 +452,7 @@ func TestReportsAreRetired(t *testing.T) {
 		w.report("kubelet", "n1", gate("A", false))
 		w.report("kubelet", "n2", gate("A", false))
 		w.serve("s1")
-		w.pass(reportRetention - time.Minute)
+		w.pass(tracker.ReportRetention - time.Minute)
 		if !w.reported("kubelet.n2") {
 			t.Error("a report went early")
 		}
@@ -485,108 +461,6 @@ func TestReportsAreRetired(t *testing.T) {
 			t.Errorf("n1 %t, n2 %t, server %t", w.reported("kubelet.n1"), w.reported("kubelet.n2"), w.reported("server.s1"))
 		}
 	})
-}
-
-// TestNothingIsRememberedOfWhatWent: nodes and processes with ever new names come
-// and go for as long as a server runs. The garbage collector takes a node's report a
-// while after the Node; a process takes its Lease and its report away, or crashes.
-func TestNothingIsRememberedOfWhatWent(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.report("server", "s1", gate("A", false))
-		server := w.serve("s1")
-		w.pass(time.Minute)
-		before := remembered(server.controller)
-		w.leased = true
-		for i := range 5 {
-			node, ended, crashed := fmt.Sprint("n", i), fmt.Sprint("ended-", i), fmt.Sprint("crashed-", i)
-			w.node(node, corev1.ConditionTrue)
-			w.report("kubelet", node, gate("A", false))
-			for _, process := range []string{ended, crashed} {
-				l := lease(time.Now(), 40)
-				l.Namespace, l.Name = "leases", "comp."+process
-				w.put(leasesResource, l, l.Namespace)
-				w.report("comp", process, gate("A", false))
-			}
-			w.pass(20 * time.Second)
-			if len(remembered(server.controller)) <= len(before) {
-				t.Error("this test does not see what is remembered")
-			}
-			w.node(node, corev1.ConditionUnknown)
-			if err := w.kube.Tracker().Delete(leasesResource, "leases", "comp."+ended); err != nil {
-				t.Fatal(err)
-			}
-			w.removeReport("comp." + ended)
-			w.pass(20 * time.Second)
-			w.removeNode(node)
-			w.pass(20 * time.Second)
-			w.removeReport("kubelet." + node)
-		}
-		// The server deletes the reports of those that crashed; here nobody deletes
-		// their Leases.
-		w.pass(reportRetention)
-		for i := range 5 {
-			if err := w.kube.Tracker().Delete(leasesResource, "leases", fmt.Sprint("comp.crashed-", i)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.pass(inheritedRetention + time.Hour)
-		if diff := cmp.Diff(before, remembered(server.controller)); diff != "" {
-			t.Errorf("unexpected memory (-before +after):\n%s", diff)
-		}
-	})
-}
-
-// remembered is what a server remembers of nodes and processes, but of those that
-// vanished, which it does for a day.
-func remembered(c *Controller) []string {
-	var keys []string
-	add := func(of string, names []string) {
-		for _, name := range names {
-			keys = append(keys, of+" "+name)
-		}
-	}
-	c.liveness.mu.Lock()
-	defer c.liveness.mu.Unlock()
-	add("lost", slices.Collect(maps.Keys(c.liveness.lost)))
-	add("ready", slices.Collect(maps.Keys(c.liveness.ready)))
-	for key := range c.liveness.leases {
-		add("lease", []string{key.String()})
-	}
-	for of, seen := range map[string]*lastSeen{"node": c.nodes, "process": c.processes} {
-		seen.mu.Lock()
-		add(of, slices.Collect(maps.Keys(seen.last)))
-		seen.mu.Unlock()
-	}
-	c.reports.mu.Lock()
-	defer c.reports.mu.Unlock()
-	x := c.reports
-	add("report", slices.Collect(maps.Keys(x.processes)))
-	add("inherited", slices.Collect(maps.Keys(x.inherited)))
-	for name := range x.recent {
-		// Of those that are there it is forgotten in time.
-		if x.processes[name] == nil {
-			add("recent", []string{name})
-		}
-	}
-	add("known node", slices.Collect(maps.Keys(x.nodes)))
-	add("node without report", slices.Collect(maps.Keys(x.reportless)))
-	add("reports on node", slices.Collect(maps.Keys(x.byNode)))
-	add("component", slices.Collect(maps.Keys(x.byComponent)))
-	for lease := range x.byLease {
-		add("report of lease", []string{lease.String()})
-	}
-	for feature, cohorts := range x.features {
-		for c := range cohorts {
-			add("member of a cohort of "+feature, slices.Collect(maps.Keys(c.usual)))
-			add("unusual member of a cohort of "+feature, slices.Collect(maps.Keys(c.others)))
-			add("heir of "+feature, slices.Collect(maps.Keys(c.heirs)))
-			if len(c.usual)+len(c.others)+len(c.heirs) == 0 {
-				add("empty cohort of", []string{feature})
-			}
-		}
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // TestAServerThatNeverReportsIsNamed: it is live and nobody knows what it

@@ -23,7 +23,7 @@ import (
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
-	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // TestAFlowEndsBeforeItsProcess: the replica of an operator that looked after a feature is
@@ -76,19 +76,19 @@ func TestAFlowEndsBeforeItsProcess(t *testing.T) {
 // TestWhoMayLead: servers that report and run a flow, and of them those that know the gate
 // if any server does.
 func TestWhoMayLead(t *testing.T) {
-	knows := transition.Server{ID: "s1", Reported: true, Knows: true}
-	plain := transition.Server{ID: "s2", Reported: true}
-	silent := transition.Server{ID: "s3"}
-	ended := transition.Server{ID: "s4", Reported: true, Knows: true, ControllerStopped: true}
+	knows := tracker.Server{ID: "s1", Reported: true, Knows: true}
+	plain := tracker.Server{ID: "s2", Reported: true}
+	silent := tracker.Server{ID: "s3"}
+	ended := tracker.Server{ID: "s4", Reported: true, Knows: true, ControllerStopped: true}
 	for sentence, test := range map[string]struct {
-		servers []transition.Server
+		servers []tracker.Server
 		leads   string
 	}{
-		"one that knows the gate":                {[]transition.Server{knows, plain, silent}, "s1"},
-		"nobody knows the gate":                  {[]transition.Server{plain, silent}, "s2"},
-		"the flow of another has ended":          {[]transition.Server{ended, knows}, "s1"},
-		"who knows the gate has no flow":         {[]transition.Server{ended, plain}, ""},
-		"nobody that reports, and nobody at all": {[]transition.Server{silent}, ""},
+		"one that knows the gate":                {[]tracker.Server{knows, plain, silent}, "s1"},
+		"nobody knows the gate":                  {[]tracker.Server{plain, silent}, "s2"},
+		"the flow of another has ended":          {[]tracker.Server{ended, knows}, "s1"},
+		"who knows the gate has no flow":         {[]tracker.Server{ended, plain}, ""},
+		"nobody that reports, and nobody at all": {[]tracker.Server{silent}, ""},
 	} {
 		for _, id := range []string{"s1", "s2", "s3", "s4"} {
 			c := &Controller{config: Config{ServerID: id}}

@@ -33,6 +33,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/utils/ptr"
 )
@@ -75,7 +76,7 @@ func gauges(t *testing.T, from metrics.Gatherer) []string {
 
 // idle is a controller that looks after A and does nothing.
 func idle(namespace string, status *v1alpha1.FeatureStatus, found *transition.Leftovers) *Controller {
-	c := &Controller{config: Config{Namespace: namespace}, led: newLedFeatures(), reports: newIndex(indexConfig{mostCrashes: 1})}
+	c := &Controller{config: Config{Namespace: namespace}, led: newLedFeatures(), tracker: tracker.New(tracker.Config{MaxCrashes: 1})}
 	c.led.set("A", status, found)
 	return c
 }

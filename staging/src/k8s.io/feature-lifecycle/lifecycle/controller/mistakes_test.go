@@ -184,7 +184,7 @@ func TestACrashAtAnyWriteLosesNoStep(t *testing.T) {
 				var leading *serverProcess
 				turnedOff(w, l, func(s1, s2 *serverProcess) {
 					leading = s1
-					if s2.controller.leads("A", s2.controller.liveServers("A", time.Now())) {
+					if s2.controller.leads("A", s2.controller.tracker.Servers("A", time.Now())) {
 						leading = s2
 					}
 					w.mu.Lock()

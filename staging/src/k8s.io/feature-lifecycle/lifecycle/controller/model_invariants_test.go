@@ -21,8 +21,8 @@ import (
 	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 // truth is what really happened to a feature, whatever servers know of it.

@@ -353,10 +353,8 @@ func (c *cluster) sync(r *replica, name string) {
 // tick is what the controller does every few seconds.
 func (c *cluster) tick(r *replica) {
 	r.nextTick = c.now + tickPeriod
-	r.controller.noticeServers()
-	r.controller.noticeProcesses()
-	r.controller.retireReports(r.ctx)
-	r.controller.batches.forget(r.controller.config.Clock.Now())
+	r.controller.notice(r.ctx)
+	r.controller.deleteExpired(r.ctx)
 	if r.crashed {
 		c.crash(r)
 	}

@@ -35,8 +35,8 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/task"
-	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 // Plan answers what a change of a feature would do: one of its value, or one of the
@@ -56,7 +56,7 @@ func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, reques
 		if feature.Status.Control == v1alpha1.ControlDynamic {
 			result.Configured.Source = v1alpha1.SourceAPI
 		}
-		if others := c.planDependencies(result, feature.Name, func(name string) (on, off bool) { return c.valuesNow(name, now) }); len(others) > 0 {
+		if others := c.planDependencies(result, feature.Name, func(name string) (on, off bool) { return c.tracker.Values(name, now) }); len(others) > 0 {
 			result.Blockers = append(result.Blockers, safety.Conflict(feature.Name, result.Configured.Value, others, ""))
 		}
 	} else if err := c.planVersion(feature, view, plan.To, result, now); err != nil {
@@ -216,7 +216,7 @@ func (c *Controller) planVersion(feature *v1alpha1.Feature, view transition.View
 // false when this server does not have the gate.
 func (c *Controller) questionAt(feature *v1alpha1.Feature, here, there *utilversion.Version, now time.Time) (q safety.Question, known bool) {
 	_, known = c.config.Specs[featuregate.Feature(feature.Name)]
-	q = c.question(feature, c.commandLines(feature.Name, now), c.declared(feature.Name), here, there)
+	q = c.question(feature, c.tracker.Flags(feature.Name, now), c.declared(feature.Name), here, there)
 	q.Emulated = true
 	return q, known
 }
@@ -261,21 +261,6 @@ func (c *Controller) planDependencies(result *v1alpha1.FeaturePlanStatus, name s
 		result.Dependents = slices.DeleteFunc(dependencies.On(name), func(other string) bool { on, _ := values(other); return !on })
 	}
 	return slices.Concat(result.Dependencies, result.Dependents)
-}
-
-// valuesNow says whether live processes have a gate on, and whether some have it
-// off.
-func (c *Controller) valuesNow(name string, now time.Time) (on, off bool) {
-	crowds, others := c.reports.of(name)
-	for _, crowd := range crowds {
-		on, off = on || crowd.gate.Enabled, off || !crowd.gate.Enabled
-	}
-	for _, e := range others {
-		if alive, _, exists := c.alive(e.report, now); alive && exists {
-			on, off = on || e.gate.Enabled, off || !e.gate.Enabled
-		}
-	}
-	return on, off
 }
 
 // valueAt says whether a gate would be on or off at a version; neither when that

@@ -283,7 +283,7 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 	}
 	of := func(component string) func(*Controller) {
 		return func(c *Controller) {
-			c.reportChanged(report(component, "i", v1alpha1.ReportedFeature{Name: "A", Enabled: true}), false)
+			c.enqueueChanges(c.reportSet(report(component, "i", v1alpha1.ReportedFeature{Name: "A", Enabled: true}), time.Now()))
 		}
 	}
 	configured := func(value bool, happens func(*Controller)) func(*Controller) {
@@ -362,7 +362,7 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 		"a server reports what is configured": {configured(true, of("server")), longestBatch},
 		"a server reports something else":     {configured(false, of("server")), 0},
 		"a server goes": {configured(true, func(c *Controller) {
-			c.reportChanged(report("server", "i", v1alpha1.ReportedFeature{Name: "A", Enabled: true}), true)
+			c.enqueueChanges(c.reportDeleted(report("server", "i", v1alpha1.ReportedFeature{Name: "A", Enabled: true}), time.Now()))
 		}), 0},
 		"nothing, but some time": {func(c *Controller) { c.batches.forget(time.Now().Add(3 * longestBatch)) }, never},
 	} {
@@ -373,7 +373,7 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 			}
 			defer c.endQueue()
 			for _, component := range []string{"server", other} {
-				c.reportChanged(report(component, "i", v1alpha1.ReportedFeature{Name: "A"}), false)
+				c.enqueueChanges(c.reportSet(report(component, "i", v1alpha1.ReportedFeature{Name: "A"}), time.Now()))
 			}
 			w.pass(2 * reportBatch)
 			for c.queue.Len() > 0 {

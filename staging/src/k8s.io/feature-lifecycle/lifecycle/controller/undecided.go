@@ -21,14 +21,14 @@ import (
 	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
-// undecidedUsers says of a plan for a value which processes may use the feature and have not
-// said so: those that report for less than a report may be late. Unless the feature is
-// dynamic, servers are none of them, since they configure the value. Users of a dynamic
-// feature follow by themselves, but for those that set the value.
+// undecidedUsers returns, for the plan of a value, the processes that may use the feature and
+// have not reported it: those first seen less than the report period ago. Unless the feature is
+// dynamic, servers are not among them, since they configure the value. Users of a dynamic
+// feature follow by themselves, except those that set the value.
 func (c *Controller) undecidedUsers(feature *v1alpha1.Feature, view transition.View, value bool, now time.Time) []string {
 	dynamic := feature.Status.Control == v1alpha1.ControlDynamic
 	instances := slices.DeleteFunc(slices.Concat(view.Instances, view.Replaced), func(i tracker.Instance) bool {
@@ -36,14 +36,7 @@ func (c *Controller) undecidedUsers(feature *v1alpha1.Feature, view transition.V
 	})
 	undecided := tracker.Undecided(instances, value, c.config.Settings.Settings, now)
 	if !dynamic {
-		for _, report := range c.reports.newcomers(now.Add(-c.config.Settings.ReportPeriod)) {
-			name := report.Spec.Component + "/" + report.Spec.Instance
-			alive, _, exists := c.alive(report, now)
-			said, listed := c.reports.says(report.Name, feature.Name)
-			if alive && exists && report.Spec.Component != c.config.Component && (!listed || !said.gate.Queried) {
-				undecided = append(undecided, name)
-			}
-		}
+		undecided = append(undecided, c.tracker.Newcomers(feature.Name, now)...)
 		slices.Sort(undecided)
 		undecided = slices.Compact(undecided)
 	}
@@ -51,17 +44,4 @@ func (c *Controller) undecidedUsers(feature *v1alpha1.Feature, view transition.V
 		return nil
 	}
 	return []string{transition.UsersUndecided(undecided, c.config.Settings.ReportPeriod)}
-}
-
-// newcomers are the reports of processes that were first seen after a time, sorted by name.
-func (x *index) newcomers(after time.Time) []*v1alpha1.FeatureReport {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	found := map[string]*member{}
-	for name, p := range x.processes {
-		if p.since.After(after) {
-			found[name] = p
-		}
-	}
-	return sortedReports(found)
 }

@@ -74,7 +74,7 @@ func TestACrashAtAnyWriteOfAVersionTransition(t *testing.T) {
 					w.until(time.Minute, "adopted", func() bool { return w.rests("A", from) })
 					w.pass(time.Minute)
 					leading := s1
-					if s2.controller.leads("A", s2.controller.liveServers("A", time.Now())) {
+					if s2.controller.leads("A", s2.controller.tracker.Servers("A", time.Now())) {
 						leading = s2
 					}
 					w.mu.Lock()

@@ -19,16 +19,15 @@ package controller
 import (
 	"fmt"
 	"slices"
-	"strings"
+	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/internal/quiet"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
@@ -44,26 +43,34 @@ func (c *Controller) watch() error {
 	if err := c.register(api.Features().Informer(), cache.ResourceEventHandlerFuncs{AddFunc: c.featureCame, UpdateFunc: c.featureStored, DeleteFunc: c.featureCame}); err != nil {
 		return err
 	}
-	if err := c.handle(api.FeatureReports().Informer(), c.reportChanged); err != nil {
+	if err := track(c, api.FeatureReports().Informer(), c.reportSet, c.reportDeleted); err != nil {
 		return err
 	}
 	for _, informer := range c.config.Leases {
-		if err := c.handle(informer, c.leaseChanged); err != nil {
+		if err := track(c, informer, c.tracker.SetLease, c.tracker.DeleteLease); err != nil {
 			return err
 		}
 	}
 	if c.config.Nodes == nil {
 		return nil
 	}
-	return c.handle(c.config.Nodes.Informer(), c.nodeChanged)
+	return track(c, c.config.Nodes.Informer(), c.tracker.SetNode, c.tracker.DeleteNode)
 }
 
-// handle calls changed for every object that comes, changes or goes.
-func (c *Controller) handle(informer cache.SharedIndexInformer, changed func(object any, gone bool)) error {
+// track passes the objects of an informer to the tracker and enqueues what they change.
+func track[T any](c *Controller, informer cache.SharedIndexInformer, set, remove func(object T, now time.Time) tracker.Changes) error {
+	handle := func(object any, record func(T, time.Time) tracker.Changes) {
+		if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = tombstone.Obj
+		}
+		if tracked, ok := object.(T); ok {
+			c.enqueueChanges(record(tracked, c.config.Clock.Now()))
+		}
+	}
 	return c.register(informer, cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { changed(object, false) },
-		UpdateFunc: func(_, object any) { changed(object, false) },
-		DeleteFunc: func(object any) { changed(object, true) },
+		AddFunc:    func(object any) { handle(object, set) },
+		UpdateFunc: func(_, object any) { handle(object, set) },
+		DeleteFunc: func(object any) { handle(object, remove) },
 	})
 }
 
@@ -110,7 +117,7 @@ func (c *Controller) featureStored(old, object any) {
 // countPeriod is after which time a feature is looked at of which only counts have
 // changed. There is nothing to do for it, and while very many kubelets report for the
 // first time each look finds fewer that are silent, which all features count.
-const countPeriod = (mostPutOff + 1) * noticePeriod
+const countPeriod = (tracker.MaxDeferrals + 1) * noticePeriod
 
 // counted is true when nothing is under way, and nothing has changed but who was counted,
 // and what conditions say of them. A canary lives of who is counted.
@@ -174,158 +181,54 @@ func (c *Controller) featureCame(object any) {
 	}
 }
 
-func (c *Controller) reportChanged(object any, gone bool) {
-	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = tombstone.Obj
-	}
-	report, ok := object.(*v1alpha1.FeatureReport)
-	if !ok {
-		return
-	}
-	known, now := c.reports.has(report.Name), c.config.Clock.Now()
-	enqueue := c.enqueue
+// reportSet records a report that was stored.
+func (c *Controller) reportSet(report *v1alpha1.FeatureReport, now time.Time) tracker.Changes {
+	changes := c.tracker.SetReport(report, now)
 	if report.Spec.Component == c.config.Component {
-		enqueue = func(names []string) { c.enqueueServer(report, gone, names) }
+		changes.Features = c.enqueueDisagreeing(report, changes.Features)
 	}
-	if gone {
-		if alive, since, exists := c.alive(report, now); exists && !alive && c.died(report, now) {
-			c.vanish(report, since, c.lastSeen(report, since), now)
-		}
-		// From now on, whatever was known of the one before it.
-		c.liveness.arrived(report.Name)
-		enqueue(c.reports.remove(report.Name, now))
-		if lease := report.Spec.Liveness.Lease; lease != nil {
-			c.liveness.forgetLease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name})
-		}
-		// It may have been seen between its Node's end and its own.
-		c.liveness.nodeFound(report.Name)
-	} else {
-		c.vanished.forget(report.Name)
-		changed := c.reports.set(report, now)
-		// Not before it is known: who looks meanwhile would note that it is missing.
-		c.liveness.arrived(report.Name)
-		enqueue(changed)
-	}
-	if known == gone {
-		// It may be what a transition waits for, whatever it lists.
-		c.enqueueTransitions()
-	}
-	if report.Spec.Component == c.config.Component {
-		c.noticeServers()
-	}
+	return changes
 }
 
-// enqueueServer looks at features that a server has reported: at once, unless it has
-// the value that is configured. One that has another may use at once what is being
-// removed.
-func (c *Controller) enqueueServer(report *v1alpha1.FeatureReport, gone bool, names []string) {
-	agrees := func(name string) bool {
-		feature, err := c.lister.Get(name)
-		if gone || err != nil || feature.Status.Configured == nil {
-			return false
-		}
-		return slices.ContainsFunc(report.Spec.Features, func(f v1alpha1.ReportedFeature) bool {
-			return f.Name == name && f.Enabled == feature.Status.Configured.Value
-		})
+// reportDeleted records that a report was deleted.
+func (c *Controller) reportDeleted(report *v1alpha1.FeatureReport, now time.Time) tracker.Changes {
+	changes := c.tracker.DeleteReport(report, now)
+	if report.Spec.Component == c.config.Component {
+		c.enqueueNow(changes.Features)
+		changes.Features = nil
 	}
-	var now, later []string
+	return changes
+}
+
+// enqueueDisagreeing enqueues at once those of the features in a server's report whose value
+// differs from the configured one, and returns the others. The server may
+// already use what is being removed.
+func (c *Controller) enqueueDisagreeing(report *v1alpha1.FeatureReport, names []string) (agreeing []string) {
 	for _, name := range names {
-		if agrees(name) {
-			later = append(later, name)
+		feature, err := c.lister.Get(name)
+		if err == nil && feature.Status.Configured != nil && slices.ContainsFunc(report.Spec.Features, func(f v1alpha1.ReportedFeature) bool {
+			return f.Name == name && f.Enabled == feature.Status.Configured.Value
+		}) {
+			agreeing = append(agreeing, name)
 		} else {
-			now = append(now, name)
+			c.queue.Add(name)
 		}
 	}
-	c.enqueueNow(now)
-	c.enqueue(later)
+	return agreeing
 }
 
-func (c *Controller) leaseChanged(object any, gone bool) {
-	lease := asLease(object)
-	if lease == nil {
-		return
-	}
-	now := c.config.Clock.Now()
-	key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
-	wasAlive, since := c.liveness.lease(key, now)
-	c.noteIdentity(lease, gone)
-	if gone {
-		if c.liveness.leaseDied(key, now) {
-			// Whoever retires a report deletes its Lease first.
-			c.noteVanished(c.reports.naming(key), since, c.liveness.leaseSeen(key, since), now)
-		}
-		c.liveness.forget(key, now)
-		if !c.reports.named(key) {
-			c.liveness.forgetLease(key)
-		}
-		c.liveness.arrived(c.config.Component + "." + key.Name)
-		c.liveness.arrived(key.Name)
-		c.processes.forget(key.String())
-	} else {
-		c.liveness.observe(lease, now)
-	}
-	isAlive := false
-	if !gone {
-		// Asking for one that is gone would remember it.
-		isAlive, _ = c.liveness.lease(key, now)
-	}
-	if isAlive != wasAlive || !c.reports.has(lease.Name) {
-		c.silence.leasesChanged()
-	}
-	if isAlive != wasAlive {
-		c.enqueueLease(key)
-		if !c.reports.named(key) {
-			c.enqueueTransitions()
-		}
-		c.noticeServers()
-	}
-}
-
-// noteIdentity remembers which Leases say that a server exists.
-func (c *Controller) noteIdentity(lease *coordinationv1.Lease, gone bool) {
-	key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if id, is := c.config.identity(lease); is && !gone {
-		c.identityLeases[key] = id
-	} else {
-		delete(c.identityLeases, key)
-	}
-}
-
-func (c *Controller) enqueueLease(key types.NamespacedName) {
-	c.enqueue(c.reports.featuresOf(c.reports.naming(key)))
-}
-
-func (c *Controller) nodeChanged(object any, gone bool) {
-	node := asNode(object)
-	if node == nil {
-		return
-	}
-	// What lives on it counts for canaries from when it was seen to be Ready.
-	now := c.config.Clock.Now()
-	_, since := c.liveness.node(node, now)
-	if gone {
-		if c.liveness.nodeDied(node) {
-			c.noteVanished(c.reports.onNode(node.Name), since, nodeSeen(node, since), now)
-		}
-		c.liveness.forgetNode(node.Name, kubelet+"."+node.Name)
-		c.nodes.forget(node.Name)
-	}
-	c.reports.node(node.Name, !gone, nodeState{ready: ready(node), kubelet: node.Status.NodeInfo.KubeletVersion})
-	if !gone && !c.nodes.changed(node.Name, ready(node)) {
-		return
-	}
-	for _, report := range c.reports.onNode(node.Name) {
-		c.liveness.nodeFound(report.Name)
-	}
-	c.enqueueNode(node.Name)
-	if !c.reports.has(kubelet + "." + node.Name) {
+// enqueueChanges enqueues the features that a change concerns.
+func (c *Controller) enqueueChanges(changes tracker.Changes) {
+	c.enqueue(changes.Features)
+	if changes.Transitions {
 		c.enqueueTransitions()
 	}
+	if changes.All {
+		c.enqueueEverything()
+	}
 }
 
-// enqueueTransitions looks at the features that are under way.
+// enqueueTransitions enqueues the features with a transition under way.
 func (c *Controller) enqueueTransitions() {
 	// Listing from the cache cannot fail.
 	features, _ := c.lister.List(labels.Everything())
@@ -336,60 +239,4 @@ func (c *Controller) enqueueTransitions() {
 		}
 	}
 	c.enqueue(names)
-}
-
-func (c *Controller) enqueueNode(name string) {
-	c.enqueue(c.reports.featuresOf(c.reports.onNode(name)))
-}
-
-// noticeServers looks at every feature when the set of live servers changed:
-// leadership may have moved.
-func (c *Controller) noticeServers() {
-	var ids []string
-	for _, server := range c.serversNow() {
-		id := server.ID
-		if server.Starting {
-			id += " (starting)"
-		}
-		if !server.Reported {
-			id += " (silent)"
-		}
-		if server.ControllerStopped {
-			id += " (without a flow)"
-		}
-		ids = append(ids, id+"@"+server.Version)
-	}
-	servers := strings.Join(ids, ",")
-	c.mu.Lock()
-	changed := servers != c.servers
-	c.servers = servers
-	c.mu.Unlock()
-	if changed {
-		c.enqueueEverything()
-	}
-}
-
-// noticeProcesses looks at the features of processes whose Lease has expired
-// unannounced, and at all when a kubelet has been silent for too long, or is upgraded while it is.
-func (c *Controller) noticeProcesses() {
-	now := c.config.Clock.Now()
-	for _, informer := range c.config.Leases {
-		for _, object := range informer.GetStore().List() {
-			lease := asLease(object)
-			if lease == nil {
-				continue
-			}
-			key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
-			if alive, _ := c.liveness.lease(key, now); c.processes.changed(key.String(), alive) {
-				c.enqueueLease(key)
-				if !alive && !c.reports.named(key) {
-					// Its report was deleted, and it was expected to write another.
-					c.enqueueTransitions()
-				}
-			}
-		}
-	}
-	if c.unreported.changed(c.silentNow(now)) {
-		c.enqueueEverything()
-	}
 }

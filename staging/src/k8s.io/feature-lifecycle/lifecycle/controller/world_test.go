@@ -55,6 +55,7 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/utils/ptr"
 )
@@ -405,6 +406,13 @@ func (w *world) report(component, instance string, found ...v1alpha1.ReportedFea
 		w.t.Fatal(err)
 	}
 }
+
+// The periods of package tracker that tests wait for, and the component of kubelets.
+const (
+	kubelet        = "kubelet"
+	reportingDelay = time.Minute
+	startingDelay  = tracker.MaxLeaseTimeout
+)
 
 // emptyCluster has clients of a cluster without objects for tasks.
 func emptyCluster() task.Clients {

@@ -54,10 +54,10 @@ func instancesOf(data []byte) []Instance {
 			Enabled:   b[3]&2 != 0,
 			Potential: b[3]&4 != 0,
 			Alive:     b[3]&8 != 0,
-			Starting:    b[3]&16 != 0,
+			Starting:  b[3]&16 != 0,
 			Expected:  b[3]&32 != 0,
 			Explicit:  b[3]&64 != 0,
-			Failed:      b[3]&128 != 0,
+			Failed:    b[3]&128 != 0,
 			Since:     start.Add(time.Duration(int(b[4])<<8+int(b[5])-1<<15) * time.Second / 16),
 		})
 		if b[6]&1 != 0 {

@@ -77,7 +77,7 @@ type looked struct {
 
 // look lets the flow look once and stores what it decides.
 func look(f *v1alpha1.Feature, at time.Time, instances []tracker.Instance, vanished ...tracker.Instance) looked {
-	view := View{Servers: controlled([]Server{server("a", true)}, v1alpha1.ControlDynamic), Instances: instances, Lost: vanished, Declared: declared, NewTransitionID: "t2"}
+	view := View{Servers: controlled([]tracker.Server{server("a", true)}, v1alpha1.ControlDynamic), Instances: instances, Lost: vanished, Declared: declared, NewTransitionID: "t2"}
 	d := Next(f, view, settings, at)
 	f = f.DeepCopy()
 	f.Status = d.Status
@@ -307,7 +307,7 @@ func TestThereIsACanaryOnlyWhileValuesDiffer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.feature.Spec.Rollout = tc.rollout
-			d := Next(tc.feature, View{Servers: controlled([]Server{server("a", true)}, tc.control), Instances: group("kubelet", 2, 0, false, start), Declared: declared}, settings, start)
+			d := Next(tc.feature, View{Servers: controlled([]tracker.Server{server("a", true)}, tc.control), Instances: group("kubelet", 2, 0, false, start), Declared: declared}, settings, start)
 			if got := d.Status.Rollout != nil; got != tc.want {
 				t.Errorf("there is a canary: %t, want %t", got, tc.want)
 			}
@@ -410,7 +410,7 @@ func TestACentralCanaryIsJudgedByWhoTookTheValue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := trial()
-			view := View{Servers: controlled([]Server{server("a", true)}, tc.control), Instances: slices.Concat(tc.instances, group("kube-proxy", 100, 0, false, at)), Replaced: tc.replaced, Declared: declared}
+			view := View{Servers: controlled([]tracker.Server{server("a", true)}, tc.control), Instances: slices.Concat(tc.instances, group("kube-proxy", 100, 0, false, at)), Replaced: tc.replaced, Declared: declared}
 			for _, after := range []time.Duration{time.Minute, time.Minute + settings.Canary.Patience} {
 				f.Status = Next(f, view, settings, at.Add(after)).Status
 			}
@@ -534,7 +534,7 @@ func TestWhenACanaryIsHaltedIsASetting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			settings := DefaultSettings()
 			tc.change(&settings.Canary)
-			f, view := trial(), View{Servers: controlled([]Server{server("a", true)}, v1alpha1.ControlDynamic), Instances: slices.Clone(instances), Declared: declared}
+			f, view := trial(), View{Servers: controlled([]tracker.Server{server("a", true)}, v1alpha1.ControlDynamic), Instances: slices.Clone(instances), Declared: declared}
 			view.Instances[5].Crashes = crashed
 			for _, after := range []time.Duration{0, 20 * time.Second} {
 				f.Status = Next(f, view, settings, at.Add(after)).Status

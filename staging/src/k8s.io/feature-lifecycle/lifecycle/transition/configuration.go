@@ -25,6 +25,7 @@ import (
 
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // configuration is the desired value as far as the live servers agree on one.
@@ -90,10 +91,10 @@ func configurationOf(feature *v1alpha1.Feature, view View) configuration {
 	c.reason = v1alpha1.ReasonServersAgree
 	// No count: it would change with every restart, in every feature.
 	c.message = "all live servers configure the same value" + ignored(&feature.Spec, c.control)
-	own := deciding[0].own()
+	own := deciding[0].Own()
 	c.value = v1alpha1.FeatureConfiguration{Value: own, Source: v1alpha1.SourceDefault}
 	// AllAlpha and AllBeta set values without setting them explicitly.
-	explicit := slices.ContainsFunc(deciding, func(s Server) bool { return s.Gate.Explicit })
+	explicit := slices.ContainsFunc(deciding, func(s tracker.Server) bool { return s.Gate.Explicit })
 	if explicit || own != c.gate.Default {
 		c.value.Source = v1alpha1.SourceCommandLine
 	}
@@ -117,9 +118,9 @@ func ignored(spec *v1alpha1.FeatureSpec, control v1alpha1.FeatureControl) string
 }
 
 // split names the servers that have a gate on, and those that have it off.
-func split(servers []Server) (on, off []string) {
+func split(servers []tracker.Server) (on, off []string) {
 	for _, s := range servers {
-		if s.own() {
+		if s.Own() {
 			on = append(on, s.ID)
 		} else {
 			off = append(off, s.ID)
@@ -130,7 +131,7 @@ func split(servers []Server) (on, off []string) {
 
 // controlOf is who the servers let decide the value; disagreement is "" when
 // they agree.
-func controlOf(servers []Server) (control v1alpha1.FeatureControl, disagreement string) {
+func controlOf(servers []tracker.Server) (control v1alpha1.FeatureControl, disagreement string) {
 	by := map[v1alpha1.FeatureControl][]string{}
 	for _, s := range servers {
 		control = cmp.Or(s.Gate.Control, v1alpha1.ControlLocal)
@@ -146,8 +147,8 @@ func controlOf(servers []Server) (control v1alpha1.FeatureControl, disagreement 
 	return v1alpha1.ControlLocal, fmt.Sprintf("%s; no transition starts until --central-features and --dynamic-features are the same everywhere", strings.Join(sides, ", "))
 }
 
-func knowing(servers []Server) []Server {
-	var result []Server
+func knowing(servers []tracker.Server) []tracker.Server {
+	var result []tracker.Server
 	for _, s := range servers {
 		if s.Reported && s.Knows {
 			result = append(result, s)
@@ -156,7 +157,7 @@ func knowing(servers []Server) []Server {
 	return result
 }
 
-func unreported(servers []Server) []string {
+func unreported(servers []tracker.Server) []string {
 	var ids []string
 	for _, s := range servers {
 		if !s.Reported {
@@ -168,14 +169,14 @@ func unreported(servers []Server) []string {
 
 // starting is true when every server that has not reported may still be about
 // to.
-func starting(servers []Server) bool {
-	return !slices.ContainsFunc(servers, func(s Server) bool { return !s.Reported && !s.Starting })
+func starting(servers []tracker.Server) bool {
+	return !slices.ContainsFunc(servers, func(s tracker.Server) bool { return !s.Reported && !s.Starting })
 }
 
 // clusterVersion is the lowest effective version of the live servers (KEP-3920,
 // "Upgrade and downgrade"); mixed is true when they have different ones. A
 // server whose version does not parse counts as different.
-func clusterVersion(servers []Server) (lowest string, mixed bool) {
+func clusterVersion(servers []tracker.Server) (lowest string, mixed bool) {
 	var low *utilversion.Version
 	for _, s := range servers {
 		if !s.Reported {

@@ -26,6 +26,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // combination is everything that the next step may depend on, apart from times.
@@ -272,14 +273,14 @@ func (c combination) decide(tasks []string) nextStep {
 		f.Status.Tasks[0].LastAttemptTime = &since
 	}
 	view := View{Declared: moving, NewTransitionID: "t2"}
-	view.Servers = []Server{emulating(server("a", c.Desired), c.Cluster), emulating(server("b", c.Desired), c.Cluster)}
+	view.Servers = []tracker.Server{emulating(server("a", c.Desired), c.Cluster), emulating(server("b", c.Desired), c.Cluster)}
 	switch c.Agreement {
 	case disagree:
 		view.Servers[1] = emulating(server("b", !c.Desired), c.Cluster)
 	case silent:
-		view.Servers = append(view.Servers, Server{ID: "c"})
+		view.Servers = append(view.Servers, tracker.Server{ID: "c"})
 	case begins:
-		view.Servers = append(view.Servers, Server{ID: "c", Starting: true})
+		view.Servers = append(view.Servers, tracker.Server{ID: "c", Starting: true})
 	case nobody:
 		for i := range view.Servers {
 			view.Servers[i].Knows = false

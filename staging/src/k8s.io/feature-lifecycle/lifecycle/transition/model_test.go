@@ -35,7 +35,7 @@ import (
 type model struct {
 	stored  *v1alpha1.Feature
 	now     time.Time
-	servers []Server
+	servers []tracker.Server
 	user    bool
 	attempt *Attempt
 	// done are the tasks that finished in the transition under way.
@@ -165,7 +165,7 @@ func (m *model) check(t *rapid.T, before v1alpha1.FeatureStatus, view View) {
 // ends, and once everybody agrees the feature comes to rest (L1).
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &model{stored: feature(v1alpha1.StateOff), now: start, servers: []Server{server("a", false), server("b", false)}, forms: map[string]bool{"1.36": true}}
+		m := &model{stored: feature(v1alpha1.StateOff), now: start, servers: []tracker.Server{server("a", false), server("b", false)}, forms: map[string]bool{"1.36": true}}
 		t.Repeat(map[string]func(*rapid.T){
 			"look":       func(t *rapid.T) { m.step(t, false) },
 			"lose write": func(t *rapid.T) { m.step(t, true) },
@@ -178,7 +178,7 @@ func TestModel(t *testing.T) {
 			},
 			"restart both": func(t *rapid.T) {
 				value, version := rapid.Bool().Draw(t, "value"), rapid.SampledFrom([]string{"1.35", "1.36", "1.37"}).Draw(t, "version")
-				m.servers = []Server{emulating(server("a", value), version), emulating(server("b", value), version)}
+				m.servers = []tracker.Server{emulating(server("a", value), version), emulating(server("b", value), version)}
 				m.write()
 				m.step(t, false)
 			},
@@ -188,7 +188,7 @@ func TestModel(t *testing.T) {
 			"pass time":        func(t *rapid.T) { m.now = m.now.Add(time.Duration(rapid.IntRange(1, 60).Draw(t, "s")) * time.Second) },
 		})
 		wanted, version := rapid.Bool().Draw(t, "wanted"), rapid.SampledFrom([]string{"1.35", "1.36", "1.37"}).Draw(t, "version at the end")
-		m.servers, m.user = []Server{emulating(server("a", wanted), version), emulating(server("b", wanted), version)}, wanted
+		m.servers, m.user = []tracker.Server{emulating(server("a", wanted), version), emulating(server("b", wanted), version)}, wanted
 		m.write()
 		for range 60 {
 			m.step(t, false)

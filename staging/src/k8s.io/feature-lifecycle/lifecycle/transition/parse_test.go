@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"pgregory.net/rapid"
 )
 
@@ -51,7 +52,7 @@ func TestParseVersion(t *testing.T) {
 // versions, as most reconciles do.
 func BenchmarkNext(b *testing.B) {
 	f := feature("On")
-	view := View{Declared: both, NewTransitionID: "t2", Servers: []Server{server("a", true), server("b", true), server("c", true)}}
+	view := View{Declared: both, NewTransitionID: "t2", Servers: []tracker.Server{server("a", true), server("b", true), server("c", true)}}
 	b.ReportAllocs()
 	for b.Loop() {
 		Next(f, view, settings, start)

@@ -140,7 +140,9 @@ func leftOf(status *v1alpha1.FeatureStatus) []string {
 
 // ClusterVersion is the lowest effective version of the live servers, "" when none
 // has reported one; mixed is true when they have different ones.
-func ClusterVersion(servers []Server) (lowest string, mixed bool) { return clusterVersion(servers) }
+func ClusterVersion(servers []tracker.Server) (lowest string, mixed bool) {
+	return clusterVersion(servers)
+}
 
 // Blockers say what would hold the steps of a plan until somebody acts, as far as
 // servers, users and people hold them. Package safety knows why binaries would not
@@ -170,7 +172,7 @@ func Blockers(feature *v1alpha1.Feature, view View, plan Plan, steps []Step) []s
 
 // serversElsewhere says what becomes of live servers that have another version.
 // Those whose binary is older cannot get the version without another binary.
-func serversElsewhere(servers []Server, plan Plan) []string {
+func serversElsewhere(servers []tracker.Server, plan Plan) []string {
 	var emulate, replace []string
 	for _, s := range servers {
 		if s.Reported && compareMinors(s.Version, plan.To) == 0 {
@@ -287,7 +289,7 @@ func serversConfigureOther(feature *v1alpha1.Feature, view View, plan Plan, conf
 	users := tracker.Differing(view.Instances, *plan.Value)
 	var names []string
 	for _, s := range view.Servers {
-		if s.Knows && s.own() != *plan.Value && !slices.Contains(users, plan.Component+"/"+s.ID) {
+		if s.Knows && s.Own() != *plan.Value && !slices.Contains(users, plan.Component+"/"+s.ID) {
 			names = append(names, s.ID)
 		}
 	}

@@ -152,7 +152,7 @@ func TestForesee(t *testing.T) {
 
 func TestBlockers(t *testing.T) {
 	on, off := feature(v1alpha1.StateOn), ptr.To(false)
-	binary := func(version string, servers []Server) []Server {
+	binary := func(version string, servers []tracker.Server) []tracker.Server {
 		for i := range servers {
 			servers[i].Binary = version
 		}
@@ -191,14 +191,14 @@ func TestBlockers(t *testing.T) {
 		"a server that has asked is named once": {on, View{Servers: at(true, "1.36"), Instances: []tracker.Instance{{Component: "apiserver", Name: "s0", Reported: true, Alive: true, Enabled: true}}}, Plan{Value: off, Component: "apiserver"},
 			[]string{"1 live user has the other value and has to be restarted with --feature-gates=F=false: apiserver/s0"}},
 		"servers disagree":            {on, View{Servers: append(at(true, "1.36"), server("other", false))}, Plan{Value: off}, []string{"on in s0, off in other; no transition starts"}},
-		"a server has not reported":   {on, View{Servers: append(at(true, "1.36"), Server{ID: "new", Starting: true})}, Plan{Value: off}, []string{reportAwaited}},
+		"a server has not reported":   {on, View{Servers: append(at(true, "1.36"), tracker.Server{ID: "new", Starting: true})}, Plan{Value: off}, []string{reportAwaited}},
 		"paused":                      {paused(feature(v1alpha1.StateOn)), View{Servers: at(true, "1.36")}, Plan{Value: off}, []string{"1 live server configures the other value and has to be restarted with --feature-gates=F=false: s0", "spec.paused"}},
 		"users have the other value":  {on, View{Servers: at(true, "1.36"), Instances: several}, Plan{Value: off}, []string{"2 live users have the other value and have to be restarted with --feature-gates=F=false: kubelet/node, kubelet/other", "1 live server configures the other value and has to be restarted with --feature-gates=F=false: s0"}},
 		"users set the other value":   {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: explicit}, Plan{Value: off}, []string{"2 live users set the other value themselves, which wins over the API, and have to be restarted without F"}},
 		"dynamic: users follow":       {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: asking}, Plan{Value: off}, nil},
 		"central: restarts in order":  {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "apiserver"}, []string{"once all apiserver have --feature-gates=F=false", "1 live server configures the other value"}},
 		"dynamic: explicit ones hold": {on, View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlDynamic), Instances: node(func(i *tracker.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"without F in --feature-gates: kubelet/node"}},
-		"locked": {on, View{Servers: []Server{{ID: "s", Reported: true, Knows: true, Version: "1.36", Gate: v1alpha1.ReportedFeature{Name: "F", Enabled: true, Default: true, LockedToDefault: true}}}},
+		"locked": {on, View{Servers: []tracker.Server{{ID: "s", Reported: true, Knows: true, Version: "1.36", Gate: v1alpha1.ReportedFeature{Name: "F", Enabled: true, Default: true, LockedToDefault: true}}}},
 			Plan{Value: off}, []string{"locked to true"}},
 		"down: servers are restarted":                 {on, View{Servers: binary("v1.36.3", at(true, "1.36", "1.35"))}, Plan{To: "1.35"}, []string{"1 live server has another version and has to be restarted with --emulated-version=1.35, or without the flag where the binary is of 1.35: s0"}},
 		"up: binaries are replaced":                   {on, View{Servers: binary("v1.36.3+feature.1", at(true, "1.36"))}, Plan{To: "1.37"}, []string{"1 live server has an older binary, and has to be replaced with 1.37 or newer: s0"}},

@@ -26,12 +26,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/values/rollout"
 )
 
 // overriding is a server that is set to off by itself and has taken on from the
 // API.
-func overriding(id string) Server {
+func overriding(id string) tracker.Server {
 	s := server(id, true)
 	s.Gate.Explicit, s.Gate.Overridden, s.Gate.Control = false, true, v1alpha1.ControlDynamic
 	return s
@@ -69,7 +70,7 @@ func chooses(t *testing.T, f *v1alpha1.Feature, instance string, held bool) [2]b
 // itself. That is not what it is set to, and nobody may take it for that.
 func TestWithdrawingACanaryTurnsNobodyOn(t *testing.T) {
 	outside, off := nodes(1, false)[0], [2]bool{}
-	view := View{Servers: []Server{overriding("a")}, Declared: declared}
+	view := View{Servers: []tracker.Server{overriding("a")}, Declared: declared}
 	f := trial()
 	if got := chooses(t, f, outside, false); got != off {
 		t.Fatalf("left out, an instance takes %v", got)
@@ -93,7 +94,7 @@ func TestWithdrawingACanaryTurnsNobodyOn(t *testing.T) {
 // TestOnlyServersSayWhoDecides: what others report about it is not believed.
 func TestOnlyServersSayWhoDecides(t *testing.T) {
 	reporter := overriding("scheduler")
-	f := answer(feature(""), View{Servers: []Server{{ID: "a", Reported: true, Version: "1.36"}}, Reporters: []Server{reporter}}, start)
+	f := answer(feature(""), View{Servers: []tracker.Server{{ID: "a", Reported: true, Version: "1.36"}}, Reporters: []tracker.Server{reporter}}, start)
 	if f.Status.Control != v1alpha1.ControlLocal || f.Status.Configured == nil || f.Status.Configured.Value {
 		t.Errorf("control %s, configured %+v", f.Status.Control, f.Status.Configured)
 	}
@@ -102,27 +103,27 @@ func TestOnlyServersSayWhoDecides(t *testing.T) {
 // TestARequestIsAnsweredWhenItMayBegin: until then nobody takes the value that is
 // requested, whoever starts meanwhile.
 func TestARequestIsAnsweredWhenItMayBegin(t *testing.T) {
-	at := func(version string) Server { return emulating(overriding("a"), version) }
+	at := func(version string) tracker.Server { return emulating(overriding("a"), version) }
 	for name, tc := range map[string]struct {
-		servers  []Server
+		servers  []tracker.Server
 		declared Declared
 		paused   bool
 		state    v1alpha1.FeatureState
-		released []Server
+		released []tracker.Server
 	}{
-		"paused":              {servers: []Server{at("1.36")}, paused: true, released: []Server{at("1.36")}},
-		"mixed versions":      {servers: []Server{at("1.36"), emulating(overriding("b"), "1.35")}, released: []Server{at("1.36")}},
-		"an upgrade is due":   {servers: []Server{at("1.37")}, declared: moving, released: []Server{at("1.37")}},
-		"under way to 1.37":   {servers: []Server{at("1.37")}, declared: moving, state: v1alpha1.StateUpgrading, released: []Server{at("1.37")}},
-		"under way to 1.35":   {servers: []Server{at("1.35")}, declared: moving, state: v1alpha1.StateDowngrading, released: []Server{at("1.35")}},
-		"paused, and upgrade": {servers: []Server{at("1.37")}, declared: moving, paused: true, released: []Server{at("1.37")}},
+		"paused":              {servers: []tracker.Server{at("1.36")}, paused: true, released: []tracker.Server{at("1.36")}},
+		"mixed versions":      {servers: []tracker.Server{at("1.36"), emulating(overriding("b"), "1.35")}, released: []tracker.Server{at("1.36")}},
+		"an upgrade is due":   {servers: []tracker.Server{at("1.37")}, declared: moving, released: []tracker.Server{at("1.37")}},
+		"under way to 1.37":   {servers: []tracker.Server{at("1.37")}, declared: moving, state: v1alpha1.StateUpgrading, released: []tracker.Server{at("1.37")}},
+		"under way to 1.35":   {servers: []tracker.Server{at("1.35")}, declared: moving, state: v1alpha1.StateDowngrading, released: []tracker.Server{at("1.35")}},
+		"paused, and upgrade": {servers: []tracker.Server{at("1.37")}, declared: moving, paused: true, released: []tracker.Server{at("1.37")}},
 	} {
 		for _, control := range []v1alpha1.FeatureControl{v1alpha1.ControlDynamic, v1alpha1.ControlCentral} {
 			for _, value := range []bool{false, true} {
 				t.Run(name+", "+string(control)+", from "+OnOff(value), func(t *testing.T) {
 					f := settled(value, control)
 					requested := !value
-					turned := func(servers []Server) []Server {
+					turned := func(servers []tracker.Server) []tracker.Server {
 						servers = slices.Clone(servers)
 						for i := range servers {
 							// A dynamic value is requested in spec, a central one is that of the servers.
@@ -167,7 +168,7 @@ func TestARequestIsAnsweredWhenItMayBegin(t *testing.T) {
 // TestADowngradeChangesTheValueFirst, so the request is answered before.
 func TestADowngradeChangesTheValueFirst(t *testing.T) {
 	f := enabled(settled(false, v1alpha1.ControlDynamic))
-	f = answer(f, View{Servers: controlled([]Server{emulating(server("a", false), "1.35")}, v1alpha1.ControlDynamic), Declared: moving}, start)
+	f = answer(f, View{Servers: controlled([]tracker.Server{emulating(server("a", false), "1.35")}, v1alpha1.ControlDynamic), Declared: moving}, start)
 	if f.Status.State != v1alpha1.StateTurningOn || !f.Status.Configured.Value {
 		t.Errorf("the feature is %s, configured %+v", f.Status.State, f.Status.Configured)
 	}
@@ -177,10 +178,10 @@ func TestADowngradeChangesTheValueFirst(t *testing.T) {
 // is paused, and while another value is requested and not answered yet.
 func TestAFrozenCanaryStaysAsItIs(t *testing.T) {
 	outside, inside := nodes(1, false)[0], nodes(1, true)[0]
-	one, mixed := []Server{overriding("a")}, []Server{overriding("a"), emulating(overriding("b"), "1.35")}
+	one, mixed := []tracker.Server{overriding("a")}, []tracker.Server{overriding("a"), emulating(overriding("b"), "1.35")}
 	off := false
 	for frozen, tc := range map[string]struct {
-		servers []Server
+		servers []tracker.Server
 		freeze  func(*v1alpha1.Feature)
 	}{
 		"paused":                    {one, func(f *v1alpha1.Feature) { paused(f) }},
@@ -232,16 +233,16 @@ func TestAFrozenCanaryStaysAsItIs(t *testing.T) {
 func TestNoCanaryBeginsWhileItIsFrozen(t *testing.T) {
 	outside, off := nodes(1, false)[0], false
 	for name, tc := range map[string]struct {
-		servers []Server
+		servers []tracker.Server
 		freeze  func(*v1alpha1.Feature)
 	}{
-		"paused":                   {[]Server{overriding("a")}, func(f *v1alpha1.Feature) { paused(f) }},
-		"called off, not answered": {[]Server{overriding("a"), emulating(overriding("b"), "1.35")}, func(f *v1alpha1.Feature) { f.Spec.Enabled = &off }},
+		"paused":                   {[]tracker.Server{overriding("a")}, func(f *v1alpha1.Feature) { paused(f) }},
+		"called off, not answered": {[]tracker.Server{overriding("a"), emulating(overriding("b"), "1.35")}, func(f *v1alpha1.Feature) { f.Spec.Enabled = &off }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := trial()
 			f.Spec.Rollout = nil
-			f = answer(f, View{Servers: []Server{overriding("a")}, Declared: declared}, start.Add(time.Second))
+			f = answer(f, View{Servers: []tracker.Server{overriding("a")}, Declared: declared}, start.Add(time.Second))
 			if got := rollout.Choose(f, rollout.Instance{Component: "kubelet", Name: outside}, nil); !got.Value {
 				t.Fatalf("for all, an instance takes %+v", got)
 			}
@@ -268,7 +269,7 @@ func TestAHaltOutlastsServersThatDisagree(t *testing.T) {
 	f.Spec.Enabled, f.Spec.Rollout = nil, nil
 	f.Status.Control, f.Status.Configured.Source = v1alpha1.ControlCentral, v1alpha1.SourceCommandLine
 	f.Status.Rollout.Halted, f.Status.Rollout.HaltTime, f.Status.Rollout.Message = true, &since, "2 of 2 died"
-	for _, servers := range [][]Server{
+	for _, servers := range [][]tracker.Server{
 		{server("a", false), server("b", true)},
 		{server("a", false), emulating(server("b", false), "1.35")},
 	} {

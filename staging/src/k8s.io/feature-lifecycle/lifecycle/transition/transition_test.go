@@ -39,12 +39,12 @@ var (
 )
 
 // server is a live server that has the gate with a value.
-func server(id string, enabled bool) Server {
-	return Server{ID: id, Reported: true, Knows: true, Version: "1.36",
+func server(id string, enabled bool) tracker.Server {
+	return tracker.Server{ID: id, Reported: true, Knows: true, Version: "1.36",
 		Gate: v1alpha1.ReportedFeature{Name: "F", Enabled: enabled, Explicit: enabled, Stage: v1alpha1.StageBeta}}
 }
 
-func emulating(s Server, version string) Server {
+func emulating(s tracker.Server, version string) tracker.Server {
 	s.Version = version
 	return s
 }
@@ -88,7 +88,7 @@ func taskNames(status v1alpha1.FeatureStatus) []string {
 
 func TestNext(t *testing.T) {
 	const wait = v1alpha1.TaskWaitForUses
-	off, on := []Server{server("a", false)}, []Server{server("a", true)}
+	off, on := []tracker.Server{server("a", false)}, []tracker.Server{server("a", true)}
 	attempt := func(outcome Outcome) *Attempt {
 		return &Attempt{TransitionID: "t1", Task: "ClearA", Outcome: outcome, Done: 2, Total: 3, Message: "news"}
 	}
@@ -111,7 +111,7 @@ func TestNext(t *testing.T) {
 			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonComplete},
 		},
 		"a new feature waits while servers disagree": {
-			feature: feature(""), view: View{Servers: []Server{server("a", true), server("b", false)}},
+			feature: feature(""), view: View{Servers: []tracker.Server{server("a", true), server("b", false)}},
 			want: want{reason: v1alpha1.ReasonWaitingForAgreement},
 		},
 		"nothing happens while state and value agree": {
@@ -127,19 +127,19 @@ func TestNext(t *testing.T) {
 			want: want{state: v1alpha1.StateTurningOn, tasks: []string{wait, "Install"}, hold: true, reason: v1alpha1.ReasonWaitingForUses},
 		},
 		"S4: no transition starts while servers disagree": {
-			feature: feature(v1alpha1.StateOn), view: View{Servers: []Server{server("a", false), server("b", true)}, Declared: declared},
+			feature: feature(v1alpha1.StateOn), view: View{Servers: []tracker.Server{server("a", false), server("b", true)}, Declared: declared},
 			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonWaitingForAgreement},
 		},
 		"S4: no transition starts while a server has not reported": {
-			feature: feature(v1alpha1.StateOn), view: View{Servers: []Server{server("a", false), {ID: "b"}}, Declared: declared},
+			feature: feature(v1alpha1.StateOn), view: View{Servers: []tracker.Server{server("a", false), {ID: "b"}}, Declared: declared},
 			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonWaitingForAgreement},
 		},
 		"S4: nor while a server is starting": {
-			feature: feature(v1alpha1.StateOn), view: View{Servers: []Server{server("a", false), {ID: "b", Starting: true}}, Declared: declared},
+			feature: feature(v1alpha1.StateOn), view: View{Servers: []tracker.Server{server("a", false), {ID: "b", Starting: true}}, Declared: declared},
 			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonComplete},
 		},
 		"S4: no transition starts while versions are mixed": {
-			feature: feature(v1alpha1.StateOn), view: View{Servers: []Server{server("a", false), emulating(server("b", false), "1.35")}, Declared: declared},
+			feature: feature(v1alpha1.StateOn), view: View{Servers: []tracker.Server{server("a", false), emulating(server("b", false), "1.35")}, Declared: declared},
 			want: want{state: v1alpha1.StateOn, reason: v1alpha1.ReasonMixedVersions},
 		},
 		"a pause keeps a transition from starting": {
@@ -211,11 +211,11 @@ func TestNext(t *testing.T) {
 			want: want{state: v1alpha1.StateTurningOff, tasks: []string{"ClearC"}, hold: true, reason: v1alpha1.ReasonUnknownTask},
 		},
 		"disagreement holds tasks": {
-			feature: feature(v1alpha1.StateTurningOff, "ClearA"), view: View{Servers: []Server{server("a", false), server("b", true)}, Declared: declared},
+			feature: feature(v1alpha1.StateTurningOff, "ClearA"), view: View{Servers: []tracker.Server{server("a", false), server("b", true)}, Declared: declared},
 			want: want{state: v1alpha1.StateTurningOff, tasks: []string{"ClearA"}, hold: true, reason: v1alpha1.ReasonWaitingForAgreement},
 		},
 		"mixed versions hold tasks": {
-			feature: feature(v1alpha1.StateTurningOff, "ClearA"), view: View{Servers: []Server{server("a", false), emulating(server("b", false), "1.35")}, Declared: declared},
+			feature: feature(v1alpha1.StateTurningOff, "ClearA"), view: View{Servers: []tracker.Server{server("a", false), emulating(server("b", false), "1.35")}, Declared: declared},
 			want: want{state: v1alpha1.StateTurningOff, tasks: []string{"ClearA"}, hold: true, reason: v1alpha1.ReasonMixedVersions},
 		},
 		"a pause holds tasks": {
@@ -231,11 +231,11 @@ func TestNext(t *testing.T) {
 			want: want{state: v1alpha1.StateTurningOn, tasks: []string{wait}, hold: true, reason: v1alpha1.ReasonWaitingForUses},
 		},
 		"the API's value counts while servers still follow it": {
-			feature: enabled(feature(v1alpha1.StateOff)), view: View{Servers: controlled([]Server{server("a", true), server("b", false)}, v1alpha1.ControlDynamic)},
+			feature: enabled(feature(v1alpha1.StateOff)), view: View{Servers: controlled([]tracker.Server{server("a", true), server("b", false)}, v1alpha1.ControlDynamic)},
 			want: want{state: v1alpha1.StateTurningOn, tasks: []string{wait}, hold: true, reason: v1alpha1.ReasonWaitingForUses},
 		},
 		"servers that differ on who decides hold everything": {
-			feature: enabled(feature(v1alpha1.StateOff)), view: View{Servers: append(controlled([]Server{server("a", false)}, v1alpha1.ControlDynamic), server("b", false))},
+			feature: enabled(feature(v1alpha1.StateOff)), view: View{Servers: append(controlled([]tracker.Server{server("a", false)}, v1alpha1.ControlDynamic), server("b", false))},
 			want: want{state: v1alpha1.StateOff, reason: v1alpha1.ReasonWaitingForAgreement},
 		},
 		"and for no other": {
@@ -265,7 +265,7 @@ func TestNext(t *testing.T) {
 }
 
 func TestTheSettlePeriodBeginsAnewAfterAHold(t *testing.T) {
-	agreed, disagreed := []Server{server("a", false)}, []Server{server("a", false), server("b", true)}
+	agreed, disagreed := []tracker.Server{server("a", false)}, []tracker.Server{server("a", false), server("b", true)}
 	f := settling(feature(v1alpha1.StateTurningOff, v1alpha1.TaskWaitForUses, "ClearA"), start)
 	f.Status = Next(f, View{Servers: disagreed, Declared: declared}, settings, start.Add(time.Second)).Status
 	d := Next(f, View{Servers: agreed, Declared: declared}, settings, start.Add(time.Hour))
@@ -294,13 +294,13 @@ func TestManyUsersOfADynamicFeatureHaveTheirTurnsInTheSettlePeriod(t *testing.T)
 		all := user("n", false)
 		all.Group = make([]string, test.users-1)
 		f := feature(v1alpha1.StateTurningOff, v1alpha1.TaskWaitForUses, "ClearA")
-		d := Next(f, View{Servers: []Server{s}, Declared: declared, Instances: []tracker.Instance{all}}, settings, start)
+		d := Next(f, View{Servers: []tracker.Server{s}, Declared: declared, Instances: []tracker.Instance{all}}, settings, start)
 		if d.RequeueAfter != test.want || !strings.Contains(d.Status.Tasks[0].Message, "waiting "+test.want.Round(time.Second).String()) {
 			t.Errorf("%+v: again after %s, and it says %q", test, d.RequeueAfter, d.Status.Tasks[0].Message)
 		}
 		f.Status = d.Status
 		for _, passed := range []time.Duration{test.want - time.Millisecond, test.want} {
-			d = Next(f, View{Servers: []Server{s}, Declared: declared, Instances: []tracker.Instance{all}}, settings, start.Add(passed))
+			d = Next(f, View{Servers: []tracker.Server{s}, Declared: declared, Instances: []tracker.Instance{all}}, settings, start.Add(passed))
 			if over := d.Status.Tasks[0].Name != v1alpha1.TaskWaitForUses; over != (passed == test.want) {
 				t.Errorf("%+v: after %s waiting is over: %t", test, passed, over)
 			}
@@ -311,7 +311,7 @@ func TestManyUsersOfADynamicFeatureHaveTheirTurnsInTheSettlePeriod(t *testing.T)
 // TestATaskOfTheOtherDirectionIsUnknown: both may have one of the same name.
 func TestATaskOfTheOtherDirectionIsUnknown(t *testing.T) {
 	both := Declared{OnEnable: []string{"Apply"}, OnDisable: []string{"ClearA"}}
-	d := Next(feature(v1alpha1.StateTurningOff, "Apply"), View{Servers: []Server{server("a", false)}, Declared: both}, settings, start)
+	d := Next(feature(v1alpha1.StateTurningOff, "Apply"), View{Servers: []tracker.Server{server("a", false)}, Declared: both}, settings, start)
 	if d.Start != "" || !d.Hold {
 		t.Errorf("it starts %q, hold %t", d.Start, d.Hold)
 	}
@@ -319,14 +319,14 @@ func TestATaskOfTheOtherDirectionIsUnknown(t *testing.T) {
 
 func TestMayClean(t *testing.T) {
 	for name, tc := range map[string]struct {
-		servers []Server
+		servers []tracker.Server
 		says    string
 	}{
-		"servers agree on off": {[]Server{server("a", false)}, ""},
-		"servers disagree":     {[]Server{server("a", false), server("b", true)}, "on in b"},
-		"a server is starting": {[]Server{server("a", false), {ID: "b", Starting: true}}, "not reported"},
-		"servers agree on on":  {[]Server{server("a", true)}, "on"},
-		"versions are mixed":   {[]Server{server("a", false), emulating(server("b", false), "1.35")}, "versions"},
+		"servers agree on off": {[]tracker.Server{server("a", false)}, ""},
+		"servers disagree":     {[]tracker.Server{server("a", false), server("b", true)}, "on in b"},
+		"a server is starting": {[]tracker.Server{server("a", false), {ID: "b", Starting: true}}, "not reported"},
+		"servers agree on on":  {[]tracker.Server{server("a", true)}, "on"},
+		"versions are mixed":   {[]tracker.Server{server("a", false), emulating(server("b", false), "1.35")}, "versions"},
 	} {
 		err := MayClean(feature(v1alpha1.StateOff), View{Servers: tc.servers})
 		if (err == nil) != (tc.says == "") || (err != nil && !strings.Contains(err.Error(), tc.says)) {
@@ -342,7 +342,7 @@ func TestMayClean(t *testing.T) {
 		"the feature is Downgrading": feature(v1alpha1.StateDowngrading, "ClearA"),
 		"set it to false first":      paused,
 	} {
-		if err := MayClean(f, View{Servers: []Server{server("a", false)}}); err == nil || !strings.Contains(err.Error(), says) {
+		if err := MayClean(f, View{Servers: []tracker.Server{server("a", false)}}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s, paused %t: got %v, want it to say %q", f.Status.State, f.Spec.Paused, err, says)
 		}
 	}
@@ -351,7 +351,7 @@ func TestMayClean(t *testing.T) {
 // TestLeftoversSayHowTheyGo: what a flow offers for that is its own.
 func TestLeftoversSayHowTheyGo(t *testing.T) {
 	left := &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Resource: "widgets", Group: "example.com", Field: "spec.colour", Count: 1, Examples: []string{"default/lamp"}}}}
-	view := View{Servers: []Server{server("a", false)}, Declared: Declared{OnDisable: []string{"ClearA"}, Removes: true}, Leftovers: left}
+	view := View{Servers: []tracker.Server{server("a", false)}, Declared: Declared{OnDisable: []string{"ClearA"}, Removes: true}, Leftovers: left}
 	own := settings
 	own.HowToClean = "ask the gardener"
 	for want, s := range map[string]Settings{
@@ -366,7 +366,7 @@ func TestLeftoversSayHowTheyGo(t *testing.T) {
 }
 
 // controlled are servers that let others decide the value.
-func controlled(servers []Server, control v1alpha1.FeatureControl) []Server {
+func controlled(servers []tracker.Server, control v1alpha1.FeatureControl) []tracker.Server {
 	servers = slices.Clone(servers)
 	for i := range servers {
 		servers[i].Gate.Control = control
@@ -382,11 +382,11 @@ func enabled(f *v1alpha1.Feature) *v1alpha1.Feature {
 
 func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	for name, view := range map[string]View{
-		"at rest":             {Servers: []Server{server("a", false), server("b", false)}, Declared: declared, Instances: []tracker.Instance{user("n1", false)}},
-		"with leftovers":      {Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Resource: "pods", Count: 3}}}},
-		"waiting for users":   {Servers: []Server{server("a", true)}, Declared: declared, Instances: []tracker.Instance{user("n1", false)}},
-		"servers disagree":    {Servers: []Server{server("a", false), server("b", true)}},
-		"a server is missing": {Servers: []Server{server("a", false), {ID: "b"}}},
+		"at rest":             {Servers: []tracker.Server{server("a", false), server("b", false)}, Declared: declared, Instances: []tracker.Instance{user("n1", false)}},
+		"with leftovers":      {Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Resource: "pods", Count: 3}}}},
+		"waiting for users":   {Servers: []tracker.Server{server("a", true)}, Declared: declared, Instances: []tracker.Instance{user("n1", false)}},
+		"servers disagree":    {Servers: []tracker.Server{server("a", false), server("b", true)}},
+		"a server is missing": {Servers: []tracker.Server{server("a", false), {ID: "b"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			view.NewTransitionID = "t1"
@@ -405,8 +405,8 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 
 func TestRestartOfOneServerOfSeveralChangesNothingAtRest(t *testing.T) {
 	f := feature(v1alpha1.StateOff)
-	f.Status = Next(f, View{Servers: []Server{server("a", false), server("b", false)}}, settings, start).Status
-	for name, servers := range map[string][]Server{
+	f.Status = Next(f, View{Servers: []tracker.Server{server("a", false), server("b", false)}}, settings, start).Status
+	for name, servers := range map[string][]tracker.Server{
 		"it is gone":     {server("a", false)},
 		"it is starting": {server("a", false), {ID: "b", Starting: true}},
 	} {
@@ -425,32 +425,32 @@ func TestConditions(t *testing.T) {
 		status       metav1.ConditionStatus
 		message      string
 	}{
-		"servers agree":             {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersAgree, metav1.ConditionTrue, ""},
-		"servers disagree":          {v1alpha1.StateOff, View{Servers: []Server{server("a", false), server("b", true)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree, metav1.ConditionFalse, "on in b, off in a"},
-		"a server has not reported": {v1alpha1.StateOff, View{Servers: []Server{server("a", false), {ID: "b"}}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonReportMissing, metav1.ConditionFalse, "b is alive"},
-		"a user differs":            {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []tracker.Instance{user("n1", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "1 live user has the feature on: kubelet/n1; restart them with --feature-gates=F=false"},
-		"users differ":              {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []tracker.Instance{user("n1", true), user("n2", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "2 live users have the feature on: kubelet/n1, kubelet/n2; restart"},
-		"a kubelet is silent":       {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []tracker.Instance{{Component: "kubelet", Name: "n1"}}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersUnknown, metav1.ConditionUnknown, "kubelet/n1"},
-		"users agree":               {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Instances: []tracker.Instance{user("n1", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonAllUsersMatch, metav1.ConditionTrue, ""},
-		"nobody uses it":            {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonNoUsers, metav1.ConditionTrue, ""},
-		"nothing is declared":       {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingDeclared, metav1.ConditionUnknown, ""},
-		"nobody has looked yet":     {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, ""},
-		"nothing is left":           {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingLeft, metav1.ConditionTrue, ""},
-		"nothing is left, and a user has come back with the value on": {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}, Instances: []tracker.Instance{user("n1", true)}},
+		"servers agree":             {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersAgree, metav1.ConditionTrue, ""},
+		"servers disagree":          {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false), server("b", true)}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree, metav1.ConditionFalse, "on in b, off in a"},
+		"a server has not reported": {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false), {ID: "b"}}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonReportMissing, metav1.ConditionFalse, "b is alive"},
+		"a user differs":            {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Instances: []tracker.Instance{user("n1", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "1 live user has the feature on: kubelet/n1; restart them with --feature-gates=F=false"},
+		"users differ":              {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Instances: []tracker.Instance{user("n1", true), user("n2", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "2 live users have the feature on: kubelet/n1, kubelet/n2; restart"},
+		"a kubelet is silent":       {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Instances: []tracker.Instance{{Component: "kubelet", Name: "n1"}}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersUnknown, metav1.ConditionUnknown, "kubelet/n1"},
+		"users agree":               {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Instances: []tracker.Instance{user("n1", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonAllUsersMatch, metav1.ConditionTrue, ""},
+		"nobody uses it":            {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonNoUsers, metav1.ConditionTrue, ""},
+		"nothing is declared":       {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingDeclared, metav1.ConditionUnknown, ""},
+		"nobody has looked yet":     {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, ""},
+		"nothing is left":           {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingLeft, metav1.ConditionTrue, ""},
+		"nothing is left, and a user has come back with the value on": {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}, Instances: []tracker.Instance{user("n1", true)}},
 			v1alpha1.ConditionClean, v1alpha1.ReasonStillUsed, metav1.ConditionUnknown, "nothing was found, and 1 live user has the feature on and may store it again: kubelet/n1; restart them"},
-		"something is left":                      {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: leftovers}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "2 statefulsets.apps have spec.x (ns/a, ns/b); create the subresource cleanup"},
-		"looking failed":                         {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Err: "no etcd"}}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, "no etcd"},
-		"what is on is in use":                   {v1alpha1.StateOn, View{Servers: []Server{server("a", true)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionUnknown, "when it is off"},
-		"what turns off is in use":               {v1alpha1.StateTurningOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionUnknown, "when it is off"},
-		"declared for what is not there, and on": {v1alpha1.StateOn, View{Servers: []Server{server("a", true)}, Declared: declared, Leftovers: &Leftovers{Misdeclared: []string{"ClearA: no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "nobody can tell what is stored, since tasks are declared for what the server does not have: ClearA: no lamps"},
-		"declared for what is not there":         {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Misdeclared: []string{"ClearA: no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "ClearA: no lamps"},
-		"that, and looking failed":               {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Err: "no etcd", Misdeclared: []string{"no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "no lamps; looking for leftovers failed, too, and is tried again: no etcd"},
-		"that, and others find something":        {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Resources: leftovers.Resources, Misdeclared: []string{"no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "to remove them; tasks are declared for what the server does not have: no lamps"},
-		"on, and its API is not served":          {v1alpha1.StateOn, View{Servers: []Server{server("a", true)}, NotServed: []string{"no lamps", "no hues"}}, v1alpha1.ConditionProgressing, v1alpha1.ReasonNotServed, metav1.ConditionFalse, "no lamps; no hues"},
-		"off, and its API is not served":         {v1alpha1.StateOff, View{Servers: []Server{server("a", false)}, NotServed: []string{"no lamps"}}, v1alpha1.ConditionProgressing, v1alpha1.ReasonComplete, metav1.ConditionFalse, "nothing is left to do"},
-		"turning off, and its API is not served": {v1alpha1.StateOn, View{Servers: []Server{server("a", false)}, NotServed: []string{"no lamps"}}, v1alpha1.ConditionProgressing, v1alpha1.ReasonWaitingForUses, metav1.ConditionTrue, ""},
-		"no server knows it":                     {v1alpha1.StateOff, View{Servers: []Server{{ID: "a", Reported: true, Version: "1.36"}}}, v1alpha1.ConditionKnown, v1alpha1.ReasonNotKnown, metav1.ConditionFalse, "3 minor versions"},
-		"only the scheduler knows it":            {v1alpha1.StateOff, View{Servers: []Server{{ID: "a", Reported: true, Version: "1.36"}}, Reporters: []Server{server("s", false)}}, v1alpha1.ConditionKnown, v1alpha1.ReasonKnownToReporters, metav1.ConditionTrue, ""},
+		"something is left":                      {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: leftovers}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "2 statefulsets.apps have spec.x (ns/a, ns/b); create the subresource cleanup"},
+		"looking failed":                         {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Err: "no etcd"}}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, "no etcd"},
+		"what is on is in use":                   {v1alpha1.StateOn, View{Servers: []tracker.Server{server("a", true)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionUnknown, "when it is off"},
+		"what turns off is in use":               {v1alpha1.StateTurningOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionUnknown, "when it is off"},
+		"declared for what is not there, and on": {v1alpha1.StateOn, View{Servers: []tracker.Server{server("a", true)}, Declared: declared, Leftovers: &Leftovers{Misdeclared: []string{"ClearA: no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "nobody can tell what is stored, since tasks are declared for what the server does not have: ClearA: no lamps"},
+		"declared for what is not there":         {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Misdeclared: []string{"ClearA: no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "ClearA: no lamps"},
+		"that, and looking failed":               {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Err: "no etcd", Misdeclared: []string{"no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "no lamps; looking for leftovers failed, too, and is tried again: no etcd"},
+		"that, and others find something":        {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Resources: leftovers.Resources, Misdeclared: []string{"no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "to remove them; tasks are declared for what the server does not have: no lamps"},
+		"on, and its API is not served":          {v1alpha1.StateOn, View{Servers: []tracker.Server{server("a", true)}, NotServed: []string{"no lamps", "no hues"}}, v1alpha1.ConditionProgressing, v1alpha1.ReasonNotServed, metav1.ConditionFalse, "no lamps; no hues"},
+		"off, and its API is not served":         {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, NotServed: []string{"no lamps"}}, v1alpha1.ConditionProgressing, v1alpha1.ReasonComplete, metav1.ConditionFalse, "nothing is left to do"},
+		"turning off, and its API is not served": {v1alpha1.StateOn, View{Servers: []tracker.Server{server("a", false)}, NotServed: []string{"no lamps"}}, v1alpha1.ConditionProgressing, v1alpha1.ReasonWaitingForUses, metav1.ConditionTrue, ""},
+		"no server knows it":                     {v1alpha1.StateOff, View{Servers: []tracker.Server{{ID: "a", Reported: true, Version: "1.36"}}}, v1alpha1.ConditionKnown, v1alpha1.ReasonNotKnown, metav1.ConditionFalse, "3 minor versions"},
+		"only the scheduler knows it":            {v1alpha1.StateOff, View{Servers: []tracker.Server{{ID: "a", Reported: true, Version: "1.36"}}, Reporters: []tracker.Server{server("s", false)}}, v1alpha1.ConditionKnown, v1alpha1.ReasonKnownToReporters, metav1.ConditionTrue, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Next(feature(tc.state), tc.view, settings, start)
@@ -466,10 +466,10 @@ func TestConditions(t *testing.T) {
 }
 
 func TestConfiguredValueAndItsSource(t *testing.T) {
-	byDefault := Server{ID: "a", Reported: true, Knows: true, Version: "1.36", Gate: v1alpha1.ReportedFeature{Name: "F", Enabled: true, Default: true}}
-	byAllAlpha := Server{ID: "a", Reported: true, Knows: true, Version: "1.36", Gate: v1alpha1.ReportedFeature{Name: "F", Enabled: true}}
+	byDefault := tracker.Server{ID: "a", Reported: true, Knows: true, Version: "1.36", Gate: v1alpha1.ReportedFeature{Name: "F", Enabled: true, Default: true}}
+	byAllAlpha := tracker.Server{ID: "a", Reported: true, Knows: true, Version: "1.36", Gate: v1alpha1.ReportedFeature{Name: "F", Enabled: true}}
 	for name, tc := range map[string]struct {
-		server Server
+		server tracker.Server
 		want   v1alpha1.FeatureConfiguration
 	}{
 		"default":                           {byDefault, v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceDefault}},
@@ -477,7 +477,7 @@ func TestConfiguredValueAndItsSource(t *testing.T) {
 		"not the default, by AllAlpha, say": {byAllAlpha, v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceCommandLine}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := Next(feature(""), View{Servers: []Server{tc.server}}, settings, start)
+			d := Next(feature(""), View{Servers: []tracker.Server{tc.server}}, settings, start)
 			if diff := cmp.Diff(&tc.want, d.Status.Configured); diff != "" {
 				t.Errorf("unexpected configuration (-want +got):\n%s", diff)
 			}
@@ -487,26 +487,28 @@ func TestConfiguredValueAndItsSource(t *testing.T) {
 
 // TestEventsNameWhoWroteTheSpec, if that is why a transition begins.
 func TestEventsNameWhoWroteTheSpec(t *testing.T) {
-	dynamic := func(value bool) []Server { return controlled([]Server{server("a", value)}, v1alpha1.ControlDynamic) }
+	dynamic := func(value bool) []tracker.Server {
+		return controlled([]tracker.Server{server("a", value)}, v1alpha1.ControlDynamic)
+	}
 	by := func(f *v1alpha1.Feature) *v1alpha1.Feature {
 		f.Annotations = map[string]string{v1alpha1.AnnotationRequestedBy: "alice"}
 		return f
 	}
 	resumed := by(paused(feature(v1alpha1.StateOn)))
-	resumed.Status = Next(resumed, View{Servers: []Server{server("a", false)}}, settings, start).Status
+	resumed.Status = Next(resumed, View{Servers: []tracker.Server{server("a", false)}}, settings, start).Status
 	resumed.Spec.Paused = false
 	for name, tc := range map[string]struct {
 		feature *v1alpha1.Feature
-		servers []Server
+		servers []tracker.Server
 		says    string
 	}{
 		"a request":                            {by(enabled(feature(v1alpha1.StateOff))), dynamic(false), "on by API (requested by alice); 1 task"},
 		"a request by nobody knows whom":       {enabled(feature(v1alpha1.StateOff)), dynamic(false), "on by API; 1 task"},
 		"a request that was taken back":        {by(feature(v1alpha1.StateOn)), dynamic(false), "off by Default (nothing is requested; spec last changed by alice); 1 task"},
-		"a pause that ended":                   {resumed, []Server{server("a", false)}, "off by Default (resumed by alice); 1 task"},
-		"the servers' flags":                   {by(feature(v1alpha1.StateOff)), []Server{server("a", true)}, "on by CommandLine; 1 task"},
-		"their flags, of a central feature":    {by(feature(v1alpha1.StateOff)), controlled([]Server{server("a", true)}, v1alpha1.ControlCentral), "on by CommandLine; 1 task"},
-		"their flags, and a request left over": {by(enabled(feature(v1alpha1.StateOn))), []Server{server("a", false)}, "off by Default; 1 task"},
+		"a pause that ended":                   {resumed, []tracker.Server{server("a", false)}, "off by Default (resumed by alice); 1 task"},
+		"the servers' flags":                   {by(feature(v1alpha1.StateOff)), []tracker.Server{server("a", true)}, "on by CommandLine; 1 task"},
+		"their flags, of a central feature":    {by(feature(v1alpha1.StateOff)), controlled([]tracker.Server{server("a", true)}, v1alpha1.ControlCentral), "on by CommandLine; 1 task"},
+		"their flags, and a request left over": {by(enabled(feature(v1alpha1.StateOn))), []tracker.Server{server("a", false)}, "off by Default; 1 task"},
 	} {
 		events := Next(tc.feature, View{Servers: tc.servers, NewTransitionID: "t2"}, settings, start).Events
 		if len(events) != 1 || events[0].Reason != EventTransitionStarted || !strings.HasSuffix(events[0].Message, "configured value is "+tc.says) {
@@ -529,7 +531,7 @@ func TestAFeatureThatIsOnFromTheStart(t *testing.T) {
 		"with what obstructs servers, which run": {true, Declared{OnEnable: []string{"ClearUnreadable"}, Obstructing: []string{"ClearUnreadable"}}, ""},
 	} {
 		f := feature("")
-		view := View{Servers: []Server{server("a", tc.on)}, Declared: tc.declared}
+		view := View{Servers: []tracker.Server{server("a", tc.on)}, Declared: tc.declared}
 		decision := Next(f, view, settings, start)
 		said := ""
 		for _, event := range decision.Events {
@@ -553,7 +555,7 @@ func TestAWrongDeclarationIsSaidOnce(t *testing.T) {
 	f, now := feature(v1alpha1.StateOn), start
 	next := func(on, inspected bool, found *Leftovers) (reason string, said []string) {
 		t.Helper()
-		d := Next(f, View{Servers: []Server{server("a", on)}, Declared: declared, Leftovers: found, Inspected: inspected}, settings, now)
+		d := Next(f, View{Servers: []tracker.Server{server("a", on)}, Declared: declared, Leftovers: found, Inspected: inspected}, settings, now)
 		f.Status = d.Status
 		now = now.Add(time.Minute)
 		for _, event := range d.Events {
@@ -608,7 +610,7 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 		"a rollout of a central feature":     {rolling(feature(v1alpha1.StateOn)), v1alpha1.ControlCentral, nil},
 		"nothing is asked for":               {feature(v1alpha1.StateOn), v1alpha1.ControlLocal, nil},
 	} {
-		status := Next(tc.feature, View{Servers: controlled([]Server{server("a", true)}, tc.control)}, settings, start).Status
+		status := Next(tc.feature, View{Servers: controlled([]tracker.Server{server("a", true)}, tc.control)}, settings, start).Status
 		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionConsistent)
 		parts := strings.Split(c.Message, "; ")
 		if c.Status != metav1.ConditionTrue || parts[0] != agree || len(parts) != 1+len(tc.says) {
@@ -638,11 +640,11 @@ func TestAFeatureThatNobodyKnowsIsKeptForThreeMinors(t *testing.T) {
 		version, want := tc.version, tc.want
 		f := feature(v1alpha1.StateOff)
 		f.Status.Version = tc.known
-		d := Next(f, View{Servers: []Server{{ID: "a", Reported: true, Version: version}}}, settings, start)
+		d := Next(f, View{Servers: []tracker.Server{{ID: "a", Reported: true, Version: version}}}, settings, start)
 		if d.Delete != want {
 			t.Errorf("known to %s, at %s: delete %t, want %t", tc.known, version, d.Delete, want)
 		}
-		d = Next(f, View{Servers: []Server{emulating(server("a", false), version)}}, settings, start)
+		d = Next(f, View{Servers: []tracker.Server{emulating(server("a", false), version)}}, settings, start)
 		if d.Delete {
 			t.Errorf("at %s: a known feature would be deleted", version)
 		}
@@ -653,7 +655,7 @@ func TestAFeatureThatNobodyKnowsIsKeptForThreeMinors(t *testing.T) {
 // out, however often the desired value changes meanwhile.
 func TestThePreviousValueIsThatOfTheLastRest(t *testing.T) {
 	f := feature(v1alpha1.StateOff)
-	view := View{Servers: controlled([]Server{server("a", false)}, v1alpha1.ControlDynamic), NewTransitionID: "t"}
+	view := View{Servers: controlled([]tracker.Server{server("a", false)}, v1alpha1.ControlDynamic), NewTransitionID: "t"}
 	step := func(want bool, previous *bool, state v1alpha1.FeatureState) {
 		t.Helper()
 		f.Spec.Enabled = &want

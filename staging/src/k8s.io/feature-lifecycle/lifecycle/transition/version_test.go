@@ -61,8 +61,8 @@ func TestPath(t *testing.T) {
 }
 
 // at are two servers with a value and versions.
-func at(value bool, versions ...string) []Server {
-	var servers []Server
+func at(value bool, versions ...string) []tracker.Server {
+	var servers []tracker.Server
 	for i, version := range versions {
 		servers = append(servers, emulating(server(fmt.Sprint("s", i), value), version))
 	}
@@ -90,7 +90,7 @@ func newFlow(t *testing.T, state v1alpha1.FeatureState, version string) *flow {
 
 // look decides once; a task that starts is done at once. It returns false when
 // nothing changed.
-func (f *flow) look(servers []Server) bool {
+func (f *flow) look(servers []tracker.Server) bool {
 	f.ids++
 	view := View{Servers: servers, Declared: both, NewTransitionID: fmt.Sprint("t", f.ids)}
 	if n := len(f.did); n > 0 && f.feature.Status.Transition != nil && len(f.feature.Status.Tasks) > 0 && f.feature.Status.Tasks[0].Name == f.did[n-1] {
@@ -116,7 +116,7 @@ func (f *flow) look(servers []Server) bool {
 }
 
 // rest looks until nothing changes.
-func (f *flow) rest(servers []Server) {
+func (f *flow) rest(servers []tracker.Server) {
 	f.t.Helper()
 	for range 100 {
 		if !f.look(servers) {
@@ -145,27 +145,27 @@ func TestVersionTransitions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		state   v1alpha1.FeatureState
 		version string
-		then    [][]Server
+		then    [][]tracker.Server
 		states  []string
 		did     []string
 	}{
-		"an upgrade leaves the value alone": {v1alpha1.StateOn, "1.35", [][]Server{at(true, "1.36", "1.36")},
+		"an upgrade leaves the value alone": {v1alpha1.StateOn, "1.35", [][]tracker.Server{at(true, "1.36", "1.36")},
 			[]string{"Upgrading@1.35", "On@1.36"}, []string{up36}},
-		"so does a downgrade": {v1alpha1.StateOff, "1.36", [][]Server{at(false, "1.35", "1.35")},
+		"so does a downgrade": {v1alpha1.StateOff, "1.36", [][]tracker.Server{at(false, "1.35", "1.35")},
 			[]string{"Downgrading@1.36", "Off@1.35"}, []string{down36}},
-		"over two boundaries, in order": {v1alpha1.StateOff, "1.35", [][]Server{at(false, "1.37", "1.37"), at(false, "1.35", "1.35")},
+		"over two boundaries, in order": {v1alpha1.StateOff, "1.35", [][]tracker.Server{at(false, "1.37", "1.37"), at(false, "1.35", "1.35")},
 			[]string{"Upgrading@1.35", "Off@1.37", "Downgrading@1.37", "Off@1.35"}, []string{up36, up37, down37, down36}},
-		"S4: nothing begins while versions are mixed": {v1alpha1.StateOff, "1.35", [][]Server{at(false, "1.36", "1.35")},
+		"S4: nothing begins while versions are mixed": {v1alpha1.StateOff, "1.35", [][]tracker.Server{at(false, "1.36", "1.35")},
 			[]string{"Off@1.35"}, nil},
-		"server by server": {v1alpha1.StateOff, "1.35", [][]Server{at(false, "1.36", "1.35"), at(false, "1.36", "1.36")},
+		"server by server": {v1alpha1.StateOff, "1.35", [][]tracker.Server{at(false, "1.36", "1.35"), at(false, "1.36", "1.36")},
 			[]string{"Off@1.35", "Upgrading@1.35", "Off@1.36"}, []string{up36}},
-		"a rollout that is given up: what its first server wrote is brought back": {v1alpha1.StateOff, "1.35", [][]Server{at(false, "1.36", "1.35"), at(false, "1.35", "1.35")},
+		"a rollout that is given up: what its first server wrote is brought back": {v1alpha1.StateOff, "1.35", [][]tracker.Server{at(false, "1.36", "1.35"), at(false, "1.35", "1.35")},
 			[]string{"Off@1.35", "Downgrading@1.35", "Off@1.35"}, []string{down36}},
-		"an upgrade and a value: version first": {v1alpha1.StateOff, "1.35", [][]Server{at(true, "1.36", "1.36")},
+		"an upgrade and a value: version first": {v1alpha1.StateOff, "1.35", [][]tracker.Server{at(true, "1.36", "1.36")},
 			[]string{"Upgrading@1.35", "Off@1.36", "TurningOn@1.36", "On@1.36"}, []string{up36, "Install"}},
-		"a downgrade and a value: value first": {v1alpha1.StateOn, "1.36", [][]Server{at(false, "1.35", "1.35")},
+		"a downgrade and a value: value first": {v1alpha1.StateOn, "1.36", [][]tracker.Server{at(false, "1.35", "1.35")},
 			[]string{"TurningOff@1.36", "Off@1.36", "Downgrading@1.36", "Off@1.35"}, []string{"ClearA", "ClearB", down36}},
-		"a patch version is none": {v1alpha1.StateOff, "1.36", [][]Server{at(false, "1.36.3", "1.36")},
+		"a patch version is none": {v1alpha1.StateOff, "1.36", [][]tracker.Server{at(false, "1.36.3", "1.36")},
 			[]string{"Off@1.36"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestASilentServerInterruptsAVersionTransition(t *testing.T) {
 		for len(f.did) < 2 {
 			f.look(upgraded)
 		}
-		f.look(append(upgraded, Server{ID: "silent", Starting: starting}))
+		f.look(append(upgraded, tracker.Server{ID: "silent", Starting: starting}))
 		if tr := f.feature.Status.Transition; tr == nil || tr.Interrupted == starting {
 			t.Errorf("starting: %t, the transition is %+v", starting, tr)
 		}
@@ -332,7 +332,7 @@ func TestAnUpgradeWithoutTasksIsOneWrite(t *testing.T) {
 	f := newFlow(t, v1alpha1.StateOff, "1.35")
 	view := View{Servers: at(false, "1.35", "1.35"), Declared: declared}
 	f.feature.Status = Next(f.feature, view, settings, start).Status
-	for writes, servers := range [][]Server{at(false, "1.36", "1.35"), at(false, "1.36", "1.36")} {
+	for writes, servers := range [][]tracker.Server{at(false, "1.36", "1.35"), at(false, "1.36", "1.36")} {
 		view.Servers = servers
 		d := Next(f.feature, view, settings, start)
 		if changed := !cmp.Equal(f.feature.Status, d.Status); changed != (writes == 1) {
@@ -348,7 +348,7 @@ func TestAnUpgradeWithoutTasksIsOneWrite(t *testing.T) {
 // TestAGateThatIsRemoved keeps its version, unless tasks are declared for what it
 // stored.
 func TestAGateThatIsRemoved(t *testing.T) {
-	removed := []Server{{ID: "a", Reported: true, Version: "1.37"}}
+	removed := []tracker.Server{{ID: "a", Reported: true, Version: "1.37"}}
 	if d := Next(feature(v1alpha1.StateOn), View{Servers: removed, Declared: declared}, settings, start); d.Status.Version != "1.36" {
 		t.Errorf("nobody knows since when the gate is gone: version %s", d.Status.Version)
 	}
@@ -368,7 +368,7 @@ func TestAnAdoptedFeatureHasTheVersionOfTheCluster(t *testing.T) {
 }
 
 func TestWhatIsSaidOfAVersionTransition(t *testing.T) {
-	progressing := func(f *v1alpha1.Feature, servers []Server) string {
+	progressing := func(f *v1alpha1.Feature, servers []tracker.Server) string {
 		d := Next(f, View{Servers: servers, Declared: both, NewTransitionID: "t2"}, settings, start)
 		c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing)
 		return c.Reason + ": " + c.Message

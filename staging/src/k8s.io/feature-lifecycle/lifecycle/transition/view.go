@@ -29,21 +29,20 @@ import (
 // clients and is not shared, so that Next is a function of its arguments.
 type View struct {
 	// Servers are the live servers, whether they know the gate or not.
-	Servers []Server
+	Servers []tracker.Server
 	// Reporters are the live processes other than servers that report the
 	// gate. They decide the configured value of a gate that no server knows.
-	Reporters []Server
+	Reporters []tracker.Server
 	// Declared is what the feature's author declared; the zero value declares
 	// nothing.
 	Declared Declared
 	// Instances are the users of the feature and those that should exist and
 	// never reported.
 	Instances []tracker.Instance
-	// Lost are users of the feature that went without an orderly end and
-	// whose reports have gone since, as with their Node. They hold nothing; they
-	// count for canaries.
+	// Lost are users of the feature that failed and whose reports are deleted since, as with
+	// their Node. They hold nothing; they count for canaries.
 	Lost []tracker.Instance
-	// Replaced are users of the feature whose place other processes have taken
+	// Replaced are users of the feature that other processes replaced
 	// (tracker.Instance.ReplacedAt). They count for canaries, and hold only those.
 	Replaced []tracker.Instance
 	// WatchingSince is since when this server has looked after the feature with
@@ -67,34 +66,6 @@ type View struct {
 	// NewTransitionID is the id that a transition begun now gets.
 	NewTransitionID string
 }
-
-// Server is a live server or reporter and what it reports of the gate.
-type Server struct {
-	// ID tells servers apart and is shown to people.
-	ID string
-	// Reported is false for a live server whose report has not been seen: what
-	// it configures is not known.
-	Reported bool
-	// Starting is true for a server that has not reported and has been alive for
-	// so short a time that its report may be on its way.
-	Starting bool
-	// ControllerStopped is true for a server that runs the server flow no more and is still at
-	// work: it has to agree like the others, and looks after nothing.
-	ControllerStopped bool
-	// Knows is true when the report lists the gate; the fields of the gate
-	// have no meaning otherwise.
-	Knows bool
-	// Gate is what the report says of the gate.
-	Gate v1alpha1.ReportedFeature
-	// Version is the effective (emulation) version, for example 1.36.
-	Version string
-	// Binary is the version of the binary, for example v1.36.3, "" when not known.
-	Binary string
-}
-
-// own is the value that a server is set to by itself. What it uses follows the
-// API, too, if the feature is dynamic.
-func (s Server) own() bool { return s.Gate.Enabled != s.Gate.Overridden }
 
 // Declared is what the feature's author declared.
 type Declared struct {

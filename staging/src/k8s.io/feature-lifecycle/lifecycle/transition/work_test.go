@@ -50,7 +50,7 @@ func TestBackoffDoublesUpToItsLimit(t *testing.T) {
 // that each was made, and people read the same all the time.
 func TestABlockedTaskIsQuiet(t *testing.T) {
 	f := feature(v1alpha1.StateTurningOff, "ClearA")
-	view := View{Servers: []Server{server("a", false)}, Declared: declared}
+	view := View{Servers: []tracker.Server{server("a", false)}, Declared: declared}
 	now := start
 	next := func() Decision {
 		d := Next(f, view, settings, now)
@@ -106,7 +106,7 @@ func TestALongAttemptIsShown(t *testing.T) {
 	for _, previous := range []Outcome{Blocked, Failed} {
 		f := settling(feature(v1alpha1.StateTurningOff, "ClearA"), start)
 		f.Status.Tasks[0].Message = "one refuses"
-		view := View{Servers: []Server{server("a", false)}, Declared: declared,
+		view := View{Servers: []tracker.Server{server("a", false)}, Declared: declared,
 			Attempt: &Attempt{TransitionID: "t1", Task: "ClearA", Previous: previous, Done: 5, Total: 7, Message: "working"}}
 		d := Next(f, view, settings, start.Add(quietPeriod-time.Second))
 		if got := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing); got.Reason != v1alpha1.ReasonBlocked || d.Status.Tasks[0].Done != 0 {
@@ -125,12 +125,12 @@ func TestALongAttemptIsShown(t *testing.T) {
 // TestProgressDoesNotClaimAgreement that there is not.
 func TestProgressDoesNotClaimAgreement(t *testing.T) {
 	for name, tc := range map[string]struct {
-		servers []Server
+		servers []tracker.Server
 		says    string
 	}{
-		"servers disagree":   {[]Server{server("a", true), server("b", false)}, "on in a, off in b"},
-		"nobody knows it":    {[]Server{{ID: "a", Reported: true, Version: "1.36"}}, "no live process knows"},
-		"a server is silent": {[]Server{server("a", true), {ID: "b"}}, "b is alive"},
+		"servers disagree":   {[]tracker.Server{server("a", true), server("b", false)}, "on in a, off in b"},
+		"nobody knows it":    {[]tracker.Server{{ID: "a", Reported: true, Version: "1.36"}}, "no live process knows"},
+		"a server is silent": {[]tracker.Server{server("a", true), {ID: "b"}}, "b is alive"},
 	} {
 		d := Next(feature(v1alpha1.StateOn), View{Servers: tc.servers}, settings, start)
 		got := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing)
@@ -140,8 +140,8 @@ func TestProgressDoesNotClaimAgreement(t *testing.T) {
 	}
 	// A server that is starting says nothing yet, and nothing is rewritten.
 	f := feature(v1alpha1.StateOn)
-	f.Status = Next(f, View{Servers: []Server{server("a", true)}}, settings, start).Status
-	d := Next(f, View{Servers: []Server{server("a", true), {ID: "b", Starting: true}}}, settings, start.Add(time.Second))
+	f.Status = Next(f, View{Servers: []tracker.Server{server("a", true)}}, settings, start).Status
+	d := Next(f, View{Servers: []tracker.Server{server("a", true), {ID: "b", Starting: true}}}, settings, start.Add(time.Second))
 	if diff := cmp.Diff(f.Status, d.Status); diff != "" {
 		t.Errorf("a server that starts changes (-was +is):\n%s", diff)
 	}
@@ -168,7 +168,7 @@ func TestAPauseCountsFromTheEnd(t *testing.T) {
 		f := settling(feature(v1alpha1.StateTurningOff, "ClearA"), start)
 		f.Status.Tasks[0].Attempts = 50
 		ended := start.Add(tc.took)
-		view := View{Servers: []Server{server("a", false)}, Declared: declared, Attempt: &Attempt{
+		view := View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Attempt: &Attempt{
 			TransitionID: "t1", Task: "ClearA", Outcome: tc.outcome, Ended: ended, Retry: tc.retry}}
 		from := start.Add(max(tc.took, 0))
 		if d := Next(f, view, settings, from.Add(tc.want-time.Millisecond)); d.Start != "" {
@@ -185,7 +185,7 @@ func TestAPauseCountsFromTheEnd(t *testing.T) {
 func TestResumingAttemptsAtOnce(t *testing.T) {
 	f := settling(feature(v1alpha1.StateTurningOff, "ClearA"), start)
 	f.Status.Tasks[0].Attempts = 20
-	view := View{Servers: []Server{server("a", false)}, Declared: declared,
+	view := View{Servers: []tracker.Server{server("a", false)}, Declared: declared,
 		Attempt: &Attempt{TransitionID: "t1", Task: "ClearA", Outcome: Blocked, Message: "one refuses"}}
 	now := start.Add(time.Second)
 	if d := Next(f, view, settings, now); d.Start != "" {
@@ -221,7 +221,7 @@ func TestALimitedRolloutHoldsTheTransition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := enabled(feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses))
 			f.Spec.Rollout = tc.rollout
-			on := []Server{server("a", true)}
+			on := []tracker.Server{server("a", true)}
 			d := Next(f, View{Servers: controlled(on, tc.control), Instances: []tracker.Instance{user("x", true), user("y", false)}, Declared: declared}, settings, start)
 			message := d.Status.Tasks[0].Message
 			if _, next, _ := strings.Cut(message, "; "); next != tc.want || !strings.Contains(message, "waiting for 1 user") {
@@ -235,8 +235,8 @@ func TestALimitedRolloutHoldsTheTransition(t *testing.T) {
 // and that is told until the task is attempted again or another one is first.
 func TestWhatHoldsHidesNoRefusal(t *testing.T) {
 	const refusal = "ClearA: shop/web refuses"
-	off := View{Servers: []Server{server("a", false)}, Declared: declared}
-	disagreeing := View{Servers: []Server{server("a", false), server("b", true)}, Declared: declared}
+	off := View{Servers: []tracker.Server{server("a", false)}, Declared: declared}
+	disagreeing := View{Servers: []tracker.Server{server("a", false), server("b", true)}, Declared: declared}
 	f := feature(v1alpha1.StateTurningOff, "ClearA", "ClearB")
 	f.Status.Tasks[0].Attempts = 1
 	f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonBlocked, Message: refusal}}
@@ -267,7 +267,7 @@ func TestWhatHoldsHidesNoRefusal(t *testing.T) {
 func TestAMessageSaysUntilWhenItIsWaited(t *testing.T) {
 	away, silent := user("away", true), tracker.Instance{Component: "kubelet", Name: "silent", Since: start}
 	away.Alive, away.Since = false, start.Add(time.Minute)
-	view := View{Servers: []Server{server("a", false)}, Instances: []tracker.Instance{away, user("here", true), silent}, Declared: declared}
+	view := View{Servers: []tracker.Server{server("a", false)}, Instances: []tracker.Instance{away, user("here", true), silent}, Declared: declared}
 	f := feature(v1alpha1.StateTurningOff, v1alpha1.TaskWaitForUses)
 	f.Status.Transition = &v1alpha1.FeatureTransition{ID: "t", StartTime: metav1.NewMicroTime(start)}
 	at := func(d time.Duration) string { return start.Add(d).UTC().Format(time.RFC3339) }

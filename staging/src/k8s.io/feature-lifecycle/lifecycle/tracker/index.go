@@ -14,105 +14,92 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package controller
+package tracker
 
 import (
 	"cmp"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/safety"
-	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
-// index answers which processes report a feature. Most processes of a large cluster
-// report the same, so it keeps cohorts of them: what it holds grows with processes
-// and with kinds of reports, and what a look at a feature costs grows with the cohorts
-// and with the processes that are unusual. Only what has changed lately is held for
+// index finds the processes that report a feature. Most processes of a large cluster
+// report the same, so it keeps groups of them. What it holds grows with processes
+// and with kinds of reports; what a query costs grows with the groups
+// and with the processes that are not uniform. Only recent changes are held for
 // each process and feature: after a restart of everything, for as long as a report may
-// be late, since when each has a value set that it has not asked for (member.recent).
-// Reports in it belong to the informer and are not changed. It is safe for concurrent
-// use.
+// be late, since when each sets a value that it has not queried (process.recent).
+// Its reports belong to the informer and are not changed. The lock of Tracker guards it.
 type index struct {
 	config indexConfig
 
-	mu        sync.RWMutex
-	processes map[string]*member
-	cohorts   map[cohortKey][]*cohort
-	// features are the cohorts that list a feature, or have heirs that may use it.
-	features map[string]map[*cohort]bool
+	processes map[string]*process
+	groups    map[groupKey][]*group
+	// features are the groups that list a feature, or have replacements that may use it.
+	features map[string]map[*group]bool
 	// byLease, byNode and byComponent are processes by report; those of byNode have
 	// no Lease.
-	byLease     map[types.NamespacedName]map[string]*member
-	byNode      map[string]map[string]*member
-	byComponent map[string]map[string]*member
-	// stages are the cohorts with AllAlpha or AllBeta (safety.Stages).
-	stages map[*cohort]map[v1alpha1.FeatureStage]bool
-	// nodes are the nodes that are there.
+	byLease     map[types.NamespacedName]map[string]*process
+	byNode      map[string]map[string]*process
+	byComponent map[string]map[string]*process
+	// stages are the groups with AllAlpha or AllBeta (safety.Stages).
+	stages map[*group]map[v1alpha1.FeatureStage]bool
+	// nodes are the Nodes that exist.
 	nodes map[string]nodeState
 	// reportless are the nodes whose kubelet has no report.
 	reportless map[string]bool
-	// recent are the processes that have something in member.recent, crashed those
-	// that have something in member.crashes.
-	recent, crashed map[string]*member
-	// inherited is what earlier processes of a report asked for, by report.
-	inherited map[string]*inheritance
-	// generation counts what silent processes depend on.
+	// recent are the processes with something in process.recent, crashed those with
+	// something in process.crashes.
+	recent, crashed map[string]*process
+	// predecessors are the earlier processes of reports, by report.
+	predecessors map[string]*predecessors
+	// generation counts changes that missing reports depend on.
 	generation uint64
 }
 
-// indexConfig is what an index has to know. The zero value will do, but remembers
-// no crashes.
+// indexConfig configures an index. The zero value remembers no crashes.
 type indexConfig struct {
-	// servers is the component of the servers, which are looked at one by one.
+	// servers is the component of the servers, which are never uniform.
 	servers string
-	// mostCrashes is how many crashes of a process are remembered, and crashWindow
+	// maxCrashes is how many crashes of a process are remembered, and crashWindow
 	// for how long (transition.CanarySettings).
-	mostCrashes int
+	maxCrashes  int
 	crashWindow time.Duration
 	// settled is for how long it matters since when a process reports a value
-	// that it has not asked for (tracker.Settings.ReportPeriod).
+	// that it has not queried (Settings.ReportPeriod).
 	settled time.Duration
-	// dependences are the gates whose picture changes with what a process is given
-	// for another one (package safety).
+	// dependences are the gates whose safety changes with what a process sets for
+	// another one (Config.Dependences).
 	dependences map[string][]safety.Dependence
 }
 
-// member is a process that reports, a member of its cohort.
-type member struct {
+// process is a process that reports.
+type process struct {
 	report *v1alpha1.FeatureReport
-	cohort *cohort
+	group  *group
 	// since is when the process was first seen to report.
 	since time.Time
 	// crashes are the last times at which another process took over the report
-	// without an orderly end of the one before, oldest first, where that is not
+	// without a graceful end of the one before, oldest first, where that is not
 	// long ago (indexConfig.crashWindow). The slice is replaced and not changed.
 	crashes []time.Time
-	// recent is since when the process says what it says of features that it has
-	// not asked for, where that is not long ago (indexConfig.settled).
+	// recent is since when the process reports what it reports of features that it has
+	// not queried, where that is not long ago (indexConfig.settled).
 	recent map[string]time.Time
-	// usual is true for one that its cohort counts without looking.
-	usual bool
+	// uniform is true for a process of group.uniform.
+	uniform bool
 }
 
-// nodeState is what matters of a node.
-type nodeState struct {
-	ready bool
-	// kubelet is the version of its kubelet, which nobody else says while that has no
-	// report.
-	kubelet string
-}
-
-// entry is what one report says of one feature.
-type entry struct {
+// record is what one report has of one feature.
+type record struct {
 	report *v1alpha1.FeatureReport
 	gate   *v1alpha1.ReportedFeature
-	// since is when the report was first seen to say this; zero when that is long
-	// ago or the feature was asked for.
+	// since is when the report was first seen to have this; zero when that is long
+	// ago or the feature was queried.
 	since time.Time
 	// crashes are those of the process, oldest first.
 	crashes []time.Time
@@ -121,14 +108,14 @@ type entry struct {
 func newIndex(config indexConfig) *index {
 	return &index{
 		config:    config,
-		processes: map[string]*member{}, cohorts: map[cohortKey][]*cohort{}, features: map[string]map[*cohort]bool{},
-		byLease: map[types.NamespacedName]map[string]*member{}, byNode: map[string]map[string]*member{}, byComponent: map[string]map[string]*member{},
-		nodes: map[string]nodeState{}, reportless: map[string]bool{}, recent: map[string]*member{}, crashed: map[string]*member{},
-		inherited: map[string]*inheritance{}, stages: map[*cohort]map[v1alpha1.FeatureStage]bool{},
+		processes: map[string]*process{}, groups: map[groupKey][]*group{}, features: map[string]map[*group]bool{},
+		byLease: map[types.NamespacedName]map[string]*process{}, byNode: map[string]map[string]*process{}, byComponent: map[string]map[string]*process{},
+		nodes: map[string]nodeState{}, reportless: map[string]bool{}, recent: map[string]*process{}, crashed: map[string]*process{},
+		predecessors: map[string]*predecessors{}, stages: map[*group]map[v1alpha1.FeatureStage]bool{},
 	}
 }
 
-// set puts a report in the place of the one of the same name and returns the
+// set replaces the report of the same name and returns the
 // features whose picture changed by it, sorted.
 func (x *index) set(report *v1alpha1.FeatureReport, now time.Time) []string {
 	return x.replace(report.Name, report, now)
@@ -140,15 +127,13 @@ func (x *index) remove(name string, now time.Time) []string {
 }
 
 func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Time) []string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	old := x.processes[name]
 	if old == nil && report == nil {
 		return nil
 	}
-	var current *member
+	var current *process
 	if report != nil {
-		current = &member{report: report, cohort: x.cohortOf(report), since: now}
+		current = &process{report: report, group: x.groupOf(report), since: now}
 		if old != nil && old.report.UID == report.UID && !otherProcess(old.report, report) {
 			current.since = old.since
 		}
@@ -157,7 +142,7 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 	}
 	changed := changedFeatures(old, current)
 	x.addDependences(changed, old, current)
-	inherited, left := x.inherit(name, old, current, now)
+	inherited, left := x.keepPredecessor(name, old, current, now)
 	for _, feature := range inherited {
 		changed[feature] = true
 	}
@@ -167,9 +152,9 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 	if current != nil {
 		x.put(name, current)
 	}
-	// Not before the present process is in its cohort, which may be one of them.
+	// Release after the present process has joined its group, which may be one of these.
 	if old != nil {
-		left = append(left, old.cohort)
+		left = append(left, old.group)
 	}
 	for _, c := range left {
 		x.release(c)
@@ -180,31 +165,31 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 	return slices.Sorted(maps.Keys(changed))
 }
 
-// changedFeatures are the features whose picture changes when one process takes
-// the place of another; either may be nil.
-func changedFeatures(old, current *member) map[string]bool {
+// changedFeatures returns the features whose picture changes when one process replaces
+// another; either may be nil.
+func changedFeatures(old, current *process) map[string]bool {
 	changed := map[string]bool{}
-	list := func(p *member) {
-		for i := range p.cohort.gates {
-			changed[p.cohort.gates[i].Name] = true
+	list := func(p *process) {
+		for i := range p.group.gates {
+			changed[p.group.gates[i].Name] = true
 		}
 	}
 	switch {
 	case old == nil || current == nil || old.report.UID != current.report.UID || !sameProcess(&old.report.Spec, &current.report.Spec) || crashed(old.report, current.report):
-		// What counts for every feature of the process changes all of them.
-		for _, p := range []*member{old, current} {
+		// Every feature of the process depends on this.
+		for _, p := range []*process{old, current} {
 			if p != nil {
 				list(p)
 			}
 		}
-	case old.cohort != current.cohort:
-		for name, gate := range current.cohort.byName {
-			if before, listed := old.cohort.byName[name]; !listed || *before != *gate {
+	case old.group != current.group:
+		for name, gate := range current.group.byName {
+			if before, listed := old.group.byName[name]; !listed || *before != *gate {
 				changed[name] = true
 			}
 		}
-		for name := range old.cohort.byName {
-			if _, listed := current.cohort.byName[name]; !listed {
+		for name := range old.group.byName {
+			if _, listed := current.group.byName[name]; !listed {
 				changed[name] = true
 			}
 		}
@@ -212,31 +197,31 @@ func changedFeatures(old, current *member) map[string]bool {
 	return changed
 }
 
-// crashes needs the lock.
-func (x *index) crashes(old *member, report *v1alpha1.FeatureReport, now time.Time) []time.Time {
+// crashes returns the crashes of the process that writes a report after another.
+func (x *index) crashes(old *process, report *v1alpha1.FeatureReport, now time.Time) []time.Time {
 	switch {
 	case old == nil, old.report.UID != report.UID:
-		// The one before took its report away.
+		// The process before deleted its report.
 		return nil
 	case crashed(old.report, report):
 		all := append(slices.Clone(old.crashes), now)
-		return all[max(0, len(all)-x.config.mostCrashes):]
+		return all[max(0, len(all)-x.config.maxCrashes):]
 	default:
 		return old.crashes
 	}
 }
 
-// remember notes since when a process says what it says of features that it has
-// not asked for. It needs the lock.
-func (x *index) remember(current, old *member, now time.Time) {
-	for i := range current.cohort.gates {
-		gate := &current.cohort.gates[i]
+// remember records since when a process has what it reports of features that it has
+// not queried.
+func (x *index) remember(current, old *process, now time.Time) {
+	for i := range current.group.gates {
+		gate := &current.group.gates[i]
 		if gate.Queried {
 			continue
 		}
 		since := now
 		if old != nil {
-			if before := old.cohort.byName[gate.Name]; before != nil && *before == *gate {
+			if before := old.group.byName[gate.Name]; before != nil && *before == *gate {
 				since = old.recent[gate.Name]
 			}
 		}
@@ -250,11 +235,9 @@ func (x *index) remember(current, old *member, now time.Time) {
 	}
 }
 
-// settle drops what is no longer recent. Who has crashed and does not any more is
-// like all others again, as after a restart of everything that went wrong.
+// settle drops what is no longer recent. A process whose crashes are long ago becomes
+// uniform again, as after a restart of everything that went wrong.
 func (x *index) settle(now time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	for name, p := range x.recent {
 		maps.DeleteFunc(p.recent, func(_ string, since time.Time) bool { return !now.Before(since.Add(x.config.settled)) })
 		if len(p.recent) == 0 {
@@ -278,8 +261,8 @@ func (x *index) settle(now time.Time) {
 	}
 }
 
-// put adds a process to everything that finds it. It needs the lock.
-func (x *index) put(name string, p *member) {
+// put adds a process to every map.
+func (x *index) put(name string, p *process) {
 	spec := &p.report.Spec
 	x.processes[name] = p
 	insert(x.byComponent, spec.Component, name, p)
@@ -300,8 +283,8 @@ func (x *index) put(name string, p *member) {
 	x.join(name, p)
 }
 
-// take takes a process out of everything that finds it. It needs the lock.
-func (x *index) take(name string, p *member) {
+// take removes a process from every map.
+func (x *index) take(name string, p *process) {
 	spec := &p.report.Spec
 	delete(x.processes, name)
 	drop(x.byComponent, spec.Component, name)
@@ -318,37 +301,46 @@ func (x *index) take(name string, p *member) {
 	x.leave(name, p)
 }
 
-// insert and drop change a map of maps, which has no empty ones.
-func insert[K comparable](of map[K]map[string]*member, key K, name string, p *member) {
+// insert adds to a map of maps.
+func insert[K comparable](of map[K]map[string]*process, key K, name string, p *process) {
 	if of[key] == nil {
-		of[key] = map[string]*member{}
+		of[key] = map[string]*process{}
 	}
 	of[key][name] = p
 }
 
-func drop[K comparable](of map[K]map[string]*member, key K, name string) {
+// drop removes from a map of maps, and leaves no empty map in it.
+func drop[K comparable](of map[K]map[string]*process, key K, name string) {
 	delete(of[key], name)
 	if len(of[key]) == 0 {
 		delete(of, key)
 	}
 }
 
-// node records what a node is, or that it has gone if there is false.
-func (x *index) node(name string, there bool, state nodeState) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+// setNode records a node, and returns whether it is new or became ready, or not ready.
+func (x *index) setNode(name string, state nodeState) (changed bool) {
 	was, known := x.nodes[name]
-	if there {
-		x.nodes[name] = state
-	} else {
-		delete(x.nodes, name)
-	}
-	if known == there && was.ready == state.ready {
-		if was != state && x.reportless[name] {
+	x.nodes[name] = state
+	if known && was.ready == state.ready {
+		if was.kubelet != state.kubelet && x.reportless[name] {
 			x.generation++
 		}
-		return
+		return false
 	}
+	x.nodeChanged(name)
+	return true
+}
+
+// deleteNode drops a node.
+func (x *index) deleteNode(name string) {
+	if _, known := x.nodes[name]; known {
+		delete(x.nodes, name)
+		x.nodeChanged(name)
+	}
+}
+
+// nodeChanged brings what depends on a node up to date.
+func (x *index) nodeChanged(name string) {
 	x.generation++
 	x.noteKubelet(name)
 	for report, p := range x.byNode[name] {
@@ -357,22 +349,21 @@ func (x *index) node(name string, there bool, state nodeState) {
 	}
 }
 
-// noteKubelet records whether the kubelet of a node lacks a report. It needs the
-// lock.
+// noteKubelet records whether the kubelet of a node lacks a report.
 func (x *index) noteKubelet(node string) {
-	_, there := x.nodes[node]
-	if there && x.processes[kubelet+"."+node] == nil {
+	_, exists := x.nodes[node]
+	if exists && x.processes[kubelet+"."+node] == nil {
 		x.reportless[node] = true
 	} else {
 		delete(x.reportless, node)
 	}
 }
 
-// crashed is true when a report has passed to another process and the one before
-// has not ended in order: it would have deleted the report, or said so. A process
+// crashed is true when a report has passed to another process without a graceful end of
+// the one before, which would have deleted the report, or annotated it. A process
 // that is replaced while it still runs counts, too.
 func crashed(old, report *v1alpha1.FeatureReport) bool {
-	return old.UID == report.UID && otherProcess(old, report) && !tracker.Terminating(old)
+	return old.UID == report.UID && otherProcess(old, report) && !Terminating(old)
 }
 
 // otherProcess is true when a report has passed to another process.
@@ -387,8 +378,8 @@ func sameProcess(a, b *v1alpha1.FeatureReportSpec) bool {
 		(a.Liveness.Lease == nil || *a.Liveness.Lease == *b.Liveness.Lease)
 }
 
-// sortedReports needs the lock.
-func sortedReports(processes map[string]*member) []*v1alpha1.FeatureReport {
+// sortedReports returns the reports of processes, sorted by name.
+func sortedReports(processes map[string]*process) []*v1alpha1.FeatureReport {
 	reports := make([]*v1alpha1.FeatureReport, 0, len(processes))
 	for _, p := range processes {
 		reports = append(reports, p.report)

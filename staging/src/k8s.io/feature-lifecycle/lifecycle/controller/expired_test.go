@@ -43,6 +43,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
 	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -125,7 +126,7 @@ func ended(t *testing.T, c *Controller, client *fake.Clientset, names ...string)
 	now := c.config.Clock.Now()
 	own := lease(now, 40)
 	own.Namespace, own.Name = "leases", "server.s1"
-	c.liveness.observe(own, now)
+	c.tracker.SetLease(own, now)
 	for _, name := range append([]string{own.Name}, names...) {
 		component, instance, _ := strings.Cut(name, ".")
 		r := report(component, instance)
@@ -136,7 +137,7 @@ func ended(t *testing.T, c *Controller, client *fake.Clientset, names ...string)
 		if err := client.Tracker().Add(r); err != nil {
 			t.Fatal(err)
 		}
-		c.reports.set(r, now)
+		c.tracker.SetReport(r, now)
 	}
 }
 
@@ -147,7 +148,7 @@ func TestALeaseThatNobodyWatchesIsAskedFor(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	client := fake.NewClientset()
 	made := map[string]*coordinationv1.Lease{}
-	for name, renewed := range map[string]time.Time{"comp.new": start, "comp.old": start.Add(-reportRetention)} {
+	for name, renewed := range map[string]time.Time{"comp.new": start, "comp.old": start.Add(-tracker.ReportRetention)} {
 		made[name] = lease(renewed, 40)
 		made[name].Namespace, made[name].Name = "leases", name
 	}
@@ -157,7 +158,7 @@ func TestALeaseThatNobodyWatchesIsAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended(t, c, client, "comp.new", "comp.old")
-	c.retireReports(t.Context())
+	c.deleteExpired(t.Context())
 	for name, want := range map[string]bool{"comp.new": true, "comp.old": false} {
 		_, err := client.FeaturesV1alpha1().FeatureReports("ns").Get(t.Context(), name, metav1.GetOptions{})
 		_, leaseErr := cluster.Resource(leases).Namespace("leases").Get(t.Context(), name, metav1.GetOptions{})
@@ -188,8 +189,8 @@ func TestADeletionThatIsRefusedIsTriedLessAndLess(t *testing.T) {
 			clock.Step(noticePeriod)
 			own := lease(clock.Now(), 40)
 			own.Namespace, own.Name = "leases", "server.s1"
-			c.liveness.observe(own, clock.Now())
-			c.retireReports(t.Context())
+			c.tracker.SetLease(own, clock.Now())
+			c.deleteExpired(t.Context())
 		}
 	}
 	look(time.Hour)
@@ -198,18 +199,18 @@ func TestADeletionThatIsRefusedIsTriedLessAndLess(t *testing.T) {
 		t.Errorf("%d tries in an hour, want 8 to 12", tries)
 	}
 	permitted = true
-	look(mostRetirePause)
+	look(maxDeleteBackoff)
 	if _, err := client.FeaturesV1alpha1().FeatureReports("ns").Get(t.Context(), "comp.i1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("reading the report once deleting it is permitted: %v, want that it is gone", err)
 	}
 	// That of another process of the same name is not put off.
 	permitted, tries = false, 0
-	c.reports.remove("comp.i1", clock.Now())
+	c.tracker.DeleteReport(report("comp", "i1"), clock.Now())
 	look(noticePeriod)
 	later := report("comp", "i1")
 	later.Annotations = map[string]string{v1alpha1.AnnotationTerminating: "true"}
 	later.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: later.Name}
-	c.reports.set(later, clock.Now())
+	c.tracker.SetReport(later, clock.Now())
 	if look(noticePeriod); tries != 1 {
 		t.Errorf("%d tries of a report that came later, want 1", tries)
 	}
@@ -258,14 +259,14 @@ func TestALeaseThatWasRenewedStays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.liveness.observe(expired, clock.Now())
+			c.tracker.SetLease(expired, clock.Now())
 			clock.Step(time.Minute)
 			if test.heard {
-				c.liveness.observe(now, clock.Now())
+				c.tracker.SetLease(now, clock.Now())
 			}
 			clock.Step(test.waits)
 			ended(t, c, client, "comp.i1")
-			c.retireReports(t.Context())
+			c.deleteExpired(t.Context())
 			_, reportErr := client.FeaturesV1alpha1().FeatureReports("ns").Get(t.Context(), "comp.i1", metav1.GetOptions{})
 			_, leaseErr := cluster.Resource(leases).Namespace("leases").Get(t.Context(), "comp.i1", metav1.GetOptions{})
 			if (reportErr == nil) != test.want || (leaseErr == nil) != test.want {
@@ -275,7 +276,7 @@ func TestALeaseThatWasRenewedStays(t *testing.T) {
 				return
 			}
 			// Whoever found it dead may have done so before the process was heard of again.
-			if err := c.retireLease(t.Context(), &v1alpha1.LeaseReference{Namespace: "leases", Name: "comp.i1"}); !apierrors.IsConflict(err) {
+			if err := c.removeLease(t.Context(), &v1alpha1.LeaseReference{Namespace: "leases", Name: "comp.i1"}); !apierrors.IsConflict(err) {
 				t.Errorf("deleting the Lease of a process that has come back: %v, want a conflict", err)
 			}
 			if test.heard && slices.ContainsFunc(cluster.Actions(), func(a clienttesting.Action) bool { return a.Matches("delete", "leases") }) {
@@ -288,7 +289,7 @@ func TestALeaseThatWasRenewedStays(t *testing.T) {
 // TestLeasesOfNobodyGo: a process that dies between writing its Lease and its first report
 // leaves a Lease that no report names. It goes when a report would.
 func TestLeasesOfNobodyGo(t *testing.T) {
-	const long = reportRetention + 40*time.Second
+	const long = tracker.ReportRetention + 40*time.Second
 	for name, test := range map[string]struct {
 		// before is how long before the flow saw it the Lease was renewed last.
 		before time.Duration
@@ -340,12 +341,12 @@ func TestLeasesOfNobodyGo(t *testing.T) {
 				t.Fatal(err)
 			}
 			ended(t, c, client)
-			c.liveness.observe(left, clock.Now())
+			c.tracker.SetLease(left, clock.Now())
 			if test.reported {
 				r := report("comp", "i1")
 				r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: left.Namespace, Name: left.Name}
-				c.reports.set(r, clock.Now())
-				if orphans := c.orphans(start.Add(24 * time.Hour)); len(orphans) > 0 {
+				c.tracker.SetReport(r, clock.Now())
+				if orphans := c.tracker.ExpiredLeases(start.Add(24 * time.Hour)); len(orphans) > 0 {
 					t.Errorf("%v are of nobody, want none: a report names it", orphans)
 				}
 				return
@@ -353,8 +354,8 @@ func TestLeasesOfNobodyGo(t *testing.T) {
 			look := func() bool {
 				own := lease(clock.Now(), 40)
 				own.Namespace, own.Name = "leases", "server.s1"
-				c.liveness.observe(own, clock.Now())
-				c.retireReports(t.Context())
+				c.tracker.SetLease(own, clock.Now())
+				c.deleteExpired(t.Context())
 				_, err := cluster.Resource(leases).Namespace(left.Namespace).Get(t.Context(), left.Name, metav1.GetOptions{})
 				if err != nil && !apierrors.IsNotFound(err) {
 					t.Fatal(err)

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package controller
+package tracker
 
 import (
 	"fmt"
@@ -27,7 +27,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"pgregory.net/rapid"
 )
 
@@ -36,7 +35,7 @@ var (
 	modelNodes    = []string{"n1", "n2"}
 	// modelProcesses are by component: those of nodes and others.
 	modelProcesses = []string{"kubelet.n1", "kubelet.n2", "proxy.n1", "proxy.n2", "comp.a", "comp.b", "server.s"}
-	modelConfig    = indexConfig{servers: "server", mostCrashes: 2, crashWindow: 7 * time.Minute, settled: 3 * time.Minute}
+	modelConfig    = indexConfig{servers: "server", maxCrashes: 2, crashWindow: 7 * time.Minute, settled: 3 * time.Minute}
 )
 
 const (
@@ -88,9 +87,9 @@ func (m *flatIndex) set(name string, report *v1alpha1.FeatureReport) {
 		current = &flatProcess{report: report, since: map[string]time.Time{}}
 		if old != nil && old.report.UID == report.UID {
 			current.crashes = slices.Clone(old.crashes)
-			if otherProcess(old.report, report) && !tracker.Terminating(old.report) {
+			if otherProcess(old.report, report) && !Terminating(old.report) {
 				current.crashes = append(current.crashes, m.now)
-				current.crashes = current.crashes[max(0, len(current.crashes)-modelConfig.mostCrashes):]
+				current.crashes = current.crashes[max(0, len(current.crashes)-modelConfig.maxCrashes):]
 			}
 		}
 		for _, gate := range report.Spec.Features {
@@ -193,10 +192,10 @@ func shownBy(x *index, feature string) []string {
 	for _, e := range others {
 		lines = append(lines, sayingLine(false, e.report.Name, e.report.Spec.BinaryVersion, *e.gate, e.since, e.crashes))
 	}
-	for _, h := range x.heirsOf(feature) {
-		lines = append(lines, heirLine(h.report.Name, *h.gate, h.takenOver))
+	for _, h := range x.replacementsOf(feature) {
+		lines = append(lines, heirLine(h.report.Name, *h.gate, h.replacedAt))
 	}
-	for _, d := range x.departedOf(feature) {
+	for _, d := range x.notReturnedOf(feature) {
 		lines = append(lines, leftLine(d.report, *d.gate, d.at))
 	}
 	slices.Sort(lines)
@@ -302,10 +301,12 @@ func TestIndexIsLikeAFlatOne(t *testing.T) {
 			"node": func(t *rapid.T) {
 				name := rapid.SampledFrom(modelNodes).Draw(t, "node")
 				state, there := nodeState{ready: rapid.IntRange(0, 2).Draw(t, "ready") > 0, kubelet: rapid.SampledFrom([]string{"v1", "v2"}).Draw(t, "kubelet")}, rapid.IntRange(0, 4).Draw(t, "there") > 0
-				if m.nodes[name] = state; !there {
+				if m.nodes[name] = state; there {
+					x.setNode(name, state)
+				} else {
 					delete(m.nodes, name)
+					x.deleteNode(name)
 				}
-				x.node(name, there, state)
 			},
 			"lease": func(t *rapid.T) {
 				name := rapid.SampledFrom(append([]string{"other"}, modelProcesses...)).Draw(t, "lease")
@@ -314,8 +315,8 @@ func TestIndexIsLikeAFlatOne(t *testing.T) {
 			"time passes": func(t *rapid.T) {
 				m.now = m.now.Add(time.Duration(rapid.IntRange(1, 4).Draw(t, "minutes")) * time.Minute)
 				m.pass()
-				x.forgetInherited(m.now.Add(-modelRetention))
-				x.decided(m.now.Add(-modelDecided), m.aliveNow)
+				x.dropNotReturned(m.now.Add(-modelRetention))
+				x.dropDecided(m.now.Add(-modelDecided), m.aliveNow)
 				x.settle(m.now)
 			},
 			"": func(t *rapid.T) { checkIndex(t, x, m) },
@@ -339,7 +340,7 @@ func checkIndex(t *rapid.T, x *index, m *flatIndex) {
 		own := map[string]bool{}
 		for _, gate := range spec.Features {
 			own[gate.Name] = true
-			if e, listed := x.says(name, gate.Name); !listed || *e.gate != gate || !e.since.Equal(p.since[gate.Name]) || !slices.Equal(e.crashes, p.crashes) {
+			if e, listed := x.reported(name, gate.Name); !listed || *e.gate != gate || !e.since.Equal(p.since[gate.Name]) || !slices.Equal(e.crashes, p.crashes) {
 				t.Fatalf("%s says %+v of %s, want %+v since %s, crashes at %v", name, e, gate.Name, gate, p.since[gate.Name], p.crashes)
 			}
 		}
@@ -363,7 +364,7 @@ func checkIndex(t *rapid.T, x *index, m *flatIndex) {
 			silent = append(silent, node)
 		}
 	}
-	got, _ := x.silentNodes()
+	got := x.missingKubelets()
 	same(t, "silent nodes", silent, got)
 	if diff := cmp.Diff(counts, x.counts()); diff != "" {
 		t.Fatalf("processes of components (-want +got):\n%s", diff)

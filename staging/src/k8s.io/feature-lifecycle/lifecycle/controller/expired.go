@@ -1,0 +1,148 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/lifecycle/leader"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
+	"k8s.io/klog/v2"
+)
+
+// maxDeleteBackoff is the longest pause before deleting a report is tried again.
+const maxDeleteBackoff = 15 * time.Minute
+
+// The reasons for keeping a report whose process seemed lost.
+var (
+	errNotObserved = errors.New("the Lease exists and has not been observed yet")
+	errReturned    = errors.New("the process has returned")
+)
+
+var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
+
+// deleteExpired deletes the reports, and the Leases, of processes that terminated or have been
+// unreachable for long, so that instances with ever new names do not pile up. One server
+// deletes each.
+func (c *Controller) deleteExpired(ctx context.Context) {
+	now := c.config.Clock.Now()
+	servers := candidates(c.tracker.Servers("", now), false)
+	mine := func(name string) bool { return leader.Of(name, servers) == c.config.ServerID }
+	// The backoff of objects that are not to be deleted any more is dropped.
+	failed := map[string]postponement{}
+	try := func(name string, remove func() error, complain func(after time.Duration, err error)) {
+		tried := c.deleteBackoff[name]
+		if now.Before(tried.next) {
+			failed[name] = tried
+			return
+		}
+		if err := remove(); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			tried = tried.fail(now)
+			failed[name] = tried
+			complain(tried.next.Sub(now), err)
+		}
+	}
+	logger := klog.FromContext(ctx)
+	for _, report := range c.tracker.ExpiredReports(now, mine) {
+		try(report.Name, func() error { return c.removeReport(ctx, report) }, func(after time.Duration, err error) {
+			logger.Info("Failed to delete the report of a lost process, will retry; or delete it yourself", "featureReport", klog.KObj(report), "by", report.Spec.Username, "after", after, "err", err)
+		})
+	}
+	for _, lease := range c.tracker.ExpiredLeases(now) {
+		if !mine(lease.Name) {
+			continue
+		}
+		reference := &v1alpha1.LeaseReference{Namespace: lease.Namespace, Name: lease.Name}
+		try("lease/"+lease.String(), func() error { return c.removeLease(ctx, reference) }, func(after time.Duration, err error) {
+			logger.Info("Failed to delete the Lease of a lost process, will retry; or delete it yourself", "lease", klog.KRef(lease.Namespace, lease.Name), "after", after, "err", err)
+		})
+	}
+	c.deleteBackoff = failed
+}
+
+// postponement is the backoff of an object that could not be deleted: how often in a row, and
+// when it is tried again.
+type postponement struct {
+	failures int
+	next     time.Time
+}
+
+// fail counts another failure. The pause doubles: the server refuses the same until
+// permissions change.
+func (p postponement) fail(now time.Time) postponement {
+	failures := p.failures + 1
+	return postponement{failures, now.Add(retry.Doubled(failures, noticePeriod, maxDeleteBackoff))}
+}
+
+// removeReport deletes a report, and its Lease first: one that no report names stays for long.
+func (c *Controller) removeReport(ctx context.Context, report *v1alpha1.FeatureReport) error {
+	if err := c.removeLease(ctx, report.Spec.Liveness.Lease); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	c.tracker.Deleting(report.Name)
+	return c.config.Client.FeaturesV1alpha1().FeatureReports(report.Namespace).Delete(ctx, report.Name, metav1.DeleteOptions{
+		// If the process has returned, the object is another one.
+		Preconditions: &metav1.Preconditions{UID: &report.UID, ResourceVersion: &report.ResourceVersion},
+	})
+}
+
+// removeLease deletes a Lease. It returns an error for which apierrors.IsNotFound is true when
+// there is none, whatever was observed of it.
+func (c *Controller) removeLease(ctx context.Context, lease *v1alpha1.LeaseReference) error {
+	if lease == nil {
+		return nil
+	}
+	client := c.config.Tasks.Dynamic.Resource(leases).Namespace(lease.Namespace)
+	// Delete the version that was found to have expired: a renewed Lease stays.
+	version, known := c.tracker.ExpiredLease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}, c.config.Clock.Now())
+	switch {
+	case known && version == nil:
+		return apierrors.NewConflict(leases.GroupResource(), lease.Name, errReturned)
+	case !known:
+		// Reports and Leases are watched separately: the process may have returned with a Lease
+		// that was not observed yet, and its report be the old one.
+		object, err := client.Get(ctx, lease.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		stored := &coordinationv1.Lease{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, stored); err != nil {
+			return fmt.Errorf("reading Lease %s/%s: %w", lease.Namespace, lease.Name, err)
+		}
+		renewed := stored.CreationTimestamp.Time
+		if stored.Spec.RenewTime != nil {
+			renewed = stored.Spec.RenewTime.Time
+		}
+		if c.config.Clock.Now().Before(renewed.Add(tracker.ReportRetention)) {
+			return apierrors.NewConflict(leases.GroupResource(), lease.Name, errNotObserved)
+		}
+		// It will never be observed: it has lost the label by which Leases are watched, say,
+		// and is not renewed. For so long a time the process's own clock will do.
+		version = &metav1.Preconditions{UID: &stored.UID, ResourceVersion: &stored.ResourceVersion}
+	}
+	return client.Delete(ctx, lease.Name, metav1.DeleteOptions{Preconditions: version})
+}

@@ -1,0 +1,97 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package tracker
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// ReportRetention is how long the report of a lost process is kept, so that people see
+// what was lost.
+const ReportRetention = time.Hour
+
+// ExpiredReports returns the reports of processes that terminated or have been unreachable
+// for the retention, sorted by name, as far as a function selects their names. Without
+// deletion, instances with ever new names would pile up. The report of a node component is
+// deleted with its Node, unless it was written when there was none.
+func (t *Tracker) ExpiredReports(now time.Time, selected func(report string) bool) []*v1alpha1.FeatureReport {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.DeleteFunc(t.index.notUniform(), func(report *v1alpha1.FeatureReport) bool {
+		return !selected(report.Name) || !t.reportExpired(report, now)
+	})
+}
+
+// reportExpired is true for a report that is to be deleted.
+func (t *Tracker) reportExpired(report *v1alpha1.FeatureReport, now time.Time) bool {
+	alive, since, exists := t.alive(report, now)
+	if !exists {
+		return !now.Before(noticed(t.absences.nodesOf, report.Name, now).Add(ReportRetention))
+	}
+	delete(t.absences.nodesOf, report.Name)
+	lease, ok := leaseOf(report)
+	if alive || !ok {
+		return false
+	}
+	return Terminating(report) || !now.Before(t.expiredSince(lease, since).Add(ReportRetention))
+}
+
+// ExpiredLeases returns the Leases of reporters that no report names and that were not
+// renewed for the retention, sorted. A process that dies between writing its Lease and its
+// first report leaves one.
+func (t *Tracker) ExpiredLeases(now time.Time) []types.NamespacedName {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var expired []types.NamespacedName
+	for key, lease := range t.leases {
+		if !strings.HasPrefix(key.Name, lease.component+".") || t.index.named(key) {
+			continue
+		}
+		if alive, since := t.leaseAlive(key, now); !alive && !now.Before(t.expiredSince(key, since).Add(ReportRetention)) {
+			expired = append(expired, key)
+		}
+	}
+	slices.SortFunc(expired, func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return expired
+}
+
+// expiredSince returns when a Lease expired that was noticed at since to have. A server that
+// started later has not seen the process end. Counted from its start, reports would pile up
+// where servers restart more often than once in the retention. For so long a time the clock
+// of the process will do.
+func (t *Tracker) expiredSince(lease types.NamespacedName, since time.Time) time.Time {
+	if expired, ok := t.leases.expiredByOwner(lease); ok && expired.Before(since) {
+		return expired
+	}
+	return since
+}
+
+// Deleting records that the caller is about to delete a report: the absence of its Node
+// counts from the next report of this name.
+func (t *Tracker) Deleting(report string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.absences.nodesOf, report)
+}
