@@ -17,7 +17,6 @@ limitations under the License.
 package controller
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -204,51 +203,4 @@ func (b *batches) forget(now time.Time) {
 	maps.DeleteFunc(b.of, func(_ string, known *batch) bool {
 		return !known.waiting && now.Sub(known.since) > 2*longestBatch
 	})
-}
-
-// lookAgain looks at a feature when something is due, and not while very many
-// reports arrive, of which each may be due at another time.
-func (c *Controller) lookAgain(name string, after time.Duration) {
-	c.queue.AddAfter(name, max(after, c.batches.least(name)))
-}
-
-// enqueueNow looks at features at once.
-func (c *Controller) enqueueNow(names []string) {
-	for _, name := range names {
-		c.queue.Add(name)
-	}
-}
-
-// enqueue looks at features a little later. Thousands of reports may come before
-// that, each with the same features.
-func (c *Controller) enqueue(names []string) {
-	if len(names) == 0 {
-		return
-	}
-	now := c.config.Clock.Now()
-	for _, name := range names {
-		if after, first := c.batches.add(name, now); first {
-			c.queue.AddAfter(name, after)
-		}
-	}
-}
-
-// lookWhenQuiet looks at features whose reports are folded for long once none comes
-// any more, until the context ends.
-func (c *Controller) lookWhenQuiet(ctx context.Context) {
-	timer := c.config.Clock.NewTimer(quietAfter)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-c.batches.putOff:
-		case <-timer.C():
-		}
-		names, next := c.batches.quiet(c.config.Clock.Now())
-		c.enqueueNow(names)
-		if timer.Stop(); next > 0 {
-			timer.Reset(next)
-		}
-	}
 }

@@ -30,13 +30,13 @@ import (
 // itself, for task.Clients.ClearedBy: tasks of other features look for fields in the
 // collection, and cannot once its API has gone with that feature's gate. It is "" while
 // that feature is on or about to be, since it deletes nothing then.
-func (c *Controller) clearedBy(resource schema.GroupResource) string {
+func (o *observer) clearedBy(resource schema.GroupResource) string {
 	name := task.ClearCollection(resource).Name
-	for _, feature := range slices.Sorted(maps.Keys(c.features)) {
-		if !slices.Contains(c.features[feature].OnDisable.Names(), name) {
+	for _, feature := range slices.Sorted(maps.Keys(o.features)) {
+		if !slices.Contains(o.features[feature].OnDisable.Names(), name) {
 			continue
 		}
-		f, err := c.lister.Get(feature)
+		f, err := o.lister.Get(feature)
 		if err != nil {
 			return ""
 		}
@@ -49,7 +49,7 @@ func (c *Controller) clearedBy(resource schema.GroupResource) string {
 			}
 			return message
 		case status.State == v1alpha1.StateOff:
-			return fmt.Sprintf("feature %s, which is Off and has them left: %s of it", feature, c.config.Settings.HowToClean)
+			return fmt.Sprintf("feature %s, which is Off and has them left: %s of it", feature, o.config.Settings.HowToClean)
 		}
 	}
 	return ""

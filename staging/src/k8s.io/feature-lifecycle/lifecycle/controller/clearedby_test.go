@@ -50,9 +50,9 @@ func TestWhoClearsACollection(t *testing.T) {
 		if err := indexer.Add(&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "G"}, Status: v1alpha1.FeatureStatus{State: tc.state, Tasks: tc.tasks}}); err != nil {
 			t.Fatal(err)
 		}
-		c := &Controller{
-			config:   Config{Settings: transition.Settings{HowToClean: "create the subresource cleanup"}},
-			features: map[string]lifecycle.Feature{"G": {Name: "G", OnDisable: lifecycle.Tasks{clearing}}, "Other": {Name: "Other"}},
+		c := &observer{
+			config:   &Config{Settings: transition.Settings{HowToClean: "create the subresource cleanup"}},
+			features: declarations{"G": {Name: "G", OnDisable: lifecycle.Tasks{clearing}}, "Other": {Name: "Other"}},
 			lister:   listers.NewFeatureLister(indexer).Features("ns"),
 		}
 		if got := c.clearedBy(tc.resource); got != tc.want {

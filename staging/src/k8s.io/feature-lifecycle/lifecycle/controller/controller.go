@@ -42,9 +42,9 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/component-base/featuregate"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/client/informers/externalversions"
-	listers "k8s.io/feature-lifecycle/client/listers/features/v1alpha1"
 	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/safety"
@@ -115,28 +115,18 @@ type Config struct {
 	Clock clock.WithTicker
 }
 
-// Controller is one server's part of the server flow.
+// Controller is one server's part of the server flow: it reconciles the Features that this
+// server leads, and answers for all of them.
 type Controller struct {
-	config   Config
-	features map[string]lifecycle.Feature
-	// dependences are those of each gate that has some.
-	dependences map[string][]safety.Dependence
+	*observer
+	planner *planner
+	cleaner *cleaner
+	expirer *expirer
 
 	informers externalversions.SharedInformerFactory
-	lister    listers.FeatureNamespaceLister
 	synced    []cache.InformerSynced
 	handlers  []func()
-	queue     workqueue.TypedRateLimitingInterface[string]
-
-	batches *batches
-	tracker *tracker.Tracker
-	runner  *runner
-	finder  *finder
-	led     *ledFeatures
-
-	// deleteBackoff is that of reports and Leases that could not be deleted, by name. Only
-	// deleteExpired uses it.
-	deleteBackoff map[string]postponement
+	queue     *featureQueue
 }
 
 // New makes a controller. It returns an error that names what is wrong with the
@@ -192,23 +182,14 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// newRateLimiter says when a feature is looked at again that could not be
-// brought forward.
-func newRateLimiter() workqueue.TypedRateLimiter[string] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, time.Minute)
-}
-
 // newController makes a controller of a complete configuration. Tests bring
 // informers and a queue of their own, which do nothing by themselves.
 func newController(config Config, informers externalversions.SharedInformerFactory, queue workqueue.TypedRateLimitingInterface[string]) (*Controller, error) {
-	dependences := safety.Dependencies(config.Dependencies).Dependences()
-	c := &Controller{
-		config:      config,
-		features:    map[string]lifecycle.Feature{},
-		dependences: dependences,
-		informers:   informers,
-		queue:       queue,
-		batches:     newBatches(),
+	features := &featureQueue{queue, newBatches(), config.Clock}
+	o := &observer{
+		config:   &config,
+		features: declarations{},
+		lister:   informers.Features().V1alpha1().Features().Lister().Features(config.Namespace),
 		tracker: tracker.New(tracker.Config{
 			Namespace:   config.Namespace,
 			Servers:     config.Component,
@@ -217,24 +198,45 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 			Settings:    config.Settings.Settings,
 			MaxCrashes:  config.Settings.Canary.CrashLoop,
 			CrashWindow: config.Settings.Canary.CrashWindow,
-			Dependences: dependences,
+			Dependences: safety.Dependencies(config.Dependencies).Dependences(),
 		}),
 		led: newLedFeatures(),
 	}
-	var all lifecycle.Tasks
+	var tasks lifecycle.Tasks
 	for _, feature := range config.Features {
-		c.features[string(feature.Name)] = feature
-		all = append(all, feature.AllTasks()...)
+		o.features[string(feature.Name)] = feature
+		tasks = append(tasks, feature.AllTasks()...)
 	}
-	config.Tasks.ClearedBy = c.clearedBy
-	c.config.Tasks.ClearedBy = c.clearedBy
-	c.runner = newRunner(config.Namespace, config.Tasks, config.Clock, c.enqueueAfter)
-	c.finder = newFinder(config.Tasks, all, config.Clock, c.enqueueAfter)
-	c.lister = c.informers.Features().V1alpha1().Features().Lister().Features(config.Namespace)
+	config.Tasks.ClearedBy = o.clearedBy
+	o.runner = newRunner(config.Namespace, config.Tasks, config.Clock, features.addAfter)
+	o.finder = newFinder(config.Tasks, tasks, config.Clock, features.addAfter)
+	c := &Controller{
+		observer:  o,
+		planner:   &planner{o},
+		cleaner:   &cleaner{o, features.addAfter},
+		expirer:   &expirer{config: &config, tracker: o.tracker},
+		informers: informers,
+		queue:     features,
+	}
 	if err := c.watch(); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// Plan returns what a change of a feature would do: one of its value, or one of the
+// cluster's version, which may change the value, too. It reads only; any server can
+// answer. Only the spec of the request counts: the feature is the one given. An error for
+// which apierrors.IsBadRequest is true tells what is wrong with the request.
+func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, request *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error) {
+	return c.planner.plan(ctx, feature, request)
+}
+
+// Clean starts the removal of the leftovers of a feature that is off, as a transition
+// like any other. Any server may start it; the feature's leader carries on. An error for which
+// apierrors.IsConflict is true tells why there is nothing to clean, or not now.
+func (c *Controller) Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1alpha1.FeatureCleanupStatus, error) {
+	return c.cleaner.clean(ctx, feature)
 }
 
 // Run looks after features until the context ends, and returns when everything
@@ -246,7 +248,7 @@ func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 	logger.Info("Starting the feature lifecycle controller", "server", c.config.ServerID, "namespace", c.config.Namespace)
 	defer logger.Info("Feature lifecycle controller stopped")
 	defer collected.remove(c)
-	defer c.endQueue()
+	defer c.queue.drain()
 	defer func() {
 		for _, remove := range c.handlers {
 			remove()
@@ -266,10 +268,10 @@ func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 	for range workers {
 		group.StartWithContext(ctx, c.work)
 	}
-	group.StartWithContext(ctx, func(ctx context.Context) { c.every(ctx, noticePeriod, c.notice) })
-	group.StartWithContext(ctx, c.lookWhenQuiet)
+	group.StartWithContext(ctx, func(ctx context.Context) { every(ctx, c.config.Clock, noticePeriod, c.notice) })
+	group.StartWithContext(ctx, c.queue.flushQuiet)
 	// Deleting may take long, and others have to be noticed meanwhile.
-	group.StartWithContext(ctx, func(ctx context.Context) { c.every(ctx, noticePeriod, c.deleteExpired) })
+	group.StartWithContext(ctx, func(ctx context.Context) { every(ctx, c.config.Clock, noticePeriod, c.expirer.deleteExpired) })
 	c.enqueueEverything()
 	<-ctx.Done()
 	c.queue.ShutDown()
@@ -281,26 +283,12 @@ func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 // noticePeriod is how often a server looks for what nobody announces.
 const noticePeriod = 5 * time.Second
 
-// every calls a function again and again until the context ends.
-func (c *Controller) every(ctx context.Context, period time.Duration, do func(context.Context)) {
-	ticker := c.config.Clock.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			do(ctx)
-		}
-	}
-}
-
 // notice looks for what nobody announces: that a server's Lease has not changed for
 // too long, or that a server is no longer starting. It reads memory and writes nothing.
 func (c *Controller) notice(context.Context) {
 	now := c.config.Clock.Now()
 	c.enqueueChanges(c.tracker.Advance(now))
-	c.batches.forget(now)
+	c.queue.batches.forget(now)
 }
 
 func (c *Controller) work(ctx context.Context) {
@@ -316,34 +304,17 @@ func (c *Controller) work(ctx context.Context) {
 	}
 }
 
-// endQueue ends the queue and takes out what nobody looks at any more, so that the
-// metrics of the queue that takes its place, and has its name, begin at 0.
-func (c *Controller) endQueue() {
-	c.queue.ShutDown()
-	for name, quit := c.queue.Get(); !quit; name, quit = c.queue.Get() {
-		c.queue.Done(name)
-	}
-}
-
 // process brings a feature from the queue forward, or puts it back.
 func (c *Controller) process(ctx context.Context, name string) error {
 	defer c.queue.Done(name)
 	// Before it is looked at: what changes from now on has to be looked at again.
-	c.batches.taken(name, c.config.Clock.Now())
+	c.queue.batches.taken(name, c.config.Clock.Now())
 	if err := c.sync(ctx, name); err != nil {
 		c.queue.AddRateLimited(name)
 		return err
 	}
 	c.queue.Forget(name)
 	return nil
-}
-
-func (c *Controller) enqueueAfter(name string, after time.Duration) {
-	if after <= 0 {
-		c.queue.Add(name)
-		return
-	}
-	c.queue.AddAfter(name, after)
 }
 
 // enqueueEverything reconciles every feature at once.
@@ -353,5 +324,19 @@ func (c *Controller) enqueueEverything() {
 			c.queue.Add(name)
 		}
 	}
-	c.enqueueNow(c.tracker.Features())
+	c.queue.addNow(c.tracker.Features()...)
+}
+
+// every calls a function again and again until the context ends.
+func every(ctx context.Context, clock clock.WithTicker, period time.Duration, do func(context.Context)) {
+	ticker := clock.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			do(ctx)
+		}
+	}
 }

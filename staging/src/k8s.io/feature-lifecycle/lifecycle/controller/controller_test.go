@@ -137,7 +137,7 @@ func TestReportsOfProcessesThatAreLongGoneAreDeleted(t *testing.T) {
 		clock.Step(step.after)
 		renew("server.s1")
 		renew("comp.alive")
-		c.deleteExpired(t.Context())
+		c.expirer.deleteExpired(t.Context())
 		if diff := cmp.Diff(step.want, deleted()); diff != "" {
 			t.Errorf("after another %s: unexpected deletions (-want +got):\n%s", step.after, diff)
 		}
@@ -187,7 +187,7 @@ func TestRestartsOfServersDoNotKeepReports(t *testing.T) {
 		clock.Step(step.after)
 		renewed("server.s1", clock.Now())
 		renewed("comp.slow", clock.Now().Add(-behind))
-		c.deleteExpired(t.Context())
+		c.expirer.deleteExpired(t.Context())
 		if diff := cmp.Diff(step.want, deleted()); diff != "" {
 			t.Errorf("after another %s: unexpected deletions (-want +got):\n%s", step.after, diff)
 		}

@@ -45,17 +45,25 @@ var (
 
 var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
 
+// expirer deletes what processes left behind.
+type expirer struct {
+	config  *Config
+	tracker *tracker.Tracker
+	// backoff is that of reports and Leases that could not be deleted, by name.
+	backoff map[string]postponement
+}
+
 // deleteExpired deletes the reports, and the Leases, of processes that terminated or have been
 // unreachable for long, so that instances with ever new names do not pile up. One server
 // deletes each.
-func (c *Controller) deleteExpired(ctx context.Context) {
-	now := c.config.Clock.Now()
-	servers := candidates(c.tracker.Servers("", now), false)
-	mine := func(name string) bool { return leader.Of(name, servers) == c.config.ServerID }
+func (e *expirer) deleteExpired(ctx context.Context) {
+	now := e.config.Clock.Now()
+	servers := candidates(e.tracker.Servers("", now), false)
+	mine := func(name string) bool { return leader.Of(name, servers) == e.config.ServerID }
 	// The backoff of objects that are not to be deleted any more is dropped.
 	failed := map[string]postponement{}
 	try := func(name string, remove func() error, complain func(after time.Duration, err error)) {
-		tried := c.deleteBackoff[name]
+		tried := e.backoff[name]
 		if now.Before(tried.next) {
 			failed[name] = tried
 			return
@@ -67,21 +75,21 @@ func (c *Controller) deleteExpired(ctx context.Context) {
 		}
 	}
 	logger := klog.FromContext(ctx)
-	for _, report := range c.tracker.ExpiredReports(now, mine) {
-		try(report.Name, func() error { return c.removeReport(ctx, report) }, func(after time.Duration, err error) {
+	for _, report := range e.tracker.ExpiredReports(now, mine) {
+		try(report.Name, func() error { return e.removeReport(ctx, report) }, func(after time.Duration, err error) {
 			logger.Info("Failed to delete the report of a lost process, will retry; or delete it yourself", "featureReport", klog.KObj(report), "by", report.Spec.Username, "after", after, "err", err)
 		})
 	}
-	for _, lease := range c.tracker.ExpiredLeases(now) {
+	for _, lease := range e.tracker.ExpiredLeases(now) {
 		if !mine(lease.Name) {
 			continue
 		}
 		reference := &v1alpha1.LeaseReference{Namespace: lease.Namespace, Name: lease.Name}
-		try("lease/"+lease.String(), func() error { return c.removeLease(ctx, reference) }, func(after time.Duration, err error) {
+		try("lease/"+lease.String(), func() error { return e.removeLease(ctx, reference) }, func(after time.Duration, err error) {
 			logger.Info("Failed to delete the Lease of a lost process, will retry; or delete it yourself", "lease", klog.KRef(lease.Namespace, lease.Name), "after", after, "err", err)
 		})
 	}
-	c.deleteBackoff = failed
+	e.backoff = failed
 }
 
 // postponement is the backoff of an object that could not be deleted: how often in a row, and
@@ -99,12 +107,12 @@ func (p postponement) fail(now time.Time) postponement {
 }
 
 // removeReport deletes a report, and its Lease first: one that no report names stays for long.
-func (c *Controller) removeReport(ctx context.Context, report *v1alpha1.FeatureReport) error {
-	if err := c.removeLease(ctx, report.Spec.Liveness.Lease); err != nil && !apierrors.IsNotFound(err) {
+func (e *expirer) removeReport(ctx context.Context, report *v1alpha1.FeatureReport) error {
+	if err := e.removeLease(ctx, report.Spec.Liveness.Lease); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	c.tracker.Deleting(report.Name)
-	return c.config.Client.FeaturesV1alpha1().FeatureReports(report.Namespace).Delete(ctx, report.Name, metav1.DeleteOptions{
+	e.tracker.Deleting(report.Name)
+	return e.config.Client.FeaturesV1alpha1().FeatureReports(report.Namespace).Delete(ctx, report.Name, metav1.DeleteOptions{
 		// If the process has returned, the object is another one.
 		Preconditions: &metav1.Preconditions{UID: &report.UID, ResourceVersion: &report.ResourceVersion},
 	})
@@ -112,13 +120,13 @@ func (c *Controller) removeReport(ctx context.Context, report *v1alpha1.FeatureR
 
 // removeLease deletes a Lease. It returns an error for which apierrors.IsNotFound is true when
 // there is none, whatever was observed of it.
-func (c *Controller) removeLease(ctx context.Context, lease *v1alpha1.LeaseReference) error {
+func (e *expirer) removeLease(ctx context.Context, lease *v1alpha1.LeaseReference) error {
 	if lease == nil {
 		return nil
 	}
-	client := c.config.Tasks.Dynamic.Resource(leases).Namespace(lease.Namespace)
+	client := e.config.Tasks.Dynamic.Resource(leases).Namespace(lease.Namespace)
 	// Delete the version that was found to have expired: a renewed Lease stays.
-	version, known := c.tracker.ExpiredLease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}, c.config.Clock.Now())
+	version, known := e.tracker.ExpiredLease(types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}, e.config.Clock.Now())
 	switch {
 	case known && version == nil:
 		return apierrors.NewConflict(leases.GroupResource(), lease.Name, errReturned)
@@ -137,7 +145,7 @@ func (c *Controller) removeLease(ctx context.Context, lease *v1alpha1.LeaseRefer
 		if stored.Spec.RenewTime != nil {
 			renewed = stored.Spec.RenewTime.Time
 		}
-		if c.config.Clock.Now().Before(renewed.Add(tracker.ReportRetention)) {
+		if e.config.Clock.Now().Before(renewed.Add(tracker.ReportRetention)) {
 			return apierrors.NewConflict(leases.GroupResource(), lease.Name, errNotObserved)
 		}
 		// It will never be observed: it has lost the label by which Leases are watched, say,

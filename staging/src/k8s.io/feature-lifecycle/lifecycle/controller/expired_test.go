@@ -158,7 +158,7 @@ func TestALeaseThatNobodyWatchesIsAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended(t, c, client, "comp.new", "comp.old")
-	c.deleteExpired(t.Context())
+	c.expirer.deleteExpired(t.Context())
 	for name, want := range map[string]bool{"comp.new": true, "comp.old": false} {
 		_, err := client.FeaturesV1alpha1().FeatureReports("ns").Get(t.Context(), name, metav1.GetOptions{})
 		_, leaseErr := cluster.Resource(leases).Namespace("leases").Get(t.Context(), name, metav1.GetOptions{})
@@ -190,7 +190,7 @@ func TestADeletionThatIsRefusedIsTriedLessAndLess(t *testing.T) {
 			own := lease(clock.Now(), 40)
 			own.Namespace, own.Name = "leases", "server.s1"
 			c.tracker.SetLease(own, clock.Now())
-			c.deleteExpired(t.Context())
+			c.expirer.deleteExpired(t.Context())
 		}
 	}
 	look(time.Hour)
@@ -266,7 +266,7 @@ func TestALeaseThatWasRenewedStays(t *testing.T) {
 			}
 			clock.Step(test.waits)
 			ended(t, c, client, "comp.i1")
-			c.deleteExpired(t.Context())
+			c.expirer.deleteExpired(t.Context())
 			_, reportErr := client.FeaturesV1alpha1().FeatureReports("ns").Get(t.Context(), "comp.i1", metav1.GetOptions{})
 			_, leaseErr := cluster.Resource(leases).Namespace("leases").Get(t.Context(), "comp.i1", metav1.GetOptions{})
 			if (reportErr == nil) != test.want || (leaseErr == nil) != test.want {
@@ -276,7 +276,7 @@ func TestALeaseThatWasRenewedStays(t *testing.T) {
 				return
 			}
 			// Whoever found it dead may have done so before the process was heard of again.
-			if err := c.removeLease(t.Context(), &v1alpha1.LeaseReference{Namespace: "leases", Name: "comp.i1"}); !apierrors.IsConflict(err) {
+			if err := c.expirer.removeLease(t.Context(), &v1alpha1.LeaseReference{Namespace: "leases", Name: "comp.i1"}); !apierrors.IsConflict(err) {
 				t.Errorf("deleting the Lease of a process that has come back: %v, want a conflict", err)
 			}
 			if test.heard && slices.ContainsFunc(cluster.Actions(), func(a clienttesting.Action) bool { return a.Matches("delete", "leases") }) {
@@ -355,7 +355,7 @@ func TestLeasesOfNobodyGo(t *testing.T) {
 				own := lease(clock.Now(), 40)
 				own.Namespace, own.Name = "leases", "server.s1"
 				c.tracker.SetLease(own, clock.Now())
-				c.deleteExpired(t.Context())
+				c.expirer.deleteExpired(t.Context())
 				_, err := cluster.Resource(leases).Namespace(left.Namespace).Get(t.Context(), left.Name, metav1.GetOptions{})
 				if err != nil && !apierrors.IsNotFound(err) {
 					t.Fatal(err)

@@ -91,7 +91,7 @@ func TestWhoMayLead(t *testing.T) {
 		"nobody that reports, and nobody at all": {[]tracker.Server{silent}, ""},
 	} {
 		for _, id := range []string{"s1", "s2", "s3", "s4"} {
-			c := &Controller{config: Config{ServerID: id}}
+			c := &observer{config: &Config{ServerID: id}}
 			if got := c.leads("A", test.servers); got != (id == test.leads) {
 				t.Errorf("%s: %s leads: %t, want %q to", sentence, id, got, test.leads)
 			}

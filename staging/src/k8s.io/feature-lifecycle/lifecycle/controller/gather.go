@@ -21,32 +21,42 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
-	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	listers "k8s.io/feature-lifecycle/client/listers/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
-	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
+// observer reads what this server knows. It changes nothing.
+type observer struct {
+	config   *Config
+	features declarations
+	lister   listers.FeatureNamespaceLister
+	tracker  *tracker.Tracker
+	runner   *runner
+	finder   *finder
+	led      *ledFeatures
+}
+
 // gather collects what this server knows about a feature.
-func (c *Controller) gather(name string, now time.Time) transition.View {
-	snapshot := c.tracker.Snapshot(name, now)
+func (o *observer) gather(name string, now time.Time) transition.View {
+	snapshot := o.tracker.Snapshot(name, now)
 	view := transition.View{
 		Servers:         snapshot.Servers,
 		Reporters:       snapshot.Reporters,
 		Instances:       snapshot.Instances,
 		Replaced:        snapshot.Replaced,
 		Lost:            snapshot.Lost,
-		Declared:        c.declared(name),
-		Leftovers:       c.finder.result(name),
-		Inspected:       c.config.Tasks.Inspects(),
-		Attempt:         c.runner.attempt(name),
-		WatchingSince:   c.led.since(name, now),
+		Declared:        o.features.declared(name),
+		Leftovers:       o.finder.result(name),
+		Inspected:       o.config.Tasks.Inspects(),
+		Attempt:         o.runner.attempt(name),
+		WatchingSince:   o.led.since(name, now),
 		NewTransitionID: string(uuid.NewUUID()),
 	}
-	view.Upgrade, view.Downgrade = c.safety(name, snapshot.Flags, view.Declared)
-	if c.config.NotServed != nil {
-		view.NotServed = c.config.NotServed(name)
+	view.Upgrade, view.Downgrade = o.safety(name, snapshot.Flags, view.Declared)
+	if o.config.NotServed != nil {
+		view.NotServed = o.config.NotServed(name)
 	}
 	return view
 }
@@ -55,9 +65,9 @@ func (c *Controller) gather(name string, now time.Time) transition.View {
 // hashing among the live servers that know the gate or, when none does, among
 // all that report. Servers whose controller has stopped are left out. If all that know the
 // gate are such, no server leads: the others lack the tasks of the feature.
-func (c *Controller) leads(name string, servers []tracker.Server) bool {
+func (o *observer) leads(name string, servers []tracker.Server) bool {
 	known := slices.ContainsFunc(servers, func(s tracker.Server) bool { return s.Knows })
-	return leader.Of(name, candidates(servers, known)) == c.config.ServerID
+	return leader.Of(name, candidates(servers, known)) == o.config.ServerID
 }
 
 // candidates returns the IDs of the servers that may lead something: they report, and run
@@ -71,43 +81,4 @@ func candidates(servers []tracker.Server, knowing bool) []string {
 		}
 	}
 	return ids
-}
-
-// declared returns what the author of a feature declared.
-func (c *Controller) declared(name string) transition.Declared {
-	feature := c.features[name]
-	declared := transition.Declared{
-		OnEnable:  feature.OnEnable.Names(),
-		OnDisable: feature.OnDisable.Names(),
-		Removes:   slices.ContainsFunc(feature.OnDisable, func(t task.Task) bool { return !t.Waits }),
-	}
-	for _, v := range feature.Versions {
-		declared.Versions = append(declared.Versions, transition.VersionTasks{
-			At: v.At, OnUpgrade: v.Upgrading().Names(), OnDowngrade: v.Downgrading().Names(),
-		})
-		declared.Obstructing = append(declared.Obstructing, v.Upgrading().Obstructing()...)
-	}
-	return declared
-}
-
-// taskOf finds a task that is declared for the transition under way.
-func (c *Controller) taskOf(feature *v1alpha1.Feature, name string) (task.Task, bool) {
-	return c.declaredTask(feature.Name, feature.Status.State, name)
-}
-
-// declaredTask finds a task that is declared for the transition that a state is of.
-func (c *Controller) declaredTask(feature string, state v1alpha1.FeatureState, name string) (task.Task, bool) {
-	declared := c.features[feature]
-	if transition.OfVersion(state) {
-		return declared.Versions.Task(name)
-	}
-	tasks := declared.OnDisable
-	if goal, _ := transition.Goal(state); goal {
-		tasks = declared.OnEnable
-	}
-	i := slices.IndexFunc(tasks, func(t task.Task) bool { return t.Name == name })
-	if i < 0 {
-		return task.Task{}, false
-	}
-	return tasks[i], true
 }

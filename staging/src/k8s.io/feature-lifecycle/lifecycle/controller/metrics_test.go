@@ -76,7 +76,7 @@ func gauges(t *testing.T, from metrics.Gatherer) []string {
 
 // idle is a controller that looks after A and does nothing.
 func idle(namespace string, status *v1alpha1.FeatureStatus, found *transition.Leftovers) *Controller {
-	c := &Controller{config: Config{Namespace: namespace}, led: newLedFeatures(), tracker: tracker.New(tracker.Config{MaxCrashes: 1})}
+	c := &Controller{observer: &observer{config: &Config{Namespace: namespace}, led: newLedFeatures(), tracker: tracker.New(tracker.Config{MaxCrashes: 1})}}
 	c.led.set("A", status, found)
 	return c
 }

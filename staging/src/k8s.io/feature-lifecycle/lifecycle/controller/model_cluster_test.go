@@ -220,8 +220,8 @@ func (c *cluster) forceServer(r *replica) {
 	if r.works() {
 		// The controller looks at the moment; here it is looked when something happens, so at
 		// some of those moments.
-		names, _ := r.controller.batches.quiet(r.controller.config.Clock.Now())
-		r.controller.enqueueNow(names)
+		names, _ := r.controller.queue.batches.quiet(r.controller.config.Clock.Now())
+		r.controller.queue.addNow(names...)
 	}
 	for r.works() {
 		name, at := r.queue.first()

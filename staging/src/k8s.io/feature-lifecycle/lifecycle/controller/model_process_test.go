@@ -266,7 +266,7 @@ func (c *cluster) serve(r *replica, v values, delay, lag time.Duration) {
 		return
 	}
 	if c.crowded {
-		r.controller.batches.many = 0
+		r.controller.queue.batches.many = 0
 	}
 	// Its clock is for searches that end before the next step.
 	r.controller.finder.lull = 0
@@ -354,7 +354,7 @@ func (c *cluster) sync(r *replica, name string) {
 func (c *cluster) tick(r *replica) {
 	r.nextTick = c.now + tickPeriod
 	r.controller.notice(r.ctx)
-	r.controller.deleteExpired(r.ctx)
+	r.controller.expirer.deleteExpired(r.ctx)
 	if r.crashed {
 		c.crash(r)
 	}

@@ -25,10 +25,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -39,27 +37,30 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
-// Plan answers what a change of a feature would do: one of its value, or one of the
+// planner answers what a change would do. It changes nothing.
+type planner struct{ *observer }
+
+// plan answers what a change of a feature would do: one of its value, or one of the
 // cluster's version, which may change the value, too. It reads only; any server can
 // answer. Of the request only the spec counts: the feature is the one given. An error for
 // which apierrors.IsBadRequest is true says what is wrong with the request.
-func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, request *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error) {
+func (o *planner) plan(ctx context.Context, feature *v1alpha1.Feature, request *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error) {
 	if request == nil || (request.Spec.Enabled == nil) == (request.Spec.TargetVersion == "") {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("a plan for feature %s needs either spec.enabled or spec.targetVersion, and not both", feature.Name))
 	}
-	now := c.config.Clock.Now()
-	view := c.gather(feature.Name, now)
-	plan := transition.Plan{To: request.Spec.TargetVersion, Component: c.config.Component}
+	now := o.config.Clock.Now()
+	view := o.gather(feature.Name, now)
+	plan := transition.Plan{To: request.Spec.TargetVersion, Component: o.config.Component}
 	result := &v1alpha1.FeaturePlanStatus{}
 	if request.Spec.Enabled != nil {
 		result.Configured = &v1alpha1.FeatureConfiguration{Value: *request.Spec.Enabled, Source: v1alpha1.SourceCommandLine}
 		if feature.Status.Control == v1alpha1.ControlDynamic {
 			result.Configured.Source = v1alpha1.SourceAPI
 		}
-		if others := c.planDependencies(result, feature.Name, func(name string) (on, off bool) { return c.tracker.Values(name, now) }); len(others) > 0 {
+		if others := o.planDependencies(result, feature.Name, func(name string) (on, off bool) { return o.tracker.Values(name, now) }); len(others) > 0 {
 			result.Blockers = append(result.Blockers, safety.Conflict(feature.Name, result.Configured.Value, others, ""))
 		}
-	} else if err := c.planVersion(feature, view, plan.To, result, now); err != nil {
+	} else if err := o.planVersion(feature, view, plan.To, result, now); err != nil {
 		return nil, err
 	}
 	if result.Configured != nil {
@@ -72,16 +73,16 @@ func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, reques
 	}
 	if plan.ChangesValue(steps) {
 		opposing := slices.DeleteFunc(slices.Clone(view.Instances), func(i tracker.Instance) bool { return i.Reported && i.Enabled == *plan.Value })
-		result.Uses = tracker.Aggregate(opposing, c.config.Settings.Settings, now)
+		result.Uses = tracker.Aggregate(opposing, o.config.Settings.Settings, now)
 	}
-	for _, problem := range c.misdeclared(ctx, feature.Name) {
+	for _, problem := range o.misdeclared(ctx, feature.Name) {
 		result.Unknown = append(result.Unknown, "what is stored: "+problem)
 	}
 	if request.Spec.Enabled != nil && slices.ContainsFunc(steps, func(s transition.Step) bool { return s.State != "" }) {
-		result.Unknown = append(result.Unknown, c.undecidedUsers(feature, view, *plan.Value, now)...)
+		result.Unknown = append(result.Unknown, o.undecidedUsers(feature, view, *plan.Value, now)...)
 	}
 	for _, step := range steps {
-		tasks, outlook, err := c.planStep(ctx, feature.Name, plan, step)
+		tasks, outlook, err := o.planStep(ctx, feature.Name, plan, step)
 		if err != nil {
 			return nil, err
 		}
@@ -93,8 +94,8 @@ func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, reques
 
 // misdeclared says what of a feature's declaration does not fit the server, or why the
 // server could not be asked.
-func (c *Controller) misdeclared(ctx context.Context, feature string) []string {
-	problems, err := task.NewInspection(c.config.Tasks, c.finder.all).Problems(ctx, c.features[feature].AllTasks())
+func (o *planner) misdeclared(ctx context.Context, feature string) []string {
+	problems, err := task.NewInspection(o.config.Tasks, o.finder.all).Problems(ctx, o.features[feature].AllTasks())
 	if err != nil {
 		problems = append(problems, err.Error())
 	}
@@ -103,14 +104,14 @@ func (c *Controller) misdeclared(ctx context.Context, feature string) []string {
 
 // planStep is what the tasks of one transition would look after, and which of them
 // would wait for people.
-func (c *Controller) planStep(ctx context.Context, feature string, plan transition.Plan, step transition.Step) (result []v1alpha1.PlannedTask, outlook task.Outlook, err error) {
+func (o *planner) planStep(ctx context.Context, feature string, plan transition.Plan, step transition.Step) (result []v1alpha1.PlannedTask, outlook task.Outlook, err error) {
 	state := step.State
 	if state == "" {
 		state = transition.Turning(*plan.Value)
 	}
 	for _, name := range step.Tasks {
 		p := v1alpha1.PlannedTask{Name: name}
-		declared, ok := c.declaredTask(feature, state, name)
+		declared, ok := o.features.task(feature, state, name)
 		switch {
 		case name == v1alpha1.TaskWaitForUses && transition.OfVersion(state):
 			p.Message = "wait until every live server has the version"
@@ -120,7 +121,7 @@ func (c *Controller) planStep(ctx context.Context, feature string, plan transiti
 			p.Message = "this server does not know the task and cannot tell what it looks after"
 		default:
 			var blocked *task.BlockedError
-			p, err = planned(ctx, c.config.Tasks, declared)
+			p, err = planned(ctx, o.config.Tasks, declared)
 			switch {
 			case errors.As(err, &blocked):
 				p = v1alpha1.PlannedTask{Name: name, Message: declared.Description}
@@ -135,7 +136,7 @@ func (c *Controller) planStep(ctx context.Context, feature string, plan transiti
 			outlook.Held = append(outlook.Held, waitsFor(p)...)
 		}
 		if declared.Obstacles != nil && step.State != "" && len(p.Leftovers) > 0 {
-			if err := c.planObstacles(ctx, declared, &outlook); err != nil {
+			if err := o.planObstacles(ctx, declared, &outlook); err != nil {
 				return nil, outlook, apierrors.NewInternalError(fmt.Errorf("looking for what would hold task %s of feature %s: %w", name, feature, err))
 			}
 		}
@@ -147,8 +148,8 @@ func (c *Controller) planStep(ctx context.Context, feature string, plan transiti
 }
 
 // planObstacles adds what a task that has found something tells of its run.
-func (c *Controller) planObstacles(ctx context.Context, t task.Task, outlook *task.Outlook) error {
-	of, err := t.Obstacles(ctx, c.config.Tasks)
+func (o *planner) planObstacles(ctx context.Context, t task.Task, outlook *task.Outlook) error {
+	of, err := t.Obstacles(ctx, o.config.Tasks)
 	var blocked *task.BlockedError
 	if errors.As(err, &blocked) {
 		of.Held, err = append(of.Held, blocked.Message), nil
@@ -176,7 +177,7 @@ func waitsFor(p v1alpha1.PlannedTask) []string {
 // planVersion finds out which value the feature would have at a version, and why
 // binaries would refuse to start there. It judges by the specs of this binary: what
 // others report is about the version that they have.
-func (c *Controller) planVersion(feature *v1alpha1.Feature, view transition.View, to string, result *v1alpha1.FeaturePlanStatus, now time.Time) error {
+func (o *planner) planVersion(feature *v1alpha1.Feature, view transition.View, to string, result *v1alpha1.FeaturePlanStatus, now time.Time) error {
 	there, err := utilversion.ParseMajorMinor(to)
 	if err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("spec.targetVersion is %q; write a minor version such as 1.36: %v", to, err))
@@ -194,8 +195,8 @@ func (c *Controller) planVersion(feature *v1alpha1.Feature, view transition.View
 		result.Configured = safety.Configured(feature)
 		return nil
 	}
-	q, known := c.questionAt(feature, here, there, now)
-	result.Blockers, result.Unknown = c.outOfReach(q, known, here, there)
+	q, known := o.questionAt(feature, here, there, now)
+	result.Blockers, result.Unknown = o.outOfReach(q, known, here, there)
 	if len(result.Unknown) > 0 {
 		return nil
 	}
@@ -204,7 +205,7 @@ func (c *Controller) planVersion(feature *v1alpha1.Feature, view transition.View
 	}
 	value := q.Value()
 	result.Configured = &value
-	others := c.planDependencies(result, feature.Name, func(name string) (on, off bool) { return c.valueAt(name, here, there, now) })
+	others := o.planDependencies(result, feature.Name, func(name string) (on, off bool) { return o.valueAt(name, here, there, now) })
 	if why, _ := q.RefusesDependencies(); why == "" && len(others) > 0 {
 		// No process would refuse its command line: the value is one of the API.
 		result.Blockers = append(result.Blockers, safety.Conflict(feature.Name, value.Value, others, " in "+to))
@@ -214,21 +215,21 @@ func (c *Controller) planVersion(feature *v1alpha1.Feature, view transition.View
 
 // questionAt is what is known of a feature for a move of these servers; known is
 // false when this server does not have the gate.
-func (c *Controller) questionAt(feature *v1alpha1.Feature, here, there *utilversion.Version, now time.Time) (q safety.Question, known bool) {
-	_, known = c.config.Specs[featuregate.Feature(feature.Name)]
-	q = c.question(feature, c.tracker.Flags(feature.Name, now), c.declared(feature.Name), here, there)
+func (o *planner) questionAt(feature *v1alpha1.Feature, here, there *utilversion.Version, now time.Time) (q safety.Question, known bool) {
+	_, known = o.config.Specs[featuregate.Feature(feature.Name)]
+	q = o.question(feature, o.tracker.Flags(feature.Name, now), o.features.declared(feature.Name), here, there)
 	q.Emulated = true
 	return q, known
 }
 
 // outOfReach says what this server cannot know of a version, and what no server can
 // do about it.
-func (c *Controller) outOfReach(q safety.Question, known bool, here, there *utilversion.Version) (blockers, unknown []string) {
+func (o *planner) outOfReach(q safety.Question, known bool, here, there *utilversion.Version) (blockers, unknown []string) {
 	highest := here
-	if c.config.SpecsUpTo != nil {
-		highest = c.config.SpecsUpTo
+	if o.config.SpecsUpTo != nil {
+		highest = o.config.SpecsUpTo
 	}
-	switch lowest := c.config.SpecsFrom; {
+	switch lowest := o.config.SpecsFrom; {
 	case there.GreaterThan(highest):
 		// Whether the next minor version is one of this major version or the first of the
 		// next one, nobody here knows.
@@ -252,9 +253,9 @@ func (c *Controller) outOfReach(q safety.Question, known bool, here, there *util
 
 // planDependencies says which gates would stand against the value of this one,
 // because one depends on the other, and returns them.
-func (c *Controller) planDependencies(result *v1alpha1.FeaturePlanStatus, name string, values func(name string) (on, off bool)) []string {
+func (o *planner) planDependencies(result *v1alpha1.FeaturePlanStatus, name string, values func(name string) (on, off bool)) []string {
 	value := result.Configured.Value
-	dependencies := safety.Dependencies(c.config.Dependencies)
+	dependencies := safety.Dependencies(o.config.Dependencies)
 	if value {
 		result.Dependencies = slices.DeleteFunc(dependencies.Of(name), func(other string) bool { _, off := values(other); return !off })
 	} else {
@@ -265,13 +266,13 @@ func (c *Controller) planDependencies(result *v1alpha1.FeaturePlanStatus, name s
 
 // valueAt says whether a gate would be on or off at a version; neither when that
 // is not known.
-func (c *Controller) valueAt(name string, here, there *utilversion.Version, now time.Time) (on, off bool) {
-	feature, err := c.lister.Get(name)
+func (o *planner) valueAt(name string, here, there *utilversion.Version, now time.Time) (on, off bool) {
+	feature, err := o.lister.Get(name)
 	if err != nil {
 		// Not announced yet: nothing but the gate's specs decides.
-		feature = &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: name}}
+		feature = &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: o.config.Namespace, Name: name}}
 	}
-	q, known := c.questionAt(feature, here, there, now)
+	q, known := o.questionAt(feature, here, there, now)
 	if !known {
 		return false, false
 	}
@@ -279,92 +280,23 @@ func (c *Controller) valueAt(name string, here, there *utilversion.Version, now 
 	return value, !value
 }
 
-// cleanAttempts is how often a clean-up is begun anew whose Feature somebody else has
-// written meanwhile: its leader counts users in it.
-const cleanAttempts = 5
-
-// Clean starts the removal of what a feature that is off left behind, as a
-// transition like any other. The resourceVersion of the feature that was read
-// goes with it; if somebody has written the feature since, it is read again. Any server
-// may start it; the feature's leader goes on. An error for which apierrors.IsConflict is
-// true says why there is nothing to clean, or not now.
-func (c *Controller) Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1alpha1.FeatureCleanupStatus, error) {
-	found := false
-	for attempt := 1; ; attempt++ {
-		update, err := c.cleanUp(ctx, feature, &found)
-		if err != nil {
-			return nil, err
-		}
-		features := c.config.Client.FeaturesV1alpha1().Features(feature.Namespace)
-		stored, err := features.UpdateStatus(ctx, update, metav1.UpdateOptions{})
-		if err == nil {
-			return &v1alpha1.FeatureCleanupStatus{TransitionID: stored.Status.Transition.ID, Tasks: stored.Status.Tasks}, nil
-		}
-		if !apierrors.IsConflict(err) {
-			return nil, err
-		}
-		if attempt == cleanAttempts {
-			return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, errors.New("the feature was changed again and again meanwhile; ask again"))
-		}
-		if feature, err = features.Get(ctx, feature.Name, metav1.GetOptions{}); err != nil {
-			return nil, err
-		}
+// undecidedUsers returns, for the plan of a value, the processes that may use the feature and
+// have not reported it: those first seen less than the report period ago. Unless the feature is
+// dynamic, servers are not among them, since they configure the value. Users of a dynamic
+// feature follow by themselves, except those that set the value.
+func (o *planner) undecidedUsers(feature *v1alpha1.Feature, view transition.View, value bool, now time.Time) []string {
+	dynamic := feature.Status.Control == v1alpha1.ControlDynamic
+	instances := slices.DeleteFunc(slices.Concat(view.Instances, view.Replaced), func(i tracker.Instance) bool {
+		return i.Component == o.config.Component && !dynamic
+	})
+	undecided := tracker.Undecided(instances, value, o.config.Settings.Settings, now)
+	if !dynamic {
+		undecided = append(undecided, o.tracker.Newcomers(feature.Name, now)...)
+		slices.Sort(undecided)
+		undecided = slices.Compact(undecided)
 	}
-}
-
-// cleanUp is a feature with a clean-up that has begun. Its errors are those of Clean. It looks
-// for leftovers, unless some were found.
-func (c *Controller) cleanUp(ctx context.Context, feature *v1alpha1.Feature, found *bool) (*v1alpha1.Feature, error) {
-	declared := c.declared(feature.Name)
-	if len(declared.OnDisable) == 0 {
-		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name,
-			fmt.Errorf("the feature declares nothing that could be removed"))
+	if len(undecided) == 0 {
+		return nil
 	}
-	if !declared.Removes {
-		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name,
-			fmt.Errorf("nothing may remove from live objects what the feature leaves; delete or replace those that the condition Clean names"))
-	}
-	if err := transition.MayClean(feature, c.gather(feature.Name, c.config.Clock.Now())); err != nil {
-		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, err)
-	}
-	if clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean); clean != nil && clean.Reason == v1alpha1.ReasonMisdeclared {
-		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, errors.New(clean.Message))
-	}
-	if !*found {
-		// The condition Clean may be half an hour old, and who asks may know better.
-		if err := c.mayRemove(ctx, feature.Name); err != nil {
-			return nil, err
-		}
-		*found = true
-	}
-	update := feature.DeepCopy()
-	transition.Begin(&update.Status, false, v1alpha1.TransitionClean, declared, string(uuid.NewUUID()), c.config.Clock.Now())
-	return update, nil
-}
-
-// mayRemove looks whether something is left of a feature that is off, and whether a task
-// removes it. Its errors are those of Clean.
-func (c *Controller) mayRemove(ctx context.Context, feature string) error {
-	var held []string
-	for _, t := range c.features[feature].OnDisable {
-		p, err := planned(ctx, c.config.Tasks, t)
-		if err != nil {
-			return apierrors.NewInternalError(fmt.Errorf("looking for what feature %s has left: task %s: %w", feature, t.Name, err))
-		}
-		switch {
-		case len(p.Leftovers) == 0:
-		case t.Waits:
-			held = append(held, waitsFor(p)...)
-		default:
-			return nil
-		}
-	}
-	// The condition Clean may say that there is something to remove.
-	c.finder.expire(feature)
-	c.enqueueAfter(feature, 0)
-	reason := errors.New("nothing is left of the feature")
-	if len(held) > 0 {
-		reason = fmt.Errorf("nothing may remove from live objects what is left of the feature; delete or replace them: %s", strings.Join(held, "; "))
-	}
-	return apierrors.NewConflict(v1alpha1.Resource("features"), feature, reason)
+	return []string{transition.UsersUndecided(undecided, o.config.Settings.ReportPeriod)}
 }

@@ -39,7 +39,7 @@ func TestWhatChangesAfterALookIsLookedAt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.endQueue()
+		defer c.queue.drain()
 		look := func() {
 			t.Helper()
 			name, quit := c.queue.Get()
@@ -50,12 +50,12 @@ func TestWhatChangesAfterALookIsLookedAt(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.enqueueAfter("A", reportBatch/10)
-		c.enqueue([]string{"A"})
+		c.queue.addAfter("A", reportBatch/10)
+		c.queue.addBatched("A")
 		w.pass(reportBatch / 10)
 		look()
 		w.pass(reportBatch / 10)
-		c.enqueue([]string{"A"})
+		c.queue.addBatched("A")
 		begun := time.Now()
 		w.until(2*reportBatch, "A is looked at again", func() bool { return c.queue.Len() == 1 })
 		if took := time.Since(begun); took < reportBatch/2 {
@@ -65,7 +65,7 @@ func TestWhatChangesAfterALookIsLookedAt(t *testing.T) {
 
 		// What comes while it is put off already is looked at once.
 		for range 10 {
-			c.enqueue([]string{"A"})
+			c.queue.addBatched("A")
 			w.pass(reportBatch / 20)
 		}
 		w.until(2*reportBatch, "A is looked at again", func() bool { return c.queue.Len() == 1 })
@@ -259,7 +259,7 @@ func TestTheLastOfManyReportsIsCountedSoon(t *testing.T) {
 			for range manyReports {
 				arrive()
 			}
-			return s.controller.batches.least("A") == longestBatch
+			return s.controller.queue.batches.least("A") == longestBatch
 		})
 		if took := w.until(2*longestBatch, "the last report is counted", counted); took < quietAfter || took > quietAfter+reportBatch/2 {
 			t.Errorf("it was counted after %s, want %s", took, quietAfter)
@@ -299,7 +299,7 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 	// Nothing is under way, and nobody reports it.
 	resting := func(change func(*v1alpha1.Feature)) func(*Controller) {
 		return func(c *Controller) {
-			delete(c.batches.of, "A")
+			delete(c.queue.batches.of, "A")
 			old := before.DeepCopy()
 			old.Status.State, old.Status.Transition, old.Status.Tasks = v1alpha1.StateOn, nil, nil
 			old.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionUsesMatch, Status: metav1.ConditionTrue, Message: "one"}}
@@ -325,7 +325,7 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 		"no transition":             {stored(func(f *v1alpha1.Feature) { f.Status.Transition = nil }), 0},
 		"another that awaits users": {func(c *Controller) { stored(awaiting)(c) }, longestBatch},
 		"another that awaits thousands": {func(c *Controller) {
-			delete(c.batches.of, "A")
+			delete(c.queue.batches.of, "A")
 			old, after := before.DeepCopy(), before.DeepCopy()
 			old.Status.Uses = []v1alpha1.FeatureUse{{Component: other, Enabled: new(true), Count: 4000}, {Component: other, Enabled: new(false), Count: 100_000}, {Component: "third", Enabled: new(true), Count: 1000}}
 			awaiting(after)
@@ -341,12 +341,12 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 			stored(awaiting)(c)
 		}, 0},
 		"uses while few report": {func(c *Controller) {
-			delete(c.batches.of, "A")
-			c.enqueue([]string{"A"})
+			delete(c.queue.batches.of, "A")
+			c.queue.addBatched("A")
 			stored(func(f *v1alpha1.Feature) { f.Status.Uses = []v1alpha1.FeatureUse{{Component: other}} })(c)
 		}, reportBatch},
 		"uses while nobody does": {func(c *Controller) {
-			delete(c.batches.of, "A")
+			delete(c.queue.batches.of, "A")
 			stored(func(f *v1alpha1.Feature) { f.Status.Uses = []v1alpha1.FeatureUse{{Component: other}} })(c)
 		}, 0},
 		"counts at rest":                      {resting(func(*v1alpha1.Feature) {}), countPeriod},
@@ -356,22 +356,22 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 		"a task is done":                      {stored(func(f *v1alpha1.Feature) { f.Status.Tasks = f.Status.Tasks[1:] }), 0},
 		"it came":                             {func(c *Controller) { c.featureCame(before) }, 0},
 		"a user reports":                      {of(other), longestBatch},
-		"something is due":                    {func(c *Controller) { c.lookAgain("A", reportBatch) }, longestBatch},
-		"it is due later":                     {func(c *Controller) { c.lookAgain("A", 2*longestBatch-reportBatch) }, 2*longestBatch - reportBatch},
+		"something is due":                    {func(c *Controller) { c.queue.addDue("A", reportBatch) }, longestBatch},
+		"it is due later":                     {func(c *Controller) { c.queue.addDue("A", 2*longestBatch-reportBatch) }, 2*longestBatch - reportBatch},
 		"a server reports":                    {of("server"), 0},
 		"a server reports what is configured": {configured(true, of("server")), longestBatch},
 		"a server reports something else":     {configured(false, of("server")), 0},
 		"a server goes": {configured(true, func(c *Controller) {
 			c.enqueueChanges(c.reportDeleted(report("server", "i", v1alpha1.ReportedFeature{Name: "A", Enabled: true}), time.Now()))
 		}), 0},
-		"nothing, but some time": {func(c *Controller) { c.batches.forget(time.Now().Add(3 * longestBatch)) }, never},
+		"nothing, but some time": {func(c *Controller) { c.queue.batches.forget(time.Now().Add(3 * longestBatch)) }, never},
 	} {
 		inWorld(t, func(w *world) {
 			c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s", Tasks: emptyCluster(), Client: w.api(&serverProcess{}), Features: []lifecycle.Feature{{Name: "A"}}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer c.endQueue()
+			defer c.queue.drain()
 			for _, component := range []string{"server", other} {
 				c.enqueueChanges(c.reportSet(report(component, "i", v1alpha1.ReportedFeature{Name: "A"}), time.Now()))
 			}
@@ -380,7 +380,7 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 				name, _ := c.queue.Get()
 				c.queue.Done(name)
 			}
-			c.batches.of["A"] = &batch{period: longestBatch, since: time.Now()}
+			c.queue.batches.of["A"] = &batch{period: longestBatch, since: time.Now()}
 			begun := time.Now()
 			test.happens(c)
 			most := 2 * longestBatch
@@ -397,8 +397,8 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 			if took < test.at || test.at != never && took > test.at+reportBatch/2 {
 				t.Errorf("%s: looked at after %s, want %s", what, took, test.at)
 			}
-			if test.at == never && c.batches.least("A") != 0 {
-				t.Errorf("%s: it is left alone for %s still", what, c.batches.least("A"))
+			if test.at == never && c.queue.batches.least("A") != 0 {
+				t.Errorf("%s: it is left alone for %s still", what, c.queue.batches.least("A"))
 			}
 		})
 	}

@@ -32,14 +32,14 @@ import (
 // binary's own specs of the gate, as far as they reach. They are nil for gates
 // that this server does not have: what another version does with them is not
 // known here.
-func (c *Controller) safety(name string, flags tracker.Flags, declared transition.Declared) (upgrade, downgrade transition.Judge) {
-	if _, ok := c.config.Specs[featuregate.Feature(name)]; !ok {
+func (o *observer) safety(name string, flags tracker.Flags, declared transition.Declared) (upgrade, downgrade transition.Judge) {
+	if _, ok := o.config.Specs[featuregate.Feature(name)]; !ok {
 		return nil, nil
 	}
 	judge := func(feature *v1alpha1.Feature, here, there *utilversion.Version) *transition.Verdict {
-		q := c.question(feature, flags, declared, here, there)
+		q := o.question(feature, flags, declared, here, there)
 		v := safety.Judge(q)
-		if known := c.config.SpecsUpTo; !q.Down && (known == nil || known.LessThan(there)) {
+		if known := o.config.SpecsUpTo; !q.Down && (known == nil || known.LessThan(there)) {
 			v = safety.JudgeAhead(q)
 		}
 		return &transition.Verdict{Status: v.Status, Reason: v.Reason, Message: v.Message()}
@@ -63,8 +63,8 @@ func (c *Controller) safety(name string, flags tracker.Flags, declared transitio
 
 // question is what is known of a feature for a move between two versions, from the
 // specs of its gate and of those that have to do with it.
-func (c *Controller) question(feature *v1alpha1.Feature, flags tracker.Flags, declared transition.Declared, here, there *utilversion.Version) safety.Question {
-	specs := c.config.Specs[featuregate.Feature(feature.Name)]
+func (o *observer) question(feature *v1alpha1.Feature, flags tracker.Flags, declared transition.Declared, here, there *utilversion.Version) safety.Question {
+	specs := o.config.Specs[featuregate.Feature(feature.Name)]
 	q := safety.Question{
 		Feature:     feature,
 		To:          there.String(),
@@ -80,7 +80,7 @@ func (c *Controller) question(feature *v1alpha1.Feature, flags tracker.Flags, de
 	}
 	for i := range q.Dependences {
 		d := &q.Dependences[i]
-		d.There = safety.SpecAt(c.config.Specs[featuregate.Feature(d.Name)], there)
+		d.There = safety.SpecAt(o.config.Specs[featuregate.Feature(d.Name)], there)
 	}
 	q.Obstructing = declared.ObstructingOf(q.Tasks)
 	if clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean); clean != nil && clean.Reason == v1alpha1.ReasonLeftovers {

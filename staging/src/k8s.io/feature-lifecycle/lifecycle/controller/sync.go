@@ -84,7 +84,7 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 		c.queue.AddAfter(name, next)
 	}
 	if decision.RequeueAfter > 0 {
-		c.lookAgain(name, decision.RequeueAfter)
+		c.queue.addDue(name, decision.RequeueAfter)
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func orphaned(feature *v1alpha1.Feature, attempt *transition.Attempt) bool {
 
 // start begins an attempt at a task. The status that says so has been stored.
 func (c *Controller) start(ctx context.Context, feature *v1alpha1.Feature, name string) {
-	t, ok := c.taskOf(feature, name)
+	t, ok := c.features.taskOf(feature, name)
 	if !ok {
 		return
 	}

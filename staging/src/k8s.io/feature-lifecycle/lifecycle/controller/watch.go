@@ -100,17 +100,17 @@ func (c *Controller) featureStored(old, object any) {
 		c.queue.Add(name)
 	case stepped(&before.Status, &after.Status):
 		if c.runner.attempt(name) == nil && awaitsUsers(&after.Status) {
-			c.batches.expect(name, awaited(&before.Status, &after.Status), c.config.Clock.Now())
-			c.enqueue([]string{name})
+			c.queue.batches.expect(name, awaited(&before.Status, &after.Status), c.config.Clock.Now())
+			c.queue.addBatched(name)
 			return
 		}
 		c.queue.Add(name)
-	case c.batches.waits(name):
+	case c.queue.batches.waits(name):
 		// It is looked at with the reports that arrive.
 	case counted(before, after):
-		c.enqueueAfter(name, max(c.batches.least(name), countPeriod))
+		c.queue.addAfter(name, max(c.queue.batches.least(name), countPeriod))
 	default:
-		c.enqueueAfter(name, c.batches.least(name))
+		c.queue.addAfter(name, c.queue.batches.least(name))
 	}
 }
 
@@ -194,7 +194,7 @@ func (c *Controller) reportSet(report *v1alpha1.FeatureReport, now time.Time) tr
 func (c *Controller) reportDeleted(report *v1alpha1.FeatureReport, now time.Time) tracker.Changes {
 	changes := c.tracker.DeleteReport(report, now)
 	if report.Spec.Component == c.config.Component {
-		c.enqueueNow(changes.Features)
+		c.queue.addNow(changes.Features...)
 		changes.Features = nil
 	}
 	return changes
@@ -219,7 +219,7 @@ func (c *Controller) enqueueDisagreeing(report *v1alpha1.FeatureReport, names []
 
 // enqueueChanges enqueues the features that a change concerns.
 func (c *Controller) enqueueChanges(changes tracker.Changes) {
-	c.enqueue(changes.Features)
+	c.queue.addBatched(changes.Features...)
 	if changes.Transitions {
 		c.enqueueTransitions()
 	}
@@ -238,5 +238,5 @@ func (c *Controller) enqueueTransitions() {
 			names = append(names, feature.Name)
 		}
 	}
-	c.enqueue(names)
+	c.queue.addBatched(names...)
 }
