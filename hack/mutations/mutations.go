@@ -89,7 +89,7 @@ var mutations = []Mutation{
 		Wrong: "a move to another version ends without its version",
 	},
 	{
-		Name: "uses-opposing", Area: "transition", File: library + "lifecycle/uses/uses.go",
+		Name: "uses-opposing", Area: "transition", File: library + "lifecycle/tracker/aggregate.go",
 		Old:   "\t\tcase i.Alive:\n\t\t\topposing = append(opposing, i)",
 		New:   "\t\tcase i.Alive && i.Expected:\n\t\t\topposing = append(opposing, i)",
 		Wrong: "tasks run while an unexpected live process has the other value (S2)",

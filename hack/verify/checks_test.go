@@ -61,7 +61,7 @@ func TestChecksFind(t *testing.T) {
 		"section that is not":        {sections([]file{proposal, {"pkg/a.go", []byte("// A rule (KEP-3920, \"Values\n// set\").\n")}}), []string{"pkg/a.go: cites KEP-3920, \"Values set\", which is no section of " + kep}},
 		"section that is":            {sections([]file{proposal, {"pkg/a.go", []byte("\t// A rule (KEP-3920,\n\t// \"Values that change\").\n")}}), nil},
 		"pure package asks a server": {imports([]goPackage{{ImportPath: library + "/values/rollout", Imports: []string{"k8s.io/client-go/kubernetes"}}}), []string{library + "/values/rollout: imports k8s.io/client-go/kubernetes: the package decides and neither talks to anybody nor logs"}},
-		"pure package logs":          {imports([]goPackage{{ImportPath: library + "/lifecycle/uses", Imports: []string{"k8s.io/klog/v2"}}}), []string{library + "/lifecycle/uses: imports k8s.io/klog/v2: the package decides and neither talks to anybody nor logs"}},
+		"pure package logs":          {imports([]goPackage{{ImportPath: library + "/lifecycle/tracker", Imports: []string{"k8s.io/klog/v2"}}}), []string{library + "/lifecycle/tracker: imports k8s.io/klog/v2: the package decides and neither talks to anybody nor logs"}},
 		"other package logs":         {imports([]goPackage{{ImportPath: library + "/report", Imports: []string{"k8s.io/klog/v2"}}}), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -62,10 +62,11 @@ func list() ([]goPackage, error) {
 
 // pure are the packages that decide and do nothing.
 var pure = map[string]bool{
-	library + "/lifecycle/transition": true,
-	library + "/lifecycle/uses":       true,
-	library + "/lifecycle/leader":     true,
-	library + "/values/rollout":       true,
+	library + "/lifecycle/transition":  true,
+	library + "/lifecycle/tracker":     true,
+	library + "/lifecycle/versionskew": true,
+	library + "/lifecycle/leader":      true,
+	library + "/values/rollout":        true,
 }
 
 // imports finds what pure packages must not import. What the library must not depend

@@ -71,7 +71,7 @@ const (
 	// look is short; tasks run beside it.
 	lifecycleWorkers = 4
 	// readyPatience is for how long the server flow lets the server become ready
-	// first. Some servers do not before a task has run (lifecycle.Task.Obstructs).
+	// first. Some servers do not before a task has run (lifecycle.Task.BlocksStartup).
 	readyPatience = 5 * time.Second
 	readyPeriod   = 200 * time.Millisecond
 )

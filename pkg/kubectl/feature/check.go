@@ -28,9 +28,9 @@ import (
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 	"k8s.io/kubernetes-features/pkg/catalog"
 )
 
@@ -142,36 +142,36 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 		}
 	}
 	entry := c.gates.catalog[featuregate.Feature(feature.Name)]
-	q := safety.Question{
+	q := versionskew.Input{
 		Feature: settledButForReports(feature), To: m.to.String(), Down: m.down,
-		Here: safety.SpecAt(specs, m.from), There: safety.SpecAt(specs, m.to),
+		Current: versionskew.SpecAt(specs, m.from), Target: versionskew.SpecAt(specs, m.to),
 		Explicit: explicit, Controlled: controlled,
 		Dependences: c.dependences(m, feature.Name, lines), Stages: lines.stages,
 		Clears: len(entry.OnDisable) > 0, Harmless: harmless(entry),
 	}
 	if !known {
 		// The servers have it and this build does not: it is removed.
-		q.Here = statusSpec(&feature.Status)
+		q.Current = statusSpec(&feature.Status)
 	}
 	if feature.Status.Version != "" {
 		d := declared(entry)
 		q.Tasks = transition.PathTo(&feature.Status, d, q.To)
-		q.Obstructing = d.ObstructingOf(q.Tasks)
+		q.StartupBlocking = d.ObstructingOf(q.Tasks)
 	}
 	clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean)
 	if clean != nil && clean.Reason == v1alpha1.ReasonLeftovers {
 		q.Leftovers = clean.Message
 	}
-	v := safety.Judge(q)
+	v := versionskew.Evaluate(q)
 	var err error
-	if moves := v.Reason == v1alpha1.ReasonNeedsTasks && m.down && len(q.Tasks) > 0; moves || v.Status == metav1.ConditionUnknown && q.Obstructed() {
+	if moves := v.Reason == v1alpha1.ReasonNeedsTasks && m.down && len(q.Tasks) > 0; moves || v.Status == metav1.ConditionUnknown && q.StartupBlocked() {
 		if v, err = c.examineMove(ctx, &q, v); err != nil {
 			return nil, err
 		}
 	}
 	switch {
 	case v.Reason == v1alpha1.ReasonNotInAdjacentVersion,
-		v.Reason == v1alpha1.ReasonNeedsTasks && (!m.down || len(q.Tasks) == 0) && !q.Obstructed(),
+		v.Reason == v1alpha1.ReasonNeedsTasks && (!m.down || len(q.Tasks) == 0) && !q.StartupBlocked(),
 		v.Status == metav1.ConditionTrue && feature.Status.State == v1alpha1.StateOff && len(entry.OnDisable) > 0:
 		// What the condition Clean says may be half an hour old.
 		if v, err = c.examine(ctx, q, entry); err != nil {
@@ -182,11 +182,11 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 }
 
 // dependences are the gates that have to do with one, and what processes set for them.
-func (c *checker) dependences(m move, name string, lines *commandLines) []safety.Dependence {
+func (c *checker) dependences(m move, name string, lines *commandLines) []versionskew.Dependence {
 	dependences := slices.Clone(c.gates.dependences[name])
 	for i := range dependences {
 		d := &dependences[i]
-		d.There, d.Explicit = safety.SpecAt(c.gates.specs[featuregate.Feature(d.Name)], m.to), lines.settings[d.Name]
+		d.Target, d.Explicit = versionskew.SpecAt(c.gates.specs[featuregate.Feature(d.Name)], m.to), lines.settings[d.Name]
 	}
 	return dependences
 }
@@ -195,18 +195,18 @@ func (c *checker) dependences(m move, name string, lines *commandLines) []safety
 // question with that and judges again: nobody has to run tasks that would find
 // nothing, and what obstructs servers has to be known. Without an answer the
 // verdict stays.
-func (c *checker) examineMove(ctx context.Context, q *safety.Question, v safety.Verdict) (safety.Verdict, error) {
+func (c *checker) examineMove(ctx context.Context, q *versionskew.Input, v versionskew.Result) (versionskew.Result, error) {
 	plan, err := c.plan(ctx, q.Feature.Name, v1alpha1.FeaturePlanSpec{TargetVersion: q.To})
 	if err != nil {
 		if ctx.Err() != nil {
-			return safety.Verdict{}, errInterrupted
+			return versionskew.Result{}, errInterrupted
 		}
 		v.Why += fmt.Sprintf(" (asking the servers for what is stored failed: %v)", err)
 		return v, nil
 	}
 	if !q.Down {
-		q.Obstacles, q.Looked = obstacles(plan.Status.Tasks, q.Obstructing)
-		return safety.Judge(*q), nil
+		q.Obstacles, q.Looked = obstacles(plan.Status.Tasks, q.StartupBlocking)
+		return versionskew.Evaluate(*q), nil
 	}
 	if !slices.ContainsFunc(plan.Status.Tasks, func(t v1alpha1.PlannedTask) bool {
 		// The plan has the tasks of a change of the value, too; they are judged
@@ -214,7 +214,7 @@ func (c *checker) examineMove(ctx context.Context, q *safety.Question, v safety.
 		return t.State != v1alpha1.StateTurningOn && t.State != v1alpha1.StateTurningOff && len(t.Leftovers) > 0
 	}) {
 		q.Tasks = nil
-		v = safety.Judge(*q)
+		v = versionskew.Evaluate(*q)
 	}
 	return v, nil
 }
@@ -238,16 +238,16 @@ func obstacles(tasks []v1alpha1.PlannedTask, names []string) (found string, all 
 // examine asks the servers which stored objects use a feature, and judges with
 // that. What they cannot say leaves a feature that is on unsafe, and one that is
 // off as it was.
-func (c *checker) examine(ctx context.Context, q safety.Question, entry catalog.Entry) (safety.Verdict, error) {
+func (c *checker) examine(ctx context.Context, q versionskew.Input, entry catalog.Entry) (versionskew.Result, error) {
 	off := false
 	plan, err := c.plan(ctx, q.Feature.Name, v1alpha1.FeaturePlanSpec{Enabled: &off})
 	if err != nil {
 		if ctx.Err() != nil {
-			return safety.Verdict{}, errInterrupted
+			return versionskew.Result{}, errInterrupted
 		}
-		v := safety.Judge(q)
+		v := versionskew.Evaluate(q)
 		if v.Status == metav1.ConditionTrue {
-			v = safety.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion, Why: "the feature is off, and nobody has looked now for what it left: what the condition Clean says may be 30 minutes old"}
+			v = versionskew.Result{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion, Why: "the feature is off, and nobody has looked now for what it left: what the condition Clean says may be 30 minutes old"}
 		}
 		v.Why += fmt.Sprintf(" (asking the servers for what is stored failed: %v)", err)
 		return v, nil
@@ -268,7 +268,7 @@ func (c *checker) examine(ctx context.Context, q safety.Question, entry catalog.
 	if q.Feature.Status.State == v1alpha1.StateOff {
 		q.Leftovers = q.Used
 	}
-	v := safety.Judge(q)
+	v := versionskew.Evaluate(q)
 	if v.Status != metav1.ConditionFalse {
 		return v, nil
 	}
@@ -293,8 +293,8 @@ func (c *checker) plan(ctx context.Context, name string, spec v1alpha1.FeaturePl
 }
 
 // restOf are the features that servers name in a flag and nobody sets.
-func restOf(controlled map[string][]safety.Controlled, settings map[string][]safety.Setting) map[string][]safety.Setting {
-	rest := map[string][]safety.Setting{}
+func restOf(controlled map[string][]versionskew.Controlled, settings map[string][]versionskew.Setting) map[string][]versionskew.Setting {
+	rest := map[string][]versionskew.Setting{}
 	for name := range controlled {
 		if _, set := settings[name]; !set {
 			rest[name] = nil
@@ -356,13 +356,13 @@ func (r *result) conclude() {
 }
 
 // ofThisBuild are the settings of components whose gates this build knows.
-func ofThisBuild(settings []safety.Setting) []safety.Setting {
-	return slices.DeleteFunc(slices.Clone(settings), func(s safety.Setting) bool { return !slices.Contains(builtTogether, s.Component) })
+func ofThisBuild(settings []versionskew.Setting) []versionskew.Setting {
+	return slices.DeleteFunc(slices.Clone(settings), func(s versionskew.Setting) bool { return !slices.Contains(builtTogether, s.Component) })
 }
 
 // statusSpec is a gate as the servers have it.
-func statusSpec(status *v1alpha1.FeatureStatus) safety.Spec {
-	return safety.Spec{
+func statusSpec(status *v1alpha1.FeatureStatus) versionskew.Spec {
+	return versionskew.Spec{
 		Known: status.Stage != "" && status.Stage != v1alpha1.StagePreAlpha, Stage: status.Stage,
 		Default: status.Default != nil && *status.Default, Locked: status.LockedToDefault,
 	}
@@ -373,7 +373,7 @@ func declared(entry catalog.Entry) transition.Declared {
 	var d transition.Declared
 	for _, v := range entry.Versions {
 		d.Versions = append(d.Versions, transition.VersionTasks{At: v.At, OnUpgrade: v.Upgrading().Names(), OnDowngrade: v.Downgrading().Names()})
-		d.Obstructing = append(d.Obstructing, v.Upgrading().Obstructing()...)
+		d.StartupBlocking = append(d.StartupBlocking, v.Upgrading().StartupBlocking()...)
 	}
 	return d
 }

@@ -37,7 +37,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
-	"k8s.io/feature-lifecycle/lifecycle/safety"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/utils/ptr"
 )
@@ -93,7 +93,7 @@ func (w *world) process(component, instance, version string, settings ...string)
 
 // feature adds a feature at rest.
 func (w *world) feature(name string, state v1alpha1.FeatureState) *v1alpha1.Feature {
-	spec := safety.SpecAt(w.gates.specs[featuregate.Feature(name)], utilversion.MustParse(w.version))
+	spec := versionskew.SpecAt(w.gates.specs[featuregate.Feature(name)], utilversion.MustParse(w.version))
 	f := &v1alpha1.Feature{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name},
 		Status: v1alpha1.FeatureStatus{
@@ -267,7 +267,7 @@ Not safe to move from %s to 1.35: 1 of 1 features are not safe, of 0 it cannot b
 // default in 1.36, and so is NodeDeclaredFeatures, on which it depends.
 func TestABinaryWouldRefuseItsGatesTogether(t *testing.T) {
 	w := newWorld(t, "1.35")
-	w.gates.dependences = map[string][]safety.Dependence{
+	w.gates.dependences = map[string][]versionskew.Dependence{
 		"NodeDeclaredFeatures":                 {{Name: "RestartAllContainersOnContainerExits"}},
 		"RestartAllContainersOnContainerExits": {{Name: "NodeDeclaredFeatures", Needed: true}},
 	}
@@ -312,11 +312,11 @@ func TestWhatUpstreamRefusesIsSaid(t *testing.T) {
 				}
 				starts := gate.SetFromMap(map[string]bool{name: value}) == nil
 				asked++
-				lines := &commandLines{settings: map[string][]safety.Setting{name: {{Component: kubeAPIServer, Instance: "a", Enabled: value}}}}
+				lines := &commandLines{settings: map[string][]versionskew.Setting{name: {{Component: kubeAPIServer, Instance: "a", Enabled: value}}}}
 				c := &checker{gates: known, namespace: metav1.NamespaceSystem}
-				_, refuses := (safety.Question{
+				_, refuses := (versionskew.Input{
 					Feature: &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: name}}, To: version.String(),
-					There:    safety.SpecAt(known.specs[featuregate.Feature(name)], version),
+					Target:   versionskew.SpecAt(known.specs[featuregate.Feature(name)], version),
 					Explicit: lines.settings[name], Dependences: c.dependences(move{from: version, to: version}, name, lines),
 				}).Refuses()
 				if refuses == starts {
@@ -591,7 +591,7 @@ func TestAClusterWithDefaults(t *testing.T) {
 			at := utilversion.MustParse(tc.from)
 			for name, versions := range w.gates.specs {
 				state := v1alpha1.StateOff
-				if safety.SpecAt(versions, at).Default {
+				if versionskew.SpecAt(versions, at).Default {
 					state = v1alpha1.StateOn
 				}
 				w.feature(string(name), state)

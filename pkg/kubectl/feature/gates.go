@@ -22,7 +22,7 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/component-base/version"
-	"k8s.io/feature-lifecycle/lifecycle/safety"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	_ "k8s.io/kubernetes-features/pkg/features" // the gates
 )
@@ -36,7 +36,7 @@ type gates struct {
 	// catalog has the declarations by gate.
 	catalog map[featuregate.Feature]catalog.Entry
 	// dependences are the gates that have to do with each gate.
-	dependences map[string][]safety.Dependence
+	dependences map[string][]versionskew.Dependence
 }
 
 // buildGates are the gates of all binaries of this build's version.
@@ -51,7 +51,7 @@ func buildGates() (gates, error) {
 	}
 	known := gates{
 		specs: all.GetAllVersioned(), lowest: highest.SubtractMinor(catalog.EmulatedMinors), highest: highest,
-		catalog: map[featuregate.Feature]catalog.Entry{}, dependences: safety.Dependencies(all.Dependencies()).Dependences(),
+		catalog: map[featuregate.Feature]catalog.Entry{}, dependences: versionskew.Dependencies(all.Dependencies()).Dependences(),
 	}
 	for _, e := range catalog.All() {
 		known.catalog[e.Name] = e

@@ -31,8 +31,8 @@ import (
 	"k8s.io/client-go/tools/pager"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 )
 
 const kubeAPIServer = "kube-apiserver"
@@ -176,15 +176,15 @@ func (m move) starts(r *v1alpha1.FeatureReport) bool {
 type commandLines struct {
 	// settings are the explicit ones, controlled the servers that let others decide
 	// values, by gate.
-	settings   map[string][]safety.Setting
-	controlled map[string][]safety.Controlled
+	settings   map[string][]versionskew.Setting
+	controlled map[string][]versionskew.Controlled
 	// stages is AllAlpha and AllBeta, of components whose gates this build has.
-	stages []safety.StageSetting
+	stages []versionskew.StageSetting
 }
 
 // commandLines are those of the processes that are to be started in the version.
 func (f *found) commandLines(m move) *commandLines {
-	given := &commandLines{settings: map[string][]safety.Setting{}, controlled: map[string][]safety.Controlled{}}
+	given := &commandLines{settings: map[string][]versionskew.Setting{}, controlled: map[string][]versionskew.Controlled{}}
 	for i := range f.reports {
 		spec := &f.reports[i].Spec
 		if !m.starts(&f.reports[i]) {
@@ -193,17 +193,17 @@ func (f *found) commandLines(m move) *commandLines {
 		server, built := spec.Component == kubeAPIServer, slices.Contains(builtTogether, spec.Component)
 		for _, g := range spec.Features {
 			if g.Explicit {
-				given.settings[g.Name] = append(given.settings[g.Name], safety.Setting{
+				given.settings[g.Name] = append(given.settings[g.Name], versionskew.Setting{
 					Component: spec.Component, Instance: spec.Instance, Enabled: g.Enabled, Server: server, Foreign: !built,
 				})
 			}
 			if server && g.Control != "" && g.Control != v1alpha1.ControlLocal {
-				given.controlled[g.Name] = append(given.controlled[g.Name], safety.Controlled{Component: spec.Component, Instance: spec.Instance, Control: g.Control})
+				given.controlled[g.Name] = append(given.controlled[g.Name], versionskew.Controlled{Component: spec.Component, Instance: spec.Instance, Control: g.Control})
 			}
 		}
 		if built {
-			for stage, value := range safety.Stages(spec.Features) {
-				given.stages = append(given.stages, safety.StageSetting{Component: spec.Component, Instance: spec.Instance, Stage: stage, Enabled: value})
+			for stage, value := range versionskew.Stages(spec.Features) {
+				given.stages = append(given.stages, versionskew.StageSetting{Component: spec.Component, Instance: spec.Instance, Stage: stage, Enabled: value})
 			}
 		}
 	}

@@ -28,8 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 // page is what the template of "report" shows, in the order in which it does.

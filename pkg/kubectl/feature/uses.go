@@ -31,8 +31,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
-	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 const (

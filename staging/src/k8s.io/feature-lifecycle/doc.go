@@ -34,11 +34,11 @@ limitations under the License.
 //	values/rollout            part      which value a canary gives to an instance; pure
 //	lifecycle                 operator  what authors write: one literal for each feature
 //	lifecycle/task            operator  what transitions do; finds and removes leftovers
-//	lifecycle/controller      operator  gathers, lets transition decide, commits
-//	lifecycle/transition      part      decides, purely, what happens to a feature next
-//	lifecycle/uses            part      who uses a feature, and whether that holds it; pure
-//	lifecycle/leader          part      which server looks after a feature; pure
-//	lifecycle/safety          part      whether a cluster may move up or down; pure
+//	lifecycle/controller      operator  watches, lets transition decide, commits
+//	lifecycle/transition      part      decides what happens to a feature next; pure
+//	lifecycle/tracker         part      which processes are alive and use a feature; pure
+//	lifecycle/leader          part      which server leads a feature; pure
+//	lifecycle/versionskew     part      whether a cluster may move up or down; pure
 //	lifecycle/internal/phrase internal  what messages have in common
 //	lifecycletest             operator  takes a feature through on, used, off and pristine in a test
 //	until                     part      watches objects until something is so
@@ -58,7 +58,7 @@ limitations under the License.
 //     listed in the changelog, with what to write instead.
 //   - part: what the others and the binaries of Kubernetes are made of. It may change
 //     or go in any version; of what a Config of lifecycle/controller has, which is
-//     transition.Settings with uses.Settings and transition.CanarySettings in it,
+//     transition.Settings with tracker.Settings and transition.CanarySettings in it,
 //     the same holds as of tier operator.
 //   - example: to copy; it may change in any version.
 //   - internal: cannot be imported.

@@ -88,12 +88,12 @@ func (t Tasks) Names() []string {
 	return names
 }
 
-// Obstructing returns the names of those that have to run before a server has the
-// feature on (task.Task.Obstructs).
-func (t Tasks) Obstructing() []string {
+// StartupBlocking returns the names of those that have to run before a server has the
+// feature on (task.Task.BlocksStartup).
+func (t Tasks) StartupBlocking() []string {
 	var names []string
 	for _, task := range t {
-		if task.Obstructs {
+		if task.BlocksStartup {
 			names = append(names, task.Name)
 		}
 	}

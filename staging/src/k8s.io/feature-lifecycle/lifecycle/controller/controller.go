@@ -14,16 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package controller runs the server flow: it gathers what this server knows
-// about each feature, lets package transition decide, and commits the decision
-// (gather → decide → commit). kube-apiserver runs it in a post-start hook,
-// operators run it beside their own controllers. With package task it is the
-// only part of the server flow that holds clients; nothing here decides.
-//
-// Every server runs a controller; each feature is looked after by one of them
-// (package leader). Every write of a Feature carries the resourceVersion that
-// was read, so that a server whose picture is out of date fails to write instead
-// of doing harm.
 package controller
 
 import (
@@ -47,10 +37,10 @@ import (
 	"k8s.io/feature-lifecycle/client/informers/externalversions"
 	"k8s.io/feature-lifecycle/internal/retry"
 	"k8s.io/feature-lifecycle/lifecycle"
-	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
@@ -198,7 +188,7 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 			Settings:    config.Settings.Settings,
 			MaxCrashes:  config.Settings.Canary.CrashLoop,
 			CrashWindow: config.Settings.Canary.CrashWindow,
-			Dependences: safety.Dependencies(config.Dependencies).Dependences(),
+			Dependences: versionskew.Dependencies(config.Dependencies).Dependences(),
 		}),
 		led: newLedFeatures(),
 	}

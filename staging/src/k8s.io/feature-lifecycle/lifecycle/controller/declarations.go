@@ -40,7 +40,7 @@ func (d declarations) declared(name string) transition.Declared {
 		declared.Versions = append(declared.Versions, transition.VersionTasks{
 			At: v.At, OnUpgrade: v.Upgrading().Names(), OnDowngrade: v.Downgrading().Names(),
 		})
-		declared.Obstructing = append(declared.Obstructing, v.Upgrading().Obstructing()...)
+		declared.StartupBlocking = append(declared.StartupBlocking, v.Upgrading().StartupBlocking()...)
 	}
 	return declared
 }

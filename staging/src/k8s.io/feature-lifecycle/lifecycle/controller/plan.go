@@ -31,10 +31,10 @@ import (
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
-	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 )
 
 // planner answers what a change would do. It changes nothing.
@@ -58,7 +58,7 @@ func (o *planner) plan(ctx context.Context, feature *v1alpha1.Feature, request *
 			result.Configured.Source = v1alpha1.SourceAPI
 		}
 		if others := o.planDependencies(result, feature.Name, func(name string) (on, off bool) { return o.tracker.Values(name, now) }); len(others) > 0 {
-			result.Blockers = append(result.Blockers, safety.Conflict(feature.Name, result.Configured.Value, others, ""))
+			result.Blockers = append(result.Blockers, versionskew.Conflict(feature.Name, result.Configured.Value, others, ""))
 		}
 	} else if err := o.planVersion(feature, view, plan.To, result, now); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (o *planner) planStep(ctx context.Context, feature string, plan transition.
 				return nil, outlook, apierrors.NewInternalError(fmt.Errorf("looking for what would hold task %s of feature %s: %w", name, feature, err))
 			}
 		}
-		if declared.Obstructs && len(p.Leftovers) > 0 && transition.OfVersion(step.State) && plan.Value != nil && *plan.Value {
+		if declared.BlocksStartup && len(p.Leftovers) > 0 && transition.OfVersion(step.State) && plan.Value != nil && *plan.Value {
 			outlook.Held = append(outlook.Held, fmt.Sprintf("servers of %s that have the feature on never become ready while there is what task %s finds; turn the feature off before they move, and on again afterwards", plan.To, name))
 		}
 	}
@@ -192,7 +192,7 @@ func (o *planner) planVersion(feature *v1alpha1.Feature, view transition.View, t
 		return apierrors.NewBadRequest(fmt.Sprintf("spec.targetVersion is %s, and the cluster has %s; a plan is for a version of %d.x, or of the major version before or after that", to, cluster, here.Major()))
 	}
 	if there.EqualTo(here) && !mixed {
-		result.Configured = safety.Configured(feature)
+		result.Configured = versionskew.Configured(feature)
 		return nil
 	}
 	q, known := o.questionAt(feature, here, there, now)
@@ -208,14 +208,14 @@ func (o *planner) planVersion(feature *v1alpha1.Feature, view transition.View, t
 	others := o.planDependencies(result, feature.Name, func(name string) (on, off bool) { return o.valueAt(name, here, there, now) })
 	if why, _ := q.RefusesDependencies(); why == "" && len(others) > 0 {
 		// No process would refuse its command line: the value is one of the API.
-		result.Blockers = append(result.Blockers, safety.Conflict(feature.Name, value.Value, others, " in "+to))
+		result.Blockers = append(result.Blockers, versionskew.Conflict(feature.Name, value.Value, others, " in "+to))
 	}
 	return nil
 }
 
 // questionAt is what is known of a feature for a move of these servers; known is
 // false when this server does not have the gate.
-func (o *planner) questionAt(feature *v1alpha1.Feature, here, there *utilversion.Version, now time.Time) (q safety.Question, known bool) {
+func (o *planner) questionAt(feature *v1alpha1.Feature, here, there *utilversion.Version, now time.Time) (q versionskew.Input, known bool) {
 	_, known = o.config.Specs[featuregate.Feature(feature.Name)]
 	q = o.question(feature, o.tracker.Flags(feature.Name, now), o.features.declared(feature.Name), here, there)
 	q.Emulated = true
@@ -224,7 +224,7 @@ func (o *planner) questionAt(feature *v1alpha1.Feature, here, there *utilversion
 
 // outOfReach says what this server cannot know of a version, and what no server can
 // do about it.
-func (o *planner) outOfReach(q safety.Question, known bool, here, there *utilversion.Version) (blockers, unknown []string) {
+func (o *planner) outOfReach(q versionskew.Input, known bool, here, there *utilversion.Version) (blockers, unknown []string) {
 	highest := here
 	if o.config.SpecsUpTo != nil {
 		highest = o.config.SpecsUpTo
@@ -255,7 +255,7 @@ func (o *planner) outOfReach(q safety.Question, known bool, here, there *utilver
 // because one depends on the other, and returns them.
 func (o *planner) planDependencies(result *v1alpha1.FeaturePlanStatus, name string, values func(name string) (on, off bool)) []string {
 	value := result.Configured.Value
-	dependencies := safety.Dependencies(o.config.Dependencies)
+	dependencies := versionskew.Dependencies(o.config.Dependencies)
 	if value {
 		result.Dependencies = slices.DeleteFunc(dependencies.Of(name), func(other string) bool { _, off := values(other); return !off })
 	} else {

@@ -149,7 +149,7 @@ func TestAPlanNamesWhatKeepsServersFromBecomingReady(t *testing.T) {
 				l.left["Convert"] = 3
 			}
 			a := l.boundary("A")
-			a.OnDisable, a.Versions[0].OnUpgrade[0].Obstructs = nil, true
+			a.OnDisable, a.Versions[0].OnUpgrade[0].BlocksStartup = nil, true
 			inWorld(t, func(w *world) {
 				w.specs = map[featuregate.Feature]featuregate.VersionedSpecs{"A": {{Version: minor("1.34"), PreRelease: featuregate.Alpha}}}
 				w.specsUpTo, w.specsFrom = minor("1.36"), minor("1.33")

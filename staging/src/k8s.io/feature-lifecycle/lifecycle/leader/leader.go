@@ -14,14 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package leader decides which server looks after a feature. It is pure: the
-// controller calls it with the servers it believes to be alive; nothing here
-// talks to anybody or remembers anything.
-//
-// Every server computes the same answer from the same set, so that no election
-// traffic is needed. While two servers see different sets both may believe they
-// lead; that is harmless, because every write carries a resourceVersion and
-// tasks are idempotent (KEP-3920, "Leader").
 package leader
 
 import "hash/fnv"

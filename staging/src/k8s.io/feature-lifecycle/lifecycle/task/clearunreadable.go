@@ -40,8 +40,8 @@ func ClearUnreadable(resource schema.GroupResource) Task {
 		Find:        c.find,
 		Run:         c.run,
 
-		Obstructs:    true,
-		NeedsStorage: true,
+		BlocksStartup: true,
+		NeedsStorage:  true,
 	}
 }
 

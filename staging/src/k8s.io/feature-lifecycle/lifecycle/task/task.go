@@ -14,14 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package task has the tasks that a feature's author can declare: what a
-// transition does after its users agree. Each task finds leftovers without
-// changing anything (Find) and removes them (Run). The server flow's controller
-// calls both; authors use the constructors that package lifecycle re-exports.
-//
-// Every task is idempotent: two servers may run it at once, and a server that
-// starts it again after a crash finds less to do. Nothing in this package writes
-// a Feature.
 package task
 
 import (
@@ -163,11 +155,11 @@ type Task struct {
 	// Installs is true for a task that makes objects: what it finds is missing, or not as
 	// it is to be, and nothing of it is left of the feature.
 	Installs bool
-	// Obstructs is true when what the task finds keeps a server that has the
+	// BlocksStartup is true when what the task finds keeps a server that has the
 	// feature on from becoming ready: stored objects that no server can decode, of
 	// which one makes every LIST of their collection fail. On upgrade the feature
 	// has to be off until the task has run, or nobody is there to run it.
-	Obstructs bool
+	BlocksStartup bool
 	// NeedsStorage is true for a task that does nothing without Clients.Storage.
 	NeedsStorage bool
 	// Rules are the permissions that Find and Run need in all namespaces, and for what is

@@ -14,10 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package uses answers who uses a feature with which value, and whether that
-// holds a transition. It is pure: the controller gathers instances from
-// FeatureReports, Leases and Nodes and calls Aggregate and Waiting; nothing here
-// talks to anybody, reads a clock or remembers anything.
 package tracker
 
 import (

@@ -23,19 +23,19 @@ import (
 	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/safety"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 )
 
 // Flags are what live processes set for a gate, and for the gates that have to do with it.
 type Flags struct {
 	// Explicit are the explicit settings, Controlled the servers that leave the value to
 	// others; both sorted by component and instance.
-	Explicit   []safety.Setting
-	Controlled []safety.Controlled
+	Explicit   []versionskew.Setting
+	Controlled []versionskew.Controlled
 	// Dependences are the gates that the gate depends on or that depend on it, with their
 	// settings and without specs. Stages is AllAlpha and AllBeta if there are any.
-	Dependences []safety.Dependence
-	Stages      []safety.StageSetting
+	Dependences []versionskew.Dependence
+	Stages      []versionskew.StageSetting
 }
 
 // Flags returns what live processes set for a gate at now.
@@ -86,24 +86,24 @@ func (t *Tracker) addFlags(flags *Flags, r record) {
 		flags.Explicit = append(flags.Explicit, t.setting(r))
 	}
 	if server && r.gate.Control != "" && r.gate.Control != v1alpha1.ControlLocal {
-		flags.Controlled = append(flags.Controlled, safety.Controlled{Component: spec.Component, Instance: spec.Instance, Control: r.gate.Control})
+		flags.Controlled = append(flags.Controlled, versionskew.Controlled{Component: spec.Component, Instance: spec.Instance, Control: r.gate.Control})
 	}
 }
 
 // setting returns an explicit setting as a report has it.
-func (t *Tracker) setting(r record) safety.Setting {
+func (t *Tracker) setting(r record) versionskew.Setting {
 	spec := &r.report.Spec
-	return safety.Setting{Component: spec.Component, Instance: spec.Instance, Enabled: r.gate.Enabled, Server: spec.Component == t.config.Servers}
+	return versionskew.Setting{Component: spec.Component, Instance: spec.Instance, Enabled: r.gate.Enabled, Server: spec.Component == t.config.Servers}
 }
 
 // settingsOf returns the explicit settings of uniform processes.
-func settingsOf(group uniformGroup) []safety.Setting {
+func settingsOf(group uniformGroup) []versionskew.Setting {
 	if !group.gate.Explicit {
 		return nil
 	}
-	var settings []safety.Setting
+	var settings []versionskew.Setting
 	for _, name := range group.names {
-		settings = append(settings, safety.Setting{Component: group.component, Instance: name, Enabled: group.gate.Enabled})
+		settings = append(settings, versionskew.Setting{Component: group.component, Instance: name, Enabled: group.gate.Enabled})
 	}
 	return settings
 }
@@ -111,10 +111,10 @@ func settingsOf(group uniformGroup) []safety.Setting {
 // completeFlags adds what processes set for the gates that have to do with one, and sorts
 // the rest in the order in which messages name processes.
 func (t *Tracker) completeFlags(flags *Flags, feature string, now time.Time) {
-	slices.SortFunc(flags.Explicit, func(a, b safety.Setting) int {
+	slices.SortFunc(flags.Explicit, func(a, b versionskew.Setting) int {
 		return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Instance, b.Instance))
 	})
-	slices.SortFunc(flags.Controlled, func(a, b safety.Controlled) int { return cmp.Compare(a.Instance, b.Instance) })
+	slices.SortFunc(flags.Controlled, func(a, b versionskew.Controlled) int { return cmp.Compare(a.Instance, b.Instance) })
 	flags.Dependences = slices.Clone(t.config.Dependences[feature])
 	if len(flags.Dependences) == 0 {
 		return
@@ -137,7 +137,7 @@ func (t *Tracker) completeFlags(flags *Flags, feature string, now time.Time) {
 		}
 		spec := &s.report.Spec
 		for stage, value := range s.stages {
-			flags.Stages = append(flags.Stages, safety.StageSetting{Component: spec.Component, Instance: spec.Instance, Stage: stage, Enabled: value})
+			flags.Stages = append(flags.Stages, versionskew.StageSetting{Component: spec.Component, Instance: spec.Instance, Stage: stage, Enabled: value})
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/intern"
-	"k8s.io/feature-lifecycle/lifecycle/safety"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 )
 
 // group is the processes of one component and version that report the same of all
@@ -75,7 +75,7 @@ func (x *index) groupOf(report *v1alpha1.FeatureReport) *group {
 		c.byName[c.gates[i].Name] = &c.gates[i]
 	}
 	x.groups[key] = append(x.groups[key], c)
-	if stages := safety.Stages(c.gates); stages != nil && len(x.config.dependences) > 0 {
+	if stages := versionskew.Stages(c.gates); stages != nil && len(x.config.dependences) > 0 {
 		x.stages[c] = stages
 	}
 	for name := range c.byName {

@@ -24,7 +24,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/safety"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 )
 
 // index finds the processes that report a feature. Most processes of a large cluster
@@ -46,7 +46,7 @@ type index struct {
 	byLease     map[types.NamespacedName]map[string]*process
 	byNode      map[string]map[string]*process
 	byComponent map[string]map[string]*process
-	// stages are the groups with AllAlpha or AllBeta (safety.Stages).
+	// stages are the groups with AllAlpha or AllBeta (versionskew.Stages).
 	stages map[*group]map[v1alpha1.FeatureStage]bool
 	// nodes are the Nodes that exist.
 	nodes map[string]nodeState
@@ -74,7 +74,7 @@ type indexConfig struct {
 	settled time.Duration
 	// dependences are the gates whose safety changes with what a process sets for
 	// another one (Config.Dependences).
-	dependences map[string][]safety.Dependence
+	dependences map[string][]versionskew.Dependence
 }
 
 // process is a process that reports.

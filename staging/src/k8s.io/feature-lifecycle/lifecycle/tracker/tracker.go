@@ -27,7 +27,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/safety"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 )
 
 // kubelet is the component that every Node is expected to run.
@@ -53,7 +53,7 @@ type Config struct {
 	CrashWindow time.Duration
 	// Dependences are the gates that each gate depends on or that depend on it: their
 	// safety changes with what processes set for it.
-	Dependences map[string][]safety.Dependence
+	Dependences map[string][]versionskew.Dependence
 }
 
 // Tracker holds what reports, Leases and Nodes say of processes. It takes what the caller

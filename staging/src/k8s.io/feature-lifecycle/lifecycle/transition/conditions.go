@@ -56,7 +56,7 @@ func (s *step) describeConditions() {
 	}
 }
 
-func (s *step) describeSafety(kind string, judge Judge) {
+func (s *step) describeSafety(kind string, judge EvaluateSkew) {
 	if judge == nil {
 		return
 	}

@@ -14,35 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package transition decides what happens to a feature next. It is pure: Next
-// maps a Feature and what a server gathered about it to the status that should
-// be stored and the task that should be attempted. The controller calls it and
-// does what it says; nothing here talks to anybody, reads a clock, logs or
-// remembers anything, which is what makes crash points, several servers and
-// mixed versions testable by enumeration.
-//
-// The states (KEP-3920, "Server flow"):
-//
-//	          servers agree on on                 last task done
-//	 ┌───────────────────────────▶ TurningOn ───────────────────────┐
-//	 │                              │     ▲                         ▼
-//	Off            servers agree on │     │ servers agree           On
-//	 ▲                          off ▼     │ on on                   │
-//	 └─────────────────────────── TurningOff ◀──────────────────────┘
-//	          last task done                   servers agree on off
-//
-//	            servers agree on            servers agree on
-//	           a higher version             a lower version
-//	On or Off ─────────────────▶ Upgrading ─────────────────▶ Downgrading ◀──── On or Off
-//	     ▲                        │     ▲    a higher version  │     │   a lower version
-//	     │     last task done     │     └──────────────────────┘     │   and the value is
-//	     └────────────────────────┴──────────────────────────────────┘   the configured one
-//
-// Every transition begins with TaskWaitForUses, followed by the tasks that the
-// author declared. A Feature without a state is adopted: it takes the
-// configured value as its state, the cluster's version as its version, and no task
-// runs. A version for which nothing is declared is taken over in any state, without
-// a transition.
 package transition
 
 import (
@@ -200,7 +171,7 @@ func (s *step) adopt() {
 	s.Status.Version, s.Status.StoredVersions = s.version, nil
 	// Of what obstructs servers with the feature on there is nothing, since these run.
 	tasks := slices.DeleteFunc(slices.Clone(s.view.Declared.OnEnable), func(name string) bool {
-		return slices.Contains(s.view.Declared.Obstructing, name)
+		return slices.Contains(s.view.Declared.StartupBlocking, name)
 	})
 	if s.config.value.Value && len(tasks) > 0 {
 		s.event(true, EventTasksNotRun, "the feature was On when it was seen first, so no transition turned it on, and %s did not run; if what they do is missing, do it by hand (turning the feature off and on again would run them, and first remove what the feature has stored; a plan says what)",

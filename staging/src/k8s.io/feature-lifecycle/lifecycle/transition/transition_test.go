@@ -528,7 +528,7 @@ func TestAFeatureThatIsOnFromTheStart(t *testing.T) {
 		"with something to install":              {true, declared, "Install did not run"},
 		"with nothing to install":                {true, Declared{OnDisable: []string{"ClearA"}}, ""},
 		"one that is off":                        {false, declared, ""},
-		"with what obstructs servers, which run": {true, Declared{OnEnable: []string{"ClearUnreadable"}, Obstructing: []string{"ClearUnreadable"}}, ""},
+		"with what obstructs servers, which run": {true, Declared{OnEnable: []string{"ClearUnreadable"}, StartupBlocking: []string{"ClearUnreadable"}}, ""},
 	} {
 		f := feature("")
 		view := View{Servers: []tracker.Server{server("a", tc.on)}, Declared: tc.declared}

@@ -62,7 +62,7 @@ type View struct {
 	Attempt *Attempt
 	// Upgrade and Downgrade judge whether the cluster may move to the next and to
 	// the previous minor version; nil when nobody can tell.
-	Upgrade, Downgrade Judge
+	Upgrade, Downgrade EvaluateSkew
 	// NewTransitionID is the id that a transition begun now gets.
 	NewTransitionID string
 }
@@ -77,9 +77,9 @@ type Declared struct {
 	// Removes is true when a task of OnDisable removes something; others wait
 	// for people to do that.
 	Removes bool
-	// Obstructing are those of the tasks of OnUpgrade that have to run before a
+	// StartupBlocking are those of the tasks of OnUpgrade that have to run before a
 	// server has the feature on.
-	Obstructing []string
+	StartupBlocking []string
 }
 
 // ObstructingOf are those of some tasks that have to run before a server has the
@@ -87,7 +87,7 @@ type Declared struct {
 func (d Declared) ObstructingOf(tasks []string) []string {
 	var obstructing []string
 	for _, name := range tasks {
-		if slices.Contains(d.Obstructing, name) {
+		if slices.Contains(d.StartupBlocking, name) {
 			obstructing = append(obstructing, name)
 		}
 	}
@@ -150,13 +150,13 @@ type Attempt struct {
 	Message string
 }
 
-// Judge says whether the cluster may move away from its version with a Feature
+// EvaluateSkew says whether the cluster may move away from its version with a Feature
 // (package safety). Like everything in a View it answers from what was gathered.
 // It returns nil when there is no such move, and changes nothing.
-type Judge func(feature *v1alpha1.Feature, clusterVersion string) *Verdict
+type EvaluateSkew func(feature *v1alpha1.Feature, clusterVersion string) *SkewResult
 
-// Verdict is what a condition says.
-type Verdict struct {
+// SkewResult is what a condition says.
+type SkewResult struct {
 	Status          metav1.ConditionStatus
 	Reason, Message string
 }

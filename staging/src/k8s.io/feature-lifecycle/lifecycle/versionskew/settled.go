@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package safety
+package versionskew
 
 import (
 	"fmt"
@@ -34,24 +34,24 @@ var held = []string{
 
 // atRest is false, with the answer, for a feature that is neither on nor off, or is
 // to become the other.
-func (q Question) atRest() (Verdict, bool) {
+func (q Input) atRest() (Result, bool) {
 	state, configured := q.Feature.Status.State, Configured(q.Feature)
 	why := fmt.Sprintf("the feature is %s", state)
 	switch state {
 	case "":
-		return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "the feature has no state yet", "wait until a kube-apiserver has looked at it"}, false
+		return Result{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "the feature has no state yet", "wait until a kube-apiserver has looked at it"}, false
 	case v1alpha1.StateOn, v1alpha1.StateOff:
 		if configured == nil || configured.Value == (state == v1alpha1.StateOn) {
-			return Verdict{}, true
+			return Result{}, true
 		}
 		why = fmt.Sprintf("the feature is %s and configured as %t, and has not begun to change", state, configured.Value)
 	}
-	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonInTransition, why, q.wait()}, false
+	return Result{metav1.ConditionFalse, v1alpha1.ReasonInTransition, why, q.wait()}, false
 }
 
 // wait says how a transition comes to its end: what is stored has to wait for
 // that, however long people hold it.
-func (q Question) wait() string {
+func (q Input) wait() string {
 	status := &q.Feature.Status
 	progress := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing)
 	switch {
@@ -68,7 +68,7 @@ func (q Question) wait() string {
 // feature's state says, which everything else here relies on. That users have a
 // feature off which is on does no harm to what is stored: nodes may be of a version
 // that has it off.
-func (q Question) settled(v Verdict) Verdict {
+func (q Input) settled(v Result) Result {
 	if v.Status != metav1.ConditionTrue {
 		return v
 	}
@@ -77,9 +77,9 @@ func (q Question) settled(v Verdict) Verdict {
 	switch {
 	case consistent != nil && consistent.Status == metav1.ConditionFalse &&
 		(consistent.Reason == v1alpha1.ReasonServersDisagree || consistent.Reason == v1alpha1.ReasonReportMissing):
-		return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonUnsettled, "the servers do not agree on the value: " + consistent.Message, "wait until the condition Consistent is True"}
+		return Result{metav1.ConditionUnknown, v1alpha1.ReasonUnsettled, "the servers do not agree on the value: " + consistent.Message, "wait until the condition Consistent is True"}
 	case status.State == v1alpha1.StateOff && meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionUsesMatch):
-		return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonUnsettled,
+		return Result{metav1.ConditionUnknown, v1alpha1.ReasonUnsettled,
 			"the feature is off, and what processes store that have it on is not known: " + meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionUsesMatch).Message, "wait until the condition UsesMatch is True"}
 	default:
 		return v

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package safety
+package versionskew
 
 import (
 	"fmt"
@@ -63,82 +63,82 @@ var (
 func TestJudge(t *testing.T) {
 	on, off := feature(v1alpha1.StateOn), feature(v1alpha1.StateOff)
 	for name, tc := range map[string]struct {
-		q      Question
+		q      Input
 		status metav1.ConditionStatus
 		reason string
 		says   string
 	}{
 		"down: a gate that is set and the lower version does not have": {
-			Question{Feature: off, Down: true, Here: beta, There: absent, Explicit: set(false)},
+			Input{Feature: off, Down: true, Current: beta, Target: absent, Explicit: set(false)},
 			metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart, "1.35 does not have the gate and its binaries would refuse to start: kube-scheduler/host-1 sets F=false; take F out of --feature-gates"},
 		"up: a gate that is set to what the next version locks the other way": {
-			Question{Feature: off, Here: beta, There: ga, Explicit: set(false)},
+			Input{Feature: off, Current: beta, Target: ga, Explicit: set(false)},
 			metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart, "locked to true"},
 		"up: a gate that is set and removed": {
-			Question{Feature: on, Here: ga, There: absent, Explicit: set(true)},
+			Input{Feature: on, Current: ga, Target: absent, Explicit: set(true)},
 			metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart, "refuse to start"},
 		"up: set to the value that the next version locks": {
-			Question{Feature: on, Here: beta, There: ga, Explicit: set(true)}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+			Input{Feature: on, Current: beta, Target: ga, Explicit: set(true)}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"a refusal is told first, even in a transition": {
-			Question{Feature: feature(v1alpha1.StateTurningOff), Down: true, Here: beta, There: absent, Explicit: set(false)},
+			Input{Feature: feature(v1alpha1.StateTurningOff), Down: true, Current: beta, Target: absent, Explicit: set(false)},
 			metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart, ""},
 		"in transition": {
-			Question{Feature: feature(v1alpha1.StateUpgrading), Here: beta, There: beta}, metav1.ConditionFalse, v1alpha1.ReasonInTransition, "kubectl get features -n kube-system F"},
+			Input{Feature: feature(v1alpha1.StateUpgrading), Current: beta, Target: beta}, metav1.ConditionFalse, v1alpha1.ReasonInTransition, "kubectl get features -n kube-system F"},
 		"no state": {
-			Question{Feature: feature(""), Here: beta, There: beta}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, ""},
+			Input{Feature: feature(""), Current: beta, Target: beta}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, ""},
 		"down: tasks are declared and have not run": {
-			Question{Feature: on, Down: true, Here: beta, There: beta, Tasks: []string{"Downgrade/1.36/X"}},
+			Input{Feature: on, Down: true, Current: beta, Target: beta, Tasks: []string{"Downgrade/1.36/X"}},
 			metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "Downgrade/1.36/X; restart all kube-apiservers of this version with --emulated-version=1.35"},
 		"up: tasks run afterwards": {
-			Question{Feature: on, Here: beta, There: ga, Tasks: []string{"Upgrade/1.37/X"}}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "1.37 brings what is stored to its form: Upgrade/1.37/X"},
+			Input{Feature: on, Current: beta, Target: ga, Tasks: []string{"Upgrade/1.37/X"}}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "1.37 brings what is stored to its form: Upgrade/1.37/X"},
 		"down: on, stores something, off by default there": {
-			Question{Feature: on, Down: true, Here: beta, There: alpha, Clears: true},
+			Input{Feature: on, Down: true, Current: beta, Target: alpha, Clears: true},
 			metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "is off in 1.35"},
 		"down: on, stores something, not there": {
-			Question{Feature: on, Down: true, Here: beta, There: absent, Clears: true},
+			Input{Feature: on, Down: true, Current: beta, Target: absent, Clears: true},
 			metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "is not in 1.35"},
 		"down: on, off there, and nothing is declared": {
-			Question{Feature: on, Down: true, Here: beta, There: alpha}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "does not declare"},
+			Input{Feature: on, Down: true, Current: beta, Target: alpha}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "does not declare"},
 		"down: on by the command line on both sides": {
-			Question{Feature: on, Down: true, Here: alpha, There: alpha, Explicit: served(true), Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+			Input{Feature: on, Down: true, Current: alpha, Target: alpha, Explicit: served(true), Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"down: on by default, and only a client sets it": {
-			Question{Feature: on, Down: true, Here: beta, There: alpha, Explicit: set(true), Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, ""},
+			Input{Feature: on, Down: true, Current: beta, Target: alpha, Explicit: set(true), Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, ""},
 		"up: AllAlpha turned it on, and it is beta and off there": {
-			Question{Feature: configured(v1alpha1.SourceCommandLine), Here: alpha, There: betaOff, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "is off in 1.37"},
+			Input{Feature: configured(v1alpha1.SourceCommandLine), Current: alpha, Target: betaOff, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "is off in 1.37"},
 		"up: AllAlpha turned it on, and does so there": {
-			Question{Feature: configured(v1alpha1.SourceCommandLine), Here: alpha, There: alpha, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+			Input{Feature: configured(v1alpha1.SourceCommandLine), Current: alpha, Target: alpha, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"up: spec.enabled stays": {
-			Question{Feature: configured(v1alpha1.SourceAPI), Here: alpha, There: betaOff, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+			Input{Feature: configured(v1alpha1.SourceAPI), Current: alpha, Target: betaOff, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"down: spec.enabled may be read by nobody, and is to be false before": {
-			Question{Feature: configured(v1alpha1.SourceAPI), Down: true, Here: betaOff, There: alpha, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion,
+			Input{Feature: configured(v1alpha1.SourceAPI), Down: true, Current: betaOff, Target: alpha, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion,
 			`kubectl patch features -n kube-system F --type=merge -p '{"spec":{"enabled":false}}'`},
 		"down: on, off there, and objects use it": {
-			Question{Feature: on, Down: true, Here: beta, There: alpha, Clears: true, Examined: true, Used: "1 pods"}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "what uses it (1 pods)"},
+			Input{Feature: on, Down: true, Current: beta, Target: alpha, Clears: true, Examined: true, Used: "1 pods"}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "what uses it (1 pods)"},
 		"down: on, off there, and no object uses it": {
-			Question{Feature: on, Down: true, Here: beta, There: alpha, Clears: true, Examined: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "no stored object uses it now"},
+			Input{Feature: on, Down: true, Current: beta, Target: alpha, Clears: true, Examined: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "no stored object uses it now"},
 		"down: a gate that is locked here can only be turned off by emulation": {
-			Question{Feature: on, Down: true, Here: ga, There: alpha, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion,
+			Input{Feature: on, Down: true, Current: ga, Target: alpha, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion,
 			"deletions; restart all kube-apiservers of this version with --emulated-version=1.35 and wait until the feature is Off"},
 		"down: on, off there, and it stores nothing": {
-			Question{Feature: on, Down: true, Here: beta, There: absent, Harmless: "it stores nothing"}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "stores nothing"},
+			Input{Feature: on, Down: true, Current: beta, Target: absent, Harmless: "it stores nothing"}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "stores nothing"},
 		"down: off, with leftovers that validation may stand in the way of": {
-			Question{Feature: off, Down: true, Here: alpha, There: alpha, Clears: true, Leftovers: "2 pods"},
+			Input{Feature: off, Down: true, Current: alpha, Target: alpha, Clears: true, Leftovers: "2 pods"},
 			metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "2 pods"},
 		"down: off and clean": {
-			Question{Feature: off, Down: true, Here: alpha, There: absent, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+			Input{Feature: off, Down: true, Current: alpha, Target: absent, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"up: GA, and the gate is removed": {
-			Question{Feature: on, Here: ga, There: absent, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+			Input{Feature: on, Current: ga, Target: absent, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"up: a feature that is given up": {
-			Question{Feature: on, Here: beta, There: retired, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "--feature-gates=F=false"},
+			Input{Feature: on, Current: beta, Target: retired, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "--feature-gates=F=false"},
 		"up: a feature that is removed before it was GA": {
-			Question{Feature: on, Here: beta, There: absent, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "is not in"},
+			Input{Feature: on, Current: beta, Target: absent, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "is not in"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.q.To = "1.37"
 			if tc.q.Down {
 				tc.q.To = "1.35"
 			}
-			got := Judge(tc.q)
+			got := Evaluate(tc.q)
 			if got.Status != tc.status || got.Reason != tc.reason || !strings.Contains(got.Message(), tc.says) {
 				t.Errorf("got %+v, want %s %s saying %q", got, tc.status, tc.reason, tc.says)
 			}
@@ -151,24 +151,24 @@ func TestJudge(t *testing.T) {
 func TestJudgeAhead(t *testing.T) {
 	on, off := feature(v1alpha1.StateOn), feature(v1alpha1.StateOff)
 	for name, tc := range map[string]struct {
-		q      Question
+		q      Input
 		status metav1.ConditionStatus
 		reason string
 		says   string
 	}{
-		"off and clean, and nobody sets it":   {Question{Feature: off, Here: alpha}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
-		"off and set":                         {Question{Feature: off, Here: alpha, Explicit: set(false)}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "kubectl feature upgrade-check --to 1.37"},
-		"off and not clean":                   {Question{Feature: off, Here: alpha, Leftovers: "2 pods", Explicit: set(false)}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "2 pods"},
-		"on and GA":                           {Question{Feature: on, Here: ga}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
-		"on and GA, and set to the very same": {Question{Feature: on, Here: ga, Explicit: set(true)}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "removed it"},
-		"on and alpha":                        {Question{Feature: configured(v1alpha1.SourceCommandLine), Here: alpha, Clears: true}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "with the plugin of 1.37"},
-		"on and beta":                         {Question{Feature: on, Here: beta}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, ""},
-		"in transition":                       {Question{Feature: feature(v1alpha1.StateTurningOn), Here: alpha}, metav1.ConditionFalse, v1alpha1.ReasonInTransition, ""},
-		"no state":                            {Question{Feature: feature(""), Here: alpha}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "no state"},
+		"off and clean, and nobody sets it":   {Input{Feature: off, Current: alpha}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"off and set":                         {Input{Feature: off, Current: alpha, Explicit: set(false)}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "kubectl feature upgrade-check --to 1.37"},
+		"off and not clean":                   {Input{Feature: off, Current: alpha, Leftovers: "2 pods", Explicit: set(false)}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "2 pods"},
+		"on and GA":                           {Input{Feature: on, Current: ga}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"on and GA, and set to the very same": {Input{Feature: on, Current: ga, Explicit: set(true)}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "removed it"},
+		"on and alpha":                        {Input{Feature: configured(v1alpha1.SourceCommandLine), Current: alpha, Clears: true}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "with the plugin of 1.37"},
+		"on and beta":                         {Input{Feature: on, Current: beta}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, ""},
+		"in transition":                       {Input{Feature: feature(v1alpha1.StateTurningOn), Current: alpha}, metav1.ConditionFalse, v1alpha1.ReasonInTransition, ""},
+		"no state":                            {Input{Feature: feature(""), Current: alpha}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "no state"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.q.To = "1.37"
-			got := JudgeAhead(tc.q)
+			got := EvaluateAhead(tc.q)
 			if got.Status != tc.status || got.Reason != tc.reason || !strings.Contains(got.Message(), tc.says) {
 				t.Errorf("got %+v, want %s %s saying %q", got, tc.status, tc.reason, tc.says)
 			}
@@ -177,11 +177,11 @@ func TestJudgeAhead(t *testing.T) {
 }
 
 func TestMessagesStayShort(t *testing.T) {
-	q := Question{Feature: feature(v1alpha1.StateOn), To: "1.37", Here: beta}
+	q := Input{Feature: feature(v1alpha1.StateOn), To: "1.37", Current: beta}
 	for i := range 5000 {
 		q.Explicit = append(q.Explicit, Setting{Component: "kubelet", Instance: fmt.Sprint("node-", i), Enabled: true})
 	}
-	if message := Judge(q).Message(); len(message) > 600 || !strings.Contains(message, "4995 more") {
+	if message := Evaluate(q).Message(); len(message) > 600 || !strings.Contains(message, "4995 more") {
 		t.Errorf("%d characters: %.300s", len(message), message)
 	}
 	if q.Explicit[5].Instance != "node-5" {

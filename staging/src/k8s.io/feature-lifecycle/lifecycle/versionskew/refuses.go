@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package safety
+package versionskew
 
 import (
 	"fmt"
@@ -27,22 +27,22 @@ import (
 // Refuses says whether binaries of the other version would refuse to start with
 // what processes were given on their command lines, and with which flags they would
 // start. Plans, conditions and upgrade-check all ask it.
-func (q Question) Refuses() (Verdict, bool) {
+func (q Input) Refuses() (Result, bool) {
 	var why, next []string
 	for _, refused := range []func() (why, next string){q.refusesValue, q.refusesControl, q.RefusesDependencies} {
 		if w, n := refused(); w != "" {
 			why, next = append(why, w), append(next, n)
 		}
 	}
-	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart, strings.Join(why, "; "), strings.Join(next, "; ")}, len(why) > 0
+	return Result{metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart, strings.Join(why, "; "), strings.Join(next, "; ")}, len(why) > 0
 }
 
 // refusesValue is about values of gates, anywhere (component-base/featuregate,
 // SetFromMap).
-func (q Question) refusesValue() (why, next string) {
+func (q Input) refusesValue() (why, next string) {
 	var refused []string
 	for _, s := range q.Explicit {
-		if !q.There.Known || q.There.Locked && s.Enabled != q.There.Default {
+		if !q.Target.Known || q.Target.Locked && s.Enabled != q.Target.Default {
 			refused = append(refused, fmt.Sprintf("%s/%s sets %s=%t", s.Component, s.Instance, q.Feature.Name, s.Enabled))
 		}
 	}
@@ -50,8 +50,8 @@ func (q Question) refusesValue() (why, next string) {
 		return "", ""
 	}
 	has := "does not have the gate"
-	if q.There.Known {
-		has = fmt.Sprintf("has the gate locked to %t", q.There.Default)
+	if q.Target.Known {
+		has = fmt.Sprintf("has the gate locked to %t", q.Target.Default)
 	}
 	return fmt.Sprintf("%s %s and its binaries would refuse to start: %s", q.To, has, few(refused)),
 		fmt.Sprintf("take %s out of --feature-gates, or of featureGates in the configuration file, before the binary is replaced", q.Feature.Name)
@@ -60,8 +60,8 @@ func (q Question) refusesValue() (why, next string) {
 // refusesControl is about the flags that let others than a server's own command
 // line decide the value: kube-apiserver refuses gates in them that its emulation
 // version does not have, or has locked.
-func (q Question) refusesControl() (why, next string) {
-	if len(q.Controlled) == 0 || q.There.Known && !q.There.Locked {
+func (q Input) refusesControl() (why, next string) {
+	if len(q.Controlled) == 0 || q.Target.Known && !q.Target.Locked {
 		return "", ""
 	}
 	var refused []string
@@ -69,7 +69,7 @@ func (q Question) refusesControl() (why, next string) {
 		refused = append(refused, fmt.Sprintf("%s/%s has %s as %s", c.Component, c.Instance, q.Feature.Name, c.Control))
 	}
 	has := "does not have the gate"
-	if q.There.Known {
+	if q.Target.Known {
 		has = "has the gate locked"
 	}
 	return fmt.Sprintf("%s %s and its servers would refuse to start with it in --central-features or --dynamic-features: %s", q.To, has, few(refused)),

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package safety
+package versionskew
 
 import (
 	"strings"
@@ -35,45 +35,45 @@ func TestRefusesDependencies(t *testing.T) {
 	}
 	// needs is a gate N that F depends on, has is a gate D that depends on F.
 	needs := func(there Spec, explicit ...Setting) Dependence {
-		return Dependence{Name: "N", Needed: true, There: there, Explicit: explicit}
+		return Dependence{Name: "N", Needed: true, Target: there, Explicit: explicit}
 	}
 	has := func(name string, there Spec, explicit ...Setting) Dependence {
-		return Dependence{Name: name, There: there, Explicit: explicit}
+		return Dependence{Name: name, Target: there, Explicit: explicit}
 	}
 	allAlpha := []StageSetting{{"kube-scheduler", "a", v1alpha1.StageAlpha, true}}
 	allBeta := []StageSetting{{"kube-scheduler", "a", v1alpha1.StageBeta, false}}
 	for name, tc := range map[string]struct {
-		q    Question
+		q    Input
 		want string
 	}{
-		"nothing is set": {Question{Feature: off, Here: alpha, There: beta, Dependences: []Dependence{needs(beta)}}, ""},
+		"nothing is set": {Input{Feature: off, Current: alpha, Target: beta, Dependences: []Dependence{needs(beta)}}, ""},
 		"up: off is what a gate depends on that becomes on": {
-			Question{Feature: off, Here: alpha, There: beta, Dependences: []Dependence{needs(beta, setting("kube-apiserver", false))}},
+			Input{Feature: off, Current: alpha, Target: beta, Dependences: []Dependence{needs(beta, setting("kube-apiserver", false))}},
 			"binaries would refuse to start in 1.37 with F on and N off, on which it depends: kube-apiserver/a sets N=false; " +
 				"start them in 1.37 with --feature-gates=F=false,N=false, or with --feature-gates=F=true,N=true"},
 		"the same, asked of the other gate, for all that depend on it together": {
-			Question{Feature: off, Here: beta, There: beta, Explicit: []Setting{setting("kubelet", false)}, Dependences: []Dependence{has("D", beta), has("E", beta), has("G", betaOff)}},
+			Input{Feature: off, Current: beta, Target: beta, Explicit: []Setting{setting("kubelet", false)}, Dependences: []Dependence{has("D", beta), has("E", beta), has("G", betaOff)}},
 			"binaries would refuse to start in 1.37 with D, E on and F off, on which they depend: kubelet/a sets F=false; " +
 				"start them in 1.37 with --feature-gates=D=false,E=false,F=false, or with --feature-gates=D=true,E=true,F=true"},
 		"processes that set it are told apart from those that do not": {
-			Question{Feature: on, Here: beta, There: beta, Explicit: []Setting{setting("kubelet", true)}, Dependences: []Dependence{needs(beta, setting("kube-scheduler", false))}},
+			Input{Feature: on, Current: beta, Target: beta, Explicit: []Setting{setting("kubelet", true)}, Dependences: []Dependence{needs(beta, setting("kube-scheduler", false))}},
 			"with F on and N off, on which it depends: kube-scheduler/a sets N=false;"},
 		"down: on is set, and what it depends on is off by default": {
-			Question{Feature: on, Down: true, Here: beta, There: alpha, Explicit: []Setting{setting("kubelet", true)}, Dependences: []Dependence{needs(alpha)}},
+			Input{Feature: on, Down: true, Current: beta, Target: alpha, Explicit: []Setting{setting("kubelet", true)}, Dependences: []Dependence{needs(alpha)}},
 			"binaries would refuse to start in 1.35 with F on and N off, on which it depends: kubelet/a sets F=true; start them in 1.35 with --feature-gates=F=false,N=false, or with --feature-gates=F=true,N=true"},
 		"down: what it depends on does not exist there": {
-			Question{Feature: on, Down: true, Here: beta, There: alpha, Explicit: []Setting{setting("kubelet", true)}, Dependences: []Dependence{needs(absent)}},
+			Input{Feature: on, Down: true, Current: beta, Target: alpha, Explicit: []Setting{setting("kubelet", true)}, Dependences: []Dependence{needs(absent)}},
 			"kubelet/a sets F=true; start them in 1.35 with --feature-gates=F=false"},
-		"both are set, and agree":         {Question{Feature: off, Here: beta, There: beta, Explicit: []Setting{setting("kubelet", false)}, Dependences: []Dependence{needs(beta, setting("kubelet", false))}}, ""},
-		"on without what depends on it":   {Question{Feature: on, Here: alpha, There: alpha, Explicit: []Setting{setting("kubelet", true)}, Dependences: []Dependence{has("D", alpha)}}, ""},
-		"locked there, whatever they set": {Question{Feature: on, Here: beta, There: ga, Dependences: []Dependence{needs(ga, setting("kubelet", true))}}, ""},
+		"both are set, and agree":         {Input{Feature: off, Current: beta, Target: beta, Explicit: []Setting{setting("kubelet", false)}, Dependences: []Dependence{needs(beta, setting("kubelet", false))}}, ""},
+		"on without what depends on it":   {Input{Feature: on, Current: alpha, Target: alpha, Explicit: []Setting{setting("kubelet", true)}, Dependences: []Dependence{has("D", alpha)}}, ""},
+		"locked there, whatever they set": {Input{Feature: on, Current: beta, Target: ga, Dependences: []Dependence{needs(ga, setting("kubelet", true))}}, ""},
 		"AllAlpha turns it on, and what it depends on is beta and off": {
-			Question{Feature: on, Here: alpha, There: alpha, Stages: allAlpha, Dependences: []Dependence{needs(betaOff)}},
+			Input{Feature: on, Current: alpha, Target: alpha, Stages: allAlpha, Dependences: []Dependence{needs(betaOff)}},
 			"with F on and N off, on which it depends: kube-scheduler/a sets AllAlpha=true"},
-		"AllAlpha turns both on":  {Question{Feature: on, Here: alpha, There: alpha, Stages: allAlpha, Dependences: []Dependence{needs(alpha)}}, ""},
-		"AllBeta turns both off":  {Question{Feature: off, Here: beta, There: beta, Stages: allBeta, Dependences: []Dependence{needs(beta)}}, ""},
-		"AllBeta turns one off":   {Question{Feature: off, Here: beta, There: beta, Explicit: []Setting{setting("kube-scheduler", true)}, Stages: allBeta, Dependences: []Dependence{needs(beta)}}, "kube-scheduler/a sets F=true, AllBeta=false"},
-		"the value wins over All": {Question{Feature: off, Here: alpha, There: alpha, Explicit: []Setting{setting("kube-scheduler", false)}, Stages: allAlpha, Dependences: []Dependence{needs(betaOff)}}, ""},
+		"AllAlpha turns both on":  {Input{Feature: on, Current: alpha, Target: alpha, Stages: allAlpha, Dependences: []Dependence{needs(alpha)}}, ""},
+		"AllBeta turns both off":  {Input{Feature: off, Current: beta, Target: beta, Stages: allBeta, Dependences: []Dependence{needs(beta)}}, ""},
+		"AllBeta turns one off":   {Input{Feature: off, Current: beta, Target: beta, Explicit: []Setting{setting("kube-scheduler", true)}, Stages: allBeta, Dependences: []Dependence{needs(beta)}}, "kube-scheduler/a sets F=true, AllBeta=false"},
+		"the value wins over All": {Input{Feature: off, Current: alpha, Target: alpha, Explicit: []Setting{setting("kube-scheduler", false)}, Stages: allAlpha, Dependences: []Dependence{needs(betaOff)}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.q.To = map[bool]string{true: "1.35", false: "1.37"}[tc.q.Down]
@@ -81,7 +81,7 @@ func TestRefusesDependencies(t *testing.T) {
 			if refuses != (tc.want != "") || refuses && !strings.Contains(v.Message(), tc.want) {
 				t.Errorf("it says %t, %q, want %q", refuses, v.Message(), tc.want)
 			}
-			if judged := Judge(tc.q); refuses != (judged.Reason == v1alpha1.ReasonRefusesToStart) {
+			if judged := Evaluate(tc.q); refuses != (judged.Reason == v1alpha1.ReasonRefusesToStart) {
 				t.Errorf("judged %+v", judged)
 			}
 		})
@@ -90,20 +90,20 @@ func TestRefusesDependencies(t *testing.T) {
 
 // TestDependencesAhead: of a version that nobody here knows it is not known what it has on.
 func TestDependencesAhead(t *testing.T) {
-	setOff := []Dependence{{Name: "N", Needed: true, There: beta, Explicit: set(false)}}
-	setOn := []Dependence{{Name: "N", Needed: true, There: beta, Explicit: set(true)}}
+	setOff := []Dependence{{Name: "N", Needed: true, Target: beta, Explicit: set(false)}}
+	setOn := []Dependence{{Name: "N", Needed: true, Target: beta, Explicit: set(true)}}
 	for name, tc := range map[string]struct {
-		q      Question
+		q      Input
 		status metav1.ConditionStatus
 		says   string
 	}{
-		"off, and what it depends on is set off": {Question{Feature: feature(v1alpha1.StateOff), Here: alpha, Dependences: setOff}, metav1.ConditionUnknown, "processes set N=false, on which the feature depends, and their binaries would refuse to start if 1.37 turned it on"},
-		"off, and what it depends on is set on":  {Question{Feature: feature(v1alpha1.StateOff), Here: alpha, Dependences: setOn}, metav1.ConditionTrue, "nobody sets the gate"},
-		"set off, and something depends on it":   {Question{Feature: feature(v1alpha1.StateOff), Here: beta, Explicit: set(false)}, metav1.ConditionUnknown, "or turned on what depends on it"},
+		"off, and what it depends on is set off": {Input{Feature: feature(v1alpha1.StateOff), Current: alpha, Dependences: setOff}, metav1.ConditionUnknown, "processes set N=false, on which the feature depends, and their binaries would refuse to start if 1.37 turned it on"},
+		"off, and what it depends on is set on":  {Input{Feature: feature(v1alpha1.StateOff), Current: alpha, Dependences: setOn}, metav1.ConditionTrue, "nobody sets the gate"},
+		"set off, and something depends on it":   {Input{Feature: feature(v1alpha1.StateOff), Current: beta, Explicit: set(false)}, metav1.ConditionUnknown, "or turned on what depends on it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.q.To = "1.37"
-			if got := JudgeAhead(tc.q); got.Status != tc.status || !strings.Contains(got.Message(), tc.says) {
+			if got := EvaluateAhead(tc.q); got.Status != tc.status || !strings.Contains(got.Message(), tc.says) {
 				t.Errorf("got %+v, want %s saying %q", got, tc.status, tc.says)
 			}
 		})

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package safety
+package versionskew
 
 import (
 	"strings"
@@ -97,18 +97,18 @@ func TestWhatIsNotSettled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, down := range []bool{false, true} {
-				got := Judge(Question{Feature: tc.feature, To: "1.35", Down: down, Here: beta, There: beta})
+				got := Evaluate(Input{Feature: tc.feature, To: "1.35", Down: down, Current: beta, Target: beta})
 				if got.Status != tc.status || got.Reason != tc.reason || !strings.Contains(got.Message(), tc.says) {
 					t.Errorf("down %t: got %+v, want %s %s saying %q", down, got, tc.status, tc.reason, tc.says)
 				}
 			}
-			if got := JudgeAhead(Question{Feature: tc.feature, To: "1.37", Here: ga}); got.Status != tc.status || got.Reason != tc.reason {
+			if got := EvaluateAhead(Input{Feature: tc.feature, To: "1.37", Current: ga}); got.Status != tc.status || got.Reason != tc.reason {
 				t.Errorf("ahead: got %+v, want %s %s", got, tc.status, tc.reason)
 			}
 		})
 	}
 	// What is wrong in any case is said first.
-	if got := Judge(Question{Feature: disagree(on, v1alpha1.ReasonServersDisagree), To: "1.35", Down: true, Here: beta, There: absent, Clears: true}); got.Reason != v1alpha1.ReasonNotInAdjacentVersion {
+	if got := Evaluate(Input{Feature: disagree(on, v1alpha1.ReasonServersDisagree), To: "1.35", Down: true, Current: beta, Target: absent, Clears: true}); got.Reason != v1alpha1.ReasonNotInAdjacentVersion {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -119,22 +119,22 @@ func TestWhatKeepsServersFromBecomingReady(t *testing.T) {
 	on, off := configured(v1alpha1.SourceCommandLine), feature(v1alpha1.StateOff)
 	task := []string{"Upgrade/1.37/ClearUnreadable/workloads"}
 	for name, tc := range map[string]struct {
-		q      Question
+		q      Input
 		status metav1.ConditionStatus
 		reason string
 		says   string
 	}{
-		"on, and something is found": {Question{Feature: on, Here: alpha, There: alpha, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks,
+		"on, and something is found": {Input{Feature: on, Current: alpha, Target: alpha, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks,
 			"never becomes ready while it finds what Upgrade/1.37/ClearUnreadable/workloads removes: 3 workloads; set --feature-gates=F=false in all components and wait until the feature is Off; turn it on again once status.version is 1.37"},
-		"on, and nothing is found":    {Question{Feature: on, Here: alpha, There: alpha, Looked: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
-		"on, and nobody looked":       {Question{Feature: on, Here: alpha, There: alpha}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "kubectl feature upgrade-check --to 1.37"},
-		"on by default from there on": {Question{Feature: off, Here: alpha, There: beta, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "F=false"},
-		"off on both sides":           {Question{Feature: off, Here: alpha, There: alpha, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "Upgrade/1.37"},
-		"locked on both sides":        {Question{Feature: on, Here: ga, There: ga, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "start the servers of 1.37 with --feature-gates=F=false"},
+		"on, and nothing is found":    {Input{Feature: on, Current: alpha, Target: alpha, Looked: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"on, and nobody looked":       {Input{Feature: on, Current: alpha, Target: alpha}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "kubectl feature upgrade-check --to 1.37"},
+		"on by default from there on": {Input{Feature: off, Current: alpha, Target: beta, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "F=false"},
+		"off on both sides":           {Input{Feature: off, Current: alpha, Target: alpha, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "Upgrade/1.37"},
+		"locked on both sides":        {Input{Feature: on, Current: ga, Target: ga, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "start the servers of 1.37 with --feature-gates=F=false"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.q.To, tc.q.Tasks, tc.q.Obstructing = "1.37", task, task
-			got := Judge(tc.q)
+			tc.q.To, tc.q.Tasks, tc.q.StartupBlocking = "1.37", task, task
+			got := Evaluate(tc.q)
 			if got.Status != tc.status || got.Reason != tc.reason || !strings.Contains(got.Message(), tc.says) {
 				t.Errorf("got %+v, want %s %s saying %q", got, tc.status, tc.reason, tc.says)
 			}

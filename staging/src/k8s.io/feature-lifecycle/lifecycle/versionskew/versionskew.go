@@ -14,13 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package safety answers whether a cluster may move to a neighbouring minor
-// version as far as one feature is concerned: whether every binary would start
-// there, and whether it could read what is stored. It is pure. Whoever asks brings
-// the specs of the other version: for a downgrade this binary's own, for an upgrade
-// those of the newer one (KEP-3920, "Upgrade and downgrade"). The server flow asks
-// for its conditions, the kubectl plugin for upgrade-check.
-package safety
+package versionskew
 
 import (
 	"fmt"
@@ -85,8 +79,8 @@ type Setting struct {
 	Foreign bool
 }
 
-// Question is what has to be known of one feature.
-type Question struct {
+// Input is what has to be known of one feature.
+type Input struct {
 	// Feature is the feature as it is stored.
 	Feature *v1alpha1.Feature
 	// To is the other minor version, for example 1.35, and Down true when it is
@@ -96,8 +90,8 @@ type Question struct {
 	// Emulated is true when servers of now emulate To, and not binaries of To take
 	// their place: they still honour spec.enabled.
 	Emulated bool
-	// Here and There are the gate's specs at the cluster's version and at To.
-	Here, There Spec
+	// Current and Target are the gate's specs at the cluster's version and at To.
+	Current, Target Spec
 	// Explicit are the explicit settings in all processes' reports.
 	Explicit []Setting
 	// Dependences are the gates that the feature depends on, and those that depend on
@@ -109,12 +103,12 @@ type Question struct {
 	Controlled []Controlled
 	// Tasks are the declared tasks of the way to To.
 	Tasks []string
-	// Obstructing are those of Tasks that have to run before servers have the
-	// feature on (task.Task.Obstructs). Looked is true when somebody asked them
+	// StartupBlocking are those of Tasks that have to run before servers have the
+	// feature on (task.Task.BlocksStartup). Looked is true when somebody asked them
 	// what they find; Obstacles is what was found, "" for nothing.
-	Obstructing []string
-	Looked      bool
-	Obstacles   string
+	StartupBlocking []string
+	Looked          bool
+	Obstacles       string
 	// Clears is true when the author declared tasks for turning the feature
 	// off: it stores something that they look after.
 	Clears bool
@@ -139,8 +133,8 @@ type Controlled struct {
 	Control v1alpha1.FeatureControl
 }
 
-// Verdict is the answer.
-type Verdict struct {
+// Result is the answer.
+type Result struct {
 	Status metav1.ConditionStatus
 	// Reason is one of those of ConditionUpgradeSafe.
 	Reason string
@@ -150,15 +144,15 @@ type Verdict struct {
 }
 
 // Message is what a condition says.
-func (v Verdict) Message() string {
+func (v Result) Message() string {
 	if v.Next == "" {
 		return v.Why
 	}
 	return v.Why + "; " + v.Next
 }
 
-// Judge answers a question. What makes a binary refuse to start goes first.
-func Judge(q Question) Verdict {
+// Evaluate answers a question. What makes a binary refuse to start goes first.
+func Evaluate(q Input) Result {
 	if v, refuses := q.Refuses(); refuses {
 		return v
 	}
@@ -168,28 +162,28 @@ func Judge(q Question) Verdict {
 	state := q.Feature.Status.State
 	switch {
 	case q.Down && len(q.Tasks) > 0:
-		return Verdict{metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks,
+		return Result{metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks,
 			fmt.Sprintf("what is stored is in the form of %s, and the tasks that bring it to that of %s have not run: %s", q.Feature.Status.Version, q.To, strings.Join(q.Tasks, ", ")),
 			fmt.Sprintf("restart all kube-apiservers of this version with --emulated-version=%s and wait until status.version is %s, before any binary is replaced", q.To, q.To)}
-	case q.Obstructed():
+	case q.StartupBlocked():
 		return q.obstacles()
 	case state == v1alpha1.StateOff && q.Leftovers != "":
 		return q.left()
 	case state == v1alpha1.StateOn && !q.onThere():
 		return q.settled(q.loses())
 	case len(q.Tasks) > 0:
-		return q.settled(Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("%s brings what is stored to its form: %s", q.To, strings.Join(q.Tasks, ", "))})
+		return q.settled(Result{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("%s brings what is stored to its form: %s", q.To, strings.Join(q.Tasks, ", "))})
 	default:
-		return q.settled(Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("%s can read what is stored", q.To)})
+		return q.settled(Result{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("%s can read what is stored", q.To)})
 	}
 }
 
-// JudgeAhead answers for a higher version whose specs nobody here knows, such as
+// EvaluateAhead answers for a higher version whose specs nobody here knows, such as
 // the one after a running server's own. It is safe where no version could object:
 // the feature is off, stores nothing and nobody sets the gate or turns off what it
 // depends on, or it is generally available and locked. What is wrong in any case is said, all else is unknown,
-// with who can tell. There, Tasks, Obstructing and Used are not looked at.
-func JudgeAhead(q Question) Verdict {
+// with who can tell. Target, Tasks, StartupBlocking and Used are not looked at.
+func EvaluateAhead(q Input) Result {
 	if v, found := q.atRest(); !found {
 		return v
 	}
@@ -205,9 +199,9 @@ func JudgeAhead(q Question) Verdict {
 	case len(q.needsSetOff()) > 0:
 		return q.ask(fmt.Sprintf("processes set %s=false, on which the feature depends, and their binaries would refuse to start if %s turned it on", strings.Join(q.needsSetOff(), "=false, "), q.To))
 	case state == v1alpha1.StateOff:
-		return q.settled(Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is off, nothing is known to be left of it, and nobody sets the gate"})
-	case q.Here.Stage == v1alpha1.StageGA && q.Here.Locked && q.Here.Default:
-		return q.settled(Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is generally available, and nobody sets the gate"})
+		return q.settled(Result{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is off, nothing is known to be left of it, and nobody sets the gate"})
+	case q.Current.Stage == v1alpha1.StageGA && q.Current.Locked && q.Current.Default:
+		return q.settled(Result{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is generally available, and nobody sets the gate"})
 	default:
 		return q.ask(fmt.Sprintf("the feature is on, and what %s makes of it is not known here", q.To))
 	}
@@ -215,9 +209,9 @@ func JudgeAhead(q Question) Verdict {
 
 // Ahead says for a plan what is not known of a higher version whose specs nobody
 // here has; known is the highest version that somebody has.
-func (q Question) Ahead(known *utilversion.Version) []string {
+func (q Input) Ahead(known *utilversion.Version) []string {
 	unknown := []string{q.ask(fmt.Sprintf("what %s makes of the gate, and which tasks it declares, is not known to binaries of %d.%d", q.To, known.Major(), known.Minor())).Message()}
-	if v := JudgeAhead(q); len(q.Explicit)+len(q.Controlled)+len(q.needsSetOff()) > 0 && v.Status == metav1.ConditionUnknown {
+	if v := EvaluateAhead(q); len(q.Explicit)+len(q.Controlled)+len(q.needsSetOff()) > 0 && v.Status == metav1.ConditionUnknown {
 		unknown = append(unknown, v.Why)
 	}
 	return unknown
@@ -225,7 +219,7 @@ func (q Question) Ahead(known *utilversion.Version) []string {
 
 // orDependents adds to what the next version may do to a gate that processes have off
 // explicitly: it may have on what depends on it.
-func (q Question) orDependents() string {
+func (q Input) orDependents() string {
 	if slices.ContainsFunc(q.Explicit, func(s Setting) bool { return !s.Enabled }) {
 		return ", or turned on what depends on it"
 	}
@@ -234,34 +228,34 @@ func (q Question) orDependents() string {
 
 // ask sends people to who knows the next version: the plugin does of Kubernetes' own
 // features, which are in kube-system.
-func (q Question) ask(why string) Verdict {
+func (q Input) ask(why string) Result {
 	who := fmt.Sprintf("kubectl feature upgrade-check --to %s, with the plugin of %s, can tell", q.To, q.To)
 	if namespace := q.Feature.Namespace; namespace != "" && namespace != metav1.NamespaceSystem {
 		who = fmt.Sprintf("the notes of release %s can tell", q.To)
 	}
-	return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, why, who}
+	return Result{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, why, who}
 }
 
 // onThere is the value that the feature has there if nobody changes anything.
-func (q Question) onThere() bool { return q.Value().Value }
+func (q Input) onThere() bool { return q.Value().Value }
 
 // left is the answer for a feature that is off and left something.
-func (q Question) left() Verdict {
-	return Verdict{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNeedsTasks,
+func (q Input) left() Result {
+	return Result{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNeedsTasks,
 		Why: fmt.Sprintf("the feature is off and left something behind that may not be updated or deleted any more, here or in %s: %s", q.To, q.Leftovers)}
 }
 
-// Obstructed is true when servers of the other version have the feature on as soon
+// StartupBlocked is true when servers of the other version have the feature on as soon
 // as they start, while what keeps such a server from becoming ready is there, or may
 // be. Tasks of an upgrade run only once the last server has the version.
-func (q Question) Obstructed() bool {
-	return !q.Down && len(q.Obstructing) > 0 && q.onThere() && (!q.Looked || q.Obstacles != "")
+func (q Input) StartupBlocked() bool {
+	return !q.Down && len(q.StartupBlocking) > 0 && q.onThere() && (!q.Looked || q.Obstacles != "")
 }
 
 // obstacles is the answer for what is obstructed.
-func (q Question) obstacles() Verdict {
+func (q Input) obstacles() Result {
 	const never = "and a server of %s that has the feature on never becomes ready while it finds what %s removes"
-	tasks := strings.Join(q.Obstructing, ", ")
+	tasks := strings.Join(q.StartupBlocking, ", ")
 	if !q.Looked {
 		return q.ask(fmt.Sprintf("the feature is on in %s, "+never+"; nobody has looked for that", q.To, q.To, tasks))
 	}
@@ -269,47 +263,47 @@ func (q Question) obstacles() Verdict {
 	if off == "" {
 		off = fmt.Sprintf("start the servers of %s with --feature-gates=%s=false", q.To, q.Feature.Name)
 	}
-	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks,
+	return Result{metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks,
 		fmt.Sprintf("the feature is on in %s, "+never+": %s", q.To, q.To, tasks, q.Obstacles),
 		fmt.Sprintf("%s; turn it on again once status.version is %s", off, q.To)}
 }
 
 // loses is the answer for a feature that is on here and off there.
-func (q Question) loses() Verdict {
+func (q Input) loses() Result {
 	how := "is off in " + q.To
-	if !q.There.Known {
+	if !q.Target.Known {
 		how = "is not in " + q.To
 	}
 	switch {
 	case q.Harmless != "":
-		return Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("the feature is on and %s; %s", how, q.Harmless)}
+		return Result{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("the feature is on and %s; %s", how, q.Harmless)}
 	case !q.Clears:
-		return Verdict{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, fmt.Sprintf("the feature is on and %s; it does not declare what it stores", how), q.off()}
+		return Result{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, fmt.Sprintf("the feature is on and %s; it does not declare what it stores", how), q.off()}
 	case q.Examined && q.Used == "":
-		return Verdict{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("the feature is on and %s; no stored object uses it now", how)}
+		return Result{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("the feature is on and %s; no stored object uses it now", how)}
 	}
 	used := "stored objects that use it"
 	if q.Used != "" {
 		used = "what uses it (" + q.Used + ")"
 	}
-	return Verdict{metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, fmt.Sprintf("the feature is on and %s, where %s may be lost, or stand in the way of updates and deletions", how, used), q.off()}
+	return Result{metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, fmt.Sprintf("the feature is on and %s, where %s may be lost, or stand in the way of updates and deletions", how, used), q.off()}
 }
 
 // off says how the feature gets off before binaries are replaced, while there is
 // somebody who knows what it stored.
-func (q Question) off() string {
+func (q Input) off() string {
 	var ways []string
 	if q.Down {
 		ways = append(ways, fmt.Sprintf("restart all kube-apiservers of this version with --emulated-version=%s and wait until the feature is Off", q.To))
 	}
-	if !q.Here.Locked {
+	if !q.Current.Locked {
 		ways = append(ways, q.turnOff())
 	}
 	return strings.Join(ways, ", or ")
 }
 
 // turnOff says how the feature is turned off.
-func (q Question) turnOff() string {
+func (q Input) turnOff() string {
 	if q.Feature.Status.Control == v1alpha1.ControlDynamic {
 		return fmt.Sprintf(`kubectl patch features -n %s %s --type=merge -p '{"spec":{"enabled":false}}', and wait until the feature is Off`, q.Feature.Namespace, q.Feature.Name)
 	}

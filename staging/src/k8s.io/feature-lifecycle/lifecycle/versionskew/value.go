@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package safety
+package versionskew
 
 import v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 
@@ -22,13 +22,13 @@ import v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 // anything, and what decides it there: what servers set explicitly stays where the
 // gate exists, what the API asked for stays where somebody reads it, and
 // otherwise it is the default of that version.
-func (q Question) Value() v1alpha1.FeatureConfiguration {
-	byDefault := v1alpha1.FeatureConfiguration{Value: q.There.Default, Source: v1alpha1.SourceDefault}
-	if !q.There.Known {
+func (q Input) Value() v1alpha1.FeatureConfiguration {
+	byDefault := v1alpha1.FeatureConfiguration{Value: q.Target.Default, Source: v1alpha1.SourceDefault}
+	if !q.Target.Known {
 		// A GA gate is removed when its feature can no longer be turned off.
-		byDefault.Value = !q.Down && q.Here.Stage == v1alpha1.StageGA && q.Here.Default
+		byDefault.Value = !q.Down && q.Current.Stage == v1alpha1.StageGA && q.Current.Default
 	}
-	if !q.There.Known || q.There.Locked {
+	if !q.Target.Known || q.Target.Locked {
 		return byDefault
 	}
 	for _, s := range q.Explicit {
@@ -47,7 +47,7 @@ func (q Question) Value() v1alpha1.FeatureConfiguration {
 			return byDefault
 		}
 		return *configured
-	case configured.Source == v1alpha1.SourceCommandLine && q.Here.Stage == q.There.Stage:
+	case configured.Source == v1alpha1.SourceCommandLine && q.Current.Stage == q.Target.Stage:
 		// AllAlpha or AllBeta set it, since nobody sets it explicitly, and do so
 		// there: they are for a stage.
 		return v1alpha1.FeatureConfiguration{Value: configured.Value, Source: v1alpha1.SourceCommandLine}
@@ -58,7 +58,7 @@ func (q Question) Value() v1alpha1.FeatureConfiguration {
 
 // withdrawn is true for a request that is gone, while the answer to that is
 // postponed.
-func (q Question) withdrawn() bool {
+func (q Input) withdrawn() bool {
 	return q.Feature.Status.Control == v1alpha1.ControlDynamic && q.Feature.Spec.Enabled == nil
 }
 

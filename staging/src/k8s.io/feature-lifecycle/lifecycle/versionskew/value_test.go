@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package safety
+package versionskew
 
 import (
 	"strings"
@@ -48,29 +48,29 @@ func TestValue(t *testing.T) {
 	withdrawn := configured(v1alpha1.SourceAPI)
 	withdrawn.Spec.Enabled = nil
 	for name, tc := range map[string]struct {
-		q    Question
+		q    Input
 		want v1alpha1.FeatureConfiguration
 	}{
-		"another default there":                                {Question{Feature: bySpec, Down: true, Here: beta, There: alpha}, offByDefault},
-		"the gate is newer than there":                         {Question{Feature: bySpec, Down: true, Here: beta, There: absent}, offByDefault},
-		"on by default there":                                  {Question{Feature: feature(v1alpha1.StateOff), Here: alpha, There: beta}, onByDefault},
-		"a gate that is generally available is removed":        {Question{Feature: bySpec, Here: ga, There: absent}, onByDefault},
-		"servers set it and it exists there":                   {Question{Feature: bySpec, Down: true, Here: beta, There: alpha, Explicit: served(true)}, value(true, v1alpha1.SourceCommandLine)},
-		"servers set it and it does not exist there":           {Question{Feature: bySpec, Down: true, Here: beta, There: absent, Explicit: served(true)}, offByDefault},
-		"servers set it and it is locked there":                {Question{Feature: bySpec, Here: beta, There: ga, Explicit: served(false)}, onByDefault},
-		"what others set does not decide":                      {Question{Feature: bySpec, Down: true, Here: beta, There: alpha, Explicit: set(true)}, offByDefault},
-		"the API asked for it, and older binaries do not read": {Question{Feature: configured(v1alpha1.SourceAPI), Down: true, Here: beta, There: alpha}, offByDefault},
-		"the API asked for it, and these servers do":           {Question{Feature: configured(v1alpha1.SourceAPI), Down: true, Emulated: true, Here: beta, There: alpha}, value(true, v1alpha1.SourceAPI)},
-		"the API asked for a gate that is newer than there":    {Question{Feature: configured(v1alpha1.SourceAPI), Down: true, Emulated: true, Here: beta, There: absent}, offByDefault},
-		"the API asks for it, and there is no answer yet":      {Question{Feature: pending, Here: alpha, There: betaOff}, value(true, v1alpha1.SourceAPI)},
-		"the same, for servers that go down":                   {Question{Feature: pending, Down: true, Emulated: true, Here: betaOff, There: alpha}, value(true, v1alpha1.SourceAPI)},
-		"the same, for older binaries":                         {Question{Feature: pending, Down: true, Here: betaOff, There: alpha}, offByDefault},
-		"the same, for a gate that is locked there":            {Question{Feature: pending, Here: betaOff, There: retired}, offByDefault},
-		"the API asks for something else by now":               {Question{Feature: other, Here: alpha, There: beta}, value(false, v1alpha1.SourceAPI)},
-		"the API asked for it, and asks no more":               {Question{Feature: withdrawn, Here: alpha, There: betaOff}, offByDefault},
-		"the API asks for it, without effect":                  {Question{Feature: noEffect, Here: alpha, There: betaOff}, offByDefault},
-		"AllAlpha set it, and it is alpha there":               {Question{Feature: configured(v1alpha1.SourceCommandLine), Down: true, Here: alpha, There: alpha}, value(true, v1alpha1.SourceCommandLine)},
-		"AllBeta set it, and it is alpha there":                {Question{Feature: configured(v1alpha1.SourceCommandLine), Down: true, Here: beta, There: alpha}, offByDefault},
+		"another default there":                                {Input{Feature: bySpec, Down: true, Current: beta, Target: alpha}, offByDefault},
+		"the gate is newer than there":                         {Input{Feature: bySpec, Down: true, Current: beta, Target: absent}, offByDefault},
+		"on by default there":                                  {Input{Feature: feature(v1alpha1.StateOff), Current: alpha, Target: beta}, onByDefault},
+		"a gate that is generally available is removed":        {Input{Feature: bySpec, Current: ga, Target: absent}, onByDefault},
+		"servers set it and it exists there":                   {Input{Feature: bySpec, Down: true, Current: beta, Target: alpha, Explicit: served(true)}, value(true, v1alpha1.SourceCommandLine)},
+		"servers set it and it does not exist there":           {Input{Feature: bySpec, Down: true, Current: beta, Target: absent, Explicit: served(true)}, offByDefault},
+		"servers set it and it is locked there":                {Input{Feature: bySpec, Current: beta, Target: ga, Explicit: served(false)}, onByDefault},
+		"what others set does not decide":                      {Input{Feature: bySpec, Down: true, Current: beta, Target: alpha, Explicit: set(true)}, offByDefault},
+		"the API asked for it, and older binaries do not read": {Input{Feature: configured(v1alpha1.SourceAPI), Down: true, Current: beta, Target: alpha}, offByDefault},
+		"the API asked for it, and these servers do":           {Input{Feature: configured(v1alpha1.SourceAPI), Down: true, Emulated: true, Current: beta, Target: alpha}, value(true, v1alpha1.SourceAPI)},
+		"the API asked for a gate that is newer than there":    {Input{Feature: configured(v1alpha1.SourceAPI), Down: true, Emulated: true, Current: beta, Target: absent}, offByDefault},
+		"the API asks for it, and there is no answer yet":      {Input{Feature: pending, Current: alpha, Target: betaOff}, value(true, v1alpha1.SourceAPI)},
+		"the same, for servers that go down":                   {Input{Feature: pending, Down: true, Emulated: true, Current: betaOff, Target: alpha}, value(true, v1alpha1.SourceAPI)},
+		"the same, for older binaries":                         {Input{Feature: pending, Down: true, Current: betaOff, Target: alpha}, offByDefault},
+		"the same, for a gate that is locked there":            {Input{Feature: pending, Current: betaOff, Target: retired}, offByDefault},
+		"the API asks for something else by now":               {Input{Feature: other, Current: alpha, Target: beta}, value(false, v1alpha1.SourceAPI)},
+		"the API asked for it, and asks no more":               {Input{Feature: withdrawn, Current: alpha, Target: betaOff}, offByDefault},
+		"the API asks for it, without effect":                  {Input{Feature: noEffect, Current: alpha, Target: betaOff}, offByDefault},
+		"AllAlpha set it, and it is alpha there":               {Input{Feature: configured(v1alpha1.SourceCommandLine), Down: true, Current: alpha, Target: alpha}, value(true, v1alpha1.SourceCommandLine)},
+		"AllBeta set it, and it is alpha there":                {Input{Feature: configured(v1alpha1.SourceCommandLine), Down: true, Current: beta, Target: alpha}, offByDefault},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, tc.q.Value()); diff != "" {
@@ -86,23 +86,23 @@ func TestValue(t *testing.T) {
 func TestRefusesControl(t *testing.T) {
 	dynamic := []Controlled{{"kube-apiserver", "a", v1alpha1.ControlDynamic}}
 	for name, tc := range map[string]struct {
-		q    Question
+		q    Input
 		want string
 	}{
-		"down: not there":           {Question{To: "1.35", Down: true, Controlled: dynamic}, "1.35 does not have the gate and its servers would refuse to start with it in --central-features or --dynamic-features: kube-apiserver/a has F as Dynamic; take F out of"},
-		"up: locked there":          {Question{To: "1.37", There: ga, Controlled: dynamic}, "1.37 has the gate locked"},
-		"up: removed":               {Question{To: "1.37", Controlled: dynamic}, "1.37 does not have the gate"},
-		"there":                     {Question{To: "1.35", Down: true, There: alpha, Controlled: dynamic}, ""},
-		"nobody names it":           {Question{To: "1.35", Down: true}, ""},
-		"set by name, and named so": {Question{To: "1.37", There: ga, Controlled: dynamic, Explicit: set(false)}, "sets F=false; 1.37 has the gate locked and its servers would refuse to start"},
+		"down: not there":           {Input{To: "1.35", Down: true, Controlled: dynamic}, "1.35 does not have the gate and its servers would refuse to start with it in --central-features or --dynamic-features: kube-apiserver/a has F as Dynamic; take F out of"},
+		"up: locked there":          {Input{To: "1.37", Target: ga, Controlled: dynamic}, "1.37 has the gate locked"},
+		"up: removed":               {Input{To: "1.37", Controlled: dynamic}, "1.37 does not have the gate"},
+		"there":                     {Input{To: "1.35", Down: true, Target: alpha, Controlled: dynamic}, ""},
+		"nobody names it":           {Input{To: "1.35", Down: true}, ""},
+		"set by name, and named so": {Input{To: "1.37", Target: ga, Controlled: dynamic, Explicit: set(false)}, "sets F=false; 1.37 has the gate locked and its servers would refuse to start"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.q.Feature, tc.q.Here = feature(v1alpha1.StateOff), alpha
+			tc.q.Feature, tc.q.Current = feature(v1alpha1.StateOff), alpha
 			v, refuses := tc.q.Refuses()
 			if refuses != (tc.want != "") || refuses && !strings.Contains(v.Message(), tc.want) {
 				t.Errorf("it says %t, %q, want %q", refuses, v.Message(), tc.want)
 			}
-			if judged := Judge(tc.q); refuses != (judged.Reason == v1alpha1.ReasonRefusesToStart) {
+			if judged := Evaluate(tc.q); refuses != (judged.Reason == v1alpha1.ReasonRefusesToStart) {
 				t.Errorf("judged %+v", judged)
 			}
 		})
@@ -111,7 +111,7 @@ func TestRefusesControl(t *testing.T) {
 
 func TestAhead(t *testing.T) {
 	known := utilversion.MajorMinor(1, 36)
-	q := Question{Feature: feature(v1alpha1.StateOn), To: "1.37", Here: beta}
+	q := Input{Feature: feature(v1alpha1.StateOn), To: "1.37", Current: beta}
 	if got := q.Ahead(known); len(got) != 1 || !strings.Contains(got[0], "is not known to binaries of 1.36; kubectl feature upgrade-check --to 1.37") {
 		t.Errorf("of a version that nobody here has it says %q", got)
 	}

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package safety
+package versionskew
 
 import (
 	"cmp"
@@ -34,8 +34,8 @@ type Dependence struct {
 	// false when it depends on the feature.
 	Name   string
 	Needed bool
-	// There is its spec in the other version.
-	There Spec
+	// Target is its spec in the other version.
+	Target Spec
 	// Explicit are the explicit settings of it in all processes' reports.
 	Explicit []Setting
 }
@@ -136,7 +136,7 @@ type conflict struct {
 
 // conflicts are the dependences that would not hold in some process, together where
 // these are the same.
-func (q Question) conflicts() []conflict {
+func (q Input) conflicts() []conflict {
 	if len(q.Dependences) == 0 {
 		return nil
 	}
@@ -147,10 +147,10 @@ func (q Question) conflicts() []conflict {
 		}
 		stages[s.Stage][process{s.Component, s.Instance}] = s.Enabled
 	}
-	this := gateThere{q.Feature.Name, q.There, settingsOf(q.Explicit)}
+	this := gateThere{q.Feature.Name, q.Target, settingsOf(q.Explicit)}
 	var found []conflict
 	for _, d := range q.Dependences {
-		other := gateThere{d.Name, d.There, settingsOf(d.Explicit)}
+		other := gateThere{d.Name, d.Target, settingsOf(d.Explicit)}
 		refused := refusedPair(this, other, d.Needed, stages)
 		if len(refused) == 0 {
 			continue
@@ -200,8 +200,8 @@ func pick[T any](needed bool, this, other T) (dependent, dependency T) {
 // RefusesDependencies says which processes would refuse to start in the other version
 // because one gate would be on without another one that it depends on, and with which
 // flags they would start; "" when none would.
-func (q Question) RefusesDependencies() (why, next string) {
-	this := gateThere{name: q.Feature.Name, spec: q.There}
+func (q Input) RefusesDependencies() (why, next string) {
+	this := gateThere{name: q.Feature.Name, spec: q.Target}
 	var whys, nexts []string
 	for _, c := range q.conflicts() {
 		var names []string
@@ -241,7 +241,7 @@ func together(gates []gateThere, value bool) string {
 
 // needsSetOff names the gates that the feature depends on and that a process has off
 // explicitly, sorted.
-func (q Question) needsSetOff() []string {
+func (q Input) needsSetOff() []string {
 	var names []string
 	for _, d := range q.Dependences {
 		if d.Needed && slices.ContainsFunc(d.Explicit, func(s Setting) bool { return !s.Enabled }) {

@@ -23,35 +23,35 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/safety"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 )
 
 // safety returns who judges moves to the neighbouring minor versions from this
 // binary's own specs of the gate, as far as they reach. They are nil for gates
 // that this server does not have: what another version does with them is not
 // known here.
-func (o *observer) safety(name string, flags tracker.Flags, declared transition.Declared) (upgrade, downgrade transition.Judge) {
+func (o *observer) safety(name string, flags tracker.Flags, declared transition.Declared) (upgrade, downgrade transition.EvaluateSkew) {
 	if _, ok := o.config.Specs[featuregate.Feature(name)]; !ok {
 		return nil, nil
 	}
-	judge := func(feature *v1alpha1.Feature, here, there *utilversion.Version) *transition.Verdict {
+	judge := func(feature *v1alpha1.Feature, here, there *utilversion.Version) *transition.SkewResult {
 		q := o.question(feature, flags, declared, here, there)
-		v := safety.Judge(q)
+		v := versionskew.Evaluate(q)
 		if known := o.config.SpecsUpTo; !q.Down && (known == nil || known.LessThan(there)) {
-			v = safety.JudgeAhead(q)
+			v = versionskew.EvaluateAhead(q)
 		}
-		return &transition.Verdict{Status: v.Status, Reason: v.Reason, Message: v.Message()}
+		return &transition.SkewResult{Status: v.Status, Reason: v.Reason, Message: v.Message()}
 	}
-	upgrade = func(feature *v1alpha1.Feature, version string) *transition.Verdict {
+	upgrade = func(feature *v1alpha1.Feature, version string) *transition.SkewResult {
 		here, err := utilversion.ParseMajorMinor(version)
 		if err != nil {
 			return nil
 		}
 		return judge(feature, here, here.AddMinor(1))
 	}
-	downgrade = func(feature *v1alpha1.Feature, version string) *transition.Verdict {
+	downgrade = func(feature *v1alpha1.Feature, version string) *transition.SkewResult {
 		here, err := utilversion.ParseMajorMinor(version)
 		if err != nil || here.Minor() == 0 {
 			return nil
@@ -63,14 +63,14 @@ func (o *observer) safety(name string, flags tracker.Flags, declared transition.
 
 // question is what is known of a feature for a move between two versions, from the
 // specs of its gate and of those that have to do with it.
-func (o *observer) question(feature *v1alpha1.Feature, flags tracker.Flags, declared transition.Declared, here, there *utilversion.Version) safety.Question {
+func (o *observer) question(feature *v1alpha1.Feature, flags tracker.Flags, declared transition.Declared, here, there *utilversion.Version) versionskew.Input {
 	specs := o.config.Specs[featuregate.Feature(feature.Name)]
-	q := safety.Question{
+	q := versionskew.Input{
 		Feature:     feature,
 		To:          there.String(),
 		Down:        there.LessThan(here),
-		Here:        safety.SpecAt(specs, here),
-		There:       safety.SpecAt(specs, there),
+		Current:     versionskew.SpecAt(specs, here),
+		Target:      versionskew.SpecAt(specs, there),
 		Explicit:    flags.Explicit,
 		Controlled:  flags.Controlled,
 		Dependences: slices.Clone(flags.Dependences),
@@ -80,9 +80,9 @@ func (o *observer) question(feature *v1alpha1.Feature, flags tracker.Flags, decl
 	}
 	for i := range q.Dependences {
 		d := &q.Dependences[i]
-		d.There = safety.SpecAt(o.config.Specs[featuregate.Feature(d.Name)], there)
+		d.Target = versionskew.SpecAt(o.config.Specs[featuregate.Feature(d.Name)], there)
 	}
-	q.Obstructing = declared.ObstructingOf(q.Tasks)
+	q.StartupBlocking = declared.ObstructingOf(q.Tasks)
 	if clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean); clean != nil && clean.Reason == v1alpha1.ReasonLeftovers {
 		q.Leftovers = clean.Message
 	}
