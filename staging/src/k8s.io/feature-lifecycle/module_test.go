@@ -41,6 +41,7 @@ type requirement struct {
 // requirements is reviewed: who uses the library gets these modules into go.mod, at
 // these versions or newer ones.
 var requirements = map[string]requirement{
+	"github.com/cockroachdb/datadriven":    {"scripts with golden output, in tests of the controller", true},
 	"github.com/go-logr/logr":              {"a logger that keeps what is logged", true},
 	"github.com/google/go-cmp":             {"differences of objects, which lifecycletest tells its callers", false},
 	"github.com/spf13/pflag":               {"flags, as component-base has them", false},

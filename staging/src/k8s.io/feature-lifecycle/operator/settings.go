@@ -21,8 +21,8 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 // None asks for 0 in Settings.Grace and Settings.KeepUnknownMinors, where 0 itself means
