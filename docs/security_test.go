@@ -191,9 +191,9 @@ func TestLimits(t *testing.T) {
 		fmt.Sprintf("| times in a Feature's status | in the years 0 to %d |", number("pkg/apis/features/validation/time.go", "lastYear")),
 		fmt.Sprintf("| rows of `status.uses` that the server flow writes | %d |", tracker.MaxRows),
 		fmt.Sprintf("| owners and finalizers of a report | %d |", validation.MaxReportOwners),
-		fmt.Sprintf("| reports of processes that are gone, and Leases of processes that never reported | kept for %s, then deleted;", period(library+"/lifecycle/controller/retire.go", "reportRetention")),
+		fmt.Sprintf("| reports of processes that are gone, and Leases of processes that never reported | kept for %s, then deleted;", period(library+"/lifecycle/tracker/retention.go", "ReportRetention")),
 		fmt.Sprintf("| writes of a reporter | one %s,", period(library+"/report/reporter.go", "Period")),
-		fmt.Sprintf("| earlier processes of a report that it is remembered of what they asked for | %d |", number(library+"/lifecycle/controller/inherited.go", "maxAncestors")),
+		fmt.Sprintf("| earlier processes of a report that it is remembered of what they asked for | %d |", number(library+"/lifecycle/tracker/predecessors.go", "maxPredecessors")),
 		fmt.Sprintf("| writes of a task | %d to %d under way,", number(library+"/lifecycle/task/pace.go", "fewWriters"), number(library+"/lifecycle/task/pace.go", "clearWorkers")),
 	}
 	for _, row := range want {
