@@ -55,13 +55,13 @@ FOR_HERE = GOWORK=off CGO_ENABLED=0 GOOS=$(shell go env GOHOSTOS) GOARCH=$(shell
 
 # The Go of a release. It builds the program that makes it, too, which compresses:
 # that gives other bytes in other versions of Go.
-RELEASE_GO = $(if $(FORCE_HOST_GO),local,go$(shell cat hack/release/go-version))
+RELEASE_GO = $(if $(FORCE_HOST_GO),local,go$(shell cat build/release/go-version))
 
 $(TOOLS)/release: FORCE
 	@mkdir -p $(TOOLS)
-	@cause=$$(GOTOOLCHAIN=$(RELEASE_GO) go version 2>&1) || { echo "A release wants $(RELEASE_GO) (hack/release/go-version), which cannot be had: $$cause;" \
+	@cause=$$(GOTOOLCHAIN=$(RELEASE_GO) go version 2>&1) || { echo "A release wants $(RELEASE_GO) (build/release/go-version), which cannot be had: $$cause;" \
 		"install it, or set FORCE_HOST_GO=y, which gives other bytes than those of other people" >&2; exit 1; }
-	cd hack/release && $(FOR_HERE) GOTOOLCHAIN=$(RELEASE_GO) go build -o "$(OUT_DIR)/tools/release" .
+	cd build/release && $(FOR_HERE) GOTOOLCHAIN=$(RELEASE_GO) go build -o "$(OUT_DIR)/tools/release" .
 
 .PHONY: FORCE
 FORCE:
@@ -77,7 +77,7 @@ test-release: ## Check how releases are made, and the one in _output/release-tar
 	@$(MAKE) -s all WHAT=cmd/local-up
 	@mkdir -p $(OUT)/debian
 	@rm -f $(OUT)/left-out.txt
-	status=0; (cd hack/release && GOWORK=off KIND="$(OUT_DIR)/tools/kind" RELEASE_DEBIAN="$(OUT_DIR)/debian" RELEASE_TOOLS="$(OUT_DIR)/bin" \
+	status=0; (cd build/release && GOWORK=off KIND="$(OUT_DIR)/tools/kind" RELEASE_DEBIAN="$(OUT_DIR)/debian" RELEASE_TOOLS="$(OUT_DIR)/bin" \
 		RELEASE_TARS="$(OUT_DIR)/release-tars" RELEASE_LEFT_OUT="$(OUT_DIR)/left-out.txt" go test -count=1 -p 1 -timeout 30m ./...) || status=$$?; \
 		if [[ -e $(OUT)/left-out.txt ]]; then sed 's/^/Left out: /' $(OUT)/left-out.txt; fi; exit $$status
 
@@ -88,9 +88,9 @@ verify-release: ## Make the release of this commit again in another directory wi
 	@$(MAKE) -s $(TOOLS)/release
 	@$(TOOLS)/release verify $(RELEASE_FLAGS) $(if $(FORCE_HOST_GO),-host-go)
 
-$(TOOLS)/kind: hack/kind/go.mod hack/kind/go.sum
+$(TOOLS)/kind: build/kind/go.mod build/kind/go.sum
 	@mkdir -p $(TOOLS)
-	cd hack/kind && $(FOR_HERE) go build -o "$(OUT_DIR)/tools/kind" tool
+	cd build/kind && $(FOR_HERE) go build -o "$(OUT_DIR)/tools/kind" tool
 
 # The node image that kind-image builds and kind-up starts, and the cluster.
 KIND_IMAGE ?= kindest/node:$(subst +,_,$(VERSION))
@@ -132,7 +132,7 @@ kind-down: ## Delete that cluster; needs Docker.
 	$(TOOLS)/kind delete cluster --name $(KIND_CLUSTER) --kubeconfig $(KIND_KUBECONFIG)
 
 .PHONY: update-release-lock
-update-release-lock: $(TOOLS)/release ## Write hack/release/debian.lock with Debian's newest packages.
+update-release-lock: $(TOOLS)/release ## Write build/release/debian.lock with Debian's newest packages.
 	$(TOOLS)/release lock $(RELEASE_FLAGS)
 
 .PHONY: demo
@@ -400,7 +400,7 @@ lint-browser:
 
 .PHONY: lint-release
 lint-release:
-	hack/verify-golangci-lint.sh hack/release
+	hack/verify-golangci-lint.sh build/release
 
 .PHONY: verify-modules-of-long-tests
 verify-modules-of-long-tests:

@@ -63,7 +63,7 @@ func TestEverythingHasAPlaceInAFork(t *testing.T) {
 		}
 	}
 	upstream := moduleDir(t, "k8s.io/kubernetes")
-	for _, parent := range []string{"pkg", "cmd", "test", "hack", "staging/src/k8s.io"} {
+	for _, parent := range []string{"pkg", "cmd", "test", "build", "hack", "staging/src/k8s.io"} {
 		entries, err := os.ReadDir(filepath.Join(root, parent))
 		if err != nil {
 			t.Fatal(err)
@@ -71,8 +71,8 @@ func TestEverythingHasAPlaceInAFork(t *testing.T) {
 		for _, entry := range entries {
 			directory := parent + "/" + entry.Name()
 			if !entry.IsDir() || slices.ContainsFunc(places, func(p string) bool {
-				// All of hack goes together.
-				return p == directory || strings.HasPrefix(p, directory+"/") || p == "hack" && parent == "hack"
+				// All of build and of hack goes together.
+				return p == directory || strings.HasPrefix(p, directory+"/") || p == parent && (parent == "build" || parent == "hack")
 			}) {
 				continue
 			}

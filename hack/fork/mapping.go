@@ -137,6 +137,7 @@ var parts = []part{
 // stays are the directories and files that do not go to kubernetes/kubernetes,
 // with the reason.
 var stays = map[string]string{
+	"build":                    "upstream makes its releases with its own",
 	"docs":                     "pages go to kubernetes/website, the KEP to kubernetes/enhancements",
 	"findings":                 "is about public packages as they are published, and needs the network",
 	"hack":                     "upstream has its own code generation and checks",

@@ -124,7 +124,7 @@ var shards = []Shard{
 	},
 	{
 		Name: "release", Covers: "releases of small programs, and Debian's packages",
-		Dir: "hack/release", Packages: []string{"./..."}, Inputs: everything,
+		Dir: "build/release", Packages: []string{"./..."}, Inputs: everything,
 		Env:       []string{"RELEASE_DEBIAN={out}/debian", "KIND={out}/tools/kind"},
 		Needs:     []string{"_output/tools/kind", "_output/debian", "lint-release"},
 		Installed: []string{"apt-get", "containerd", "ctr", "dpkg-deb", "getcap", "runc"},
