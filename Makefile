@@ -306,7 +306,7 @@ docs-test: all ## Run the commands of README.md and docs on real clusters; PAGE=
 BENCHMARKS := featuregate clear clear-large reporters start flip transition
 
 .PHONY: bench
-bench: ## Run all benchmarks and write BENCHMARKS.md, its pictures and the tables of docs/scale.md; needs root; 6 to 7 hours.
+bench: ## Run all benchmarks and write BENCHMARKS.md, its pictures and the tables of docs/contributors/scale.md; needs root; 6 to 7 hours.
 	@[[ $$(id -u) == 0 ]] || { echo "The benchmark transition starts three kube-apiservers in namespaces of their own, which needs root: run this as root, or the others one by one with \"make bench-NAME\"" >&2; exit 1; }
 	failed=(); for name in $(BENCHMARKS); do $(MAKE) bench-$$name || failed+=(bench-$$name); done; \
 	if (($${#failed[@]})); then echo "Failed: $${failed[*]}; the others are done" >&2; exit 1; fi
@@ -333,7 +333,7 @@ bench-flip: all ## Change a dynamic value that 100, 1,000 and 10,000 simulated p
 bench-transition: all ## Measure transitions from the last report on, with 1 and 3 servers, as root; 50 minutes.
 	$(run_benchmark)
 
-bench-draw: ## Write BENCHMARKS.md, its pictures and the tables of docs/scale.md from docs/benchmarks.
+bench-draw: ## Write BENCHMARKS.md, its pictures and the tables of docs/contributors/scale.md from docs/benchmarks.
 	cd test/scale/draw && GOWORK=off go run . -root ../../..
 
 # The program is built first, so that signals reach it.

@@ -27,7 +27,7 @@ import (
 
 const (
 	kep     = "docs/keps/3920-finish-feature-flags/README.md"
-	scale   = "docs/scale.md"
+	scale   = "docs/contributors/scale.md"
 	changes = "CHANGELOG.md"
 
 	follows   = "followers of a dynamic feature"

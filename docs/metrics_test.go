@@ -279,6 +279,20 @@ func page(t *testing.T, name string) string {
 	return string(data)
 }
 
+// pages are those for users and those for contributors.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for _, pattern := range []string{"*.md", "contributors/*.md"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("no pages %s: %v", pattern, err)
+		}
+		found = append(found, names...)
+	}
+	return found
+}
+
 // documentedMetrics are the metrics of this project that the page has.
 func documentedMetrics(t *testing.T) map[string]metric {
 	t.Helper()

@@ -25,12 +25,15 @@ import (
 	"testing"
 )
 
+// forkPage says what goes where in a fork.
+const forkPage = "contributors/fork.md"
+
 // TestFilesOfUpstreamThatChange looks whether the files and names that fork.md says
 // a fork changes are there, at the version that this repository is built of.
 func TestFilesOfUpstreamThatChange(t *testing.T) {
 	upstream := moduleDir(t, "k8s.io/kubernetes")
 	row := regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`|]+\\.go)`(?:, `([^`|]+)`)?[^|]* \\|")
-	found := row.FindAllStringSubmatch(section(t, page(t, "fork.md"), "Files of upstream that change"), -1)
+	found := row.FindAllStringSubmatch(section(t, page(t, forkPage), "Files of upstream that change"), -1)
 	if len(found) == 0 {
 		t.Fatal("no row was found; this test does not understand the page any more")
 	}
@@ -47,13 +50,13 @@ func TestFilesOfUpstreamThatChange(t *testing.T) {
 }
 
 // place is what the first cell of a row names: a link, or a path in code.
-var place = regexp.MustCompile("\\]\\(\\.\\./([^)]+)\\)|`([a-z][^`]*)`")
+var place = regexp.MustCompile("\\]\\(\\.\\./\\.\\./([^)]+)\\)|`([a-z][^`]*)`")
 
 // TestEverythingHasAPlaceInAFork looks for a row of fork.md for each directory that
 // could go somewhere of its own. What is below cmd may be upstream's.
 func TestEverythingHasAPlaceInAFork(t *testing.T) {
 	var places []string
-	for line := range strings.Lines(section(t, page(t, "fork.md"), "Where everything goes")) {
+	for line := range strings.Lines(section(t, page(t, forkPage), "Where everything goes")) {
 		cells := strings.Split(line, "|")
 		if len(cells) < 3 {
 			continue
@@ -90,12 +93,8 @@ var quote = regexp.MustCompile("(?s)<!-- from: ([^ ]+) -->\n```[a-z]+\n(.*?)```\
 // TestQuotesAreFromTheirFiles compares blocks with the files that they say they
 // are from, which have tests of their own.
 func TestQuotesAreFromTheirFiles(t *testing.T) {
-	pages, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	quotes := 0
-	for _, name := range pages {
+	for _, name := range pages(t) {
 		text := page(t, name)
 		found := quote.FindAllStringSubmatch(text, -1)
 		if marks := strings.Count(text, "\n<!-- from: "); marks != len(found) {
@@ -103,7 +102,7 @@ func TestQuotesAreFromTheirFiles(t *testing.T) {
 		}
 		for _, match := range found {
 			quotes++
-			if !strings.Contains(page(t, filepath.FromSlash(match[1])), match[2]) {
+			if !strings.Contains(page(t, filepath.Join(filepath.Dir(name), filepath.FromSlash(match[1]))), match[2]) {
 				t.Errorf("%s: this is not in %s:\n%s", name, match[1], match[2])
 			}
 		}

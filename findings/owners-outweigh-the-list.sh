@@ -11,7 +11,7 @@
 #   that every process of a cluster writes is counted in thousands.
 # Here: features of FeatureReportSpec in
 #   staging/src/k8s.io/feature-lifecycle/apis/features/v1alpha1/types_report.go is
-#   listType=atomic: one process writes it whole (docs/tried.md has what that saved).
+#   listType=atomic: one process writes it whole (docs/contributors/tried.md has what that saved).
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

@@ -21,7 +21,7 @@ if [[ ! $new =~ ^v1\.[0-9]+\.[0-9]+$ ]]; then
 	exit 1
 fi
 if [[ ${new%.*} != "${old%.*}" ]]; then
-	echo "$new is of another minor version than $old, which also has other gates; see docs/fork.md, \"Following upstream\"" >&2
+	echo "$new is of another minor version than $old, which also has other gates; see docs/contributors/fork.md, \"Following upstream\"" >&2
 	exit 1
 fi
 
@@ -61,4 +61,4 @@ done
 for file in "${pages[@]}" "$named"; do
 	sed -Ei "s/\b(v?)1\.$minor\.${old##*.}(\b|_)/\1${new#v}\2/g" "$file"
 done
-echo "Moved from $old to $new. Next: make update, make verify and make test; the minor version before is in hack/previous (docs/development.md)"
+echo "Moved from $old to $new. Next: make update, make verify and make test; the minor version before is in hack/previous (docs/contributors/development.md)"

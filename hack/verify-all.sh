@@ -35,7 +35,7 @@ check "modules" hack/verify-modules.sh
 check "tree" go run ./hack/verify
 check "exported surface" go run ./hack/surface -check
 check "docs/gates.md" gates
-check "BENCHMARKS.md, docs/scale.md" drawn
+check "BENCHMARKS.md, docs/contributors/scale.md" drawn
 check "gofmt" formatted
 check "scripts" scripts
 

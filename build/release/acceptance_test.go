@@ -273,7 +273,7 @@ func TestImagesOfTheRelease(t *testing.T) {
 }
 
 // maxImageSizes are what images may take, in bytes and not compressed, a tenth
-// more than they took on amd64 when this was written; docs/release.md has both.
+// more than they took on amd64 when this was written; docs/contributors/release.md has both.
 var maxImageSizes = map[string]int64{
 	"kube-apiserver": 105e6, "kube-controller-manager": 87e6, "kube-scheduler": 59e6, "kube-proxy": 75e6, "kubectl": 66e6,
 }

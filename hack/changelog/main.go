@@ -61,7 +61,7 @@ const (
 	tocLevels = 3
 
 	notPublished = "This version is not published yet."
-	howToMake    = notPublished + " [`make quick-release`](docs/release.md) makes its files from a checkout, the same bytes for everybody; `SHA512SUMS` and\n" +
+	howToMake    = notPublished + " [`make quick-release`](docs/contributors/release.md) makes its files from a checkout, the same bytes for everybody; `SHA512SUMS` and\n" +
 		"`SHA256SUMS` have their hashes, and `kubernetes.spdx.json` is the bill of materials.\n"
 	// later stands for a hash.
 	later = "with the release"

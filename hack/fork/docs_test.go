@@ -28,13 +28,13 @@ import (
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// TestTheTableOfUpstreamsFiles: docs/fork.md names each file of upstream that
+// TestTheTableOfUpstreamsFiles: docs/contributors/fork.md names each file of upstream that
 // landing edits, and no other.
 func TestTheTableOfUpstreamsFiles(t *testing.T) {
-	page := read(t, filepath.Join(root, "docs", "fork.md"))
+	page := read(t, filepath.Join(root, "docs", "contributors", "fork.md"))
 	_, table, ok := strings.Cut(page, "\nWritten by `make fork`, besides the mains:\n")
 	if !ok {
-		t.Fatal("docs/fork.md has no table of what make fork writes")
+		t.Fatal("docs/contributors/fork.md has no table of what make fork writes")
 	}
 	table, _, _ = strings.Cut(strings.TrimSpace(table), "\n\n")
 	named := map[string]bool{}
@@ -62,12 +62,12 @@ func TestTheTableOfUpstreamsFiles(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("landing edits upstream's %s, which the table of docs/fork.md does not have", name)
+			t.Errorf("landing edits upstream's %s, which the table of docs/contributors/fork.md does not have", name)
 		}
 	}
 	for entry, is := range named {
 		if !is {
-			t.Errorf("the table of docs/fork.md has %s, which landing does not edit", entry)
+			t.Errorf("the table of docs/contributors/fork.md has %s, which landing does not edit", entry)
 		}
 	}
 	if edited < 10 {

@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // fork lands this repository in a kubernetes/kubernetes checkout of the version
-// that go.mod names, or writes it as a series for "git am". docs/fork.md says
+// that go.mod names, or writes it as a series for "git am". docs/contributors/fork.md says
 // what goes where and why.
 //
 // Everything it writes is computed from this repository and from upstream's
@@ -143,7 +143,7 @@ func land(ctx context.Context, tree checkout, base *upstream, plan *plan, out io
 	if vendored {
 		fmt.Fprintln(out, "go work vendor has renewed vendor/")
 	}
-	fmt.Fprintln(out, "Next: look at git status, commit, and run make all there; docs/fork.md says what a fork can fold into upstream's own files")
+	fmt.Fprintln(out, "Next: look at git status, commit, and run make all there; docs/contributors/fork.md says what a fork can fold into upstream's own files")
 	return nil
 }
 

@@ -65,7 +65,7 @@ func same(dir string) move { return move{dir, dir} }
 const testsDir = "test/features"
 
 // parts are in the order of dependencies, which is also the order in which
-// docs/fork.md advises to land.
+// docs/contributors/fork.md advises to land.
 var parts = []part{
 	{
 		title: "Add the staging module k8s.io/feature-lifecycle",
@@ -191,7 +191,7 @@ func destination(file string) (to string, number int, ok bool, err error) {
 		return "", 0, false, err
 	}
 	if longest == "" {
-		return "", 0, false, fmt.Errorf("%s: nobody decided where it goes; add it to a part or to what stays in hack/fork/mapping.go, and to docs/fork.md", file)
+		return "", 0, false, fmt.Errorf("%s: nobody decided where it goes; add it to a part or to what stays in hack/fork/mapping.go, and to docs/contributors/fork.md", file)
 	}
 	return to, number, ok, nil
 }

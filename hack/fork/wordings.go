@@ -65,7 +65,7 @@ var wordings = map[string][]wording{
 
 var (
 	// page is a page of docs, which go to kubernetes/website.
-	page = regexp.MustCompile(`\bdocs/([a-z-]+)\.md\b`)
+	page = regexp.MustCompile(`\bdocs/(?:contributors/)?([a-z-]+)\.md\b`)
 	// localUp are targets for people that a fork does not have.
 	localUp = regexp.MustCompile(`\bmake (up|down|demo)\b`)
 )

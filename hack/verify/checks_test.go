@@ -75,16 +75,16 @@ func TestChecksFind(t *testing.T) {
 // released are the files that name a version, all the same one.
 func released() map[string]string {
 	return map[string]string{
-		rootModule:       "module k8s.io/kubernetes-features\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/klog/v2 v2.140.0\n\tk8s.io/kubernetes v1.36.3\n\tk8s.io/utils v0.0.1\n)\n",
-		libraryModule:    "module k8s.io/feature-lifecycle\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/streaming v0.36.3 // indirect\n)\n",
-		exampleModule:    "module k8s.io/feature-lifecycle/examples/widget-operator\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/client-go v0.36.3\n\tk8s.io/feature-lifecycle v0.0.0\n)\n",
-		previousModule:   "module previous\n\nrequire k8s.io/kubernetes v1.35.4 // indirect\n",
-		changelog:        "<!-- BEGIN MUNGE: GENERATED_TOC -->\n\n- [v1.36.3+feature.1](#v1363feature1)\n  - [Changelog since v1.36.3](#changelog-since-v1363)\n- [v1.36.2+feature.1](#v1362feature1)\n\n<!-- END MUNGE: GENERATED_TOC -->\n\n# v1.36.3+feature.1\n\nThis version is not published yet.\n\n## Changelog since v1.36.3\n\n# v1.36.2+feature.1\n",
-		frameworkFile:    "package framework\n\nconst UpstreamVersion = \"v1.36.3\"\n\nconst PreviousVersion = \"v1.35.4\"\n",
-		"Makefile":       "VERSION ?= $(UPSTREAM_VERSION)+feature.1\n",
-		"README.md":      "on top of v1.36.3\n",
-		"docs/fork.md":   "v1.36.3, which came from 1.35.4; nftables 1.0.6\n",
-		"docs/a_test.go": "package docs // 1.36.1 is an example\n",
+		rootModule:                  "module k8s.io/kubernetes-features\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/klog/v2 v2.140.0\n\tk8s.io/kubernetes v1.36.3\n\tk8s.io/utils v0.0.1\n)\n",
+		libraryModule:               "module k8s.io/feature-lifecycle\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/streaming v0.36.3 // indirect\n)\n",
+		exampleModule:               "module k8s.io/feature-lifecycle/examples/widget-operator\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/client-go v0.36.3\n\tk8s.io/feature-lifecycle v0.0.0\n)\n",
+		previousModule:              "module previous\n\nrequire k8s.io/kubernetes v1.35.4 // indirect\n",
+		changelog:                   "<!-- BEGIN MUNGE: GENERATED_TOC -->\n\n- [v1.36.3+feature.1](#v1363feature1)\n  - [Changelog since v1.36.3](#changelog-since-v1363)\n- [v1.36.2+feature.1](#v1362feature1)\n\n<!-- END MUNGE: GENERATED_TOC -->\n\n# v1.36.3+feature.1\n\nThis version is not published yet.\n\n## Changelog since v1.36.3\n\n# v1.36.2+feature.1\n",
+		frameworkFile:               "package framework\n\nconst UpstreamVersion = \"v1.36.3\"\n\nconst PreviousVersion = \"v1.35.4\"\n",
+		"Makefile":                  "VERSION ?= $(UPSTREAM_VERSION)+feature.1\n",
+		"README.md":                 "on top of v1.36.3\n",
+		"docs/contributors/fork.md": "v1.36.3, which came from 1.35.4; nftables 1.0.6\n",
+		"docs/a_test.go":            "package docs // 1.36.1 is an example\n",
 	}
 }
 
@@ -201,7 +201,7 @@ func TestUpdateUpstream(t *testing.T) {
 	named := u.to(t, "v1.36.4", "Moved from v1.36.3 to v1.36.4")
 	for name, want := range map[string]string{
 		rootModule: "k8s.io/kubernetes v1.36.4\n", libraryModule: "k8s.io/streaming v0.36.4 // indirect\n", exampleModule: "k8s.io/client-go v0.36.4\n", "README.md": "v1.36.4",
-		"docs/fork.md": "v1.36.4, which came from 1.35.4",
+		"docs/contributors/fork.md": "v1.36.4, which came from 1.35.4",
 	} {
 		if !strings.Contains(named[name], want) {
 			t.Errorf("%s does not have %q:\n%s", name, want, named[name])
@@ -250,7 +250,7 @@ func TestUpdateUpstreamAgain(t *testing.T) {
 // TestUpdateUpstreamUnnamed: no page has to name the version.
 func TestUpdateUpstreamUnnamed(t *testing.T) {
 	named := released()
-	named["README.md"], named["docs/fork.md"] = "on top\n", "nftables 1.0.6\n"
+	named["README.md"], named["docs/contributors/fork.md"] = "on top\n", "nftables 1.0.6\n"
 	u := newUpdate(t, named)
 	if moved := u.to(t, "v1.36.4", "Moved from"); moved["README.md"] != "on top\n" {
 		t.Errorf("README.md has %q", moved["README.md"])

@@ -18,7 +18,7 @@ limitations under the License.
 
 // Package main runs the benchmarks of test/scale. Each creates a real load on real
 // processes, prints tables and writes docs/benchmarks/NAME.json, of which
-// test/scale/draw makes pictures, BENCHMARKS.md and tables of docs/scale.md.
+// test/scale/draw makes pictures, BENCHMARKS.md and tables of docs/contributors/scale.md.
 package main
 
 import (

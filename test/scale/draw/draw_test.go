@@ -77,7 +77,7 @@ func repository(t *testing.T) string {
 func TestThePageOfLargerClustersHasWhatIsExtrapolated(t *testing.T) {
 	root := repository(t)
 	got := read(t, root, larger)
-	want := "# Larger\n\n" + beginning + "\nBenchmark [clear](../BENCHMARKS.md#clear), commit " + fmt.Sprintf("%.12s", example().Environment.Commit) + "\n\n" +
+	want := "# Larger\n\n" + beginning + "\nBenchmark [clear](../../BENCHMARKS.md#clear), commit " + fmt.Sprintf("%.12s", example().Environment.Commit) + "\n\n" +
 		"| what | how it grows | 1,000 processes more | 5,000 nodes | 15,000 nodes | 65,000 nodes |\n| --- | --- | ---: | --- | ---: | ---: |\n| memory | linear, within 0 % | 2 | **20** | 60 | 260 |\n\n" +
 		example().Growth.Table().Note + "\n\n" + ending + "\nMore.\n"
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -91,6 +91,9 @@ func TestThePageOfLargerClustersHasWhatIsExtrapolated(t *testing.T) {
 
 func write(t *testing.T, root, name, text string) {
 	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

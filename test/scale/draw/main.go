@@ -16,7 +16,7 @@ limitations under the License.
 
 // Package main draws what benchmarks found: it reads docs/benchmarks/*.json and
 // writes a picture for each chart beside them, BENCHMARKS.md at the root, and tables
-// into docs/scale.md. The same results give the same bytes, so that a check can compare.
+// into docs/contributors/scale.md. The same results give the same bytes, so that a check can compare.
 package main
 
 import (

@@ -78,7 +78,7 @@ func extrapolated(text string, results []*result.Result) ([]byte, error) {
 	var b strings.Builder
 	for _, r := range results {
 		if t := r.Growth.Table(); t != nil {
-			t.Title = fmt.Sprintf("Benchmark [%s](../%s#%s), commit %.12s", r.Name, page, r.Name, r.Environment.Commit)
+			t.Title = fmt.Sprintf("Benchmark [%s](../../%s#%s), commit %.12s", r.Name, page, r.Name, r.Environment.Commit)
 			b.WriteString("\n" + t.Markdown())
 		}
 	}

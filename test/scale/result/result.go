@@ -89,7 +89,7 @@ func (r *Result) AddTable(title string, columns ...Column) *Table {
 const (
 	Folder = "docs/benchmarks"
 	Page   = "BENCHMARKS.md"
-	Larger = "docs/scale.md"
+	Larger = "docs/contributors/scale.md"
 )
 
 // AddChart adds an empty chart and returns it. The name is part of the file's.

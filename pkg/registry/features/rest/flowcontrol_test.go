@@ -98,7 +98,7 @@ func TestKubeProxiesWithOneIdentityGetTheirShare(t *testing.T) {
 	if 2*q.HandSize != q.Queues {
 		t.Errorf("one identity may use %d of %d queues, want half of them", q.HandSize, q.Queues)
 	}
-	// Fewer are turned away too often, and more take too much memory (docs/tried.md).
+	// Fewer are turned away too often, and more take too much memory (docs/contributors/tried.md).
 	if waiting := q.Queues * q.QueueLengthLimit; waiting != 3200 {
 		t.Errorf("%d requests may wait, want 3200", waiting)
 	}
