@@ -17,7 +17,7 @@ limitations under the License.
 // The gadget operator shows, in a program that runs, what an operator with features
 // of its own does with this library: it declares a feature, asks a gate that reports, takes
 // its value from the API, and runs the server flow in its own namespace.
-// docs/operators.md explains it, and a test runs it against a real cluster with the
+// docs/operator-authors.md explains it, and a test runs it against a real cluster with the
 // permissions of rbac.yaml alone. It does nothing with gadgets but to say whether
 // they may have colours. The widget operator beside it does real work.
 package main
