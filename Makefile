@@ -302,7 +302,7 @@ PAGE ?=
 docs-test: all ## Run the commands of README.md and docs on real clusters; PAGE=docs/upgrade.md does one. 5 to 10 minutes.
 	go test -count=1 -timeout 40m -v -run 'TestPages$(if $(PAGE),/^$(PAGE)$$)' ./test/docs | tee $(OUT)/docs.txt
 
-# All benchmarks of test/scale, in their order. Each has a target, for its help.
+# All benchmarks of test/benchmark, in their order. Each has a target, for its help.
 BENCHMARKS := featuregate clear clear-large reporters start flip transition
 
 .PHONY: bench
@@ -334,13 +334,13 @@ bench-transition: all ## Measure transitions from the last report on, with 1 and
 	$(run_benchmark)
 
 bench-draw: ## Write BENCHMARKS.md, its pictures and the tables of docs/contributors/scale.md from docs/benchmarks.
-	cd test/scale/draw && GOWORK=off go run . -root ../../..
+	cd test/benchmark/draw && GOWORK=off go run . -root ../../..
 
 # The program is built first, so that signals reach it.
 define run_benchmark
 @mkdir -p $(OUT)
-go build -o $(OUT)/scale ./test/scale
-$(OUT)/scale $(@:bench-%=%)
+go build -o $(OUT)/benchmark ./test/benchmark
+$(OUT)/benchmark $(@:bench-%=%)
 @$(MAKE) -s bench-draw
 endef
 

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/kubernetes-features/test/scale/result"
+	"k8s.io/kubernetes-features/test/benchmark/result"
 )
 
 const (

@@ -21,7 +21,7 @@ formatted() {
 	files=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 gofmt -s -l) || return
 	[[ -z $files ]] || { echo "run gofmt -s -w on:" && echo "$files" && return 1; }
 }
-drawn() { (cd test/scale/draw && GOWORK=off go run . -root ../../.. -check); }
+drawn() { (cd test/benchmark/draw && GOWORK=off go run . -root ../../.. -check); }
 scripts() { git ls-files -z --cached --others --exclude-standard -- '*.sh' .ci/run | xargs -0 -n1 bash -n; }
 gates() { diff -u docs/gates.md <(go run ./hack/gates) || { echo "run make update"; return 1; }; }
 
@@ -29,7 +29,7 @@ gates() { diff -u docs/gates.md <(go run ./hack/gates) || { echo "run make updat
 check "generated code" hack/verify-codegen.sh
 check "lint: root, library" hack/verify-golangci-lint.sh .
 check "lint: example" hack/verify-golangci-lint.sh staging/src/k8s.io/feature-lifecycle/examples/widget-operator
-check "lint: draw" hack/verify-golangci-lint.sh test/scale/draw
+check "lint: draw" hack/verify-golangci-lint.sh test/benchmark/draw
 check "API specs" hack/verify-openapi-spec.sh
 check "modules" hack/verify-modules.sh
 check "tree" go run ./hack/verify

@@ -160,7 +160,7 @@ var stays = map[string]string{
 	gateFile:                   "is a constant and an entry of upstream's lists of gates",
 	"BENCHMARKS.md":            "is about this repository",
 	exampleDir:                 "is a module of its own with controller-runtime, which requires published staging modules",
-	"test/scale":               "writes BENCHMARKS.md; upstream measures with kubernetes/perf-tests",
+	"test/benchmark":           "writes BENCHMARKS.md; upstream measures with kubernetes/perf-tests",
 	"test/docs":                "runs the commands of the pages",
 	"test/helm":                "is a module of its own and goes with the example chart",
 	"test/browser":             "is a module of its own and goes with the pages",

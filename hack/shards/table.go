@@ -68,7 +68,7 @@ var shards = []Shard{
 	},
 	{
 		Name: "unit-draw", Covers: "pictures and tables of benchmarks", Quick: true,
-		Dir: "test/scale/draw", Packages: []string{"./..."}, Inputs: everything,
+		Dir: "test/benchmark/draw", Packages: []string{"./..."}, Inputs: everything,
 	},
 	{
 		Name: "model", Covers: "several servers through 5,000 random schedules", Quick: true,
@@ -224,7 +224,7 @@ var shards = []Shard{
 	},
 	{
 		Name: "benchmarks", Covers: "every benchmark with its smallest sizes",
-		Packages: []string{"./test/scale/..."}, Needs: []string{"all", "upstream"}, Inputs: everything,
+		Packages: []string{"./test/benchmark/..."}, Needs: []string{"all", "upstream"}, Inputs: everything,
 	},
 	{
 		Name: "faults", Covers: "disruptions one after another, in the short form", Root: true, Alone: true,

@@ -75,7 +75,7 @@ func (l *load) Enabled(featuregate.Feature) bool { return *l.value.Load() }
 
 // BenchmarkEnabled compares the layer with the gate it wraps, with a map, and with no
 // lookup at all, in one run: the names are what benchstat makes columns of
-// (benchstat -col /gate), and what test/scale reads. Upstream's gate knows no
+// (benchstat -col /gate), and what test/benchmark reads. Upstream's gate knows no
 // values from outside of the process: beside those stands a value that was set.
 func BenchmarkEnabled(b *testing.B) {
 	own := Wrap(realistic(b))
