@@ -269,7 +269,7 @@ test-integration: shards-tool ## Run the shards that are no unit tests: real pro
 
 .PHONY: test-lifecycle
 test-lifecycle: all upstream ## Take every open gate through on, used, off and pristine and print the table; FEATURE=X does one.
-	FEATURE=$(FEATURE) go test -count=1 -timeout 30m -v $(if $(FEATURE),-run 'TestEveryGate|TestLeftoversOfUpstream') ./test/lifecycle | tee $(OUT)/lifecycle.txt
+	FEATURE=$(FEATURE) go test -count=1 -timeout 30m -v $(if $(FEATURE),-run 'TestEveryGate|TestLeftoversOfUpstream') ./test/e2e_features/gates | tee $(OUT)/lifecycle.txt
 
 .PHONY: test-faults
 test-faults: all ## Do all disruptions to real clusters, one after another, and print what they did; needs root, about 14 minutes.
@@ -293,7 +293,7 @@ soak-names: all ## Let 20,000 processes come and go, each with a new name, and s
 
 .PHONY: test-versions
 test-versions: all upstream-previous ## Move a real control plane 1.35, 1.36, 1.35, 1.36 with a crash at every stage, and between binaries; needs root, 4 to 10 minutes.
-	VERSIONS_SHORT=false go test -count=1 -timeout 40m -v -run 'TestUpDownUp|TestBinaries|TestWhatCannotBeDecodedIsSeen' ./test/integration/versions | tee $(OUT)/versions.txt
+	VERSIONS_SHORT=false go test -count=1 -timeout 40m -v -run 'TestUpDownUp|TestBinaries|TestWhatCannotBeDecodedIsSeen' ./test/e2e_features/versions | tee $(OUT)/versions.txt
 
 # One page for docs-test, for example docs/upgrade.md; all without it.
 PAGE ?=

@@ -346,7 +346,7 @@ func TestKEPNamesTests(t *testing.T) {
 			listed[dir] = append(listed[dir], name[1])
 		}
 	}
-	want := testsBelow(t, "test/e2e_features", "test/integration", "test/lifecycle")
+	want := testsBelow(t, "test/e2e_features")
 	for _, lists := range []map[string][]string{want, listed} {
 		for dir := range lists {
 			lists[dir] = slices.DeleteFunc(lists[dir], func(name string) bool { return name == "TestMain" })

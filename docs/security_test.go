@@ -123,7 +123,7 @@ func initial(t *testing.T, file, name string) string {
 // TestAnswersOf5xx compares their numbers with those that the test of malformed
 // requests holds.
 func TestAnswersOf5xx(t *testing.T) {
-	const file = "test/integration/hostile/server_test.go"
+	const file = "test/e2e_features/api/hostile/server_test.go"
 	source := page(t, filepath.Join(root, file))
 	failing := regexp.MustCompile(`var failing = map\[int\]int\{(.*)\}\n`).FindStringSubmatch(source)
 	if failing == nil {

@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 lib=staging/src/k8s.io/feature-lifecycle
 example=$lib/examples/widget-operator
 # Written last: what an end in between leaves behind is finished by the next run.
-named=test/integration/framework/previous.go
+named=test/e2e_features/framework/previous.go
 old=$(sed -nE 's/^const UpstreamVersion = "(v[0-9.]+)"$/\1/p' "$named")
 new=${KUBE_VERSION:-}
 
@@ -25,7 +25,7 @@ if [[ ${new%.*} != "${old%.*}" ]]; then
 	exit 1
 fi
 
-mapfile -d '' -t pages < <(git ls-files -z -- README.md 'docs/*.md' ':!docs/keps' test/integration/framework ":!$named" |
+mapfile -d '' -t pages < <(git ls-files -z -- README.md 'docs/*.md' ':!docs/keps' test/e2e_features/framework ":!$named" |
 	xargs -0r grep -lZF "${old#v}" --)
 modules=(go.mod go.sum "$lib/go.mod" "$lib/go.sum" "$example/go.mod" "$example/go.sum")
 kept=$(mktemp -d)

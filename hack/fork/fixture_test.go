@@ -63,7 +63,7 @@ var movedFixture = fixture{make: func(ctx context.Context, base *upstream) (*pla
 	if err := p.moveAll(ctx); err != nil {
 		return nil, err
 	}
-	for number, edits := range [][]edit{libraryEdits, groupEdits, pluginEdits} {
+	for number, edits := range [][]edit{libraryEdits, groupEdits, pluginEdits, testEdits} {
 		for _, e := range edits {
 			if err := p.edit(ctx, number, e); err != nil {
 				return nil, fmt.Errorf("%s: %w", e.file, err)

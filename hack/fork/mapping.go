@@ -62,7 +62,7 @@ func same(dir string) move { return move{dir, dir} }
 
 // testsDir is apart from test/integration, all of which upstream's "make
 // test-integration" runs: these tests start processes that have to be built first.
-const testsDir = "test/features"
+const testsDir = "test/e2e_features"
 
 // parts are in the order of dependencies, which is also the order in which
 // docs/contributors/fork.md advises to land.
@@ -118,10 +118,9 @@ var parts = []part{
 		moves: []move{
 			same("cmd/local-up"),
 			{"cmd/kubemark", testsDir + "/kubemark"},
-			{"test/integration", testsDir},
-			{"test/e2e_features/disruption", testsDir + "/disruption"},
-			{"test/lifecycle", testsDir + "/gates"},
+			same(testsDir),
 		},
+		edits: testEdits,
 	},
 	{
 		title: "Add features.k8s.io to the API specs",
@@ -137,35 +136,35 @@ var parts = []part{
 // stays are the directories and files that do not go to kubernetes/kubernetes,
 // with the reason.
 var stays = map[string]string{
-	"build":                    "upstream makes its releases with its own",
-	"docs":                     "pages go to kubernetes/website, the KEP to kubernetes/enhancements",
-	"findings":                 "is about public packages as they are published, and needs the network",
-	"hack":                     "upstream has its own code generation and checks",
-	".ci":                      "upstream has its own",
-	".gitignore":               "upstream has its own",
-	".golangci.yml":            "upstream has its own",
-	"CHANGELOG.md":             "release notes come from the pull requests",
-	"LICENSE":                  "the same there",
-	"Makefile":                 "upstream has its own",
-	"README.md":                "is about this repository",
-	"go.mod":                   "edited there (editRootModule)",
-	"go.sum":                   "edited there (editSums)",
-	"go.work":                  "edited there with the go command",
-	"go.work.sum":              "upstream's stays as it is",
-	"cmd/kubeadm":              "is upstream's, unchanged",
-	"cmd/kubectl":              "is upstream's, unchanged",
-	"api":                      "merged into upstream's files of the same names",
-	"api/surface.txt":          "upstream compares revisions, with hack/apidiff.sh",
-	"pkg/generated/openapi":    "merged into upstream's file of all definitions",
-	gateFile:                   "is a constant and an entry of upstream's lists of gates",
-	"BENCHMARKS.md":            "is about this repository",
-	exampleDir:                 "is a module of its own with controller-runtime, which requires published staging modules",
-	"test/benchmark":           "writes BENCHMARKS.md; upstream measures with kubernetes/perf-tests",
-	"test/docs":                "runs the commands of the pages",
-	"test/helm":                "is a module of its own and goes with the example chart",
-	"test/browser":             "is a module of its own and goes with the pages",
-	"test/integration/readers": "goes with test/helm",
-	"test/integration/thirdparty/example_test.go": "goes with the example",
+	"build":                         "upstream makes its releases with its own",
+	"docs":                          "pages go to kubernetes/website, the KEP to kubernetes/enhancements",
+	"findings":                      "is about public packages as they are published, and needs the network",
+	"hack":                          "upstream has its own code generation and checks",
+	".ci":                           "upstream has its own",
+	".gitignore":                    "upstream has its own",
+	".golangci.yml":                 "upstream has its own",
+	"CHANGELOG.md":                  "release notes come from the pull requests",
+	"LICENSE":                       "the same there",
+	"Makefile":                      "upstream has its own",
+	"README.md":                     "is about this repository",
+	"go.mod":                        "edited there (editRootModule)",
+	"go.sum":                        "edited there (editSums)",
+	"go.work":                       "edited there with the go command",
+	"go.work.sum":                   "upstream's stays as it is",
+	"cmd/kubeadm":                   "is upstream's, unchanged",
+	"cmd/kubectl":                   "is upstream's, unchanged",
+	"api":                           "merged into upstream's files of the same names",
+	"api/surface.txt":               "upstream compares revisions, with hack/apidiff.sh",
+	"pkg/generated/openapi":         "merged into upstream's file of all definitions",
+	gateFile:                        "is a constant and an entry of upstream's lists of gates",
+	"BENCHMARKS.md":                 "is about this repository",
+	exampleDir:                      "is a module of its own with controller-runtime, which requires published staging modules",
+	"test/benchmark":                "writes BENCHMARKS.md; upstream measures with kubernetes/perf-tests",
+	"test/docs":                     "runs the commands of the pages",
+	"test/helm":                     "is a module of its own and goes with the example chart",
+	"test/browser":                  "is a module of its own and goes with the pages",
+	"test/e2e_features/api/readers": "goes with test/helm",
+	"test/e2e_features/operators/example_test.go": "goes with the example",
 }
 
 // plans are lists of what is to be done, which come and go.

@@ -40,20 +40,20 @@ func TestWhereFilesGo(t *testing.T) {
 		"cmd/kube-apiserver/main.go":                                            "cmd/kube-apiserver/apiserver.go",
 		"pkg/features/features.go":                                              "",
 		"pkg/features/features_test.go":                                         "pkg/features/feature_lifecycle_test.go",
-		"test/integration/framework/framework.go":                               "test/features/framework/framework.go",
-		"test/lifecycle/gates_test.go":                                          "test/features/gates/gates_test.go",
+		"test/e2e_features/framework/framework.go":                              "test/e2e_features/framework/framework.go",
+		"test/e2e_features/gates/gates_test.go":                                 "test/e2e_features/gates/gates_test.go",
 		"staging/src/k8s.io/feature-lifecycle/apis/OWNERS":                      "staging/src/k8s.io/feature-lifecycle/apis/OWNERS",
 		"staging/src/k8s.io/feature-lifecycle/examples/gadgets/main.go":         "staging/src/k8s.io/feature-lifecycle/examples/gadgets/main.go",
 		"staging/src/k8s.io/feature-lifecycle/examples/widget-operator/main.go": "",
-		"test/integration/readers/readers_test.go":                              "",
+		"test/e2e_features/api/readers/readers_test.go":                         "",
 		"docs/keps/3920-finish-feature-flags/README.md":                         "",
 		"hack/fork/mapping.go":                                                  "",
 		"pkg/generated/openapi/cmd/models-schema/main.go":                       "",
-		"test/integration/lifecycle/lifecycle_test.go":                          "test/features/lifecycle/lifecycle_test.go",
+		"test/e2e_features/gates/lifecycle/lifecycle_test.go":                   "test/e2e_features/gates/lifecycle/lifecycle_test.go",
 		"cmd/kubectl-feature/main.go":                                           "cmd/kubectl-feature/main.go",
 		"cmd/kubectl/main.go":                                                   "",
-		"cmd/kubemark/hollow.go":                                                "test/features/kubemark/hollow.go",
-		"test/integration/versions/testdata/statefulset-before.yaml":            "test/features/versions/testdata/statefulset-before.yaml",
+		"cmd/kubemark/hollow.go":                                                "test/e2e_features/kubemark/hollow.go",
+		"test/e2e_features/versions/testdata/statefulset-before.yaml":           "test/e2e_features/versions/testdata/statefulset-before.yaml",
 	} {
 		to, _, ok, err := destination(file)
 		if err != nil {
@@ -97,7 +97,7 @@ import (
 	"k8s.io/kubernetes-features/pkg/controlplane"
 	"k8s.io/kubernetes-features/pkg/controlplane/apidocs"
 	"k8s.io/kubernetes-features/pkg/features" // the gates
-	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 )
 
@@ -110,7 +110,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/controlplane/apidocs"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/pkg/features" // the gates
-	"k8s.io/kubernetes/test/features/framework"
+	"k8s.io/kubernetes/test/e2e_features/framework"
 )
 
 const module = "k8s.io/kubernetes/" // and k8s.io/kubernetes.

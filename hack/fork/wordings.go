@@ -44,12 +44,12 @@ var wordings = map[string][]wording{
 	"test/e2e_features/disruption/main_test.go": {
 		{`FAULTS_SHORT=true; \"make test-faults\" runs the whole`, `FAULTS_SHORT=true; FAULTS_SHORT=false runs the whole`},
 	},
-	"test/integration/framework/framework.go": {
+	"test/e2e_features/framework/framework.go": {
 		{`from "make upstream".`, `which is in
 // _output/upstream when somebody has built it from upstream's tag.`},
 		{`build it with \"make upstream\"`, `build it from upstream's tag, and put it there`},
 	},
-	"test/integration/framework/previous.go": {
+	"test/e2e_features/framework/previous.go": {
 		{` hack/verify
 // compares it with go.mod.`, ``},
 		{`is the version of hack/previous/go.mod, which

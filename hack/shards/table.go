@@ -77,31 +77,31 @@ var shards = []Shard{
 	},
 	{
 		Name: "api", Covers: "API, RBAC, the plugin, gate off is upstream", Quick: true,
-		Packages: []string{"./test/integration/api"}, Run: quickAPI, Needs: []string{"all"},
+		Packages: []string{"./test/e2e_features/api"}, Run: quickAPI, Needs: []string{"all"},
 	},
 	{
 		Name: "on-used-off", Covers: "gates on, used and off; two servers are killed in the middle", Quick: true,
-		Packages: []string{"./test/integration/lifecycle"}, Run: "^TestOnUsedOff$", Needs: []string{"all"},
+		Packages: []string{"./test/e2e_features/gates/lifecycle"}, Run: "^TestOnUsedOff$", Needs: []string{"all"},
 	},
 	{
 		Name: "processes", Covers: "all five binaries report and take central values", Quick: true, Root: true,
-		Packages: []string{"./test/integration/processes"}, Run: quickProcesses, Needs: []string{"all"},
+		Packages: []string{"./test/e2e_features/values/processes"}, Run: quickProcesses, Needs: []string{"all"},
 	},
 	{
 		Name: "tasks", Covers: "clean-ups: cleared fields, waits, blocks", Quick: true,
-		Packages: []string{"./test/integration/tasks"}, Needs: []string{"all"},
+		Packages: []string{"./test/e2e_features/tasks"}, Needs: []string{"all"},
 	},
 	{
 		Name: "canary", Covers: "a dynamic flip whose canary crashes and is halted", Quick: true,
-		Packages: []string{"./test/integration/values"}, Run: quickValues, Needs: []string{"all"},
+		Packages: []string{"./test/e2e_features/values"}, Run: quickValues, Needs: []string{"all"},
 	},
 	{
 		Name: "move", Covers: "a move from 1.35 to 1.36 and what forbids it", Quick: true,
-		Packages: []string{"./test/integration/upgradecheck"}, Run: "^TestAMoveByEmulation$", Needs: []string{"all"},
+		Packages: []string{"./test/e2e_features/versions/upgradecheck"}, Run: "^TestAMoveByEmulation$", Needs: []string{"all"},
 	},
 	{
 		Name: "operators", Covers: "two installations of an operator", Quick: true,
-		Packages: []string{"./test/integration/thirdparty"}, Run: "^TestTwoInstallations$", Needs: []string{"all"}, Inputs: everything,
+		Packages: []string{"./test/e2e_features/operators"}, Run: "^TestTwoInstallations$", Needs: []string{"all"}, Inputs: everything,
 	},
 	{
 		Name: "disruption", Covers: "a leader killed in the middle, and what the long runs judge by", Quick: true, Root: true,
@@ -155,60 +155,60 @@ var shards = []Shard{
 	},
 	{
 		Name: "api-long", Covers: "costs, certificates, servers without identity",
-		Packages: []string{"./test/integration/api"}, Skip: quickAPI, Needs: []string{"all"},
+		Packages: []string{"./test/e2e_features/api"}, Skip: quickAPI, Needs: []string{"all"},
 	},
 	{
 		Name: "processes-long", Covers: "crashes, bootstraps, kubelets without a server", Root: true,
-		Packages: []string{"./test/integration/processes"}, Skip: quickProcesses + "|^TestUpstream", Needs: []string{"all"},
+		Packages: []string{"./test/e2e_features/values/processes"}, Skip: quickProcesses + "|^TestUpstream", Needs: []string{"all"},
 	},
 	{
 		Name: "values-long", Covers: "central and dynamic values with several servers",
-		Packages: []string{"./test/integration/values"}, Skip: quickValues, Needs: []string{"all"},
+		Packages: []string{"./test/e2e_features/values"}, Skip: quickValues, Needs: []string{"all"},
 	},
 	{
 		Name: "upstream", Covers: "upstream's unchanged binaries beside ours", Root: true,
-		Packages: []string{"./test/integration/processes"}, Run: "^TestUpstream", Needs: []string{"all", "upstream"},
+		Packages: []string{"./test/e2e_features/values/processes"}, Run: "^TestUpstream", Needs: []string{"all", "upstream"},
 	},
 	{
 		Name: "adopted", Covers: "a cluster that had leftovers before",
-		Packages: []string{"./test/integration/lifecycle"}, Skip: "^TestOnUsedOff$", Needs: []string{"all"},
+		Packages: []string{"./test/e2e_features/gates/lifecycle"}, Skip: "^TestOnUsedOff$", Needs: []string{"all"},
 	},
 	{
-		Name: "asked", Covers: "no gate is asked past the layer", Root: true,
-		Packages: []string{"./test/integration/asked"}, Needs: []string{"all"},
+		Name: "queried", Covers: "no gate is asked past the layer", Root: true,
+		Packages: []string{"./test/e2e_features/values/queried"}, Needs: []string{"all"},
 	},
 	{
 		Name: "hostile", Covers: "malformed requests",
-		Packages: []string{"./test/integration/hostile"}, Needs: []string{"all"},
+		Packages: []string{"./test/e2e_features/api/hostile"}, Needs: []string{"all"},
 	},
 	{
 		Name: "localup", Covers: "the local cluster and its demonstration",
-		Packages: []string{"./test/integration/localup"}, Needs: []string{"all"},
+		Packages: []string{"./test/e2e_features/localup"}, Needs: []string{"all"},
 	},
 	{
 		Name: "openapi", Covers: "published documents and stored objects",
-		Packages: []string{"./test/integration/openapi"}, Needs: []string{"all"},
+		Packages: []string{"./test/e2e_features/api/openapi"}, Needs: []string{"all"},
 	},
 	{
 		Name: "readers", Covers: "ways to ask for a feature from outside",
-		Packages: []string{"./test/integration/readers"}, Needs: []string{"all"}, Inputs: everything,
+		Packages: []string{"./test/e2e_features/api/readers"}, Needs: []string{"all"}, Inputs: everything,
 	},
 	{
-		Name: "thirdparty", Covers: "operators with features of their own",
-		Packages: []string{"./test/integration/thirdparty"}, Skip: "^TestTwoInstallations$", Needs: []string{"all", "upstream"}, Inputs: everything,
+		Name: "operators-long", Covers: "operators with features of their own",
+		Packages: []string{"./test/e2e_features/operators"}, Skip: "^TestTwoInstallations$", Needs: []string{"all", "upstream"}, Inputs: everything,
 	},
 	{
 		Name: "upgradecheck", Covers: "what forbids to move between versions",
-		Packages: []string{"./test/integration/upgradecheck"}, Skip: "^TestAMoveByEmulation$", Needs: []string{"all"},
+		Packages: []string{"./test/e2e_features/versions/upgradecheck"}, Skip: "^TestAMoveByEmulation$", Needs: []string{"all"},
 	},
 	{
 		Name: "versions", Covers: "moves between versions, in the short form", Root: true,
-		Packages: []string{"./test/integration/versions"}, Needs: []string{"all", "upstream-previous"},
+		Packages: []string{"./test/e2e_features/versions"}, Needs: []string{"all", "upstream-previous"},
 		Env: []string{"VERSIONS_SHORT=true"}, Inputs: []string{"pkg/catalog"},
 	},
 	{
 		Name: "gates", Covers: "every open gate: on, used, off, pristine",
-		Packages: []string{"./test/lifecycle"}, Needs: []string{"all", "upstream"}, Inputs: []string{"pkg"},
+		Packages: []string{"./test/e2e_features/gates"}, Needs: []string{"all", "upstream"}, Inputs: []string{"pkg"},
 	},
 	{
 		Name: "pages-a", Covers: "commands of pages from A to O",

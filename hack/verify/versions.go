@@ -28,7 +28,7 @@ const (
 	exampleModule  = "staging/src/k8s.io/feature-lifecycle/examples/widget-operator/go.mod"
 	previousModule = "hack/previous/go.mod"
 	changelog      = "CHANGELOG.md"
-	frameworkFile  = "test/integration/framework/previous.go"
+	frameworkFile  = "test/e2e_features/framework/previous.go"
 )
 
 var (

@@ -30,7 +30,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
 // patience bounds the commands of one page. It is generous: the machine may be

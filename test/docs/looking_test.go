@@ -25,7 +25,7 @@ import (
 	"testing"
 
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
-	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
 // looking are the pages whose commands start a cluster of their own as the reader's, and

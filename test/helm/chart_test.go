@@ -208,7 +208,7 @@ func TestTheChartWorksWithoutTheAPI(t *testing.T) {
 
 // TestOnACluster renders with the cluster that FEATURES_KUBECONFIG names, with the
 // versions that it has. FEATURES_WANT says whether the feature is on everywhere;
-// test/integration sets both.
+// test/e2e_features/api/readers sets both.
 func TestOnACluster(t *testing.T) {
 	path, want := os.Getenv("FEATURES_KUBECONFIG"), os.Getenv("FEATURES_WANT")
 	if path == "" {

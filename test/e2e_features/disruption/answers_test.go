@@ -39,7 +39,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/cmd/local-up/process"
-	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
 const (

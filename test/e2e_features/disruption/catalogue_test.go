@@ -27,7 +27,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
 // disruption is one thing that happens to clusters.

@@ -34,7 +34,7 @@ import (
 
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/cmd/local-up/process"
-	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
 // faults are those that the test does to components. It is safe for concurrent use.

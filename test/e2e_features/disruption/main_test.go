@@ -41,7 +41,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
 const (

@@ -34,7 +34,7 @@ import (
 	"k8s.io/feature-lifecycle/report"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
-	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
 const (

@@ -36,7 +36,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	featurescheme "k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
 	"k8s.io/kubernetes-features/cmd/local-up/cluster"
-	"k8s.io/kubernetes-features/test/integration/framework"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
 // strike is a disruption in the middle of a transition, when some objects have been cleared

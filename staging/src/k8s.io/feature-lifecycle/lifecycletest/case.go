@@ -16,7 +16,7 @@ limitations under the License.
 
 // Package lifecycletest takes features through on, used, off and pristine on a
 // running cluster: the proof that what a feature declares is complete. The
-// fork's test/lifecycle does that for the gates of Kubernetes; an operator's
+// fork's test/e2e_features/gates does that for the gates of Kubernetes; an operator's
 // suite does it for its own features with Kit.Cycle, as the example shows.
 //
 // Suites that need something else between the steps take them one by one: Parse a

@@ -56,7 +56,7 @@ spec: {other: stays}
 `
 
 // applying makes the fake apply whole objects: field ownership is a real
-// server's business (test/integration/tasks).
+// server's business (test/e2e_features/tasks).
 func applying(objects ...*unstructured.Unstructured) *wire {
 	w := migrating(objects...)
 	w.PrependReactor("patch", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {

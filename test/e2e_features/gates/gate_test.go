@@ -1,0 +1,323 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package gates
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycletest"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
+)
+
+// world is a cluster and the kit for it.
+type world struct {
+	*framework.Cluster
+	*lifecycletest.Kit
+	// edited are the IDs of the objects whose template was edited to release
+	// features.
+	edited map[string]bool
+}
+
+func start(t *testing.T, config cluster.Config) *world {
+	t.Helper()
+	w := &world{Cluster: framework.Start(t, config), edited: map[string]bool{}}
+	var err error
+	if w.Kit, err = lifecycletest.KitFor(w.Config, metav1.NamespaceSystem); err != nil {
+		t.Fatal(err)
+	}
+	w.Release = w.release
+	return w
+}
+
+// logLines is how much of its log is shown of a process that ended by itself.
+const logLines = 40
+
+// stop ends everything but etcd and returns what that was. What ended by itself
+// before is an error: without a controller manager, say, finalizers stay, and with
+// them features that wait.
+func (w *world) stop(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, p := range w.Processes() {
+		if p.Name == cluster.Etcd {
+			continue
+		}
+		if !p.Alive() {
+			t.Errorf("%s ended by itself; the end of its log:\n%s", p.Name, p.Tail(logLines))
+		}
+		names = append(names, p.Name)
+	}
+	if err := w.Stop(t.Context(), names...); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// restart ends everything but etcd, looks at what is stored while nobody writes,
+// and starts everything with other arguments.
+func (w *world) restart(t *testing.T, arguments map[string][]string) moment {
+	t.Helper()
+	names := w.stop(t)
+	view := w.moment(t)
+	for _, name := range names {
+		w.SetArgs(name, arguments[name]...)
+	}
+	if err := w.Restart(t.Context(), nil, names...); err != nil {
+		t.Fatalf("restarting: %v", err)
+	}
+	w.Mapper.Reset()
+	return view
+}
+
+// TestEveryGate turns all open gates on in a cluster that has never had them on,
+// uses them, turns all of them off, and reads from etcd what is left: gates that
+// depend on each other go off together, and one start of everything serves all.
+// With FEATURE=X it does that for X, and what depends on it, alone; all other
+// gates have their defaults then.
+func TestEveryGate(t *testing.T) {
+	entries, all := cases(t)
+	rows := map[string]*row{}
+	for _, entry := range entries {
+		rows[string(entry.Name)] = &row{gate: string(entry.Name), verdict: verdict(entry), failed: true}
+		results.add(rows[string(entry.Name)])
+	}
+	begun := time.Now()
+	step := func(what string) { t.Logf("%6.1f s %s", time.Since(begun).Seconds(), what) }
+
+	on, off := together(names(entries)...)
+	w := start(t, cluster.Config{Nodes: nodes, ExtraArgs: off.arguments()})
+	control := w.begin(t)
+	never := w.restart(t, on.arguments())
+	step("begun, with all of them off")
+	ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
+	defer cancel()
+	if err := w.WaitFor(ctx, v1alpha1.StateOn, nil, all...); err != nil {
+		t.Fatal(err)
+	}
+	step("on")
+	w.use(t, all, control)
+	w.waitForControllers(t, gone(off))
+	step("used")
+
+	var before *lifecycletest.View
+	first, then := inTurn(entries, all)
+	turned := map[gate]bool{}
+	for _, turn := range [][]*lifecycletest.Case{first, then} {
+		if len(turn) == 0 {
+			continue
+		}
+		view := w.restart(t, w.turnOff(turned, on, turn).arguments()).View
+		if before == nil {
+			before = view
+			for _, c := range all {
+				r := rows[string(c.Feature.Name)]
+				r.used = c.Count(t.Context(), before)
+				r.problems = c.Used(t.Context(), before, append(slices.Clone(all), control)...)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
+		defer cancel()
+		outcomes, err := w.WaitUntilOff(ctx, view, turn...)
+		if err != nil {
+			t.Error(err)
+		}
+		for name, outcome := range outcomes {
+			rows[name].held, rows[name].problems = len(outcome.Held), append(rows[name].problems, outcome.Problems...)
+		}
+		step("off")
+	}
+
+	after := w.stored(t)
+	results.complain(t, w.unchanged(before, after, control, all)...)
+	for i, c := range all {
+		r := rows[string(c.Feature.Name)]
+		left, problems := c.Left(t.Context(), after)
+		remains, wrong := w.stayed(t, entries[i], c, all, before, after)
+		copied, came := w.copied(t, entries[i], c, before, after)
+		r.left, r.remains, r.copies = left, remains, copied.String()
+		r.problems = slices.Concat(r.problems, problems, wrong, came)
+		for _, problem := range r.problems {
+			t.Error(problem)
+		}
+		r.failed = len(r.problems) > 0
+	}
+	w.stop(t)
+	results.complain(t, pristine(never, w.moment(t), gone(off), all)...)
+}
+
+// inTurn separates features that take a collection away in which others have
+// fields: those have to be off before, or nobody can look at their fields.
+func inTurn(entries []catalog.Entry, all []*lifecycletest.Case) (first, then []*lifecycletest.Case) {
+	fields := map[string]gate{}
+	for _, entry := range entries {
+		for _, field := range entry.Stores() {
+			if field.Path != "" {
+				fields[field.Resource.String()] = entry.Name
+			}
+		}
+	}
+	for i, entry := range entries {
+		later := slices.ContainsFunc(entry.Stores(), func(f task.Field) bool {
+			return f.Path == "" && fields[f.Resource.String()] != "" && fields[f.Resource.String()] != entry.Name
+		})
+		if later {
+			then = append(then, all[i])
+		} else {
+			first = append(first, all[i])
+		}
+	}
+	return first, then
+}
+
+// turnOff adds the gates of cases to those that are off, and returns all values.
+func (w *world) turnOff(off map[gate]bool, on gates, turn []*lifecycletest.Case) gates {
+	var names []gate
+	for _, c := range turn {
+		names = append(names, c.Feature.Name)
+	}
+	_, values := together(names...)
+	for name, value := range values {
+		if !value {
+			off[name] = true
+		}
+	}
+	all := gates{}
+	for name := range on {
+		all[name] = !off[name]
+	}
+	for name := range off {
+		all[name] = false
+	}
+	return all
+}
+
+// gone are the entries of gates that went off.
+func gone(values gates) []catalog.Entry {
+	return slices.DeleteFunc(catalog.All(), func(e catalog.Entry) bool {
+		on, is := values[e.Name]
+		return on || !is
+	})
+}
+
+func names(entries []catalog.Entry) []gate {
+	var names []gate
+	for _, entry := range entries {
+		names = append(names, entry.Name)
+	}
+	return names
+}
+
+const (
+	// controllersPatience is how long controllers may take to make of fixtures
+	// what they make; the machine may be busy.
+	controllersPatience = framework.Patience
+	controllersPeriod   = 500 * time.Millisecond
+)
+
+// use creates the objects of all cases, and waits until controllers have done
+// with them what they do.
+func (w *world) use(t *testing.T, all []*lifecycletest.Case, control *lifecycletest.Case) {
+	t.Helper()
+	for _, c := range all {
+		if err := w.Use(t.Context(), c); err != nil {
+			t.Errorf("%v; every object has to be accepted with the gate on", err)
+		}
+	}
+	w.waitForCopies(t, append(slices.Clone(all), control)...)
+	// What controllers make of the objects is a part of the use: each task has
+	// to find something. What lacks then is told when the objects are looked at.
+	waiting := all
+	_ = wait.PollUntilContextTimeout(t.Context(), controllersPeriod, controllersPatience, true, func(ctx context.Context) (bool, error) {
+		view := w.stored(t)
+		waiting = slices.DeleteFunc(slices.Clone(waiting), func(c *lifecycletest.Case) bool {
+			return len(c.Used(ctx, view, append(slices.Clone(all), control)...)) == 0
+		})
+		return len(waiting) == 0, nil
+	})
+}
+
+// unchanged compares the control objects, and of the objects that used features
+// what is left beside the fields that went (S7).
+func (w *world) unchanged(before, after *lifecycletest.View, control *lifecycletest.Case, all []*lifecycletest.Case) []string {
+	var problems []string
+	now := after.ByID()
+	cleared := map[string][]task.Field{}
+	for _, c := range all {
+		for _, t := range c.Feature.OnDisable {
+			for _, field := range t.Fields {
+				if strings.HasPrefix(t.Name, "ClearField/") {
+					cleared[field.Resource.String()] = append(cleared[field.Resource.String()], field)
+				}
+			}
+		}
+	}
+	compare := func(c *lifecycletest.Case, must bool) {
+		for _, was := range c.Own(before).Objects {
+			is, ok := now[was.ID()]
+			switch {
+			case !ok && must:
+				problems = append(problems, was.ID()+" did not use any feature and is gone")
+			case ok:
+				removed := cleared[was.Resource.String()]
+				if w.edited[was.ID()] {
+					removed = append(slices.Clone(removed), task.Field{Path: "spec.template.spec"}, task.Field{Path: "status"})
+				}
+				if diff := lifecycletest.Changed(steady(was), steady(is), removed); diff != "" {
+					problems = append(problems, was.ID()+" changed elsewhere than in what its feature stores (-before +after):\n"+diff)
+				}
+			}
+		}
+	}
+	compare(control, true)
+	for _, c := range all {
+		compare(c, false)
+	}
+	return problems
+}
+
+// restless are the resources with a status that controllers write into all the
+// time: they were restarted, too, and nothing answers what they ask. The statuses
+// of all others are compared, so that clearing a field of one damages nothing else.
+var restless = []string{"horizontalpodautoscalers", "nodes"}
+
+// steady is an object without what controllers write into it all the time.
+func steady(object lifecycletest.Object) *unstructured.Unstructured {
+	copied := object.DeepCopy()
+	if slices.Contains(restless, object.Resource.Resource) {
+		delete(copied.Object, "status")
+	}
+	if object.Resource.Resource == "nodes" {
+		// No kubelet is behind the Nodes of fixtures, so they are tainted.
+		unstructured.RemoveNestedField(copied.Object, "spec", "taints")
+		// Written a moment after a Node was created.
+		unstructured.RemoveNestedField(copied.Object, "metadata", "annotations", "node.alpha.kubernetes.io/ttl")
+	}
+	return copied
+}

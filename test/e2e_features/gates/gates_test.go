@@ -1,0 +1,174 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package gates
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	genericfeatures "k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/feature-lifecycle/lifecycletest"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/pkg/catalog"
+	lifecyclefeatures "k8s.io/kubernetes-features/pkg/features"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	_ "k8s.io/kubernetes/pkg/features" // the gates and what they depend on
+)
+
+// nodes is how many hollow nodes a cluster has. They take every gate with the
+// configuration that they have: a real kubelet refuses some gates without fields
+// of its configuration file, for example MemoryQoS without
+// memoryThrottlingFactor, and reports no more than they do.
+const nodes = 2
+
+// unknown are the gates that a binary refuses since it does not have them. All
+// others are in all binaries.
+var unknown = map[string][]featuregate.Feature{
+	cluster.Scheduler: {"ControllerManagerReleaseLeaderElectionLockOnExit"},
+	// Upstream's hollow node lacks what cmd/kubelet and cmd/kube-proxy add.
+	hollow: {"ControllerManagerReleaseLeaderElectionLockOnExit", "ContextualLogging", "LoggingAlphaOptions", "LoggingBetaOptions"},
+}
+
+const hollow = "kubemark"
+
+// gates are values for gates.
+type gates map[featuregate.Feature]bool
+
+// arguments are the flags of each component that give it the values. All APIs
+// are served for which storage is made: those whose storage is gated go away with
+// their gate, others stay for the administrator who has to remove what is left.
+func (g gates) arguments() map[string][]string {
+	arguments := map[string][]string{}
+	components := []string{cluster.APIServer, cluster.ControllerManager, cluster.Scheduler}
+	for i := range nodes {
+		node := cluster.NodeName(i + 1)
+		components = append(components, cluster.Kubelet(node), cluster.Proxy(node))
+	}
+	for _, component := range components {
+		binary := component
+		if strings.Contains(component, "/") {
+			binary = hollow
+		}
+		var values []string
+		for _, name := range slices.Sorted(maps.Keys(g)) {
+			if !slices.Contains(unknown[binary], name) {
+				values = append(values, fmt.Sprintf("%s=%t", name, g[name]))
+			}
+		}
+		if len(values) > 0 {
+			arguments[component] = []string{"--feature-gates=" + strings.Join(values, ",")}
+		}
+	}
+	// Nobody contradicts here; five seconds are enough for reports to arrive.
+	// Nodes of fixtures have no kubelets that could report.
+	server := []string{"--feature-settle-period=5s", "--feature-grace-period=10s", "--runtime-config=api/all=true"}
+	if g[genericfeatures.RemoteRequestHeaderUID] {
+		// Without its flag the gate stores nothing; with the gate off it is refused.
+		server = append(server, "--requestheader-uid-headers=X-Remote-Uid")
+	}
+	arguments[cluster.APIServer] = append(arguments[cluster.APIServer], server...)
+	return arguments
+}
+
+// together are the gates that are on before some are turned off: they, what they
+// need and what needs them, which may be what uses them; and those that go off:
+// they and what needs them, since a gate refuses to be on while one that it
+// depends on is off.
+func together(names ...featuregate.Feature) (on, off gates) {
+	on, off = gates{}, gates{}
+	dependencies := utilfeature.DefaultFeatureGate.Dependencies()
+	known := utilfeature.DefaultFeatureGate.DeepCopy().GetAll()
+	var turnOn, turnOff func(featuregate.Feature)
+	turnOn = func(name featuregate.Feature) {
+		if on[name] || known[name].LockToDefault {
+			return
+		}
+		on[name] = true
+		for _, needed := range dependencies[name] {
+			turnOn(needed)
+		}
+	}
+	turnOff = func(name featuregate.Feature) {
+		if _, done := off[name]; done {
+			return
+		}
+		off[name] = false
+		for dependent, needed := range dependencies {
+			if slices.Contains(needed, name) {
+				turnOff(dependent)
+			}
+		}
+	}
+	for _, name := range names {
+		turnOff(name)
+	}
+	for name := range off {
+		turnOn(name)
+	}
+	// What was turned on only because it is needed stays on.
+	for name := range on {
+		if _, goes := off[name]; !goes {
+			off[name] = true
+		}
+	}
+	return on, off
+}
+
+// cases are the gates that this run takes through: all, or that of FEATURE.
+func cases(t *testing.T) ([]catalog.Entry, []*lifecycletest.Case) {
+	t.Helper()
+	only := featuregate.Feature(os.Getenv("FEATURE"))
+	var entries []catalog.Entry
+	var all []*lifecycletest.Case
+	for _, entry := range catalog.All() {
+		// Turned off it could not say what becomes of anything.
+		if (only == "" || only == entry.Name) && entry.Name != lifecyclefeatures.FeatureLifecycle {
+			entries = append(entries, entry)
+			all = append(all, newCase(t, entry))
+		}
+	}
+	if len(entries) == 0 {
+		t.Fatalf("the catalogue has no verdict on a gate %s, or it is the system itself; FEATURE is the exact name of an alpha or beta gate that is not locked, as pkg/features or upstream declares it", only)
+	}
+	return entries, all
+}
+
+func newCase(t *testing.T, entry catalog.Entry) *lifecycletest.Case {
+	t.Helper()
+	file := filepath.Join("pkg", "catalog", "testdata", string(entry.Name)+".yaml")
+	c := &lifecycletest.Case{Feature: entry.Feature, Fixture: file}
+	data, err := os.ReadFile(filepath.Join(framework.Root(t), file))
+	if os.IsNotExist(err) {
+		return c
+	}
+	if err == nil {
+		c.Objects, err = lifecycletest.Parse(data)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return c
+}

@@ -1,0 +1,84 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package lifecycle
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
+)
+
+// TestAnAdoptedClusterKeepsItsLeftovers until somebody asks for their removal:
+// the gate was used and turned off when nothing looked after it.
+func TestAnAdoptedClusterKeepsItsLeftovers(t *testing.T) {
+	config := controlPlane(gate + "=true,FeatureLifecycle=false")
+	config.Only = []string{cluster.Etcd, cluster.APIServer}
+	c := framework.Start(t, config)
+	names := []string{"a", "b"}
+	versions := map[string]string{}
+	for _, name := range names {
+		versions[name] = create(t, c, statefulSet(name, rolling)).ResourceVersion
+	}
+
+	adopt := gate + "=false"
+	if err := c.Restart(t.Context(), &adopt); err != nil {
+		t.Fatalf("restarting with the feature lifecycle: %v", err)
+	}
+	clean := func(f *v1alpha1.Feature) *metav1.Condition {
+		return meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
+	}
+	found := c.WaitForFeature(gate, "adopted with leftovers", func(f *v1alpha1.Feature) bool {
+		if f.Status.Transition != nil || len(f.Status.Tasks) > 0 {
+			t.Errorf("a transition runs unasked: %+v", f.Status)
+		}
+		return f.Status.State == v1alpha1.StateOff && clean(f) != nil && clean(f).Reason == v1alpha1.ReasonLeftovers
+	})
+	if message := clean(found).Message; !strings.Contains(message, "2 statefulsets.apps have spec.updateStrategy.rollingUpdate.maxUnavailable (default/a, default/b)") {
+		t.Errorf("the leftovers are told as %q", message)
+	}
+	for _, name := range names {
+		if is := read(t, c, name).ResourceVersion; is != versions[name] {
+			t.Errorf("StatefulSet %s was written unasked: resourceVersion %s, now %s", name, versions[name], is)
+		}
+	}
+
+	begun := time.Now()
+	cleanup, err := c.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).CreateCleanup(t.Context(), gate, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("asking for their removal: %v", err)
+	}
+	if cleanup.Status.TransitionID == "" || len(cleanup.Status.Tasks) != 2 {
+		t.Errorf("the answer is %+v", cleanup.Status)
+	}
+	c.WaitForFeature(gate, "clean", func(f *v1alpha1.Feature) bool {
+		return f.Status.State == v1alpha1.StateOff && clean(f).Reason == v1alpha1.ReasonNothingLeft
+	})
+	t.Logf("clean %s after it was asked for", time.Since(begun).Round(time.Millisecond))
+	for _, name := range names {
+		if is := read(t, c, name); framework.HasMaxUnavailable(is) {
+			t.Errorf("StatefulSet %s still has maxUnavailable %s", name, is.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package values
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/values/rollout"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
+)
+
+// schedulers is a cluster with three schedulers, one of which is in a canary.
+type schedulers struct {
+	*framework.Cluster
+	t *testing.T
+	// canary is the name of its component, report that of its report; percent is
+	// the share that it is.
+	canary, report string
+	percent        int32
+}
+
+// begin starts the schedulers one by one and finds out which of them the smallest
+// canary has.
+func (s *schedulers) begin(names []string) {
+	s.t.Helper()
+	s.percent = 100
+	known := map[string]bool{}
+	for i, name := range names {
+		s.MustStart(name)
+		// What a scheduler asks for may follow later.
+		all := func(reports []v1alpha1.FeatureReport) []v1alpha1.FeatureReport {
+			return slices.DeleteFunc(slices.Clone(reports), func(r v1alpha1.FeatureReport) bool { return r.Spec.Component != cluster.Scheduler })
+		}
+		reports := s.WaitForReports("of another scheduler", func(reports []v1alpha1.FeatureReport) bool { return len(all(reports)) == i+1 })
+		for _, r := range all(reports) {
+			if bucket := rollout.Bucket(schedulerFeature, r.Spec.Instance); !known[r.Name] && bucket < s.percent {
+				s.canary, s.report, s.percent = name, r.Name, bucket
+			}
+			known[r.Name] = true
+		}
+	}
+	s.percent++
+}
+
+// ofSchedulers are the reports of schedulers that have asked for the feature.
+func ofSchedulers(reports []v1alpha1.FeatureReport) []v1alpha1.FeatureReport {
+	return slices.DeleteFunc(slices.Clone(reports), func(r v1alpha1.FeatureReport) bool {
+		return framework.Reported([]v1alpha1.FeatureReport{r}, cluster.Scheduler, schedulerFeature) == nil
+	})
+}
+
+// waitCanary waits until the canary has reported a value, and nobody else has
+// another than true.
+func (s *schedulers) waitCanary(value bool) {
+	s.t.Helper()
+	s.WaitForReports(fmt.Sprintf("in which the canary has %s=%t and the others have it on", schedulerFeature, value), func(reports []v1alpha1.FeatureReport) bool {
+		all := ofSchedulers(reports)
+		for _, r := range all {
+			want := value || r.Name != s.report
+			if framework.Reported([]v1alpha1.FeatureReport{r}, cluster.Scheduler, schedulerFeature).Enabled != want {
+				return false
+			}
+		}
+		return len(all) == 3
+	})
+}
+
+// TestACanaryThatDiesIsHalted: a scheduler that took a value and is killed stops
+// the rollout; started again it has the value from before, until people resume.
+func TestACanaryThatDiesIsHalted(t *testing.T) {
+	t.Parallel()
+	const central = "--central-features=" + schedulerFeature
+	s := &schedulers{t: t, Cluster: framework.Start(t, cluster.Config{
+		Replicas: 3, Only: []string{cluster.Etcd, cluster.APIServer}, ExtraArgs: map[string][]string{cluster.APIServer: {central}},
+	})}
+	var all []string
+	for i := range 3 {
+		all = append(all, cluster.Nth(cluster.Scheduler, i+1))
+	}
+	s.begin(all)
+	s.WaitForFeature(schedulerFeature, "On", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOn })
+
+	s.Request(schedulerFeature, fmt.Sprintf(`{"rollout":{"percent":%d}}`, s.percent))
+	s.SetArgs(cluster.APIServer, central, "--feature-gates="+schedulerFeature+"=false")
+	s.MustRestart(cluster.APIServer)
+	s.WaitForFeature(schedulerFeature, "a canary of off", func(f *v1alpha1.Feature) bool {
+		return f.Status.Rollout != nil && !f.Status.Rollout.Value && f.Status.State == v1alpha1.StateTurningOff
+	})
+	s.MustRestart(all...)
+	s.waitCanary(false)
+
+	s.MustKill(s.canary)
+	halted := s.WaitForFeature(schedulerFeature, "halted", func(f *v1alpha1.Feature) bool {
+		return f.Status.Rollout != nil && f.Status.Rollout.Halted
+	})
+	t.Logf("the canary was halted: %s", halted.Status.Rollout.Message)
+	if want := "kube-scheduler/" + strings.TrimPrefix(s.report, "kube-scheduler."); !slices.Equal(halted.Status.Rollout.FailedInstances, []string{want}) {
+		t.Errorf("halted for %v, want %s", halted.Status.Rollout.FailedInstances, want)
+	}
+	for _, c := range halted.Status.Conditions {
+		if c.Type == v1alpha1.ConditionProgressing && (c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonRolloutHalted) {
+			t.Errorf("Progressing is %s, %s: %s", c.Status, c.Reason, c.Message)
+		}
+	}
+	s.WaitForEvent(schedulerFeature, "RolloutHalted", "go back to on")
+
+	s.MustStart(s.canary)
+	s.waitCanary(true)
+	s.MustRestart(cluster.APIServer)
+	after := s.WaitForFeature(schedulerFeature, "known again", func(f *v1alpha1.Feature) bool { return f.Status.Rollout != nil })
+	if !after.Status.Rollout.Halted || !after.Status.Rollout.HaltTime.Equal(halted.Status.Rollout.HaltTime) {
+		t.Errorf("a restart of the server changed the halt: %+v", after.Status.Rollout)
+	}
+
+	s.Request(schedulerFeature, `{"rollout":{"attempt":1}}`)
+	s.WaitForFeature(schedulerFeature, "resumed", func(f *v1alpha1.Feature) bool {
+		return f.Status.Rollout != nil && !f.Status.Rollout.Halted && f.Status.Rollout.Observed.Attempt == 1
+	})
+	s.WaitForEvent(schedulerFeature, "RolloutResumed", "off")
+	s.MustRestart(s.canary)
+	s.waitCanary(false)
+}
+
+// TestACanaryThatKeepsCrashingIsHalted: a scheduler that got a dynamic value, and no
+// other process did, crashes again and again, and comes back each time. It then has
+// the value from before, until people resume the rollout.
+func TestACanaryThatKeepsCrashingIsHalted(t *testing.T) {
+	t.Parallel()
+	// The server and the schedulers ask for it when they start.
+	const feature, scheduler = "HPAScaleToZero", "kube-scheduler"
+	c := framework.Start(t, cluster.Config{
+		Only:      []string{cluster.Etcd, cluster.APIServer, cluster.Scheduler},
+		ExtraArgs: map[string][]string{cluster.APIServer: {"--dynamic-features=" + feature, "--feature-settle-period=1s"}},
+	})
+	c.WaitForFeature(feature, "Off", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
+	// wait waits for what the scheduler reports, which no other process has.
+	wait := func(value bool) {
+		t.Helper()
+		c.WaitForReports(fmt.Sprintf("in which the scheduler has %s=%t and the server has it off", feature, value), func(reports []v1alpha1.FeatureReport) bool {
+			server, canary := framework.Reported(reports, cluster.APIServer, feature), framework.Reported(reports, scheduler, feature)
+			return server != nil && !server.Enabled && canary != nil && canary.Enabled == value
+		})
+	}
+	wait(false)
+	c.Request(feature, `{"enabled":true,"rollout":{"components":["`+scheduler+`"]}}`)
+	wait(true)
+	for range transition.DefaultCanarySettings().CrashLoop {
+		before := processOf(c.Reports(), scheduler)
+		c.MustKill(cluster.Scheduler)
+		c.MustStart(cluster.Scheduler)
+		c.WaitForReports("in which the next process of the scheduler has asked for "+feature, func(reports []v1alpha1.FeatureReport) bool {
+			return processOf(reports, scheduler) != before && framework.Reported(reports, scheduler, feature) != nil
+		})
+	}
+	halted := c.WaitForFeature(feature, "halted", func(f *v1alpha1.Feature) bool {
+		return f.Status.Rollout != nil && f.Status.Rollout.Halted
+	})
+	if gone := halted.Status.Rollout.FailedInstances; len(gone) != 1 || !strings.HasPrefix(gone[0], scheduler+"/") {
+		t.Errorf("halted for %v, want the scheduler", gone)
+	}
+	progressing := meta.FindStatusCondition(halted.Status.Conditions, v1alpha1.ConditionProgressing)
+	if progressing == nil || progressing.Status != metav1.ConditionFalse || progressing.Reason != v1alpha1.ReasonRolloutHalted {
+		t.Errorf("Progressing is %+v", progressing)
+	}
+	c.WaitForEvent(feature, "RolloutHalted", "go back to off")
+	wait(false)
+
+	c.Request(feature, `{"rollout":{"attempt":1}}`)
+	c.WaitForFeature(feature, "resumed", func(f *v1alpha1.Feature) bool {
+		return f.Status.Rollout != nil && !f.Status.Rollout.Halted && f.Status.Rollout.Observed.Attempt == 1
+	})
+	wait(true)
+	// For all: the canary is over, and the transition goes on to its end.
+	c.Request(feature, `{"rollout":null}`)
+	c.WaitForFeature(feature, "On", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOn && f.Status.Rollout == nil })
+}
+
+// processOf is how the reporter of a component's process calls itself, which differs
+// from those before and after. It is "" if there is no report.
+func processOf(reports []v1alpha1.FeatureReport, component string) string {
+	for _, r := range reports {
+		if r.Spec.Component == component {
+			return r.Spec.Process
+		}
+	}
+	return ""
+}

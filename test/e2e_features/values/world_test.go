@@ -1,0 +1,64 @@
+//go:build linux
+
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package values runs real components with values that are set centrally, and
+// with values that change while they run.
+package values
+
+import (
+	"testing"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
+)
+
+// Features that components ask for soon after they start. All are on by default
+// but the last, which all components of Kubernetes ask for.
+const (
+	nodeFeature      = "ContainerCheckpoint"
+	managerFeature   = "StaleControllerConsistencyJob"
+	explicitFeature  = "StaleControllerConsistencyStatefulSet"
+	schedulerFeature = "SchedulerAsyncPreemption"
+	sharedFeature    = "ClientsAllowCBOR"
+)
+
+var features = []string{nodeFeature, managerFeature, explicitFeature, schedulerFeature, sharedFeature}
+
+// start starts etcd and kube-apiserver of a cluster with one hollow node, whose server
+// flow writes no status. What else runs, each test starts.
+func start(t *testing.T, args map[string][]string) *framework.Cluster {
+	t.Helper()
+	c := framework.Start(t, cluster.Config{Nodes: 1, Only: []string{cluster.Etcd, cluster.APIServer}, ExtraArgs: args})
+	for _, feature := range features {
+		c.WaitForFeature(feature, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
+	}
+	c.SilenceFlow()
+	return c
+}
+
+// early is a dynamic feature that kube-apiserver, the controller manager and the
+// scheduler ask for before their first report.
+const early = "HPAScaleToZero"
+
+// reportNow makes the processes of the control plane report at once what they have
+// asked for since their last report. They would within a minute; a value that
+// changes does not wait, and takes the rest with it.
+func reportNow(c *framework.Cluster) {
+	c.Request(early, `{"enabled":true}`)
+}
