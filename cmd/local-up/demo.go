@@ -26,11 +26,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/cmd/local-up/demo"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
-func newDemoCommand(config *cluster.Config) *cobra.Command {
+func newDemoCommand(config *localcluster.Config) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Turn a feature gate on, use it, turn it off, and see that nothing is left",
@@ -43,9 +43,9 @@ func newDemoCommand(config *cluster.Config) *cobra.Command {
 
 // runDemo tells the story on a fresh cluster. A cluster that is there makes way:
 // the story needs one on which the feature was never used.
-func runDemo(ctx context.Context, config *cluster.Config) error {
+func runDemo(ctx context.Context, config *localcluster.Config) error {
 	begun := time.Now()
-	if err := with(config, func(c *cluster.Cluster) error {
+	if err := with(config, func(c *localcluster.Cluster) error {
 		if !c.Exists() {
 			return nil
 		}
@@ -58,9 +58,9 @@ func runDemo(ctx context.Context, config *cluster.Config) error {
 		return err
 	}
 	// The story is about command lines.
-	config.Control = cluster.ControlOptions{}
+	config.Control = localcluster.ControlOptions{}
 	config.FeatureGates = "MaxUnavailableStatefulSet=true"
-	return with(config, func(c *cluster.Cluster) error {
+	return with(config, func(c *localcluster.Cluster) error {
 		fmt.Printf("Starting a cluster with %d nodes and --feature-gates=%s\n", config.Nodes, config.FeatureGates)
 		if err := c.Up(ctx); err != nil {
 			return howToEnd(c, err)

@@ -33,7 +33,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 const (
@@ -56,9 +56,9 @@ func main() {
 
 func exitCode(err error) int {
 	switch {
-	case errors.Is(err, cluster.ErrInUse):
+	case errors.Is(err, localcluster.ErrInUse):
 		return exitInUse
-	case errors.Is(err, cluster.ErrNoCluster):
+	case errors.Is(err, localcluster.ErrNoCluster):
 		return exitNoCluster
 	default:
 		return 1
@@ -66,7 +66,7 @@ func exitCode(err error) int {
 }
 
 func newCommand() *cobra.Command {
-	config := &cluster.Config{}
+	config := &localcluster.Config{}
 	root := &cobra.Command{
 		Use:           "local-up",
 		Short:         "Run a Kubernetes cluster on this machine to try feature gates with",
@@ -74,23 +74,23 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	fs := root.PersistentFlags()
-	fs.StringVar(&config.DataDir, "data-dir", cluster.DefaultDataDir, "Where the cluster keeps everything.")
-	fs.StringVar(&config.BinDir, "bin-dir", cluster.DefaultBinDir, "Where the binaries are.")
+	fs.StringVar(&config.DataDir, "data-dir", localcluster.DefaultDataDir, "Where the cluster keeps everything.")
+	fs.StringVar(&config.BinDir, "bin-dir", localcluster.DefaultBinDir, "Where the binaries are.")
 	root.AddCommand(newUpCommand(config), newDownCommand(config), newRestartCommand(config), newStatusCommand(config), newDemoCommand(config), newEtcdCommand(), newRuntimeCommand())
 	return root
 }
 
 // with opens the cluster for one command, or makes its directory.
-func with(config *cluster.Config, run func(*cluster.Cluster) error) error {
-	return opened(cluster.Open, config, run)
+func with(config *localcluster.Config, run func(*localcluster.Cluster) error) error {
+	return opened(localcluster.Open, config, run)
 }
 
 // withExisting opens a cluster that was started before for one command.
-func withExisting(config *cluster.Config, run func(*cluster.Cluster) error) error {
-	return opened(cluster.OpenExisting, config, run)
+func withExisting(config *localcluster.Config, run func(*localcluster.Cluster) error) error {
+	return opened(localcluster.OpenExisting, config, run)
 }
 
-func opened(open func(cluster.Config) (*cluster.Cluster, error), config *cluster.Config, run func(*cluster.Cluster) error) error {
+func opened(open func(localcluster.Config) (*localcluster.Cluster, error), config *localcluster.Config, run func(*localcluster.Cluster) error) error {
 	config.Progress = os.Stdout
 	c, err := open(*config)
 	if err != nil {
@@ -100,13 +100,13 @@ func opened(open func(cluster.Config) (*cluster.Cluster, error), config *cluster
 	return run(c)
 }
 
-func newUpCommand(config *cluster.Config) *cobra.Command {
+func newUpCommand(config *localcluster.Config) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the cluster; data of an earlier run is kept",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return with(config, func(c *cluster.Cluster) error {
+			return with(config, func(c *localcluster.Cluster) error {
 				begun := time.Now()
 				fmt.Printf("Starting a cluster with %d nodes\n", config.Nodes)
 				if err := c.Up(cmd.Context()); err != nil {
@@ -123,14 +123,14 @@ func newUpCommand(config *cluster.Config) *cobra.Command {
 }
 
 // howToEnd adds to an error how to end what was started before it.
-func howToEnd(c *cluster.Cluster, err error) error {
-	if alive, _ := c.Running(); len(alive) == 0 || errors.Is(err, cluster.ErrInUse) {
+func howToEnd(c *localcluster.Cluster, err error) error {
+	if alive, _ := c.Running(); len(alive) == 0 || errors.Is(err, localcluster.ErrInUse) {
 		return err
 	}
 	return fmt.Errorf("%w\nWhat was started runs; end it with \"%s\"", err, c.Command("down"))
 }
 
-func addUpFlags(cmd *cobra.Command, config *cluster.Config) {
+func addUpFlags(cmd *cobra.Command, config *localcluster.Config) {
 	fs := cmd.Flags()
 	fs.IntVar(&config.Nodes, "nodes", 3, "How many nodes the cluster has.")
 	fs.IntVar(&config.APIServerPort, "apiserver-port", 0, "Port of kube-apiserver; 0 means the one it had, or a free one.")
@@ -151,7 +151,7 @@ var (
 
 // addControlFlags adds the flags for the control plane alone. What the options have
 // is the default.
-func addControlFlags(fs *pflag.FlagSet, o *cluster.ControlOptions) {
+func addControlFlags(fs *pflag.FlagSet, o *localcluster.ControlOptions) {
 	fs.StringVar(&o.FeatureGates, "server-feature-gates", o.FeatureGates, "Feature gates of kube-apiserver alone, for central features: A=true,B=false.")
 	fs.StringSliceVar(&o.CentralFeatures, "central-features", o.CentralFeatures, "Features that have kube-apiserver's value in all components.")
 	fs.StringSliceVar(&o.DynamicFeatures, "dynamic-features", o.DynamicFeatures, "Features that can be changed through the API; those that a feature gate sets are left out.")
@@ -160,9 +160,9 @@ func addControlFlags(fs *pflag.FlagSet, o *cluster.ControlOptions) {
 }
 
 // greet says how to use the cluster.
-func greet(c *cluster.Cluster) { fmt.Print(greeting(c)) }
+func greet(c *localcluster.Cluster) { fmt.Print(greeting(c)) }
 
-func greeting(c *cluster.Cluster) string {
+func greeting(c *localcluster.Cluster) string {
 	return fmt.Sprintf(`
 Kubeconfig: %[1]s
 Try:
@@ -176,13 +176,13 @@ Change gates:
 `, c.Kubeconfig("admin"), c.Kubectl(), c.Command("down"), c.Command("restart", "--feature-gates=A=true"))
 }
 
-func newDownCommand(config *cluster.Config) *cobra.Command {
+func newDownCommand(config *localcluster.Config) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
 		Short: "End every process of the cluster; its data stays",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withExisting(config, func(c *cluster.Cluster) error {
+			return withExisting(config, func(c *localcluster.Cluster) error {
 				if len(c.Processes()) == 0 {
 					fmt.Printf("The cluster in %s is not running\n", c.DataDir())
 					return nil
@@ -197,10 +197,10 @@ func newDownCommand(config *cluster.Config) *cobra.Command {
 	}
 }
 
-func newRestartCommand(config *cluster.Config) *cobra.Command {
+func newRestartCommand(config *localcluster.Config) *cobra.Command {
 	var gates string
 	var components []string
-	var control cluster.ControlOptions
+	var control localcluster.ControlOptions
 	cmd := &cobra.Command{
 		Use:   "restart",
 		Short: "Restart components, all but etcd by default, possibly with other feature gates",
@@ -208,7 +208,7 @@ func newRestartCommand(config *cluster.Config) *cobra.Command {
 A component that is not restarted goes on as it was.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withExisting(config, func(c *cluster.Cluster) error {
+			return withExisting(config, func(c *localcluster.Cluster) error {
 				var changed *string
 				if cmd.Flags().Changed("feature-gates") {
 					changed = &gates
@@ -229,7 +229,7 @@ A component that is not restarted goes on as it was.`,
 }
 
 // override replaces what flags set.
-func override(was, flags cluster.ControlOptions, changed func(flag string) bool) cluster.ControlOptions {
+func override(was, flags localcluster.ControlOptions, changed func(flag string) bool) localcluster.ControlOptions {
 	if changed("server-feature-gates") {
 		was.FeatureGates = flags.FeatureGates
 	}
@@ -248,13 +248,13 @@ func override(was, flags cluster.ControlOptions, changed func(flag string) bool)
 	return was
 }
 
-func newStatusCommand(config *cluster.Config) *cobra.Command {
+func newStatusCommand(config *localcluster.Config) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Say which processes of the cluster run",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return withExisting(config, func(c *cluster.Cluster) error {
+			return withExisting(config, func(c *localcluster.Cluster) error {
 				for _, p := range c.Processes() {
 					condition := "running"
 					if !p.Alive() {

@@ -27,7 +27,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // run runs a command and returns its error.
@@ -49,7 +49,7 @@ func TestCommandsThatNeedACluster(t *testing.T) {
 			if wdErr != nil {
 				t.Fatal(wdErr)
 			}
-			if exitCode(err) != exitNoCluster || !strings.Contains(err.Error(), filepath.Join(here, cluster.DefaultDataDir)) {
+			if exitCode(err) != exitNoCluster || !strings.Contains(err.Error(), filepath.Join(here, localcluster.DefaultDataDir)) {
 				t.Errorf("got %v, want it to name the directory", err)
 			}
 			if entries, err := os.ReadDir("."); err != nil || len(entries) > 0 {
@@ -62,7 +62,7 @@ func TestCommandsThatNeedACluster(t *testing.T) {
 // TestHowToGoOn names the cluster that was started, and no other.
 func TestHowToGoOn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a b")
-	c, err := cluster.Open(cluster.Config{DataDir: dir, BinDir: "/b"})
+	c, err := localcluster.Open(localcluster.Config{DataDir: dir, BinDir: "/b"})
 	if err != nil {
 		t.Fatal(err)
 	}

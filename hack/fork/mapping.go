@@ -116,7 +116,7 @@ var parts = []part{
 		title: "Test features with real processes",
 		why:   "Clusters of real processes with real etcd, and hollow nodes that report.",
 		moves: []move{
-			same("cmd/local-up"),
+			same("cmd/local-up"), same("test/utils/localcluster"),
 			{"cmd/kubemark", testsDir + "/kubemark"},
 			same(testsDir),
 		},

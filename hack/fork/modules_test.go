@@ -263,7 +263,7 @@ func TestOtherSystems(t *testing.T) {
 				}
 			}
 		}
-		if n := len(files); n < 300 || !linux[theirs+"/cmd/local-up/process"] {
+		if n := len(files); n < 300 || !linux[theirs+"/test/utils/localcluster/process"] {
 			t.Errorf("only %d files are for %s, or the processes of local clusters are not for Linux only", n, system)
 		}
 	}

@@ -37,7 +37,7 @@ var wordings = map[string][]wording{
 		{"	definitions := upstreamopenapi.GetOpenAPIDefinitions\n	if c.lifecycleEnabled {\n		definitions = openapi.GetAllOpenAPIDefinitions\n	}\n", ""},
 		{"schemes, resources, definitions)", "schemes, resources, upstreamopenapi.GetOpenAPIDefinitions)"},
 	},
-	"cmd/local-up/cluster/hints.go": {
+	"test/utils/localcluster/hints.go": {
 		// Upstream's make puts binaries there.
 		{`"_output/local"`, `"_output/features"`},
 	},

@@ -31,8 +31,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/hack/apispec"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 const (
@@ -77,10 +77,10 @@ func run(ctx context.Context, bin, out string, all bool) (err error) {
 		// Upstream's script has this document, too.
 		args = append(args, "--enable-logs-handler=true")
 	}
-	servers, err := cluster.Open(cluster.Config{
+	servers, err := localcluster.Open(localcluster.Config{
 		DataDir: data, BinDir: bin, FeatureGates: gates, DieWithParent: true, Progress: os.Stderr,
-		Only:      []string{cluster.Etcd, cluster.APIServer},
-		ExtraArgs: map[string][]string{cluster.APIServer: args},
+		Only:      []string{localcluster.Etcd, localcluster.APIServer},
+		ExtraArgs: map[string][]string{localcluster.APIServer: args},
 	})
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func run(ctx context.Context, bin, out string, all bool) (err error) {
 		err = errors.Join(err, servers.Down(ending))
 	}()
 	if err := servers.Up(ctx); err != nil {
-		return fmt.Errorf("%w\n%s", err, servers.Log(cluster.APIServer, 20))
+		return fmt.Errorf("%w\n%s", err, servers.Log(localcluster.APIServer, 20))
 	}
 	config, err := servers.RESTConfig("admin")
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // looking are the pages whose commands start a cluster of their own as the reader's, and
@@ -78,5 +78,5 @@ func look(t *testing.T, page, running string) *reader {
 // sharedCluster starts the cluster of pages that only look, and returns its folder.
 func sharedCluster(t *testing.T) string {
 	t.Helper()
-	return filepath.Dir(framework.Start(t, cluster.Config{Nodes: 1}).Kubeconfig("admin"))
+	return filepath.Dir(framework.Start(t, localcluster.Config{Nodes: 1}).Kubeconfig("admin"))
 }

@@ -32,7 +32,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 const (
@@ -49,14 +49,14 @@ const (
 // story is one run.
 type story struct {
 	out      io.Writer
-	cluster  *cluster.Cluster
+	cluster  *localcluster.Cluster
 	kube     kubernetes.Interface
 	features versioned.Interface
 }
 
 // Run tells the story on a cluster that has just been started with the gate on.
 // The cluster stays up.
-func Run(ctx context.Context, c *cluster.Cluster, out io.Writer) error {
+func Run(ctx context.Context, c *localcluster.Cluster, out io.Writer) error {
 	s := &story{out: out, cluster: c}
 	if err := s.connect(); err != nil {
 		return err

@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/wait"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // watchFeature calls seen with the Feature now and whenever it changes, until
@@ -35,7 +35,7 @@ func (s *story) watchFeature(ctx context.Context, seen func(*v1alpha1.Feature) (
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var last *v1alpha1.Feature
-	err := cluster.WatchFeature(ctx, s.features, gate, func(feature *v1alpha1.Feature) (bool, error) {
+	err := localcluster.WatchFeature(ctx, s.features, gate, func(feature *v1alpha1.Feature) (bool, error) {
 		last = feature
 		return seen(feature)
 	})

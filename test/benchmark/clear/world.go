@@ -34,9 +34,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/metadata"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/benchmark/measure"
 	"k8s.io/kubernetes-features/test/benchmark/testbed"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 const (
@@ -89,14 +89,14 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options) (_ *world, err erro
 	for _, n := range o.Sizes {
 		most = max(most, n*o.kind.bytes)
 	}
-	c, err := bed.Start(ctx, cluster.Config{
-		Only:         []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager},
+	c, err := bed.Start(ctx, localcluster.Config{
+		Only:         []string{localcluster.Etcd, localcluster.APIServer, localcluster.ControllerManager},
 		FeatureGates: "StorageVersionMigrator=true",
 		Control:      gate(true),
 		ExtraArgs: map[string][]string{
-			cluster.Etcd:              {fmt.Sprintf("--quota-backend-bytes=%d", quota(most))},
-			cluster.APIServer:         {"--runtime-config=storagemigration.k8s.io/v1beta1=true", "--feature-settle-period=" + o.Settle.String()},
-			cluster.ControllerManager: {"--controllers=garbage-collector-controller,storage-version-migrator-controller"},
+			localcluster.Etcd:              {fmt.Sprintf("--quota-backend-bytes=%d", quota(most))},
+			localcluster.APIServer:         {"--runtime-config=storagemigration.k8s.io/v1beta1=true", "--feature-settle-period=" + o.Settle.String()},
+			localcluster.ControllerManager: {"--controllers=garbage-collector-controller,storage-version-migrator-controller"},
 		},
 	})
 	if err != nil {
@@ -181,15 +181,15 @@ func (w *world) touch(ctx context.Context) error {
 	return nil
 }
 
-func gate(on bool) cluster.ControlOptions {
-	return cluster.ControlOptions{FeatureGates: fmt.Sprintf("%s=%t", feature, on)}
+func gate(on bool) localcluster.ControlOptions {
+	return localcluster.ControlOptions{FeatureGates: fmt.Sprintf("%s=%t", feature, on)}
 }
 
 // restart starts kube-apiserver, and others, again with the gate as given.
 func (w *world) restart(ctx context.Context, on bool, others ...string) error {
 	w.on = on
 	w.SetControl(gate(on))
-	return w.Restart(ctx, nil, append(others, cluster.APIServer)...)
+	return w.Restart(ctx, nil, append(others, localcluster.APIServer)...)
 }
 
 // untilRests waits until the feature rests and nothing is left to do.
@@ -206,7 +206,7 @@ func (w *world) settle(ctx context.Context, m method, n int) error {
 		if _, err := load(ctx, w.Etcd, w.template, 0); err != nil {
 			return err
 		}
-		if err := w.restart(ctx, m.turnsOff, cluster.ControllerManager); err != nil {
+		if err := w.restart(ctx, m.turnsOff, localcluster.ControllerManager); err != nil {
 			return err
 		}
 		if err := w.untilRests(ctx, m.turnsOff); err != nil {
@@ -221,7 +221,7 @@ func (w *world) settle(ctx context.Context, m method, n int) error {
 		// The others, too, work on a server that has just started, and are observed from
 		// there on. So has the controller manager: after some restarts of the server in
 		// a row it would wait up to a minute before it connects again.
-		if err := w.restart(ctx, false, cluster.ControllerManager); err != nil {
+		if err := w.restart(ctx, false, localcluster.ControllerManager); err != nil {
 			return err
 		}
 		if err := w.observe(ctx); err != nil {
@@ -274,7 +274,7 @@ func (w *world) untilQuiet(ctx context.Context) error {
 	limit := time.Duration((quietShare + foregroundShare*w.options.Rate) * float64(quietPeriod))
 	return wait.PollUntilContextCancel(ctx, quietPeriod, true, func(context.Context) (bool, error) {
 		var used time.Duration
-		for _, name := range []string{cluster.APIServer, cluster.ControllerManager} {
+		for _, name := range []string{localcluster.APIServer, localcluster.ControllerManager} {
 			pid, err := w.PID(name)
 			if err != nil {
 				return false, err
@@ -297,13 +297,13 @@ func (w *world) untilQuiet(ctx context.Context) error {
 // started again with the gate off, whatever the method, so that filling its caches is in
 // what everybody is said to need.
 func (w *world) observe(ctx context.Context) error {
-	for name, to := range map[string]**measure.Process{cluster.APIServer: &w.apiserver, cluster.ControllerManager: &w.manager} {
+	for name, to := range map[string]**measure.Process{localcluster.APIServer: &w.apiserver, localcluster.ControllerManager: &w.manager} {
 		pid, err := w.PID(name)
 		if err != nil {
 			return err
 		}
 		var heap func(context.Context) (int64, error)
-		if name == cluster.APIServer {
+		if name == localcluster.APIServer {
 			heap = w.alive
 		}
 		if *to, err = measure.ObserveProcess(ctx, pid, heap); err != nil {

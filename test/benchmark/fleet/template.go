@@ -25,8 +25,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/benchmark/testbed"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // patience bounds waits for what takes seconds.
@@ -36,8 +36,8 @@ const patience = 5 * time.Minute
 // kube-proxy have reported by then: a process reports what it asks for later a minute
 // after its first report.
 func Templates(ctx context.Context, bed *testbed.Bed, wait time.Duration) (result map[string]Template, err error) {
-	node := cluster.NodeName(1)
-	c, err := bed.Start(ctx, cluster.Config{Nodes: 1, Only: []string{cluster.Etcd, cluster.APIServer, cluster.Kubelet(node), cluster.Proxy(node)}})
+	node := localcluster.NodeName(1)
+	c, err := bed.Start(ctx, localcluster.Config{Nodes: 1, Only: []string{localcluster.Etcd, localcluster.APIServer, localcluster.Kubelet(node), localcluster.Proxy(node)}})
 	if err != nil {
 		return nil, err
 	}

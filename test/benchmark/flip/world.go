@@ -26,10 +26,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/benchmark/fleet"
 	"k8s.io/kubernetes-features/test/benchmark/measure"
 	"k8s.io/kubernetes-features/test/benchmark/testbed"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // patience bounds every wait.
@@ -49,10 +49,10 @@ type world struct {
 
 // begin starts a cluster with nodes, and processes that do not run yet.
 func begin(ctx context.Context, bed *testbed.Bed, o Options, templates map[string]fleet.Template, n int) (*world, error) {
-	c, err := bed.Start(ctx, cluster.Config{
-		Only:      []string{cluster.Etcd, cluster.APIServer},
-		Control:   cluster.ControlOptions{DynamicFeatures: []string{feature}},
-		ExtraArgs: map[string][]string{cluster.APIServer: {"--feature-settle-period=" + o.Settle.String()}},
+	c, err := bed.Start(ctx, localcluster.Config{
+		Only:      []string{localcluster.Etcd, localcluster.APIServer},
+		Control:   localcluster.ControlOptions{DynamicFeatures: []string{feature}},
+		ExtraArgs: map[string][]string{localcluster.APIServer: {"--feature-settle-period=" + o.Settle.String()}},
 	})
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options, templates map[strin
 }
 
 func (w *world) prepare(ctx context.Context) error {
-	pid, err := w.PID(cluster.APIServer)
+	pid, err := w.PID(localcluster.APIServer)
 	if err != nil {
 		return err
 	}

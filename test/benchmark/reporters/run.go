@@ -30,10 +30,10 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/benchmark/fleet"
 	"k8s.io/kubernetes-features/test/benchmark/measure"
 	"k8s.io/kubernetes-features/test/benchmark/testbed"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // phase is what was measured during one part of a run.
@@ -210,10 +210,10 @@ func newRun(ctx context.Context, bed *testbed.Bed, options Options, templates ma
 	if k.past {
 		interval = defaultCompaction
 	}
-	c, err := bed.Start(ctx, cluster.Config{
-		Only:         []string{cluster.Etcd, cluster.APIServer},
+	c, err := bed.Start(ctx, localcluster.Config{
+		Only:         []string{localcluster.Etcd, localcluster.APIServer},
 		FeatureGates: k.gates,
-		ExtraArgs:    map[string][]string{cluster.APIServer: {"--etcd-compaction-interval=" + interval.String()}},
+		ExtraArgs:    map[string][]string{localcluster.APIServer: {"--etcd-compaction-interval=" + interval.String()}},
 	})
 	if err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ func newRun(ctx context.Context, bed *testbed.Bed, options Options, templates ma
 }
 
 func (r *run) prepare(ctx context.Context) error {
-	pid, err := r.c.PID(cluster.APIServer)
+	pid, err := r.c.PID(localcluster.APIServer)
 	if err != nil {
 		return err
 	}

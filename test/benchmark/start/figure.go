@@ -28,9 +28,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/benchmark/measure"
 	"k8s.io/kubernetes-features/test/benchmark/testbed"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 const (
@@ -58,9 +58,9 @@ type run struct {
 
 // begin starts etcd alone.
 func begin(ctx context.Context, bed *testbed.Bed, s server) (*run, error) {
-	etcd := cluster.Config{Only: []string{cluster.Etcd}, FeatureGates: s.gates}
+	etcd := localcluster.Config{Only: []string{localcluster.Etcd}, FeatureGates: s.gates}
 	if s.binary != "" {
-		etcd.Binaries = map[string]string{cluster.APIServer: s.binary}
+		etcd.Binaries = map[string]string{localcluster.APIServer: s.binary}
 	}
 	c, err := bed.Start(ctx, etcd)
 	if err != nil {
@@ -76,7 +76,7 @@ func begin(ctx context.Context, bed *testbed.Bed, s server) (*run, error) {
 
 // stop ends the server, if it runs.
 func (r *run) stop(ctx context.Context) error {
-	return r.Stop(ctx, cluster.APIServer)
+	return r.Stop(ctx, localcluster.APIServer)
 }
 
 // start starts the server and measures until it is quiet. Profiles of it, if wanted, have
@@ -104,7 +104,7 @@ func (r *run) start(ctx context.Context, o Options, profileName string) (figure,
 		f.writesReady = database.Revision - before.Revision
 		seen <- errors.Join(err, statusErr)
 	}()
-	err = r.Start(ctx, cluster.APIServer)
+	err = r.Start(ctx, localcluster.APIServer)
 	if err != nil {
 		cancel()
 	}
@@ -127,7 +127,7 @@ const profileSeconds = 2
 func (r *run) untilReady(ctx context.Context, answered func()) error {
 	defer r.client.CloseIdleConnections()
 	return wait.PollUntilContextCancel(ctx, readyPeriod, true, func(ctx context.Context) (bool, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Server(cluster.APIServer)+"/readyz", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Server(localcluster.APIServer)+"/readyz", nil)
 		if err != nil {
 			return false, err
 		}
@@ -164,7 +164,7 @@ func (r *run) untilQuiet(ctx context.Context, quietFor time.Duration) (measure.D
 
 // used adds what the server used up to now.
 func (r *run) used(ctx context.Context, f *figure) error {
-	pid, err := r.PID(cluster.APIServer)
+	pid, err := r.PID(localcluster.APIServer)
 	if err != nil {
 		return err
 	}

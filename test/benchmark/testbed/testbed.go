@@ -39,8 +39,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
-	"k8s.io/kubernetes-features/cmd/local-up/pki"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster/pki"
 )
 
 // endPatience is how long a cluster may take to end.
@@ -72,7 +72,7 @@ func (b *Bed) Upstream(name string) (string, error) {
 
 // Cluster is a running cluster of a benchmark.
 type Cluster struct {
-	*cluster.Cluster
+	*localcluster.Cluster
 	// Config is how an administrator reaches the server, without a limit of the
 	// client's own. Kube, Features and Dynamic are its clients.
 	Config   *rest.Config
@@ -87,7 +87,7 @@ type Cluster struct {
 
 // Start starts a cluster in a directory of its own and waits until it is ready.
 // Config needs neither directories nor DieWithParent. Close ends it.
-func (b *Bed) Start(ctx context.Context, config cluster.Config) (*Cluster, error) {
+func (b *Bed) Start(ctx context.Context, config localcluster.Config) (*Cluster, error) {
 	c, err := b.Prepare(config)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (b *Bed) Start(ctx context.Context, config cluster.Config) (*Cluster, error
 
 // Prepare makes a cluster that is not started, for those who start its components
 // one by one; they call Connect once kube-apiserver runs.
-func (b *Bed) Prepare(config cluster.Config) (*Cluster, error) {
+func (b *Bed) Prepare(config localcluster.Config) (*Cluster, error) {
 	dir, err := os.MkdirTemp("", "kf-benchmark")
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (b *Bed) Prepare(config cluster.Config) (*Cluster, error) {
 	config.DataDir, config.DieWithParent = dir, true
 	config.BinDir = cmp.Or(config.BinDir, b.BinDir)
 	config.Progress = b.Out
-	local, err := cluster.Open(config)
+	local, err := localcluster.Open(config)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -146,7 +146,7 @@ func (c *Cluster) As(user string, groups ...string) (*rest.Config, error) {
 		return nil, err
 	}
 	file := filepath.Join(c.dir, "users", user+".kubeconfig")
-	if err := authority.Kubeconfig(file, c.Server(cluster.APIServer), user+"-user", user, groups...); err != nil {
+	if err := authority.Kubeconfig(file, c.Server(localcluster.APIServer), user+"-user", user, groups...); err != nil {
 		return nil, err
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", file)
@@ -157,7 +157,7 @@ func (c *Cluster) As(user string, groups ...string) (*rest.Config, error) {
 	return config, nil
 }
 
-// PID is the process of a component, for example cluster.APIServer.
+// PID is the process of a component, for example localcluster.APIServer.
 func (c *Cluster) PID(component string) (int, error) {
 	for _, p := range c.Processes() {
 		if p.Name == component && p.Alive() {
@@ -189,7 +189,7 @@ func (c *Cluster) UntilRests(ctx context.Context, feature string, enabled bool) 
 		state = v1alpha1.StateOn
 	}
 	var last *v1alpha1.Feature
-	err := cluster.WatchFeature(ctx, c.Features, feature, func(f *v1alpha1.Feature) (bool, error) {
+	err := localcluster.WatchFeature(ctx, c.Features, feature, func(f *v1alpha1.Feature) (bool, error) {
 		last = f
 		return f.Status.State == state && len(f.Status.Tasks) == 0, nil
 	})

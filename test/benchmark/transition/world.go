@@ -30,10 +30,10 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/benchmark/fleet"
 	"k8s.io/kubernetes-features/test/benchmark/measure"
 	"k8s.io/kubernetes-features/test/benchmark/testbed"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // patience bounds every wait.
@@ -56,15 +56,15 @@ type world struct {
 // begin starts a cluster without nodes.
 func begin(ctx context.Context, bed *testbed.Bed, o Options, templates map[string]fleet.Template, servers int, settle time.Duration) (*world, error) {
 	bed.Say("%d servers, settle period %s", servers, settle)
-	only, args := []string{cluster.Etcd}, map[string][]string{}
+	only, args := []string{localcluster.Etcd}, map[string][]string{}
 	for i := range servers {
-		name := cluster.Nth(cluster.APIServer, i+1)
+		name := localcluster.Nth(localcluster.APIServer, i+1)
 		only, args[name] = append(only, name), []string{"--feature-settle-period=" + settle.String()}
 	}
-	c, err := bed.Start(ctx, cluster.Config{
+	c, err := bed.Start(ctx, localcluster.Config{
 		Only:      only,
 		Servers:   servers,
-		Control:   cluster.ControlOptions{DynamicFeatures: []string{plain, clears}},
+		Control:   localcluster.ControlOptions{DynamicFeatures: []string{plain, clears}},
 		ExtraArgs: args,
 	})
 	if err != nil {

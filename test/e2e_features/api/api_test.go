@@ -42,8 +42,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	typed "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 	"k8s.io/utils/ptr"
 )
 
@@ -55,9 +55,9 @@ const (
 
 // shared is for tests that leave the server as it is. Its audit log has what the server
 // flow does.
-var shared = framework.NewShared(cluster.Config{
-	Nodes: 2, Only: []string{cluster.Etcd, cluster.APIServer},
-	ExtraArgs: map[string][]string{cluster.APIServer: {"--audit-policy-file=" + auditPolicy(), "--audit-log-path=" + auditLog}},
+var shared = framework.NewShared(localcluster.Config{
+	Nodes: 2, Only: []string{localcluster.Etcd, localcluster.APIServer},
+	ExtraArgs: map[string][]string{localcluster.APIServer: {"--audit-policy-file=" + auditPolicy(), "--audit-log-path=" + auditLog}},
 })
 
 func TestMain(m *testing.M) {
@@ -68,7 +68,7 @@ func TestMain(m *testing.M) {
 // start starts a server with other gates.
 func start(t *testing.T, gates string) *framework.Cluster {
 	t.Helper()
-	return framework.Start(t, cluster.Config{FeatureGates: gates, Only: []string{cluster.Etcd, cluster.APIServer}})
+	return framework.Start(t, localcluster.Config{FeatureGates: gates, Only: []string{localcluster.Etcd, localcluster.APIServer}})
 }
 
 func features(t *testing.T, config *rest.Config) typed.FeaturesV1alpha1Interface {
@@ -92,7 +92,7 @@ func report(component, instance, node string) *v1alpha1.FeatureReport {
 	}
 	if node == "" {
 		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: v1alpha1.LeaseNamespace, Name: r.Name}
-		if component == cluster.APIServer {
+		if component == localcluster.APIServer {
 			r.Spec.Liveness.Lease.Namespace = system
 		}
 	}
@@ -122,8 +122,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 	c.WaitForFeature(known, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
 	admin := features(t, c.Config)
 	user := features(t, c.Impersonate("jane", "system:authenticated"))
-	scheduler := features(t, c.As(cluster.Scheduler))
-	node1, node2 := features(t, c.As(cluster.Kubelet("node-1"))), features(t, c.As(cluster.Kubelet("node-2")))
+	scheduler := features(t, c.As(localcluster.Scheduler))
+	node1, node2 := features(t, c.As(localcluster.Kubelet("node-1"))), features(t, c.As(localcluster.Kubelet("node-2")))
 
 	t.Run("an ordinary user reads Features and writes nothing", func(t *testing.T) {
 		framework.Eventually(t, "an ordinary user to list all features", func() error {
@@ -185,7 +185,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		_, err = admin.FeatureReports(system).Update(t.Context(), stored, metav1.UpdateOptions{})
 		refused(t, err, apierrors.IsForbidden, "system:kube-scheduler")
 		// Another component cannot delete it; an administrator can.
-		refused(t, features(t, c.As(cluster.ControllerManager)).FeatureReports(system).Delete(t.Context(), stored.Name, metav1.DeleteOptions{}), apierrors.IsForbidden, "system:kube-scheduler")
+		refused(t, features(t, c.As(localcluster.ControllerManager)).FeatureReports(system).Delete(t.Context(), stored.Name, metav1.DeleteOptions{}), apierrors.IsForbidden, "system:kube-scheduler")
 		if err := admin.FeatureReports(system).Delete(t.Context(), stored.Name, metav1.DeleteOptions{}); err != nil {
 			t.Errorf("deleting as an administrator: %v", err)
 		}
@@ -275,7 +275,7 @@ func rewritten(t *testing.T, c *framework.Cluster) {
 			t.Errorf("%s %s was at %s and is at %s", kind, object.Name, object.ResourceVersion, got.ResourceVersion)
 		}
 	}
-	if _, err := features(t, c.As(cluster.Kubelet("node-1"))).FeatureReports(system).Create(t.Context(), report("kubelet", "node-1", "node-1"), metav1.CreateOptions{}); err != nil {
+	if _, err := features(t, c.As(localcluster.Kubelet("node-1"))).FeatureReports(system).Create(t.Context(), report("kubelet", "node-1", "node-1"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	reports, err := admin.FeatureReports(system).List(t.Context(), metav1.ListOptions{})
@@ -385,9 +385,9 @@ func notServed(t *testing.T, c *framework.Cluster) {
 // the registry that parses it, and changes what gates are.
 func TestAnEmulatedVersionIsReported(t *testing.T) {
 	t.Parallel()
-	c := framework.Start(t, cluster.Config{
-		Only:      []string{cluster.Etcd, cluster.APIServer},
-		ExtraArgs: map[string][]string{cluster.APIServer: {"--emulated-version=1.35"}},
+	c := framework.Start(t, localcluster.Config{
+		Only:      []string{localcluster.Etcd, localcluster.APIServer},
+		ExtraArgs: map[string][]string{localcluster.APIServer: {"--emulated-version=1.35"}},
 	})
 	reports := c.WaitForReports("of the server", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 1 })
 	if got := reports[0].Spec.EmulationVersion; got != "1.35" {

@@ -27,14 +27,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // TestReportsAreBounded: an identity that went wrong cannot fill the database.
 func TestReportsAreBounded(t *testing.T) {
 	c := shared.Cluster(t)
-	config := c.As(cluster.Scheduler)
+	config := c.As(localcluster.Scheduler)
 	config.QPS = -1
 	reports := features(t, config).FeatureReports(system)
 	t.Cleanup(func() {

@@ -31,8 +31,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // What the KEP says that objects have at most, in bytes of etcd, in a cluster of
@@ -49,7 +49,7 @@ const (
 func TestCost(t *testing.T) {
 	t.Parallel()
 	const nodes = 3
-	c := framework.Start(t, cluster.Config{Nodes: nodes})
+	c := framework.Start(t, localcluster.Config{Nodes: nodes})
 	c.WaitForReports("of every process", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 3+2*nodes })
 	var announced int
 	framework.Eventually(t, "every feature to be announced", func() error {
@@ -110,7 +110,7 @@ func TestCost(t *testing.T) {
 	if got, want := c.Requests()[creates], announced; got != want {
 		t.Errorf("L3: %d requests created %d Features", got, want)
 	}
-	if err := c.Restart(t.Context(), nil, cluster.APIServer); err != nil {
+	if err := c.Restart(t.Context(), nil, localcluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
 	c.WaitForMetrics(`feature_lifecycle_running{namespace="kube-system"} 1`)

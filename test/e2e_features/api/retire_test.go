@@ -26,8 +26,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // TestTheReportOfAProcessThatEndedIsDeleted by the server flow, although it is
@@ -35,7 +35,7 @@ import (
 func TestTheReportOfAProcessThatEndedIsDeleted(t *testing.T) {
 	c := shared.Cluster(t)
 	const gone = "kube-scheduler.gone"
-	scheduler := versioned.NewForConfigOrDie(c.As(cluster.Scheduler)).FeaturesV1alpha1().FeatureReports(system)
+	scheduler := versioned.NewForConfigOrDie(c.As(localcluster.Scheduler)).FeaturesV1alpha1().FeatureReports(system)
 	ended := &v1alpha1.FeatureReport{
 		ObjectMeta: metav1.ObjectMeta{Name: gone, Annotations: map[string]string{v1alpha1.AnnotationTerminating: "true"}},
 		Spec: v1alpha1.FeatureReportSpec{

@@ -40,8 +40,8 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/featuregate"
 	reporting "k8s.io/feature-lifecycle/report"
-	"k8s.io/kubernetes-features/cmd/local-up/pki"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster/pki"
 	kubeadmapi "k8s.io/kubernetes/cmd/kubeadm/app/apis/kubeadm"
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/pkiutil"
 )

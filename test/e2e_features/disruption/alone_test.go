@@ -33,8 +33,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // bare is what a cluster has in which disruptions come one after another: kube-apiservers
@@ -57,9 +57,9 @@ func newBare(t *testing.T, s settings, servers, objects int) *world {
 	b := &bare{objects: objects, links: map[string]*link{}}
 	for i := range servers {
 		// Before the cluster, so that the cluster ends before its links.
-		b.links[cluster.Nth(cluster.APIServer, i+1)] = newLink(t)
+		b.links[localcluster.Nth(localcluster.APIServer, i+1)] = newLink(t)
 	}
-	w := newWorld(t, s, cluster.Config{Servers: servers, Only: []string{cluster.Etcd}}, framework.FeatureKey(static))
+	w := newWorld(t, s, localcluster.Config{Servers: servers, Only: []string{localcluster.Etcd}}, framework.FeatureKey(static))
 	w.bare = b
 	for name, link := range b.links {
 		link.lead(strings.TrimPrefix(w.cluster.EtcdEndpoint(), "https://"))
@@ -84,7 +84,7 @@ func (w *world) findLeader(t *testing.T) {
 	byID := map[string]server{}
 	for _, lease := range leases.Items {
 		for i, s := range w.servers {
-			if lease.Labels["kubernetes.io/hostname"] == cluster.Hostname(i+1) {
+			if lease.Labels["kubernetes.io/hostname"] == localcluster.Hostname(i+1) {
 				byID[lease.Name] = s
 			}
 		}

@@ -37,9 +37,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
-	"k8s.io/kubernetes-features/cmd/local-up/process"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
 
 const (
@@ -83,7 +83,7 @@ func (w *world) passes(r request, err error) bool {
 func (f *faults) ofServer(r request) bool { return f.explain(r.server, r.begun, serverGrace) }
 
 // ofEtcd is true when one of etcd does.
-func (f *faults) ofEtcd(r request) bool { return f.explain(cluster.Etcd, r.begun, etcdGrace) }
+func (f *faults) ofEtcd(r request) bool { return f.explain(localcluster.Etcd, r.begun, etcdGrace) }
 
 // classify names what became of a request; bad is true when no fault explains it.
 // What a fault of one server causes is accepted from that server only, and only
@@ -164,11 +164,11 @@ func TestAnswersAreJudged(t *testing.T) {
 		{newFaults(), "none"},
 		{is(other), "other"},
 		{was(server, now.Add(-2*serverGrace)), "none"},
-		{was(cluster.Etcd, now.Add(-2*etcdGrace)), "none"},
+		{was(localcluster.Etcd, now.Add(-2*etcdGrace)), "none"},
 		{is(server), "server"},
 		{was(server, now.Add(-serverGrace/2)), "server"},
-		{is(cluster.Etcd), "etcd"},
-		{was(cluster.Etcd, now.Add(-etcdGrace/2)), "etcd"},
+		{is(localcluster.Etcd), "etcd"},
+		{was(localcluster.Etcd, now.Add(-etcdGrace/2)), "etcd"},
 	}
 	for _, test := range []struct {
 		err error

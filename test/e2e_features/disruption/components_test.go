@@ -32,9 +32,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sys/unix"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
-	"k8s.io/kubernetes-features/cmd/local-up/process"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
 
 // faults are those that the test does to components. It is safe for concurrent use.
@@ -88,7 +88,7 @@ var lostServer = regexp.MustCompile(`"Error building controller(s| context)".*(c
 
 // intact checks that no component has ended but those that the test itself ended and
 // has not started again yet. Nothing else may end: there is one controller manager and
-// one scheduler, so they have no lock to lose (cluster.Cluster's --leader-elect=false),
+// one scheduler, so they have no lock to lose (localcluster.Cluster's --leader-elect=false),
 // and no other component ends by itself when servers or etcd are away. But for a controller
 // manager that was still about to make its controllers: that one is started again, as a
 // supervisor does, while a fault of its server or of etcd explains it. The caller has the
@@ -101,8 +101,8 @@ func (w *world) intact(ctx context.Context) error {
 			continue
 		}
 		log := w.cluster.Log(name, linesOfDead)
-		explained := w.faults.explain(cluster.APIServer, time.Now(), serverGrace) || w.faults.explain(cluster.Etcd, time.Now(), etcdGrace)
-		if name == cluster.ControllerManager && explained && lostServer.MatchString(lastLife(log)) {
+		explained := w.faults.explain(localcluster.APIServer, time.Now(), serverGrace) || w.faults.explain(localcluster.Etcd, time.Now(), etcdGrace)
+		if name == localcluster.ControllerManager && explained && lostServer.MatchString(lastLife(log)) {
 			w.stats.count("starts of the controller manager that lost its server")
 			end := w.faults.begin(name)
 			if err := w.cluster.Start(ctx, name); err != nil {
@@ -154,7 +154,7 @@ func (w *world) readLogs() {
 // victims are the components that freeze: servers only when none may be configured
 // differently until end is called.
 func (w *world) victims() (names []string, end func()) {
-	names, end = []string{cluster.ControllerManager, cluster.Scheduler}, func() {}
+	names, end = []string{localcluster.ControllerManager, localcluster.Scheduler}, func() {}
 	if w.turn.TryRLock() {
 		end = w.turn.RUnlock
 		for _, s := range w.servers[1:] {
@@ -163,7 +163,7 @@ func (w *world) victims() (names []string, end func()) {
 		}
 	}
 	for i := range nodes {
-		names = append(names, cluster.Kubelet(cluster.NodeName(i+1)), cluster.Proxy(cluster.NodeName(i+1)))
+		names = append(names, localcluster.Kubelet(localcluster.NodeName(i+1)), localcluster.Proxy(localcluster.NodeName(i+1)))
 	}
 	return names, end
 }
@@ -174,9 +174,9 @@ func (w *world) mortal(victims []string) []string {
 	if !w.spares.Load() {
 		return victims
 	}
-	first := cluster.NodeName(1)
+	first := localcluster.NodeName(1)
 	return slices.DeleteFunc(victims, func(name string) bool {
-		return name == cluster.Scheduler || name == cluster.Kubelet(first) || name == cluster.Proxy(first)
+		return name == localcluster.Scheduler || name == localcluster.Kubelet(first) || name == localcluster.Proxy(first)
 	})
 }
 
@@ -255,11 +255,11 @@ func (w *world) startLocked(ctx context.Context, names ...string) error {
 func (w *world) freeze(ctx context.Context, random *rand.Rand) error {
 	victims, end := w.victims()
 	defer end()
-	victims = append(victims, cluster.Etcd)
+	victims = append(victims, localcluster.Etcd)
 	name := victims[random.IntN(len(victims))]
 	long := between(random, time.Second, 15*time.Second)
 	switch {
-	case name == cluster.Etcd:
+	case name == localcluster.Etcd:
 		long = between(random, time.Second, 5*time.Second)
 	case random.IntN(10) == 0:
 		// Others take over what it leads.
@@ -273,7 +273,7 @@ func (w *world) freeze(ctx context.Context, random *rand.Rand) error {
 	defer w.faults.begin(name)()
 	w.stats.count("freezes of " + kind(name))
 	hold(ctx, long)
-	if kind(name) == cluster.APIServer && long >= lapses {
+	if kind(name) == localcluster.APIServer && long >= lapses {
 		// It may come back to a feature that was turned off meanwhile.
 		w.excuses.add("a kube-apiserver was frozen while it was turned off", "", begun)
 	}
@@ -302,13 +302,13 @@ func (w *world) stop(ctx context.Context, name string) (p process.Process, err e
 // meanwhile: without it nothing would get ready.
 func (w *world) killEtcd(ctx context.Context, random *rand.Rand) error {
 	return w.handle(ctx, func() error {
-		defer w.faults.begin(cluster.Etcd)()
-		if err := w.killLocked(ctx, cluster.Etcd); err != nil {
+		defer w.faults.begin(localcluster.Etcd)()
+		if err := w.killLocked(ctx, localcluster.Etcd); err != nil {
 			return err
 		}
 		w.stats.count("crashes of etcd")
 		hold(ctx, between(random, 0, 5*time.Second))
-		return w.startLocked(ctx, cluster.Etcd)
+		return w.startLocked(ctx, localcluster.Etcd)
 	})
 }
 

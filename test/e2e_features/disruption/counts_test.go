@@ -28,7 +28,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // happening is something without which a run says little.
@@ -42,7 +42,7 @@ type happening struct {
 
 // happenings are what drivers count, each once at least, and transitions.
 var happenings = []happening{
-	{"crashes of " + cluster.APIServer, 15 * time.Minute},
+	{"crashes of " + localcluster.APIServer, 15 * time.Minute},
 	{"crashes of etcd", 5 * time.Minute},
 	{"compactions", 2 * time.Minute},
 	{"defragmentations", 5 * time.Minute},

@@ -32,8 +32,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // configure restarts a server with a value of the static gate on its command line.
@@ -92,7 +92,7 @@ func (w *world) flipByRestart(ctx context.Context, random *rand.Rand) error {
 	}
 	w.want(static, !value)
 	w.stats.count("flips by command line")
-	if err := w.restart(ctx, cluster.ControllerManager); err != nil {
+	if err := w.restart(ctx, localcluster.ControllerManager); err != nil {
 		return err
 	}
 	if random.IntN(3) == 0 {

@@ -71,7 +71,7 @@ func TestMain(m *testing.M) {
 // leftByDesign are goroutines that live as long as a process.
 var leftByDesign = []goleak.Option{
 	// The thread that starts processes has to live as long as they do.
-	goleak.IgnoreTopFunction("k8s.io/kubernetes-features/cmd/local-up/process.NewStarter.func1"),
+	goleak.IgnoreTopFunction("k8s.io/kubernetes-features/test/utils/localcluster/process.NewStarter.func1"),
 	// klog flushes what it buffers as long as there is a process.
 	goleak.IgnoreAnyFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"),
 }

@@ -30,7 +30,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/kubernetes-features/cmd/local-up/process"
+	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
 
 const (

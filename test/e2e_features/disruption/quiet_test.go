@@ -30,8 +30,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // minute is what was written to etcd during a quiet minute.
@@ -127,7 +127,7 @@ func periodic(key string) bool {
 // follows on a minute without a change of features.
 func atRest(t *testing.T, gates string) *minute {
 	t.Helper()
-	c := framework.Start(t, cluster.Config{Nodes: 3, FeatureGates: gates})
+	c := framework.Start(t, localcluster.Config{Nodes: 3, FeatureGates: gates})
 	result := &minute{writes: map[string]int{}, reporters: map[string]bool{}}
 	if gates == "" {
 		reports := c.WaitForReports("of every process", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 3+2*3 })

@@ -36,9 +36,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
-	"k8s.io/kubernetes-features/cmd/local-up/process"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
 
 const (
@@ -81,12 +81,12 @@ type usage struct {
 // tellers are the processes that tell of goroutines. A hollow kube-proxy has no server
 // that it could tell by; etcd is not ours.
 func (w *world) tellers() []string {
-	names := []string{cluster.ControllerManager, cluster.Scheduler}
+	names := []string{localcluster.ControllerManager, localcluster.Scheduler}
 	for _, s := range w.servers {
 		names = append(names, s.name)
 	}
 	for i := range nodes {
-		names = append(names, cluster.Kubelet(cluster.NodeName(i+1)))
+		names = append(names, localcluster.Kubelet(localcluster.NodeName(i+1)))
 	}
 	return names
 }

@@ -35,8 +35,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	featurescheme "k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // strike is a disruption in the middle of a transition, when some objects have been cleared
@@ -154,7 +154,7 @@ func cutLeader(_ context.Context, w *world) (end func(context.Context) error, er
 }
 
 func restartEtcd(ctx context.Context, w *world) (end func(context.Context) error, err error) {
-	return func(ctx context.Context) error { return w.start(ctx, cluster.Etcd) }, w.kill(ctx, cluster.Etcd)
+	return func(ctx context.Context) error { return w.start(ctx, localcluster.Etcd) }, w.kill(ctx, localcluster.Etcd)
 }
 
 // fillEtcd raises the alarm that etcd raises when its quota is used up: it refuses every

@@ -31,8 +31,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
-	"k8s.io/kubernetes-features/cmd/local-up/process"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
 
 // trend is a line through samples.
@@ -167,7 +167,7 @@ func TestVerdictsOfMemory(t *testing.T) {
 // TestLongLivesAreJudged has lives as a long run has them, and says who is judged by
 // which samples.
 func TestLongLivesAreJudged(t *testing.T) {
-	const kept, other, young = cluster.APIServer, cluster.Scheduler, cluster.ControllerManager
+	const kept, other, young = localcluster.APIServer, localcluster.Scheduler, localcluster.ControllerManager
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	// Every process grows much until it has settled.
 	lived := func(pid int, from, until time.Duration, slope float64) *life {

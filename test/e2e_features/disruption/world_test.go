@@ -40,8 +40,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 const (
@@ -91,7 +91,7 @@ type world struct {
 	// reading while one is dead or frozen: it would not count as a server any more
 	// after a while, and those that live may agree.
 	turn sync.RWMutex
-	// hands are those of the one who starts and ends processes: cluster.Cluster is
+	// hands are those of the one who starts and ends processes: localcluster.Cluster is
 	// for one goroutine.
 	hands sync.Mutex
 	// down are the components that the test ended and did not start again yet. It
@@ -161,18 +161,18 @@ func (s server) agent(instance string) client {
 }
 
 // newWorld starts a cluster and follows the Features below a key of etcd.
-func newWorld(t *testing.T, s settings, config cluster.Config, key string) *world {
+func newWorld(t *testing.T, s settings, config localcluster.Config, key string) *world {
 	t.Helper()
 	w := &world{t: t, settings: s, stats: newStats(), faults: newFaults(), down: map[string]bool{}, histories: map[string]*framework.History{}, checked: map[string]int{}, wanted: map[string]bool{static: true}}
 	config.Control.FeatureGates, config.ExtraArgs = gates(true), map[string][]string{}
 	for i := range config.Servers {
-		config.ExtraArgs[cluster.Nth(cluster.APIServer, i+1)] = slices.Concat(serverFlags, s.extra)
+		config.ExtraArgs[localcluster.Nth(localcluster.APIServer, i+1)] = slices.Concat(serverFlags, s.extra)
 	}
 	w.cluster = framework.Start(t, config)
 	t.Cleanup(w.readLogs)
 	w.etcd = w.cluster.Etcd()
 	for i := range config.Servers {
-		name := cluster.Nth(cluster.APIServer, i+1)
+		name := localcluster.Nth(localcluster.APIServer, i+1)
 		config := w.cluster.ConfigOf(name)
 		config.Timeout = 30 * time.Second
 		w.servers = append(w.servers, newServer(name, config))
@@ -192,8 +192,8 @@ func newWorld(t *testing.T, s settings, config cluster.Config, key string) *worl
 // newWhole starts a cluster with all components.
 func newWhole(t *testing.T, s settings) *world {
 	t.Helper()
-	w := newWorld(t, s, cluster.Config{
-		Servers: servers, Nodes: nodes, Control: cluster.ControlOptions{CentralFeatures: []string{static}, DynamicFeatures: dynamics},
+	w := newWorld(t, s, localcluster.Config{
+		Servers: servers, Nodes: nodes, Control: localcluster.ControlOptions{CentralFeatures: []string{static}, DynamicFeatures: dynamics},
 	}, framework.FeaturesKey)
 	w.clearings = &clearings{}
 	w.clearings.follow(t, w.etcd)

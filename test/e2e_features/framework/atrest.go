@@ -32,7 +32,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/until"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // WaitForRest waits until the server flow has nothing left to do for the features of
@@ -44,7 +44,7 @@ func (c *Cluster) WaitForRest() []v1alpha1.Feature {
 	gates := sets.New[string]()
 	c.WaitForReports("of kube-apiserver", func(reports []v1alpha1.FeatureReport) bool {
 		for _, report := range reports {
-			if report.Spec.Component == cluster.APIServer {
+			if report.Spec.Component == localcluster.APIServer {
 				for _, feature := range report.Spec.Features {
 					gates.Insert(feature.Name)
 				}

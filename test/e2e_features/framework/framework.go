@@ -49,8 +49,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/until"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
-	"k8s.io/kubernetes-features/cmd/local-up/process"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
 
 // Patience bounds every wait of a test. It is generous: the machine may be busy.
@@ -65,7 +65,7 @@ const (
 
 // Cluster is a cluster for one test.
 type Cluster struct {
-	*cluster.Cluster
+	*localcluster.Cluster
 	// Features and Kube are clients of an administrator.
 	Features versioned.Interface
 	Kube     kubernetes.Interface
@@ -76,13 +76,13 @@ type Cluster struct {
 }
 
 // Start starts a cluster. Config needs neither directories nor DieWithParent.
-func Start(t testing.TB, config cluster.Config) *Cluster {
+func Start(t testing.TB, config localcluster.Config) *Cluster {
 	t.Helper()
 	config.DataDir = DataDir(t)
 	config.BinDir = BinDir(t)
 	config.DieWithParent, config.Throwaway = true, true
 	config.Progress = t.Output()
-	local, err := cluster.Open(config)
+	local, err := localcluster.Open(config)
 	if err != nil {
 		t.Fatalf("opening the cluster: %v", err)
 	}
@@ -200,7 +200,7 @@ func Upstream(t testing.TB, name string) string {
 }
 
 // As returns a configuration of a component's identity, for example
-// cluster.Scheduler.
+// localcluster.Scheduler.
 func (c *Cluster) As(component string) *rest.Config {
 	c.t.Helper()
 	config, err := c.RESTConfig(component)
@@ -241,7 +241,7 @@ func (c *Cluster) WaitForFeature(name, what string, wanted func(*v1alpha1.Featur
 	ctx, cancel := context.WithTimeout(c.t.Context(), Patience)
 	defer cancel()
 	var last *v1alpha1.Feature
-	err := cluster.WatchFeature(ctx, c.Features, name, func(feature *v1alpha1.Feature) (bool, error) {
+	err := localcluster.WatchFeature(ctx, c.Features, name, func(feature *v1alpha1.Feature) (bool, error) {
 		last = feature
 		return wanted(feature), nil
 	})

@@ -26,7 +26,7 @@ import (
 	"os"
 	"strings"
 
-	"k8s.io/kubernetes-features/cmd/local-up/process"
+	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
 
 // harmless are upstream's words for a request that was given up and did not panic.

@@ -27,7 +27,7 @@ import (
 	"sync"
 	"testing"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // Shared is one cluster for the tests of a package that neither start nor end its
@@ -35,18 +35,18 @@ import (
 // selected and run by itself all the same. The first test that needs the cluster
 // starts it.
 type Shared struct {
-	config   cluster.Config
+	config   localcluster.Config
 	progress progress
 
 	mu    sync.Mutex
 	dir   string
-	local *cluster.Cluster
+	local *localcluster.Cluster
 	err   error
 }
 
 // NewShared makes one that has not started. Config needs neither directories nor
 // DieWithParent.
-func NewShared(config cluster.Config) *Shared { return &Shared{config: config} }
+func NewShared(config localcluster.Config) *Shared { return &Shared{config: config} }
 
 // Run runs the tests of a package and ends the cluster, for TestMain. It returns
 // the exit code.
@@ -91,7 +91,7 @@ func (s *Shared) start(t testing.TB) error {
 	defer s.progress.to(io.Discard)
 	s.config.DataDir, s.config.BinDir = s.dir, BinDir(t)
 	s.config.DieWithParent, s.config.Throwaway, s.config.Progress = true, true, &s.progress
-	if s.local, err = cluster.Open(s.config); err != nil {
+	if s.local, err = localcluster.Open(s.config); err != nil {
 		return err
 	}
 	return s.local.Up(t.Context())

@@ -35,9 +35,9 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycletest"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // TestLeftoversOfUpstream writes what features store with upstream's unchanged
@@ -56,7 +56,7 @@ func TestLeftoversOfUpstream(t *testing.T) {
 	}
 	on, _ := together(names(entries)...)
 	server := func(values gates, upstream bool) []string {
-		arguments := values.arguments()[cluster.APIServer]
+		arguments := values.arguments()[localcluster.APIServer]
 		if upstream {
 			arguments = slices.DeleteFunc(arguments, func(a string) bool {
 				return strings.HasPrefix(a, "--feature-settle") || strings.HasPrefix(a, "--feature-grace")
@@ -65,10 +65,10 @@ func TestLeftoversOfUpstream(t *testing.T) {
 		// Service accounts are made by the controller manager, which is not here.
 		return append(arguments, "--disable-admission-plugins=ServiceAccount")
 	}
-	config := cluster.Config{
-		Only:      []string{cluster.Etcd, cluster.APIServer},
-		ExtraArgs: map[string][]string{cluster.APIServer: server(on, true)},
-		Binaries:  map[string]string{cluster.APIServer: binary},
+	config := localcluster.Config{
+		Only:      []string{localcluster.Etcd, localcluster.APIServer},
+		ExtraArgs: map[string][]string{localcluster.APIServer: server(on, true)},
+		Binaries:  map[string]string{localcluster.APIServer: binary},
 	}
 	w := start(t, config)
 	for _, c := range stateful {
@@ -76,7 +76,7 @@ func TestLeftoversOfUpstream(t *testing.T) {
 			t.Errorf("with upstream's kube-apiserver: %v", err)
 		}
 	}
-	delete(config.Binaries, cluster.APIServer)
+	delete(config.Binaries, localcluster.APIServer)
 	_, providers := inTurn(entries, all)
 	unserved := slices.DeleteFunc(slices.Clone(stateful), func(c *lifecycletest.Case) bool { return !looksInto(c, providers) })
 	served := slices.DeleteFunc(slices.Clone(stateful), func(c *lifecycletest.Case) bool { return looksInto(c, providers) })
@@ -130,12 +130,12 @@ func notServed(message string) bool {
 // what was stored before it.
 func (w *world) adopt(t *testing.T, arguments []string) *lifecycletest.View {
 	t.Helper()
-	if err := w.Stop(t.Context(), cluster.APIServer); err != nil {
+	if err := w.Stop(t.Context(), localcluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
 	before := w.stored(t)
-	w.SetArgs(cluster.APIServer, arguments...)
-	if err := w.Restart(t.Context(), nil, cluster.APIServer); err != nil {
+	w.SetArgs(localcluster.APIServer, arguments...)
+	if err := w.Restart(t.Context(), nil, localcluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
 	w.Mapper.Reset()

@@ -31,9 +31,9 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycletest"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // world is a cluster and the kit for it.
@@ -45,7 +45,7 @@ type world struct {
 	edited map[string]bool
 }
 
-func start(t *testing.T, config cluster.Config) *world {
+func start(t *testing.T, config localcluster.Config) *world {
 	t.Helper()
 	w := &world{Cluster: framework.Start(t, config), edited: map[string]bool{}}
 	var err error
@@ -66,7 +66,7 @@ func (w *world) stop(t *testing.T) []string {
 	t.Helper()
 	var names []string
 	for _, p := range w.Processes() {
-		if p.Name == cluster.Etcd {
+		if p.Name == localcluster.Etcd {
 			continue
 		}
 		if !p.Alive() {
@@ -112,7 +112,7 @@ func TestEveryGate(t *testing.T) {
 	step := func(what string) { t.Logf("%6.1f s %s", time.Since(begun).Seconds(), what) }
 
 	on, off := together(names(entries)...)
-	w := start(t, cluster.Config{Nodes: nodes, ExtraArgs: off.arguments()})
+	w := start(t, localcluster.Config{Nodes: nodes, ExtraArgs: off.arguments()})
 	control := w.begin(t)
 	never := w.restart(t, on.arguments())
 	step("begun, with all of them off")

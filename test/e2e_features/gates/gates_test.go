@@ -31,10 +31,10 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/lifecycletest"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	lifecyclefeatures "k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 	_ "k8s.io/kubernetes/pkg/features" // the gates and what they depend on
 )
 
@@ -47,7 +47,7 @@ const nodes = 2
 // unknown are the gates that a binary refuses since it does not have them. All
 // others are in all binaries.
 var unknown = map[string][]featuregate.Feature{
-	cluster.Scheduler: {"ControllerManagerReleaseLeaderElectionLockOnExit"},
+	localcluster.Scheduler: {"ControllerManagerReleaseLeaderElectionLockOnExit"},
 	// Upstream's hollow node lacks what cmd/kubelet and cmd/kube-proxy add.
 	hollow: {"ControllerManagerReleaseLeaderElectionLockOnExit", "ContextualLogging", "LoggingAlphaOptions", "LoggingBetaOptions"},
 }
@@ -62,10 +62,10 @@ type gates map[featuregate.Feature]bool
 // their gate, others stay for the administrator who has to remove what is left.
 func (g gates) arguments() map[string][]string {
 	arguments := map[string][]string{}
-	components := []string{cluster.APIServer, cluster.ControllerManager, cluster.Scheduler}
+	components := []string{localcluster.APIServer, localcluster.ControllerManager, localcluster.Scheduler}
 	for i := range nodes {
-		node := cluster.NodeName(i + 1)
-		components = append(components, cluster.Kubelet(node), cluster.Proxy(node))
+		node := localcluster.NodeName(i + 1)
+		components = append(components, localcluster.Kubelet(node), localcluster.Proxy(node))
 	}
 	for _, component := range components {
 		binary := component
@@ -89,7 +89,7 @@ func (g gates) arguments() map[string][]string {
 		// Without its flag the gate stores nothing; with the gate off it is refused.
 		server = append(server, "--requestheader-uid-headers=X-Remote-Uid")
 	}
-	arguments[cluster.APIServer] = append(arguments[cluster.APIServer], server...)
+	arguments[localcluster.APIServer] = append(arguments[localcluster.APIServer], server...)
 	return arguments
 }
 

@@ -27,10 +27,10 @@ import (
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
-	"k8s.io/kubernetes-features/cmd/local-up/pki"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster/pki"
 )
 
 // The stories of KEP-3920. Two of them are told by TestOnUsedOff in
@@ -49,11 +49,11 @@ func entryOf(t *testing.T, name gate) catalog.Entry {
 }
 
 // controlPlane has only what answers requests.
-func controlPlane(gates string) cluster.Config {
-	return cluster.Config{
+func controlPlane(gates string) localcluster.Config {
+	return localcluster.Config{
 		FeatureGates: gates,
-		Only:         []string{cluster.Etcd, cluster.APIServer},
-		ExtraArgs:    map[string][]string{cluster.APIServer: {"--feature-settle-period=2s"}},
+		Only:         []string{localcluster.Etcd, localcluster.APIServer},
+		ExtraArgs:    map[string][]string{localcluster.APIServer: {"--feature-settle-period=2s"}},
 	}
 }
 
@@ -95,7 +95,7 @@ func TestStatelessFeatureOfOneBinary(t *testing.T) {
 		t.Errorf("the transition had tasks %v; it only has to wait for uses", tasks)
 	}
 	for _, use := range last.Status.Uses {
-		if use.Component != cluster.APIServer {
+		if use.Component != localcluster.APIServer {
 			t.Errorf("%s is said to use it: %+v", use.Component, use)
 		}
 	}

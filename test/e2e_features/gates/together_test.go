@@ -25,8 +25,8 @@ import (
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycletest"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // TestOffWithWhatDependsOnIt turns GenericWorkload off and, in the same restart,
@@ -44,7 +44,7 @@ func TestOffWithWhatDependsOnIt(t *testing.T) {
 	if len(all) < 2 {
 		t.Fatalf("nothing depends on %s any more; choose another gate for this test", name)
 	}
-	w := start(t, cluster.Config{Only: []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager}, ExtraArgs: on.arguments()})
+	w := start(t, localcluster.Config{Only: []string{localcluster.Etcd, localcluster.APIServer, localcluster.ControllerManager}, ExtraArgs: on.arguments()})
 	ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
 	defer cancel()
 	if err := w.WaitFor(ctx, v1alpha1.StateOn, nil, all...); err != nil {

@@ -27,8 +27,8 @@ import (
 	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // promise is how soon a value that is changed through the API is in all reports,
@@ -58,7 +58,7 @@ func values(reports []v1alpha1.FeatureReport, feature string) map[string]bool {
 func TestAFlipIsInAllReports(t *testing.T) {
 	t.Parallel()
 	const feature = "HPAScaleToZero"
-	users := []string{cluster.APIServer, cluster.ControllerManager, cluster.Scheduler}
+	users := []string{localcluster.APIServer, localcluster.ControllerManager, localcluster.Scheduler}
 	dir := framework.DataDir(t)
 	flags := []string{"--data-dir=" + dir, "--bin-dir=" + framework.BinDir(t)}
 	downAtTheEnd(t, flags)

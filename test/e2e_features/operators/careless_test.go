@@ -26,8 +26,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // careless is what is refused to those who were given far too much in all namespaces,
@@ -68,8 +68,8 @@ func (s *stage) careless(t *testing.T) []forbidden {
 	r := reports(all.features, metav1.NamespaceSystem)
 	return append(rows,
 		forbidden{name: all.name + " reports as kube-apiserver", do: func(ctx context.Context) error {
-			return second(r.Create(ctx, newReport(metav1.NamespaceSystem, cluster.APIServer), metav1.CreateOptions{}))
-		}, says: fmt.Sprintf("may not report as component %q; grant the verb report", cluster.APIServer)},
+			return second(r.Create(ctx, newReport(metav1.NamespaceSystem, localcluster.APIServer), metav1.CreateOptions{}))
+		}, says: fmt.Sprintf("may not report as component %q; grant the verb report", localcluster.APIServer)},
 		forbidden{name: all.name + " deletes the report of kube-apiserver", do: func(ctx context.Context) error {
 			return r.Delete(ctx, s.server, metav1.DeleteOptions{})
 		}, says: "that needs the verb delete on featurereports/any"},
@@ -82,7 +82,7 @@ func (s *stage) wildcardsPermit(t *testing.T, id *identity) {
 	t.Helper()
 	r, try := reports(id.features, metav1.NamespaceSystem), []string{metav1.DryRunAll}
 	for what, err := range map[string]error{
-		"report as kube-apiserver":            second(r.Create(t.Context(), newReport(metav1.NamespaceSystem, cluster.APIServer), metav1.CreateOptions{DryRun: try})),
+		"report as kube-apiserver":            second(r.Create(t.Context(), newReport(metav1.NamespaceSystem, localcluster.APIServer), metav1.CreateOptions{DryRun: try})),
 		"delete the report of kube-apiserver": r.Delete(t.Context(), s.server, metav1.DeleteOptions{DryRun: try}),
 	} {
 		if err != nil {

@@ -34,8 +34,8 @@ import (
 	"k8s.io/feature-lifecycle/operator"
 	"k8s.io/feature-lifecycle/values"
 	"k8s.io/feature-lifecycle/values/control"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 	"k8s.io/utils/ptr"
 )
 
@@ -48,8 +48,8 @@ const notFound = "could not find the requested resource"
 // under it, it rests until that is back.
 func TestWithoutTheAPI(t *testing.T) {
 	t.Parallel()
-	binaries := map[string]string{cluster.APIServer: framework.Upstream(t, "kube-apiserver")}
-	w := newWorld(t, framework.Start(t, cluster.Config{Only: []string{cluster.Etcd, cluster.APIServer}, Binaries: binaries}))
+	binaries := map[string]string{localcluster.APIServer: framework.Upstream(t, "kube-apiserver")}
+	w := newWorld(t, framework.Start(t, localcluster.Config{Only: []string{localcluster.Etcd, localcluster.APIServer}, Binaries: binaries}))
 	if version := w.Version(); version != framework.UpstreamVersion {
 		t.Fatalf("the server is %s, want upstream's", version)
 	}
@@ -59,10 +59,10 @@ func TestWithoutTheAPI(t *testing.T) {
 	r.end(t)
 	w.nothingMade(t, o.namespace, before)
 
-	delete(binaries, cluster.APIServer)
+	delete(binaries, localcluster.APIServer)
 	restart := func(gates string) {
 		t.Helper()
-		if err := w.Restart(t.Context(), &gates, cluster.APIServer); err != nil {
+		if err := w.Restart(t.Context(), &gates, localcluster.APIServer); err != nil {
 			t.Fatalf("restarting kube-apiserver with gates %q: %v", gates, err)
 		}
 	}

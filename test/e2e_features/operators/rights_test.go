@@ -35,9 +35,9 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	typed "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
 	"k8s.io/feature-lifecycle/operator"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 	"k8s.io/utils/ptr"
 )
 
@@ -135,7 +135,7 @@ func (w *world) stage(t *testing.T) *stage {
 		}
 	}
 	framework.WaitFor(t, "the report of kube-apiserver", func() bool {
-		list, err := reports(w.Features, metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{FieldSelector: "spec.component=" + cluster.APIServer})
+		list, err := reports(w.Features, metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{FieldSelector: "spec.component=" + localcluster.APIServer})
 		if err != nil || len(list.Items) == 0 {
 			return false
 		}
@@ -248,7 +248,7 @@ func (s *stage) atHome() []forbidden {
 	asFlow := rest.CopyConfig(s.red.config)
 	asFlow.Impersonate.UserName = featurestorage.FlowUser
 	return []forbidden{
-		{name: "reports as kube-apiserver", do: reportAs(cluster.APIServer), says: mayNot(cluster.APIServer)},
+		{name: "reports as kube-apiserver", do: reportAs(localcluster.APIServer), says: mayNot(localcluster.APIServer)},
 		{name: "reports as another operator", do: reportAs(s.blue.name), says: mayNot(s.blue.name)},
 		{name: "is alive by a Lease elsewhere", do: func(ctx context.Context) error {
 			report := newReport(home, s.red.name)

@@ -30,8 +30,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 const (
@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 // kube-controller-manager deletes namespaces, and what has lost its owner.
 func TestThirdParties(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, framework.Start(t, cluster.Config{Only: []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager}}))
+	w := newWorld(t, framework.Start(t, localcluster.Config{Only: []string{localcluster.Etcd, localcluster.APIServer, localcluster.ControllerManager}}))
 	w.WaitForRest()
 	kubernetes := follow(t, w.etcd, metav1.NamespaceSystem)
 	t.Run("operators", func(t *testing.T) {
@@ -94,6 +94,6 @@ func TestThirdParties(t *testing.T) {
 // a cluster of their own: what an operator needs is kube-apiserver alone.
 func TestTwoInstallations(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, framework.Start(t, cluster.Config{Only: []string{cluster.Etcd, cluster.APIServer}}))
+	w := newWorld(t, framework.Start(t, localcluster.Config{Only: []string{localcluster.Etcd, localcluster.APIServer}}))
 	w.oneDefinition(t)
 }

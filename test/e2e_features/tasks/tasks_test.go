@@ -36,8 +36,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 const (
@@ -61,14 +61,14 @@ func TestMain(m *testing.M) {
 // what is tried. Its subtests have resources of their own. Gates are on first,
 // so that objects get what is to be cleared, then off.
 func TestTasks(t *testing.T) {
-	config := cluster.Config{
+	config := localcluster.Config{
 		FeatureGates: withGates,
-		Only:         []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager},
+		Only:         []string{localcluster.Etcd, localcluster.APIServer, localcluster.ControllerManager},
 		ExtraArgs: map[string][]string{
-			cluster.APIServer: {"--runtime-config=certificates.k8s.io/v1beta1=true,storagemigration.k8s.io/v1beta1=true"},
+			localcluster.APIServer: {"--runtime-config=certificates.k8s.io/v1beta1=true,storagemigration.k8s.io/v1beta1=true"},
 			// The migrator needs the garbage collector's view of the cluster. No
 			// other controller may write what these tests compare.
-			cluster.ControllerManager: {"--controllers=garbage-collector-controller,storage-version-migrator-controller"},
+			localcluster.ControllerManager: {"--controllers=garbage-collector-controller,storage-version-migrator-controller"},
 		},
 	}
 	w := newWorld(t, framework.Start(t, config))

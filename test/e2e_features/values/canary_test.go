@@ -29,8 +29,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/values/rollout"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // schedulers is a cluster with three schedulers, one of which is in a canary.
@@ -53,7 +53,7 @@ func (s *schedulers) begin(names []string) {
 		s.MustStart(name)
 		// What a scheduler asks for may follow later.
 		all := func(reports []v1alpha1.FeatureReport) []v1alpha1.FeatureReport {
-			return slices.DeleteFunc(slices.Clone(reports), func(r v1alpha1.FeatureReport) bool { return r.Spec.Component != cluster.Scheduler })
+			return slices.DeleteFunc(slices.Clone(reports), func(r v1alpha1.FeatureReport) bool { return r.Spec.Component != localcluster.Scheduler })
 		}
 		reports := s.WaitForReports("of another scheduler", func(reports []v1alpha1.FeatureReport) bool { return len(all(reports)) == i+1 })
 		for _, r := range all(reports) {
@@ -69,7 +69,7 @@ func (s *schedulers) begin(names []string) {
 // ofSchedulers are the reports of schedulers that have asked for the feature.
 func ofSchedulers(reports []v1alpha1.FeatureReport) []v1alpha1.FeatureReport {
 	return slices.DeleteFunc(slices.Clone(reports), func(r v1alpha1.FeatureReport) bool {
-		return framework.Reported([]v1alpha1.FeatureReport{r}, cluster.Scheduler, schedulerFeature) == nil
+		return framework.Reported([]v1alpha1.FeatureReport{r}, localcluster.Scheduler, schedulerFeature) == nil
 	})
 }
 
@@ -81,7 +81,7 @@ func (s *schedulers) waitCanary(value bool) {
 		all := ofSchedulers(reports)
 		for _, r := range all {
 			want := value || r.Name != s.report
-			if framework.Reported([]v1alpha1.FeatureReport{r}, cluster.Scheduler, schedulerFeature).Enabled != want {
+			if framework.Reported([]v1alpha1.FeatureReport{r}, localcluster.Scheduler, schedulerFeature).Enabled != want {
 				return false
 			}
 		}
@@ -94,19 +94,19 @@ func (s *schedulers) waitCanary(value bool) {
 func TestACanaryThatDiesIsHalted(t *testing.T) {
 	t.Parallel()
 	const central = "--central-features=" + schedulerFeature
-	s := &schedulers{t: t, Cluster: framework.Start(t, cluster.Config{
-		Replicas: 3, Only: []string{cluster.Etcd, cluster.APIServer}, ExtraArgs: map[string][]string{cluster.APIServer: {central}},
+	s := &schedulers{t: t, Cluster: framework.Start(t, localcluster.Config{
+		Replicas: 3, Only: []string{localcluster.Etcd, localcluster.APIServer}, ExtraArgs: map[string][]string{localcluster.APIServer: {central}},
 	})}
 	var all []string
 	for i := range 3 {
-		all = append(all, cluster.Nth(cluster.Scheduler, i+1))
+		all = append(all, localcluster.Nth(localcluster.Scheduler, i+1))
 	}
 	s.begin(all)
 	s.WaitForFeature(schedulerFeature, "On", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOn })
 
 	s.Request(schedulerFeature, fmt.Sprintf(`{"rollout":{"percent":%d}}`, s.percent))
-	s.SetArgs(cluster.APIServer, central, "--feature-gates="+schedulerFeature+"=false")
-	s.MustRestart(cluster.APIServer)
+	s.SetArgs(localcluster.APIServer, central, "--feature-gates="+schedulerFeature+"=false")
+	s.MustRestart(localcluster.APIServer)
 	s.WaitForFeature(schedulerFeature, "a canary of off", func(f *v1alpha1.Feature) bool {
 		return f.Status.Rollout != nil && !f.Status.Rollout.Value && f.Status.State == v1alpha1.StateTurningOff
 	})
@@ -130,7 +130,7 @@ func TestACanaryThatDiesIsHalted(t *testing.T) {
 
 	s.MustStart(s.canary)
 	s.waitCanary(true)
-	s.MustRestart(cluster.APIServer)
+	s.MustRestart(localcluster.APIServer)
 	after := s.WaitForFeature(schedulerFeature, "known again", func(f *v1alpha1.Feature) bool { return f.Status.Rollout != nil })
 	if !after.Status.Rollout.Halted || !after.Status.Rollout.HaltTime.Equal(halted.Status.Rollout.HaltTime) {
 		t.Errorf("a restart of the server changed the halt: %+v", after.Status.Rollout)
@@ -152,16 +152,16 @@ func TestACanaryThatKeepsCrashingIsHalted(t *testing.T) {
 	t.Parallel()
 	// The server and the schedulers ask for it when they start.
 	const feature, scheduler = "HPAScaleToZero", "kube-scheduler"
-	c := framework.Start(t, cluster.Config{
-		Only:      []string{cluster.Etcd, cluster.APIServer, cluster.Scheduler},
-		ExtraArgs: map[string][]string{cluster.APIServer: {"--dynamic-features=" + feature, "--feature-settle-period=1s"}},
+	c := framework.Start(t, localcluster.Config{
+		Only:      []string{localcluster.Etcd, localcluster.APIServer, localcluster.Scheduler},
+		ExtraArgs: map[string][]string{localcluster.APIServer: {"--dynamic-features=" + feature, "--feature-settle-period=1s"}},
 	})
 	c.WaitForFeature(feature, "Off", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
 	// wait waits for what the scheduler reports, which no other process has.
 	wait := func(value bool) {
 		t.Helper()
 		c.WaitForReports(fmt.Sprintf("in which the scheduler has %s=%t and the server has it off", feature, value), func(reports []v1alpha1.FeatureReport) bool {
-			server, canary := framework.Reported(reports, cluster.APIServer, feature), framework.Reported(reports, scheduler, feature)
+			server, canary := framework.Reported(reports, localcluster.APIServer, feature), framework.Reported(reports, scheduler, feature)
 			return server != nil && !server.Enabled && canary != nil && canary.Enabled == value
 		})
 	}
@@ -170,8 +170,8 @@ func TestACanaryThatKeepsCrashingIsHalted(t *testing.T) {
 	wait(true)
 	for range transition.DefaultCanarySettings().CrashLoop {
 		before := processOf(c.Reports(), scheduler)
-		c.MustKill(cluster.Scheduler)
-		c.MustStart(cluster.Scheduler)
+		c.MustKill(localcluster.Scheduler)
+		c.MustStart(localcluster.Scheduler)
 		c.WaitForReports("in which the next process of the scheduler has asked for "+feature, func(reports []v1alpha1.FeatureReport) bool {
 			return processOf(reports, scheduler) != before && framework.Reported(reports, scheduler, feature) != nil
 		})

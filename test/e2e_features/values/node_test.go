@@ -31,8 +31,8 @@ import (
 	"syscall"
 	"testing"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // component is a process that this test runs itself: it has to start without a
@@ -58,7 +58,7 @@ func runKubelet(t *testing.T, c *framework.Cluster, dir string, args ...string) 
 		t.Fatal(err)
 	}
 	return run(t, "kubemark", append([]string{
-		"--morph=kubelet", "--name=node-1", "--kubeconfig=" + c.Kubeconfig(cluster.Kubelet("node-1")), "--kubelet-port=" + strconv.Itoa(port),
+		"--morph=kubelet", "--name=node-1", "--kubeconfig=" + c.Kubeconfig(localcluster.Kubelet("node-1")), "--kubelet-port=" + strconv.Itoa(port),
 		"--feature-values-file=" + valuesFile(dir),
 	}, args...), "TMPDIR="+dir)
 }
@@ -158,7 +158,7 @@ func TestANodeStartsWithoutAServer(t *testing.T) {
 	})
 	k.kill()
 
-	c.MustStop(cluster.APIServer)
+	c.MustStop(localcluster.APIServer)
 	k = runKubelet(t, c, dir)
 	k.waitSays("Waiting for kube-apiserver", `component="kubelet"`)
 	k.waitSays("Starting with the last known values of features from disk", file)
@@ -178,12 +178,12 @@ func TestANodeStartsWithoutAServer(t *testing.T) {
 	}
 
 	// A scheduler waits for the server.
-	scheduler := run(t, "kube-scheduler", []string{"--kubeconfig=" + c.Kubeconfig(cluster.Scheduler), "--secure-port=0", "--leader-elect=false"})
+	scheduler := run(t, "kube-scheduler", []string{"--kubeconfig=" + c.Kubeconfig(localcluster.Scheduler), "--secure-port=0", "--leader-elect=false"})
 	scheduler.waitSays("Waiting for kube-apiserver", `component="kube-scheduler"`, "nextAttemptIn", "goes on with last known or its own values")
 
 	// The kubelet started with its own default. The server is back and says otherwise: the
 	// dynamic value is taken at once, and for the other one it ends itself.
-	c.MustStart(cluster.APIServer)
+	c.MustStart(localcluster.APIServer)
 	scheduler.waitSays(framework.InEffect(nodeFeature, false)...)
 	scheduler.kill()
 	k.waitSays(framework.InEffect(sharedFeature, true)...)
@@ -216,7 +216,7 @@ func TestWithoutTheSystem(t *testing.T) {
 	}
 	k.kill()
 
-	c.MustRestartWith("FeatureLifecycle=false", cluster.APIServer)
+	c.MustRestartWith("FeatureLifecycle=false", localcluster.APIServer)
 	k = runKubelet(t, c, framework.DataDir(t), "--v=1")
 	k.waitSays("The values of features come from this process alone")
 	k.waitSays("Starting kubelet main sync loop")

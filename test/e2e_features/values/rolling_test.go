@@ -23,8 +23,8 @@ import (
 	"testing"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // TestARollingRestartChangesWhatIsCentral: servers that get a new list one by one
@@ -33,8 +33,8 @@ import (
 func TestARollingRestartChangesWhatIsCentral(t *testing.T) {
 	t.Parallel()
 	const feature = "StaleControllerConsistencyJob"
-	servers := []string{cluster.Nth(cluster.APIServer, 1), cluster.Nth(cluster.APIServer, 2)}
-	config := cluster.Config{Servers: len(servers), Only: append([]string{cluster.Etcd}, servers...), ExtraArgs: map[string][]string{}}
+	servers := []string{localcluster.Nth(localcluster.APIServer, 1), localcluster.Nth(localcluster.APIServer, 2)}
+	config := localcluster.Config{Servers: len(servers), Only: append([]string{localcluster.Etcd}, servers...), ExtraArgs: map[string][]string{}}
 	for _, server := range servers {
 		config.ExtraArgs[server] = []string{"--feature-settle-period=1s"}
 	}

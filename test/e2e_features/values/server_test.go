@@ -29,8 +29,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // TestTheServerDecides: flags of kube-apiserver alone give values to the other
@@ -42,16 +42,16 @@ func TestTheServerDecides(t *testing.T) {
 		admin   = "kubernetes-admin"
 		flipped = "MaxUnavailableStatefulSet" // off by default here; asked whenever a StatefulSet is looked at
 	)
-	c := framework.Start(t, cluster.Config{
-		Only: []string{cluster.Etcd, cluster.APIServer},
-		ExtraArgs: map[string][]string{cluster.APIServer: {
+	c := framework.Start(t, localcluster.Config{
+		Only: []string{localcluster.Etcd, localcluster.APIServer},
+		ExtraArgs: map[string][]string{localcluster.APIServer: {
 			"--feature-gates=" + fixed + "=false", "--central-features=" + fixed, "--dynamic-features=" + flipped + ",PodDeletionCost," + early, "--feature-settle-period=1s",
 		}},
 	})
-	c.MustStart(cluster.ControllerManager)
+	c.MustStart(localcluster.ControllerManager)
 	c.WaitForFeature(fixed, "central", func(f *v1alpha1.Feature) bool { return f.Status.Control == v1alpha1.ControlCentral })
 	c.WaitForReports("in which the controller manager has the value of kube-apiserver", func(reports []v1alpha1.FeatureReport) bool {
-		f := framework.Reported(reports, cluster.ControllerManager, fixed)
+		f := framework.Reported(reports, localcluster.ControllerManager, fixed)
 		return f != nil && !f.Enabled && f.Queried && !f.Explicit
 	})
 
@@ -71,7 +71,7 @@ func TestTheServerDecides(t *testing.T) {
 	})
 	both := func(on bool) func([]v1alpha1.FeatureReport) bool {
 		return func(reports []v1alpha1.FeatureReport) bool {
-			server, manager := framework.Reported(reports, cluster.APIServer, flipped), framework.Reported(reports, cluster.ControllerManager, flipped)
+			server, manager := framework.Reported(reports, localcluster.APIServer, flipped), framework.Reported(reports, localcluster.ControllerManager, flipped)
 			return server != nil && server.Enabled == on && manager != nil && manager.Enabled == on
 		}
 	}
@@ -104,8 +104,8 @@ func TestTheServerDecides(t *testing.T) {
 
 	// A server that was restarted with another value of a central feature is ready
 	// only when the Feature says it: who starts now takes that one.
-	c.SetArgs(cluster.APIServer, "--feature-gates="+fixed+"=true", "--central-features="+fixed, "--feature-settle-period=1s")
-	c.MustRestart(cluster.APIServer)
+	c.SetArgs(localcluster.APIServer, "--feature-gates="+fixed+"=true", "--central-features="+fixed, "--feature-settle-period=1s")
+	c.MustRestart(localcluster.APIServer)
 	if f := c.Feature(fixed); f.Status.Configured == nil || !f.Status.Configured.Value {
 		t.Errorf("kube-apiserver is ready, and %s is still configured as %+v", fixed, f.Status.Configured)
 	}

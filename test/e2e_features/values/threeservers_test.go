@@ -26,8 +26,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // servers is a control plane of three kube-apiservers.
@@ -62,7 +62,7 @@ func (s *servers) wait(feature string, on bool, count int) {
 	s.WaitForReports(fmt.Sprintf("in which %d servers have %s=%t", count, feature, on), func(reports []v1alpha1.FeatureReport) bool {
 		have := 0
 		for _, r := range reports {
-			f := framework.Reported([]v1alpha1.FeatureReport{r}, cluster.APIServer, feature)
+			f := framework.Reported([]v1alpha1.FeatureReport{r}, localcluster.APIServer, feature)
 			if f != nil && f.Enabled == on {
 				have++
 			}
@@ -77,9 +77,9 @@ func TestThreeServersFollow(t *testing.T) {
 	t.Parallel()
 	const feature = "MaxUnavailableStatefulSet"
 	s := &servers{t: t}
-	config := cluster.Config{Servers: 3, Only: []string{cluster.Etcd}, ExtraArgs: map[string][]string{}}
+	config := localcluster.Config{Servers: 3, Only: []string{localcluster.Etcd}, ExtraArgs: map[string][]string{}}
 	for i := range config.Servers {
-		name := cluster.Nth(cluster.APIServer, i+1)
+		name := localcluster.Nth(localcluster.APIServer, i+1)
 		s.names = append(s.names, name)
 		config.ExtraArgs[name] = []string{"--dynamic-features=" + feature + "," + early, "--feature-settle-period=1s", "--feature-grace-period=5s"}
 	}

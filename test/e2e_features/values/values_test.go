@@ -29,8 +29,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 const central, dynamic = v1alpha1.ControlCentral, v1alpha1.ControlDynamic
@@ -41,14 +41,14 @@ var everyComponent = []string{"kube-controller-manager", "kube-scheduler", "kube
 func TestValuesAreTakenAndFollowed(t *testing.T) {
 	t.Parallel()
 	c := start(t, map[string][]string{
-		cluster.ControllerManager: {"--feature-gates=" + explicitFeature + "=true", "--feature-change-policy=Restart", "--feature-restart-window=1ms"},
-		cluster.Scheduler:         {"--feature-change-policy=Restart", "--feature-restart-window=1ms"},
+		localcluster.ControllerManager: {"--feature-gates=" + explicitFeature + "=true", "--feature-change-policy=Restart", "--feature-restart-window=1ms"},
+		localcluster.Scheduler:         {"--feature-change-policy=Restart", "--feature-restart-window=1ms"},
 	})
 	for _, feature := range []string{nodeFeature, managerFeature, explicitFeature, schedulerFeature} {
 		c.SetConfigured(feature, central, false)
 	}
 	c.SetConfigured(sharedFeature, dynamic, false)
-	c.MustStart(cluster.ControllerManager, cluster.Scheduler, cluster.Kubelet("node-1"), cluster.Proxy("node-1"))
+	c.MustStart(localcluster.ControllerManager, localcluster.Scheduler, localcluster.Kubelet("node-1"), localcluster.Proxy("node-1"))
 
 	// What was set on the process itself wins, and shows. All ask for the shared
 	// feature at once.
@@ -91,11 +91,11 @@ func TestValuesAreTakenAndFollowed(t *testing.T) {
 	c.SetConfigured(explicitFeature, central, false)
 	c.SetConfigured(nodeFeature, central, true)
 	c.SetConfigured(schedulerFeature, central, true)
-	waitEnded(t, c, cluster.Scheduler)
-	c.MustStart(cluster.Scheduler)
+	waitEnded(t, c, localcluster.Scheduler)
+	c.MustStart(localcluster.Scheduler)
 	c.WaitForValue("kube-scheduler", schedulerFeature, true)
 	for _, p := range c.Processes() {
-		if p.Name != cluster.Scheduler && !p.Alive() {
+		if p.Name != localcluster.Scheduler && !p.Alive() {
 			t.Errorf("%s ended", p.Name)
 		}
 	}

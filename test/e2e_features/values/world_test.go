@@ -24,8 +24,8 @@ import (
 	"testing"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // Features that components ask for soon after they start. All are on by default
@@ -44,7 +44,7 @@ var features = []string{nodeFeature, managerFeature, explicitFeature, schedulerF
 // flow writes no status. What else runs, each test starts.
 func start(t *testing.T, args map[string][]string) *framework.Cluster {
 	t.Helper()
-	c := framework.Start(t, cluster.Config{Nodes: 1, Only: []string{cluster.Etcd, cluster.APIServer}, ExtraArgs: args})
+	c := framework.Start(t, localcluster.Config{Nodes: 1, Only: []string{localcluster.Etcd, localcluster.APIServer}, ExtraArgs: args})
 	for _, feature := range features {
 		c.WaitForFeature(feature, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
 	}

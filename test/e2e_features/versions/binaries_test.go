@@ -40,9 +40,9 @@ import (
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycletest"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/pkg/catalog"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 	"k8s.io/kubernetes/pkg/features"
 )
 
@@ -77,9 +77,9 @@ const allAPIs = "--runtime-config=api/all=true"
 func startPrevious(t *testing.T, servers int) *binaries {
 	t.Helper()
 	b := &binaries{world: &world{}, files: map[string]string{}, previous: framework.Previous(t, "kube-apiserver")}
-	config := cluster.Config{Servers: servers, Only: []string{cluster.Etcd}, Binaries: b.files, ExtraArgs: map[string][]string{}}
+	config := localcluster.Config{Servers: servers, Only: []string{localcluster.Etcd}, Binaries: b.files, ExtraArgs: map[string][]string{}}
 	for i := range servers {
-		name := cluster.Nth(cluster.APIServer, i+1)
+		name := localcluster.Nth(localcluster.APIServer, i+1)
 		b.servers = append(b.servers, name)
 		b.files[name], config.ExtraArgs[name] = b.previous, append(common(workload+"=true"), allAPIs)
 	}

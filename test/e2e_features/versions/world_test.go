@@ -34,8 +34,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // flags of every server.
@@ -78,9 +78,9 @@ func newWorld(t *testing.T, version string, count int) *world {
 		t.Fatal(err)
 	}
 	w := &world{byID: map[string]string{}}
-	config := cluster.Config{Servers: count, FeatureGates: workload + "=false", Only: []string{cluster.Etcd}, ExtraArgs: map[string][]string{}, Binaries: map[string]string{}}
+	config := localcluster.Config{Servers: count, FeatureGates: workload + "=false", Only: []string{localcluster.Etcd}, ExtraArgs: map[string][]string{}, Binaries: map[string]string{}}
 	for i := range count {
-		name := cluster.Nth(cluster.APIServer, i+1)
+		name := localcluster.Nth(localcluster.APIServer, i+1)
 		w.servers = append(w.servers, name)
 		config.ExtraArgs[name], config.Binaries[name] = w.at(version), server
 	}
@@ -95,7 +95,7 @@ func newWorld(t *testing.T, version string, count int) *world {
 	for _, lease := range leases.Items {
 		for i, name := range w.servers {
 			// A single one has the host's name.
-			if count == 1 || lease.Labels["kubernetes.io/hostname"] == cluster.Hostname(i+1) {
+			if count == 1 || lease.Labels["kubernetes.io/hostname"] == localcluster.Hostname(i+1) {
 				w.byID[lease.Name] = name
 			}
 		}

@@ -43,9 +43,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
-	"k8s.io/kubernetes-features/cmd/local-up/process"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
 
 const (
@@ -97,7 +97,7 @@ type world struct {
 
 func start(t *testing.T, gates string) *world {
 	t.Helper()
-	c := framework.Start(t, cluster.Config{FeatureGates: gates, Only: []string{cluster.Etcd, cluster.APIServer}})
+	c := framework.Start(t, localcluster.Config{FeatureGates: gates, Only: []string{localcluster.Etcd, localcluster.APIServer}})
 	transport, err := rest.TransportFor(c.Config)
 	if err != nil {
 		t.Fatal(err)

@@ -43,9 +43,9 @@ import (
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
 	dynamicclient "k8s.io/client-go/dynamic"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 	"k8s.io/utils/ptr"
 )
 
@@ -78,10 +78,10 @@ const (
 // an object that has it is read, patched and applied as ever.
 func TestDocumentsAndStoredObjects(t *testing.T) {
 	t.Parallel()
-	c := framework.Start(t, cluster.Config{
+	c := framework.Start(t, localcluster.Config{
 		FeatureGates: gated + "=true," + crdGate + "=true",
-		Only:         []string{cluster.Etcd, cluster.APIServer},
-		ExtraArgs:    map[string][]string{cluster.APIServer: {"--dynamic-features=" + dynamic, "--feature-settle-period=1s"}},
+		Only:         []string{localcluster.Etcd, localcluster.APIServer},
+		ExtraArgs:    map[string][]string{localcluster.APIServer: {"--dynamic-features=" + dynamic, "--feature-settle-period=1s"}},
 	})
 	documentsHave(t, c, gatedType, gatedField, true)
 	if !inV2(t, c, crdType, crdField) || !inV3(t, c, "apis/apiextensions.k8s.io/v1", crdType, crdField) {
@@ -92,7 +92,7 @@ func TestDocumentsAndStoredObjects(t *testing.T) {
 	}
 	apply(t, c, author, deployment().WithSpec(spec(1, hostname)))
 
-	c.MustRestartWith(gated+"=false,"+crdGate+"=false", cluster.APIServer)
+	c.MustRestartWith(gated+"=false,"+crdGate+"=false", localcluster.APIServer)
 	t.Run("the field is in no document", func(t *testing.T) {
 		documentsHave(t, c, gatedType, gatedField, false)
 		documentsHave(t, c, gatedType, "hostname", true)
@@ -157,9 +157,9 @@ func TestDocumentsAndStoredObjects(t *testing.T) {
 // TestWithoutTheFeatureLifecycle documents are upstream's (S6).
 func TestWithoutTheFeatureLifecycle(t *testing.T) {
 	t.Parallel()
-	c := framework.Start(t, cluster.Config{
+	c := framework.Start(t, localcluster.Config{
 		FeatureGates: gated + "=false," + string(features.FeatureLifecycle) + "=false",
-		Only:         []string{cluster.Etcd, cluster.APIServer},
+		Only:         []string{localcluster.Etcd, localcluster.APIServer},
 	})
 	documentsHave(t, c, gatedType, gatedField, true)
 	if document := string(raw(t, c, "/openapi/v2")); !strings.Contains(document, shardSelector) {

@@ -38,8 +38,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/examples/everywhere"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // name is the feature that the example chart asks for.
@@ -49,15 +49,15 @@ const name = "MaxUnavailableStatefulSet"
 func TestReaders(t *testing.T) {
 	t.Parallel()
 	chart := buildChart(t)
-	c := framework.Start(t, cluster.Config{
-		FeatureGates: name + "=true", Only: []string{cluster.Etcd, cluster.APIServer},
-		ExtraArgs: map[string][]string{cluster.APIServer: {"--feature-settle-period=5s"}},
+	c := framework.Start(t, localcluster.Config{
+		FeatureGates: name + "=true", Only: []string{localcluster.Etcd, localcluster.APIServer},
+		ExtraArgs: map[string][]string{localcluster.APIServer: {"--feature-settle-period=5s"}},
 	})
 	atRest(c, v1alpha1.StateOn)
 	t.Run("on", func(t *testing.T) { ask(t, c, chart, true) })
 	t.Run("metrics", func(t *testing.T) { metrics(t, c) })
 	t.Run("kubectl", func(t *testing.T) { plainKubectl(t, c) })
-	c.MustRestartWith(name+"=false", cluster.APIServer)
+	c.MustRestartWith(name+"=false", localcluster.APIServer)
 	t.Run("kubectl wait", func(t *testing.T) { waitForOff(t, c) })
 	atRest(c, v1alpha1.StateOff)
 	t.Run("off", func(t *testing.T) { ask(t, c, chart, false) })

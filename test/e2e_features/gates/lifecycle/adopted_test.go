@@ -26,15 +26,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // TestAnAdoptedClusterKeepsItsLeftovers until somebody asks for their removal:
 // the gate was used and turned off when nothing looked after it.
 func TestAnAdoptedClusterKeepsItsLeftovers(t *testing.T) {
 	config := controlPlane(gate + "=true,FeatureLifecycle=false")
-	config.Only = []string{cluster.Etcd, cluster.APIServer}
+	config.Only = []string{localcluster.Etcd, localcluster.APIServer}
 	c := framework.Start(t, config)
 	names := []string{"a", "b"}
 	versions := map[string]string{}

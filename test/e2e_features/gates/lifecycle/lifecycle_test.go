@@ -33,8 +33,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 	"k8s.io/utils/ptr"
 )
 
@@ -45,10 +45,10 @@ const (
 
 // controlPlane is a cluster without nodes: nothing writes StatefulSets' status
 // but the controller.
-func controlPlane(gates string) cluster.Config {
-	return cluster.Config{FeatureGates: gates, ExtraArgs: map[string][]string{
+func controlPlane(gates string) localcluster.Config {
+	return localcluster.Config{FeatureGates: gates, ExtraArgs: map[string][]string{
 		// No instance contradicts in these tests.
-		cluster.APIServer: {"--feature-settle-period=2s"},
+		localcluster.APIServer: {"--feature-settle-period=2s"},
 	}}
 }
 
@@ -102,7 +102,7 @@ var (
 
 // controlled are what runs in TestOnUsedOff: kube-controller-manager has gates, too, so
 // that a server waits for the report of another process.
-var controlled = []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager}
+var controlled = []string{localcluster.Etcd, localcluster.APIServer, localcluster.ControllerManager}
 
 // TestOnUsedOff takes two features through on, used and off in one cluster, whose server
 // is killed twice on the way: stories 1 and 4 of KEP-3920. The field of one is cleared.
@@ -114,9 +114,9 @@ func TestOnUsedOff(t *testing.T) {
 	config.Only = controlled
 	// Without the StatefulSet controller nobody but this test and the server flow
 	// writes StatefulSets, so that resourceVersions tell.
-	config.ExtraArgs[cluster.ControllerManager] = []string{"--controllers=*,-statefulset-controller"}
+	config.ExtraArgs[localcluster.ControllerManager] = []string{"--controllers=*,-statefulset-controller"}
 	// Pods are made before the controller of service accounts is there.
-	config.ExtraArgs[cluster.APIServer] = append(config.ExtraArgs[cluster.APIServer],
+	config.ExtraArgs[localcluster.APIServer] = append(config.ExtraArgs[localcluster.APIServer],
 		"--runtime-config=certificates.k8s.io/v1beta1=true", "--disable-admission-plugins=ServiceAccount")
 	c := framework.Start(t, config)
 	field, source := framework.RecordFeature(t, c.Etcd(), gate), framework.RecordFeature(t, c.Etcd(), projection)
@@ -218,10 +218,10 @@ func cleared(t *testing.T, c *framework.Cluster, history *framework.History, on 
 
 func crash(t *testing.T, c *framework.Cluster) {
 	t.Helper()
-	if err := c.Kill(t.Context(), cluster.APIServer); err != nil {
+	if err := c.Kill(t.Context(), localcluster.APIServer); err != nil {
 		t.Fatalf("killing kube-apiserver: %v", err)
 	}
-	if err := c.Start(t.Context(), cluster.APIServer); err != nil {
+	if err := c.Start(t.Context(), localcluster.APIServer); err != nil {
 		t.Fatalf("starting kube-apiserver again: %v", err)
 	}
 }

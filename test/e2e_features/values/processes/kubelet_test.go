@@ -34,9 +34,9 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	remote "k8s.io/cri-client/pkg"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
-	"k8s.io/kubernetes-features/cmd/local-up/pki"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
+	"k8s.io/kubernetes-features/test/utils/localcluster/pki"
 	"sigs.k8s.io/yaml"
 )
 
@@ -44,8 +44,8 @@ import (
 // server appears.
 func TestAKubeletWithoutAServer(t *testing.T) {
 	t.Parallel()
-	runtime, kubelet := cluster.Runtime("node-1"), cluster.Kubelet("node-1")
-	c := framework.Start(t, cluster.Config{Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Only: []string{runtime, kubelet}})
+	runtime, kubelet := localcluster.Runtime("node-1"), localcluster.Kubelet("node-1")
+	c := framework.Start(t, localcluster.Config{Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Only: []string{runtime, kubelet}})
 	pod, err := yaml.Marshal(&corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Name: "static", Namespace: metav1.NamespaceSystem},
@@ -71,7 +71,7 @@ func TestAKubeletWithoutAServer(t *testing.T) {
 		}
 		return nil
 	})
-	if err := c.Start(t.Context(), cluster.Etcd, cluster.APIServer); err != nil {
+	if err := c.Start(t.Context(), localcluster.Etcd, localcluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
 	reports := c.WaitForReports("of the kubelet", func(reports []v1alpha1.FeatureReport) bool {
@@ -92,11 +92,11 @@ func TestAKubeletThatBootstraps(t *testing.T) {
 	t.Parallel()
 	// On by default; a kubelet asks for it when it starts.
 	const feature = "RestartAllContainersOnContainerExits"
-	runtime, kubelet := cluster.Runtime("node-1"), cluster.Kubelet("node-1")
-	c := framework.Start(t, cluster.Config{
+	runtime, kubelet := localcluster.Runtime("node-1"), localcluster.Kubelet("node-1")
+	c := framework.Start(t, localcluster.Config{
 		Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(),
-		Only:      []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager, runtime},
-		ExtraArgs: map[string][]string{cluster.APIServer: {"--feature-gates=" + feature + "=false", "--central-features=" + feature}},
+		Only:      []string{localcluster.Etcd, localcluster.APIServer, localcluster.ControllerManager, runtime},
+		ExtraArgs: map[string][]string{localcluster.APIServer: {"--feature-gates=" + feature + "=false", "--central-features=" + feature}},
 	})
 	const user = "bootstrapper"
 	for _, role := range []string{"system:node-bootstrapper", "system:certificates.k8s.io:certificatesigningrequests:nodeclient"} {

@@ -27,8 +27,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 func TestMain(m *testing.M) { os.Exit(framework.Isolate(m)) }
@@ -40,9 +40,9 @@ func TestEveryProcessReports(t *testing.T) {
 	t.Parallel()
 	// The machine may be busy for longer than a node waits.
 	node := []string{"--feature-values-timeout=" + framework.Patience.String()}
-	c := framework.Start(t, cluster.Config{Nodes: 2, RealNodes: true, NodeIP: framework.NodeIP(), Servers: 3, Replicas: 2, ExtraArgs: map[string][]string{
-		cluster.APIServer: centralOff, cluster.Nth(cluster.APIServer, 2): centralOff, cluster.Nth(cluster.APIServer, 3): centralOff,
-		cluster.Kubelet("node-1"): node, cluster.Kubelet("node-2"): node,
+	c := framework.Start(t, localcluster.Config{Nodes: 2, RealNodes: true, NodeIP: framework.NodeIP(), Servers: 3, Replicas: 2, ExtraArgs: map[string][]string{
+		localcluster.APIServer: centralOff, localcluster.Nth(localcluster.APIServer, 2): centralOff, localcluster.Nth(localcluster.APIServer, 3): centralOff,
+		localcluster.Kubelet("node-1"): node, localcluster.Kubelet("node-2"): node,
 	}})
 	want := map[string]int{
 		"kube-apiserver by system:apiserver": 3, "kube-controller-manager by system:kube-controller-manager": 2, "kube-scheduler by system:kube-scheduler": 2,
@@ -109,17 +109,17 @@ func processes(reports []v1alpha1.FeatureReport) map[string]int {
 // Node; one that ends in order takes its report away.
 func TestACrashedProcessIsRecognised(t *testing.T) {
 	t.Parallel()
-	c := framework.Start(t, cluster.Config{
+	c := framework.Start(t, localcluster.Config{
 		Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Replicas: 2,
-		ExtraArgs: map[string][]string{cluster.APIServer: {"--feature-grace-period=5s"}, cluster.ControllerManager: {"--node-monitor-grace-period=10s"}},
+		ExtraArgs: map[string][]string{localcluster.APIServer: {"--feature-grace-period=5s"}, localcluster.ControllerManager: {"--node-monitor-grace-period=10s"}},
 	})
 	c.WaitForReports("of every process", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 7 })
-	for _, name := range []string{cluster.Nth(cluster.Scheduler, 2), cluster.Kubelet("node-1")} {
+	for _, name := range []string{localcluster.Nth(localcluster.Scheduler, 2), localcluster.Kubelet("node-1")} {
 		if err := c.Kill(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.Stop(t.Context(), cluster.Nth(cluster.ControllerManager, 2), cluster.Proxy("node-1")); err != nil {
+	if err := c.Stop(t.Context(), localcluster.Nth(localcluster.ControllerManager, 2), localcluster.Proxy("node-1")); err != nil {
 		t.Fatal(err)
 	}
 	reports := c.WaitForReports("without those that ended in order", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 5 })

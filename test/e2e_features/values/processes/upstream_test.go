@@ -26,8 +26,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // feature is one that every kubelet would be asked about.
@@ -37,14 +37,14 @@ const feature = "MaxUnavailableStatefulSet"
 // work, and say once that reporting is off.
 func TestUpstreamServer(t *testing.T) {
 	t.Parallel()
-	c := framework.Start(t, cluster.Config{
+	c := framework.Start(t, localcluster.Config{
 		Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(),
-		Binaries: map[string]string{cluster.APIServer: framework.Upstream(t, "kube-apiserver")},
+		Binaries: map[string]string{localcluster.APIServer: framework.Upstream(t, "kube-apiserver")},
 	})
 	if version := c.Version(); version != framework.UpstreamVersion {
 		t.Fatalf("the server is %s", version)
 	}
-	for _, name := range []string{cluster.ControllerManager, cluster.Scheduler, cluster.Kubelet("node-1"), cluster.Proxy("node-1")} {
+	for _, name := range []string{localcluster.ControllerManager, localcluster.Scheduler, localcluster.Kubelet("node-1"), localcluster.Proxy("node-1")} {
 		c.WaitForLog(name, "Not reporting feature gates")
 	}
 	// The controller manager works: it makes the account that pods need.
@@ -52,7 +52,7 @@ func TestUpstreamServer(t *testing.T) {
 		_, err := c.Kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(t.Context(), "default", metav1.GetOptions{})
 		return err
 	})
-	for _, name := range []string{cluster.ControllerManager, cluster.Scheduler, cluster.Kubelet("node-1"), cluster.Proxy("node-1")} {
+	for _, name := range []string{localcluster.ControllerManager, localcluster.Scheduler, localcluster.Kubelet("node-1"), localcluster.Proxy("node-1")} {
 		// A kubelet whose certificate is not signed yet says that, too.
 		yet := said(t, c, name, "feature gates yet")
 		if n := said(t, c, name, "feature gates"); n != 1+yet || yet > 1 {
@@ -68,14 +68,14 @@ func TestUpstreamServer(t *testing.T) {
 // servers, with ours: what says nothing is expected to, and never agrees.
 func TestUpstreamProcessesNeverAgree(t *testing.T) {
 	t.Parallel()
-	second := cluster.Nth(cluster.APIServer, 2)
+	second := localcluster.Nth(localcluster.APIServer, 2)
 	binaries := map[string]string{second: framework.Upstream(t, "kube-apiserver")}
 	for component, name := range map[string]string{
-		cluster.ControllerManager: "kube-controller-manager", cluster.Scheduler: "kube-scheduler", cluster.Kubelet("node-1"): "kubelet", cluster.Proxy("node-1"): "kube-proxy",
+		localcluster.ControllerManager: "kube-controller-manager", localcluster.Scheduler: "kube-scheduler", localcluster.Kubelet("node-1"): "kubelet", localcluster.Proxy("node-1"): "kube-proxy",
 	} {
 		binaries[component] = framework.Upstream(t, name)
 	}
-	c := framework.Start(t, cluster.Config{Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Servers: 2, Binaries: binaries})
+	c := framework.Start(t, localcluster.Config{Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Servers: 2, Binaries: binaries})
 	f := c.WaitForFeature(feature, "without the agreement of those that say nothing", func(f *v1alpha1.Feature) bool {
 		matches, consistent := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionUsesMatch), meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionConsistent)
 		if f.Status.State != "" && matches == nil {
@@ -96,7 +96,7 @@ func TestUpstreamProcessesNeverAgree(t *testing.T) {
 		t.Errorf("upstream's kubelet is in %d rows: %+v", rows, f.Status.Uses)
 	}
 	for _, r := range c.Reports() {
-		if r.Spec.Component != cluster.APIServer {
+		if r.Spec.Component != localcluster.APIServer {
 			t.Errorf("there is a report of %s", r.Name)
 		}
 	}

@@ -29,8 +29,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 	"k8s.io/utils/ptr"
 )
 
@@ -69,19 +69,19 @@ func TestEveryBinaryTakesTheServersValues(t *testing.T) {
 	t.Parallel()
 	// The processes of the control plane ask for it before they report.
 	const dynamic = "HPAScaleToZero"
-	names := []string{cluster.ControllerManager, cluster.Scheduler, cluster.Kubelet("node-1"), cluster.Proxy("node-1")}
+	names := []string{localcluster.ControllerManager, localcluster.Scheduler, localcluster.Kubelet("node-1"), localcluster.Proxy("node-1")}
 	// The machine may be busy for longer than a node waits.
 	node := []string{"--feature-values-timeout=" + framework.Patience.String()}
-	c := framework.Start(t, cluster.Config{Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Only: []string{cluster.Etcd, cluster.APIServer}, ExtraArgs: map[string][]string{
-		cluster.APIServer:         append([]string{"--dynamic-features=" + dynamic, "--feature-settle-period=1s"}, centralOff...),
-		cluster.Kubelet("node-1"): node, cluster.Proxy("node-1"): node,
+	c := framework.Start(t, localcluster.Config{Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Only: []string{localcluster.Etcd, localcluster.APIServer}, ExtraArgs: map[string][]string{
+		localcluster.APIServer:         append([]string{"--dynamic-features=" + dynamic, "--feature-settle-period=1s"}, centralOff...),
+		localcluster.Kubelet("node-1"): node, localcluster.Proxy("node-1"): node,
 	}})
 	// A report that comes before its Node is owned by it only with the next one, a minute
 	// later.
 	if _, err := c.Kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.MustStart(append([]string{cluster.Runtime("node-1")}, names...)...)
+	c.MustStart(append([]string{localcluster.Runtime("node-1")}, names...)...)
 	want := map[string]int{
 		"kube-apiserver by system:apiserver": 1, "kube-controller-manager by system:kube-controller-manager": 1, "kube-scheduler by system:kube-scheduler": 1,
 		"kubelet on node-1 by system:node:node-1": 1, "kube-proxy on node-1 by system:kube-proxy": 1,

@@ -25,8 +25,8 @@ import (
 	"slices"
 	"testing"
 
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // TestMain runs a component when the executable has its name.
@@ -46,8 +46,8 @@ func TestNothingEscapesTheLayer(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(recordsDir, dir)
 	names := map[string]string{
-		cluster.APIServer: "kube-apiserver", cluster.ControllerManager: "kube-controller-manager", cluster.Scheduler: "kube-scheduler",
-		cluster.Kubelet("node-1"): "kubelet", cluster.Proxy("node-1"): "kube-proxy",
+		localcluster.APIServer: "kube-apiserver", localcluster.ControllerManager: "kube-controller-manager", localcluster.Scheduler: "kube-scheduler",
+		localcluster.Kubelet("node-1"): "kubelet", localcluster.Proxy("node-1"): "kube-proxy",
 	}
 	binaries := map[string]string{}
 	for component, name := range names {
@@ -56,7 +56,7 @@ func TestNothingEscapesTheLayer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	framework.Start(t, cluster.Config{Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Binaries: binaries})
+	framework.Start(t, localcluster.Config{Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Binaries: binaries})
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			var r record

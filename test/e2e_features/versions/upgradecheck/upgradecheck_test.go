@@ -32,8 +32,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/kubernetes-features/cmd/local-up/cluster"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 // settle is short: one server alone reports.
@@ -42,9 +42,9 @@ const settle = "--feature-settle-period=2s"
 // start starts one kube-apiserver and waits until it has looked at all features.
 func start(t *testing.T, gates string, args ...string) *framework.Cluster {
 	t.Helper()
-	c := framework.Start(t, cluster.Config{
-		FeatureGates: gates, Only: []string{cluster.Etcd, cluster.APIServer},
-		ExtraArgs: map[string][]string{cluster.APIServer: append([]string{settle}, args...)},
+	c := framework.Start(t, localcluster.Config{
+		FeatureGates: gates, Only: []string{localcluster.Etcd, localcluster.APIServer},
+		ExtraArgs: map[string][]string{localcluster.APIServer: append([]string{settle}, args...)},
 	})
 	c.WaitForRest()
 	return c
@@ -77,7 +77,7 @@ func TestDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	unset := ""
-	if err := c.Restart(t.Context(), &unset, cluster.APIServer); err != nil {
+	if err := c.Restart(t.Context(), &unset, localcluster.APIServer); err != nil {
 		t.Fatalf("restarting without the gate: %v", err)
 	}
 	framework.WaitFor(t, "the server's report without the gate", func() bool {
@@ -131,8 +131,8 @@ func TestAMoveByEmulation(t *testing.T) {
 // move restarts the server at a version and waits until all features are at rest there.
 func move(t *testing.T, c *framework.Cluster, version string) {
 	t.Helper()
-	c.SetArgs(cluster.APIServer, settle, "--emulated-version="+version)
-	if err := c.Restart(t.Context(), nil, cluster.APIServer); err != nil {
+	c.SetArgs(localcluster.APIServer, settle, "--emulated-version="+version)
+	if err := c.Restart(t.Context(), nil, localcluster.APIServer); err != nil {
 		t.Fatalf("restarting at %s: %v", version, err)
 	}
 	framework.Eventually(t, "all features at rest at "+version, func() error {

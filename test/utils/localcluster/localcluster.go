@@ -16,13 +16,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package cluster runs a real Kubernetes control plane with hollow nodes on this
+// Package localcluster runs a real Kubernetes control plane with hollow nodes on this
 // machine: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and, for
 // each node, a kubelet and a kube-proxy without containers and network. Every
 // component is a process with its own certificate and RBAC identity. local-up
 // and the integration tests are its callers. It needs Linux and no root;
 // everything listens on loopback.
-package cluster
+package localcluster
 
 import (
 	"context"
@@ -35,7 +35,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/kubernetes-features/cmd/local-up/process"
+	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
 
 // Config says what cluster to run.

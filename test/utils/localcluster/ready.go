@@ -16,7 +16,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package cluster
+package localcluster
 
 import (
 	"context"
@@ -35,7 +35,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/transport"
-	"k8s.io/kubernetes-features/cmd/local-up/pki"
+	"k8s.io/kubernetes-features/test/utils/localcluster/pki"
 )
 
 const (

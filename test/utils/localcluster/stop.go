@@ -16,7 +16,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package cluster
+package localcluster
 
 import (
 	"context"
@@ -27,7 +27,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"k8s.io/kubernetes-features/cmd/local-up/process"
+	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
 
 // stopGrace is how long a component may take to end in order.

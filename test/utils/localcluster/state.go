@@ -16,7 +16,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package cluster
+package localcluster
 
 import (
 	"encoding/json"
@@ -28,7 +28,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"k8s.io/kubernetes-features/cmd/local-up/process"
+	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
 
 // state is what a cluster's data directory knows of the cluster.

@@ -16,7 +16,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package cluster
+package localcluster
 
 import (
 	"net"
@@ -28,7 +28,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"k8s.io/kubernetes-features/cmd/local-up/process"
+	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
 
 func open(t *testing.T, change func(*Config)) *Cluster {

@@ -16,13 +16,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package cluster
+package localcluster
 
 import (
 	"path/filepath"
 
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/kubernetes-features/cmd/local-up/pki"
+	"k8s.io/kubernetes-features/test/utils/localcluster/pki"
 )
 
 // certify makes all certificates and kubeconfigs that are missing.

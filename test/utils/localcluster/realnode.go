@@ -16,7 +16,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package cluster
+package localcluster
 
 import (
 	"os"
@@ -27,7 +27,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
-	"k8s.io/kubernetes-features/cmd/local-up/pki"
+	"k8s.io/kubernetes-features/test/utils/localcluster/pki"
 	"k8s.io/utils/ptr"
 )
 

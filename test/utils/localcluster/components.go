@@ -16,7 +16,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package cluster
+package localcluster
 
 import (
 	"cmp"
@@ -25,7 +25,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"k8s.io/kubernetes-features/cmd/local-up/pki"
+	"k8s.io/kubernetes-features/test/utils/localcluster/pki"
 )
 
 // Names of components; those of nodes end in "/<node>".
