@@ -118,7 +118,7 @@ var upstreamFlags = map[string][2]string{
 // TestKEPNamesFlags that this project's code has, or Kubernetes'.
 func TestKEPNamesFlags(t *testing.T) {
 	own := map[string]bool{}
-	for _, dir := range []string{"pkg/controlplane", "pkg/reporting", "pkg/kubectl/feature", library + "/values/control"} {
+	for _, dir := range []string{"cmd/kube-apiserver/controlplane", "pkg/reporting", "pkg/kubectl/feature", library + "/values/control"} {
 		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no Go files in %s: %v", dir, err)
@@ -406,7 +406,7 @@ func TestKEPSaysWhatIsWeak(t *testing.T) {
 	}{
 		{says: "looks for rules in the API version `v1beta2` only", in: "pkg/catalog", code: `deviceTaintRules\s+= resourcev1beta2\.SchemeGroupVersion`},
 		{says: "there is no schema for what else the flow does", in: "pkg/registry/features/rest", code: `Resources: \[\]string\{"\*"`, lacks: true},
-		{says: "there is no schema for what else the flow does", in: "pkg/controlplane", code: `flowcontrolv1\.UserSubject`, lacks: true},
+		{says: "there is no schema for what else the flow does", in: "cmd/kube-apiserver/controlplane", code: `flowcontrolv1\.UserSubject`, lacks: true},
 		{says: "by the in-tree migrator | not so far |", in: "pkg/catalog", code: `lifecycle\.MigrateStorage`, lacks: true},
 		{says: "that a feature brings | not so far |", in: "pkg/catalog", code: `lifecycle\.(Apply|Remove)\(`, lacks: true},
 		{says: "The catalogue clears no field of a pod template", in: "pkg/catalog", code: `lifecycle\.ClearPodTemplates`, lacks: true},

@@ -165,7 +165,7 @@ func referred(value any) []string {
 }
 
 // AppendList adds the group's elements to upstream's list. The group has the
-// lowest priority of all (a test of pkg/controlplane holds that), so it is last.
+// lowest priority of all (a test of cmd/kube-apiserver/controlplane holds that), so it is last.
 func (d Document) AppendList(list string, ours Document) error {
 	all, _ := d[list].([]any)
 	add, _ := ours[list].([]any)

@@ -102,7 +102,7 @@ var parts = []part{
 		title: "kube-apiserver: finish feature flags",
 		why:   "The server with the group, the server flow and its flags. It composes what cmd/kube-apiserver/app exports and therefore is beside it.",
 		moves: []move{
-			{"pkg/controlplane", "cmd/kube-apiserver/controlplane"},
+			same("cmd/kube-apiserver/controlplane"),
 			{"cmd/kube-apiserver/main.go", "cmd/kube-apiserver/apiserver.go"},
 		},
 	},

@@ -36,7 +36,7 @@ import (
 func TestWhereFilesGo(t *testing.T) {
 	for file, want := range map[string]string{
 		"pkg/apis/features/types.go":                                            "pkg/apis/features/types.go",
-		"pkg/controlplane/apidocs/doc.go":                                       "cmd/kube-apiserver/controlplane/apidocs/doc.go",
+		"cmd/kube-apiserver/controlplane/apidocs/doc.go":                        "cmd/kube-apiserver/controlplane/apidocs/doc.go",
 		"cmd/kube-apiserver/main.go":                                            "cmd/kube-apiserver/apiserver.go",
 		"pkg/features/features.go":                                              "",
 		"pkg/features/features_test.go":                                         "pkg/features/feature_lifecycle_test.go",
@@ -94,8 +94,8 @@ func TestRewriting(t *testing.T) {
 	const before = `package x
 
 import (
-	"k8s.io/kubernetes-features/pkg/controlplane"
-	"k8s.io/kubernetes-features/pkg/controlplane/apidocs"
+	"k8s.io/kubernetes-features/cmd/kube-apiserver/controlplane"
+	"k8s.io/kubernetes-features/cmd/kube-apiserver/controlplane/apidocs"
 	"k8s.io/kubernetes-features/pkg/features" // the gates
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes/cmd/kubelet/app"

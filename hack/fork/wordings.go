@@ -30,7 +30,7 @@ type wording struct{ here, there string }
 // composed from outside here, and is upstream's own there, and names of what a
 // fork does not have.
 var wordings = map[string][]wording{
-	"pkg/controlplane/server.go": {
+	"cmd/kube-apiserver/controlplane/server.go": {
 		// Upstream's definitions have the group's: see editOpenAPI. Nothing refers
 		// to them while the gate is off.
 		{"	\"k8s.io/kubernetes-features/pkg/generated/openapi\"\n", ""},

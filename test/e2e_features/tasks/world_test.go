@@ -37,7 +37,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
-	"k8s.io/kubernetes-features/pkg/controlplane"
+	"k8s.io/kubernetes-features/cmd/kube-apiserver/controlplane"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes-features/test/utils/localcluster/pki"
 	upstreamcontrolplane "k8s.io/kubernetes/pkg/controlplane"

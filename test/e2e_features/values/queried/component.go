@@ -40,7 +40,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/featuregate"
-	"k8s.io/kubernetes-features/pkg/controlplane"
+	"k8s.io/kubernetes-features/cmd/kube-apiserver/controlplane"
 	"k8s.io/kubernetes-features/pkg/reporting"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"

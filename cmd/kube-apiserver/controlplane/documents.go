@@ -34,8 +34,8 @@ import (
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kubernetes-features/cmd/kube-apiserver/controlplane/apidocs"
 	"k8s.io/kubernetes-features/pkg/catalog"
-	"k8s.io/kubernetes-features/pkg/controlplane/apidocs"
 )
 
 // documentsHookName is the post-start hook that lets the published OpenAPI

@@ -17,7 +17,7 @@ limitations under the License.
 // Package apidocs makes published OpenAPI documents honest: while a gate is off,
 // the fields that it guards are not in them, and so not in kubectl explain
 // (KEP-3920; docs/architecture.md). It is pure. kube-apiserver's composition in
-// pkg/controlplane is its caller and decides where documents come from and who is
+// Package controlplane is its caller and decides where documents come from and who is
 // served which.
 //
 // What belongs to a gate is read from the catalogue: the paths that a feature's
