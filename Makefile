@@ -12,7 +12,7 @@ OUT_DIR = $(if $(filter /%,$(OUT)),$(OUT),$(CURDIR)/$(OUT))
 LIB := staging/src/k8s.io/feature-lifecycle
 
 # What to build: one or more packages, for example WHAT=cmd/kubectl.
-WHAT ?= ./cmd/...
+WHAT ?= ./cmd/... ./test/utils/localcluster/kubemark
 # The version that binaries show. There is no time in it, so that builds are
 # cached and the same everywhere.
 UPSTREAM_VERSION := $(shell sed -nE 's/^[[:space:]]*k8s\.io\/kubernetes (v[0-9.]+)$$/\1/p' go.mod)

@@ -250,8 +250,7 @@ func TestKEPMetadata(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := filepath.Base(filepath.Dir(file))
-		// A hollow node is a test's kubelet or kube-proxy.
-		if name != "kubemark" && regexp.MustCompile(`\breporting\.(Main|Install)\(`).Match(data) {
+		if regexp.MustCompile(`\breporting\.(Main|Install)\(`).Match(data) {
 			components = append(components, name)
 		}
 	}

@@ -149,7 +149,7 @@ func TestUntrackedFilesDoNotLand(t *testing.T) {
 	git(t, source, "add", "-A")
 	put(t, source, map[string]string{"pkg/catalog/catalog.go": "package catalog // edited\n", "pkg/catalog/scratch.go": "package scratch\n", "series/0001-x.patch": "x\n"})
 	p := &plan{source: source, base: &upstream{version: "v1.36.3", dir: t.TempDir()}, files: map[string]*target{}}
-	if err := p.moveAll(t.Context()); err != nil {
+	if err := p.addAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if len(p.files) != 1 || string(p.files["pkg/catalog/catalog.go"].data) != "package catalog // edited\n" {

@@ -43,21 +43,15 @@ func TestTheTableOfUpstreamsFiles(t *testing.T) {
 			named[match[1]] = false
 		}
 	}
-	mains := map[string]bool{}
-	for _, part := range parts {
-		for _, m := range part.moves {
-			mains[m.to] = path.Base(m.from) == "main.go"
-		}
-	}
 	edited := 0
 	for name, target := range whole(t).files {
-		if target.base == nil || mains[name] {
+		if target.base == nil || isMain(name) {
 			continue
 		}
 		edited++
 		found := false
 		for entry := range named {
-			if _, in := below(name, entry); in {
+			if below(name, entry) {
 				named[entry], found = true, true
 			}
 		}

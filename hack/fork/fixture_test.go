@@ -58,9 +58,9 @@ func (f *fixture) get(t *testing.T) *plan {
 	return &copied
 }
 
-var movedFixture = fixture{make: func(ctx context.Context, base *upstream) (*plan, error) {
+var withoutSpecsFixture = fixture{make: func(ctx context.Context, base *upstream) (*plan, error) {
 	p := &plan{source: root, base: base, files: map[string]*target{}}
-	if err := p.moveAll(ctx); err != nil {
+	if err := p.addAll(ctx); err != nil {
 		return nil, err
 	}
 	for number, edits := range [][]edit{libraryEdits, groupEdits, pluginEdits, testEdits} {
@@ -73,11 +73,11 @@ var movedFixture = fixture{make: func(ctx context.Context, base *upstream) (*pla
 	return p, nil
 }}
 
-// moved is a plan of what moves and of what is edited beside, without the API
+// withoutSpecs is a plan of what lands and of what is edited beside, without the API
 // specs.
-func moved(t *testing.T) *plan {
+func withoutSpecs(t *testing.T) *plan {
 	t.Helper()
-	return movedFixture.get(t)
+	return withoutSpecsFixture.get(t)
 }
 
 var wholeFixture = fixture{make: func(ctx context.Context, base *upstream) (*plan, error) { return newPlan(ctx, root, base) }}

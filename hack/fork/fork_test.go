@@ -42,7 +42,7 @@ const treeVariable = "KUBE_FEATURES_FORK_TREE"
 var mains = []string{"./cmd/kube-apiserver", "./cmd/kube-controller-manager", "./cmd/kube-scheduler", "./cmd/kubelet", "./cmd/kube-proxy", "./cmd/kubectl-feature"}
 
 // binaries are what a fork builds for the integration test that is run there.
-var binaries = append([]string{"./cmd/kubectl", "./cmd/local-up", "./" + testsDir + "/kubemark"}, mains...)
+var binaries = append([]string{"./cmd/kubectl", "./cmd/local-up", "./test/utils/localcluster/kubemark"}, mains...)
 
 // TestAFork lands in the tree of the version as the Go modules have it, builds
 // the binaries there and runs an integration test of theirs.
@@ -57,7 +57,7 @@ func TestAFork(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := scratch(t, base)
-	if !t.Run("lands", func(t *testing.T) { lands(t, tree) }) {
+	if !t.Run("lands", func(t *testing.T) { landsTwice(t, tree) }) {
 		t.FailNow()
 	}
 	t.Run("passes upstream's checks", func(t *testing.T) { passesChecks(t, tree) })
@@ -69,8 +69,8 @@ func TestAFork(t *testing.T) {
 	t.Run("builds and works", func(t *testing.T) { works(t, tree, base.version) })
 }
 
-// lands lands in both ways, which must come to the same.
-func lands(t *testing.T, tree string) {
+// landsTwice lands in both ways, which must come to the same.
+func landsTwice(t *testing.T, tree string) {
 	o := options{source: root, kubeRoot: tree}
 	series := filepath.Join(t.TempDir(), "series")
 	if err := run(t.Context(), options{source: root, kubeRoot: tree, patch: series}, t.Output()); err != nil {
@@ -224,7 +224,7 @@ func works(t *testing.T, tree, version string) {
 	goIn(t, tree, "test", "-count=1", "./pkg/features", "./pkg/controlplane", "./pkg/generated/openapi", "./pkg/registry/features/...", "./pkg/apis/features/...")
 	const name = "TestEveryProcessReports"
 	// The go command is content when no test has the name.
-	if said := goIn(t, tree, "test", "-count=1", "-v", "-run", "^"+name+"$", "./"+testsDir+"/processes"); !strings.Contains(said, "--- PASS: "+name+" ") {
+	if said := goIn(t, tree, "test", "-count=1", "-v", "-run", "^"+name+"$", "./"+testsDir+"/values/processes"); !strings.Contains(said, "--- PASS: "+name+" ") {
 		t.Errorf("%s has not run:\n%s", name, said)
 	}
 }

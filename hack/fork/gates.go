@@ -33,7 +33,7 @@ const (
 	// gate is the one gate that this repository adds.
 	gate = "FeatureLifecycle"
 	// gateFile declares it here.
-	gateFile = "pkg/features/features.go"
+	gateFile = "pkg/features/kube_features.go"
 	// gateLists are made by hack/update-featuregates.sh upstream.
 	gateLists = "test/compatibility_lifecycle/reference/"
 )

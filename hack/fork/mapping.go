@@ -40,10 +40,6 @@ const (
 	libraryName = "feature-lifecycle"
 )
 
-// move says where a directory or a file goes. Both are slash-separated paths
-// from the roots.
-type move struct{ from, to string }
-
 // part is one step of landing and one patch of the series. Each builds with what
 // is before it.
 type part struct {
@@ -51,14 +47,12 @@ type part struct {
 	title string
 	// why is its text.
 	why string
-	// moves are what of this repository it has.
-	moves []move
+	// paths are the directories and files of this repository that it has, as
+	// slash-separated paths from the root. They keep their paths in a fork.
+	paths []string
 	// edits are the files of upstream that it edits.
 	edits []edit
 }
-
-// same is a directory that keeps its path.
-func same(dir string) move { return move{dir, dir} }
 
 // testsDir is apart from test/integration, all of which upstream's "make
 // test-integration" runs: these tests start processes that have to be built first.
@@ -70,56 +64,42 @@ var parts = []part{
 	{
 		title: "Add the staging module k8s.io/feature-lifecycle",
 		why:   "The library of KEP-3920: API types, clients, the layer in front of feature gates, and the server flow.",
-		moves: []move{same(libraryDir)},
+		paths: []string{libraryDir},
 		edits: libraryEdits,
 	},
 	{
 		title: "Add the API group features.k8s.io",
 		why:   "Internal types, conversion, validation and storage of Feature and FeatureReport, their OpenAPI definitions, and the gate FeatureLifecycle.",
-		moves: []move{
-			same("pkg/apis/features"), same("pkg/registry/features"),
-			{"pkg/features/features_test.go", "pkg/features/feature_lifecycle_test.go"},
-		},
+		paths: []string{"pkg/apis/features", "pkg/features", "pkg/registry/features"},
 		edits: groupEdits,
 	},
 	{
 		title: "Say what the features of Kubernetes leave behind",
 		why:   "The catalog: for each gate its clean-up, upgrade and control, to be taken over by the SIGs that own the gates.",
-		moves: []move{same("pkg/catalog")},
+		paths: []string{"pkg/catalog"},
 	},
 	{
 		title: "Report which gates every component uses",
 		why:   "The reporting layer stands in front of the gates of each binary; its main says so before it builds the command.",
-		moves: []move{
-			same("pkg/reporting"),
-			{"cmd/kube-controller-manager/main.go", "cmd/kube-controller-manager/controller-manager.go"},
-			{"cmd/kube-scheduler/main.go", "cmd/kube-scheduler/scheduler.go"},
-			{"cmd/kubelet/main.go", "cmd/kubelet/kubelet.go"},
-			{"cmd/kube-proxy/main.go", "cmd/kube-proxy/proxy.go"},
+		paths: []string{
+			"cmd/kube-controller-manager", "cmd/kube-proxy", "cmd/kube-scheduler", "cmd/kubelet", "pkg/reporting",
 		},
 	},
 	{
 		title: "kube-apiserver: finish feature flags",
 		why:   "The server with the group, the server flow and its flags. It composes what cmd/kube-apiserver/app exports and therefore is beside it.",
-		moves: []move{
-			same("cmd/kube-apiserver/controlplane"),
-			{"cmd/kube-apiserver/main.go", "cmd/kube-apiserver/apiserver.go"},
-		},
+		paths: []string{"cmd/kube-apiserver"},
 	},
 	{
 		title: "Add kubectl feature",
 		why:   "A plugin that shows, explains, plans and changes features.",
-		moves: []move{same("pkg/kubectl/feature"), same("cmd/kubectl-feature")},
+		paths: []string{"cmd/kubectl-feature", "pkg/kubectl/feature"},
 		edits: pluginEdits,
 	},
 	{
 		title: "Test features with real processes",
 		why:   "Clusters of real processes with real etcd, and hollow nodes that report.",
-		moves: []move{
-			same("cmd/local-up"), same("test/utils/localcluster"),
-			{"cmd/kubemark", testsDir + "/kubemark"},
-			same(testsDir),
-		},
+		paths: []string{"cmd/local-up", testsDir, "test/utils/localcluster"},
 		edits: testEdits,
 	},
 	{
@@ -170,81 +150,62 @@ var stays = map[string]string{
 // plans are lists of what is to be done, which come and go.
 const plans = "TODO-*.md"
 
-// destination is where a file goes, and the part it belongs to; ok is false for
-// files that stay, and err is set for those that nobody decided about.
-func destination(file string) (to string, number int, ok bool, err error) {
+// lands is true for a file that goes to a fork, with the number of the part it
+// belongs to; err is set for those about which the tables say nothing.
+func lands(file string) (number int, ok bool, err error) {
 	longest := ""
 	for n, part := range parts {
-		for _, m := range part.moves {
-			if rest, in := below(file, m.from); in && len(m.from) > len(longest) {
-				longest, to, number, ok = m.from, m.to+rest, n, true
+		for _, dir := range part.paths {
+			if below(file, dir) && len(dir) > len(longest) {
+				longest, number, ok = dir, n, true
 			}
 		}
 	}
-	for from := range stays {
-		if _, in := below(file, from); in && len(from) > len(longest) {
-			longest, ok = from, false
+	for dir := range stays {
+		if below(file, dir) && len(dir) > len(longest) {
+			longest, ok = dir, false
 		}
 	}
 	if plan, err := path.Match(plans, file); plan || err != nil {
-		return "", 0, false, err
+		return 0, false, err
 	}
 	if longest == "" {
-		return "", 0, false, fmt.Errorf("%s: nobody decided where it goes; add it to a part or to what stays in hack/fork/mapping.go, and to docs/contributors/fork.md", file)
+		return 0, false, fmt.Errorf("%s: no table says whether it lands; add it to a part or to what stays in hack/fork/mapping.go, and to docs/contributors/fork.md", file)
 	}
-	return to, number, ok, nil
+	return number, ok, nil
 }
 
-// below is the rest of a file's path after a directory, or after itself.
-func below(file, dir string) (string, bool) {
-	if file == dir {
-		return "", true
-	}
-	rest, ok := strings.CutPrefix(file, dir+"/")
-	return "/" + rest, ok
+// isMain is true for a main of one of upstream's binaries.
+func isMain(file string) bool {
+	match, err := path.Match("cmd/*/*.go", file)
+	return match && err == nil
 }
 
-// importPath finds import paths of this repository in any text.
-var importPath = regexp.MustCompile(regexp.QuoteMeta(ours) + `(/[A-Za-z0-9_./-]*[A-Za-z0-9_])?`)
+// below is true for a file of a directory, and for the file itself.
+func below(file, dir string) bool {
+	return file == dir || strings.HasPrefix(file, dir+"/")
+}
 
 // yearOf is what upstream's hack/boilerplate no longer takes in new files: after
 // 2025 their licence has no year.
 var yearOf = regexp.MustCompile(`Copyright 20(2[6-9]|[3-9][0-9]) The Kubernetes Authors`)
 
-// rewrite is a file's content at its destination.
+// rewrite is a file's content in a fork.
 func rewrite(file string, data []byte) ([]byte, error) {
 	if bytes.IndexByte(data, 0) >= 0 {
 		return data, nil
 	}
-	data = importPath.ReplaceAllFunc(data, func(match []byte) []byte {
-		return []byte(theirs + packageAt(strings.TrimPrefix(string(match), ours)))
-	})
+	data = bytes.ReplaceAll(data, []byte(ours), []byte(theirs))
 	data = yearOf.ReplaceAll(data, []byte("Copyright The Kubernetes Authors"))
 	if !strings.HasSuffix(file, ".go") {
 		return data, nil
 	}
-	// Other paths have another order among the imports.
+	// Another prefix has another order among the imports.
 	formatted, err := format.Source(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: formatting it for the fork: %w", file, err)
 	}
 	return formatted, nil
-}
-
-// packageAt is where a package of this repository is, both with a leading slash.
-func packageAt(name string) string {
-	longest, to := "", name
-	for _, part := range parts {
-		for _, m := range part.moves {
-			if path.Ext(m.from) == ".go" {
-				continue
-			}
-			if rest, in := below(strings.TrimPrefix(name, "/"), m.from); in && len(m.from) > len(longest) {
-				longest, to = m.from, "/"+m.to+rest
-			}
-		}
-	}
-	return to
 }
 
 // packageClause begins what a file consists of, after licence and documentation.

@@ -116,7 +116,7 @@ func (p *plan) imported(root *modfile.File) (map[string]bool, error) {
 func moduleOf(root *modfile.File, name string) string {
 	longest := ""
 	for _, line := range root.Require {
-		if _, in := below(name, line.Mod.Path); in && len(line.Mod.Path) > len(longest) {
+		if below(name, line.Mod.Path) && len(line.Mod.Path) > len(longest) {
 			longest = line.Mod.Path
 		}
 	}

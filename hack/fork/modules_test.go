@@ -36,7 +36,7 @@ import (
 )
 
 func TestRules(t *testing.T) {
-	p := moved(t)
+	p := withoutSpecs(t)
 	type branch struct {
 		Name         string `json:"name"`
 		Dependencies []struct {
@@ -92,7 +92,7 @@ func TestRules(t *testing.T) {
 // TestRestrictions: the library imports nothing that upstream's check of import
 // restrictions would refuse.
 func TestRestrictions(t *testing.T) {
-	p := moved(t)
+	p := withoutSpecs(t)
 	var all []struct {
 		BaseImportPath string   `json:"baseImportPath"`
 		AllowedImports []string `json:"allowedImports"`
@@ -121,7 +121,7 @@ func TestRestrictions(t *testing.T) {
 
 // TestModules: the go command reads the edited files as they are meant.
 func TestModules(t *testing.T) {
-	p := moved(t)
+	p := withoutSpecs(t)
 	for kind, file := range map[string]string{"mod": "go.mod", "work": "go.work"} {
 		dir := t.TempDir()
 		put(t, dir, map[string]string{file: string(p.files[file].data)})
@@ -169,7 +169,7 @@ func TestModules(t *testing.T) {
 // TestSums: what upstream has not comes with all its lines, what it has stays at
 // its versions, and a library that needs newer ones is refused.
 func TestSums(t *testing.T) {
-	p := moved(t)
+	p := withoutSpecs(t)
 	target := p.files["go.sum"]
 	var added []string
 	for line := range strings.Lines(string(target.data)) {
@@ -201,7 +201,7 @@ func TestSums(t *testing.T) {
 
 // TestDirect: no landed package imports what go.mod says only others do.
 func TestDirect(t *testing.T) {
-	p := moved(t)
+	p := withoutSpecs(t)
 	target := p.files["go.mod"]
 	for data, want := range map[string]int{string(target.base): 2, string(target.data): 0} {
 		file, err := modfile.Parse("go.mod", []byte(data), nil)
@@ -227,7 +227,7 @@ func TestDirect(t *testing.T) {
 // TestOtherSystems: upstream type-checks all packages for Windows and macOS
 // (hack/verify-typecheck.sh). What a landed file imports has a file there, too.
 func TestOtherSystems(t *testing.T) {
-	p := moved(t)
+	p := withoutSpecs(t)
 	for _, system := range []string{"windows", "darwin"} {
 		// Packages that have files for Linux only.
 		linux := map[string]bool{}

@@ -66,7 +66,7 @@ type edit struct {
 // newPlan computes what landing writes from this repository and upstream.
 func newPlan(ctx context.Context, source string, base *upstream) (*plan, error) {
 	p := &plan{source: source, base: base, files: map[string]*target{}}
-	if err := p.moveAll(ctx); err != nil {
+	if err := p.addAll(ctx); err != nil {
 		return nil, err
 	}
 	for number, part := range parts {
@@ -79,9 +79,9 @@ func newPlan(ctx context.Context, source string, base *upstream) (*plan, error) 
 	return p, p.addRecord()
 }
 
-// moveAll adds the files of this repository that git knows, as they are in the
+// addAll adds the files of this repository that git knows, as they are in the
 // tree: others may be anything, from notes to a series.
-func (p *plan) moveAll(ctx context.Context) error {
+func (p *plan) addAll(ctx context.Context) error {
 	for _, which := range []string{"--cached", "--others"} {
 		listed, err := command(ctx, p.source, nil, nil, "git", "ls-files", "-z", "--exclude-standard", which)
 		if err != nil {
@@ -89,8 +89,8 @@ func (p *plan) moveAll(ctx context.Context) error {
 		}
 		for file := range strings.SplitSeq(strings.TrimRight(string(listed), "\x00"), "\x00") {
 			if which == "--cached" {
-				err = p.move(file)
-			} else if _, _, lands, undecided := destination(file); lands && undecided == nil {
+				err = p.addFile(file)
+			} else if _, ok, undecided := lands(file); ok && undecided == nil {
 				p.untracked = append(p.untracked, file)
 			}
 			if err != nil {
@@ -101,9 +101,9 @@ func (p *plan) moveAll(ctx context.Context) error {
 	return nil
 }
 
-// move adds a file of this repository, unless it stays.
-func (p *plan) move(file string) error {
-	to, number, ok, err := destination(file)
+// addFile adds a file of this repository, unless it stays.
+func (p *plan) addFile(file string) error {
+	number, ok, err := lands(file)
 	if err != nil || !ok {
 		return err
 	}
@@ -127,15 +127,15 @@ func (p *plan) move(file string) error {
 	if data, err = rewrite(file, data); err != nil {
 		return err
 	}
-	t := &target{path: to, data: data, executable: info.Mode()&0o100 != 0, part: number}
-	if t.base, err = p.upstream(to); err != nil {
+	t := &target{path: file, data: data, executable: info.Mode()&0o100 != 0, part: number}
+	if t.base, err = p.upstream(file); err != nil {
 		return err
 	}
-	switch upstreamHasPackage := p.hasPackage(path.Dir(to)); {
-	case t.base != nil && path.Base(file) == "main.go":
+	switch upstreamHasPackage := p.hasPackage(path.Dir(file)); {
+	case t.base != nil && isMain(file):
 		t.data, err = replaceMain(file, t.base, data)
 	case t.base != nil:
-		return fmt.Errorf("%s: upstream %s has a file at %s; give it another place in hack/fork/mapping.go", file, p.base.version, to)
+		return fmt.Errorf("%s: upstream %s has a file there; move ours elsewhere", file, p.base.version)
 	case upstreamHasPackage && path.Ext(file) == ".go":
 		t.data, err = besidePackage(file, data)
 	}
@@ -181,7 +181,7 @@ func (p *plan) edit(ctx context.Context, number int, e edit) error {
 // add adds a file, once.
 func (p *plan) add(t *target) error {
 	if _, ok := p.files[t.path]; ok {
-		return fmt.Errorf("two files go to %s; see hack/fork/mapping.go", t.path)
+		return fmt.Errorf("%s lands twice; see hack/fork/mapping.go", t.path)
 	}
 	p.files[t.path] = t
 	return nil

@@ -33,42 +33,43 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhereFilesGo(t *testing.T) {
-	for file, want := range map[string]string{
-		"pkg/apis/features/types.go":                                            "pkg/apis/features/types.go",
-		"cmd/kube-apiserver/controlplane/apidocs/doc.go":                        "cmd/kube-apiserver/controlplane/apidocs/doc.go",
-		"cmd/kube-apiserver/main.go":                                            "cmd/kube-apiserver/apiserver.go",
-		"pkg/features/features.go":                                              "",
-		"pkg/features/features_test.go":                                         "pkg/features/feature_lifecycle_test.go",
-		"test/e2e_features/framework/framework.go":                              "test/e2e_features/framework/framework.go",
-		"test/e2e_features/gates/gates_test.go":                                 "test/e2e_features/gates/gates_test.go",
-		"staging/src/k8s.io/feature-lifecycle/apis/OWNERS":                      "staging/src/k8s.io/feature-lifecycle/apis/OWNERS",
-		"staging/src/k8s.io/feature-lifecycle/examples/gadgets/main.go":         "staging/src/k8s.io/feature-lifecycle/examples/gadgets/main.go",
-		"staging/src/k8s.io/feature-lifecycle/examples/widget-operator/main.go": "",
-		"test/e2e_features/api/readers/readers_test.go":                         "",
-		"docs/keps/3920-finish-feature-flags/README.md":                         "",
-		"hack/fork/mapping.go":                                                  "",
-		"pkg/generated/openapi/cmd/models-schema/main.go":                       "",
-		"test/e2e_features/gates/lifecycle/lifecycle_test.go":                   "test/e2e_features/gates/lifecycle/lifecycle_test.go",
-		"cmd/kubectl-feature/main.go":                                           "cmd/kubectl-feature/main.go",
-		"cmd/kubectl/main.go":                                                   "",
-		"cmd/kubemark/hollow.go":                                                "test/e2e_features/kubemark/hollow.go",
-		"test/e2e_features/versions/testdata/statefulset-before.yaml":           "test/e2e_features/versions/testdata/statefulset-before.yaml",
+func TestWhatLands(t *testing.T) {
+	for file, want := range map[string]bool{
+		"pkg/apis/features/types.go":                                            true,
+		"cmd/kube-apiserver/controlplane/apidocs/doc.go":                        true,
+		"cmd/kube-apiserver/apiserver.go":                                       true,
+		"pkg/features/kube_features.go":                                         false,
+		"pkg/features/feature_lifecycle_test.go":                                true,
+		"test/e2e_features/framework/framework.go":                              true,
+		"test/e2e_features/gates/gates_test.go":                                 true,
+		"staging/src/k8s.io/feature-lifecycle/apis/OWNERS":                      true,
+		"staging/src/k8s.io/feature-lifecycle/examples/gadgets/main.go":         true,
+		"staging/src/k8s.io/feature-lifecycle/examples/widget-operator/main.go": false,
+		"test/e2e_features/api/readers/readers_test.go":                         false,
+		"docs/keps/3920-finish-feature-flags/README.md":                         false,
+		"hack/fork/mapping.go":                                                  false,
+		"build/release/main.go":                                                 false,
+		"pkg/generated/openapi/cmd/models-schema/main.go":                       false,
+		"test/e2e_features/gates/lifecycle/lifecycle_test.go":                   true,
+		"cmd/kubectl-feature/kubectl-feature.go":                                true,
+		"cmd/kubectl/kubectl.go":                                                false,
+		"test/utils/localcluster/kubemark/hollow.go":                            true,
+		"test/e2e_features/versions/testdata/statefulset-before.yaml":           true,
 	} {
-		to, _, ok, err := destination(file)
+		_, ok, err := lands(file)
 		if err != nil {
 			t.Error(err)
 		}
-		if ok != (want != "") || ok && to != want {
-			t.Errorf("%s goes to %q (%t), want %q", file, to, ok, want)
+		if ok != want {
+			t.Errorf("%s lands: %t, want %t", file, ok, want)
 		}
 	}
-	if _, _, _, err := destination("pkg/newcomer/newcomer.go"); err == nil || !strings.Contains(err.Error(), "nobody decided") {
+	if _, _, err := lands("pkg/newcomer/newcomer.go"); err == nil || !strings.Contains(err.Error(), "no table says") {
 		t.Errorf("a file that is in no table: %v", err)
 	}
 }
 
-// TestTables: each entry of the tables of what moves, stays and is worded
+// TestTables: each entry of the tables of what lands, stays and is worded
 // otherwise is about a file that is there.
 func TestTables(t *testing.T) {
 	listed, err := command(t.Context(), root, nil, nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -79,12 +80,10 @@ func TestTables(t *testing.T) {
 	entries := slices.Collect(maps.Keys(stays))
 	entries = slices.AppendSeq(entries, maps.Keys(wordings))
 	for _, part := range parts {
-		for _, m := range part.moves {
-			entries = append(entries, m.from)
-		}
+		entries = append(entries, part.paths...)
 	}
 	for _, entry := range entries {
-		if !slices.ContainsFunc(files, func(file string) bool { _, in := below(file, entry); return in }) {
+		if !slices.ContainsFunc(files, func(file string) bool { return below(file, entry) }) {
 			t.Errorf("no file is or is below %s, which a table of hack/fork/mapping.go or wordings.go has", entry)
 		}
 	}
@@ -185,7 +184,7 @@ func main() {
 // TestImportsAreThere: every package of the fork that a landed file imports is
 // upstream's or has landed, and no part needs a later one.
 func TestImportsAreThere(t *testing.T) {
-	p := moved(t)
+	p := withoutSpecs(t)
 	packages := map[string]int{}
 	for _, f := range p.files {
 		if dir := path.Dir(f.path); path.Ext(f.path) == ".go" && !strings.HasSuffix(f.path, "_test.go") && !strings.HasPrefix(dir, "staging/") {
@@ -235,7 +234,7 @@ func TestImportsAreThere(t *testing.T) {
 // the fork's commit.
 func TestNothingIsIgnored(t *testing.T) {
 	identity(t)
-	p := moved(t)
+	p := withoutSpecs(t)
 	ignore, err := p.base.read(".gitignore")
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +259,7 @@ func TestNothingIsIgnored(t *testing.T) {
 // TestNames: landed files name no pages, scripts and make targets that a fork does
 // not have.
 func TestNames(t *testing.T) {
-	p := moved(t)
+	p := withoutSpecs(t)
 	makefile, err := p.base.read("build/root/Makefile")
 	if err != nil {
 		t.Fatal(err)

@@ -75,6 +75,7 @@ func newSmall(t *testing.T) small {
 	s.write("go.mod", "module example.test/m\n\ngo 1.24\n")
 	s.write("Makefile", "all:\n\t@echo compiling; mkdir -p _output/bin; echo built >>_output/bin/calls\nhopeless:\n\t@echo cannot be built; exit 1\n")
 	s.write("cmd/main.go", "package main\n\nfunc main() {}\n")
+	s.write("test/utils/localcluster/kubemark/main.go", "package main\n\nfunc main() {}\n")
 	s.write("dep/dep.go", "package dep\n\n// One is one.\nconst One = 1\n")
 	s.write("dep/dep_test.go", "package dep\n")
 	s.write("other/other.go", "package other\n")

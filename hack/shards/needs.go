@@ -39,7 +39,7 @@ type build struct {
 const lintScript = "hack/verify-golangci-lint.sh"
 
 var builds = map[string]build{
-	"all":                {Packages: []string{"./cmd/..."}, Inputs: []string{"cmd"}},
+	"all":                {Packages: []string{"./cmd/...", "./test/utils/localcluster/kubemark"}, Inputs: []string{"cmd"}},
 	"tools":              {Inputs: []string{"hack/tools"}},
 	"upstream":           {Inputs: []string{"go.mod", "go.sum", "go.work", "go.work.sum"}},
 	"upstream-previous":  {Inputs: []string{"hack/previous"}},
