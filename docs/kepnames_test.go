@@ -35,7 +35,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
-	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
@@ -404,12 +404,12 @@ func TestKEPSaysWhatIsWeak(t *testing.T) {
 		// lacks is true when the code is weak for what is not in it.
 		lacks bool
 	}{
-		{says: "looks for rules in the API version `v1beta2` only", in: "pkg/catalog", code: `deviceTaintRules\s+= resourcev1beta2\.SchemeGroupVersion`},
+		{says: "looks for rules in the API version `v1beta2` only", in: "pkg/featurelifecycle/catalog", code: `deviceTaintRules\s+= resourcev1beta2\.SchemeGroupVersion`},
 		{says: "there is no schema for what else the flow does", in: "pkg/registry/features/rest", code: `Resources: \[\]string\{"\*"`, lacks: true},
 		{says: "there is no schema for what else the flow does", in: "cmd/kube-apiserver/controlplane", code: `flowcontrolv1\.UserSubject`, lacks: true},
-		{says: "by the in-tree migrator | not so far |", in: "pkg/catalog", code: `lifecycle\.MigrateStorage`, lacks: true},
-		{says: "that a feature brings | not so far |", in: "pkg/catalog", code: `lifecycle\.(Apply|Remove)\(`, lacks: true},
-		{says: "The catalogue clears no field of a pod template", in: "pkg/catalog", code: `lifecycle\.ClearPodTemplates`, lacks: true},
+		{says: "by the in-tree migrator | not so far |", in: "pkg/featurelifecycle/catalog", code: `lifecycle\.MigrateStorage`, lacks: true},
+		{says: "that a feature brings | not so far |", in: "pkg/featurelifecycle/catalog", code: `lifecycle\.(Apply|Remove)\(`, lacks: true},
+		{says: "The catalogue clears no field of a pod template", in: "pkg/featurelifecycle/catalog", code: `lifecycle\.ClearPodTemplates`, lacks: true},
 	} {
 		if !strings.Contains(text, weak.says) {
 			t.Errorf("the text does not say %q", weak.says)

@@ -35,7 +35,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/kubernetes-features/pkg/apis/features/validation"
-	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
 )
 

@@ -11,7 +11,7 @@
 # Versions: k8s.io/api v0.36.3 and v0.37.2.
 # Matters: an upgrade with the gate on loses data with a clean log; neither a search for
 #   objects that cannot be decoded nor a strict client finds it.
-# Here: pkg/catalog/dra.go declares which field the gate DRANodeAllocatableResources
+# Here: pkg/featurelifecycle/catalog/dra.go declares which field the gate DRANodeAllocatableResources
 #   leaves, so that turning it off before the upgrade shows and clears it; a finder of
 #   ClearUnreadable (lifecycle/task/clearunreadable.go of the library) cannot see it.
 set -euo pipefail

@@ -144,18 +144,18 @@ func TestUnusualPaths(t *testing.T) {
 func TestUntrackedFilesDoNotLand(t *testing.T) {
 	identity(t)
 	source := t.TempDir()
-	put(t, source, map[string]string{"pkg/catalog/catalog.go": "package catalog\n", "TODO-12.md": "later\n"})
+	put(t, source, map[string]string{"pkg/featurelifecycle/catalog/catalog.go": "package catalog\n", "TODO-12.md": "later\n"})
 	git(t, source, "init", "-q")
 	git(t, source, "add", "-A")
-	put(t, source, map[string]string{"pkg/catalog/catalog.go": "package catalog // edited\n", "pkg/catalog/scratch.go": "package scratch\n", "series/0001-x.patch": "x\n"})
+	put(t, source, map[string]string{"pkg/featurelifecycle/catalog/catalog.go": "package catalog // edited\n", "pkg/featurelifecycle/catalog/scratch.go": "package scratch\n", "series/0001-x.patch": "x\n"})
 	p := &plan{source: source, base: &upstream{version: "v1.36.3", dir: t.TempDir()}, files: map[string]*target{}}
 	if err := p.addAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(p.files) != 1 || string(p.files["pkg/catalog/catalog.go"].data) != "package catalog // edited\n" {
+	if len(p.files) != 1 || string(p.files["pkg/featurelifecycle/catalog/catalog.go"].data) != "package catalog // edited\n" {
 		t.Errorf("%d files land, want one, as it is in the tree", len(p.files))
 	}
-	if got := fmt.Sprint(p.untracked); got != "[pkg/catalog/scratch.go]" {
+	if got := fmt.Sprint(p.untracked); got != "[pkg/featurelifecycle/catalog/scratch.go]" {
 		t.Errorf("it names %s", got)
 	}
 }

@@ -76,7 +76,7 @@ var parts = []part{
 	{
 		title: "Say what the features of Kubernetes leave behind",
 		why:   "The catalog: for each gate its clean-up, upgrade and control, to be taken over by the SIGs that own the gates.",
-		paths: []string{"pkg/catalog"},
+		paths: []string{"pkg/featurelifecycle/catalog"},
 	},
 	{
 		title: "Report which gates every component uses",

@@ -204,7 +204,7 @@ var shards = []Shard{
 	{
 		Name: "versions", Covers: "moves between versions, in the short form", Root: true,
 		Packages: []string{"./test/e2e_features/versions"}, Needs: []string{"all", "upstream-previous"},
-		Env: []string{"VERSIONS_SHORT=true"}, Inputs: []string{"pkg/catalog"},
+		Env: []string{"VERSIONS_SHORT=true"}, Inputs: []string{"pkg/featurelifecycle/catalog"},
 	},
 	{
 		Name: "gates", Covers: "every open gate: on, used, off, pristine",

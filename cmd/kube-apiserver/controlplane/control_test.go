@@ -26,7 +26,7 @@ import (
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/values/control"
-	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	"k8s.io/kubernetes-features/pkg/features"
 )
 

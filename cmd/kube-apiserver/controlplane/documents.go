@@ -35,7 +35,7 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kubernetes-features/cmd/kube-apiserver/controlplane/apidocs"
-	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 )
 
 // documentsHookName is the post-start hook that lets the published OpenAPI

@@ -55,7 +55,7 @@ import (
 	"k8s.io/feature-lifecycle/values"
 	"k8s.io/feature-lifecycle/values/control"
 	"k8s.io/klog/v2"
-	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
 	"k8s.io/kubernetes-features/pkg/reporting"

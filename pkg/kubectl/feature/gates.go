@@ -23,7 +23,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/component-base/version"
 	"k8s.io/feature-lifecycle/lifecycle/versionskew"
-	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	_ "k8s.io/kubernetes-features/pkg/features" // the gates
 )
 

@@ -39,7 +39,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycletest"
-	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 )
 
 type gate = featuregate.Feature

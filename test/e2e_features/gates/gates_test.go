@@ -31,7 +31,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/lifecycletest"
-	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	lifecyclefeatures "k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
@@ -158,7 +158,7 @@ func cases(t *testing.T) ([]catalog.Entry, []*lifecycletest.Case) {
 
 func newCase(t *testing.T, entry catalog.Entry) *lifecycletest.Case {
 	t.Helper()
-	file := filepath.Join("pkg", "catalog", "testdata", string(entry.Name)+".yaml")
+	file := filepath.Join("pkg", "featurelifecycle", "catalog", "testdata", string(entry.Name)+".yaml")
 	c := &lifecycletest.Case{Feature: entry.Feature, Fixture: file}
 	data, err := os.ReadFile(filepath.Join(framework.Root(t), file))
 	if os.IsNotExist(err) {

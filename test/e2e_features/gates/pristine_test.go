@@ -31,7 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/feature-lifecycle/lifecycletest"
-	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
@@ -108,7 +108,7 @@ func pristine(never, after moment, entries []catalog.Entry, all []*lifecycletest
 	was, is := byKey(never), byKey(after)
 	for _, key := range after.keys {
 		if !slices.Contains(never.keys, key) && !expected.left(key, is[key]) {
-			problems = append(problems, key+" is left, which was not there before the features were on; add a task for it, or what stays to the entry in pkg/catalog")
+			problems = append(problems, key+" is left, which was not there before the features were on; add a task for it, or what stays to the entry in pkg/featurelifecycle/catalog")
 		}
 	}
 	for _, key := range never.keys {
@@ -127,7 +127,7 @@ func pristine(never, after moment, entries []catalog.Entry, all []*lifecycletest
 	}
 	for account := range expected.accounts {
 		if !slices.Contains(after.keys, account) || slices.Contains(never.keys, account) {
-			problems = append(problems, account+" is there without the feature, too, or does not stay; remove Controller from the entry in pkg/catalog that names it")
+			problems = append(problems, account+" is there without the feature, too, or does not stay; remove Controller from the entry in pkg/featurelifecycle/catalog that names it")
 		}
 	}
 	return problems

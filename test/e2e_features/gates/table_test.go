@@ -31,7 +31,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 )
 
 // TestMain prints the table, also when something failed.

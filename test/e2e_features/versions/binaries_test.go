@@ -40,7 +40,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycletest"
-	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 	"k8s.io/kubernetes/pkg/features"
@@ -178,7 +178,7 @@ func cases(t *testing.T) (both, news []*lifecycletest.Case, files map[*lifecycle
 	t.Helper()
 	files = map[*lifecycletest.Case]string{}
 	for _, entry := range catalog.All() {
-		file := filepath.Join(framework.Root(t), "pkg", "catalog", "testdata", string(entry.Name)+".yaml")
+		file := filepath.Join(framework.Root(t), "pkg", "featurelifecycle", "catalog", "testdata", string(entry.Name)+".yaml")
 		if _, err := os.Stat(file); err != nil || string(entry.Name)+"=true" == explicit {
 			continue
 		}

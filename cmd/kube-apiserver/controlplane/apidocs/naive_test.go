@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/kubernetes-features/pkg/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 )
 
 // naive knows every place of every property of a document by its path, and goes

@@ -278,7 +278,7 @@ func uncovered(e Entry, places fieldsOf) fieldsOf {
 func advice(gate featuregate.Feature, missing fieldsOf) string {
 	pods := schema.GroupResource{Resource: "pods"}
 	var text strings.Builder
-	fmt.Fprintf(&text, "\tAdd to the OnDisable of its Entry in pkg/catalog, and to the fixture testdata/%s.yaml:\n", gate)
+	fmt.Fprintf(&text, "\tAdd to the OnDisable of its Entry in pkg/featurelifecycle/catalog, and to the fixture testdata/%s.yaml:\n", gate)
 	var inTemplates []string
 	for _, path := range missing[pods] {
 		if slices.Contains(missing[schema.GroupResource{Group: "apps", Resource: "deployments"}], "spec.template."+path) {

@@ -65,7 +65,7 @@ func TestEveryOpenGateHasAVerdict(t *testing.T) {
 	open := openGates(t)
 	for _, name := range slices.Sorted(maps.Keys(open)) {
 		if !entries[name] {
-			t.Errorf("gate %s is %s, open and without verdict; add an Entry to the file of its SIG in pkg/catalog, and a fixture testdata/%s.yaml if it stores something (docs/feature-authors.md)", name, open[name].PreRelease, name)
+			t.Errorf("gate %s is %s, open and without verdict; add an Entry to the file of its SIG in pkg/featurelifecycle/catalog, and a fixture testdata/%s.yaml if it stores something (docs/feature-authors.md)", name, open[name].PreRelease, name)
 		}
 	}
 	known := knownGates(t).GetAll()
@@ -99,14 +99,14 @@ func TestWhatIsStoredHasAFixture(t *testing.T) {
 		has, stores := fixtures[string(e.Name)], e.Nothing == ""
 		switch {
 		case stores && !has && !excepted:
-			t.Errorf("gate %s stores something and has no fixture; write pkg/catalog/testdata/%s.yaml, objects that use all that its Entry names (docs/feature-authors.md)", e.Name, e.Name)
+			t.Errorf("gate %s stores something and has no fixture; write pkg/featurelifecycle/catalog/testdata/%s.yaml, objects that use all that its Entry names (docs/feature-authors.md)", e.Name, e.Name)
 		case has && (excepted || !stores):
-			t.Errorf("gate %s has the fixture pkg/catalog/testdata/%s.yaml and stores nothing; remove it, or say in the Entry what it stores", e.Name, e.Name)
+			t.Errorf("gate %s has the fixture pkg/featurelifecycle/catalog/testdata/%s.yaml and stores nothing; remove it, or say in the Entry what it stores", e.Name, e.Name)
 		}
 		delete(fixtures, string(e.Name))
 	}
 	for name := range fixtures {
-		t.Errorf("pkg/catalog/testdata/%s.yaml is of no gate that has an Entry; remove it, or add the Entry", name)
+		t.Errorf("pkg/featurelifecycle/catalog/testdata/%s.yaml is of no gate that has an Entry; remove it, or add the Entry", name)
 	}
 }
 

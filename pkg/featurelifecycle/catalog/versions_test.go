@@ -54,7 +54,7 @@ func TestWhatDiffersBetween135And136(t *testing.T) {
 			flipped = append(flipped, string(name))
 		}
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "upgrade.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "upgrade.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestWhatDiffersBetween135And136(t *testing.T) {
 // addedGates are those that this repository adds to the release, as its file declares them.
 func addedGates(t *testing.T) []featuregate.Feature {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "features", "kube_features.go"), nil, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "features", "kube_features.go"), nil, parser.SkipObjectResolution)
 	if errors.Is(err, fs.ErrNotExist) {
 		// In a fork they are among the others.
 		return nil

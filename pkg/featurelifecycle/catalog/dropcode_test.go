@@ -284,9 +284,9 @@ func TestDropCodeIsCovered(t *testing.T) {
 	for _, gate := range slices.Sorted(maps.Keys(asked)) {
 		at := strings.Join(sets.List(asked[gate]), ", ")
 		if fields := strings.Join(sets.List(dropped[gate]), ", "); fields != "" {
-			t.Errorf("gate %s: while it is off, upstream drops %s (%s), and its Entry in pkg/catalog has no path with that in the resource, or, for pods, in every pod template; add a task, and the field to testdata/%s.yaml", gate, fields, at, gate)
+			t.Errorf("gate %s: while it is off, upstream drops %s (%s), and its Entry in pkg/featurelifecycle/catalog has no path with that in the resource, or, for pods, in every pod template; add a task, and the field to testdata/%s.yaml", gate, fields, at, gate)
 		} else if len(entries[gate].Stores()) == 0 {
-			t.Errorf("gate %s: upstream asks it to decide what is stored (%s) and its verdict stores nothing; add a task or Remains to its Entry in pkg/catalog, or say in asksWithoutStorage of dropcode_test.go why nothing of it is stored", gate, at)
+			t.Errorf("gate %s: upstream asks it to decide what is stored (%s) and its verdict stores nothing; add a task or Remains to its Entry in pkg/featurelifecycle/catalog, or say in asksWithoutStorage of dropcode_test.go why nothing of it is stored", gate, at)
 		}
 	}
 	for gate := range unused {
@@ -391,7 +391,7 @@ func TestGatedStorageIsCovered(t *testing.T) {
 		folder, _, _ := strings.Cut(strings.TrimPrefix(a.at, kubernetes+"/pkg/registry/"), "/rest/")
 		r := schema.GroupResource{Group: groups[folder], Resource: a.resource}
 		if !storesAll(entries[gate], r) {
-			t.Errorf("gate %s: upstream serves %s only while it is on (%s) and its verdict does not look after the collection; add lifecycle.ClearCollection(<%s>), or lifecycle.WaitForNone with \"metadata.name\", to the OnDisable of its Entry in pkg/catalog, and an object to testdata/%s.yaml", gate, r, a.at, r, gate)
+			t.Errorf("gate %s: upstream serves %s only while it is on (%s) and its verdict does not look after the collection; add lifecycle.ClearCollection(<%s>), or lifecycle.WaitForNone with \"metadata.name\", to the OnDisable of its Entry in pkg/featurelifecycle/catalog, and an object to testdata/%s.yaml", gate, r, a.at, r, gate)
 		}
 	}
 	if !found {
@@ -420,9 +420,9 @@ func TestBootstrapRBAC(t *testing.T) {
 		switch {
 		case !ok: // TestEveryOpenGateHasAVerdict
 		case adds[gate] != "" && !e.BootstrapRBAC:
-			t.Errorf("gate %s: bootstrap roles have more rules while it is on (%s); set BootstrapRBAC in its Entry in pkg/catalog", gate, adds[gate])
+			t.Errorf("gate %s: bootstrap roles have more rules while it is on (%s); set BootstrapRBAC in its Entry in pkg/featurelifecycle/catalog", gate, adds[gate])
 		case adds[gate] == "" && e.BootstrapRBAC:
-			t.Errorf("gate %s: no bootstrap role depends on it; remove BootstrapRBAC from its Entry in pkg/catalog", gate)
+			t.Errorf("gate %s: no bootstrap role depends on it; remove BootstrapRBAC from its Entry in pkg/featurelifecycle/catalog", gate)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func TestWhatIsNotServedByDefaultIsNeeded(t *testing.T) {
 		r := resources[key]
 		builtIn := serving.has(key.WithVersion(r.version))
 		if builtIn && !serving.Enabled(key.WithVersion(r.version)) && !r.finished && !needed[key] {
-			t.Errorf("%s in %s is not served by default, and no gate needs it; add it to APIs of the Entry of the gate that it belongs to in pkg/catalog", key, r.version)
+			t.Errorf("%s in %s is not served by default, and no gate needs it; add it to APIs of the Entry of the gate that it belongs to in pkg/featurelifecycle/catalog", key, r.version)
 		}
 	}
 }
