@@ -184,21 +184,26 @@ func editGateList(_ context.Context, _ *plan, base []byte) ([]byte, error) {
 	const begin = "- name: "
 	return beforeNext(base, begin, begin+gate+`
   versionedSpecs:
+  - default: false
+    lockToDefault: false
+    preRelease: Alpha
+    version: "`+gateAlpha+`"
   - default: true
     lockToDefault: false
     preRelease: Beta
-    version: "`+gateSince+`"
+    version: "`+gateBeta+`"
 `)
 }
 
-// gateSince is the version from which on the gate is beta and on.
-const gateSince = "1.33"
+// gateAlpha is the version of the gate as alpha and off, gateBeta that from which on
+// it is beta and on.
+const gateAlpha, gateBeta = "1.32", "1.33"
 
 // editGateTable adds the gate to the table made from that.
 func editGateTable(_ context.Context, _ *plan, base []byte) ([]byte, error) {
 	const links = "[code](https://cs.k8s.io/?q=%%5Cb%[1]s%%5Cb&i=nope&files=&excludeFiles=CHANGELOG&repos=kubernetes/kubernetes) " +
 		"[KEPs](https://cs.k8s.io/?q=%%5Cb%[1]s%%5Cb&i=nope&files=&excludeFiles=CHANGELOG&repos=kubernetes/enhancements)"
-	row := fmt.Sprintf("| %[1]s | :ballot_box_with_check:&nbsp;%[2]s+ |  |  | %[2]s– |  |  |  | "+links+" |\n", gate, gateSince)
+	row := fmt.Sprintf("| %[1]s | :ballot_box_with_check:&nbsp;%[3]s+ |  | %[2]s | %[3]s– |  |  |  | "+links+" |\n", gate, gateAlpha, gateBeta)
 	// The table's head sorts before the gates that begin as it does.
 	const end = "|---"
 	head, body, ok := bytes.Cut(base, []byte(end))

@@ -46,7 +46,8 @@ func TestGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := gate + `: {
-		{Version: version.MustParse("` + gateSince + `"), Default: true, PreRelease: featuregate.Beta},
+		{Version: version.MustParse("` + gateAlpha + `"), Default: false, PreRelease: featuregate.Alpha},
+		{Version: version.MustParse("` + gateBeta + `"), Default: true, PreRelease: featuregate.Beta},
 	}`
 	if diff := cmp.Diff(strings.Fields(want), strings.Fields(declared.entry)); diff != "" {
 		t.Errorf("the gate is another one than in the lists of editGateList and editGateTable (-want +got):\n%s", diff)

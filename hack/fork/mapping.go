@@ -126,6 +126,7 @@ var stays = map[string]string{
 	"CHANGELOG.md":                  "release notes come from the pull requests",
 	"LICENSE":                       "the same there",
 	"Makefile":                      "upstream has its own",
+	"OWNERS":                        "upstream has its own",
 	"README.md":                     "is about this repository",
 	"go.mod":                        "edited there (editRootModule)",
 	"go.sum":                        "edited there (editSums)",

@@ -26,20 +26,22 @@ import (
 )
 
 const (
-	// FeatureLifecycle is the whole system: the API group features.k8s.io, the
-	// server flow in kube-apiserver and the reports of all binaries. Off, the
+	// owner: sig-api-machinery
+	// kep: https://kep.k8s.io/3920
+	//
+	// FeatureLifecycle enables the whole system: the API group features.k8s.io, the
+	// server flow in kube-apiserver and the reports of all binaries. Without it the
 	// binaries behave as upstream's (S6).
 	//
-	// It is there at every version that this binary can emulate: a cluster that
+	// The gate is on at every version that this binary can emulate: a cluster that
 	// moves between versions needs it on both sides.
-	//
-	// kep: https://kep.k8s.io/3920
 	FeatureLifecycle featuregate.Feature = "FeatureLifecycle"
 )
 
 func init() {
 	runtime.Must(utilfeature.DefaultMutableFeatureGate.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
 		FeatureLifecycle: {
+			{Version: version.MustParse("1.32"), Default: false, PreRelease: featuregate.Alpha},
 			{Version: version.MustParse("1.33"), Default: true, PreRelease: featuregate.Beta},
 		},
 	}))
