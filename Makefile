@@ -334,7 +334,7 @@ bench-transition: all ## Measure transitions from the last report on, with 1 and
 	$(run_benchmark)
 
 bench-draw: ## Write BENCHMARKS.md, its pictures and the tables of docs/contributors/scale.md from docs/benchmarks.
-	cd test/benchmark/draw && GOWORK=off go run . -root ../../..
+	hack/update-benchmarks.sh
 
 # The program is built first, so that signals reach it.
 define run_benchmark
@@ -351,7 +351,7 @@ verify: tools ## Check format, lint, generated code, modules, licences, sizes, i
 .PHONY: update
 update: ## Write generated code, docs/gates.md and the record of what the library exports.
 	hack/update-codegen.sh
-	go run ./hack/gates >docs/gates.md
+	hack/update-gates.sh
 	go run ./hack/surface
 	hack/update-openapi-spec.sh
 

@@ -16,14 +16,7 @@ check() {
 	commands+=("$(printf '%q ' "$@")")
 }
 
-formatted() {
-	local files
-	files=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 gofmt -s -l) || return
-	[[ -z $files ]] || { echo "run gofmt -s -w on:" && echo "$files" && return 1; }
-}
-drawn() { (cd test/benchmark/draw && GOWORK=off go run . -root ../../.. -check); }
 scripts() { git ls-files -z --cached --others --exclude-standard -- '*.sh' .ci/run | xargs -0 -n1 bash -n; }
-gates() { diff -u docs/gates.md <(go run ./hack/gates) || { echo "run make update"; return 1; }; }
 
 # The longest first: they begin together.
 check "generated code" hack/verify-codegen.sh
@@ -34,9 +27,9 @@ check "API specs" hack/verify-openapi-spec.sh
 check "modules" hack/verify-modules.sh
 check "tree" go run ./hack/verify
 check "exported surface" go run ./hack/surface -check
-check "docs/gates.md" gates
-check "BENCHMARKS.md, docs/contributors/scale.md" drawn
-check "gofmt" formatted
+check "docs/gates.md" hack/verify-gates.sh
+check "BENCHMARKS.md, docs/contributors/scale.md" hack/verify-benchmarks.sh
+check "gofmt" hack/verify-gofmt.sh
 check "scripts" scripts
 
 results=$(mktemp -d)

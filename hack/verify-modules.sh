@@ -23,7 +23,7 @@ while IFS= read -r file; do
 	done
 	[[ $is_long == "$wanted" ]] || continue
 	tidied=$((tidied + 1))
-	GOWORK=off go -C "$dir" mod tidy -diff || { echo "$file is not tidy" >&2; status=1; }
+	GOWORK=off go -C "$dir" mod tidy -diff || { echo "$file is not tidy; run hack/update-modules.sh" >&2; status=1; }
 done < <(git ls-files --cached --others --exclude-standard -- go.mod '*/go.mod')
 if [[ $wanted == true ]] && ((tidied != ${#long[@]})); then
 	echo "$tidied of ${#long[@]} modules of long tests are there: ${long[*]}" >&2

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Writes docs/gates.md from the catalog.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+page=$(mktemp)
+trap 'rm -f "$page"' EXIT
+go run ./hack/gates >"$page"
+cat "$page" >docs/gates.md

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Fails if hack/update-gates.sh would change docs/gates.md.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+page=$(mktemp)
+trap 'rm -f "$page"' EXIT
+go run ./hack/gates >"$page"
+diff -u docs/gates.md "$page" || { echo "docs/gates.md is not fresh; run hack/update-gates.sh" >&2; exit 1; }
