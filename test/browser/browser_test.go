@@ -14,9 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package browser opens the page that "kubectl feature report" writes in headless
-// Chromium, from a file. It is a module of its own, so that what it needs for that
-// moves no version that ships.
 package browser
 
 import (

@@ -14,9 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package docs runs the commands of the documentation on real clusters, as
-// people do who read it from the top: "make docs-test" shows it, "make test" has
-// it. What the marks in a page mean is said in docs/contributors/development.md.
 package docs
 
 import (

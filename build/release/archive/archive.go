@@ -14,9 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package archive writes tar archives whose bytes depend on nothing but what is
-// put into them: entries are sorted by name, and owner, group, permissions and
-// times are given.
 package archive
 
 import (

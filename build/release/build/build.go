@@ -14,8 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package build compiles the binaries of a release and says which commit they
-// are from.
 package build
 
 import (

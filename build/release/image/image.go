@@ -14,9 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package image makes images of binaries and writes them as archives that
-// "docker load" and "ctr images import" read, without a container runtime. The
-// same input gives the same bytes.
 package image
 
 import (

@@ -14,12 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package rootfs makes the file systems below the binaries of images: CA
-// certificates for all of them, and for kube-proxy the programs that it runs.
-// Both come out of Debian packages whose versions and hashes a lock file names.
-//
-// No maintainer script runs and nothing is unpacked to disk, so that neither
-// root nor an architecture's emulation is needed.
 package rootfs
 
 import (

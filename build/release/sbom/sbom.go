@@ -14,9 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package sbom writes the bill of materials of a release in SPDX 2.3: which
-// modules are linked into which binary, as the binaries themselves say, which
-// Debian packages are in which image, and what is in which archive.
 package sbom
 
 import (

@@ -14,10 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package controlplane composes this fork's kube-apiserver from upstream's: the
-// same options, flags and chain of servers, with the API group features.k8s.io
-// as a built-in group and the server flow as a post-start hook. cmd/kube-apiserver
-// is its caller. With the gate FeatureLifecycle off nothing is added (S6).
 package controlplane
 
 import (

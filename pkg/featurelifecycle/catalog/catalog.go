@@ -14,10 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package catalog has what the features of Kubernetes itself declare: one
-// literal for each gate that leaves something behind, in a file for each SIG
-// area. kube-apiserver's server flow is the only reader. A gate that is not
-// listed gets reporting and waiting for uses all the same.
 package catalog
 
 import (

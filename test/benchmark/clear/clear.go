@@ -16,10 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package clear measures how fast a field is removed from all objects of a
-// collection: by turning its feature off, by the in-tree storage version migrator,
-// which rewrites the same objects, and by a client that does nothing but patch. All
-// work on the same kube-apiserver and etcd, beside the same load of other clients.
 package clear
 
 import (

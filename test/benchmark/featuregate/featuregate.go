@@ -16,9 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package featuregate measures what it costs to ask for a gate: Enabled of the
-// reporting layer beside upstream's gate. It runs the Go benchmark of the library's
-// package featuregate, which is where Enabled is, and reads what that prints.
 package featuregate
 
 import (

@@ -14,13 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package fleet simulates the node components of a large cluster for benchmarks:
-// Node objects, and for each of them a kubelet and a kube-proxy that report. A
-// process runs the reporter that the real binaries run, with the identity of its node,
-// and the follower of values, too, if the benchmark wants that (LookForValues, Ask); what
-// it reports is what a real process of its component reported (Template). What is
-// simulated is that the processes share one operating system process and some
-// connections, and that their gates know no feature, or one.
 package fleet
 
 import (

@@ -16,11 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package flip measures what it takes that thousands of processes follow a value that
-// changes while they run: the time until the last one has it, what that costs
-// kube-apiserver, and what their watches cost at rest. Beside it are informers of a
-// ConfigMap, which is what people use without this system, and plain watches that get
-// the smallest event, which is what kube-apiserver can do at best.
 package flip
 
 import (

@@ -16,9 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package measure has the instruments of benchmarks: what a process uses, how long
-// requests take while something else goes on, what kube-apiserver counts and what
-// etcd keeps. Instruments observe and never judge.
 package measure
 
 import (

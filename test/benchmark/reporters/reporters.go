@@ -14,8 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package reporters measures what it costs that every process of a large cluster
-// reports: when all start at once, when all are restarted, and at rest.
 package reporters
 
 import (

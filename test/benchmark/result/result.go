@@ -14,10 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package result is what a benchmark found: tables, charts, budgets and limits,
-// with the machine and the commit that it ran on. The benchmarks of test/benchmark
-// make results, package draw makes pictures and BENCHMARKS.md of them. Nothing is
-// measured here, and only the standard library is imported.
 package result
 
 import (

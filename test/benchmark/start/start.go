@@ -16,8 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package start measures how long kube-apiserver takes until it is ready, on an
-// empty etcd and on one that it knows, beside upstream's binary with the same flags.
 package start
 
 import (

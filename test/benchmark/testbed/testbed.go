@@ -16,9 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package testbed is what benchmarks run in: where binaries are, real clusters of
-// them, and which machine and commit that is. Whatever happens, a cluster's
-// processes end with the benchmark, and its data goes.
 package testbed
 
 import (

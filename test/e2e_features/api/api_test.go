@@ -16,8 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package api tries who may do what with features.k8s.io on a real server, and
-// what malformed requests get.
 package api
 
 import (

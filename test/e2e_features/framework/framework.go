@@ -16,10 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package framework runs real clusters for integration tests: the processes that
-// people run, with TLS and RBAC and a real etcd, on loopback, without root. A
-// cluster ends with its test; if the test's process is killed, the kernel kills
-// the cluster's processes too.
 package framework
 
 import (

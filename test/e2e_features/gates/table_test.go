@@ -16,8 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package gates takes every alpha or beta gate that is not locked through on,
-// used, off and pristine on real clusters, and prints what became of each.
 package gates
 
 import (

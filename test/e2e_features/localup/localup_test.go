@@ -16,7 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package localup runs local-up as people do: up, again, restart, down.
 package localup
 
 import (

@@ -16,11 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package operators runs operators with features of their own against real servers:
-// replicas of the library's package operator, in the test's own process, each with the
-// token of a service account and no other permissions than the library says
-// (operator.Rules, lifecycle.Rules and NamespacedRules). They must not disturb each other or Kubernetes, and
-// nothing may be left of them.
 package operators
 
 import (

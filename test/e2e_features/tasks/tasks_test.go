@@ -16,10 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package tasks runs the tasks that features declare against a real
-// kube-apiserver, etcd and kube-controller-manager, from the test's own process:
-// through the API as an identity that is permitted what Task.Rules say and
-// nothing else, and in etcd the way kube-apiserver does it.
 package tasks
 
 import (

@@ -16,8 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package values runs real components with values that are set centrally, and
-// with values that change while they run.
 package values
 
 import (

@@ -16,11 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package versions moves a real control plane of three kube-apiservers up and
-// down between minor versions by --emulated-version, with objects in use and with
-// crashes, and reads from etcd what became of everything. The servers are this
-// test's own executable: kube-apiserver as it ships, with declarations of the
-// test's beside those of the catalogue.
 package versions
 
 import (

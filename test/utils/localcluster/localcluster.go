@@ -16,12 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package localcluster runs a real Kubernetes control plane with hollow nodes on this
-// machine: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and, for
-// each node, a kubelet and a kube-proxy without containers and network. Every
-// component is a process with its own certificate and RBAC identity. local-up
-// and the integration tests are its callers. It needs Linux and no root;
-// everything listens on loopback.
 package localcluster
 
 import (

@@ -14,9 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package featurereport has the rules of the FeatureReport resource: what a
-// request may change, and what is wrong with it. Who may write which report is
-// decided in the storage beside it, the only caller.
 package featurereport
 
 import (

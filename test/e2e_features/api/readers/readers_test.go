@@ -16,9 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package readers asks a real cluster what others read of it: whether a feature is
-// on everywhere, by a chart and by an operator, metrics, and all that
-// people see with plain kubectl.
 package readers
 
 import (

@@ -16,8 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package lifecycle takes one gate through on, used, off and gone on real
-// clusters, and tries what must not work.
 package lifecycle
 
 import (

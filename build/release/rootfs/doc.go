@@ -1,0 +1,23 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package rootfs makes the file systems below the binaries of images: CA
+// certificates for all of them, and for kube-proxy the programs that it runs.
+// Both come out of Debian packages whose versions and hashes a lock file names.
+//
+// No maintainer script runs and nothing is unpacked to disk, so that neither
+// root nor an architecture's emulation is needed.
+package rootfs

@@ -1,0 +1,25 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package feature is the kubectl plugin "kubectl feature". It reads Features and
+// FeatureReports and judges them with the library's packages; it knows the gates
+// and the catalogue of the build it is part of, as the binaries of its version do.
+// All that it ever writes is the spec of a Feature, and the request to clean one up,
+// and only when asked to: enable, disable, reset, rollout, pause, resume and clean.
+//
+// A command is one file with its texts, its options and its constructor, which
+// takes the base: flags, clients and streams that all commands share.
+package feature

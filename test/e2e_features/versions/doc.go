@@ -1,0 +1,22 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package versions moves a real control plane of three kube-apiservers up and
+// down between minor versions by --emulated-version, with objects in use and with
+// crashes, and reads from etcd what became of everything. The servers are this
+// test's own executable: kube-apiserver as it ships, with declarations of the
+// test's beside those of the catalogue.
+package versions
