@@ -26,7 +26,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics
 	_ "k8s.io/component-base/metrics/prometheus/version"  // version metric
 	"k8s.io/kubernetes-features/cmd/kube-apiserver/controlplane"
-	"k8s.io/kubernetes-features/pkg/reporting"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/reporting"
 )
 
 func main() {

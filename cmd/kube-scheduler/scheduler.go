@@ -25,7 +25,7 @@ import (
 	_ "k8s.io/component-base/logs/json/register"          // JSON log format
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics
 	_ "k8s.io/component-base/metrics/prometheus/version"  // version metric
-	"k8s.io/kubernetes-features/pkg/reporting"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/reporting"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 )
 

@@ -82,7 +82,7 @@ var parts = []part{
 		title: "Report which gates every component uses",
 		why:   "The reporting layer stands in front of the gates of each binary; its main says so before it builds the command.",
 		paths: []string{
-			"cmd/kube-controller-manager", "cmd/kube-proxy", "cmd/kube-scheduler", "cmd/kubelet", "pkg/reporting",
+			"cmd/kube-controller-manager", "cmd/kube-proxy", "cmd/kube-scheduler", "cmd/kubelet", "pkg/featurelifecycle/reporting",
 		},
 	},
 	{

@@ -32,7 +32,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/values/control"
 	"k8s.io/klog/v2"
-	"k8s.io/kubernetes-features/pkg/reporting"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/reporting"
 )
 
 const (

@@ -56,9 +56,9 @@ import (
 	"k8s.io/feature-lifecycle/values/control"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/reporting"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
-	"k8s.io/kubernetes-features/pkg/reporting"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 )

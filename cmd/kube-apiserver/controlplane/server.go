@@ -42,11 +42,11 @@ import (
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	_ "k8s.io/kubernetes-features/pkg/apis/features/install" // the group's types
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/reporting"
 	"k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes-features/pkg/generated/openapi"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	featuresrest "k8s.io/kubernetes-features/pkg/registry/features/rest"
-	"k8s.io/kubernetes-features/pkg/reporting"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/controlplane"

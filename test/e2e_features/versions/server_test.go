@@ -30,7 +30,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/kubernetes-features/cmd/kube-apiserver/controlplane"
-	"k8s.io/kubernetes-features/pkg/reporting"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/reporting"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes/pkg/features"
 )

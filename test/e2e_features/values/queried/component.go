@@ -41,7 +41,7 @@ import (
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes-features/cmd/kube-apiserver/controlplane"
-	"k8s.io/kubernetes-features/pkg/reporting"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/reporting"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
