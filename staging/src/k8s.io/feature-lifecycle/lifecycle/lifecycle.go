@@ -22,7 +22,7 @@ limitations under the License.
 //		OnDisable: lifecycle.Tasks{lifecycle.ClearField(statefulSets, "spec.updateStrategy.rollingUpdate.maxUnavailable")},
 //	}
 //
-// Kubernetes' own literals are in pkg/catalog of the fork; operators pass theirs
+// Kubernetes' own literals are in pkg/featurelifecycle/catalog of the fork; operators pass theirs
 // to the controller in lifecycle/controller. A feature that declares nothing
 // gets reporting and waiting for uses all the same. Nothing in this package runs.
 package lifecycle

@@ -222,7 +222,7 @@ type replica struct {
 }
 
 // works is true once a server's flow runs: it begins when its own report is stored
-// (pkg/controlplane/lifecycle.go), lest it took that of its earlier life for its
+// (cmd/kube-apiserver/controlplane), lest it took that of its earlier life for its
 // own.
 func (r *replica) works() bool { return r.up && r.reported }
 
