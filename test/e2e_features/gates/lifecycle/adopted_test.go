@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -40,6 +41,12 @@ func TestAnAdoptedClusterKeepsItsLeftovers(t *testing.T) {
 	versions := map[string]string{}
 	for _, name := range names {
 		versions[name] = create(t, c, statefulSet(name, rolling)).ResourceVersion
+	}
+
+	const key = "/registry/statefulsets/default/a"
+	backup, err := c.Etcd().Get(t.Context(), key)
+	if err != nil || len(backup.Kvs) != 1 {
+		t.Fatalf("reading %s from etcd: %v, %v", key, backup, err)
 	}
 
 	adopt := gate + "=false"
@@ -80,5 +87,25 @@ func TestAnAdoptedClusterKeepsItsLeftovers(t *testing.T) {
 		if is := read(t, c, name); framework.HasMaxUnavailable(is) {
 			t.Errorf("StatefulSet %s still has maxUnavailable %s", name, is.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable)
 		}
+	}
+
+	// One comes back from a backup. The condition says for half an hour that nothing is left;
+	// a clean-up looks itself.
+	if _, err := c.Etcd().Put(t.Context(), key, string(backup.Kvs[0].Value)); err != nil {
+		t.Fatal(err)
+	}
+	features := c.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem)
+	if _, err := features.CreateCleanup(t.Context(), gate, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		t.Errorf("a dry run of the removal of what came back: %v", err)
+	}
+	if _, err := features.CreateCleanup(t.Context(), gate, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("asking for the removal of what came back: %v", err)
+	}
+	c.WaitForFeature(gate, "clean again", func(f *v1alpha1.Feature) bool {
+		return f.Status.State == v1alpha1.StateOff && clean(f).Reason == v1alpha1.ReasonNothingLeft && !framework.HasMaxUnavailable(read(t, c, "a"))
+	})
+	_, err = features.CreateCleanup(t.Context(), gate, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "nothing is left") {
+		t.Errorf("a dry run without leftovers: %v, want a conflict that says so", err)
 	}
 }

@@ -414,6 +414,11 @@ func (a *answering) Clean(_ context.Context, feature *v1alpha1.Feature) (*v1alph
 	return &v1alpha1.FeatureCleanupStatus{TransitionID: "t", Tasks: []v1alpha1.FeatureTask{{Name: "WaitForUses"}}}, a.err
 }
 
+func (a *answering) Cleanable(_ context.Context, feature *v1alpha1.Feature) error {
+	a.asked = append(a.asked, "may clean "+feature.Name)
+	return a.err
+}
+
 func plan(ctx context.Context, s FeatureStorage, name string) (runtime.Object, error) {
 	return s.Plan.Create(ctx, name, &features.FeaturePlan{Spec: features.FeaturePlanSpec{Enabled: ptr.To(false)}}, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 }
@@ -486,17 +491,27 @@ func TestCleaning(t *testing.T) {
 
 	flow := &answering{}
 	holder.Set(flow)
-	for name, says := range map[string]string{"Pristine": "nothing is left", "Used": "the feature is On"} {
-		if _, err := clean(admin(t), s, name); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: got %v, want a conflict that says %q", name, err, says)
-		}
-	}
-	if _, err := clean(admin(t), s, "Dangling", metav1.DryRunAll); err != nil {
-		t.Errorf("a dry run: %v", err)
+	if _, err := clean(admin(t), s, "Used"); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the feature is On") {
+		t.Errorf("got %v, want a conflict that names the state", err)
 	}
 	if len(flow.asked) > 0 {
 		t.Errorf("the server flow was asked: %v", flow.asked)
 	}
+	// The condition Clean may be old: the flow looks itself, also for a dry run.
+	if _, err := clean(admin(t), s, "Pristine"); err != nil {
+		t.Errorf("with Clean=True: %v", err)
+	}
+	if _, err := clean(admin(t), s, "Dangling", metav1.DryRunAll); err != nil {
+		t.Errorf("a dry run: %v", err)
+	}
+	flow.err = errors.New("nothing is left")
+	if _, err := clean(admin(t), s, "Dangling", metav1.DryRunAll); !errors.Is(err, flow.err) {
+		t.Errorf("a dry run of what the flow refuses: %v", err)
+	}
+	if diff := cmp.Diff([]string{"clean Pristine", "may clean Dangling", "may clean Dangling"}, flow.asked); diff != "" {
+		t.Errorf("the server flow was asked (-want +got):\n%s", diff)
+	}
+	flow.asked, flow.err = nil, nil
 
 	obj, err := clean(admin(t), s, "Dangling")
 	if err != nil {

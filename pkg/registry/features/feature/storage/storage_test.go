@@ -28,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/kubernetes-features/pkg/apis/features"
 	_ "k8s.io/kubernetes-features/pkg/apis/features/install" // the kinds that are printed
 	"k8s.io/kubernetes/pkg/printers"
@@ -134,15 +135,15 @@ func TestCleanable(t *testing.T) {
 		feature *v1alpha1.Feature
 		says    string
 	}{
-		"off with leftovers":  {feature(v1alpha1.StateOff, metav1.ConditionFalse, false), ""},
-		"off, not yet looked": {feature(v1alpha1.StateOff, metav1.ConditionUnknown, false), ""},
-		"off and clean":       {feature(v1alpha1.StateOff, metav1.ConditionTrue, false), "nothing is left"},
-		"on":                  {feature(v1alpha1.StateOn, metav1.ConditionTrue, false), "On"},
-		"turning off":         {feature(v1alpha1.StateTurningOff, metav1.ConditionTrue, false), "TurningOff"},
-		"without a state":     {feature("", metav1.ConditionUnknown, false), "no state yet"},
-		"paused":              {feature(v1alpha1.StateOff, metav1.ConditionFalse, true), "spec.paused"},
+		"off with leftovers":   {feature(v1alpha1.StateOff, metav1.ConditionFalse, false), ""},
+		"off, not yet looked":  {feature(v1alpha1.StateOff, metav1.ConditionUnknown, false), ""},
+		"off and clean so far": {feature(v1alpha1.StateOff, metav1.ConditionTrue, false), ""},
+		"on":                   {feature(v1alpha1.StateOn, metav1.ConditionTrue, false), "On"},
+		"turning off":          {feature(v1alpha1.StateTurningOff, metav1.ConditionTrue, false), "TurningOff"},
+		"without a state":      {feature("", metav1.ConditionUnknown, false), "no state yet"},
+		"paused":               {feature(v1alpha1.StateOff, metav1.ConditionFalse, true), "spec.paused"},
 	} {
-		err := cleanable(tc.feature)
+		err := transition.Cleanable(tc.feature)
 		if (err == nil) != (tc.says == "") || (err != nil && !strings.Contains(err.Error(), tc.says)) {
 			t.Errorf("%s: got %v, want it to say %q", name, err, tc.says)
 		}

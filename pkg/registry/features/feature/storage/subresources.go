@@ -18,12 +18,10 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -41,6 +39,8 @@ type ServerFlow interface {
 	Plan(ctx context.Context, feature *v1alpha1.Feature, plan *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error)
 	// Clean starts the removal of what a feature left behind.
 	Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1alpha1.FeatureCleanupStatus, error)
+	// Cleanable returns the error that Clean would, and stores nothing.
+	Cleanable(ctx context.Context, feature *v1alpha1.Feature) error
 }
 
 // Flow holds the server flow, which starts after the storage. It is safe for
@@ -175,28 +175,22 @@ func (r *CleanREST) Create(ctx context.Context, name string, obj runtime.Object,
 	if err != nil {
 		return nil, err
 	}
-	if err := cleanable(feature); err != nil {
+	// The flow looks for leftovers itself: the condition Clean may be half an hour old.
+	if err := transition.Cleanable(feature); err != nil {
 		return nil, apierrors.NewConflict(features.Resource("features"), name, err)
 	}
 	external := &v1alpha1.FeatureCleanup{ObjectMeta: metav1.ObjectMeta{Namespace: feature.Namespace, Name: feature.Name}}
-	if options == nil || len(options.DryRun) == 0 {
-		status, err := flow.Clean(ctx, feature)
-		if err != nil {
-			return nil, err
+	if options != nil && len(options.DryRun) > 0 {
+		err = flow.Cleanable(ctx, feature)
+	} else {
+		var status *v1alpha1.FeatureCleanupStatus
+		if status, err = flow.Clean(ctx, feature); err == nil {
+			external.Status = *status
 		}
-		external.Status = *status
+	}
+	if err != nil {
+		return nil, err
 	}
 	result := &features.FeatureCleanup{}
 	return result, legacyscheme.Scheme.Convert(external, result, nil)
-}
-
-// cleanable says why there is nothing to clean, if so.
-func cleanable(feature *v1alpha1.Feature) error {
-	if err := transition.Cleanable(feature); err != nil {
-		return err
-	}
-	if meta.IsStatusConditionTrue(feature.Status.Conditions, v1alpha1.ConditionClean) {
-		return errors.New("nothing is left of the feature")
-	}
-	return nil
 }

@@ -229,6 +229,13 @@ func (c *Controller) Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1a
 	return c.cleaner.clean(ctx, feature)
 }
 
+// Cleanable returns the error that Clean would, and changes nothing.
+func (c *Controller) Cleanable(ctx context.Context, feature *v1alpha1.Feature) error {
+	found := false
+	_, err := c.cleaner.cleanUp(ctx, feature, &found)
+	return err
+}
+
 // Run looks after features until the context ends, and returns when everything
 // it started has ended. A controller runs once; another one takes its place. It calls ready, if not nil, once its picture is complete:
 // plans made earlier would be wrong.
