@@ -74,7 +74,7 @@ type Serving struct {
 
 // NotServed returns a sentence for each API that the gate needs and that is not served,
 // with the flag that changes it and what becomes of the processes without. Versions that
-// the server's version does not have do not count; where it has none, nothing is missed.
+// the server's version does not have do not count; where it has none, no flag helps.
 func (e Entry) NotServed(by Serving) []string {
 	var missing []string
 	for _, a := range e.APIs {
@@ -84,7 +84,10 @@ func (e Entry) NotServed(by Serving) []string {
 		serves := func(v schema.GroupVersion) bool {
 			return !slices.ContainsFunc(a.Resources, func(r string) bool { return !by.Enabled(v.WithResource(r)) })
 		}
-		if len(has) > 0 && !slices.ContainsFunc(has, serves) {
+		switch {
+		case len(has) == 0:
+			missing = append(missing, fmt.Sprintf("kube-apiserver cannot serve %s, which %s needs, while it emulates %s: leave the gate off until it does not; meanwhile %s", a, e.Name, by.Emulated, a.Without))
+		case !slices.ContainsFunc(has, serves):
 			missing = append(missing, fmt.Sprintf("kube-apiserver does not serve %s, which %s needs: start every kube-apiserver with %s; without it %s", a, e.Name, a.Flag(), a.Without))
 		}
 	}
