@@ -85,7 +85,7 @@ func (w *world) deniedByPolicy(t *testing.T) {
 	clearing := lifecycle.ClearField(configMaps, "data.old")
 	clients := w.clients(t, declared(t, clearing)...)
 	foreseen, err := clearing.Obstacles(t.Context(), clients)
-	if err != nil || len(foreseen.Held) != 1 || !strings.Contains(foreseen.Held[0], "1 object of configmaps refuses to have data.old removed, of 1 that were tried, one of each namespace: tasks/denied: ") {
+	if err != nil || len(foreseen.Held) != 1 || !strings.Contains(foreseen.Held[0], "1 object of configmaps refuses to have data.old removed, of 2 that were tried: tasks/denied: ") {
 		t.Errorf("foreseen is %q, %v", foreseen, err)
 	}
 	if n := count(t, clients, clearing); n != 2 {

@@ -136,7 +136,11 @@ func (o *planner) planStep(ctx context.Context, feature string, plan transition.
 			outlook.Held = append(outlook.Held, waitsFor(p)...)
 		}
 		if declared.Obstacles != nil && step.State != "" && len(p.Leftovers) > 0 {
-			if err := o.planObstacles(ctx, declared, &outlook); err != nil {
+			tried, err := o.planObstacles(ctx, declared, &outlook)
+			if tried != "" {
+				result[len(result)-1].Message += "; " + tried
+			}
+			if err != nil {
 				return nil, outlook, apierrors.NewInternalError(fmt.Errorf("looking for what would hold task %s of feature %s: %w", name, feature, err))
 			}
 		}
@@ -147,8 +151,9 @@ func (o *planner) planStep(ctx context.Context, feature string, plan transition.
 	return result, outlook, nil
 }
 
-// planObstacles adds what a task that has found something tells of its run.
-func (o *planner) planObstacles(ctx context.Context, t task.Task, outlook *task.Outlook) error {
+// planObstacles adds what a task that has found something tells of its run, and returns how
+// many objects it tried, if not all.
+func (o *planner) planObstacles(ctx context.Context, t task.Task, outlook *task.Outlook) (tried string, err error) {
 	of, err := t.Obstacles(ctx, o.config.Tasks)
 	var blocked *task.BlockedError
 	if errors.As(err, &blocked) {
@@ -160,7 +165,7 @@ func (o *planner) planObstacles(ctx context.Context, t task.Task, outlook *task.
 	for _, unknown := range of.Unknown {
 		outlook.Unknown = append(outlook.Unknown, fmt.Sprintf("task %s: %s", t.Name, unknown))
 	}
-	return err
+	return of.Tried, err
 }
 
 // waitsFor says which objects hold a task that removes nothing.

@@ -155,21 +155,28 @@ func (w *wired) List(ctx context.Context, options metav1.ListOptions) (*unstruct
 // page makes a page of a list, in the order of names, and obeys field selectors,
 // as a real server does; the fake does neither.
 func page(list *unstructured.UnstructuredList, options metav1.ListOptions, size int) (*unstructured.UnstructuredList, error) {
-	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetNamespace(), b.GetNamespace()))
+	})
 	only, err := fields.ParseSelector(options.FieldSelector)
 	if err != nil {
 		return nil, err
 	}
-	after := strings.TrimPrefix(options.Continue, "after ")
+	after, of, some := strings.Cut(strings.TrimPrefix(options.Continue, "after "), " of ")
 	list.Items = slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool {
-		return (options.Continue != "" && o.GetName() <= after) || !only.Matches(fields.Set{metav1.ObjectNameField: o.GetName()})
+		passed := o.GetName() < after || o.GetName() == after && (!some || o.GetNamespace() <= of)
+		return options.Continue != "" && passed || !only.Matches(fields.Set{metav1.ObjectNameField: o.GetName()})
 	})
 	if size == 0 {
 		size = int(options.Limit)
 	}
 	if rest := int64(len(list.Items) - size); size > 0 && rest > 0 {
+		token := "after " + list.Items[size-1].GetName()
+		if list.Items[size].GetName() == list.Items[size-1].GetName() {
+			token += " of " + list.Items[size-1].GetNamespace()
+		}
 		list.Items = list.Items[:size]
-		list.SetContinue("after " + list.Items[size-1].GetName())
+		list.SetContinue(token)
 		list.SetRemainingItemCount(&rest)
 	}
 	return list, nil

@@ -36,38 +36,25 @@ type Outlook struct {
 	Held []string
 	// Unknown are sentences about what cannot be seen beforehand.
 	Unknown []string
+	// Tried tells how many objects were tried, if not all were; "" otherwise.
+	Tried string
 }
 
-// maxTried is how many objects a plan tries to change: admission decides by namespaces
-// more often than by objects, so of each namespace it is one.
+// maxTried is how many objects a plan tries to change. Admission decides by namespaces
+// more often than by objects, so each namespace comes first with one.
 const maxTried = 20
 
 // dryRun has the server do all of a write, admission too, but store it.
 var dryRun = []string{metav1.DryRunAll}
 
-// tryEach tries a change of some objects that match without storing it, one of each
-// namespace, or some of those that are in none, and tells which are refused by admission or
-// for want of permissions. Doing says what is tried: "to have spec.x removed".
+// tryEach tries a change of up to maxTried objects that match without storing it, first one of
+// each namespace, and returns which are refused by admission or
+// for want of permissions. Doing is what is tried: "to have spec.x removed".
 //
-// What validation says of a change is left out: it may say something else once the gate
-// is off.
+// Validation is left out: it may decide otherwise once the gate is off.
 func tryEach(ctx context.Context, clients Clients, resource schema.GroupVersionResource, matches func(*unstructured.Unstructured) bool, doing string, try func(context.Context, *unstructured.Unstructured) error) (Outlook, error) {
-	var objects []*unstructured.Unstructured
-	seen, enough := map[string]bool{}, errors.New("enough")
-	err := eachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error {
-		for i := range page.Items {
-			o := &page.Items[i]
-			if seen[o.GetNamespace()] || !matches(o) {
-				continue
-			}
-			seen[o.GetNamespace()] = o.GetNamespace() != ""
-			if objects = append(objects, o.DeepCopy()); len(objects) == maxTried {
-				return enough
-			}
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, enough) {
+	objects, tried, err := someOf(ctx, clients, resource, matches)
+	if err != nil {
 		return Outlook{}, err
 	}
 	results := make([]error, len(objects))
@@ -82,15 +69,52 @@ func tryEach(ctx context.Context, clients Clients, resource schema.GroupVersionR
 			refused = append(refused, name+": "+cut(err))
 		}
 	}
-	var outlook Outlook
+	outlook := Outlook{Tried: tried}
 	if len(refused) > 0 {
-		outlook.Held = []string{fmt.Sprintf("%s %s, of %d that were tried, one of each namespace: %s",
+		outlook.Held = []string{fmt.Sprintf("%s %s, of %d that were tried: %s",
 			phrase.Objects(len(refused), resource.GroupResource(), "refuses", "refuse"), doing, len(objects), firstOf(refused))}
 	}
 	if len(untold) > 0 {
 		outlook.Unknown = []string{fmt.Sprintf("whether admission lets objects of %s be changed: %s", resource.GroupResource(), firstOf(untold))}
 	}
 	return outlook, ctx.Err()
+}
+
+// someOf returns up to maxTried objects that match, first one of each namespace, and how many
+// these are if there are others.
+func someOf(ctx context.Context, clients Clients, resource schema.GroupVersionResource, matches func(*unstructured.Unstructured) bool) (objects []*unstructured.Unstructured, tried string, err error) {
+	var others []*unstructured.Unstructured
+	seen, enough, total := map[string]bool{}, errors.New("enough"), 0
+	err = eachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error {
+		for i := range page.Items {
+			o := &page.Items[i]
+			if !matches(o) {
+				continue
+			}
+			total++
+			switch namespace := o.GetNamespace(); {
+			case len(objects) == maxTried:
+				return enough
+			case !seen[namespace]:
+				seen[namespace] = namespace != ""
+				objects = append(objects, o.DeepCopy())
+			case len(others) < maxTried:
+				others = append(others, o.DeepCopy())
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, enough) {
+		return nil, "", err
+	}
+	objects = append(objects, others[:min(len(others), maxTried-len(objects))]...)
+	switch {
+	case err != nil:
+		tried = fmt.Sprintf("admission was tried with %d objects of %s, and there are more", len(objects), resource.GroupResource())
+	case total > len(objects):
+		tried = fmt.Sprintf("admission was tried with %d of %s", len(objects), phrase.Objects(total, resource.GroupResource(), "", ""))
+	}
+	return objects, strings.TrimSpace(tried), nil
 }
 
 // firstOf are the first of some texts, in their order.

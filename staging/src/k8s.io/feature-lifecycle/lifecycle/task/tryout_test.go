@@ -32,7 +32,7 @@ import (
 // sideEffects is how the server answers a dry run that a webhook with side effects would see.
 var sideEffects = apierrors.NewBadRequest(`admission webhook "w.example.com" does not support dry run`)
 
-// TestWhatAdmissionRefusesIsForeseen: of each namespace one object is tried, whatever
+// TestWhatAdmissionRefusesIsForeseen: objects of each namespace are tried, whatever
 // becomes of the others, and what validation says is left out.
 func TestWhatAdmissionRefusesIsForeseen(t *testing.T) {
 	answers := map[string]error{
@@ -61,19 +61,42 @@ func TestWhatAdmissionRefusesIsForeseen(t *testing.T) {
 			t.Fatal(err)
 		}
 		held, unknown := strings.Join(found.Held, "\n"), strings.Join(found.Unknown, "\n")
-		for text, want := range map[string]string{held: "3 objects of widgets.example.com refuse to ", unknown: "whether admission lets objects of widgets.example.com be changed: "} {
+		for text, want := range map[string]string{held: "6 objects of widgets.example.com refuse to ", unknown: "whether admission lets objects of widgets.example.com be changed: "} {
 			if !strings.HasPrefix(text, want) {
 				t.Errorf("%s: %q, want it to begin with %q", of.Name, text, want)
 			}
 		}
-		if !strings.Contains(held, ", of 9 that were tried, one of each namespace: denied-invalid/a: ") || !strings.Contains(held, "; denied/a: ") || !strings.Contains(held, "; forbidden/a: ") {
+		if !strings.Contains(held, ", of 18 that were tried: denied-invalid/a: ") || !strings.Contains(held, "; denied/b: ") || !strings.Contains(held, "; forbidden/a: ") {
 			t.Errorf("%s: held by %q", of.Name, held)
 		}
-		if !strings.Contains(unknown, "trouble/a: ") || !strings.Contains(unknown, "; untold/a: ") {
+		if !strings.Contains(unknown, "trouble/a: ") || !strings.Contains(unknown, "; untold/b: ") {
 			t.Errorf("%s: not known is %q", of.Name, unknown)
 		}
-		if n := len(w.requests("patch", "delete")); n != len(answers) {
-			t.Errorf("%s: %d tries, want one for each of %d namespaces", of.Name, n, len(answers))
+		if n := len(w.requests("patch", "delete")); n != len(objects) || found.Tried != "" {
+			t.Errorf("%s: %d tries, want one for each of %d objects; it says %q", of.Name, n, len(objects), found.Tried)
+		}
+	}
+}
+
+// TestObjectsOfOneNamespaceAreTried: one that is refused is not the first, and when not all are
+// tried the plan says so.
+func TestObjectsOfOneNamespaceAreTried(t *testing.T) {
+	for n, tried := range map[int]string{3: "", maxTried + 5: "admission was tried with 20 of 25 objects of widgets.example.com"} {
+		var objects []*unstructured.Unstructured
+		for i := range n {
+			o := widget(fmt.Sprintf("w-%02d", i), "x")
+			o.SetNamespace("one")
+			objects = append(objects, o)
+		}
+		w := &wire{server: serve(objects...), before: func(_ context.Context, r request) error {
+			if r.verb == "patch" && r.name == "w-02" {
+				return deny(http.StatusUnprocessableEntity)
+			}
+			return nil
+		}}
+		found, err := ClearField(widgets, "spec.field").Obstacles(t.Context(), w.clients())
+		if err != nil || len(found.Held) != 1 || !strings.Contains(found.Held[0], fmt.Sprintf("1 object of widgets.example.com refuses to have spec.field removed, of %d that were tried: one/w-02: ", min(n, maxTried))) || found.Tried != tried {
+			t.Errorf("of %d objects: %+v, %v, want w-02 and %q", n, found, err, tried)
 		}
 	}
 }
@@ -89,7 +112,7 @@ func TestAPlanTriesFewObjects(t *testing.T) {
 	w := &wire{server: serve(objects...)}
 	found, err := ClearField(widgets, "spec.field").Obstacles(t.Context(), w.clients())
 	if err != nil || len(found.Held)+len(found.Unknown) > 0 {
-		t.Errorf("got %q, %v, want nothing", found, err)
+		t.Errorf("got %+v, %v, want nothing", found, err)
 	}
 	tried := w.requests("patch")
 	if len(tried) != maxTried || slices.ContainsFunc(tried, func(r request) bool { return strings.HasSuffix(r.namespace, "0") }) {
