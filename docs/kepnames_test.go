@@ -321,7 +321,7 @@ func TestKEPCountsTheCatalogue(t *testing.T) {
 	all := slices.DeleteFunc(catalog.All(), func(e catalog.Entry) bool { return added[string(e.Name)] != "" })
 	var leave, dynamic, off, walks, ofPods int
 	for _, entry := range all {
-		if entry.Nothing == "" {
+		if entry.Stateless == "" {
 			leave++
 		}
 		if entry.Control == lifecycle.Dynamic {

@@ -194,7 +194,7 @@ func TestLimits(t *testing.T) {
 		fmt.Sprintf("| reports of processes that are gone, and Leases of processes that never reported | kept for %s, then deleted;", period(library+"/lifecycle/tracker/retention.go", "ReportRetention")),
 		fmt.Sprintf("| writes of a reporter | one %s,", period(library+"/report/reporter.go", "Period")),
 		fmt.Sprintf("| earlier processes of a report that it is remembered of what they asked for | %d |", number(library+"/lifecycle/tracker/predecessors.go", "maxPredecessors")),
-		fmt.Sprintf("| writes of a task | %d to %d under way,", number(library+"/lifecycle/task/pace.go", "fewWriters"), number(library+"/lifecycle/task/pace.go", "clearWorkers")),
+		fmt.Sprintf("| writes of a task | %d to %d under way,", number(library+"/lifecycle/task/writelimiter.go", "fewWriters"), number(library+"/lifecycle/task/writelimiter.go", "clearWorkers")),
 	}
 	for _, row := range want {
 		if !strings.Contains(text, row) {

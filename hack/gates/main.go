@@ -67,16 +67,16 @@ func document(entries []catalog.Entry, specs map[featuregate.Feature]featuregate
 	text.WriteString(head)
 	text.WriteString("## Gates that leave something in etcd\n")
 	for _, e := range entries {
-		if e.Nothing == "" {
+		if e.Stateless == "" {
 			text.WriteString(section(e, specs[e.Name]))
 		}
 	}
 	text.WriteString("\n## Gates that leave nothing in etcd\n\n| gate | what it does instead |\n| --- | --- |\n")
 	for _, e := range entries {
-		if e.Nothing == "" {
+		if e.Stateless == "" {
 			continue
 		}
-		cell := append([]string{e.Nothing}, more(e)...)
+		cell := append([]string{e.Stateless}, more(e)...)
 		fmt.Fprintf(&text, "| `%s` %s | %s |\n", e.Name, stage(specs[e.Name]), strings.ReplaceAll(strings.Join(cell, ".<br>"), "|", `\|`))
 	}
 	return text.String()
@@ -92,7 +92,7 @@ func section(e catalog.Entry, spec featuregate.FeatureSpec) string {
 	if len(e.OnDisable) > 0 {
 		text.WriteString("\n")
 	}
-	for _, r := range e.Remains {
+	for _, r := range e.Retained {
 		what := r.Resource.String() + " " + r.Path
 		if r.Value != "" {
 			what += "=" + r.Value
@@ -146,8 +146,8 @@ func more(e catalog.Entry) []string {
 	for _, a := range e.APIs {
 		add("Needs: ", fmt.Sprintf("%s, by `%s` of every kube-apiserver; without it %s", a, a.Flag(), a.Without))
 	}
-	add("Copies: ", e.Copies)
-	add("Applied again while the gate is off: ", e.Returns)
+	add("Copies: ", e.OtherCopies)
+	add("Applied again while the gate is off: ", e.OnReapply)
 	add("On nodes: ", e.Node)
 	add("Has configuration of its own, so each binary's command line decides: ", e.Config)
 	if e.Controller != "" {

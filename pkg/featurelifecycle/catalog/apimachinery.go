@@ -50,83 +50,81 @@ const ownLeases = "servers write their Leases themselves and nobody else has to;
 const ownObjects = "nobody is left who could remove it, since this gate is the server flow itself; no server serves the API while it is off, and nothing reads what is stored. Turned on again, the flow takes Features up as they were, and deletes reports of processes that are gone"
 
 // apiMachinery are the features of SIG API Machinery.
-func apiMachinery() []Entry {
-	return []Entry{
-		{Feature: lifecycle.Feature{
-			// Turning it off takes StorageVersionAPI and
-			// UnknownVersionInteroperabilityProxy with it.
-			Name:      genericfeatures.APIServerIdentity,
-			OnDisable: lifecycle.Tasks{deleteIdentityLeases()},
-		}, Copies: "nobody copies Leases", Returns: ownLeases},
-		// Rewriting every custom resource would need permission to change any
-		// resource there is.
-		{Feature: named(genericfeatures.CBORServingAndStorage), Remains: []Remainder{{
-			Field:     task.Field{Resource: crds.GroupResource()},
-			Why:       "custom resources that were written meanwhile are stored as CBOR; every server since 1.32 decodes it whatever the gate says, and the next write of each object stores JSON",
-			MediaType: runtime.ContentTypeCBOR,
-		}}},
-		{Feature: lifecycle.Feature{
-			// Nobody reads the field with the gate off; the server drops none
-			// while an object has any.
-			Name: apiextensionsfeatures.CRDObservedGenerationTracking,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.ClearField(crds, "status.observedGeneration"),
-				lifecycle.ClearField(crds, "status.conditions[*].observedGeneration"),
-			},
-		}, Copies: statusCopies},
-		{Feature: lifecycle.Feature{
-			// A Lease without the fields is elected for as ever. Candidates are
-			// what processes say of themselves, for kube-apiserver alone, for 30
-			// minutes: the collection is cleared although --runtime-config may go
-			// on serving it, since what deletes expired ones goes with the gate.
-			Name: genericfeatures.CoordinatedLeaderElection,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.ClearField(leases, "spec.preferredHolder"),
-				lifecycle.ClearField(leases, "spec.strategy"),
-				lifecycle.ClearCollection(leaseCandidates),
-			},
-		}, Copies: "nobody copies Leases", Returns: "processes write their candidates themselves; while --runtime-config serves the API, one that somebody else applies is stored, and nobody reads it", APIs: []API{{
-			GroupVersion: coordinationv1beta1.SchemeGroupVersion, Resources: []string{leaseCandidates.Resource},
-			Without: neverReady + "election waits for candidates",
-		}}},
-		{Feature: named(lifecyclefeatures.FeatureLifecycle), Remains: []Remainder{
-			{Field: task.Field{Resource: v1alpha1.Resource("features")}, Why: ownObjects},
-			{Field: task.Field{Resource: v1alpha1.Resource("featurereports")}, Why: ownObjects},
-		}, Config: "--central-features and --dynamic-features of kube-apiserver"},
-		{Feature: lifecycle.Feature{Name: genericfeatures.RemoteRequestHeaderUID}, Remains: []Remainder{{
-			Field: task.Field{Resource: configMaps, Path: "data{requestheader-uid-headers}"},
-			Why:   "only ConfigMap kube-system/extension-apiserver-authentication has it, which every kube-apiserver writes anew when it starts, without the key while the gate is off; a ConfigMap of somebody else with that key must not be touched",
-		}}, Copies: "extension servers read the ConfigMap again when it changes", Config: "--requestheader-uid-headers"},
-		{Feature: lifecycle.Feature{
-			// Only kube-apiservers write the collection, about themselves, and
-			// what deletes those of servers that are gone goes with the gate: it is
-			// cleared although --runtime-config may go on serving it. Left there,
-			// it would say in a year what was true today.
-			Name:      genericfeatures.StorageVersionAPI,
-			OnDisable: lifecycle.Tasks{lifecycle.ClearCollection(storageVersions)},
-		}, Returns: "servers write their records themselves; while --runtime-config serves the API, one that somebody else applies is stored, and nobody reads it", APIs: []API{{
-			GroupVersion: apiserverinternalv1alpha1.SchemeGroupVersion, Resources: []string{storageVersions.Resource},
-			Without: "a kube-apiserver that has the gate on refuses all writes, since it cannot record its storage versions, and ends",
-		}}, BootstrapRBAC: true, Controller: "storage-version-garbage-collector"},
-		{Feature: lifecycle.Feature{
-			// The API goes away with the gate. A migration under way ends where
-			// it is; objects that it rewrote are what they were. Nobody else
-			// writes the condition, which would go on to tell of the migration.
-			Name: features.StorageVersionMigrator,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.ClearCollection(storageVersionMigrations),
-				lifecycle.ClearField(crds, "status.conditions[type="+string(apiextensionsv1.StorageMigrating)+"]"),
-			},
-		}, Copies: statusCopies, APIs: []API{{
-			GroupVersion: storagemigrationv1beta1.SchemeGroupVersion, Resources: []string{storageVersionMigrations.Resource},
-			Without: "migrations cannot be requested",
-		}}, BootstrapRBAC: true, Controller: "storage-version-migrator-controller"},
-		{Feature: lifecycle.Feature{
-			// A server that starts makes its Lease anew, so this is for those of
-			// servers that crashed. Where peers are reached is also in etcd below
-			// /peerserverleases/, which is no API and expires within seconds.
-			Name:      genericfeatures.UnknownVersionInteroperabilityProxy,
-			OnDisable: lifecycle.Tasks{lifecycle.ClearField(leases, "metadata.annotations{"+corev1.AnnotationPeerAdvertiseAddress+"}")},
-		}, Copies: "nobody copies Leases", Returns: ownLeases, Config: "--peer-ca-file, --peer-advertise-ip and --peer-advertise-port of kube-apiserver"},
-	}
+var apiMachinery = []Entry{
+	{Feature: lifecycle.Feature{
+		// Turning it off takes StorageVersionAPI and
+		// UnknownVersionInteroperabilityProxy with it.
+		Name:      genericfeatures.APIServerIdentity,
+		OnDisable: lifecycle.Tasks{deleteIdentityLeases()},
+	}, OtherCopies: "nobody copies Leases", OnReapply: ownLeases},
+	// Rewriting every custom resource would need permission to change any
+	// resource there is.
+	{Feature: named(genericfeatures.CBORServingAndStorage), Retained: []Remainder{{
+		Field:     task.Field{Resource: crds.GroupResource()},
+		Why:       "custom resources that were written meanwhile are stored as CBOR; every server since 1.32 decodes it whatever the gate says, and the next write of each object stores JSON",
+		MediaType: runtime.ContentTypeCBOR,
+	}}},
+	{Feature: lifecycle.Feature{
+		// Nobody reads the field with the gate off; the server drops none
+		// while an object has any.
+		Name: apiextensionsfeatures.CRDObservedGenerationTracking,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.ClearField(crds, "status.observedGeneration"),
+			lifecycle.ClearField(crds, "status.conditions[*].observedGeneration"),
+		},
+	}, OtherCopies: statusCopies},
+	{Feature: lifecycle.Feature{
+		// A Lease without the fields is elected for as ever. Candidates are
+		// what processes say of themselves, for kube-apiserver alone, for 30
+		// minutes: the collection is cleared although --runtime-config may go
+		// on serving it, since what deletes expired ones goes with the gate.
+		Name: genericfeatures.CoordinatedLeaderElection,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.ClearField(leases, "spec.preferredHolder"),
+			lifecycle.ClearField(leases, "spec.strategy"),
+			lifecycle.ClearCollection(leaseCandidates),
+		},
+	}, OtherCopies: "nobody copies Leases", OnReapply: "processes write their candidates themselves; while --runtime-config serves the API, one that somebody else applies is stored, and nobody reads it", APIs: []API{{
+		GroupVersion: coordinationv1beta1.SchemeGroupVersion, Resources: []string{leaseCandidates.Resource},
+		Without: neverReady + "election waits for candidates",
+	}}},
+	{Feature: named(lifecyclefeatures.FeatureLifecycle), Retained: []Remainder{
+		{Field: task.Field{Resource: v1alpha1.Resource("features")}, Why: ownObjects},
+		{Field: task.Field{Resource: v1alpha1.Resource("featurereports")}, Why: ownObjects},
+	}, Config: "--central-features and --dynamic-features of kube-apiserver"},
+	{Feature: lifecycle.Feature{Name: genericfeatures.RemoteRequestHeaderUID}, Retained: []Remainder{{
+		Field: task.Field{Resource: configMaps, Path: "data{requestheader-uid-headers}"},
+		Why:   "only ConfigMap kube-system/extension-apiserver-authentication has it, which every kube-apiserver writes anew when it starts, without the key while the gate is off; a ConfigMap of somebody else with that key must not be touched",
+	}}, OtherCopies: "extension servers read the ConfigMap again when it changes", Config: "--requestheader-uid-headers"},
+	{Feature: lifecycle.Feature{
+		// Only kube-apiservers write the collection, about themselves, and
+		// what deletes those of servers that are gone goes with the gate: it is
+		// cleared although --runtime-config may go on serving it. Left there,
+		// it would say in a year what was true today.
+		Name:      genericfeatures.StorageVersionAPI,
+		OnDisable: lifecycle.Tasks{lifecycle.ClearCollection(storageVersions)},
+	}, OnReapply: "servers write their records themselves; while --runtime-config serves the API, one that somebody else applies is stored, and nobody reads it", APIs: []API{{
+		GroupVersion: apiserverinternalv1alpha1.SchemeGroupVersion, Resources: []string{storageVersions.Resource},
+		Without: "a kube-apiserver that has the gate on refuses all writes, since it cannot record its storage versions, and ends",
+	}}, BootstrapRBAC: true, Controller: "storage-version-garbage-collector"},
+	{Feature: lifecycle.Feature{
+		// The API goes away with the gate. A migration under way ends where
+		// it is; objects that it rewrote are what they were. Nobody else
+		// writes the condition, which would go on to tell of the migration.
+		Name: features.StorageVersionMigrator,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.ClearCollection(storageVersionMigrations),
+			lifecycle.ClearField(crds, "status.conditions[type="+string(apiextensionsv1.StorageMigrating)+"]"),
+		},
+	}, OtherCopies: statusCopies, APIs: []API{{
+		GroupVersion: storagemigrationv1beta1.SchemeGroupVersion, Resources: []string{storageVersionMigrations.Resource},
+		Without: "migrations cannot be requested",
+	}}, BootstrapRBAC: true, Controller: "storage-version-migrator-controller"},
+	{Feature: lifecycle.Feature{
+		// A server that starts makes its Lease anew, so this is for those of
+		// servers that crashed. Where peers are reached is also in etcd below
+		// /peerserverleases/, which is no API and expires within seconds.
+		Name:      genericfeatures.UnknownVersionInteroperabilityProxy,
+		OnDisable: lifecycle.Tasks{lifecycle.ClearField(leases, "metadata.annotations{"+corev1.AnnotationPeerAdvertiseAddress+"}")},
+	}, OtherCopies: "nobody copies Leases", OnReapply: ownLeases, Config: "--peer-ca-file, --peer-advertise-ip and --peer-advertise-port of kube-apiserver"},
 }

@@ -29,23 +29,21 @@ var (
 )
 
 // apps are the features of SIG Apps.
-func apps() []Entry {
-	return []Entry{
-		{Feature: lifecycle.Feature{
-			// ReplicaSets come first: a Deployment's number is the sum of theirs.
-			Name: features.DeploymentReplicaSetTerminatingReplicas,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.ClearField(replicaSets, "status.terminatingReplicas"),
-				lifecycle.ClearField(deployments, "status.terminatingReplicas"),
-			},
-			Control: lifecycle.Dynamic,
-		}, Copies: statusCopies},
-		{Feature: lifecycle.Feature{
-			// While it is on, defaulting writes 1 into every StatefulSet with
-			// the strategy RollingUpdate, whoever stores it.
-			Name:      features.MaxUnavailableStatefulSet,
-			OnDisable: lifecycle.Tasks{lifecycle.ClearField(statefulSets, "spec.updateStrategy.rollingUpdate.maxUnavailable")},
-			Control:   lifecycle.Dynamic,
-		}, Copies: appliedCopies},
-	}
+var apps = []Entry{
+	{Feature: lifecycle.Feature{
+		// ReplicaSets come first: a Deployment's number is the sum of theirs.
+		Name: features.DeploymentReplicaSetTerminatingReplicas,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.ClearField(replicaSets, "status.terminatingReplicas"),
+			lifecycle.ClearField(deployments, "status.terminatingReplicas"),
+		},
+		Control: lifecycle.Dynamic,
+	}, OtherCopies: statusCopies},
+	{Feature: lifecycle.Feature{
+		// While it is on, defaulting writes 1 into every StatefulSet with
+		// the strategy RollingUpdate, whoever stores it.
+		Name:      features.MaxUnavailableStatefulSet,
+		OnDisable: lifecycle.Tasks{lifecycle.ClearField(statefulSets, "spec.updateStrategy.rollingUpdate.maxUnavailable")},
+		Control:   lifecycle.Dynamic,
+	}, OtherCopies: appliedCopies},
 }

@@ -30,40 +30,38 @@ var (
 )
 
 // auth are the features of SIG Auth.
-func auth() []Entry {
-	return []Entry{
-		{Feature: lifecycle.Feature{
-			// The API goes away with the gate, and with it all bundles. Those that
-			// a volume names are kept until nobody does: ClusterTrustBundleProjection
-			// needs this gate, so both are turned off, and may be turned on again
-			// while somebody still has to decide about the volumes.
-			Name: features.ClusterTrustBundle,
-			OnDisable: slices.Concat(
-				lifecycle.WaitForNoneInPods("volume source clusterTrustBundle", "spec.volumes[*].projected.sources[*].clusterTrustBundle"),
-				lifecycle.Tasks{lifecycle.ClearCollection(clusterTrustBundles)},
-			),
-		}, Copies: templateCopies, APIs: []API{bundlesAPI}, BootstrapRBAC: true, Controller: "kube-apiserver-serving-clustertrustbundle-publisher"},
-		{Feature: lifecycle.Feature{
-			// A volume of a Pod cannot be changed, and removing the source from
-			// a template would roll its pods into ones without their trust
-			// anchors: somebody has to decide (KEP-3920, story 4).
-			Name:      features.ClusterTrustBundleProjection,
-			OnDisable: lifecycle.WaitForNoneInPods("volume source clusterTrustBundle", "spec.volumes[*].projected.sources[*].clusterTrustBundle"),
-			Control:   lifecycle.Central,
-		}, Copies: templateCopies, APIs: []API{bundlesAPI}},
-		{Feature: lifecycle.Feature{
-			// A volume of a Pod cannot be changed, and removing the source from a
-			// template would roll its pods into ones without their certificate.
-			// Requests are of pods that have one; kubelets make them, they live 15
-			// minutes, and their API goes away with the gate.
-			Name: features.PodCertificateRequest,
-			OnDisable: slices.Concat(
-				lifecycle.WaitForNoneInPods("volume source podCertificate", "spec.volumes[*].projected.sources[*].podCertificate"),
-				lifecycle.Tasks{lifecycle.ClearCollection(podCertificateRequests)},
-			),
-		}, Copies: templateCopies, APIs: []API{{
-			GroupVersion: certificatesv1beta1.SchemeGroupVersion, Resources: []string{podCertificateRequests.Resource},
-			Without: neverReady + "authorizer of nodes waits for requests",
-		}}, BootstrapRBAC: true, Controller: "podcertificaterequestcleaner"},
-	}
+var auth = []Entry{
+	{Feature: lifecycle.Feature{
+		// The API goes away with the gate, and with it all bundles. Those that
+		// a volume names are kept until nobody does: ClusterTrustBundleProjection
+		// needs this gate, so both are turned off, and may be turned on again
+		// while somebody still has to decide about the volumes.
+		Name: features.ClusterTrustBundle,
+		OnDisable: slices.Concat(
+			lifecycle.WaitForNoneInPods("volume source clusterTrustBundle", "spec.volumes[*].projected.sources[*].clusterTrustBundle"),
+			lifecycle.Tasks{lifecycle.ClearCollection(clusterTrustBundles)},
+		),
+	}, OtherCopies: templateCopies, APIs: []API{bundlesAPI}, BootstrapRBAC: true, Controller: "kube-apiserver-serving-clustertrustbundle-publisher"},
+	{Feature: lifecycle.Feature{
+		// A volume of a Pod cannot be changed, and removing the source from
+		// a template would roll its pods into ones without their trust
+		// anchors: somebody has to decide (KEP-3920, story 4).
+		Name:      features.ClusterTrustBundleProjection,
+		OnDisable: lifecycle.WaitForNoneInPods("volume source clusterTrustBundle", "spec.volumes[*].projected.sources[*].clusterTrustBundle"),
+		Control:   lifecycle.Central,
+	}, OtherCopies: templateCopies, APIs: []API{bundlesAPI}},
+	{Feature: lifecycle.Feature{
+		// A volume of a Pod cannot be changed, and removing the source from a
+		// template would roll its pods into ones without their certificate.
+		// Requests are of pods that have one; kubelets make them, they live 15
+		// minutes, and their API goes away with the gate.
+		Name: features.PodCertificateRequest,
+		OnDisable: slices.Concat(
+			lifecycle.WaitForNoneInPods("volume source podCertificate", "spec.volumes[*].projected.sources[*].podCertificate"),
+			lifecycle.Tasks{lifecycle.ClearCollection(podCertificateRequests)},
+		),
+	}, OtherCopies: templateCopies, APIs: []API{{
+		GroupVersion: certificatesv1beta1.SchemeGroupVersion, Resources: []string{podCertificateRequests.Resource},
+		Without: neverReady + "authorizer of nodes waits for requests",
+	}}, BootstrapRBAC: true, Controller: "podcertificaterequestcleaner"},
 }

@@ -25,29 +25,27 @@ import (
 var autoscalers = autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers")
 
 // autoscaling are the features of SIG Autoscaling.
-func autoscaling() []Entry {
-	return []Entry{
-		{Feature: lifecycle.Feature{
-			// With the gate off the controller uses the cluster's tolerance,
-			// whether the field is there or not.
-			Name: features.HPAConfigurableTolerance,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.ClearField(autoscalers, "spec.behavior.scaleUp.tolerance"),
-				lifecycle.ClearField(autoscalers, "spec.behavior.scaleDown.tolerance"),
-			},
-			Control: lifecycle.Dynamic,
-		}, Copies: appliedCopies},
-		{Feature: lifecycle.Feature{
-			// Without the field the minimum is 1: removing a 0 would start pods
-			// of workloads that somebody lets sleep. The condition is of no use
-			// to a controller with the gate off, which removes it only from
-			// autoscalers whose workload has no pods.
-			Name: features.HPAScaleToZero,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.WaitForNone(autoscalers, "minReplicas 0", "spec.minReplicas=0"),
-				lifecycle.ClearField(autoscalers, "status.conditions[type=ScaledToZero]"),
-			},
-			Control: lifecycle.Dynamic,
-		}, Copies: "last-applied annotations and what GitOps tools apply again keep the 0: the server refuses it in an object without it; nobody copies status"},
-	}
+var autoscaling = []Entry{
+	{Feature: lifecycle.Feature{
+		// With the gate off the controller uses the cluster's tolerance,
+		// whether the field is there or not.
+		Name: features.HPAConfigurableTolerance,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.ClearField(autoscalers, "spec.behavior.scaleUp.tolerance"),
+			lifecycle.ClearField(autoscalers, "spec.behavior.scaleDown.tolerance"),
+		},
+		Control: lifecycle.Dynamic,
+	}, OtherCopies: appliedCopies},
+	{Feature: lifecycle.Feature{
+		// Without the field the minimum is 1: removing a 0 would start pods
+		// of workloads that somebody lets sleep. The condition is of no use
+		// to a controller with the gate off, which removes it only from
+		// autoscalers whose workload has no pods.
+		Name: features.HPAScaleToZero,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(autoscalers, "minReplicas 0", "spec.minReplicas=0"),
+			lifecycle.ClearField(autoscalers, "status.conditions[type=ScaledToZero]"),
+		},
+		Control: lifecycle.Dynamic,
+	}, OtherCopies: "last-applied annotations and what GitOps tools apply again keep the 0: the server refuses it in an object without it; nobody copies status"},
 }

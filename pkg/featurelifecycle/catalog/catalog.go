@@ -25,8 +25,8 @@ import (
 
 // All returns the verdicts on all gates, sorted by name.
 func All() []Entry {
-	entries := slices.Concat(stateless(), nodeLocal(), apiMachinery(), apps(), auth(), autoscaling(), dra(), network(), podsOfNodes(),
-		selinux(), spreading(), storage(), workloadAware())
+	entries := slices.Concat(stateless, nodeLocal, apiMachinery, apps, auth, autoscaling, dra, network, podsOfNodes,
+		selinux, spreading, storage, workloadAware)
 	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	return entries
 }

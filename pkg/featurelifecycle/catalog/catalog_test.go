@@ -96,7 +96,7 @@ func TestWhatIsStoredHasAFixture(t *testing.T) {
 	}
 	for _, e := range All() {
 		_, excepted := withoutFixture[e.Name]
-		has, stores := fixtures[string(e.Name)], e.Nothing == ""
+		has, stores := fixtures[string(e.Name)], e.Stateless == ""
 		switch {
 		case stores && !has && !excepted:
 			t.Errorf("gate %s stores something and has no fixture; write pkg/featurelifecycle/catalog/testdata/%s.yaml, objects that use all that its Entry names (docs/feature-authors.md)", e.Name, e.Name)
@@ -119,7 +119,7 @@ func TestRemaindersWithAnotherGate(t *testing.T) {
 	}
 	dependencies := knownGates(t).Dependencies()
 	for _, e := range All() {
-		for _, r := range e.Remains {
+		for _, r := range e.Retained {
 			if r.With == "" {
 				continue
 			}

@@ -51,158 +51,145 @@ const (
 // may be changed. A field of slices is cleared if the scheduler does not look at
 // it once the gate is off; where it takes such a device for unusable then, a
 // cleared field would make it usable without what the field demands.
-func dra() []Entry {
-	return slices.Concat(draFirst(), draOthers())
-}
-
-// draFirst are the first of them by name.
-func draFirst() []Entry {
-	return []Entry{
-		{Feature: lifecycle.Feature{
-			// Without the feature a device belongs to one claim, with the field
-			// or without it. That is right once no claim has a share of one.
-			// Selectors come first: without the slices' field they would select
-			// other devices. A policy is valid only beside allowMultipleAllocations,
-			// so it goes before that.
-			Name: features.DRAConsumableCapacity,
-			OnDisable: slices.Concat(waitForNoneInSelectors("device.allowMultipleAllocations in selectors", withoutConsumableCapacity), lifecycle.Tasks{
-				lifecycle.WaitForNone(resourceClaimTemplates, "consumable capacity",
-					"spec.spec.devices.constraints[*].distinctAttribute",
-					"spec.spec.devices.requests[*].exactly.capacity",
-					"spec.spec.devices.requests[*].firstAvailable[*].capacity"),
-				lifecycle.WaitForNone(resourceClaims, "consumable capacity",
-					"spec.devices.constraints[*].distinctAttribute",
-					"spec.devices.requests[*].exactly.capacity",
-					"spec.devices.requests[*].firstAvailable[*].capacity",
-					"status.allocation.devices.results[*].shareID",
-					"status.allocation.devices.results[*].consumedCapacity",
-					"status.devices[*].shareID"),
-				lifecycle.ClearField(resourceSlices, "spec.devices[*].capacity{*}.requestPolicy"),
-				lifecycle.ClearField(resourceSlices, "spec.devices[*].allowMultipleAllocations"),
-			}),
-			Control: lifecycle.Central,
-		}, Copies: claimCopies},
-		{Feature: lifecycle.Feature{
-			// Without the feature the scheduler does not allocate a device with
-			// conditions. Without the conditions it would, and pods would start
-			// before their device is attached.
-			Name: features.DRADeviceBindingConditions,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.WaitForNone(resourceClaims, "binding conditions",
-					"status.allocation.devices.results[*].bindingConditions",
-					"status.allocation.devices.results[*].bindingFailureConditions"),
-				lifecycle.WaitForNone(resourceSlices, "binding conditions",
-					"spec.devices[*].bindingConditions",
-					"spec.devices[*].bindingFailureConditions",
-					"spec.devices[*].bindsToNode"),
-			},
-		}, Remains: []Remainder{{
-			Field: task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.allocationTimestamp"},
-			Why:   "the scheduler writes it into every allocation while the feature is on, conditions or not; an allocation cannot be changed, nobody else reads the time, and it goes with the allocation",
-		}}, Copies: claimCopies, Config: "DynamicResourcesArgs.bindingTimeout of kube-scheduler"},
-		{Feature: lifecycle.Feature{
-			// The API stays while --runtime-config serves it, and people wrote
-			// the rules: one that is forgotten evicts pods as soon as the gate is
-			// on again.
-			Name:      features.DRADeviceTaintRules,
-			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(deviceTaintRules, "the feature", "metadata.name")},
-		}, Copies: "nobody copies rules", Returns: "while --runtime-config serves the API, a rule that is applied again is stored and without effect; condition Clean names it", APIs: []API{taintRulesAPI}, BootstrapRBAC: true},
-		{Feature: lifecycle.Feature{
-			// Without the feature the scheduler does not look at taints.
-			Name: features.DRADeviceTaints,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.WaitForNone(resourceClaimTemplates, "tolerations of device taints",
-					"spec.spec.devices.requests[*].exactly.tolerations",
-					"spec.spec.devices.requests[*].firstAvailable[*].tolerations"),
-				lifecycle.WaitForNone(resourceClaims, "tolerations of device taints",
-					"spec.devices.requests[*].exactly.tolerations",
-					"spec.devices.requests[*].firstAvailable[*].tolerations",
-					"status.allocation.devices.results[*].tolerations"),
-				lifecycle.ClearField(resourceSlices, "spec.devices[*].taints"),
-			},
-		}, Copies: claimCopies, BootstrapRBAC: true, Controller: "device-taint-eviction-controller"},
-		{Feature: lifecycle.Feature{
-			// The pods run with devices of claims that the scheduler made for
-			// them, and nothing but their status says so. The claims go with their
-			// pods. Then the class's field is a name that nobody asks for.
-			Name: features.DRAExtendedResource,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.WaitForNone(pods, "devices of an extended resource", "status.extendedResourceClaimStatus"),
-				lifecycle.WaitForNone(resourceClaims, "an extended resource", "metadata.annotations{"+resourcev1.ExtendedResourceClaimAnnotation+"}"),
-				lifecycle.ClearField(deviceClasses, "spec.extendedResourceName"),
-			},
-			Control: lifecycle.Central,
-		}, Copies: appliedCopies, Returns: "a claim that somebody applies keeps the annotation; no pod's status names it, so it is a claim like any other that nobody uses", BootstrapRBAC: true},
-	}
-}
-
-// draOthers are the others.
-func draOthers() []Entry {
-	return []Entry{
-		{Feature: lifecycle.Feature{
-			// An attribute without its value is not valid, and one that is gone
-			// changes which claims a device fits: the driver has to publish another.
-			// Selectors that look into lists are refused in new claims.
-			Name: features.DRAListTypeAttributes,
-			OnDisable: slices.Concat(waitForNoneInSelectors("lists in selectors", withoutListTypeAttributes), lifecycle.Tasks{
-				lifecycle.WaitForNone(resourceSlices, "lists as attributes",
-					"spec.devices[*].attributes{*}.bools",
-					"spec.devices[*].attributes{*}.ints",
-					"spec.devices[*].attributes{*}.strings",
-					"spec.devices[*].attributes{*}.versions"),
-			}),
-			Control: lifecycle.Central,
-		}, Copies: sliceCopies},
-		{Feature: lifecycle.Feature{
-			// Without the feature the scheduler looks at neither; but a Pod whose
-			// status has them cannot be resized, gate or not.
-			Name: features.DRANodeAllocatableResources,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.ClearField(resourceSlices, "spec.devices[*].nodeAllocatableResourceMappings"),
-				lifecycle.ClearField(pods, "status.nodeAllocatableResourceClaimStatuses"),
-			},
-			Control: lifecycle.Central,
-		}, Copies: sliceCopies},
-		{Feature: lifecycle.Feature{
-			// Without the feature the scheduler does not allocate a device that
-			// takes from counters, nor one whose node stands beside it. Without
-			// the counters it would allocate parts that overlap; without the
-			// nodes the slice is not valid.
-			Name: features.DRAPartitionableDevices,
-			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourceSlices, "partitionable devices",
-				"spec.sharedCounters",
-				"spec.perDeviceNodeSelection",
-				"spec.devices[*].consumesCounters",
-				"spec.devices[*].nodeName",
-				"spec.devices[*].nodeSelector",
-				"spec.devices[*].allNodes")},
-			Control: lifecycle.Central,
-		}, Copies: sliceCopies},
-		{Feature: lifecycle.Feature{
-			// What drivers tell about devices, addresses in their networks among
-			// it: whoever routes by those would lose them, and no driver could
-			// write them again. It goes when the claim is given back. The
-			// conditions that pods wait for belong to DRADeviceBindingConditions.
-			Name:      features.DRAResourceClaimDeviceStatus,
-			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourceClaims, "device status of drivers", "status.devices")},
-		}, Remains: afterBindingConditions(
-			task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.allocationTimestamp"},
-			task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.devices.results[*].bindingConditions"},
-			task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.devices.results[*].bindingFailureConditions"},
-			task.Field{Resource: resourceSlices.GroupResource(), Path: "spec.devices[*].bindingConditions"},
-			task.Field{Resource: resourceSlices.GroupResource(), Path: "spec.devices[*].bindingFailureConditions"},
-			task.Field{Resource: resourceSlices.GroupResource(), Path: "spec.devices[*].bindsToNode"},
-		), Copies: statusCopies},
-		{Feature: lifecycle.Feature{
-			// The API stays while --runtime-config serves it; the controller that
-			// deletes answered requests goes with the gate.
-			Name:      features.DRAResourcePoolStatus,
-			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourcePoolStatusRequests, "the feature", "metadata.name")},
-		}, Copies: "nobody copies requests", Returns: "while --runtime-config serves the API, a request that is applied again is stored, and nobody answers it", APIs: []API{{
-			GroupVersion: resourcev1alpha3.SchemeGroupVersion, Resources: []string{resourcePoolStatusRequests.Resource},
-			Without: "the status of a pool cannot be requested",
-		}}, BootstrapRBAC: true, Controller: "resourcepoolstatusrequest-controller"},
-	}
+var dra = []Entry{
+	{Feature: lifecycle.Feature{
+		// Without the feature a device belongs to one claim, with the field
+		// or without it. That is right once no claim has a share of one.
+		// Selectors come first: without the slices' field they would select
+		// other devices. A policy is valid only beside allowMultipleAllocations,
+		// so it goes before that.
+		Name: features.DRAConsumableCapacity,
+		OnDisable: slices.Concat(waitForNoneInSelectors("device.allowMultipleAllocations in selectors", withoutConsumableCapacity), lifecycle.Tasks{
+			lifecycle.WaitForNone(resourceClaimTemplates, "consumable capacity",
+				"spec.spec.devices.constraints[*].distinctAttribute",
+				"spec.spec.devices.requests[*].exactly.capacity",
+				"spec.spec.devices.requests[*].firstAvailable[*].capacity"),
+			lifecycle.WaitForNone(resourceClaims, "consumable capacity",
+				"spec.devices.constraints[*].distinctAttribute",
+				"spec.devices.requests[*].exactly.capacity",
+				"spec.devices.requests[*].firstAvailable[*].capacity",
+				"status.allocation.devices.results[*].shareID",
+				"status.allocation.devices.results[*].consumedCapacity",
+				"status.devices[*].shareID"),
+			lifecycle.ClearField(resourceSlices, "spec.devices[*].capacity{*}.requestPolicy"),
+			lifecycle.ClearField(resourceSlices, "spec.devices[*].allowMultipleAllocations"),
+		}),
+		Control: lifecycle.Central,
+	}, OtherCopies: claimCopies},
+	{Feature: lifecycle.Feature{
+		// Without the feature the scheduler does not allocate a device with
+		// conditions. Without the conditions it would, and pods would start
+		// before their device is attached.
+		Name: features.DRADeviceBindingConditions,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(resourceClaims, "binding conditions",
+				"status.allocation.devices.results[*].bindingConditions",
+				"status.allocation.devices.results[*].bindingFailureConditions"),
+			lifecycle.WaitForNone(resourceSlices, "binding conditions",
+				"spec.devices[*].bindingConditions",
+				"spec.devices[*].bindingFailureConditions",
+				"spec.devices[*].bindsToNode"),
+		},
+	}, Retained: []Remainder{{
+		Field: task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.allocationTimestamp"},
+		Why:   "the scheduler writes it into every allocation while the feature is on, conditions or not; an allocation cannot be changed, nobody else reads the time, and it goes with the allocation",
+	}}, OtherCopies: claimCopies, Config: "DynamicResourcesArgs.bindingTimeout of kube-scheduler"},
+	{Feature: lifecycle.Feature{
+		// The API stays while --runtime-config serves it, and people wrote
+		// the rules: one that is forgotten evicts pods as soon as the gate is
+		// on again.
+		Name:      features.DRADeviceTaintRules,
+		OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(deviceTaintRules, "the feature", "metadata.name")},
+	}, OtherCopies: "nobody copies rules", OnReapply: "while --runtime-config serves the API, a rule that is applied again is stored and without effect; condition Clean names it", APIs: []API{taintRulesAPI}, BootstrapRBAC: true},
+	{Feature: lifecycle.Feature{
+		// Without the feature the scheduler does not look at taints.
+		Name: features.DRADeviceTaints,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(resourceClaimTemplates, "tolerations of device taints",
+				"spec.spec.devices.requests[*].exactly.tolerations",
+				"spec.spec.devices.requests[*].firstAvailable[*].tolerations"),
+			lifecycle.WaitForNone(resourceClaims, "tolerations of device taints",
+				"spec.devices.requests[*].exactly.tolerations",
+				"spec.devices.requests[*].firstAvailable[*].tolerations",
+				"status.allocation.devices.results[*].tolerations"),
+			lifecycle.ClearField(resourceSlices, "spec.devices[*].taints"),
+		},
+	}, OtherCopies: claimCopies, BootstrapRBAC: true, Controller: "device-taint-eviction-controller"},
+	{Feature: lifecycle.Feature{
+		// The pods run with devices of claims that the scheduler made for
+		// them, and nothing but their status says so. The claims go with their
+		// pods. Then the class's field is a name that nobody asks for.
+		Name: features.DRAExtendedResource,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(pods, "devices of an extended resource", "status.extendedResourceClaimStatus"),
+			lifecycle.WaitForNone(resourceClaims, "an extended resource", "metadata.annotations{"+resourcev1.ExtendedResourceClaimAnnotation+"}"),
+			lifecycle.ClearField(deviceClasses, "spec.extendedResourceName"),
+		},
+		Control: lifecycle.Central,
+	}, OtherCopies: appliedCopies, OnReapply: "a claim that somebody applies keeps the annotation; no pod's status names it, so it is a claim like any other that nobody uses", BootstrapRBAC: true},
+	{Feature: lifecycle.Feature{
+		// An attribute without its value is not valid, and one that is gone
+		// changes which claims a device fits: the driver has to publish another.
+		// Selectors that look into lists are refused in new claims.
+		Name: features.DRAListTypeAttributes,
+		OnDisable: slices.Concat(waitForNoneInSelectors("lists in selectors", withoutListTypeAttributes), lifecycle.Tasks{
+			lifecycle.WaitForNone(resourceSlices, "lists as attributes",
+				"spec.devices[*].attributes{*}.bools",
+				"spec.devices[*].attributes{*}.ints",
+				"spec.devices[*].attributes{*}.strings",
+				"spec.devices[*].attributes{*}.versions"),
+		}),
+		Control: lifecycle.Central,
+	}, OtherCopies: sliceCopies},
+	{Feature: lifecycle.Feature{
+		// Without the feature the scheduler looks at neither; but a Pod whose
+		// status has them cannot be resized, gate or not.
+		Name: features.DRANodeAllocatableResources,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.ClearField(resourceSlices, "spec.devices[*].nodeAllocatableResourceMappings"),
+			lifecycle.ClearField(pods, "status.nodeAllocatableResourceClaimStatuses"),
+		},
+		Control: lifecycle.Central,
+	}, OtherCopies: sliceCopies},
+	{Feature: lifecycle.Feature{
+		// Without the feature the scheduler does not allocate a device that
+		// takes from counters, nor one whose node stands beside it. Without
+		// the counters it would allocate parts that overlap; without the
+		// nodes the slice is not valid.
+		Name: features.DRAPartitionableDevices,
+		OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourceSlices, "partitionable devices",
+			"spec.sharedCounters",
+			"spec.perDeviceNodeSelection",
+			"spec.devices[*].consumesCounters",
+			"spec.devices[*].nodeName",
+			"spec.devices[*].nodeSelector",
+			"spec.devices[*].allNodes")},
+		Control: lifecycle.Central,
+	}, OtherCopies: sliceCopies},
+	{Feature: lifecycle.Feature{
+		// What drivers tell about devices, addresses in their networks among
+		// it: whoever routes by those would lose them, and no driver could
+		// write them again. It goes when the claim is given back. The
+		// conditions that pods wait for belong to DRADeviceBindingConditions.
+		Name:      features.DRAResourceClaimDeviceStatus,
+		OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourceClaims, "device status of drivers", "status.devices")},
+	}, Retained: afterBindingConditions(
+		task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.allocationTimestamp"},
+		task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.devices.results[*].bindingConditions"},
+		task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.devices.results[*].bindingFailureConditions"},
+		task.Field{Resource: resourceSlices.GroupResource(), Path: "spec.devices[*].bindingConditions"},
+		task.Field{Resource: resourceSlices.GroupResource(), Path: "spec.devices[*].bindingFailureConditions"},
+		task.Field{Resource: resourceSlices.GroupResource(), Path: "spec.devices[*].bindsToNode"},
+	), OtherCopies: statusCopies},
+	{Feature: lifecycle.Feature{
+		// The API stays while --runtime-config serves it; the controller that
+		// deletes answered requests goes with the gate.
+		Name:      features.DRAResourcePoolStatus,
+		OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourcePoolStatusRequests, "the feature", "metadata.name")},
+	}, OtherCopies: "nobody copies requests", OnReapply: "while --runtime-config serves the API, a request that is applied again is stored, and nobody answers it", APIs: []API{{
+		GroupVersion: resourcev1alpha3.SchemeGroupVersion, Resources: []string{resourcePoolStatusRequests.Resource},
+		Without: "the status of a pool cannot be requested",
+	}}, BootstrapRBAC: true, Controller: "resourcepoolstatusrequest-controller"},
 }
 
 // afterBindingConditions are fields that DRADeviceBindingConditions looks after.

@@ -286,7 +286,7 @@ func TestDropCodeIsCovered(t *testing.T) {
 		if fields := strings.Join(sets.List(dropped[gate]), ", "); fields != "" {
 			t.Errorf("gate %s: while it is off, upstream drops %s (%s), and its Entry in pkg/featurelifecycle/catalog has no path with that in the resource, or, for pods, in every pod template; add a task, and the field to testdata/%s.yaml", gate, fields, at, gate)
 		} else if len(entries[gate].Stores()) == 0 {
-			t.Errorf("gate %s: upstream asks it to decide what is stored (%s) and its verdict stores nothing; add a task or Remains to its Entry in pkg/featurelifecycle/catalog, or say in asksWithoutStorage of dropcode_test.go why nothing of it is stored", gate, at)
+			t.Errorf("gate %s: upstream asks it to decide what is stored (%s) and its verdict stores nothing; add a task or Retained to its Entry in pkg/featurelifecycle/catalog, or say in asksWithoutStorage of dropcode_test.go why nothing of it is stored", gate, at)
 		}
 	}
 	for gate := range unused {
@@ -435,7 +435,7 @@ func TestUnfinishedCollectionsHaveAVerdict(t *testing.T) {
 		if resources[key].finished || slices.ContainsFunc(All(), func(e Entry) bool { return storesAll(e, key) }) {
 			continue
 		}
-		t.Errorf("%s have only the version %s and no verdict looks after the collection; add a task or Remains for it to the Entry of the gate that it belongs to", key, resources[key].version)
+		t.Errorf("%s have only the version %s and no verdict looks after the collection; add a task or Retained for it to the Entry of the gate that it belongs to", key, resources[key].version)
 	}
 }
 

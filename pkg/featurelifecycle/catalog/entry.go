@@ -32,19 +32,19 @@ type Entry struct {
 	// Feature has the name, and the tasks that end what is left. What the tasks
 	// look at is what the feature stores.
 	lifecycle.Feature
-	// Nothing says why the feature leaves nothing in etcd. It is set if and only
-	// if the feature stores nothing: no tasks and no Remains.
-	Nothing string
-	// Remains are what the feature stores and no task looks after.
-	Remains []Remainder
-	// Copies says what becomes of copies of its fields: in ControllerRevisions,
+	// Stateless says why the feature leaves nothing in etcd. It is set if and only
+	// if the feature stores nothing: no tasks and no Retained.
+	Stateless string
+	// Retained are what the feature stores and no task looks after.
+	Retained []Remainder
+	// OtherCopies says what becomes of copies of its fields: in ControllerRevisions,
 	// templates of ReplicaSets, last-applied annotations, managed fields, and in
 	// what GitOps tools apply again. It is set for features with fields.
-	Copies string
-	// Returns says what a field, or an object, does that is stored again because
+	OtherCopies string
+	// OnReapply says what a field, or an object, does that is stored again because
 	// somebody applied what had it although the gate is off. It is set if and
 	// only if the server neither drops nor refuses it then.
-	Returns string
+	OnReapply string
 	// Node says what the feature leaves on nodes, and what becomes of it.
 	Node string
 	// Config says which flags or fields of configuration files are refused while
@@ -118,7 +118,7 @@ func (e Entry) Stores() []task.Field {
 	for _, t := range slices.Concat(e.OnEnable, e.OnDisable) {
 		stored = append(stored, t.Fields...)
 	}
-	for _, r := range e.Remains {
+	for _, r := range e.Retained {
 		stored = append(stored, r.Field)
 	}
 	return stored
@@ -132,18 +132,18 @@ func (e Entry) validate() error {
 	}
 	stores := e.Stores()
 	switch {
-	case e.Nothing == "" && len(stores) == 0 && len(e.OnEnable)+len(e.OnDisable) == 0:
-		problem("declares no tasks and no Remains; say in Nothing why it leaves nothing in etcd")
-	case e.Nothing != "" && (len(stores) > 0 || len(e.OnEnable)+len(e.OnDisable) > 0):
-		problem("says %q and stores %v or has tasks", e.Nothing, stores)
+	case e.Stateless == "" && len(stores) == 0 && len(e.OnEnable)+len(e.OnDisable) == 0:
+		problem("declares no tasks and no Retained; say in Stateless why it leaves nothing in etcd")
+	case e.Stateless != "" && (len(stores) > 0 || len(e.OnEnable)+len(e.OnDisable) > 0):
+		problem("says %q and stores %v or has tasks", e.Stateless, stores)
 	}
-	for _, r := range e.Remains {
+	for _, r := range e.Retained {
 		if r.Why == "" {
 			problem("%s %s remains without a Why", r.Resource, r.Path)
 		}
 	}
-	if hasFields := slices.ContainsFunc(stores, func(f task.Field) bool { return f.Path != "" }); hasFields && e.Copies == "" {
-		problem("has fields; say in Copies what becomes of copies elsewhere")
+	if hasFields := slices.ContainsFunc(stores, func(f task.Field) bool { return f.Path != "" }); hasFields && e.OtherCopies == "" {
+		problem("has fields; say in OtherCopies what becomes of copies elsewhere")
 	}
 	if e.Config != "" && e.Control != "" && e.Control != lifecycle.Local {
 		problem("has configuration of its own (%s) and is %s; it has to stay Local", e.Config, e.Control)

@@ -30,21 +30,19 @@ var (
 )
 
 // network are the features of SIG Network.
-func network() []Entry {
-	return []Entry{
-		{Feature: lifecycle.Feature{
-			// Only kube-apiserver asks. A name cannot be changed, and deleting a
-			// Service takes its address from its clients: somebody has to make
-			// another one first. Ingresses come first, since they name Services.
-			Name: features.RelaxedServiceNameValidation,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.WaitForNoneWhere(ingresses, "names of Services that begin with a digit", relaxedServiceName,
-					"spec.defaultBackend.service.name", "spec.rules[*].http.paths[*].backend.service.name"),
-				lifecycle.WaitForNoneWhere(services, "names that begin with a digit", relaxedServiceName, "metadata.name"),
-			},
-			Control: lifecycle.Dynamic,
-		}, Copies: "EndpointSlices and Endpoints have the name in theirs and go with the Service; what GitOps tools apply again is refused"},
-	}
+var network = []Entry{
+	{Feature: lifecycle.Feature{
+		// Only kube-apiserver asks. A name cannot be changed, and deleting a
+		// Service takes its address from its clients: somebody has to make
+		// another one first. Ingresses come first, since they name Services.
+		Name: features.RelaxedServiceNameValidation,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNoneWhere(ingresses, "names of Services that begin with a digit", relaxedServiceName,
+				"spec.defaultBackend.service.name", "spec.rules[*].http.paths[*].backend.service.name"),
+			lifecycle.WaitForNoneWhere(services, "names that begin with a digit", relaxedServiceName, "metadata.name"),
+		},
+		Control: lifecycle.Dynamic,
+	}, OtherCopies: "EndpointSlices and Endpoints have the name in theirs and go with the Service; what GitOps tools apply again is refused"},
 }
 
 // relaxedServiceName is true for the names that only the relaxed validation of

@@ -45,144 +45,131 @@ var (
 // that ended and that the runtime has forgotten, such as an init container's
 // (kubelet_pods.go, convertToAPIContainerStatuses). Of that, the server drops
 // what it knows to belong to a gate that is off.
-func podsOfNodes() []Entry {
-	return slices.Concat(podsOfNodesFirst(), podsOfNodesOthers())
-}
-
-// podsOfNodesFirst are the first of them by name.
-func podsOfNodesFirst() []Entry {
-	return []Entry{
-		{Feature: lifecycle.Feature{
-			// Always is older than the gate for init containers, and the gate's
-			// for others. Ephemeral containers are listed because the server
-			// drops the fields from them, too; validation does not let them in.
-			Name: features.ContainerRestartRules,
-			OnDisable: lifecycle.WaitForNoneInPods("restart policies of containers",
-				"spec.containers[*].restartPolicy", "spec.containers[*].restartPolicyRules",
-				"spec.initContainers[*].restartPolicy=Never", "spec.initContainers[*].restartPolicy=OnFailure", "spec.initContainers[*].restartPolicyRules",
-				"spec.ephemeralContainers[*].restartPolicy", "spec.ephemeralContainers[*].restartPolicyRules"),
-			Control: lifecycle.Central,
-		}, Copies: templateCopies},
-		{Feature: lifecycle.Feature{
-			// The status goes first, since it need not wait for anybody.
-			// kubelets write it for every container, whatever its spec says.
-			Name: features.ContainerStopSignals,
-			OnDisable: slices.Concat(clearContainerStatuses("stopSignal"), lifecycle.WaitForNoneInPods("stop signals",
-				"spec.containers[*].lifecycle.stopSignal", "spec.initContainers[*].lifecycle.stopSignal", "spec.ephemeralContainers[*].lifecycle.stopSignal")),
-			Control: lifecycle.Central,
-		}, Remains: []Remainder{{
-			Field: task.Field{Resource: pods.GroupResource(), Path: "status.initContainerStatuses[*].stopSignal"},
-			Why:   "kubelet puts it back into the status of an init container that ended and that the runtime has forgotten, and the server, which drops it from specs only, takes it; it says how a container was to be stopped that is gone, and goes with the Pod",
-		}}, Copies: templateCopies + "; " + statusCopies},
-		{Feature: lifecycle.Feature{
-			// Without the gate kubelet leaves the variable empty, so a container
-			// that starts again would run with another environment.
-			Name: features.EnvFiles,
-			OnDisable: lifecycle.WaitForNoneInPods("environment variables from files",
-				"spec.containers[*].env[*].valueFrom.fileKeyRef", "spec.initContainers[*].env[*].valueFrom.fileKeyRef", "spec.ephemeralContainers[*].env[*].valueFrom.fileKeyRef"),
-			Control: lifecycle.Central,
-		}, Copies: templateCopies},
-		// kube-apiserver speaks WebSockets with kubelets for exec, attach and
-		// port-forward.
-		{Feature: named(features.ExtendWebSocketsToKubelet), Remains: declaredByNodes(), Copies: statusCopies},
-		{Feature: lifecycle.Feature{
-			Name:      features.HostnameOverride,
-			OnDisable: lifecycle.WaitForNoneInPods("hostnameOverride", "spec.hostnameOverride"),
-			Control:   lifecycle.Central,
-		}, Copies: templateCopies},
-		{Feature: lifecycle.Feature{
-			// kubelet takes the mounts of a container from its last status as
-			// long as the Pod is there, gate or not (kubelet_pods.go,
-			// convertContainerStatus): it would put back what is removed. An
-			// empty volumeStatus counts, since the server takes it for use.
-			Name: features.ImageVolumeWithDigest,
-			OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(pods, "digests of image volumes in their status",
-				"status.containerStatuses[*].volumeMounts[*].volumeStatus",
-				"status.initContainerStatuses[*].volumeMounts[*].volumeStatus",
-				"status.ephemeralContainerStatuses[*].volumeMounts[*].volumeStatus")},
-			Control: lifecycle.Central,
-		}, Copies: statusCopies},
-		{Feature: lifecycle.Feature{
-			// What is requested is spec.resources, PodLevelResources' field.
-			Name:      features.InPlacePodLevelResourcesVerticalScaling,
-			OnDisable: lifecycle.Tasks{lifecycle.ClearField(pods, "status.resources"), lifecycle.ClearField(pods, "status.allocatedResources")},
-			Control:   lifecycle.Central,
-		}, Remains: declaredByNodes(), Copies: statusCopies,
-			Node: "The files allocated_pods_state and actuated_pods_state keep the resources of Pods; other resizes use them, too, and a Pod's entry goes with the Pod."},
-	}
-}
-
-// podsOfNodesOthers are the others.
-func podsOfNodesOthers() []Entry {
-	return []Entry{
-		{Feature: lifecycle.Feature{
-			// kubelet does not clear it when the gate is off, it only stops
-			// writing (kubelet_node_status.go, setNodeStatus).
-			Name:      features.NodeDeclaredFeatures,
-			OnDisable: lifecycle.Tasks{lifecycle.ClearField(nodes, "status.declaredFeatures")},
-			Control:   lifecycle.Central,
-		}, Copies: statusCopies},
-		{Feature: lifecycle.Feature{
-			// Without the gate nobody enforces a Pod's limits, and its QoS class
-			// is another one, while the Pod runs.
-			Name:      features.PodLevelResources,
-			OnDisable: lifecycle.WaitForNoneInPods("resources of the whole Pod", "spec.resources"),
-			Control:   lifecycle.Central,
-		}, Copies: templateCopies,
-			Node: "The cgroups of Pods have the limits of the whole Pod and go with the Pods."},
-		{Feature: lifecycle.Feature{
-			Name:      features.PodReadyToStartContainersCondition,
-			OnDisable: lifecycle.Tasks{lifecycle.ClearField(pods, "status.conditions[type=PodReadyToStartContainers]")},
-			Control:   lifecycle.Central,
-		}, Copies: statusCopies},
-		{Feature: lifecycle.Feature{Name: features.PodTopologyLabelsAdmission},
-			// Only kube-apiserver asks. Nobody can tell its labels from those
-			// that a Pod was created with.
-			Remains: []Remainder{
-				{Field: task.Field{Resource: pods.GroupResource(), Path: "metadata.labels{topology.kubernetes.io/zone}"}, Why: podTopologyLabels},
-				{Field: task.Field{Resource: pods.GroupResource(), Path: "metadata.labels{topology.kubernetes.io/region}"}, Why: podTopologyLabels},
-			},
-			Copies: "environment variables and volumes of the downward API have the labels as long as the Pod has them; templates do not get them"},
-		{Feature: lifecycle.Feature{
-			// Validation does not let it into the status of ephemeral containers.
-			Name: features.ResourceHealthStatus,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.ClearField(pods, "status.containerStatuses[*].allocatedResourcesStatus"),
-				lifecycle.ClearField(pods, "status.initContainerStatuses[*].allocatedResourcesStatus"),
-			},
-			Control: lifecycle.Central,
-		}, Remains: []Remainder{
-			{Field: task.Field{Resource: pods.GroupResource(), Path: "status.ephemeralContainerStatuses[*].allocatedResourcesStatus"}, Why: noEphemeralResources, Unstored: true},
-		}, Copies: statusCopies},
-		{Feature: lifecycle.Feature{
-			Name: features.ResourceHealthStatusMessage,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.ClearField(pods, "status.containerStatuses[*].allocatedResourcesStatus[*].resources[*].message"),
-				lifecycle.ClearField(pods, "status.initContainerStatuses[*].allocatedResourcesStatus[*].resources[*].message"),
-			},
-			Control: lifecycle.Central,
-		}, Remains: []Remainder{
-			{Field: task.Field{Resource: pods.GroupResource(), Path: "status.ephemeralContainerStatuses[*].allocatedResourcesStatus[*].resources[*].message"}, Why: noEphemeralResources, Unstored: true},
-		}, Copies: statusCopies},
-		{Feature: lifecycle.Feature{
-			// Rules of sidecars are the gate's, too, whatever their action
-			// (validation.go, validateInitContainerRestartPolicy). The condition
-			// is in the status of each Pod that may restart so.
-			Name: features.RestartAllContainersOnContainerExits,
-			OnDisable: slices.Concat(lifecycle.Tasks{lifecycle.ClearField(pods, "status.conditions[type=AllContainersRestarting]")},
-				lifecycle.WaitForNoneInPods("rules that restart all containers or sidecars",
-					"spec.containers[*].restartPolicyRules[*].action=RestartAllContainers",
-					"spec.initContainers[*].restartPolicyRules[*].action=RestartAllContainers",
-					"spec.initContainers[restartPolicy=Always].restartPolicyRules")),
-			Control: lifecycle.Central,
-		}, Remains: declaredByNodes(), Copies: valueCopies + "; " + statusCopies},
-		{Feature: lifecycle.Feature{
-			// Each of the fields may be used without the other.
-			Name:      features.UserNamespacesHostNetworkSupport,
-			OnDisable: lifecycle.WaitForNoneInPods("a user namespace in the host's network", "spec[hostNetwork=true].hostUsers=false"),
-			Control:   lifecycle.Central,
-		}, Remains: declaredByNodes(), Copies: valueCopies},
-	}
+var podsOfNodes = []Entry{
+	{Feature: lifecycle.Feature{
+		// Always is older than the gate for init containers, and the gate's
+		// for others. Ephemeral containers are listed because the server
+		// drops the fields from them, too; validation does not let them in.
+		Name: features.ContainerRestartRules,
+		OnDisable: lifecycle.WaitForNoneInPods("restart policies of containers",
+			"spec.containers[*].restartPolicy", "spec.containers[*].restartPolicyRules",
+			"spec.initContainers[*].restartPolicy=Never", "spec.initContainers[*].restartPolicy=OnFailure", "spec.initContainers[*].restartPolicyRules",
+			"spec.ephemeralContainers[*].restartPolicy", "spec.ephemeralContainers[*].restartPolicyRules"),
+		Control: lifecycle.Central,
+	}, OtherCopies: templateCopies},
+	{Feature: lifecycle.Feature{
+		// The status goes first, since it need not wait for anybody.
+		// kubelets write it for every container, whatever its spec says.
+		Name: features.ContainerStopSignals,
+		OnDisable: slices.Concat(clearContainerStatuses("stopSignal"), lifecycle.WaitForNoneInPods("stop signals",
+			"spec.containers[*].lifecycle.stopSignal", "spec.initContainers[*].lifecycle.stopSignal", "spec.ephemeralContainers[*].lifecycle.stopSignal")),
+		Control: lifecycle.Central,
+	}, Retained: []Remainder{{
+		Field: task.Field{Resource: pods.GroupResource(), Path: "status.initContainerStatuses[*].stopSignal"},
+		Why:   "kubelet puts it back into the status of an init container that ended and that the runtime has forgotten, and the server, which drops it from specs only, takes it; it says how a container was to be stopped that is gone, and goes with the Pod",
+	}}, OtherCopies: templateCopies + "; " + statusCopies},
+	{Feature: lifecycle.Feature{
+		// Without the gate kubelet leaves the variable empty, so a container
+		// that starts again would run with another environment.
+		Name: features.EnvFiles,
+		OnDisable: lifecycle.WaitForNoneInPods("environment variables from files",
+			"spec.containers[*].env[*].valueFrom.fileKeyRef", "spec.initContainers[*].env[*].valueFrom.fileKeyRef", "spec.ephemeralContainers[*].env[*].valueFrom.fileKeyRef"),
+		Control: lifecycle.Central,
+	}, OtherCopies: templateCopies},
+	// kube-apiserver speaks WebSockets with kubelets for exec, attach and
+	// port-forward.
+	{Feature: named(features.ExtendWebSocketsToKubelet), Retained: declaredByNodes(), OtherCopies: statusCopies},
+	{Feature: lifecycle.Feature{
+		Name:      features.HostnameOverride,
+		OnDisable: lifecycle.WaitForNoneInPods("hostnameOverride", "spec.hostnameOverride"),
+		Control:   lifecycle.Central,
+	}, OtherCopies: templateCopies},
+	{Feature: lifecycle.Feature{
+		// kubelet takes the mounts of a container from its last status as
+		// long as the Pod is there, gate or not (kubelet_pods.go,
+		// convertContainerStatus): it would put back what is removed. An
+		// empty volumeStatus counts, since the server takes it for use.
+		Name: features.ImageVolumeWithDigest,
+		OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(pods, "digests of image volumes in their status",
+			"status.containerStatuses[*].volumeMounts[*].volumeStatus",
+			"status.initContainerStatuses[*].volumeMounts[*].volumeStatus",
+			"status.ephemeralContainerStatuses[*].volumeMounts[*].volumeStatus")},
+		Control: lifecycle.Central,
+	}, OtherCopies: statusCopies},
+	{Feature: lifecycle.Feature{
+		// What is requested is spec.resources, PodLevelResources' field.
+		Name:      features.InPlacePodLevelResourcesVerticalScaling,
+		OnDisable: lifecycle.Tasks{lifecycle.ClearField(pods, "status.resources"), lifecycle.ClearField(pods, "status.allocatedResources")},
+		Control:   lifecycle.Central,
+	}, Retained: declaredByNodes(), OtherCopies: statusCopies,
+		Node: "The files allocated_pods_state and actuated_pods_state keep the resources of Pods; other resizes use them, too, and a Pod's entry goes with the Pod."},
+	{Feature: lifecycle.Feature{
+		// kubelet does not clear it when the gate is off, it only stops
+		// writing (kubelet_node_status.go, setNodeStatus).
+		Name:      features.NodeDeclaredFeatures,
+		OnDisable: lifecycle.Tasks{lifecycle.ClearField(nodes, "status.declaredFeatures")},
+		Control:   lifecycle.Central,
+	}, OtherCopies: statusCopies},
+	{Feature: lifecycle.Feature{
+		// Without the gate nobody enforces a Pod's limits, and its QoS class
+		// is another one, while the Pod runs.
+		Name:      features.PodLevelResources,
+		OnDisable: lifecycle.WaitForNoneInPods("resources of the whole Pod", "spec.resources"),
+		Control:   lifecycle.Central,
+	}, OtherCopies: templateCopies,
+		Node: "The cgroups of Pods have the limits of the whole Pod and go with the Pods."},
+	{Feature: lifecycle.Feature{
+		Name:      features.PodReadyToStartContainersCondition,
+		OnDisable: lifecycle.Tasks{lifecycle.ClearField(pods, "status.conditions[type=PodReadyToStartContainers]")},
+		Control:   lifecycle.Central,
+	}, OtherCopies: statusCopies},
+	{Feature: lifecycle.Feature{Name: features.PodTopologyLabelsAdmission},
+		// Only kube-apiserver asks. Nobody can tell its labels from those
+		// that a Pod was created with.
+		Retained: []Remainder{
+			{Field: task.Field{Resource: pods.GroupResource(), Path: "metadata.labels{topology.kubernetes.io/zone}"}, Why: podTopologyLabels},
+			{Field: task.Field{Resource: pods.GroupResource(), Path: "metadata.labels{topology.kubernetes.io/region}"}, Why: podTopologyLabels},
+		},
+		OtherCopies: "environment variables and volumes of the downward API have the labels as long as the Pod has them; templates do not get them"},
+	{Feature: lifecycle.Feature{
+		// Validation does not let it into the status of ephemeral containers.
+		Name: features.ResourceHealthStatus,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.ClearField(pods, "status.containerStatuses[*].allocatedResourcesStatus"),
+			lifecycle.ClearField(pods, "status.initContainerStatuses[*].allocatedResourcesStatus"),
+		},
+		Control: lifecycle.Central,
+	}, Retained: []Remainder{
+		{Field: task.Field{Resource: pods.GroupResource(), Path: "status.ephemeralContainerStatuses[*].allocatedResourcesStatus"}, Why: noEphemeralResources, Unstored: true},
+	}, OtherCopies: statusCopies},
+	{Feature: lifecycle.Feature{
+		Name: features.ResourceHealthStatusMessage,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.ClearField(pods, "status.containerStatuses[*].allocatedResourcesStatus[*].resources[*].message"),
+			lifecycle.ClearField(pods, "status.initContainerStatuses[*].allocatedResourcesStatus[*].resources[*].message"),
+		},
+		Control: lifecycle.Central,
+	}, Retained: []Remainder{
+		{Field: task.Field{Resource: pods.GroupResource(), Path: "status.ephemeralContainerStatuses[*].allocatedResourcesStatus[*].resources[*].message"}, Why: noEphemeralResources, Unstored: true},
+	}, OtherCopies: statusCopies},
+	{Feature: lifecycle.Feature{
+		// Rules of sidecars are the gate's, too, whatever their action
+		// (validation.go, validateInitContainerRestartPolicy). The condition
+		// is in the status of each Pod that may restart so.
+		Name: features.RestartAllContainersOnContainerExits,
+		OnDisable: slices.Concat(lifecycle.Tasks{lifecycle.ClearField(pods, "status.conditions[type=AllContainersRestarting]")},
+			lifecycle.WaitForNoneInPods("rules that restart all containers or sidecars",
+				"spec.containers[*].restartPolicyRules[*].action=RestartAllContainers",
+				"spec.initContainers[*].restartPolicyRules[*].action=RestartAllContainers",
+				"spec.initContainers[restartPolicy=Always].restartPolicyRules")),
+		Control: lifecycle.Central,
+	}, Retained: declaredByNodes(), OtherCopies: valueCopies + "; " + statusCopies},
+	{Feature: lifecycle.Feature{
+		// Each of the fields may be used without the other.
+		Name:      features.UserNamespacesHostNetworkSupport,
+		OnDisable: lifecycle.WaitForNoneInPods("a user namespace in the host's network", "spec[hostNetwork=true].hostUsers=false"),
+		Control:   lifecycle.Central,
+	}, Retained: declaredByNodes(), OtherCopies: valueCopies},
 }
 
 // clearContainerStatuses removes a field from the status of all containers.

@@ -22,16 +22,14 @@ import (
 )
 
 // selinux are the features of SIG Storage about the SELinux labels of volumes.
-func selinux() []Entry {
-	return []Entry{
-		{Feature: lifecycle.Feature{
-			// The field is older, and so is its other value, Recursive. Without
-			// the gate MountOption is honoured for ReadWriteOncePod volumes only;
-			// the files of others are relabelled one by one.
-			Name:      features.SELinuxMount,
-			OnDisable: lifecycle.WaitForNoneInPods("seLinuxChangePolicy MountOption", "spec.securityContext.seLinuxChangePolicy=MountOption"),
-			Control:   lifecycle.Central,
-		}, Copies: valueCopies,
-			Node: "Volumes that are mounted with -o context keep that until their Pods end."},
-	}
+var selinux = []Entry{
+	{Feature: lifecycle.Feature{
+		// The field is older, and so is its other value, Recursive. Without
+		// the gate MountOption is honoured for ReadWriteOncePod volumes only;
+		// the files of others are relabelled one by one.
+		Name:      features.SELinuxMount,
+		OnDisable: lifecycle.WaitForNoneInPods("seLinuxChangePolicy MountOption", "spec.securityContext.seLinuxChangePolicy=MountOption"),
+		Control:   lifecycle.Central,
+	}, OtherCopies: valueCopies,
+		Node: "Volumes that are mounted with -o context keep that until their Pods end."},
 }

@@ -28,30 +28,28 @@ var runtimeClasses = nodev1.Resource("runtimeclasses")
 const noComparisons = "validation of RuntimeClasses refuses the operators, gate or not (apis/node/validation): they are never stored"
 
 // spreading are the features of SIG Scheduling in the specs of Pods.
-func spreading() []Entry {
-	return []Entry{
-		{Feature: lifecycle.Feature{
-			Name:      features.MatchLabelKeysInPodTopologySpread,
-			OnDisable: lifecycle.WaitForNoneInPods("matchLabelKeys in topologySpreadConstraints", "spec.topologySpreadConstraints[*].matchLabelKeys"),
-			Control:   lifecycle.Central,
-		}, Copies: templateCopies},
-		// Only kube-apiserver asks, when a Pod is created. Scheduler evaluates
-		// matchLabelKeys in any case (podtopologyspread/common.go).
-		{Feature: lifecycle.Feature{Name: features.MatchLabelKeysInPodTopologySpreadSelectorMerge},
-			Remains: []Remainder{{
-				Field: task.Field{Resource: pods.GroupResource(), Path: "spec.topologySpreadConstraints[*].labelSelector.matchExpressions"},
-				Why:   "what was merged into the selector says what matchLabelKeys beside it say, so the Pod is spread as without it; a Pod's constraints cannot be changed, and they go with the Pod",
-			}},
-			Copies: "only Pods get it; templates have no merged selectors, and nobody copies a Pod's spec"},
-		{Feature: lifecycle.Feature{
-			// A toleration whose operator nobody knows tolerates nothing: Pods
-			// would be evicted, and DaemonSets would delete theirs.
-			Name:      features.TaintTolerationComparisonOperators,
-			OnDisable: lifecycle.WaitForNoneInPods("tolerations that compare numbers", "spec.tolerations[*].operator=Lt", "spec.tolerations[*].operator=Gt"),
-			Control:   lifecycle.Central,
-		}, Remains: []Remainder{
-			{Field: task.Field{Resource: runtimeClasses, Path: "scheduling.tolerations[*].operator", Value: "Lt"}, Why: noComparisons, Unstored: true},
-			{Field: task.Field{Resource: runtimeClasses, Path: "scheduling.tolerations[*].operator", Value: "Gt"}, Why: noComparisons, Unstored: true},
-		}, Copies: valueCopies},
-	}
+var spreading = []Entry{
+	{Feature: lifecycle.Feature{
+		Name:      features.MatchLabelKeysInPodTopologySpread,
+		OnDisable: lifecycle.WaitForNoneInPods("matchLabelKeys in topologySpreadConstraints", "spec.topologySpreadConstraints[*].matchLabelKeys"),
+		Control:   lifecycle.Central,
+	}, OtherCopies: templateCopies},
+	// Only kube-apiserver asks, when a Pod is created. Scheduler evaluates
+	// matchLabelKeys in any case (podtopologyspread/common.go).
+	{Feature: lifecycle.Feature{Name: features.MatchLabelKeysInPodTopologySpreadSelectorMerge},
+		Retained: []Remainder{{
+			Field: task.Field{Resource: pods.GroupResource(), Path: "spec.topologySpreadConstraints[*].labelSelector.matchExpressions"},
+			Why:   "what was merged into the selector says what matchLabelKeys beside it say, so the Pod is spread as without it; a Pod's constraints cannot be changed, and they go with the Pod",
+		}},
+		OtherCopies: "only Pods get it; templates have no merged selectors, and nobody copies a Pod's spec"},
+	{Feature: lifecycle.Feature{
+		// A toleration whose operator nobody knows tolerates nothing: Pods
+		// would be evicted, and DaemonSets would delete theirs.
+		Name:      features.TaintTolerationComparisonOperators,
+		OnDisable: lifecycle.WaitForNoneInPods("tolerations that compare numbers", "spec.tolerations[*].operator=Lt", "spec.tolerations[*].operator=Gt"),
+		Control:   lifecycle.Central,
+	}, Retained: []Remainder{
+		{Field: task.Field{Resource: runtimeClasses, Path: "scheduling.tolerations[*].operator", Value: "Lt"}, Why: noComparisons, Unstored: true},
+		{Field: task.Field{Resource: runtimeClasses, Path: "scheduling.tolerations[*].operator", Value: "Gt"}, Why: noComparisons, Unstored: true},
+	}, OtherCopies: valueCopies},
 }

@@ -31,40 +31,38 @@ var (
 )
 
 // storage are the features of SIG Storage.
-func storage() []Entry {
-	return []Entry{
-		{Feature: lifecycle.Feature{
-			// A claim's spec cannot be changed, nor a StatefulSet's claim
-			// templates, and to delete a claim is to delete a volume: somebody has
-			// to decide. What makes claims comes first. With the gate off the
-			// server drops the source of a new claim as a whole, so what a
-			// template makes then is an empty volume instead of a filled one; the
-			// server drops nothing from templates.
-			Name: features.CrossNamespaceVolumeDataSource,
-			OnDisable: slices.Concat(
-				lifecycle.WaitForNoneInPods("a volume source of another namespace", "spec.volumes[*].ephemeral.volumeClaimTemplate.spec.dataSourceRef.namespace"),
-				lifecycle.Tasks{
-					lifecycle.WaitForNone(statefulSets, "claim templates with a volume source of another namespace", "spec.volumeClaimTemplates[*].spec.dataSourceRef.namespace"),
-					lifecycle.WaitForNone(volumeClaims, "a volume source of another namespace", "spec.dataSourceRef.namespace"),
-				},
-			),
-			Control: lifecycle.Central,
-		}, Copies: "nothing of templates, whose every kind is waited for, is dropped; last-applied annotations, ControllerRevisions and what GitOps tools apply again keep the source, and bring it back into templates; the server drops it from new claims",
-			Returns: "a template that is applied again has the source, and the server drops it from the claims that are made of it: their volumes are empty; condition Clean names the template"},
-		{Feature: lifecycle.Feature{
-			// The controller stops writing the condition and never removes it: a
-			// claim that is used again would go on saying that it is not.
-			Name:      features.PersistentVolumeClaimUnusedSinceTime,
-			OnDisable: lifecycle.Tasks{lifecycle.ClearField(volumeClaims, "status.conditions[type=Unused]")},
-			Control:   lifecycle.Dynamic,
-		}, Copies: statusCopies},
-		{Feature: lifecycle.Feature{
-			// While it is on, defaulting writes false into every CSIDriver,
-			// whoever stores it. With the gate off the scheduler lets pods pass
-			// whatever the field says.
-			Name:      features.VolumeLimitScaling,
-			OnDisable: lifecycle.Tasks{lifecycle.ClearField(csiDrivers, "spec.preventPodSchedulingIfMissing")},
-			Control:   lifecycle.Central,
-		}, Copies: appliedCopies},
-	}
+var storage = []Entry{
+	{Feature: lifecycle.Feature{
+		// A claim's spec cannot be changed, nor a StatefulSet's claim
+		// templates, and to delete a claim is to delete a volume: somebody has
+		// to decide. What makes claims comes first. With the gate off the
+		// server drops the source of a new claim as a whole, so what a
+		// template makes then is an empty volume instead of a filled one; the
+		// server drops nothing from templates.
+		Name: features.CrossNamespaceVolumeDataSource,
+		OnDisable: slices.Concat(
+			lifecycle.WaitForNoneInPods("a volume source of another namespace", "spec.volumes[*].ephemeral.volumeClaimTemplate.spec.dataSourceRef.namespace"),
+			lifecycle.Tasks{
+				lifecycle.WaitForNone(statefulSets, "claim templates with a volume source of another namespace", "spec.volumeClaimTemplates[*].spec.dataSourceRef.namespace"),
+				lifecycle.WaitForNone(volumeClaims, "a volume source of another namespace", "spec.dataSourceRef.namespace"),
+			},
+		),
+		Control: lifecycle.Central,
+	}, OtherCopies: "nothing of templates, whose every kind is waited for, is dropped; last-applied annotations, ControllerRevisions and what GitOps tools apply again keep the source, and bring it back into templates; the server drops it from new claims",
+		OnReapply: "a template that is applied again has the source, and the server drops it from the claims that are made of it: their volumes are empty; condition Clean names the template"},
+	{Feature: lifecycle.Feature{
+		// The controller stops writing the condition and never removes it: a
+		// claim that is used again would go on saying that it is not.
+		Name:      features.PersistentVolumeClaimUnusedSinceTime,
+		OnDisable: lifecycle.Tasks{lifecycle.ClearField(volumeClaims, "status.conditions[type=Unused]")},
+		Control:   lifecycle.Dynamic,
+	}, OtherCopies: statusCopies},
+	{Feature: lifecycle.Feature{
+		// While it is on, defaulting writes false into every CSIDriver,
+		// whoever stores it. With the gate off the scheduler lets pods pass
+		// whatever the field says.
+		Name:      features.VolumeLimitScaling,
+		OnDisable: lifecycle.Tasks{lifecycle.ClearField(csiDrivers, "spec.preventPodSchedulingIfMissing")},
+		Control:   lifecycle.Central,
+	}, OtherCopies: appliedCopies},
 }

@@ -39,80 +39,78 @@ const podGroupCopies = "a Workload's templates are copied to PodGroups when thos
 // workloadAware are the features of SIG Scheduling around Workloads. The
 // collections workloads and podgroups go away with GenericWorkload, which all
 // others here need; what the others stored is gone then, too.
-func workloadAware() []Entry {
-	return []Entry{
-		{Feature: lifecycle.Feature{
-			// A Workload's spec cannot be changed, and neither can a PodGroup's
-			// claims. A group goes after its pods (its finalizer sees to that), so
-			// once no group has claims, none is in use by one. The claim
-			// controller without the gate keeps a reservation that it does not
-			// know (syncClaim), and with it the claim for ever: it is removed. What
-			// was made for a group is not collected once nobody serves groups.
-			Name: features.DRAWorkloadResourceClaims,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.WaitForNone(workloads, "resource claims in templates", "spec.podGroupTemplates[*].resourceClaims"),
-				lifecycle.WaitForNone(podGroups, "resource claims", "spec.resourceClaims", "status.resourceClaimStatuses"),
-				mayBind(lifecycle.ClearField(resourceClaims, "status.reservedFor[resource=podgroups]")),
-				lifecycle.WaitForNone(resourceClaims, "a PodGroup as their owner", "metadata.ownerReferences[apiVersion="+schedulingv1alpha2.SchemeGroupVersion.String()+"]"),
-			},
-		}, Copies: podGroupCopies, Returns: "a claim that somebody applies with a PodGroup as its owner is stored; no controller writes one, and condition Clean names it", APIs: []API{workloadsAPI}, BootstrapRBAC: true},
-		{Feature: lifecycle.Feature{
-			// A Pod's group cannot be changed, and removing it from a template
-			// would roll pods. Once no pod has one, nothing is lost with the
-			// groups. The controller that takes their finalizer goes with the gate.
-			Name: features.GenericWorkload,
-			// What 1.35 stored may be there still when nobody saw the cluster at
-			// that version: the first server that knows Features adopts them at its
-			// own, and the upgrade below never runs.
-			OnEnable:  lifecycle.Tasks{lifecycle.ClearUnreadable(workloads.GroupResource())},
-			OnDisable: clearWorkloads(),
-			// 1.35 stores Workloads as scheduling.k8s.io/v1alpha1, which 1.36 does
-			// not have: it cannot decode them, and one makes every LIST fail. 1.36
-			// stores v1alpha2, which is in no release before it.
-			Versions: lifecycle.Versions{{
-				At:          "1.36",
-				OnUpgrade:   lifecycle.Tasks{lifecycle.ClearUnreadable(workloads.GroupResource())},
-				OnDowngrade: clearWorkloads(),
-			}},
-		}, Copies: templateCopies, APIs: []API{workloadsAPI}, BootstrapRBAC: true, Controller: "podgroup-protection-controller"},
-		{Feature: lifecycle.Feature{
-			// With the gate off a PodGroup may lose the field, and the scheduler
-			// does not look at it. A Workload's templates cannot be changed.
-			Name: features.TopologyAwareWorkloadScheduling,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.WaitForNone(workloads, "scheduling constraints in templates", "spec.podGroupTemplates[*].schedulingConstraints"),
-				lifecycle.ClearField(podGroups, "spec.schedulingConstraints"),
-			},
-		}, Copies: podGroupCopies, APIs: []API{workloadsAPI}},
-		{Feature: lifecycle.Feature{
-			// As TopologyAwareWorkloadScheduling. A PodGroup's disruptionMode
-			// cannot be removed: defaulting, which asks no gate, puts Pod in its
-			// place, and with the gate off validation forbids that change.
-			Name: features.WorkloadAwarePreemption,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.WaitForNone(workloads, "preemption in templates",
-					"spec.podGroupTemplates[*].disruptionMode", "spec.podGroupTemplates[*].priorityClassName", "spec.podGroupTemplates[*].priority"),
-				lifecycle.WaitForNone(podGroups, "disruption mode PodGroup", "spec.disruptionMode=PodGroup"),
-				lifecycle.ClearField(podGroups, "spec.priorityClassName"),
-				lifecycle.ClearField(podGroups, "spec.priority"),
-			},
-		}, Remains: []Remainder{{
-			Field: task.Field{Resource: podGroups.GroupResource(), Path: "spec.disruptionMode"},
-			Why:   "defaulting writes Pod into every PodGroup, gate or not; nobody reads it, and it goes with the PodGroup",
-		}}, Copies: podGroupCopies, APIs: []API{workloadsAPI}},
-		{Feature: lifecycle.Feature{
-			// The Job controller makes a Workload and a PodGroup for a Job, which
-			// own them, and puts the group into the Job's pods. They go with the
-			// Job: to delete them sooner would take pods that wait for their group
-			// their rules. Once the groups are gone, so are their pods: the
-			// groups' finalizer sees to that.
-			Name: features.WorkloadWithJob,
-			OnDisable: lifecycle.Tasks{
-				lifecycle.WaitForNone(workloads, "a Job as its owner", "metadata.ownerReferences[apiVersion="+batchv1.SchemeGroupVersion.String()+"]"),
-				lifecycle.WaitForNone(podGroups, "a Job as its owner", "metadata.ownerReferences[apiVersion="+batchv1.SchemeGroupVersion.String()+"]"),
-			},
-		}, Copies: "nobody copies them", APIs: []API{workloadsAPI}, BootstrapRBAC: true},
-	}
+var workloadAware = []Entry{
+	{Feature: lifecycle.Feature{
+		// A Workload's spec cannot be changed, and neither can a PodGroup's
+		// claims. A group goes after its pods (its finalizer sees to that), so
+		// once no group has claims, none is in use by one. The claim
+		// controller without the gate keeps a reservation that it does not
+		// know (syncClaim), and with it the claim for ever: it is removed. What
+		// was made for a group is not collected once nobody serves groups.
+		Name: features.DRAWorkloadResourceClaims,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(workloads, "resource claims in templates", "spec.podGroupTemplates[*].resourceClaims"),
+			lifecycle.WaitForNone(podGroups, "resource claims", "spec.resourceClaims", "status.resourceClaimStatuses"),
+			mayBind(lifecycle.ClearField(resourceClaims, "status.reservedFor[resource=podgroups]")),
+			lifecycle.WaitForNone(resourceClaims, "a PodGroup as their owner", "metadata.ownerReferences[apiVersion="+schedulingv1alpha2.SchemeGroupVersion.String()+"]"),
+		},
+	}, OtherCopies: podGroupCopies, OnReapply: "a claim that somebody applies with a PodGroup as its owner is stored; no controller writes one, and condition Clean names it", APIs: []API{workloadsAPI}, BootstrapRBAC: true},
+	{Feature: lifecycle.Feature{
+		// A Pod's group cannot be changed, and removing it from a template
+		// would roll pods. Once no pod has one, nothing is lost with the
+		// groups. The controller that takes their finalizer goes with the gate.
+		Name: features.GenericWorkload,
+		// What 1.35 stored may be there still when nobody saw the cluster at
+		// that version: the first server that knows Features adopts them at its
+		// own, and the upgrade below never runs.
+		OnEnable:  lifecycle.Tasks{lifecycle.ClearUnreadable(workloads.GroupResource())},
+		OnDisable: clearWorkloads(),
+		// 1.35 stores Workloads as scheduling.k8s.io/v1alpha1, which 1.36 does
+		// not have: it cannot decode them, and one makes every LIST fail. 1.36
+		// stores v1alpha2, which is in no release before it.
+		Versions: lifecycle.Versions{{
+			At:          "1.36",
+			OnUpgrade:   lifecycle.Tasks{lifecycle.ClearUnreadable(workloads.GroupResource())},
+			OnDowngrade: clearWorkloads(),
+		}},
+	}, OtherCopies: templateCopies, APIs: []API{workloadsAPI}, BootstrapRBAC: true, Controller: "podgroup-protection-controller"},
+	{Feature: lifecycle.Feature{
+		// With the gate off a PodGroup may lose the field, and the scheduler
+		// does not look at it. A Workload's templates cannot be changed.
+		Name: features.TopologyAwareWorkloadScheduling,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(workloads, "scheduling constraints in templates", "spec.podGroupTemplates[*].schedulingConstraints"),
+			lifecycle.ClearField(podGroups, "spec.schedulingConstraints"),
+		},
+	}, OtherCopies: podGroupCopies, APIs: []API{workloadsAPI}},
+	{Feature: lifecycle.Feature{
+		// As TopologyAwareWorkloadScheduling. A PodGroup's disruptionMode
+		// cannot be removed: defaulting, which asks no gate, puts Pod in its
+		// place, and with the gate off validation forbids that change.
+		Name: features.WorkloadAwarePreemption,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(workloads, "preemption in templates",
+				"spec.podGroupTemplates[*].disruptionMode", "spec.podGroupTemplates[*].priorityClassName", "spec.podGroupTemplates[*].priority"),
+			lifecycle.WaitForNone(podGroups, "disruption mode PodGroup", "spec.disruptionMode=PodGroup"),
+			lifecycle.ClearField(podGroups, "spec.priorityClassName"),
+			lifecycle.ClearField(podGroups, "spec.priority"),
+		},
+	}, Retained: []Remainder{{
+		Field: task.Field{Resource: podGroups.GroupResource(), Path: "spec.disruptionMode"},
+		Why:   "defaulting writes Pod into every PodGroup, gate or not; nobody reads it, and it goes with the PodGroup",
+	}}, OtherCopies: podGroupCopies, APIs: []API{workloadsAPI}},
+	{Feature: lifecycle.Feature{
+		// The Job controller makes a Workload and a PodGroup for a Job, which
+		// own them, and puts the group into the Job's pods. They go with the
+		// Job: to delete them sooner would take pods that wait for their group
+		// their rules. Once the groups are gone, so are their pods: the
+		// groups' finalizer sees to that.
+		Name: features.WorkloadWithJob,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(workloads, "a Job as its owner", "metadata.ownerReferences[apiVersion="+batchv1.SchemeGroupVersion.String()+"]"),
+			lifecycle.WaitForNone(podGroups, "a Job as its owner", "metadata.ownerReferences[apiVersion="+batchv1.SchemeGroupVersion.String()+"]"),
+		},
+	}, OtherCopies: "nobody copies them", APIs: []API{workloadsAPI}, BootstrapRBAC: true},
 }
 
 // mayBind permits a task to change what claims are reserved for, which the server

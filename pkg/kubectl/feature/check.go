@@ -306,14 +306,14 @@ func restOf(controlled map[string][]versionskew.Controlled, settings map[string]
 // harmless says why what a feature stores does no harm where it is off, if the
 // catalogue says so.
 func harmless(entry catalog.Entry) string {
-	if entry.Nothing != "" {
+	if entry.Stateless != "" {
 		return "it stores nothing"
 	}
 	if len(entry.OnDisable) > 0 {
 		return ""
 	}
 	var stays []string
-	for _, r := range entry.Remains {
+	for _, r := range entry.Retained {
 		stays = append(stays, fmt.Sprintf("%s %s stays: %s", r.Resource, r.Path, r.Why))
 	}
 	return strings.Join(stays, "; ")

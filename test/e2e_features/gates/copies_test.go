@@ -104,7 +104,7 @@ func (w *world) copied(t *testing.T, entry catalog.Entry, c *lifecycletest.Case,
 		}
 	}
 	if edited && found.revisions == 0 {
-		problem("no ControllerRevision of its StatefulSet has the field although its template was edited; is the entry's Copies right?")
+		problem("no ControllerRevision of its StatefulSet has the field although its template was edited; is the entry's OtherCopies right?")
 	}
 	for _, was := range c.Own(before).Objects {
 		text := was.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
@@ -132,19 +132,19 @@ func (w *world) copied(t *testing.T, entry catalog.Entry, c *lifecycletest.Case,
 			problem("applying again what was once applied to %s fails for another reason than the gate: %v", was.ID(), err)
 		case w.uses(t, entry, stored, was.Resource):
 			found.returned++
-			if entry.Returns == "" {
-				problem("what was once applied to %s brings the field back with the gate off; make the server drop it, or say in Returns of its entry what it does then", was.ID())
+			if entry.OnReapply == "" {
+				problem("what was once applied to %s brings the field back with the gate off; make the server drop it, or say in OnReapply of its entry what it does then", was.ID())
 			}
 		default:
 			found.dropped++
 		}
 	}
 	problems = append(problems, w.rollback(t, entry, own)...)
-	if entry.Returns != "" && found.returned == 0 {
-		problem("nothing that was once applied brings the field back with the gate off; remove Returns from its entry (%s)", entry.Returns)
+	if entry.OnReapply != "" && found.returned == 0 {
+		problem("nothing that was once applied brings the field back with the gate off; remove OnReapply from its entry (%s)", entry.OnReapply)
 	}
-	if (found.revisions > 0 || found.applied > 0) && entry.Copies == "" {
-		problem("copies of its fields are left (%s); say in Copies of its entry what becomes of them", found)
+	if (found.revisions > 0 || found.applied > 0) && entry.OtherCopies == "" {
+		problem("copies of its fields are left (%s); say in OtherCopies of its entry what becomes of them", found)
 	}
 	return found, problems
 }
@@ -190,8 +190,8 @@ func (w *world) rollback(t *testing.T, entry catalog.Entry, own *lifecycletest.V
 			case apierrors.IsInvalid(err): // As good.
 			case err != nil:
 				problems = append(problems, fmt.Sprintf("%s: a rollback of %s to %s fails for another reason than the gate: %v", entry.Name, owner.ID(), revision.GetName(), err))
-			case w.uses(t, entry, stored, owner.Resource) && entry.Returns == "":
-				problems = append(problems, fmt.Sprintf("%s: a rollback of %s to %s brings the field back with the gate off; make the server drop it, or say in Returns of its entry what it does then", entry.Name, owner.ID(), revision.GetName()))
+			case w.uses(t, entry, stored, owner.Resource) && entry.OnReapply == "":
+				problems = append(problems, fmt.Sprintf("%s: a rollback of %s to %s brings the field back with the gate off; make the server drop it, or say in OnReapply of its entry what it does then", entry.Name, owner.ID(), revision.GetName()))
 			}
 		}
 	}

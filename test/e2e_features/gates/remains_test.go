@@ -72,7 +72,7 @@ func (w *world) remain(t *testing.T, entry catalog.Entry, c *lifecycletest.Case,
 		problems = append(problems, fmt.Sprintf("%s: %s remains, its entry says, and %s", entry.Name, what, fmt.Sprintf(format, args...)))
 	}
 	counted := map[string]bool{}
-	for _, r := range entry.Remains {
+	for _, r := range entry.Retained {
 		if r.With != "" {
 			continue // The other gate's fixture has it.
 		}
@@ -153,7 +153,7 @@ var whys = map[gate]func(before, after *lifecycletest.View) []string{
 // can be read while the gate is off, are stored as JSON then, and are the same.
 func (w *world) rewritten(t *testing.T, entry catalog.Entry, c *lifecycletest.Case, after *lifecycletest.View) (problems []string) {
 	t.Helper()
-	for _, r := range entry.Remains {
+	for _, r := range entry.Retained {
 		if r.MediaType == "" {
 			continue
 		}

@@ -64,7 +64,7 @@ func TestStatelessFeatureOfOneBinary(t *testing.T) {
 	t.Parallel()
 	const name = "OpenAPIEnums"
 	entry := entryOf(t, name)
-	if entry.Nothing == "" || len(entry.OnDisable) > 0 {
+	if entry.Stateless == "" || len(entry.OnDisable) > 0 {
 		t.Errorf("the catalogue says that %s stores something: %+v", name, entry)
 	}
 	c := framework.Start(t, controlPlane(name+"=true"))

@@ -110,7 +110,7 @@ func (r *table) table(took time.Duration) string {
 
 // verdict is what the catalogue says becomes of what a feature stores.
 func verdict(entry catalog.Entry) string {
-	if entry.Nothing != "" {
+	if entry.Stateless != "" {
 		return "stores nothing"
 	}
 	words := map[string]bool{}
@@ -136,7 +136,7 @@ func verdict(entry catalog.Entry) string {
 			add("task " + kind)
 		}
 	}
-	if len(entry.Remains) > 0 {
+	if len(entry.Retained) > 0 {
 		add("remains")
 	}
 	return strings.Join(verdicts, ", ")

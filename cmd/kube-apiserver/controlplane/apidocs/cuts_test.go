@@ -41,7 +41,7 @@ func entry(name featuregate.Feature, paths ...string) catalog.Entry {
 }
 
 func remains(e catalog.Entry, remainders ...catalog.Remainder) catalog.Entry {
-	e.Remains = remainders
+	e.Retained = remainders
 	return e
 }
 

@@ -61,7 +61,7 @@ func NewGuards(entries []catalog.Entry, dependencies map[featuregate.Feature][]f
 		}
 	}
 	for _, e := range entries {
-		for _, r := range e.Remains {
+		for _, r := range e.Retained {
 			// What another gate looks after is that one's: this one only writes
 			// into it, or is off whenever that one is.
 			if r.With == "" && !lookedAfter[r.Field] {

@@ -52,7 +52,7 @@ func newNaive(document *spec.Swagger, entries []catalog.Entry, needs func(gate, 
 		n.visit(document, strings.TrimPrefix(root, "#/definitions/"), resource.String(), nil)
 		for _, e := range entries {
 			for _, stored := range e.Stores() {
-				old := slices.ContainsFunc(e.Remains, func(r catalog.Remainder) bool {
+				old := slices.ContainsFunc(e.Retained, func(r catalog.Remainder) bool {
 					return r.Field == stored && (r.With != "" || stored.Path == "status.declaredFeatures")
 				})
 				if stored.Resource == resource.GroupResource() && stored.Path != "" && stored.Value == "" && !stored.Chosen && !old {

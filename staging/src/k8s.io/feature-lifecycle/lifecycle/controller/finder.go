@@ -223,7 +223,7 @@ func (f *finder) rounds(ctx context.Context) {
 		done := make(chan struct{})
 		f.wait.Go(func() {
 			defer close(done)
-			task.FindTogether(ctx, f.clients, finders)
+			task.FindShared(ctx, f.clients, finders)
 		})
 		patience := f.clock.NewTimer(roundPatience)
 		select {

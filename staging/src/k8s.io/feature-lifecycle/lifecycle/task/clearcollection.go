@@ -129,10 +129,10 @@ func (c clearCollection) run(ctx context.Context, clients Clients, attempt Attem
 
 // clearServed deletes through the API, until a walk finds nothing.
 func (c clearCollection) clearServed(ctx context.Context, clients Clients, resource schema.GroupVersionResource, attempt Attempt) error {
-	begun, pace := time.Now(), newPace()
+	begun, limiter := time.Now(), newWriteLimiter()
 	for range maxPasses {
-		pass := &collectionPass{clearCollection: c, clients: clients, served: resource, attempt: attempt, pace: pace}
-		err := eachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error { return pass.page(ctx, page) })
+		pass := &collectionPass{clearCollection: c, clients: clients, served: resource, attempt: attempt, limiter: limiter}
+		err := forEachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error { return pass.page(ctx, page) })
 		switch {
 		case err != nil:
 			return err
@@ -153,7 +153,7 @@ type collectionPass struct {
 	clients  Clients
 	served   schema.GroupVersionResource
 	attempt  Attempt
-	pace     *pace
+	limiter  *writeLimiter
 	progress Progress
 	// waiting are the objects that are being deleted and not gone, left these
 	// and those that cannot be deleted, each with the reason. refused is the
@@ -171,7 +171,7 @@ func (p *collectionPass) page(ctx context.Context, page *unstructured.Unstructur
 		return err
 	}
 	results := make([]error, len(page.Items))
-	p.pace.each(len(page.Items), func(i int) outcome {
+	p.limiter.each(len(page.Items), func(i int) outcome {
 		var took time.Duration
 		took, results[i] = p.remove(ctx, p.clients, p.served, &page.Items[i])
 		return outcomeOf(took, results[i])

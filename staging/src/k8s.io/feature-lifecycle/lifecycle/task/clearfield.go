@@ -146,49 +146,49 @@ func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) e
 	if err := findable(ctx, clients, c.resource, c.path, nil); err != nil {
 		return err
 	}
-	tally, pace := newTally(attempt), newPace()
-	from := tally.from
+	progress, limiter := newProgressTracker(attempt), newWriteLimiter()
+	from := progress.from
 	for range maxPasses {
-		before := tally.foundSoFar()
-		if err := c.pass(ctx, clients, from, attempt, tally, pace); err != nil {
+		before := progress.foundSoFar()
+		if err := c.pass(ctx, clients, from, attempt, progress, limiter); err != nil {
 			return err
 		}
-		if from == "" && tally.foundSoFar() == before {
+		if from == "" && progress.foundSoFar() == before {
 			return nil
 		}
-		if err := tally.blocked(c, clients); err != nil {
+		if err := progress.blocked(c, clients); err != nil {
 			return err
 		}
 		from = ""
-		tally.verify()
+		progress.verify()
 	}
 	return &BlockedError{Message: fmt.Sprintf("objects of %s keep getting %s again; find out who writes it", c.resource.GroupResource(), c.path)}
 }
 
 // pass clears what one walk through the collection finds. Objects that refuse
-// are counted in the tally and do not keep others from being cleared.
-func (c clearField) pass(ctx context.Context, clients Clients, from string, attempt Attempt, tally *tally, pace *pace) error {
-	return eachPage(ctx, clients, c.resource, from, func(page *unstructured.UnstructuredList) error {
+// are counted in the progress and do not keep others from being cleared.
+func (c clearField) pass(ctx context.Context, clients Clients, from string, attempt Attempt, progress *progressTracker, limiter *writeLimiter) error {
+	return forEachPage(ctx, clients, c.resource, from, func(page *unstructured.UnstructuredList) error {
 		if err := attempt.check(ctx); err != nil {
 			return err
 		}
 		var objects []*unstructured.Unstructured
 		for i := range page.Items {
 			if c.has(&page.Items[i]) || c.unfinished(&page.Items[i], clients.fieldManager()) {
-				tally.add()
+				progress.add()
 				objects = append(objects, &page.Items[i])
 			}
 		}
-		pace.each(len(objects), func(i int) outcome {
+		limiter.each(len(objects), func(i int) outcome {
 			took, err := c.clear(ctx, clients, objects[i])
-			tally.cleared(objects[i], err)
+			progress.cleared(objects[i], err)
 			return outcomeOf(took, err)
 		})
 		// A page that the end of the context cut short is not done.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		tally.pageDone(page)
+		progress.pageDone(page)
 		return nil
 	})
 }

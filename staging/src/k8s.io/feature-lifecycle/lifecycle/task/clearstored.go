@@ -148,7 +148,7 @@ func (c clearCollection) heldNow(ctx context.Context, clients Clients) (held []S
 	if err != nil || !isServed {
 		return nil, err
 	}
-	err = eachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error {
+	err = forEachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error {
 		for i := range page.Items {
 			if item := &page.Items[i]; len(c.holders(item.GetFinalizers())) > 0 {
 				held = append(held, StoredObject{Namespace: item.GetNamespace(), Name: item.GetName(), Finalizers: item.GetFinalizers()})

@@ -323,18 +323,18 @@ func FuzzCheckpoint(f *testing.F) {
 		f.Add(seed, int64(3))
 	}
 	f.Fuzz(func(t *testing.T, text string, total int64) {
-		tally := newTally(Attempt{Last: Progress{Checkpoint: text, Total: total}})
-		if tally.from == "" {
-			if tally.progress != (Progress{}) {
-				t.Fatalf("%q: the attempt begins anew and has done %+v", text, tally.progress)
+		tracked := newProgressTracker(Attempt{Last: Progress{Checkpoint: text, Total: total}})
+		if tracked.from == "" {
+			if tracked.progress != (Progress{}) {
+				t.Fatalf("%q: the attempt begins anew and has done %+v", text, tracked.progress)
 			}
 			return
 		}
-		if tally.progress.Done < 0 {
-			t.Fatalf("%q: %d objects are done", text, tally.progress.Done)
+		if tracked.progress.Done < 0 {
+			t.Fatalf("%q: %d objects are done", text, tracked.progress.Done)
 		}
-		again := newTally(Attempt{Last: Progress{Checkpoint: checkpoint(tally.progress.Done, tally.from), Total: total}})
-		if again.from != tally.from || again.progress.Done != tally.progress.Done {
+		again := newProgressTracker(Attempt{Last: Progress{Checkpoint: checkpoint(tracked.progress.Done, tracked.from), Total: total}})
+		if again.from != tracked.from || again.progress.Done != tracked.progress.Done {
 			t.Fatalf("%q: written and read again it is %d %q", text, again.progress.Done, again.from)
 		}
 	})

@@ -168,7 +168,7 @@ func TestFindersOfOneNamespaceTogether(t *testing.T) {
 	of := ClearField(widgets, "spec.field")
 	features := [][]Task{{of}, {of.InNamespace("ns")}, {of.InNamespace("other")}, {of.InNamespace("ns")}, {of.InNamespace("nobodys")}}
 	finders, found, failed := findings(t.Context(), features)
-	FindTogether(t.Context(), w.clients(), finders)
+	FindShared(t.Context(), w.clients(), finders)
 	if err := errors.Join(failed...); err != nil {
 		t.Fatal(err)
 	}

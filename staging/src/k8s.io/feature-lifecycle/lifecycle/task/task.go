@@ -70,7 +70,7 @@ type Clients struct {
 	// namespace is the only one that the task that has the clients looks at, "" for all.
 	namespace string
 	// shared reads collections for several finders at once; nil means that each
-	// reads for itself (FindTogether).
+	// reads for itself (FindShared).
 	shared *sharedFinder
 }
 

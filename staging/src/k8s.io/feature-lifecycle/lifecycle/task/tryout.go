@@ -85,7 +85,7 @@ func tryEach(ctx context.Context, clients Clients, resource schema.GroupVersionR
 func someOf(ctx context.Context, clients Clients, resource schema.GroupVersionResource, matches func(*unstructured.Unstructured) bool) (objects []*unstructured.Unstructured, tried string, err error) {
 	var others []*unstructured.Unstructured
 	seen, enough, total := map[string]bool{}, errors.New("enough"), 0
-	err = eachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error {
+	err = forEachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error {
 		for i := range page.Items {
 			o := &page.Items[i]
 			if !matches(o) {

@@ -142,7 +142,7 @@ func (w waitForNone) run(ctx context.Context, clients Clients, attempt Attempt) 
 	begun := time.Now()
 	var using []object
 	var walked, total int64
-	err := eachPage(ctx, clients, w.resource, "", func(page *unstructured.UnstructuredList) error {
+	err := forEachPage(ctx, clients, w.resource, "", func(page *unstructured.UnstructuredList) error {
 		walked += int64(len(page.Items))
 		for i := range page.Items {
 			found := &page.Items[i]

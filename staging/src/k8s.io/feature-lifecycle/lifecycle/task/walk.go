@@ -44,10 +44,10 @@ const (
 	maxExamples = 5
 )
 
-// eachPage reads a resource, of the namespace that the clients are for, page by page and
+// forEachPage reads a resource, of the namespace that the clients are for, page by page and
 // calls visit for each, while the next one is being read. It begins where the continue
 // token says, "" for the beginning.
-func eachPage(ctx context.Context, clients Clients, resource schema.GroupVersionResource, from string, visit func(*unstructured.UnstructuredList) error) error {
+func forEachPage(ctx context.Context, clients Clients, resource schema.GroupVersionResource, from string, visit func(*unstructured.UnstructuredList) error) error {
 	if clients.shared != nil && from == "" {
 		return clients.shared.read(ctx, clients.of(resource), visit)
 	}
@@ -198,7 +198,7 @@ func (c Clients) clearedBy(resource schema.GroupResource) string {
 // find counts the objects of a resource that match, for a finder.
 func find(ctx context.Context, clients Clients, resource schema.GroupVersionResource, field string, matches func(*unstructured.Unstructured) bool) ([]v1alpha1.ResourceLeftovers, error) {
 	found := v1alpha1.ResourceLeftovers{Group: resource.Group, Resource: resource.Resource, Field: field}
-	err := eachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error {
+	err := forEachPage(ctx, clients, resource, "", func(page *unstructured.UnstructuredList) error {
 		for i := range page.Items {
 			if matches(&page.Items[i]) {
 				count(&found, objectName(page.Items[i].GetNamespace(), page.Items[i].GetName()))

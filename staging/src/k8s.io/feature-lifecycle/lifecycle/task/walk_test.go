@@ -51,7 +51,7 @@ func TestPagesAreNotTooLarge(t *testing.T) {
 			}
 			w := &wire{server: serve(objects...)}
 			var pages []int
-			if err := eachPage(t.Context(), w.clients(), widgets, "", func(page *unstructured.UnstructuredList) error {
+			if err := forEachPage(t.Context(), w.clients(), widgets, "", func(page *unstructured.UnstructuredList) error {
 				pages = append(pages, len(page.Items))
 				return nil
 			}); err != nil {

@@ -157,25 +157,25 @@ func (s *step) judgeRollout(current *v1alpha1.FeatureRolloutStatus) {
 	s.event(true, EventRolloutHalted, "%s: %s; all instances go back to %s", s.feature.Name, message, OnOff(!current.Value))
 }
 
-// tally counts instances of one component.
-type tally struct {
+// healthCount counts instances of one component.
+type healthCount struct {
 	total int
 	gone  []string
 }
 
-func (t *tally) add(instance tracker.Instance, gone bool) {
+func (t *healthCount) add(instance tracker.Instance, gone bool) {
 	t.total++
 	if gone {
 		t.gone = append(t.gone, instance.Component+"/"+instance.Name)
 	}
 }
 
-// tallies are those of the components.
-type tallies map[string]*tally
+// healthCounts are those of the components.
+type healthCounts map[string]*healthCount
 
-func (t tallies) of(component string) *tally {
+func (t healthCounts) of(component string) *healthCount {
 	if t[component] == nil {
-		t[component] = &tally{}
+		t[component] = &healthCount{}
 	}
 	return t[component]
 }
@@ -185,7 +185,7 @@ func (t tallies) of(component string) *tally {
 // the same component that do not have the value or, if there are none, with all
 // others. The message is empty when not too many are gone.
 func (s *step) tooManyGone(current *v1alpha1.FeatureRolloutStatus) (gone []string, message string) {
-	in, out, others, chosen := tallies{}, tallies{}, &tally{}, map[string]int{}
+	in, out, others, chosen := healthCounts{}, healthCounts{}, &healthCount{}, map[string]int{}
 	for instance := range tracker.Each(slices.Concat(s.view.Instances, s.view.Replaced, s.view.Lost)) {
 		// Who has the value by itself is neither on trial nor without it.
 		if !counts(instance, current.StartTime.Time) || instance.Explicit && instance.Enabled == current.Value {
@@ -228,7 +228,7 @@ func (s *step) tooManyGone(current *v1alpha1.FeatureRolloutStatus) (gone []strin
 // exceeds compares shares without dividing. Chosen is how many the canary has,
 // whether they have taken the value or not: the first of many that takes it and
 // dies is no more than one. With nobody to compare with, the canary is to blame.
-func (c CanarySettings) exceeds(in, compared *tally, chosen int) bool {
+func (c CanarySettings) exceeds(in, compared *healthCount, chosen int) bool {
 	gone := len(in.gone)
 	return gone > 0 && gone >= min(c.Count, chosen) &&
 		gone*100 > c.Percent*in.total &&

@@ -38,7 +38,7 @@ func fails(int) outcome {
 // when it has recovered.
 func TestPaceLeavesAServerInTroubleAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, server := newPace(), newBusy(100, constant(5*time.Millisecond))
+		p, server := newWriteLimiter(), newBusy(100, constant(5*time.Millisecond))
 		check := func(what string, want int) {
 			t.Helper()
 			if p.allowed != want {
@@ -68,7 +68,7 @@ func TestPaceLeavesAServerInTroubleAlone(t *testing.T) {
 func TestPaceCountsWritesThatTakeLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ms = time.Millisecond
-		p, quick := newPace(), newBusy(100, constant(5*ms))
+		p, quick := newWriteLimiter(), newBusy(100, constant(5*ms))
 		rate(p, 4, quick.write)
 		if p.allowed != clearWorkers {
 			t.Fatalf("%d writes are allowed at once of a server that is not busy", p.allowed)
@@ -99,7 +99,7 @@ func TestPaceCountsWritesThatTakeLong(t *testing.T) {
 // waits for those.
 func TestPaceFindsOutHowLongWritesTakeAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace()
+		p := newWriteLimiter()
 		var begun atomic.Int64
 		p.each(40, func(int) outcome {
 			took := 5 * time.Millisecond
@@ -117,7 +117,7 @@ func TestPaceFindsOutHowLongWritesTakeAlone(t *testing.T) {
 
 // TestPaceIsNotJudgedByFewWrites: most of what there is needs none.
 func TestPaceIsNotJudgedByFewWrites(t *testing.T) {
-	p := newPace()
+	p := newWriteLimiter()
 	rate(p, 1, func(int) outcome { return outcome{took: 5} })
 	const before = 4
 	p.allowed, p.round = before, sum{}
@@ -136,7 +136,7 @@ func TestPaceIsNotJudgedByFewWrites(t *testing.T) {
 // and what comes after them is found out as ever.
 func TestPaceWhereNothingIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, server := newPace(), newBusy(4, constant(5*time.Millisecond))
+		p, server := newWriteLimiter(), newBusy(4, constant(5*time.Millisecond))
 		nothing := func(int) outcome {
 			<-time.After(time.Millisecond)
 			return outcome{}

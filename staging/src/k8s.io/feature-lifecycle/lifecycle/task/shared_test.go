@@ -90,7 +90,7 @@ func TestFindersTogetherFindWhatEachFindsAlone(t *testing.T) {
 		find(alone.clients())
 	}
 	finders, got, failed := findings(t.Context(), together())
-	FindTogether(t.Context(), shared.clients(), finders)
+	FindShared(t.Context(), shared.clients(), finders)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("unexpected leftovers (-alone +together):\n%s", diff)
 	}
@@ -124,7 +124,7 @@ func TestACollectionThatCannotBeReadFailsForItsFindersOnly(t *testing.T) {
 	}
 	features := together()
 	finders, found, failed := findings(t.Context(), features)
-	FindTogether(t.Context(), w.clients(), finders)
+	FindShared(t.Context(), w.clients(), finders)
 	for i, tasks := range features {
 		wants := slices.ContainsFunc(tasks, func(t Task) bool {
 			return slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Resource == widgets.GroupResource() })
@@ -145,7 +145,7 @@ func TestAFinderThatStopsDoesNotStopOthers(t *testing.T) {
 	seen := map[string]int{}
 	reading := func(name string, most int) func(Clients) {
 		return func(clients Clients) {
-			err := eachPage(t.Context(), clients, widgets, "", func(page *unstructured.UnstructuredList) error {
+			err := forEachPage(t.Context(), clients, widgets, "", func(page *unstructured.UnstructuredList) error {
 				mu.Lock()
 				defer mu.Unlock()
 				if seen[name] += len(page.Items); seen[name] >= most {
@@ -158,13 +158,13 @@ func TestAFinderThatStopsDoesNotStopOthers(t *testing.T) {
 			}
 		}
 	}
-	FindTogether(t.Context(), w.clients(), []func(Clients){reading("one page", 1), reading("two pages", 4), reading("all", 100)})
+	FindShared(t.Context(), w.clients(), []func(Clients){reading("one page", 1), reading("two pages", 4), reading("all", 100)})
 	if diff := cmp.Diff(map[string]int{"one page": 3, "two pages": 6, "all": 8}, seen); diff != "" {
 		t.Error(diff)
 	}
 	w = two()
 	seen = map[string]int{}
-	FindTogether(t.Context(), w.clients(), []func(Clients){reading("a", 1), reading("b", 1)})
+	FindShared(t.Context(), w.clients(), []func(Clients){reading("a", 1), reading("b", 1)})
 	// The reader is a page ahead, and no more than that is read for nobody.
 	if n := len(w.requests()); n > 2 {
 		t.Errorf("%d pages were read after the first was enough for all", n-1)
@@ -196,13 +196,13 @@ func TestWhoseContextEndsStopsReadingAlone(t *testing.T) {
 					if i == who && when == "before it is read" {
 						cancel()
 					}
-					errs[i] = eachPage(ctx, clients, widgets, "", func(page *unstructured.UnstructuredList) error {
+					errs[i] = forEachPage(ctx, clients, widgets, "", func(page *unstructured.UnstructuredList) error {
 						seen[i] += len(page.Items)
 						return nil
 					})
 				})
 			}
-			FindTogether(t.Context(), w.clients(), finders)
+			FindShared(t.Context(), w.clients(), finders)
 			for i := range 3 {
 				if i != who && (errs[i] != nil || seen[i] != 8) {
 					t.Errorf("the context of %d ends %s: %d saw %d and got %v", who, when, i, seen[i], errs[i])
@@ -223,9 +223,9 @@ func TestWhoWaitsInVainEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		w, free := two(), make(chan bool)
 		reads := func(ctx context.Context, clients Clients) error {
-			return eachPage(ctx, clients, widgets, "", func(*unstructured.UnstructuredList) error { return nil })
+			return forEachPage(ctx, clients, widgets, "", func(*unstructured.UnstructuredList) error { return nil })
 		}
-		FindTogether(t.Context(), w.clients(), []func(Clients){
+		FindShared(t.Context(), w.clients(), []func(Clients){
 			func(Clients) { <-free },
 			func(clients Clients) {
 				if err := reads(ctx, clients); !errors.Is(err, context.DeadlineExceeded) || len(w.requests()) > 0 {
@@ -249,12 +249,12 @@ func TestWhoNeitherEndsNorReadsIsNotWaitedForForEver(t *testing.T) {
 		seen := make([]int, 2)
 		finders := []func(Clients){func(clients Clients) {
 			<-free
-			if err := eachPage(t.Context(), clients, sprockets, "", func(*unstructured.UnstructuredList) error { return nil }); err != nil {
+			if err := forEachPage(t.Context(), clients, sprockets, "", func(*unstructured.UnstructuredList) error { return nil }); err != nil {
 				t.Error(err)
 			}
 		}}
 		look := func(clients Clients, resource schema.GroupVersionResource, visit func(n int)) {
-			if err := eachPage(t.Context(), clients, resource, "", func(page *unstructured.UnstructuredList) error { visit(len(page.Items)); return nil }); err != nil {
+			if err := forEachPage(t.Context(), clients, resource, "", func(page *unstructured.UnstructuredList) error { visit(len(page.Items)); return nil }); err != nil {
 				t.Error(err)
 			}
 		}
@@ -276,7 +276,7 @@ func TestWhoNeitherEndsNorReadsIsNotWaitedForForEver(t *testing.T) {
 				}
 			})
 		}
-		FindTogether(t.Context(), w.clients(), finders)
+		FindShared(t.Context(), w.clients(), finders)
 		if diff := cmp.Diff([]int{8, 8}, seen); diff != "" {
 			t.Error(diff)
 		}
@@ -291,7 +291,7 @@ func TestWhoNeitherEndsNorReadsIsNotWaitedForForEver(t *testing.T) {
 func TestPatienceBeginsAnewWithWhatIsRead(t *testing.T) {
 	all := func(t *testing.T, clients Clients, resources ...schema.GroupVersionResource) {
 		for _, resource := range resources {
-			if err := eachPage(t.Context(), clients, resource, "", func(*unstructured.UnstructuredList) error { return nil }); err != nil {
+			if err := forEachPage(t.Context(), clients, resource, "", func(*unstructured.UnstructuredList) error { return nil }); err != nil {
 				t.Error(err)
 			}
 		}
@@ -299,7 +299,7 @@ func TestPatienceBeginsAnewWithWhatIsRead(t *testing.T) {
 	t.Run("it hangs later", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			free, begun := make(chan bool), time.Now()
-			FindTogether(t.Context(), two().clients(), []func(Clients){
+			FindShared(t.Context(), two().clients(), []func(Clients){
 				func(clients Clients) {
 					all(t, clients, widgets)
 					<-free
@@ -326,7 +326,7 @@ func TestPatienceBeginsAnewWithWhatIsRead(t *testing.T) {
 				<-time.After(time.Minute)
 				all(t, clients, widgets, sprockets)
 			}
-			FindTogether(t.Context(), w.clients(), []func(Clients){both, both, func(clients Clients) { all(t, clients, sprockets) }})
+			FindShared(t.Context(), w.clients(), []func(Clients){both, both, func(clients Clients) { all(t, clients, sprockets) }})
 			if n := len(w.requests()); n != 6 {
 				t.Errorf("%d pages were read, want three of each collection", n)
 			}
@@ -352,7 +352,7 @@ func TestNothingIsReadForNobody(t *testing.T) {
 				}
 			})
 		}
-		FindTogether(t.Context(), w.clients(), finders)
+		FindShared(t.Context(), w.clients(), finders)
 	})
 }
 
@@ -360,7 +360,7 @@ func TestNothingIsReadForNobody(t *testing.T) {
 func TestAFinderThatEndsItsGoroutineDoesNotStopOthers(t *testing.T) {
 	w, seen := two(), 0
 	var stray Clients
-	FindTogether(t.Context(), w.clients(), []func(Clients){
+	FindShared(t.Context(), w.clients(), []func(Clients){
 		func(clients Clients) {
 			stray = clients
 			_, _ = find(t.Context(), clients, widgets, "", func(*unstructured.Unstructured) bool { goruntime.Goexit(); return true })

@@ -31,9 +31,9 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 )
 
-// tally counts what became of the objects of one attempt at clearing a field.
+// progressTracker counts what became of the objects of one attempt at clearing a field.
 // It is safe for concurrent use.
-type tally struct {
+type progressTracker struct {
 	report func(Progress)
 
 	mu sync.Mutex
@@ -65,8 +65,8 @@ type refusal struct {
 	cause  error
 }
 
-func newTally(attempt Attempt) *tally {
-	t := &tally{report: attempt.Report}
+func newProgressTracker(attempt Attempt) *progressTracker {
+	t := &progressTracker{report: attempt.Report}
 	done, from, _ := strings.Cut(attempt.Last.Checkpoint, " ")
 	// A number below zero would be refused as part of the status, for ever.
 	if n, err := strconv.ParseInt(done, 10, 64); err == nil && n >= 0 && from != "" {
@@ -87,19 +87,19 @@ func checkpoint(done int64, from string) string {
 	return fmt.Sprintf("%d %s", done, from)
 }
 
-func (t *tally) add() {
+func (t *progressTracker) add() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.found++
 }
 
-func (t *tally) foundSoFar() int64 {
+func (t *progressTracker) foundSoFar() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.found
 }
 
-func (t *tally) cleared(object *unstructured.Unstructured, err error) {
+func (t *progressTracker) cleared(object *unstructured.Unstructured, err error) {
 	name := objectName(object.GetNamespace(), object.GetName())
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,7 +121,7 @@ func (t *tally) cleared(object *unstructured.Unstructured, err error) {
 
 // pageDone tells how far the attempt got. Once an object failed or refused the
 // checkpoint stays before its page.
-func (t *tally) pageDone(page *unstructured.UnstructuredList) {
+func (t *progressTracker) pageDone(page *unstructured.UnstructuredList) {
 	t.mu.Lock()
 	if !t.verifying {
 		t.walked += int64(len(page.Items))
@@ -141,7 +141,7 @@ func (t *tally) pageDone(page *unstructured.UnstructuredList) {
 }
 
 // verify begins another pass: what is written meanwhile may have the field.
-func (t *tally) verify() {
+func (t *progressTracker) verify() {
 	t.mu.Lock()
 	t.verifying = true
 	t.progress.Checkpoint = ""
@@ -153,7 +153,7 @@ func (t *tally) verify() {
 
 // blocked returns why a pass was not enough, nil when it was: an error that
 // names the objects that refused, or the server's trouble.
-func (t *tally) blocked(c clearField, clients Clients) error {
+func (t *progressTracker) blocked(c clearField, clients Clients) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {

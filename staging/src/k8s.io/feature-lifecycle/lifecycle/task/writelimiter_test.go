@@ -72,7 +72,7 @@ func (s *busy) write(int) outcome {
 }
 
 // rate lets a pace write pages, and returns how many writes a second that were.
-func rate(p *pace, pages int, write func(i int) outcome) float64 {
+func rate(p *writeLimiter, pages int, write func(i int) outcome) float64 {
 	const page = 250
 	begun := time.Now()
 	for range pages {
@@ -101,7 +101,7 @@ func TestPaceKeepsAServerJustBusy(t *testing.T) {
 		{"four at a time, unevenly", 4, uneven(3*ms, 5*ms), 3 + leastWaiting, 6 + most, 500},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p, server := newPace(), newBusy(test.atOnce, test.takes)
+			p, server := newWriteLimiter(), newBusy(test.atOnce, test.takes)
 			// It has to find the number first.
 			rate(p, 4, server.write)
 			server.most = 0
@@ -118,7 +118,7 @@ func TestPaceKeepsAServerJustBusy(t *testing.T) {
 // TestPaceFollowsTheServer: others come and go, and objects have different sizes.
 func TestPaceFollowsTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace()
+		p := newWriteLimiter()
 		for _, step := range []struct {
 			what        string
 			server      *busy
@@ -144,7 +144,7 @@ func TestPaceFollowsTheServer(t *testing.T) {
 func TestPaceLooksAtWritesAlone(t *testing.T) {
 	for what, other := range map[string]time.Duration{"shorter": 100 * time.Microsecond, "longer": time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			p, server := newPace(), newBusy(4, constant(5*time.Millisecond))
+			p, server := newWriteLimiter(), newBusy(4, constant(5*time.Millisecond))
 			write := func(i int) outcome {
 				if i%5 == 0 {
 					<-time.After(other)
@@ -160,7 +160,7 @@ func TestPaceLooksAtWritesAlone(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		// What comes first is no write, and does not seem to be one that takes no time.
-		p, server := newPace(), newBusy(4, constant(5*time.Millisecond))
+		p, server := newWriteLimiter(), newBusy(4, constant(5*time.Millisecond))
 		rate(p, 1, func(i int) outcome {
 			if i < 2*aloneWrites {
 				return outcome{}
@@ -176,7 +176,7 @@ func TestPaceLooksAtWritesAlone(t *testing.T) {
 
 // TestPaceCallsEachOnce, also when there is nothing to do.
 func TestPaceCallsEachOnce(t *testing.T) {
-	p := newPace()
+	p := newWriteLimiter()
 	for _, n := range []int{0, 1, 2, 1000} {
 		var mu sync.Mutex
 		calls := make([]int, n)

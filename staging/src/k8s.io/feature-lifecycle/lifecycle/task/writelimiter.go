@@ -45,13 +45,13 @@ const (
 	roundSize = 8
 )
 
-// pace is how many writes of one walk are under way at once. It finds the number
+// writeLimiter limits how many writes of one walk are under way at once. It finds the number
 // with which the server is just busy, in the way of TCP Vegas (Brakmo and Peterson,
 // 1995): of the writes under way as many wait as writes take longer than when there
 // are few at once. It compares means, so that a server whose answers take now more
 // and now less time does not seem to be busy. A server in trouble gets less to do. It
 // is safe for concurrent use.
-type pace struct {
+type writeLimiter struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	// allowed are the writes that may be under way, underWay those that are.
@@ -115,15 +115,15 @@ func outcomeOf(took time.Duration, err error) outcome {
 	return outcome{failed: !others && !refuses(err)}
 }
 
-func newPace() *pace {
-	p := &pace{allowed: fewWriters, probing: true, before: firstWriters}
+func newWriteLimiter() *writeLimiter {
+	p := &writeLimiter{allowed: fewWriters, probing: true, before: firstWriters}
 	p.changed.L = &p.mu
 	return p
 }
 
 // each calls do for 0 to n-1, for as many at once as the pace allows, and returns
 // when all calls have.
-func (p *pace) each(n int, do func(i int) outcome) {
+func (p *writeLimiter) each(n int, do func(i int) outcome) {
 	inParallel(n, func(i int) {
 		began := p.begin()
 		p.end(began, do(i))
@@ -140,7 +140,7 @@ const (
 )
 
 // begin waits until one more may be under way.
-func (p *pace) begin() counted {
+func (p *writeLimiter) begin() counted {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.underWay >= p.allowed {
@@ -159,7 +159,7 @@ func (p *pace) begin() counted {
 }
 
 // end is told what became of a call.
-func (p *pace) end(began counted, o outcome) {
+func (p *writeLimiter) end(began counted, o outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.changed.Broadcast()
@@ -193,7 +193,7 @@ func (p *pace) end(began counted, o outcome) {
 }
 
 // probedLocked ends the probe once it has come to enough.
-func (p *pace) probedLocked() {
+func (p *writeLimiter) probedLocked() {
 	r := p.round
 	p.closed = p.closed || r.writes >= aloneWrites || r.writes == 0 && r.calls >= 4*aloneWrites || r.calls >= 16*aloneWrites
 	if !p.closed || p.pending > 0 {
@@ -207,7 +207,7 @@ func (p *pace) probedLocked() {
 }
 
 // allowLocked begins a round.
-func (p *pace) allowLocked(allowed int) {
+func (p *writeLimiter) allowLocked(allowed int) {
 	p.allowed = min(max(allowed, fewWriters), clearWorkers)
 	p.round = sum{}
 }
@@ -216,7 +216,7 @@ func (p *pace) allowLocked(allowed int) {
 // many fewer would not be slower: all that wait beyond those that should, since most
 // rounds have none of the writes that take longer than a round, or the share that
 // failed. Calls that write nothing do not keep a server from writing.
-func (p *pace) directionLocked() int {
+func (p *writeLimiter) directionLocked() int {
 	mean := p.round.mean()
 	switch r := p.round; {
 	case r.failed > 0:

@@ -31,7 +31,7 @@ import (
 // at something else, outside the cluster perhaps, may take as long as its context lets it.
 const patience = 2 * time.Minute
 
-// FindTogether calls finders concurrently, with clients that read a collection once
+// FindShared calls finders concurrently, with clients that read a collection once
 // for all who want it at the same time, and returns when all have ended. Many
 // features look at the same few collections: reading each on its own took a
 // kube-apiserver with 10,000 StatefulSets half a minute of processor time after its
@@ -40,7 +40,7 @@ const patience = 2 * time.Minute
 // neither ends nor reads, others wait for it for up to two minutes. Finders must end
 // with their contexts, and must not wait for each other. One that panics ends the
 // process, as ever.
-func FindTogether(ctx context.Context, clients Clients, finders []func(Clients)) {
+func FindShared(ctx context.Context, clients Clients, finders []func(Clients)) {
 	shared := &sharedReads{ctx: ctx, clients: clients, waiting: map[collection][]*sharedRead{}}
 	for range finders {
 		shared.finders = append(shared.finders, &sharedFinder{all: shared, since: time.Now()})
@@ -128,7 +128,7 @@ func (f *sharedFinder) end() {
 	f.all.readLocked()
 }
 
-// read is eachPage from the beginning, together with others.
+// read is forEachPage from the beginning, together with others.
 func (f *sharedFinder) read(ctx context.Context, what collection, visit func(*unstructured.UnstructuredList) error) error {
 	r := &sharedRead{
 		finder: f, ctx: ctx,
@@ -137,7 +137,7 @@ func (f *sharedFinder) read(ctx context.Context, what collection, visit func(*un
 	f.all.mu.Lock()
 	if f.ended {
 		f.all.mu.Unlock()
-		return eachPage(ctx, f.all.alone(what), what.GroupVersionResource, "", visit)
+		return forEachPage(ctx, f.all.alone(what), what.GroupVersionResource, "", visit)
 	}
 	f.all.waiting[what] = append(f.all.waiting[what], r)
 	f.pending++
@@ -240,7 +240,7 @@ func (s *sharedReads) beginLocked(what collection) {
 	}
 	s.reading.Go(func() {
 		defer cancel()
-		err := eachPage(ctx, s.alone(what), what.GroupVersionResource, "", func(page *unstructured.UnstructuredList) error { return visitAll(readers, page) })
+		err := forEachPage(ctx, s.alone(what), what.GroupVersionResource, "", func(page *unstructured.UnstructuredList) error { return visitAll(readers, page) })
 		for _, r := range readers {
 			r.done <- err
 		}
