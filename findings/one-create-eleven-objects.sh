@@ -9,7 +9,7 @@
 # Versions: k8s.io/client-go v0.36.3.
 # Matters: a proxy that answers 503 after the server has done its work multiplies objects;
 #   and thousands of processes that were turned away together come back together.
-# Here: ClientConfig in staging/src/k8s.io/feature-lifecycle/internal/retry/client.go takes
+# Here: ClientConfig in staging/src/k8s.io/feature-lifecycle/internal/backoff/client.go takes
 #   Retry-After out of answers, so that reports are sent once and wait as the package says.
 #   Their names are fixed, so that a report that was sent twice is one.
 set -euo pipefail

@@ -36,7 +36,7 @@ var shards = []Shard{
 		Dir: library, Race: true, Inputs: []string{library},
 		Packages: []string{
 			".", "./examples/...", "./featuregate/...", "./intern/...", "./internal/...", "./lifecycle/controller/...",
-			"./lifecycle/task/...", "./lifecycletest/...", "./operator/...", "./report/...", "./until/...", "./values",
+			"./lifecycle/task/...", "./lifecycletest/...", "./operator/...", "./report/...", "./values", "./watchtools/...",
 		},
 		Parts: map[string]string{"lifecycle/controller.TestModel": "100 schedules with the race detector"},
 	},

@@ -28,10 +28,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
+	clientgowatch "k8s.io/client-go/tools/watch"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
-	"k8s.io/feature-lifecycle/until"
+	"k8s.io/feature-lifecycle/watchtools"
 	"k8s.io/klog/v2"
 )
 
@@ -59,7 +59,7 @@ type follower struct {
 
 // newFollower makes one with a time limit from now on; 0 is without.
 func newFollower(ctx context.Context, client versioned.Interface, limit time.Duration) (*follower, context.CancelFunc) {
-	limited, cancel := watchtools.ContextWithOptionalTimeout(ctx, limit)
+	limited, cancel := clientgowatch.ContextWithOptionalTimeout(ctx, limit)
 	if limit == 0 {
 		return &follower{ctx, limited, limited, client}, cancel
 	}
@@ -138,7 +138,7 @@ func (w *follower) watch(seen *v1alpha1.Feature, enough func(*v1alpha1.Feature) 
 	}, w.client)
 	deleted := errDeleted(seen.Namespace)
 	gone := func() (bool, error) { return false, deleted }
-	err := until.Met(ctx, lw, &v1alpha1.Feature{}, gone, func(event watch.Event) (bool, error) {
+	err := watchtools.UntilWithSync(ctx, lw, &v1alpha1.Feature{}, gone, func(event watch.Event) (bool, error) {
 		feature, ok := event.Object.(*v1alpha1.Feature)
 		switch {
 		case !ok || feature.Name != seen.Name:

@@ -19,10 +19,6 @@ limitations under the License.
 package transition
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -55,29 +51,14 @@ func TestARunThatFailedAtOnceIsDescribed(t *testing.T) {
 	}
 }
 
-// TestTurnsAreThoseOfTheLibrary, which keeps them to itself.
-func TestTurnsAreThoseOfTheLibrary(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join("..", "..", "..", "staging", "src", "k8s.io", "feature-lifecycle", "internal", "turns", "turns.go"))
-	if err != nil {
-		t.Fatal(err)
+// TestLastReportDelayFollowsProtocol: a 250th of a second and an eighth of it for each
+// process, and an eighth more than 35 s at most.
+func TestLastReportDelayFollowsProtocol(t *testing.T) {
+	if got, want := lastReportDelay(1_000_000), 315*time.Second/8; got != want {
+		t.Errorf("all processes have reported after %s, want %s", got, want)
 	}
-	constant := func(name string) time.Duration {
-		found := regexp.MustCompile(`(?m)^\s` + name + ` += (\d+)`).FindSubmatch(source)
-		if found == nil {
-			t.Fatalf("turns.go has no constant %s", name)
-		}
-		n, err := strconv.Atoi(string(found[1]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return time.Duration(n)
-	}
-	perSecond, most, headStart := constant("perSecond"), constant("most")*time.Second, constant("headStart")
-	if want := most + most/headStart; turnsAtMost != want {
-		t.Errorf("all turns take %s at most here, and %s in the library", turnsAtMost, want)
-	}
-	if want := time.Second/perSecond + time.Second/perSecond/headStart; turnOfOne != want {
-		t.Errorf("the turn of one takes %s here, and %s in the library", turnOfOne, want)
+	if got, want := lastReportDelay(1), 4500*time.Microsecond; got != want {
+		t.Errorf("one process has reported after %s, want %s", got, want)
 	}
 }
 

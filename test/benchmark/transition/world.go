@@ -188,7 +188,7 @@ func (w *world) transit(ctx context.Context, feature string, on bool) (e ending,
 		return e, err
 	}
 	// The last of real ones has the last turn. A transition goes on no sooner anyhow.
-	if err := measure.Pause(ctx, time.Until(begun.Add(lastTurn(len(processes))))); err != nil {
+	if err := measure.Pause(ctx, time.Until(begun.Add(lastReportDelay(len(processes))))); err != nil {
 		return e, err
 	}
 	answered, err := report(ctx, last, feature, on)
@@ -202,20 +202,13 @@ func (w *world) transit(ctx context.Context, feature string, on bool) (e ending,
 	return ending{took: ended.Sub(answered), writes: seen.between(answered, ended)}, nil
 }
 
-// lastTurn is how long after the value the last of so many processes reports it, when
-// they take turns (package report; the processes of this benchmark do not, since nothing
-// is to be seen of it).
-func lastTurn(processes int) time.Duration {
-	return min(turnsAtMost, time.Duration(processes)*turnOfOne)
+// lastReportDelay returns how long after the value the last of so many processes reports
+// it. Processes pace their reports; those of this benchmark do not, since that would hide
+// what is measured.
+func lastReportDelay(processes int) time.Duration {
+	const spread = time.Second / v1alpha1.ReportsPerSecond
+	return min(v1alpha1.MaxReportDelay, time.Duration(processes)*(spread+spread/v1alpha1.ReportHeadStart))
 }
-
-// These are of the library's internal package turns, which nobody else may import. A test
-// compares them.
-const (
-	turnsAtMost = 315 * time.Second / 8
-	// turnOfOne is a 250th of a second, and an eighth of it.
-	turnOfOne = 4500 * time.Microsecond
-)
 
 // users is how many processes use the feature with a value, as it is counted.
 func users(f *v1alpha1.Feature, enabled bool) (count int32) {

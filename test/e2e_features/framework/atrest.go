@@ -31,7 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/until"
+	"k8s.io/feature-lifecycle/watchtools"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
@@ -56,7 +56,7 @@ func (c *Cluster) WaitForRest() []v1alpha1.Feature {
 	defer cancel()
 	source := cache.NewListWatchFromClient(c.Features.FeaturesV1alpha1().RESTClient(), "features", metav1.NamespaceSystem, fields.Everything())
 	known := map[string]v1alpha1.Feature{}
-	err := until.Met(ctx, source, &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
+	err := watchtools.UntilWithSync(ctx, source, &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
 		feature, ok := event.Object.(*v1alpha1.Feature)
 		if !ok {
 			return false, nil

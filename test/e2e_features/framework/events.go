@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/feature-lifecycle/until"
+	"k8s.io/feature-lifecycle/watchtools"
 )
 
 // WaitForEvent watches the events of a Feature of Kubernetes until one has the
@@ -40,7 +40,7 @@ func (c *Cluster) WaitForEvent(feature, reason, text string) *corev1.Event {
 		fields.Set{"involvedObject.kind": "Feature", "involvedObject.name": feature}.AsSelector())
 	var found *corev1.Event
 	var seen []string
-	err := until.Met(ctx, source, &corev1.Event{}, nil, func(event watch.Event) (bool, error) {
+	err := watchtools.UntilWithSync(ctx, source, &corev1.Event{}, nil, func(event watch.Event) (bool, error) {
 		is, ok := event.Object.(*corev1.Event)
 		if !ok {
 			return false, nil

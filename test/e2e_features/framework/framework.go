@@ -44,7 +44,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
-	"k8s.io/feature-lifecycle/until"
+	"k8s.io/feature-lifecycle/watchtools"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
@@ -268,7 +268,7 @@ func (c *Cluster) WaitForReports(what string, wanted func([]v1alpha1.FeatureRepo
 	reports := func() []v1alpha1.FeatureReport {
 		return slices.SortedFunc(maps.Values(known), func(a, b v1alpha1.FeatureReport) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	err := until.Met(ctx, source, &v1alpha1.FeatureReport{}, nil, func(event watch.Event) (bool, error) {
+	err := watchtools.UntilWithSync(ctx, source, &v1alpha1.FeatureReport{}, nil, func(event watch.Event) (bool, error) {
 		report := event.Object.(*v1alpha1.FeatureReport)
 		known[report.Name] = *report
 		if event.Type == watch.Deleted {

@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/until"
+	"k8s.io/feature-lifecycle/watchtools"
 )
 
 // WaitForFeatureIn watches a Feature of an operator until it is as wanted, and returns
@@ -38,7 +38,7 @@ func (c *Cluster) WaitForFeatureIn(t testing.TB, namespace, name, what string, w
 	defer cancel()
 	source := cache.NewListWatchFromClient(c.Features.FeaturesV1alpha1().RESTClient(), "features", namespace, fields.OneTermEqualSelector(metav1.ObjectNameField, name))
 	var last *v1alpha1.Feature
-	err := until.Met(ctx, source, &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
+	err := watchtools.UntilWithSync(ctx, source, &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
 		feature, ok := event.Object.(*v1alpha1.Feature)
 		if !ok || event.Type == watch.Deleted {
 			return false, nil

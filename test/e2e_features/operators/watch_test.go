@@ -36,7 +36,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/until"
+	"k8s.io/feature-lifecycle/watchtools"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
@@ -126,7 +126,7 @@ func waitForNone(t *testing.T, what string, source cache.ListerWatcher, object r
 	ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
 	defer cancel()
 	there := map[string]runtime.Object{}
-	err := until.Met(ctx, source, object, func() (bool, error) { return true, nil }, func(event watch.Event) (bool, error) {
+	err := watchtools.UntilWithSync(ctx, source, object, func() (bool, error) { return true, nil }, func(event watch.Event) (bool, error) {
 		name, err := cache.MetaNamespaceKeyFunc(event.Object)
 		there[name] = event.Object
 		if event.Type == watch.Deleted {

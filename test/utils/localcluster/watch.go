@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
-	"k8s.io/feature-lifecycle/until"
+	"k8s.io/feature-lifecycle/watchtools"
 )
 
 // WatchFeature calls seen with a Feature of Kubernetes, now and whenever it
@@ -36,7 +36,7 @@ import (
 func WatchFeature(ctx context.Context, client versioned.Interface, name string, seen func(*v1alpha1.Feature) (bool, error)) error {
 	source := cache.NewListWatchFromClient(client.FeaturesV1alpha1().RESTClient(), "features", metav1.NamespaceSystem,
 		fields.OneTermEqualSelector(metav1.ObjectNameField, name))
-	return until.Met(ctx, source, &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
+	return watchtools.UntilWithSync(ctx, source, &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
 		feature, ok := event.Object.(*v1alpha1.Feature)
 		if !ok || event.Type == watch.Deleted {
 			return false, nil

@@ -41,11 +41,10 @@ limitations under the License.
 //	lifecycle/versionskew     part      whether a cluster may move up or down; pure
 //	lifecycle/internal/phrase internal  what messages have in common
 //	lifecycletest             operator  takes a feature through on, used, off and pristine in a test
-//	until                     part      watches objects until something is so
 //	intern                    part      equal lists of what reports say are held once
-//	internal/quiet            internal  watches of an API that a server does not have fill no logs
-//	internal/retry            internal  what failures mean, and how long to wait
-//	internal/turns            internal  when processes that get a value at once report it
+//	watchtools                part      watches until a condition holds; errors of watches of an API that is not served
+//	internal/backoff          internal  pauses of clients, and the errors that decide on them
+//	internal/stagger          internal  when processes that got a value at the same moment report it
 //	examples/everywhere       example   asks whether a feature is on everywhere, for operators to copy
 //	examples/gadgets          example   a small operator with a feature of its own, which runs
 //

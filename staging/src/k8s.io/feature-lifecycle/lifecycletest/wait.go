@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/until"
+	"k8s.io/feature-lifecycle/watchtools"
 )
 
 // WaitFor watches the Features of cases until all are in a state. Each version
@@ -39,7 +39,7 @@ func (k *Kit) WaitFor(ctx context.Context, state v1alpha1.FeatureState, seen fun
 		waiting.Insert(string(c.Feature.Name))
 	}
 	all := waiting.Clone()
-	err := until.Met(ctx, k.features(), &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
+	err := watchtools.UntilWithSync(ctx, k.features(), &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
 		feature, ok := event.Object.(*v1alpha1.Feature)
 		if !ok || event.Type == watch.Deleted || !all.Has(feature.Name) {
 			return false, nil
@@ -67,7 +67,7 @@ func (k *Kit) WaitFor(ctx context.Context, state v1alpha1.FeatureState, seen fun
 // the context ends before, the error says what was missing.
 func (k *Kit) Ask(ctx context.Context, feature string, enabled bool) error {
 	missing := "there is no Feature " + name(k.Namespace, feature) + "; does the operator run, and does its server flow?"
-	err := until.Met(ctx, k.features(), &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
+	err := watchtools.UntilWithSync(ctx, k.features(), &v1alpha1.Feature{}, nil, func(event watch.Event) (bool, error) {
 		seen, ok := event.Object.(*v1alpha1.Feature)
 		if !ok || event.Type == watch.Deleted || seen.Name != feature {
 			return false, nil

@@ -36,7 +36,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/feature-lifecycle/lifecycle/controller"
 	"k8s.io/feature-lifecycle/report"
 	"k8s.io/feature-lifecycle/values"
@@ -357,7 +357,7 @@ func (r *Replica) ask(ctx context.Context, name string) (*controller.Controller,
 		return nil, nil, fmt.Errorf("feature %s in namespace %s: %w", name, r.config.Namespace, ErrNotRunning)
 	}
 	feature, err := r.clients.features.FeaturesV1alpha1().Features(r.config.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if retry.NoAPI(err) {
+	if backoff.IsAPINotServed(err) {
 		// It had it a moment ago, and the flow will hear of it.
 		return nil, nil, fmt.Errorf("feature %s in namespace %s: %w: the server does not have the API %s any more", name, r.config.Namespace, ErrNotRunning, v1alpha1.SchemeGroupVersion)
 	}

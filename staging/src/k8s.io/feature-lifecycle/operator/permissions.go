@@ -31,7 +31,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/report"
 	"k8s.io/klog/v2"
@@ -288,7 +288,7 @@ func (r *Replica) watchPermissions(ctx context.Context, reporter *report.Reporte
 			case err != nil:
 				// The flow does what it can: it is as before the first review.
 				r.permissions.set(false)
-				if failures++; retry.Refused(err) || retry.Missing(err) {
+				if failures++; backoff.IsForbidden(err) || backoff.IsNotFound(err) {
 					refusals++
 					rest = refusals >= mostRefusals
 				}
@@ -310,7 +310,7 @@ func (r *Replica) watchPermissions(ctx context.Context, reporter *report.Reporte
 			}
 			changed = nil
 			if !rest {
-				timer := r.clock.NewTimer(retry.Backoff(max(failures, 1), leastReview, mostReview))
+				timer := r.clock.NewTimer(backoff.Delay(max(failures, 1), leastReview, mostReview))
 				due, stop = timer.C(), timer.Stop
 			}
 		}
@@ -328,5 +328,5 @@ func (r *Replica) watchPermissions(ctx context.Context, reporter *report.Reporte
 // served is false if the server is known not to have the API.
 func (r *Replica) served() bool {
 	_, err := r.clients.own.Discovery().ServerResourcesForGroupVersion(v1alpha1.SchemeGroupVersion.String())
-	return !retry.Missing(err)
+	return !backoff.IsNotFound(err)
 }

@@ -22,8 +22,8 @@ import (
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/internal/retry"
-	"k8s.io/feature-lifecycle/internal/turns"
+	"k8s.io/feature-lifecycle/internal/backoff"
+	"k8s.io/feature-lifecycle/internal/stagger"
 )
 
 // features selects what a process reports: everything it knows when all is true
@@ -59,9 +59,9 @@ func (r *Reporter) firstWait() time.Duration {
 	case r.config.NodeName != "" && r.config.Crowded != nil && r.config.Crowded():
 		// A server that is busy with thousands takes few reports, and turns the others
 		// away again and again, which keeps it busy.
-		return retry.Spread()
+		return backoff.ThrottleStartDelay()
 	default:
-		return retry.Jitter(startJitter)
+		return backoff.Jitter(startJitter)
 	}
 }
 
@@ -109,11 +109,11 @@ func (r *Reporter) postponed(d difference, now time.Time) time.Duration {
 	case !r.due.IsZero():
 		// It is not put off by what comes later.
 	case now.Before(r.lastWrite.Add(Period)):
-		r.due = r.lastWrite.Add(Period + retry.Jitter(batchJitter))
+		r.due = r.lastWrite.Add(Period + backoff.Jitter(batchJitter))
 	case len(d.values) > 0:
 		// Those who get a value together may ask for the same together. The server
 		// flow counts on hearing of that within Period, and some seconds.
-		r.due = now.Add(turns.Most)
+		r.due = now.Add(v1alpha1.MaxReportDelay)
 	default:
 		r.due = now
 	}
@@ -139,7 +139,7 @@ func (r *Reporter) turn(values []string, now time.Time) (first time.Time) {
 			at = now
 			// Servers have to agree, and wait for nobody.
 			if r.config.Peers != nil && !r.config.ListAll {
-				at = now.Add(turns.Of(r.config.Peers(feature), r.place))
+				at = now.Add(stagger.Delay(r.config.Peers(feature), r.place))
 			}
 		}
 		r.turns[feature] = at

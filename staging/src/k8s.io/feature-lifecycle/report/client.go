@@ -18,11 +18,11 @@ package report
 
 import (
 	"k8s.io/client-go/rest"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 )
 
 // ClientConfig returns how the clients of a reporter should reach the server: as the
 // configuration says, but with protobuf, and without client-go's own repetitions, since
 // a reporter has pauses of its own, which grow and are random. Give such clients to
 // New.
-func ClientConfig(config *rest.Config) *rest.Config { return retry.ClientConfig(config) }
+func ClientConfig(config *rest.Config) *rest.Config { return backoff.ClientConfig(config) }

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/klog/v2"
 )
 
@@ -32,23 +32,23 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 	logger := klog.FromContext(ctx).WithValues("featureReport", klog.KRef(r.config.Namespace, r.name))
 	if errors.Is(err, errNoNode) {
 		// Nobody failed; waiting has a bound of its own.
-		return ownerPeriod + retry.Jitter(time.Second)
+		return ownerPeriod + backoff.Jitter(time.Second)
 	}
 	state, said, most, count := resultFailed, "Reporting feature gates failed; trying again", maxBackoff, &r.failures
 	switch {
 	case noNamespace(err):
 		// Somebody is about to create it, as in an installation that is under way.
 		said = fmt.Sprintf("Not reporting feature gates: namespace %s does not exist; create it, or give the process the one that it is installed in", r.config.Namespace)
-	case retry.Missing(err):
+	case backoff.IsNotFound(err):
 		state, most = resultMissing, patience
-		if retry.NoAPI(err) {
+		if backoff.IsAPINotServed(err) {
 			r.suspend()
 		}
 		said = "Not reporting feature gates: the server does not have the API features.k8s.io/v1alpha1; looking again from time to time"
 	case errors.Is(err, errStays):
 		state, most = resultForbidden, patience
 		said = "Not reporting feature gates: another identity wrote the report of this name; delete it, or permit delete on featurereports/any; trying again from time to time"
-	case retry.Refused(err):
+	case backoff.IsForbidden(err):
 		if r.config.Refused != nil {
 			r.config.Refused()
 		}
@@ -68,10 +68,10 @@ func (r *Reporter) failure(ctx context.Context, err error) time.Duration {
 		r.complained = said
 		logger.Info(said, "err", err)
 	}
-	pause := retry.After(err, *count, minBackoff, most)
+	pause := backoff.DelayFor(err, *count, minBackoff, most)
 	if delay, ok := apierrors.SuggestsClientDelay(err); ok {
 		// A server in trouble suggests a second or two each time.
-		pause = max(pause, time.Duration(delay)*time.Second+retry.Jitter(time.Second))
+		pause = max(pause, time.Duration(delay)*time.Second+backoff.Jitter(time.Second))
 	}
 	return pause
 }

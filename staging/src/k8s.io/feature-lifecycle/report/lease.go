@@ -24,7 +24,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 )
@@ -45,7 +45,7 @@ const (
 // just now, and wait is when to do so again.
 func (r *Reporter) renewLease(ctx context.Context, wait time.Duration) {
 	for {
-		timer := r.config.Clock.NewTimer(wait + retry.Jitter(wait/20))
+		timer := r.config.Clock.NewTimer(wait + backoff.Jitter(wait/20))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -67,10 +67,10 @@ func (r *Reporter) renew(ctx context.Context) time.Duration {
 		klog.FromContext(ctx).Info("Renewing the Lease of the feature report failed; trying again", "lease", klog.KRef(r.config.LeaseNamespace, r.name), "err", err)
 	}
 	r.leaseFailures++
-	if retry.Refused(err) || retry.Missing(err) {
+	if backoff.IsForbidden(err) || backoff.IsNotFound(err) {
 		// A server without this system has neither the namespace nor the
 		// permission; one that is new has them soon.
-		return retry.Backoff(r.leaseFailures, minBackoff, maxBackoff)
+		return backoff.Delay(r.leaseFailures, minBackoff, maxBackoff)
 	}
 	return renewPeriod
 }

@@ -30,7 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 )
 
 // TestAReportThatIsMissingBeforeItsNodeIsThere is written again soon: a process looks
@@ -62,7 +62,7 @@ func TestAReportThatIsMissingBeforeItsNodeIsThere(t *testing.T) {
 				f.pass(3 * ownerPeriod)
 				broken.Store(false)
 				// The second pause after a crowd is the longest one that can come here.
-				f.pass(4 * retry.CrowdBackoff)
+				f.pass(4 * backoff.ThrottleWindow)
 				f.report()
 				if err := f.kube.Tracker().Add(node("n1")); err != nil {
 					t.Fatal(err)

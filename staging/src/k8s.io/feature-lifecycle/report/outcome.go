@@ -21,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/klog/v2"
 )
 
@@ -86,10 +86,10 @@ func (r *Reporter) outcome(ctx context.Context, err error) time.Duration {
 		}
 		r.failures, r.rejections, r.complained, r.retryAt = 0, 0, "", time.Time{}
 		if r.ownerless() {
-			return ownerPeriod + retry.Jitter(ownerPeriod)
+			return ownerPeriod + backoff.Jitter(ownerPeriod)
 		}
 		// News wakes the loop earlier.
-		return r.checkPeriod() + retry.Jitter(r.checkPeriod()/10)
+		return r.checkPeriod() + backoff.Jitter(r.checkPeriod()/10)
 	}
 	pause := r.failure(ctx, err)
 	r.retryAt = r.config.Clock.Now().Add(pause)

@@ -35,7 +35,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/utils/clock"
 )
 
@@ -305,7 +305,7 @@ func (r *Reporter) lookAfter(ctx context.Context, now time.Time) time.Duration {
 		period = ownerPeriod
 	}
 	if next := r.lastCheck.Add(period); now.Before(next) {
-		return next.Sub(now) + retry.Jitter(period/10)
+		return next.Sub(now) + backoff.Jitter(period/10)
 	}
 	err := r.check(ctx)
 	r.checked(now, err)
@@ -339,7 +339,7 @@ func (r *Reporter) introduce(ctx context.Context) (renewal time.Duration, err er
 		if err := r.takeOver(ctx); err != nil {
 			return 0, err
 		}
-	case retry.Missing(err) && !retry.NoAPI(err):
+	case backoff.IsNotFound(err) && !backoff.IsAPINotServed(err):
 	default:
 		return 0, err
 	}

@@ -40,7 +40,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 )
 
 // source is a gate of which the test says what was asked.
@@ -258,13 +258,13 @@ func TestWhoStartsInACrowdReportsWithinAMinute(t *testing.T) {
 			if n := reported(); (n < processes/2) != tc.spread {
 				t.Errorf("%s: %d of %d have reported after %s", name, n, processes, startJitter)
 			}
-			fleet[0].pass(retry.CrowdSpread/2 - startJitter)
+			fleet[0].pass(backoff.ThrottleStartWindow/2 - startJitter)
 			if n := reported(); tc.spread && (n < processes/6 || n > processes*5/6) {
 				t.Errorf("%s: %d of %d have reported after half the time", name, n, processes)
 			}
-			fleet[0].pass(retry.CrowdSpread / 2)
+			fleet[0].pass(backoff.ThrottleStartWindow / 2)
 			if n := reported(); n != processes {
-				t.Errorf("%s: %d of %d have reported after %s", name, n, processes, retry.CrowdSpread)
+				t.Errorf("%s: %d of %d have reported after %s", name, n, processes, backoff.ThrottleStartWindow)
 			}
 		})
 	}

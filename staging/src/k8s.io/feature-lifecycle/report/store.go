@@ -26,7 +26,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 )
@@ -233,7 +233,7 @@ func (r *Reporter) Remove(ctx context.Context) error {
 	err := r.remove(ctx)
 	for failures := 1; apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err); failures++ {
 		// A report that stays looks like that of a process that has crashed.
-		timer := r.config.Clock.NewTimer(retry.Backoff(failures, removeBackoff, removeTimeout))
+		timer := r.config.Clock.NewTimer(backoff.Delay(failures, removeBackoff, removeTimeout))
 		select {
 		case <-ctx.Done():
 			timer.Stop()

@@ -25,7 +25,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/feature-lifecycle/internal/turns"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/stagger"
 )
 
 // crowd makes A a feature of many users, and every other one of few.
@@ -44,7 +45,7 @@ func crowd(users int) func(*Config) {
 // again; a value that is back before the turn comes is none to report.
 func TestProcessesThatGetAValueTogetherTakeTurns(t *testing.T) {
 	const processes, users = 60, 2500
-	first, last := turns.Of(users, 0), turns.Longest(users)
+	first, last := stagger.Delay(users, 0), stagger.MaxDelay(users)
 	half := (last - first) / 2
 	synctest.Test(t, func(t *testing.T) {
 		var fleet []*fixture
@@ -107,12 +108,12 @@ func TestOneOfFewDoesNotWaitBehindACrowd(t *testing.T) {
 		f.pass(Period + batchJitter)
 		before := f.writes()
 		f.source.see(true, "A")
-		f.pass(turns.Of(1_000_000, 0) - time.Millisecond)
+		f.pass(stagger.Delay(1_000_000, 0) - time.Millisecond)
 		if n := f.writes() - before; n != 0 {
 			t.Errorf("%d writes before the first of the crowd has its turn", n)
 		}
 		f.source.see(true, "B")
-		f.pass(turns.Longest(2))
+		f.pass(stagger.MaxDelay(2))
 		if n := f.writes() - before; n != 1 {
 			t.Errorf("%d writes, want the value of few reported", n)
 		}
@@ -121,7 +122,7 @@ func TestOneOfFewDoesNotWaitBehindACrowd(t *testing.T) {
 				t.Errorf("%s is reported off", feature.Name)
 			}
 		}
-		f.pass(turns.Most)
+		f.pass(v1alpha1.MaxReportDelay)
 		if n := f.writes() - before; n != 1 {
 			t.Errorf("%d writes, want none for a turn in which there is nothing more to say", n)
 		}
@@ -167,11 +168,11 @@ func TestACrowdThatAsksForTheSameTakesTurns(t *testing.T) {
 		f.pass(2 * Period)
 		before := f.writes()
 		f.source.see(true, "A", "B")
-		f.pass(turns.Of(1_000_000, 0) - time.Millisecond)
+		f.pass(stagger.Delay(1_000_000, 0) - time.Millisecond)
 		if n := f.writes() - before; n != 0 {
 			t.Errorf("%d writes before the first of the crowd has its turn", n)
 		}
-		f.pass(turns.Most)
+		f.pass(v1alpha1.MaxReportDelay)
 		if n := f.writes() - before; n != 1 {
 			t.Errorf("%d writes, want one", n)
 		}

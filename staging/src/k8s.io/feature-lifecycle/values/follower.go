@@ -44,7 +44,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/feature-lifecycle/values/rollout"
 	"k8s.io/utils/clock"
 
@@ -213,11 +213,11 @@ func (f *Follower) Run(ctx context.Context) {
 	pause := min(firstRecheck, f.config.Recheck)
 	next := f.config.Clock.Now().Add(f.firstPause(pause))
 	if f.origin != FromServer {
-		wait := spread(retry.Backoff(1, minBackoff, maxBackoff))
+		wait := spread(backoff.Delay(1, minBackoff, maxBackoff))
 		if f.crowded {
 			// Of those that do not watch there are thousands.
-			if wait = retry.Crowd(1); !f.config.AlwaysWatch {
-				wait = retry.Spread()
+			if wait = backoff.ThrottleDelay(1); !f.config.AlwaysWatch {
+				wait = backoff.ThrottleStartDelay()
 			}
 		}
 		next = f.config.Clock.Now().Add(wait)
@@ -232,7 +232,7 @@ func (f *Follower) Run(ctx context.Context) {
 		case <-f.watch.news():
 			timer.Stop()
 			if f.watch.vanished.Swap(false) {
-				next = earlier(next, f.config.Clock.Now().Add(retry.Jitter(vanishedJitter)))
+				next = earlier(next, f.config.Clock.Now().Add(backoff.Jitter(vanishedJitter)))
 			}
 			f.apply(ctx)
 			continue
@@ -240,7 +240,7 @@ func (f *Follower) Run(ctx context.Context) {
 			timer.Stop()
 			// That reports are taken at all says nothing new to who has seen the API.
 			if again || f.missing {
-				next = earlier(next, f.config.Clock.Now().Add(retry.Jitter(servedJitter)))
+				next = earlier(next, f.config.Clock.Now().Add(backoff.Jitter(servedJitter)))
 			}
 			continue
 		case <-timer.C():
@@ -274,11 +274,11 @@ func (f *Follower) Run(ctx context.Context) {
 			}
 			if f.reports.Load() {
 				// One that takes reports has the API: it restarts, or is one of several.
-				rare = retry.Doubled(f.failures, min(firstRecheck, rare), rare)
+				rare = backoff.Exponential(f.failures, min(firstRecheck, rare), rare)
 			}
 			next = f.config.Clock.Now().Add(spread(rare))
 		default:
-			next = f.config.Clock.Now().Add(retry.After(err, f.failures, minBackoff, maxBackoff))
+			next = f.config.Clock.Now().Add(backoff.DelayFor(err, f.failures, minBackoff, maxBackoff))
 		}
 		if due && !f.restartAt.IsZero() {
 			// It would not help now; restart says why.
@@ -291,7 +291,7 @@ func (f *Follower) Run(ctx context.Context) {
 // with thousands of others, and looks three times as late at most.
 func (f *Follower) firstPause(least time.Duration) time.Duration {
 	if more := f.config.Recheck - least; more > 0 {
-		return least + retry.Jitter(min(2*least, more))
+		return least + backoff.Jitter(min(2*least, more))
 	}
 	return spread(least)
 }

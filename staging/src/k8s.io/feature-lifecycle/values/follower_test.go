@@ -37,7 +37,7 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	typed "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/utils/ptr"
 )
 
@@ -540,7 +540,7 @@ func TestACrowdComesBackLater(t *testing.T) {
 		if n := w.count("list") - before; n < 1 || n > 3 {
 			t.Errorf("%d looks, want the one that was turned away, and hardly another", n)
 		}
-		after(2 * retry.CrowdBackoff)
+		after(2 * backoff.ThrottleWindow)
 		if n := w.count("list") - before; n < 2 {
 			t.Error("it does not look again")
 		}
@@ -582,8 +582,8 @@ func TestWhoStartsInACrowdLooksLater(t *testing.T) {
 			})
 		}
 		slices.Sort(firsts)
-		if first, last := firsts[0], firsts[len(firsts)-1]; first > retry.CrowdSpread/4 || last < retry.CrowdSpread*3/4 || last > retry.CrowdSpread+time.Second {
-			t.Errorf("%s: the next looks are after %s to %s, want them spread over %s", name, first, last, retry.CrowdSpread)
+		if first, last := firsts[0], firsts[len(firsts)-1]; first > backoff.ThrottleStartWindow/4 || last < backoff.ThrottleStartWindow*3/4 || last > backoff.ThrottleStartWindow+time.Second {
+			t.Errorf("%s: the next looks are after %s to %s, want them spread over %s", name, first, last, backoff.ThrottleStartWindow)
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -602,7 +602,7 @@ func TestWhoStartsInACrowdLooksLater(t *testing.T) {
 		w.answers(nil)
 		before := w.count("list")
 		w.run()
-		after(retry.CrowdSpread + 2*time.Minute)
+		after(backoff.ThrottleStartWindow + 2*time.Minute)
 		if n := w.count("list") - before; n < 2 {
 			t.Errorf("%d looks at a server that is not ready, want more", n)
 		}
@@ -617,9 +617,9 @@ func TestWhoStartsInACrowdLooksLater(t *testing.T) {
 			w.answers(nil)
 			before := w.count("list")
 			w.run()
-			after(retry.CrowdBackoff + time.Second)
+			after(backoff.ThrottleWindow + time.Second)
 			if n := w.count("list") - before; n == 0 {
-				t.Errorf("no look within %s by a process that always watches", retry.CrowdBackoff)
+				t.Errorf("no look within %s by a process that always watches", backoff.ThrottleWindow)
 			}
 		})
 	}

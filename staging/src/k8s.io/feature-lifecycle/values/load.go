@@ -24,7 +24,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/klog/v2"
 )
 
@@ -32,7 +32,7 @@ const (
 	// maxStartBackoff is the longest pause while Load holds the process up.
 	maxStartBackoff = 5 * time.Second
 	// startCrowdBackoff is the first pause after a server turned the process away.
-	// Without values it is not to wait as long as others can (retry.CrowdBackoff).
+	// Without values it is not to wait as long as others can (backoff.ThrottleWindow).
 	startCrowdBackoff = 4 * time.Second
 	// attemptTimeout bounds one look while Load holds the process up. It is the whole
 	// patience of a node: a request that waits its turn at a busy server loses it when
@@ -136,7 +136,7 @@ func (w *waiting) next(now time.Time, err error) (pause time.Duration, until tim
 		}
 	}
 	switch {
-	case !retry.Refused(err):
+	case !backoff.IsForbidden(err):
 		w.refusedSince = time.Time{}
 	case w.refusedSince.IsZero():
 		w.refusedSince = now
@@ -144,7 +144,7 @@ func (w *waiting) next(now time.Time, err error) (pause time.Duration, until tim
 	default:
 		until = earlier(until, w.refusedSince.Add(refusalPatience))
 	}
-	pause, left := retry.Backoff(w.failures, least, maxStartBackoff), until.Sub(now)
+	pause, left := backoff.Delay(w.failures, least, maxStartBackoff), until.Sub(now)
 	if crowd && w.failures > 1 && pause > left {
 		// All who were turned away as often would ask again at the end.
 		return 0, until

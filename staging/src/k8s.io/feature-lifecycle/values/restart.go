@@ -25,7 +25,7 @@ import (
 
 	componentfeaturegate "k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/klog/v2"
 )
 
@@ -85,7 +85,7 @@ func (f *Follower) planRestart(ctx context.Context) {
 	if !f.restartAt.IsZero() {
 		return
 	}
-	delay := retry.Jitter(f.config.RestartWindow)
+	delay := backoff.Jitter(f.config.RestartWindow)
 	f.restartAt = f.config.Clock.Now().Add(delay)
 	klog.FromContext(ctx).Info("Going to end, so that the process is started again with values of features that changed", "component", f.config.Component, "features", names, "in", delay, "window", f.config.RestartWindow)
 }

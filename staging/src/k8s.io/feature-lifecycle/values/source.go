@@ -32,8 +32,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	informers "k8s.io/feature-lifecycle/client/informers/externalversions/features/v1alpha1"
-	"k8s.io/feature-lifecycle/internal/quiet"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
+	"k8s.io/feature-lifecycle/watchtools"
 	"k8s.io/klog/v2"
 )
 
@@ -58,7 +58,7 @@ var errMissing = errors.New("the server does not have the API features.k8s.io/v1
 // since a follower has pauses of its own, which grow and are random. A change brings
 // some events to thousands of followers, and JSON takes seven times as long to read
 // (BenchmarkReadFeature).
-func ClientConfig(config *rest.Config) *rest.Config { return retry.ClientConfig(config) }
+func ClientConfig(config *rest.Config) *rest.Config { return backoff.ClientConfig(config) }
 
 // look lists the Features that say something. The first list is as new as the
 // server's storage; later ones come from its cache and are not older than the one
@@ -106,9 +106,9 @@ func (f *Follower) look(ctx context.Context) error {
 // only in its discovery.
 func (f *Follower) explain(ctx context.Context, err error) error {
 	switch {
-	case retry.Missing(err):
+	case backoff.IsNotFound(err):
 		return fmt.Errorf("%w: %w", errMissing, err)
-	case !retry.Refused(err):
+	case !backoff.IsForbidden(err):
 		return err
 	}
 	found := make(chan error, 1)
@@ -118,7 +118,7 @@ func (f *Follower) explain(ctx context.Context, err error) error {
 	}()
 	select {
 	case missing := <-found:
-		if retry.Missing(missing) {
+		if backoff.IsNotFound(missing) {
 			return fmt.Errorf("%w: %w", errMissing, missing)
 		}
 	case <-ctx.Done():
@@ -226,8 +226,8 @@ func startWatch(ctx context.Context, client versioned.Interface, namespace strin
 		DeleteFunc: func(any) { w.vanished.Store(true); signal() },
 	})
 	// Who looks again says that the API is missing, and this that values come late.
-	watches := &quiet.Watches{Purpose: "changes of dynamic features at once", Namespace: namespace}
-	if err = errors.Join(err, informer.SetWatchErrorHandlerWithContext(watches.Failed)); err != nil {
+	handler := watchtools.NewWatchErrorHandler("changes of dynamic features at once", namespace)
+	if err = errors.Join(err, informer.SetWatchErrorHandlerWithContext(handler)); err != nil {
 		// Only a stopped informer refuses handlers, and one that runs that of watches.
 		klog.FromContext(ctx).Error(err, "Dynamic features are not followed")
 	}
@@ -286,4 +286,4 @@ func (f *Follower) pause(ctx context.Context, d time.Duration) {
 }
 
 // spread makes a pause up to a quarter shorter.
-func spread(pause time.Duration) time.Duration { return pause - retry.Jitter(pause/4) }
+func spread(pause time.Duration) time.Duration { return pause - backoff.Jitter(pause/4) }

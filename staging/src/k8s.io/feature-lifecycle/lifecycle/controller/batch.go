@@ -22,7 +22,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/feature-lifecycle/internal/turns"
+	"k8s.io/feature-lifecycle/internal/stagger"
 )
 
 const (
@@ -114,7 +114,7 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 // is counted meanwhile would be sent to all of them, while they still wait for the value.
 // Until the first of them has his turn, that none has reported says nothing.
 func (b *batches) expect(name string, users int, now time.Time) {
-	period := min(turns.Longest(users)/counts, longestBatch)
+	period := min(stagger.MaxDelay(users)/counts, longestBatch)
 	if period <= reportBatch {
 		return
 	}
@@ -128,7 +128,7 @@ func (b *batches) expect(name string, users int, now time.Time) {
 	if known.period < period {
 		known.period, known.changes, known.since = period, 0, now
 	}
-	known.heard(now.Add(turns.Of(users, 0)))
+	known.heard(now.Add(stagger.Delay(users, 0)))
 }
 
 // taken says that a feature is about to be looked at.

@@ -35,7 +35,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/client/informers/externalversions"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
@@ -295,8 +295,8 @@ func (c *Controller) work(ctx context.Context) {
 			return
 		}
 		// Without the API nothing can be brought forward, which the watches say once.
-		if err := c.process(ctx, name); err != nil && ctx.Err() == nil && !isConflict(err) && !retry.NoAPI(err) {
-			utilruntime.HandleErrorWithContext(ctx, err, "Failed to sync Feature, requeuing", "feature", name)
+		if err := c.process(ctx, name); err != nil && ctx.Err() == nil && !isConflict(err) && !backoff.IsAPINotServed(err) {
+			utilruntime.HandleErrorWithContext(ctx, err, "Feature not brought forward; trying again", "feature", name)
 		}
 	}
 }

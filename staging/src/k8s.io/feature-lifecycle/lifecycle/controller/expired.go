@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/internal/retry"
+	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/klog/v2"
@@ -103,7 +103,7 @@ type postponement struct {
 // permissions change.
 func (p postponement) fail(now time.Time) postponement {
 	failures := p.failures + 1
-	return postponement{failures, now.Add(retry.Doubled(failures, noticePeriod, maxDeleteBackoff))}
+	return postponement{failures, now.Add(backoff.Exponential(failures, noticePeriod, maxDeleteBackoff))}
 }
 
 // removeReport deletes a report, and its Lease first: one that no report names stays for long.

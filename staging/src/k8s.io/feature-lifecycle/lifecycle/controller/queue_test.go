@@ -25,7 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/internal/turns"
+	"k8s.io/feature-lifecycle/internal/stagger"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
@@ -136,7 +136,7 @@ func TestManyReportsAreFoldedForLonger(t *testing.T) {
 // others, who still wait for the value.
 func TestUsersThatAreExpectedAreFoldedFromTheFirstOn(t *testing.T) {
 	for users, want := range map[int]time.Duration{
-		0: reportBatch, 100: reportBatch, 1000: turns.Longest(1000) / counts, 10_000: turns.Longest(10_000) / counts, 1 << 40: turns.Longest(1<<40) / counts,
+		0: reportBatch, 100: reportBatch, 1000: stagger.MaxDelay(1000) / counts, 10_000: stagger.MaxDelay(10_000) / counts, 1 << 40: stagger.MaxDelay(1<<40) / counts,
 	} {
 		b := newBatches()
 		b.expect("A", users, start)
@@ -154,7 +154,7 @@ func TestUsersThatAreExpectedAreFoldedFromTheFirstOn(t *testing.T) {
 	b = newBatches()
 	b.expect("A", 10_000, start)
 	b.add("A", start)
-	head := turns.Of(10_000, 0)
+	head := stagger.Delay(10_000, 0)
 	for _, test := range []struct {
 		after, next time.Duration
 		want        []string
@@ -331,7 +331,7 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 			awaiting(after)
 			after.Status.Configured = &v1alpha1.FeatureConfiguration{}
 			c.featureStored(old, after)
-		}, turns.Longest(5000) / counts},
+		}, stagger.MaxDelay(5000) / counts},
 		"a change of version": {stored(func(f *v1alpha1.Feature) {
 			awaiting(f)
 			f.Status.State = v1alpha1.StateUpgrading

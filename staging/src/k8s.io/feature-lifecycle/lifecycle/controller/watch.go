@@ -26,17 +26,17 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/internal/quiet"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/watchtools"
 )
 
 // watch hangs the controller's handlers on the informers.
 func (c *Controller) watch() error {
 	api := c.informers.Features().V1alpha1()
-	watches := &quiet.Watches{Purpose: "the server flow", Namespace: c.config.Namespace}
+	failed := watchtools.NewWatchErrorHandler("the server flow", c.config.Namespace)
 	for _, informer := range []cache.SharedIndexInformer{api.Features().Informer(), api.FeatureReports().Informer()} {
-		if err := informer.SetWatchErrorHandlerWithContext(watches.Failed); err != nil {
+		if err := informer.SetWatchErrorHandlerWithContext(failed); err != nil {
 			return fmt.Errorf("watching for the feature lifecycle: %w", err)
 		}
 	}

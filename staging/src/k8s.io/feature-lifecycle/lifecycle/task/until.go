@@ -32,7 +32,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
-	"k8s.io/feature-lifecycle/until"
+	"k8s.io/feature-lifecycle/watchtools"
 )
 
 // probePeriod is how often something that refused is tried again while nobody
@@ -111,7 +111,7 @@ func watchOne(ctx context.Context, clients Clients, client dynamic.ResourceInter
 	absent := func() (bool, error) { return done(nil) }
 	// A fake client cannot begin a watch with what there is, and says so.
 	source := cache.ToListWatcherWithWatchListSemantics(lw, clients.Dynamic)
-	return until.Met(ctx, source, &unstructured.Unstructured{}, absent, func(event watch.Event) (bool, error) {
+	return watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, absent, func(event watch.Event) (bool, error) {
 		found, ok := event.Object.(*unstructured.Unstructured)
 		switch {
 		case !ok || found.GetName() != name:

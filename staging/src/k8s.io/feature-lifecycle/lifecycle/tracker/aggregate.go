@@ -49,7 +49,7 @@ type Settings struct {
 	RequireFullCoverage bool
 	// ReportPeriod is how late a process may report that it asked for a
 	// feature. So long a potential user holds a transition. It is 70 seconds by
-	// default, the minute between two reports of a process (report.Period) and some.
+	// default, the minute between two reports of a process (v1alpha1.ReportPeriod) and some.
 	ReportPeriod time.Duration
 }
 

@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/internal/turns"
+	"k8s.io/feature-lifecycle/internal/stagger"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
@@ -282,9 +282,9 @@ func TestManyUsersOfADynamicFeatureHaveTheirTurnsInTheSettlePeriod(t *testing.T)
 		users   int
 		want    time.Duration
 	}{
-		{true, 2, turns.Longest(2) + settings.Settle},
-		{true, 5000, turns.Longest(5000) + settings.Settle},
-		{true, 1_000_000, turns.Most + settings.Settle},
+		{true, 2, stagger.MaxDelay(2) + settings.Settle},
+		{true, 5000, stagger.MaxDelay(5000) + settings.Settle},
+		{true, 1_000_000, v1alpha1.MaxReportDelay + settings.Settle},
 		{false, 5000, settings.Settle},
 	} {
 		s := server("a", false)

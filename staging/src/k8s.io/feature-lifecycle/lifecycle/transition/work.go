@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/internal/turns"
+	"k8s.io/feature-lifecycle/internal/stagger"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/values/rollout"
@@ -113,7 +113,7 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 	if s.Status.Control == v1alpha1.ControlDynamic {
 		// Users that have just got the other value, in a transition that this one
 		// replaced, say so when it is their turn.
-		notBefore = start.Add(turns.Longest(int(task.Total)) + s.settings.Settle)
+		notBefore = start.Add(stagger.MaxDelay(int(task.Total)) + s.settings.Settle)
 	}
 	s.settle(task, notBefore, "all users have the feature "+OnOff(goal))
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package retry
+package backoff
 
 import (
 	"net/http"
@@ -23,31 +23,31 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ClientConfig returns how clients that pause by themselves should reach the server:
-// as the configuration says, but with protobuf, and without client-go's own
-// repetitions. When a server turns a request away that came with thousands of others,
-// client-go sends it again a second later, ten times, and so do the others.
+// ClientConfig returns the configuration of clients that pause by themselves: the given
+// one with protobuf, and without client-go's own retries. When a server throttles a
+// request that came with thousands of others, client-go sends it again a second later, up
+// to ten times, and so do the others.
 func ClientConfig(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return once{next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return noRetries{next} })
 	return config
 }
 
-// once keeps client-go from sending a request again: it does so when an answer says
-// when (rest/with_retry.go).
-type once struct{ next http.RoundTripper }
+// noRetries keeps client-go from retrying, which it does when an answer has the header
+// Retry-After (rest/with_retry.go).
+type noRetries struct{ next http.RoundTripper }
 
-// RoundTrip is for the client.
-func (o once) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := o.next.RoundTrip(request)
+// RoundTrip implements http.RoundTripper.
+func (n noRetries) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := n.next.RoundTrip(request)
 	if response != nil {
 		response.Header.Del("Retry-After")
 	}
 	return response, err
 }
 
-// WrappedRoundTripper is for those who look for the transport below
-// (apimachinery/pkg/util/net).
-func (o once) WrappedRoundTripper() http.RoundTripper { return o.next }
+// WrappedRoundTripper implements RoundTripperWrapper of apimachinery/pkg/util/net, so that
+// callers find the transport below.
+func (n noRetries) WrappedRoundTripper() http.RoundTripper { return n.next }

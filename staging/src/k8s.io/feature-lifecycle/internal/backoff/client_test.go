@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package retry
+package backoff
 
 import (
 	"net/http"
@@ -28,8 +28,8 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 )
 
-// TestARequestThatIsTurnedAwayIsNotSentAgain by the client.
-func TestARequestThatIsTurnedAwayIsNotSentAgain(t *testing.T) {
+// TestThrottledRequestIsNotRetriedByClient: the header Retry-After does not reach client-go.
+func TestThrottledRequestIsNotRetriedByClient(t *testing.T) {
 	var requests atomic.Int32
 	var accepts atomic.Value
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +46,7 @@ func TestARequestThatIsTurnedAwayIsNotSentAgain(t *testing.T) {
 	}
 	_, err = client.FeaturesV1alpha1().FeatureReports("ns").Get(t.Context(), "r", metav1.GetOptions{})
 	if !apierrors.IsTooManyRequests(err) || requests.Load() != 1 {
-		t.Errorf("%d requests and %v, want one and that it was turned away", requests.Load(), err)
+		t.Errorf("%d requests and %v, want one and that it was throttled", requests.Load(), err)
 	}
 	if got, want := accepts.Load(), "application/vnd.kubernetes.protobuf,application/json"; got != want {
 		t.Errorf("the client accepts %q, want %q", got, want)

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package until_test
+package watchtools_test
 
 import (
 	"context"
@@ -32,11 +32,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/feature-lifecycle/until"
+	"k8s.io/feature-lifecycle/watchtools"
 )
 
-// source is a server with some objects and one watch. Only lists are answered with
-// objects; events are what a test says.
+// source is a server with some objects and one watch. Only lists return objects; the test
+// sends the events.
 type source struct {
 	objects []corev1.ConfigMap
 	events  *watch.FakeWatcher
@@ -59,7 +59,7 @@ func (s *source) listerWatcher() cache.ListerWatcher {
 	}, noWatchList{})
 }
 
-// noWatchList says that a watch does not begin with what there is.
+// noWatchList declares that a watch does not start with the existing objects.
 type noWatchList struct{}
 
 func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
@@ -72,7 +72,7 @@ func name(event watch.Event) string {
 	return fmt.Sprint(event.Type, " ", event.Object.(*corev1.ConfigMap).Name)
 }
 
-func TestMetSeesWhatThereIsAndWhatChanges(t *testing.T) {
+func TestUntilWithSyncSeesExistingObjectsAndChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource("a")
 		s.events.Add(object("b"))
@@ -81,10 +81,10 @@ func TestMetSeesWhatThereIsAndWhatChanges(t *testing.T) {
 		s.events.Add(object("never seen"))
 		var seen []string
 		empty := func() (bool, error) {
-			t.Error("it was said to be empty")
+			t.Error("ifEmpty was called")
 			return false, nil
 		}
-		err := until.Met(t.Context(), s.listerWatcher(), &corev1.ConfigMap{}, empty, func(event watch.Event) (bool, error) {
+		err := watchtools.UntilWithSync(t.Context(), s.listerWatcher(), &corev1.ConfigMap{}, empty, func(event watch.Event) (bool, error) {
 			seen = append(seen, name(event))
 			return event.Type == watch.Deleted, nil
 		})
@@ -97,12 +97,12 @@ func TestMetSeesWhatThereIsAndWhatChanges(t *testing.T) {
 	})
 }
 
-// What is deleted while nobody watches is known by its absence only.
-func TestMetSeesWhatWentMeanwhile(t *testing.T) {
+// TestUntilWithSyncSeesDeletionDuringLostWatch: only the absence of the object shows it.
+func TestUntilWithSyncSeesDeletionDuringLostWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource("a")
 		var seen []string
-		err := until.Met(t.Context(), s.listerWatcher(), &corev1.ConfigMap{}, nil, func(event watch.Event) (bool, error) {
+		err := watchtools.UntilWithSync(t.Context(), s.listerWatcher(), &corev1.ConfigMap{}, nil, func(event watch.Event) (bool, error) {
 			seen = append(seen, name(event))
 			if event.Type == watch.Deleted {
 				return true, nil
@@ -117,7 +117,7 @@ func TestMetSeesWhatWentMeanwhile(t *testing.T) {
 	})
 }
 
-func TestMetWhenThereIsNothing(t *testing.T) {
+func TestUntilWithSyncCallsIfEmptyOnEmptyList(t *testing.T) {
 	refused := errors.New("nothing is too little")
 	for what, answer := range map[string]struct {
 		done bool
@@ -125,7 +125,7 @@ func TestMetWhenThereIsNothing(t *testing.T) {
 	}{"enough": {done: true}, "an error": {err: refused}} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				err := until.Met(t.Context(), newSource().listerWatcher(), &corev1.ConfigMap{},
+				err := watchtools.UntilWithSync(t.Context(), newSource().listerWatcher(), &corev1.ConfigMap{},
 					func() (bool, error) { return answer.done, answer.err },
 					func(watch.Event) (bool, error) { return false, errors.New("there are events") })
 				if !errors.Is(err, answer.err) {
@@ -138,7 +138,7 @@ func TestMetWhenThereIsNothing(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSource()
 			asked := 0
-			err := until.Met(t.Context(), s.listerWatcher(), &corev1.ConfigMap{},
+			err := watchtools.UntilWithSync(t.Context(), s.listerWatcher(), &corev1.ConfigMap{},
 				func() (bool, error) {
 					asked++
 					s.events.Add(object("a"))
@@ -152,11 +152,11 @@ func TestMetWhenThereIsNothing(t *testing.T) {
 	})
 }
 
-func TestMetReturnsTheConditionsError(t *testing.T) {
+func TestUntilWithSyncReturnsErrorOfCondition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("not this one")
 		calls := 0
-		err := until.Met(t.Context(), newSource("a", "b").listerWatcher(), &corev1.ConfigMap{}, nil, func(watch.Event) (bool, error) {
+		err := watchtools.UntilWithSync(t.Context(), newSource("a", "b").listerWatcher(), &corev1.ConfigMap{}, nil, func(watch.Event) (bool, error) {
 			calls++
 			return false, refused
 		})
@@ -166,32 +166,32 @@ func TestMetReturnsTheConditionsError(t *testing.T) {
 	})
 }
 
-func TestMetEndsWithItsContext(t *testing.T) {
+func TestUntilWithSyncEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		why := errors.New("somebody pressed a key")
+		why := errors.New("a key was pressed")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		time.AfterFunc(time.Minute, func() { cancel(why) })
 		s := newSource("a")
-		err := until.Met(ctx, s.listerWatcher(), &corev1.ConfigMap{}, nil, func(watch.Event) (bool, error) { return false, nil })
+		err := watchtools.UntilWithSync(ctx, s.listerWatcher(), &corev1.ConfigMap{}, nil, func(watch.Event) (bool, error) { return false, nil })
 		if !wait.Interrupted(err) || !errors.Is(err, why) {
 			t.Errorf("it returned %v", err)
 		}
 		if !s.events.IsStopped() {
-			t.Error("it watches when it has returned")
+			t.Error("the watch is open after it has returned")
 		}
 	})
 }
 
-// Conditions of tests end the goroutine when they fail. That a goroutine is left would
-// be said by synctest.
-func TestMetLeavesNothing(t *testing.T) {
+// TestUntilWithSyncLeavesNoGoroutineWhenConditionExits: conditions of tests end the
+// goroutine when they fail. Synctest fails for a goroutine that is left.
+func TestUntilWithSyncLeavesNoGoroutineWhenConditionExits(t *testing.T) {
 	for range 500 {
 		synctest.Test(t, func(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				err := until.Met(t.Context(), newSource("a").listerWatcher(), &corev1.ConfigMap{}, nil, func(watch.Event) (bool, error) {
+				err := watchtools.UntilWithSync(t.Context(), newSource("a").listerWatcher(), &corev1.ConfigMap{}, nil, func(watch.Event) (bool, error) {
 					goruntime.Goexit()
 					return false, nil
 				})

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package quiet
+package watchtools
 
 import (
 	"errors"
@@ -30,30 +30,30 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-// TestAServerWithoutTheAPIIsToldOnce: informers ask it again and again. All else that they
-// hear is told as ever.
-func TestAServerWithoutTheAPIIsToldOnce(t *testing.T) {
+// TestWatchErrorHandlerLogsMissingAPIOnce: informers retry again and again. The handler
+// logs all other errors as client-go does.
+func TestWatchErrorHandlerLogsMissingAPIOnce(t *testing.T) {
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	logs, ok := logger.GetSink().(ktesting.Underlier)
 	if !ok {
-		t.Fatal("the logger does not keep what is logged")
+		t.Fatal("the logger does not buffer")
 	}
 	ctx := klog.NewContext(t.Context(), logger)
-	watches := &Watches{Purpose: "the server flow", Namespace: "widgets"}
+	handle := NewWatchErrorHandler("the server flow", "widgets")
 	reflector := cache.NewReflector(&cache.ListWatch{}, &v1alpha1.Feature{}, cache.NewStore(cache.MetaNamespaceKeyFunc), 0)
-	gone := apierrors.NewGenericServerResponse(http.StatusNotFound, "list", v1alpha1.Resource("features"), "", "404 page not found", 0, true)
+	notServed := apierrors.NewGenericServerResponse(http.StatusNotFound, "list", v1alpha1.Resource("features"), "", "404 page not found", 0, true)
 	for range 3 {
-		watches.Failed(ctx, reflector, fmt.Errorf("failed to list: %w", gone))
+		handle(ctx, reflector, fmt.Errorf("failed to list: %w", notServed))
 	}
-	said := logs.GetBuffer().String()
-	if strings.Count(said, "does not have the API features.k8s.io/v1alpha1") != 1 || strings.Count(said, "\n") > 1 {
-		t.Errorf("of a server without the API it says %q, want one line", said)
+	logged := logs.GetBuffer().String()
+	if strings.Count(logged, "does not have the API features.k8s.io/v1alpha1") != 1 || strings.Count(logged, "\n") > 1 {
+		t.Errorf("the log of a server without the API is %q, want one line", logged)
 	}
-	if !strings.Contains(said, "the server flow") || !strings.Contains(said, "widgets") {
-		t.Errorf("it says %q, want what does not happen and where", said)
+	if !strings.Contains(logged, "the server flow") || !strings.Contains(logged, "widgets") {
+		t.Errorf("the log is %q, want the purpose and the namespace", logged)
 	}
-	watches.Failed(ctx, reflector, errors.New("connection refused"))
-	if said := logs.GetBuffer().String(); !strings.Contains(said, "connection refused") {
-		t.Errorf("of a server that does not answer it says nothing: %q", said)
+	handle(ctx, reflector, errors.New("connection refused"))
+	if logged := logs.GetBuffer().String(); !strings.Contains(logged, "connection refused") {
+		t.Errorf("the log of a server that does not answer is %q", logged)
 	}
 }

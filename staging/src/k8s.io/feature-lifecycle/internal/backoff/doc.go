@@ -1,0 +1,21 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package backoff has the pauses of clients that pause by themselves, and the meaning of
+// the errors that decide on them. The agent and the controllers call it: their requests
+// stand beside a process's own work, and thousands of processes send the same. The package
+// computes durations; it never waits and never sends a request.
+package backoff

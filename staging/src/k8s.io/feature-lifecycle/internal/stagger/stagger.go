@@ -1,0 +1,38 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package stagger
+
+import (
+	"time"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+)
+
+// Delay returns how long one of n processes waits before it reports a value that all of
+// them got. Fraction is its place among them: random, from 0 for the first to 1 for the
+// last. A negative n counts as 0.
+func Delay(n int, fraction float64) time.Duration {
+	spread := v1alpha1.MaxReportSpread
+	// Comparing first keeps the product from overflowing.
+	if n = max(n, 0); n < int(v1alpha1.MaxReportSpread/time.Second)*v1alpha1.ReportsPerSecond {
+		spread = time.Duration(n) * time.Second / v1alpha1.ReportsPerSecond
+	}
+	return spread/v1alpha1.ReportHeadStart + time.Duration(fraction*float64(spread))
+}
+
+// MaxDelay returns how long the last of n processes waits.
+func MaxDelay(n int) time.Duration { return Delay(n, 1) }

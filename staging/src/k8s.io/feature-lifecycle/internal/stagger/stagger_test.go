@@ -1,0 +1,64 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package stagger
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"pgregory.net/rapid"
+)
+
+func TestMaxDelayGrowsWithCountUpToLimit(t *testing.T) {
+	const limit = v1alpha1.MaxReportDelay
+	for n, want := range map[int]time.Duration{
+		math.MinInt: 0, -1: 0, 0: 0,
+		2: 9 * time.Millisecond, 200: 900 * time.Millisecond, 2000: 9 * time.Second,
+		8750: limit, 10_000: limit, 1_000_000: limit, math.MaxInt: limit,
+	} {
+		if got := MaxDelay(n); got != want {
+			t.Errorf("the last of %d processes waits %s, want %s", n, got, want)
+		}
+	}
+}
+
+// TestDelaysAreSpreadAfterHeadStart: they grow with the fraction, and none is zero.
+func TestDelaysAreSpreadAfterHeadStart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 20_000).Draw(t, "n")
+		a, b := rapid.Float64Range(0, 1).Draw(t, "fraction"), rapid.Float64Range(0, 1).Draw(t, "another")
+		first, last := Delay(n, 0), MaxDelay(n)
+		if at := Delay(n, a); at < first || at > last || last > v1alpha1.MaxReportDelay || first <= 0 {
+			t.Fatalf("the delay at %v is %s, the first is %s and the last %s", a, at, first, last)
+		}
+		if a < b && Delay(n, a) > Delay(n, b) {
+			t.Fatalf("the delay at %v is longer than the one at %v", a, b)
+		}
+	})
+}
+
+// TestPacingOfProtocolIsUnchanged: processes and servers of other versions have these.
+func TestPacingOfProtocolIsUnchanged(t *testing.T) {
+	if want := 315 * time.Second / 8; v1alpha1.MaxReportDelay != want {
+		t.Errorf("all processes have reported after %s, want %s", v1alpha1.MaxReportDelay, want)
+	}
+	if got, want := Delay(1, 1), 4500*time.Microsecond; got != want {
+		t.Errorf("one process waits for %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,21 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package watchtools has what client-go's package of this name lacks or cannot do here:
+// UntilWithSync without a goroutine that may stay, and an error handler for informers of
+// an API that the server may not serve. The library, kubectl feature and tests call it.
+// Nothing in here decides about features.
+package watchtools
