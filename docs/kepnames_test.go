@@ -118,7 +118,7 @@ var upstreamFlags = map[string][2]string{
 // TestKEPNamesFlags that this project's code has, or Kubernetes'.
 func TestKEPNamesFlags(t *testing.T) {
 	own := map[string]bool{}
-	for _, dir := range []string{"cmd/kube-apiserver/controlplane", "pkg/featurelifecycle/reporting", "pkg/kubectl/feature", library + "/values/control"} {
+	for _, dir := range []string{"cmd/kube-apiserver/controlplane", "pkg/featurelifecycle/reporting", "pkg/kubectl/feature", library + "/lifecycle/control"} {
 		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no Go files in %s: %v", dir, err)

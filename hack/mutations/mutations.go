@@ -131,13 +131,13 @@ var mutations = []Mutation{
 		Wrong: "a value of a feature that is not dynamic can be changed through the API",
 	},
 	{
-		Name: "values-bucket", Area: "values", File: library + "values/rollout/rollout.go",
+		Name: "values-bucket", Area: "values", File: library + "rollout/rollout.go",
 		Old:   "Bucket(feature, instance.Name) < percent",
 		New:   "Bucket(feature, instance.Name) <= percent",
 		Wrong: "a canary includes more instances than its percentage",
 	},
 	{
-		Name: "values-halted", Area: "values", File: library + "values/rollout/rollout.go",
+		Name: "values-halted", Area: "values", File: library + "rollout/rollout.go",
 		Old:   "\tcase Halted(status):\n",
 		New:   "\tcase Halted(status) && !dynamic:\n",
 		Wrong: "instances keep the value of a canary that was halted",

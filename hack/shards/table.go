@@ -45,8 +45,8 @@ var shards = []Shard{
 		Name: "unit-library-pure", Covers: "decisions of the library, by enumeration", Quick: true,
 		Dir: library, Inputs: []string{library},
 		Packages: []string{
-			"./lifecycle", "./lifecycle/internal/...", "./lifecycle/leader/...", "./lifecycle/versionskew/...",
-			"./lifecycle/transition/...", "./lifecycle/tracker/...", "./values/control/...", "./values/rollout/...",
+			"./lifecycle", "./lifecycle/control/...", "./lifecycle/internal/...", "./lifecycle/leader/...", "./lifecycle/versionskew/...",
+			"./lifecycle/transition/...", "./lifecycle/tracker/...", "./rollout/...",
 		},
 	},
 	{

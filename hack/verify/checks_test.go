@@ -60,8 +60,11 @@ func TestChecksFind(t *testing.T) {
 		"make target that is":        {targets([]file{makefile, {"a.md", []byte("use `make demo` to make sense")}}), nil},
 		"section that is not":        {sections([]file{proposal, {"pkg/a.go", []byte("// A rule (KEP-3920, \"Values\n// set\").\n")}}), []string{"pkg/a.go: cites KEP-3920, \"Values set\", which is no section of " + kep}},
 		"section that is":            {sections([]file{proposal, {"pkg/a.go", []byte("\t// A rule (KEP-3920,\n\t// \"Values that change\").\n")}}), nil},
-		"pure package asks a server": {imports([]goPackage{{ImportPath: library + "/values/rollout", Imports: []string{"k8s.io/client-go/kubernetes"}}}), []string{library + "/values/rollout: imports k8s.io/client-go/kubernetes: the package decides and neither talks to anybody nor logs"}},
+		"pure package asks a server": {imports([]goPackage{{ImportPath: library + "/rollout", Imports: []string{"k8s.io/client-go/kubernetes"}}}), []string{library + "/rollout: imports k8s.io/client-go/kubernetes: the package decides and neither talks to anybody nor logs"}},
 		"pure package logs":          {imports([]goPackage{{ImportPath: library + "/lifecycle/tracker", Imports: []string{"k8s.io/klog/v2"}}}), []string{library + "/lifecycle/tracker: imports k8s.io/klog/v2: the package decides and neither talks to anybody nor logs"}},
+		"arrow runs up":              {imports([]goPackage{{ImportPath: library + "/internal/backoff", Imports: []string{library + "/lifecycle/task", library + "/apis/features/v1alpha1"}}}), []string{library + "/internal/backoff: imports " + library + "/lifecycle/task, which is on floor 3 above its own floor 1"}},
+		"arrow runs down":            {imports([]goPackage{{ImportPath: library + "/lifecycle/control", Imports: []string{library + "/lifecycle", library + "/client/clientset/versioned"}}}), nil},
+		"package without a floor":    {imports([]goPackage{{ImportPath: library + "/more/of/it"}}), []string{library + "/more/of/it: has no floor; add it to floors in hack/verify/imports.go"}},
 		"other package logs":         {imports([]goPackage{{ImportPath: library + "/report", Imports: []string{"k8s.io/klog/v2"}}}), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

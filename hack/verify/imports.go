@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path"
 	"strings"
 )
 
@@ -66,13 +67,68 @@ var pure = map[string]bool{
 	library + "/lifecycle/tracker":     true,
 	library + "/lifecycle/versionskew": true,
 	library + "/lifecycle/leader":      true,
-	library + "/values/rollout":        true,
+	library + "/rollout":               true,
+}
+
+// floors are the levels of the library: a package imports packages of its own floor and
+// of those below it. A key names a package and all packages below it without a key of
+// their own.
+var floors = map[string]int{
+	"apis": 0,
+
+	"client": 1, "featuregate": 1, "intern": 1, "internal": 1, "lifecycle/internal": 1, "rollout": 1,
+
+	// The side of a process.
+	"report": 2, "values": 2, "watchtools": 2,
+
+	// Decisions and tasks.
+	"lifecycle/leader": 3, "lifecycle/task": 3, "lifecycle/tracker": 3, "lifecycle/transition": 3, "lifecycle/versionskew": 3,
+
+	// The literal of a feature's author.
+	"lifecycle": 4,
+
+	// The side of a server.
+	"lifecycle/control": 5, "lifecycle/controller": 5, "lifecycletest": 5,
+
+	"operator": 6,
+
+	"examples": 7,
+}
+
+// floorOf returns the floor of a package of the library, and false if it has none.
+func floorOf(importPath string) (int, bool) {
+	name, below := strings.CutPrefix(importPath, library+"/")
+	for below && name != "." {
+		if floor, ok := floors[name]; ok {
+			return floor, true
+		}
+		name = path.Dir(name)
+	}
+	return 0, importPath == library
+}
+
+// arrows finds imports of the library that run up, and packages without a floor.
+func arrows(packages []goPackage) []string {
+	var findings []string
+	for _, p := range packages {
+		floor, ok := floorOf(p.ImportPath)
+		if !ok {
+			findings = append(findings, fmt.Sprintf("%s: has no floor; add it to floors in hack/verify/imports.go", p.ImportPath))
+			continue
+		}
+		for _, imported := range p.Imports {
+			if other, ok := floorOf(imported); ok && other > floor {
+				findings = append(findings, fmt.Sprintf("%s: imports %s, which is on floor %d above its own floor %d", p.ImportPath, imported, other, floor))
+			}
+		}
+	}
+	return findings
 }
 
 // imports finds what pure packages must not import. What the library must not depend
 // on at all is held by the library's own module_test.go.
 func imports(packages []goPackage) []string {
-	var findings []string
+	findings := arrows(packages)
 	for _, p := range packages {
 		if !pure[p.ImportPath] {
 			continue

@@ -28,7 +28,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"k8s.io/feature-lifecycle/values/control"
+	"k8s.io/feature-lifecycle/lifecycle/control"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
 

@@ -27,7 +27,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
-	"k8s.io/feature-lifecycle/values/control"
+	"k8s.io/feature-lifecycle/lifecycle/control"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	"k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"

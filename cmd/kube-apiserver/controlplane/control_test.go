@@ -25,7 +25,7 @@ import (
 	componentfeaturegate "k8s.io/component-base/featuregate"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/feature-lifecycle/lifecycle"
-	"k8s.io/feature-lifecycle/values/control"
+	"k8s.io/feature-lifecycle/lifecycle/control"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	"k8s.io/kubernetes-features/pkg/features"
 )
@@ -88,7 +88,7 @@ func TestADistributionsFeaturesMayBeSetFromElsewhere(t *testing.T) {
 		},
 	}
 	says(t, options.validateControl(gate, true, nil),
-		"--dynamic-features: feature AcmeAtStart is declared as one that binaries ask for only when they start",
+		"--dynamic-features: feature AcmeAtStart is declared as one that binaries query only when they start",
 		"--dynamic-features: feature HostnameOverride is not declared",
 		"--dynamic-features: feature UnknownVersionInteroperabilityProxy has configuration of its own")
 }

@@ -21,8 +21,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/lifecycle/control"
 	"k8s.io/feature-lifecycle/values"
-	"k8s.io/feature-lifecycle/values/control"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/reporting"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 )

@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/feature-lifecycle/values/control"
+	"k8s.io/feature-lifecycle/lifecycle/control"
 )
 
 // TestTheFirstServerOfAClusterBecomesReadyFirst, unless it waits itself for what the

@@ -25,7 +25,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/values/rollout"
+	"k8s.io/feature-lifecycle/rollout"
 )
 
 const (

@@ -34,7 +34,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/report"
-	"k8s.io/feature-lifecycle/values/rollout"
+	"k8s.io/feature-lifecycle/rollout"
 	"k8s.io/utils/ptr"
 )
 

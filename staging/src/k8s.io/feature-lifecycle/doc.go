@@ -29,10 +29,10 @@ limitations under the License.
 //	featuregate               operator  the layer that notices what is asked
 //	report                    operator  one FeatureReport for each process
 //	values                    operator  values that are set in one place: taken, kept, followed
-//	values/control            operator  a server's side of them: which features, who permits it
 //	operator                  operator  all of it for an operator with features of its own, in three calls
-//	values/rollout            part      which value a canary gives to an instance; pure
+//	rollout                   part      which value a canary gives to an instance; pure
 //	lifecycle                 operator  what authors write: one literal for each feature
+//	lifecycle/control         operator  which features a server decides for others, and who permits it
 //	lifecycle/task            operator  what transitions do; finds and removes leftovers
 //	lifecycle/controller      operator  watches, lets transition decide, commits
 //	lifecycle/transition      part      decides what happens to a feature next; pure

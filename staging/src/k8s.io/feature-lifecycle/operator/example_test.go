@@ -31,8 +31,8 @@ import (
 	componentfeaturegate "k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/control"
 	"k8s.io/feature-lifecycle/operator"
-	"k8s.io/feature-lifecycle/values/control"
 )
 
 // Colours lets a Widget have a colour.

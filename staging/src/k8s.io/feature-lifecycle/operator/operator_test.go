@@ -43,10 +43,10 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/control"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/report"
 	"k8s.io/feature-lifecycle/values"
-	"k8s.io/feature-lifecycle/values/control"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 )

@@ -45,7 +45,7 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/internal/backoff"
-	"k8s.io/feature-lifecycle/values/rollout"
+	"k8s.io/feature-lifecycle/rollout"
 	"k8s.io/utils/clock"
 
 	componentfeaturegate "k8s.io/component-base/featuregate"

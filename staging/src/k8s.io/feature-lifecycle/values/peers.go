@@ -20,7 +20,7 @@ import (
 	"math"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/values/rollout"
+	"k8s.io/feature-lifecycle/rollout"
 )
 
 // Peers is how many processes got the value of a feature that this one has at the same

@@ -24,7 +24,7 @@ import (
 	componentfeaturegate "k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
-	"k8s.io/feature-lifecycle/values/control"
+	"k8s.io/feature-lifecycle/lifecycle/control"
 )
 
 // GadgetColours lets a Gadget have a colour. It is alpha, so people will turn it

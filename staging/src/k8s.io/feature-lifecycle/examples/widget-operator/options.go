@@ -28,8 +28,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/feature-lifecycle/featuregate"
+	"k8s.io/feature-lifecycle/lifecycle/control"
 	"k8s.io/feature-lifecycle/operator"
-	"k8s.io/feature-lifecycle/values/control"
 )
 
 const (

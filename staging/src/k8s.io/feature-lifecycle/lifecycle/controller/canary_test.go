@@ -28,7 +28,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/values/rollout"
+	"k8s.io/feature-lifecycle/rollout"
 )
 
 // trial is a world in which A is turned on in half of the nodes.

@@ -27,7 +27,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
-	"k8s.io/feature-lifecycle/values/rollout"
+	"k8s.io/feature-lifecycle/rollout"
 )
 
 // Plan is a change that is thought of: of the value, or of the cluster's version,

@@ -27,7 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
-	"k8s.io/feature-lifecycle/values/rollout"
+	"k8s.io/feature-lifecycle/rollout"
 )
 
 // overriding is a server that is set to off by itself and has taken on from the

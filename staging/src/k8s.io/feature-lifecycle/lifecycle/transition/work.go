@@ -27,7 +27,7 @@ import (
 	"k8s.io/feature-lifecycle/internal/stagger"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
-	"k8s.io/feature-lifecycle/values/rollout"
+	"k8s.io/feature-lifecycle/rollout"
 )
 
 // work moves the first task of the transition under way.

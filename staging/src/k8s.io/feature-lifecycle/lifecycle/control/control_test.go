@@ -30,7 +30,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle"
 )
 
-func TestWhoDecides(t *testing.T) {
+func TestControlFollowsFlags(t *testing.T) {
 	var o Options
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.AddFlags(flags)
@@ -56,7 +56,7 @@ func (o observed) Observations() []featuregate.Observation { return o }
 func (observed) News() <-chan struct{}                     { return nil }
 func (observed) EmulationVersion() *utilversion.Version    { return utilversion.MajorMinor(1, 36) }
 
-func TestTheReportSaysWhoDecides(t *testing.T) {
+func TestSourceReportsControl(t *testing.T) {
 	inner := observed{{Name: "A", Queried: true}, {Name: "B", Enabled: true}, {Name: "C"}}
 	source := Options{Central: []string{"A", "B"}, Dynamic: []string{"B"}}.Source(inner)
 	want := []featuregate.Observation{{Name: "A", Queried: true, Control: v1alpha1.ControlCentral}, {Name: "B", Enabled: true, Control: v1alpha1.ControlDynamic}, {Name: "C"}}
@@ -71,7 +71,7 @@ func TestTheReportSaysWhoDecides(t *testing.T) {
 	}
 }
 
-func TestWhatAServerFollows(t *testing.T) {
+func TestServerFollowsOnlyDynamicValuesOfAPI(t *testing.T) {
 	o := Options{Central: []string{"Central"}, Dynamic: []string{"Dynamic"}}
 	for name, tc := range map[string]struct {
 		feature string
@@ -81,12 +81,12 @@ func TestWhatAServerFollows(t *testing.T) {
 		"a dynamic feature that was set through the API":     {"Dynamic", v1alpha1.SourceAPI, true},
 		"one that the servers themselves set":                {"Dynamic", v1alpha1.SourceCommandLine, false},
 		"one at its default":                                 {"Dynamic", v1alpha1.SourceDefault, false},
-		"one of which nothing is said":                       {"Dynamic", "", false},
+		"one without a configured value":                     {"Dynamic", "", false},
 		"a central feature":                                  {"Central", v1alpha1.SourceAPI, false},
 		"one that is dynamic for a server with other flags":  {"Other", v1alpha1.SourceAPI, false},
 		"a central feature that was dynamic until a restart": {"Central", v1alpha1.SourceAPI, false},
 	} {
-		// What the status says counts for those who take values, not for who decides.
+		// The control in the status counts for processes that take values, not for servers.
 		f := &v1alpha1.Feature{Status: v1alpha1.FeatureStatus{Control: v1alpha1.ControlDynamic}}
 		f.Name = tc.feature
 		if tc.source != "" {
@@ -98,7 +98,7 @@ func TestWhatAServerFollows(t *testing.T) {
 	}
 }
 
-func TestWhatMayBeNamed(t *testing.T) {
+func TestNamesAreValidatedAgainstDeclarations(t *testing.T) {
 	gate := componentfeaturegate.NewFeatureGate()
 	if err := gate.Add(map[componentfeaturegate.Feature]componentfeaturegate.FeatureSpec{
 		"Dynamic": {PreRelease: componentfeaturegate.Alpha},
@@ -143,7 +143,7 @@ func TestWhatMayBeNamed(t *testing.T) {
 		"a locked one":                      {Options{Dynamic: []string{"Locked"}}, []string{"Locked is locked to true"}},
 		"a central one as dynamic":          {Options{Dynamic: []string{"Central"}}, []string{"name it in --central-features instead"}},
 		"one that is declared as local":     {Options{Central: []string{"Local"}}, []string{"Local is not declared as one whose value may come from elsewhere"}},
-		"one that nobody declared":          {Options{Central: []string{"Silent"}}, []string{"Silent is not declared as one whose value may come from elsewhere"}},
+		"one without a declaration":         {Options{Central: []string{"Silent"}}, []string{"Silent is not declared as one whose value may come from elsewhere"}},
 		"one that something speaks against": {Options{Dynamic: []string{"Flags"}}, []string{"Flags has flags; set --feature-gates"}},
 		"two mistakes":                      {Options{Central: []string{"Nonesuch"}, Dynamic: []string{"Local"}}, []string{"Nonesuch", "Local"}},
 	} {

@@ -14,17 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package control is the side of a server that decides values for others: which
-// of its features are Central and which are Dynamic (KEP-3920, "Values set
-// centrally, values that change"). kube-apiserver uses it, and so does an operator
-// whose own processes, in its own namespace, take the values of features from the
-// API. Those that only take them need package values alone.
-//
-// A server reads Options from its command line (AddFlags), holds them against what
-// the authors of the features permit (Validate), says in its report who decides
-// (Source), and takes itself what people ask for through the API (Follows). The
-// server flow (lifecycle/controller) writes what all servers report into the
-// Features. Nothing in here talks to anybody.
 package control
 
 import (
@@ -47,17 +36,16 @@ const (
 	DynamicFlag = "dynamic-features"
 )
 
-// Options name the features whose value others than each process's own command
-// line decide. All servers of a control plane, or replicas of an operator, have to
-// name the same; while they do not, the condition Consistent says so and nothing
-// changes. The zero value names none. Once the flags have been parsed, all methods
-// are safe for concurrent use.
+// Options name the features whose value is not decided by the command line of each
+// process. All servers of a control plane, or replicas of an operator, have to name the
+// same. While they differ, the condition Consistent is False and no transition starts. The
+// zero value names none. Once the flags are parsed, all methods are safe for concurrent
+// use.
 type Options struct {
-	// Central features have the servers' own value in all processes from their
-	// start on.
+	// Central features have the servers' own value in all processes from their start.
 	Central []string
-	// Dynamic features may also be changed through the API (spec.enabled) while
-	// processes run.
+	// Dynamic features may also change through the API (spec.enabled) while processes
+	// run.
 	Dynamic []string
 }
 
@@ -69,7 +57,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"Feature gates that may also be changed through the API (spec.enabled of the Feature) while processes run. Only those whose author permits it. The same list on all servers.")
 }
 
-// Names are the features that are named, each once, in no order that matters.
+// Names returns the features that are named, each once, in unspecified order.
 func (o Options) Names() []string {
 	var names []string
 	for _, name := range slices.Concat(o.Central, o.Dynamic) {
@@ -80,8 +68,8 @@ func (o Options) Names() []string {
 	return names
 }
 
-// Of is who decides the value of a feature. A feature that is named as both is
-// dynamic, which says more.
+// Of returns the control of a feature. A feature that is named as both is dynamic, which
+// includes central.
 func (o Options) Of(feature string) v1alpha1.FeatureControl {
 	switch {
 	case slices.Contains(o.Dynamic, feature):
@@ -93,32 +81,31 @@ func (o Options) Of(feature string) v1alpha1.FeatureControl {
 	}
 }
 
-// Gate is what Validate asks of a server's gate. Upstream's gates and
-// *featuregate.Gate are ones.
+// Gate is the part of a server's gate that Validate needs. Upstream's gates and
+// *featuregate.Gate implement it.
 type Gate interface {
 	GetAll() map[componentfeaturegate.Feature]componentfeaturegate.FeatureSpec
 	ExplicitlySet(componentfeaturegate.Feature) bool
 	EmulationVersion() *utilversion.Version
 }
 
-// Constraints are what Validate holds options against.
+// Constraints limit the features that Options may name.
 type Constraints struct {
-	// Namespace has the Features. Messages name it.
+	// Namespace contains the Features. Messages name it.
 	Namespace string
-	// Gate has the features; what its command line sets has to be set.
+	// Gate has the features; the values of the command line have to be set already.
 	Gate Gate
 	// Declared are the declarations of the authors.
 	Declared []lifecycle.Feature
-	// Refuse says, as "has …", why the value of a feature must not come from
-	// elsewhere whatever is declared, "" if nothing speaks against it: it has
-	// flags of its own that are refused while its gate is off, say. nil means
-	// that nothing does.
+	// Refuse returns, as "has …", why the value of a feature must not come from
+	// elsewhere, whatever is declared; "" if it may. An example is a feature with flags
+	// of its own that are refused while its gate is off. nil refuses none.
 	Refuse func(feature string) string
 }
 
-// Validate returns why features cannot be what they are named as, an error for
-// each: their gates are not known, locked, or set by the server itself, or their
-// authors do not permit it. Each names the flag, the feature and what to do.
+// Validate returns an error for each feature that cannot be what it is named as: its gate
+// is unknown, locked, or set by the server itself, or its author does not permit it. Each
+// error names the flag, the feature and the next step.
 func (o Options) Validate(against Constraints) []error {
 	var errs []error
 	known := against.Gate.GetAll()
@@ -137,7 +124,7 @@ func (o Options) Validate(against Constraints) []error {
 			case named.flag == DynamicFlag && against.Gate.ExplicitlySet(componentfeaturegate.Feature(feature)):
 				errs = append(errs, fmt.Errorf("--%s: feature gate %s is set by --feature-gates of this server, too, which would win over the API; remove it there and set spec.enabled of Feature %s in %s", named.flag, feature, feature, against.Namespace))
 			case spec.LockToDefault:
-				errs = append(errs, fmt.Errorf("--%s: feature gate %s is locked to %t and cannot be set by anybody; remove it from the flag", named.flag, feature, spec.Default))
+				errs = append(errs, fmt.Errorf("--%s: feature gate %s is locked to %t and cannot be set; remove it from the flag", named.flag, feature, spec.Default))
 			default:
 				if reason := against.refusal(named.flag, feature); reason != "" {
 					errs = append(errs, fmt.Errorf("--%s: feature %s %s", named.flag, feature, reason))
@@ -148,9 +135,8 @@ func (o Options) Validate(against Constraints) []error {
 	return errs
 }
 
-// refusal is why a feature may not be what a flag names it as, "" if it may.
-// Permission to change the value at any time includes that to set it from
-// elsewhere.
+// refusal returns why a feature may not be what a flag names it as, "" if it may.
+// Permission to change the value at any time includes permission to set it from elsewhere.
 func (c Constraints) refusal(flag, feature string) string {
 	const instead = "; set --feature-gates on each component instead"
 	if c.Refuse != nil {
@@ -166,32 +152,32 @@ func (c Constraints) refusal(flag, feature string) string {
 	case declared == lifecycle.Dynamic, declared == lifecycle.Central && flag == CentralFlag:
 		return ""
 	case declared == lifecycle.Central:
-		return "is declared as one that binaries ask for only when they start, so its value cannot change while they run; name it in --" + CentralFlag + " instead"
+		return "is declared as one that binaries query only when they start, so its value cannot change while they run; name it in --" + CentralFlag + " instead"
 	default:
-		return "is not declared as one whose value may come from elsewhere (Control of its lifecycle.Feature), so nobody has said that it is safe" + instead
+		return "is not declared as one whose value may come from elsewhere (Control of its lifecycle.Feature)" + instead
 	}
 }
 
-// Follows is true for what a server takes from the API itself: dynamic features
-// whose value somebody set there. It is meant for Only of values.Config. All other
-// values the servers decide themselves; a server that took those from the API, too,
-// would go on for ever with what it had said itself.
+// Follows returns true for the values that a server itself takes from the API: those of
+// dynamic features that were set there. It is meant for Filter of the process's values
+// (package agent). The servers decide all other values. A server that took these from the
+// API as well would keep for good what it once reported itself.
 func (o Options) Follows(feature *v1alpha1.Feature) bool {
 	configured := feature.Status.Configured
 	return o.Of(feature.Name) == v1alpha1.ControlDynamic && configured != nil && configured.Source == v1alpha1.SourceAPI
 }
 
-// Source is what a server's reporter observes, for report.Config: the given
-// source, which is the gate, with who decides.
+// Source returns what a server reports: the observations of the given source, which is
+// the gate, with the control of each feature.
 func (o Options) Source(inner report.Source) report.Source { return controlled{inner, o} }
 
-// controlled adds who decides to what a gate observes.
+// controlled adds the control of each feature to the observations of a gate.
 type controlled struct {
 	report.Source
 	options Options
 }
 
-// Observations are those of the gate with who decides.
+// Observations returns those of the gate with the control of each feature.
 func (c controlled) Observations() []featuregate.Observation {
 	observations := slices.Clone(c.Source.Observations())
 	for i := range observations {

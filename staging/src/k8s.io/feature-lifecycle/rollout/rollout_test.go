@@ -28,7 +28,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestChoose(t *testing.T) {
+func TestChoiceFollowsStatusAndRollout(t *testing.T) {
 	const central, dynamic = v1alpha1.ControlCentral, v1alpha1.ControlDynamic
 	on := &v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceCommandLine}
 	onByAPI := &v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceAPI}
@@ -56,7 +56,7 @@ func TestChoose(t *testing.T) {
 		"not answered while downgrading, and it is on":    {control: dynamic, configured: onByAPI, enabled: ptr.To(false), state: v1alpha1.StateDowngrading, from: v1alpha1.StateOn, want: value(true, true, true)},
 		"halted and called off, not answered":             {control: dynamic, configured: onByAPI, enabled: ptr.To(false), state: v1alpha1.StateTurningOn, held: ptr.To(false), canary: stopped, want: value(false, true, true)},
 		"halted and withdrawn, not answered":              {control: dynamic, configured: onByAPI, state: v1alpha1.StateTurningOn, held: ptr.To(true), canary: stopped, want: value(false, true, true)},
-		"a halt of the other value says nothing":          {control: central, configured: off, state: v1alpha1.StateTurningOff, canary: stopped, want: value(false, false, false)},
+		"a halt of the other value is ignored":            {control: central, configured: off, state: v1alpha1.StateTurningOff, canary: stopped, want: value(false, false, false)},
 		"nothing is known":                                {},
 		"local says nothing":                              {control: v1alpha1.ControlLocal, configured: on},
 		"a control from the future says nothing":          {control: "Other", configured: on},
@@ -70,12 +70,12 @@ func TestChoose(t *testing.T) {
 		"outside, before the state follows":               {control: dynamic, configured: onByAPI, enabled: ptr.To(true), state: v1alpha1.StateOff, rollout: none, want: value(false, true, true)},
 		"outside, turning off":                            {control: central, configured: off, state: v1alpha1.StateTurningOff, rollout: none, want: value(true, false, true)},
 		"outside of one that is done":                     {control: central, configured: on, state: v1alpha1.StateOn, rollout: none, want: value(true, false, true)},
-		"outside, and nobody knows what was before":       {control: central, configured: on, rollout: none},
+		"outside, and the previous value is unknown":      {control: central, configured: on, rollout: none},
 		"outside, upgrading":                              {control: central, configured: on, state: v1alpha1.StateUpgrading, rollout: none},
 		"previous before state": {control: central, state: v1alpha1.StateTurningOff, rollout: none,
 			configured: &v1alpha1.FeatureConfiguration{Source: v1alpha1.SourceAPI, Previous: ptr.To(false)}, want: value(false, false, true)},
 		"not answered, held": {control: dynamic, configured: onByAPI, enabled: ptr.To(false), state: v1alpha1.StateTurningOn, held: ptr.To(true), want: value(true, true, true)},
-		"called off and rolled out in one write: who was left out stays out": {control: dynamic, configured: onByAPI, enabled: ptr.To(false), state: v1alpha1.StateTurningOn, held: ptr.To(false), want: value(false, true, true)},
+		"called off and rolled out in one write: left out stays out": {control: dynamic, configured: onByAPI, enabled: ptr.To(false), state: v1alpha1.StateTurningOn, held: ptr.To(false), want: value(false, true, true)},
 		"not answered, new":                        {control: dynamic, configured: onByAPI, enabled: ptr.To(false), state: v1alpha1.StateTurningOn, want: value(false, true, true)},
 		"withdrawn, and not answered":              {control: dynamic, configured: onByAPI, state: v1alpha1.StateTurningOn, held: ptr.To(false), want: value(false, true, true)},
 		"not answered, and nothing is known":       {control: dynamic, configured: onByAPI},
@@ -104,8 +104,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestBucketsNeverMove: a new version that hashed otherwise would move canaries.
-func TestBucketsNeverMove(t *testing.T) {
+// TestBucketsAreTheSameInAllVersions: another hash would move running canaries.
+func TestBucketsAreTheSameInAllVersions(t *testing.T) {
 	got := map[string]int32{}
 	for _, instance := range []string{"node-1", "node-2", "node-3"} {
 		for _, feature := range []string{"A", "MaxUnavailableStatefulSet"} {
@@ -121,9 +121,9 @@ func TestBucketsNeverMove(t *testing.T) {
 	}
 }
 
-// TestARolloutOnlyGrows: for any feature and instance a greater percentage or
+// TestGrowingRolloutKeepsInstances: for any feature and instance, a greater percentage or
 // more components never take the requested value away.
-func TestARolloutOnlyGrows(t *testing.T) {
+func TestGrowingRolloutKeepsInstances(t *testing.T) {
 	components := []string{"kube-apiserver", "kube-proxy", "kube-scheduler", "kubelet"}
 	rapid.Check(t, func(t *rapid.T) {
 		feature := rapid.String().Draw(t, "feature")
@@ -138,15 +138,15 @@ func TestARolloutOnlyGrows(t *testing.T) {
 		if Includes(smaller, feature, instance) && !Includes(greater, feature, instance) {
 			t.Fatalf("%+v takes the value away that %+v gave", greater, smaller)
 		}
-		all, nobody := &v1alpha1.FeatureRollout{Percent: ptr.To[int32](100)}, &v1alpha1.FeatureRollout{Percent: ptr.To[int32](0)}
-		if !Includes(all, feature, instance) || Includes(nobody, feature, instance) {
+		all, none := &v1alpha1.FeatureRollout{Percent: ptr.To[int32](100)}, &v1alpha1.FeatureRollout{Percent: ptr.To[int32](0)}
+		if !Includes(all, feature, instance) || Includes(none, feature, instance) {
 			t.Fatal("0 or 100 percent are not none or all")
 		}
 	})
 }
 
-// TestNobodyTakesAHaltedValue, whatever the rollout, the state and what was held.
-func TestNobodyTakesAHaltedValue(t *testing.T) {
+// TestHaltedValueIsNeverTaken, whatever the rollout, the state and the held value.
+func TestHaltedValueIsNeverTaken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		requested := rapid.Bool().Draw(t, "requested")
 		feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: rapid.String().Draw(t, "feature")}}
@@ -170,8 +170,8 @@ func TestNobodyTakesAHaltedValue(t *testing.T) {
 	})
 }
 
-// TestShareIsThePartThatTakesTheValue of those that hold the other one.
-func TestShareIsThePartThatTakesTheValue(t *testing.T) {
+// TestShareEqualsInstancesThatTakeValue among those that hold the other one.
+func TestShareEqualsInstancesThatTakeValue(t *testing.T) {
 	const instances = 2000
 	for _, limit := range []*v1alpha1.FeatureRollout{
 		nil, {}, {Components: []string{"kubelet"}}, {Components: []string{"kube-proxy"}},
@@ -192,9 +192,9 @@ func TestShareIsThePartThatTakesTheValue(t *testing.T) {
 	}
 }
 
-// TestPercentagesAreShares: of many instances about as many are included as the
-// percentage says, and not always the same.
-func TestPercentagesAreShares(t *testing.T) {
+// TestPercentageIncludesThatShareOfInstances: among many instances, about as many as the
+// percentage are included, and not always the same.
+func TestPercentageIncludesThatShareOfInstances(t *testing.T) {
 	const instances = 10000
 	for _, percent := range []int32{1, 10, 50, 90} {
 		both := 0

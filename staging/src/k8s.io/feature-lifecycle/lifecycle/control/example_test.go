@@ -25,11 +25,10 @@ import (
 	componentfeaturegate "k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
-	"k8s.io/feature-lifecycle/values/control"
+	"k8s.io/feature-lifecycle/lifecycle/control"
 )
 
-// The author of a feature decides what may become of it; nobody can name it as
-// more.
+// The author of a feature decides which control it may have; flags cannot name it as more.
 func ExampleOptions_Validate() {
 	for _, args := range [][]string{
 		{"--central-features=Gadgets"},
@@ -42,8 +41,8 @@ func ExampleOptions_Validate() {
 	}
 	// Output:
 	// [--central-features=Gadgets] <nil>
-	// [--dynamic-features=Gadgets] --dynamic-features: feature Gadgets is declared as one that binaries ask for only when they start, so its value cannot change while they run; name it in --central-features instead
-	// [--central-features=Gizmos] --central-features: feature Gizmos is not declared as one whose value may come from elsewhere (Control of its lifecycle.Feature), so nobody has said that it is safe; set --feature-gates on each component instead
+	// [--dynamic-features=Gadgets] --dynamic-features: feature Gadgets is declared as one that binaries query only when they start, so its value cannot change while they run; name it in --central-features instead
+	// [--central-features=Gizmos] --central-features: feature Gizmos is not declared as one whose value may come from elsewhere (Control of its lifecycle.Feature); set --feature-gates on each component instead
 	// [--dynamic-features=Widgets --feature-gates=Widgets=true] --dynamic-features: feature gate Widgets is set by --feature-gates of this server, too, which would win over the API; remove it there and set spec.enabled of Feature Widgets in widgets
 }
 
@@ -58,7 +57,7 @@ var declared = []lifecycle.Feature{
 	{Name: "Gadgets", Control: lifecycle.Central},
 }
 
-// options reads a command line: the gate, and who decides its features.
+// options reads a command line: the gate, and the control of its features.
 func options(args []string) (*featuregate.Gate, control.Options, error) {
 	inner := componentfeaturegate.NewFeatureGate()
 	if err := inner.Add(map[componentfeaturegate.Feature]componentfeaturegate.FeatureSpec{

@@ -30,8 +30,8 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle"
 )
 
-// FuzzFlags gives --central-features and --dynamic-features any text. What is
-// accepted is exactly what authors permit; what is refused is named, with the flag.
+// FuzzFlags gives --central-features and --dynamic-features any text. They accept exactly
+// what authors permit. Each refused name is in an error, with the flag.
 func FuzzFlags(f *testing.F) {
 	foundFlags(f)
 	for _, seed := range [][2]string{
