@@ -109,9 +109,9 @@ func valuesOf(t *testing.T, s selector) (values []string, ok bool) {
 	case s.metric == "feature_lifecycle_remote_values" && s.label == "reason":
 		return all("featuregate/remote.go", "Outcome"), true
 	case s.metric == "feature_lifecycle_remote_values_origin":
-		return all("values/load.go", "From"), true
+		return all("agent/load.go", "From"), true
 	case s.metric == "feature_lifecycle_report_requests_total":
-		return all("report/metrics.go", "result"), true
+		return all("agent/metrics.go", "result"), true
 	case s.label == "state":
 		return all("apis/features/v1alpha1/types.go", "State"), true
 	case s.label == "enabled":

@@ -159,7 +159,7 @@ func stableMetrics(t *testing.T, tree string) {
 		args = append(args, "test/instrumentation/"+file+".go")
 	}
 	files := strings.Fields(added)
-	if !slices.Contains(files, libraryDir+"/report/metrics.go") {
+	if !slices.Contains(files, libraryDir+"/agent/metrics.go") {
 		t.Fatalf("of %d files that have landed none has the reporter's metrics", len(files))
 	}
 	if found := goIn(t, tree, slices.Concat(args, []string{"--"}, files)...); found != "" {

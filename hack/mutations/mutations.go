@@ -53,19 +53,19 @@ var mutations = []Mutation{
 		Wrong: "a central value that equals the local one is reported as overriding it",
 	},
 	{
-		Name: "report-difference", Area: "report", File: library + "report/batch.go",
+		Name: "report-difference", Area: "report", File: library + "agent/difference.go",
 		Old:   "d.other = d.other || before != f",
 		New:   "d.other = d.other || !listed",
 		Wrong: "a feature that is consulted for the first time is never reported",
 	},
 	{
-		Name: "report-renewal", Area: "report", File: library + "report/lease.go",
+		Name: "report-renewal", Area: "report", File: library + "agent/lease.go",
 		Old:   "lease.Spec.RenewTime = &now",
 		New:   "lease.Spec.RenewTime = lease.Spec.AcquireTime",
 		Wrong: "the Lease of a live process is never renewed",
 	},
 	{
-		Name: "report-owner", Area: "report", File: library + "report/lease.go",
+		Name: "report-owner", Area: "report", File: library + "agent/lease.go",
 		Old:   "r.config.LeaseNamespace != r.config.Namespace {",
 		New:   "r.config.LeaseNamespace == r.config.Namespace {",
 		Wrong: "the Lease of an operator outlives its owner",

@@ -35,8 +35,8 @@ var shards = []Shard{
 		Name: "unit-library", Covers: "the library, with the race detector", Quick: true,
 		Dir: library, Race: true, Inputs: []string{library},
 		Packages: []string{
-			".", "./examples/...", "./featuregate/...", "./intern/...", "./internal/...", "./lifecycle/controller/...",
-			"./lifecycle/task/...", "./lifecycletest/...", "./operator/...", "./report/...", "./values", "./watchtools/...",
+			".", "./agent", "./examples/...", "./featuregate/...", "./intern/...", "./internal/...", "./lifecycle/controller/...",
+			"./lifecycle/task/...", "./lifecycletest/...", "./operator/...", "./watchtools/...",
 		},
 		Parts: map[string]string{"lifecycle/controller.TestModel": "100 schedules with the race detector"},
 	},

@@ -65,7 +65,7 @@ func TestChecksFind(t *testing.T) {
 		"arrow runs up":              {imports([]goPackage{{ImportPath: library + "/internal/backoff", Imports: []string{library + "/lifecycle/task", library + "/apis/features/v1alpha1"}}}), []string{library + "/internal/backoff: imports " + library + "/lifecycle/task, which is on floor 3 above its own floor 1"}},
 		"arrow runs down":            {imports([]goPackage{{ImportPath: library + "/lifecycle/control", Imports: []string{library + "/lifecycle", library + "/client/clientset/versioned"}}}), nil},
 		"package without a floor":    {imports([]goPackage{{ImportPath: library + "/more/of/it"}}), []string{library + "/more/of/it: has no floor; add it to floors in hack/verify/imports.go"}},
-		"other package logs":         {imports([]goPackage{{ImportPath: library + "/report", Imports: []string{"k8s.io/klog/v2"}}}), nil},
+		"other package logs":         {imports([]goPackage{{ImportPath: library + "/agent", Imports: []string{"k8s.io/klog/v2"}}}), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, tc.got); diff != "" {

@@ -79,7 +79,7 @@ var floors = map[string]int{
 	"client": 1, "featuregate": 1, "intern": 1, "internal": 1, "lifecycle/internal": 1, "rollout": 1,
 
 	// The side of a process.
-	"report": 2, "values": 2, "watchtools": 2,
+	"agent": 2, "watchtools": 2,
 
 	// Decisions and tasks.
 	"lifecycle/leader": 3, "lifecycle/task": 3, "lifecycle/tracker": 3, "lifecycle/transition": 3, "lifecycle/versionskew": 3,

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubefake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/featuregate"
@@ -165,10 +166,11 @@ func TestAnEndingServerDoesNotWait(t *testing.T) {
 func TestTheReportSaysWhoDecides(t *testing.T) {
 	client := fake.NewClientset()
 	decides := control.Options{Central: []string{"HostnameOverride"}, Dynamic: []string{"MaxUnavailableStatefulSet"}}
-	reporter, err := newReporter(&lifecycleClients{features: client, kube: kubefake.NewSimpleClientset()}, "server-1", decides)
+	reporter, err := newAgent(&lifecycleClients{features: client, kube: kubefake.NewSimpleClientset()}, "server-1", decides)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { reporting.Install().SetRemote(nil) })
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -212,12 +214,12 @@ func TestTheServerFollowsWhatIsRequested(t *testing.T) {
 				f.Status.Configured.Source = tc.source
 				f.Spec.Enabled = ptr.To(true)
 			}))
-			follower, err := newFollower(&lifecycleClients{features: client}, "server-1", control.Options{Dynamic: []string{feature}})
+			server, err := newAgent(&lifecycleClients{features: client, kube: kubefake.NewSimpleClientset()}, "server-1", control.Options{Dynamic: []string{feature}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { reporting.Install().SetRemote(nil) })
-			follower.Load(t.Context())
+			server.Load(t.Context())
 			told := false
 			for _, outcome := range reporting.Install().RemoteOutcomes() {
 				told = told || outcome.Feature == feature
@@ -227,7 +229,13 @@ func TestTheServerFollowsWhatIsRequested(t *testing.T) {
 			}
 		})
 	}
-	if follower, err := newFollower(nil, "server-1", control.Options{Central: []string{feature}}); follower != nil || err != nil {
-		t.Errorf("without dynamic features: %v, %v", follower, err)
+	// Without dynamic features the server takes no values: Load sends no request.
+	client := fake.NewClientset()
+	server, err := newAgent(&lifecycleClients{features: client, kube: kubefake.NewSimpleClientset()}, "server-1", control.Options{Central: []string{feature}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if origin := server.Load(t.Context()); origin != agent.FromNowhere || len(client.Actions()) > 0 {
+		t.Errorf("without dynamic features: values from %s, and requests %v", origin, client.Actions())
 	}
 }

@@ -43,7 +43,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	basecompatibility "k8s.io/component-base/compatibility"
-	"k8s.io/component-base/version"
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
@@ -52,8 +52,6 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/controller"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
-	"k8s.io/feature-lifecycle/report"
-	"k8s.io/feature-lifecycle/values"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/reporting"
@@ -98,10 +96,7 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 	if err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
-	if hooks.reporter, err = newReporter(own, serverID, hooks.control); err != nil {
-		return fmt.Errorf("feature lifecycle: %w", err)
-	}
-	if hooks.follower, err = newFollower(own, serverID, hooks.control); err != nil {
+	if hooks.agent, err = newAgent(own, serverID, hooks.control); err != nil {
 		return fmt.Errorf("feature lifecycle: %w", err)
 	}
 	hooks.looking = make(chan struct{})
@@ -148,11 +143,10 @@ type lifecycleHooks struct {
 	// notServed are the APIs that gates need and this server lacks, by gate.
 	notServed map[string][]string
 	// own are clients of the server itself, clients those of the server flow.
-	own      *lifecycleClients
-	clients  *lifecycleClients
-	reporter *report.Reporter
-	// follower is nil without dynamic features.
-	follower    *values.Follower
+	own     *lifecycleClients
+	clients *lifecycleClients
+	// agent reports this server's gates and takes the values of its dynamic features.
+	agent       *agent.Agent
 	controller  *controller.Controller
 	leases      []cache.SharedIndexInformer
 	broadcaster record.EventBroadcaster
@@ -169,19 +163,16 @@ type lifecycleHooks struct {
 // start reports this server's gates, then runs the server flow.
 func (h *lifecycleHooks) start(hook genericapiserver.PostStartHookContext) error {
 	h.started.Store(true)
-	if h.follower != nil {
-		// The server is ready only once it has the values that people asked for.
-		h.follower.Load(hook)
-		go h.follower.Run(hook)
-	}
+	// The server is ready only once it has the values that were set through the API.
+	h.agent.Load(hook)
 	// The hook's context ends when no new requests are accepted.
-	go h.reporter.Run(hook)
+	go h.agent.Run(hook)
 	go func() {
 		defer h.stored.Close() //nolint:errcheck // the process ends
 		// Other servers must not mistake the report of an earlier process for
 		// this one's, and neither must this one.
 		select {
-		case <-h.reporter.Started():
+		case <-h.agent.Started():
 		case <-hook.Done():
 			return
 		}
@@ -271,7 +262,7 @@ func (h *lifecycleHooks) missingPermission(ctx context.Context) string {
 // (component-helpers/apimachinery/lease).
 func (h *lifecycleHooks) shutDown() error {
 	if h.started.Load() {
-		h.reporter.End(context.Background())
+		h.agent.MarkTerminating(context.Background())
 	}
 	return nil
 }
@@ -283,21 +274,6 @@ func instance(server *genericapiserver.GenericAPIServer) (string, error) {
 		return server.APIServerID, nil
 	}
 	return reporting.Instance()
-}
-
-// newReporter makes the reporter of this server's own gates.
-func newReporter(clients *lifecycleClients, serverID string, decides control.Options) (*report.Reporter, error) {
-	return report.New(report.Config{
-		Namespace:      metav1.NamespaceSystem,
-		Component:      controlplaneapiserver.KubeAPIServer,
-		Instance:       serverID,
-		BinaryVersion:  version.Get().GitVersion,
-		ListAll:        true,
-		LeaseNamespace: metav1.NamespaceSystem,
-		Source:         decides.Source(reporting.Install()),
-		Features:       clients.features,
-		Kube:           clients.kube,
-	})
 }
 
 // lifecycleClients are loopback clients.

@@ -28,7 +28,7 @@ import (
 	"github.com/spf13/pflag"
 
 	cliflag "k8s.io/component-base/cli/flag"
-	"k8s.io/feature-lifecycle/values"
+	"k8s.io/feature-lifecycle/agent"
 )
 
 const (
@@ -44,7 +44,7 @@ const (
 // valueFlags say how a binary takes the values of features that are set centrally.
 type valueFlags struct {
 	*pflag.FlagSet
-	policy  values.ChangePolicy
+	policy  agent.ChangePolicy
 	window  time.Duration
 	timeout time.Duration
 	file    string
@@ -73,7 +73,7 @@ func (notNegative) Type() string { return "duration" }
 
 // newValueFlags makes the flags with a component's defaults.
 func newValueFlags(component Component) *valueFlags {
-	f := &valueFlags{FlagSet: pflag.NewFlagSet("feature values", pflag.ContinueOnError), policy: values.PolicyReport}
+	f := &valueFlags{FlagSet: pflag.NewFlagSet("feature values", pflag.ContinueOnError), policy: agent.PolicyReport}
 	f.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
 	// A supervisor gives a control plane component minutes to become healthy
 	// (kubeadm: four). A node has to start without a server.

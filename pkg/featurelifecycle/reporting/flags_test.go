@@ -26,7 +26,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"k8s.io/feature-lifecycle/values"
+	"k8s.io/feature-lifecycle/agent"
 )
 
 // command is one that tells which arguments were left for it.
@@ -41,7 +41,7 @@ func command(raw bool, left *[]string) *cobra.Command {
 
 func TestFlagsOfValues(t *testing.T) {
 	type want struct {
-		policy  values.ChangePolicy
+		policy  agent.ChangePolicy
 		window  time.Duration
 		timeout time.Duration
 		path    string
@@ -54,19 +54,19 @@ func TestFlagsOfValues(t *testing.T) {
 		left []string
 		want want
 	}{
-		"a kubelet's defaults":   {kubelet, []string{"--v=2"}, []string{"--v=2"}, want{values.PolicyReport, 5 * time.Minute, 5 * time.Second, "/var/lib/kubelet/feature-values.json"}},
-		"a scheduler's defaults": {scheduler, nil, nil, want{values.PolicyReport, time.Minute, 2 * time.Minute, ""}},
+		"a kubelet's defaults":   {kubelet, []string{"--v=2"}, []string{"--v=2"}, want{agent.PolicyReport, 5 * time.Minute, 5 * time.Second, "/var/lib/kubelet/feature-values.json"}},
+		"a scheduler's defaults": {scheduler, nil, nil, want{agent.PolicyReport, time.Minute, 2 * time.Minute, ""}},
 		"a kubelet's flags, in any form": {kubelet, []string{"--feature-change-policy=Restart", "--root-dir", "/r", "--feature-restart-window", "7s", "--feature_values_timeout=1s", "-v", "2"},
-			[]string{"--root-dir", "/r", "-v", "2"}, want{values.PolicyRestart, 7 * time.Second, time.Second, "/r/feature-values.json"}},
+			[]string{"--root-dir", "/r", "-v", "2"}, want{agent.PolicyRestart, 7 * time.Second, time.Second, "/r/feature-values.json"}},
 		"after the end of flags": {kubelet, []string{"--feature-restart-window=1s", "--", "--feature-restart-window=2s"}, []string{"--", "--feature-restart-window=2s"},
-			want{values.PolicyReport, time.Second, 5 * time.Second, "/var/lib/kubelet/feature-values.json"}},
-		"no file, please": {kubelet, []string{"--feature-values-file="}, nil, want{values.PolicyReport, 5 * time.Minute, 5 * time.Second, ""}},
+			want{agent.PolicyReport, time.Second, 5 * time.Second, "/var/lib/kubelet/feature-values.json"}},
+		"no file, please": {kubelet, []string{"--feature-values-file="}, nil, want{agent.PolicyReport, 5 * time.Minute, 5 * time.Second, ""}},
 		"a scheduler's file": {scheduler, []string{"--feature-values-file=/f", "--feature-change-policy", "Restart"}, nil,
-			want{values.PolicyRestart, time.Minute, 2 * time.Minute, "/f"}},
-		"a proxy's file": {Component{Name: "kube-proxy", Node: true}, nil, nil, want{values.PolicyReport, 5 * time.Minute, 5 * time.Second, proxyFile}},
-		"hollow nodes, which share a machine, have no file": {Component{Name: "kubemark", Node: true}, nil, nil, want{values.PolicyReport, 5 * time.Minute, 5 * time.Second, ""}},
-		"but one each if told so":                           {Component{Name: "kubemark", Node: true}, []string{"--feature-values-file=/n1"}, nil, want{values.PolicyReport, 5 * time.Minute, 5 * time.Second, "/n1"}},
-		"nothing is waited for":                             {kubelet, []string{"--feature-values-timeout=0", "--feature-restart-window=0s"}, nil, want{values.PolicyReport, 0, 0, "/var/lib/kubelet/feature-values.json"}},
+			want{agent.PolicyRestart, time.Minute, 2 * time.Minute, "/f"}},
+		"a proxy's file": {Component{Name: "kube-proxy", Node: true}, nil, nil, want{agent.PolicyReport, 5 * time.Minute, 5 * time.Second, proxyFile}},
+		"hollow nodes, which share a machine, have no file": {Component{Name: "kubemark", Node: true}, nil, nil, want{agent.PolicyReport, 5 * time.Minute, 5 * time.Second, ""}},
+		"but one each if told so":                           {Component{Name: "kubemark", Node: true}, []string{"--feature-values-file=/n1"}, nil, want{agent.PolicyReport, 5 * time.Minute, 5 * time.Second, "/n1"}},
+		"nothing is waited for":                             {kubelet, []string{"--feature-values-timeout=0", "--feature-restart-window=0s"}, nil, want{agent.PolicyReport, 0, 0, "/var/lib/kubelet/feature-values.json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var left []string

@@ -19,54 +19,44 @@ package reporting
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version"
 	cmfeatures "k8s.io/controller-manager/pkg/features"
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/report"
-	"k8s.io/feature-lifecycle/values"
 	"k8s.io/klog/v2"
-	"k8s.io/kubernetes-features/pkg/features"
 )
 
-// firstRetry and lastRetry bound the pause, which doubles with jitter, after
-// which a process without a way to the server looks for one again.
-const (
-	firstRetry = time.Second
-	lastRetry  = 10 * time.Second
-)
-
-// process reports for one binary.
+// process runs the agent of one binary.
 type process struct {
 	component Component
 	gate      *featuregate.Gate
 	arguments *arguments
 	flags     *valueFlags
-	// follower takes the values that are set centrally; nil without the API.
-	follower *values.Follower
+	// agent reports and takes the values that are set centrally; nil before resolve, and
+	// without the API.
+	agent *agent.Agent
 
-	// mu guards what follows: the process may be told to end while it starts.
+	// mu guards the following fields: the process may be told to terminate while it starts.
 	mu     sync.Mutex
 	cancel context.CancelFunc
-	// done is closed once reporting has ended and the report is gone; nil
-	// before start.
+	// done is closed once the agent has ended and the report is deleted; nil before start.
 	done chan struct{}
 }
 
-// start begins to report. What it cannot do it logs; the binary goes on.
+// start runs the agent. It logs its errors, and the binary continues.
 func (p *process) start(ctx context.Context) {
-	if !p.gate.Enabled(features.FeatureLifecycle) {
+	if p.agent == nil {
 		return
 	}
 	p.mu.Lock()
@@ -75,83 +65,36 @@ func (p *process) start(ctx context.Context) {
 	p.done = make(chan struct{})
 	go func() {
 		defer close(p.done)
-		var following sync.WaitGroup
-		if p.follower != nil {
-			following.Go(func() { p.follower.Run(ctx) })
+		p.agent.Run(ctx)
+		// The process terminates; the removal has its own bound.
+		if err := p.agent.Remove(context.WithoutCancel(ctx)); err != nil {
+			klog.FromContext(ctx).Info("Failed to remove feature report", "err", err)
 		}
-		p.run(ctx)
-		following.Wait()
 	}()
 	go p.endBySignal()
 }
 
-// run reports until the context ends, and takes the report away then.
-func (p *process) run(ctx context.Context) {
-	logger := klog.FromContext(ctx)
-	reporter, err := p.connect(ctx)
-	if err != nil {
-		if ctx.Err() == nil {
-			logger.Info("Not reporting feature gates", "component", p.component.Name, "err", err)
-		}
-		return
-	}
-	var looking sync.WaitGroup
-	if p.follower != nil {
-		looking.Go(func() { p.follower.LookWhenServed(ctx, reporter.Reporting) })
-	}
-	reporter.Run(ctx)
-	looking.Wait()
-	// The process ends; the removal has its own bound.
-	if err := reporter.Remove(context.WithoutCancel(ctx)); err != nil {
-		logger.Info("The feature report stays behind", "err", err)
-	}
-}
-
-// errNoServer means that the process was not told of any server: a kubelet that
-// runs alone, or a binary outside a cluster and without a kubeconfig.
+// errNoServer means that no server was configured: a kubelet that runs alone, or a binary
+// outside of a cluster and without a kubeconfig.
 var errNoServer = errors.New("no kubeconfig is configured")
 
-// connect returns a reporter as soon as there is a way to the server. A kubelet
-// that bootstraps gets its kubeconfig only when its certificate was signed, and
-// other files may come late too. It fails when there will be none.
-func (p *process) connect(ctx context.Context) (*report.Reporter, error) {
-	backoff := wait.Backoff{Duration: firstRetry, Factor: 2, Jitter: 0.5, Steps: 1 << 20, Cap: lastRetry}
-	level := 0
-	for {
-		config, err := p.config()
-		if err == nil {
-			return report.New(config)
-		}
-		if errors.Is(err, errNoServer) || errors.Is(err, rest.ErrNotInCluster) {
-			return nil, err
-		}
-		klog.FromContext(ctx).V(level).Info("Not reporting feature gates yet; trying again", "component", p.component.Name, "err", err)
-		// Once is enough for people; the cause may change meanwhile.
-		level = 4
-		timer := time.NewTimer(backoff.Step())
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
-		case <-timer.C:
-		}
-	}
+// isNoServer returns true for errors that mean that the process will never have a server.
+func isNoServer(err error) bool {
+	return errors.Is(err, errNoServer) || errors.Is(err, rest.ErrNotInCluster)
 }
 
-// identity is what the process reports as, without clients.
-func (p *process) identity() (report.Config, error) {
-	config := report.Config{
+// reporterConfig returns what the process reports as, and how.
+func (p *process) reporterConfig() (agent.ReporterConfig, error) {
+	config := agent.ReporterConfig{
 		Namespace:     metav1.NamespaceSystem,
 		Component:     p.component.Name,
 		BinaryVersion: version.Get().GitVersion,
 		Source:        p.gate,
 	}
-	if p.follower != nil {
-		config.Peers, config.Crowded = p.follower.Peers, p.follower.Crowded
-	}
 	if p.arguments.morph != "" {
 		config.Component = map[string]string{"kubelet": "kubelet", "proxy": "kube-proxy"}[p.arguments.morph]
 	}
+	config.Connect = func() (agent.Clients, error) { return p.connect(config.Component) }
 	var err error
 	if p.component.Node {
 		config.NodeName, err = p.arguments.node(config.Component)
@@ -163,31 +106,31 @@ func (p *process) identity() (report.Config, error) {
 	return config, err
 }
 
-func (p *process) config() (report.Config, error) {
-	config, err := p.identity()
+// connect returns the reporter's clients. They have the process's final identity.
+func (p *process) connect(component string) (clients agent.Clients, err error) {
+	config, err := p.arguments.clientConfig(component)
+	if isNoServer(err) {
+		return clients, fmt.Errorf("%w: %w", agent.ErrNoServer, err)
+	}
 	if err != nil {
-		return config, err
+		return clients, err
 	}
-	client, err := p.arguments.clientConfig(config.Component)
-	if err != nil {
-		return config, err
+	if err := p.arguments.awaitsCertificate(component, config); err != nil {
+		return clients, err
 	}
-	if err := p.arguments.awaitsCertificate(config.Component, client); err != nil {
-		return config, err
+	config = agent.ClientConfig(config)
+	config.UserAgent = component + "/feature-reporter"
+	if clients.Features, err = versioned.NewForConfig(config); err != nil {
+		return clients, err
 	}
-	client = report.ClientConfig(client)
-	client.UserAgent = config.Component + "/feature-reporter"
-	if config.Features, err = versioned.NewForConfig(client); err != nil {
-		return config, err
-	}
-	config.Kube, err = kubernetes.NewForConfig(client)
-	return config, err
+	clients.Kube, err = kubernetes.NewForConfig(config)
+	return clients, err
 }
 
-// endBySignal takes the report away when the process is told to end. Several
-// upstream commands call os.Exit or never return, and kube-controller-manager
-// leaves signals to the default action, so it cannot wait for Main to return;
-// a signal that nobody else handles is raised again with its default action.
+// endBySignal removes the report when the process is told to terminate. Several upstream
+// commands call os.Exit or never return, and kube-controller-manager leaves signals to the
+// default action, so it cannot wait for Main to return. A signal without any other handler
+// is raised again with its default action.
 func (p *process) endBySignal() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
@@ -202,9 +145,9 @@ func (p *process) endBySignal() {
 	}
 }
 
-// needsDefaultAction is true for commands that leave signals to the default
-// action: kube-proxy, hollow nodes, and kube-controller-manager unless a gate
-// makes it end in order (cmd/kube-controller-manager/app/controllermanager.go).
+// needsDefaultAction returns true for commands that leave signals to the default action:
+// kube-proxy, hollow nodes, and kube-controller-manager unless a gate makes it end in order
+// (cmd/kube-controller-manager/app/controllermanager.go).
 func (p *process) needsDefaultAction() bool {
 	switch p.component.Name {
 	case "kube-scheduler", "kubelet":
@@ -216,8 +159,8 @@ func (p *process) needsDefaultAction() bool {
 	}
 }
 
-// end stops reporting and takes the report away, in bounded time. It may be
-// called more than once and concurrently.
+// end stops the agent and removes the report, in bounded time. It may be called more than
+// once and concurrently.
 func (p *process) end() {
 	p.mu.Lock()
 	cancel, done := p.cancel, p.done

@@ -17,6 +17,7 @@ limitations under the License.
 package reporting
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,8 +32,8 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/version"
 	cmfeatures "k8s.io/controller-manager/pkg/features"
+	"k8s.io/feature-lifecycle/agent"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/report"
 	"k8s.io/kubernetes-features/pkg/features"
 )
 
@@ -50,7 +51,7 @@ func gateWith(t *testing.T, values map[string]bool) *featuregate.Gate {
 	return gate
 }
 
-func TestWhatAProcessReportsAs(t *testing.T) {
+func TestProcessReportsAsComponentAndInstance(t *testing.T) {
 	host, err := parseArguments(nil).instance()
 	if err != nil {
 		t.Fatal(err)
@@ -62,42 +63,41 @@ func TestWhatAProcessReportsAs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		component Component
 		args      []string
-		want      report.Config
+		want      agent.ReporterConfig
 	}{
 		"a control plane component renews a Lease": {Component{Name: "kube-scheduler"}, nil,
-			report.Config{Component: "kube-scheduler", Instance: host, LeaseNamespace: "kube-feature-lease"}},
+			agent.ReporterConfig{Component: "kube-scheduler", Instance: host, LeaseNamespace: "kube-feature-lease"}},
 		"two on one host differ": {Component{Name: "kube-scheduler"}, []string{"--secure-port=7"},
-			report.Config{Component: "kube-scheduler", Instance: host + "-7", LeaseNamespace: "kube-feature-lease"}},
+			agent.ReporterConfig{Component: "kube-scheduler", Instance: host + "-7", LeaseNamespace: "kube-feature-lease"}},
 		"a node component has its Node": {Component{Name: "kubelet", Node: true}, nil,
-			report.Config{Component: "kubelet", Instance: nodeName, NodeName: nodeName}},
+			agent.ReporterConfig{Component: "kubelet", Instance: nodeName, NodeName: nodeName}},
 		"a hollow kubelet": {Component{Name: "kubemark", Node: true}, []string{"--morph=kubelet", "--name=h1"},
-			report.Config{Component: "kubelet", Instance: "h1", NodeName: "h1"}},
+			agent.ReporterConfig{Component: "kubelet", Instance: "h1", NodeName: "h1"}},
 		"a hollow proxy": {Component{Name: "kubemark", Node: true}, []string{"--morph", "proxy", "--name", "h1"},
-			report.Config{Component: "kube-proxy", Instance: "h1", NodeName: "h1"}},
+			agent.ReporterConfig{Component: "kube-proxy", Instance: "h1", NodeName: "h1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &process{component: tc.component, arguments: parseArguments(append([]string{"--kubeconfig=" + kubeconfig(t, "https://server")}, tc.args...))}
-			got, err := p.config()
+			got, err := p.reporterConfig()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Features == nil || got.Kube == nil {
-				t.Error("there are no clients")
+			if clients, err := got.Connect(); err != nil || clients.Features == nil || clients.Kube == nil {
+				t.Errorf("there are no clients: %v", err)
 			}
 			tc.want.Namespace, tc.want.BinaryVersion, tc.want.Source = "kube-system", version.Get().GitVersion, p.gate
-			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(report.Config{}, "Features", "Kube", "Source")); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(agent.ReporterConfig{}, "Clients", "Connect", "Source")); diff != "" {
 				t.Errorf("unexpected configuration (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestReportingBeginsWithMetrics: a command that asks for features early has final
-// values when it begins to run, but nothing may run beside it before it has set up
-// its logs: klog.Background fails while klog's logger is replaced. The components are
-// two that handle signals; for others, reporting ends the process with a signal that
-// another test sends.
-func TestReportingBeginsWithMetrics(t *testing.T) {
+// TestReportingStartsWithAddMetrics: a command that queries features early has final values
+// when it starts to run. Nothing may run beside it before it has set up its logs, because
+// klog.Background fails while klog's logger is replaced. The two components handle signals;
+// for others, the agent ends the process with a signal that another test sends.
+func TestReportingStartsWithAddMetrics(t *testing.T) {
 	for _, component := range []Component{{Name: "kube-scheduler", AsksBeforeFinal: true}, {Name: "kubelet", Node: true}} {
 		t.Run(component.Name, func(t *testing.T) {
 			p := &process{component: component, gate: gateWith(t, nil), flags: newValueFlags(component),
@@ -110,8 +110,8 @@ func TestReportingBeginsWithMetrics(t *testing.T) {
 			ran := false
 			command := &cobra.Command{RunE: func(*cobra.Command, []string) error {
 				ran = true
-				if resolved := p.follower != nil; resolved != component.AsksBeforeFinal {
-					t.Errorf("the command begins to run; that values were taken is %t", resolved)
+				if resolved := p.agent != nil; resolved != component.AsksBeforeFinal {
+					t.Errorf("the command starts to run; that values were taken is %t", resolved)
 				}
 				if begun() {
 					t.Error("it reports before the command has set up its logs")
@@ -127,7 +127,7 @@ func TestReportingBeginsWithMetrics(t *testing.T) {
 			if err := command.ExecuteContext(t.Context()); err != nil || !ran {
 				t.Fatalf("the command ran: %t; %v", ran, err)
 			}
-			if p.follower == nil {
+			if p.agent == nil {
 				t.Error("values of features that are set centrally were not taken")
 			}
 			p.end()
@@ -135,15 +135,15 @@ func TestReportingBeginsWithMetrics(t *testing.T) {
 	}
 }
 
-// TestABinaryGoesOnWithoutReports: whatever is missing, start returns and end
-// has nothing to wait for.
-func TestABinaryGoesOnWithoutReports(t *testing.T) {
+// TestBinaryContinuesWithoutReports: whatever is missing, start returns, and end has nothing
+// to wait for.
+func TestBinaryContinuesWithoutReports(t *testing.T) {
 	server := kubeconfig(t, "https://server")
 	for name, tc := range map[string]struct {
 		component string
 		values    map[string]bool
 		args      []string
-		// never: it does not even try; tries: it goes on trying.
+		// never: it does not even try; tries: it keeps retrying.
 		never, tries bool
 	}{
 		"S6: the gate is off": {component: "kube-scheduler", never: true,
@@ -154,7 +154,9 @@ func TestABinaryGoesOnWithoutReports(t *testing.T) {
 		"a scheduler outside of a cluster":   {component: "kube-scheduler"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &process{component: Component{Name: tc.component}, gate: gateWith(t, tc.values), arguments: parseArguments(tc.args)}
+			component := Component{Name: tc.component}
+			p := &process{component: component, gate: gateWith(t, tc.values), arguments: parseArguments(tc.args), flags: newValueFlags(component)}
+			p.resolve(t.Context())
 			p.start(t.Context())
 			switch {
 			case tc.never:
@@ -176,9 +178,9 @@ func TestABinaryGoesOnWithoutReports(t *testing.T) {
 	}
 }
 
-// TestAKubeconfigThatComesLate: a kubelet that bootstraps has none until its
-// certificate was signed.
-func TestAKubeconfigThatComesLate(t *testing.T) {
+// TestLateKubeconfigIsUsed: a kubelet that bootstraps has none until its certificate was
+// signed.
+func TestLateKubeconfigIsUsed(t *testing.T) {
 	ready := kubeconfig(t, "https://server")
 	content, err := os.ReadFile(ready)
 	if err != nil {
@@ -188,30 +190,43 @@ func TestAKubeconfigThatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &process{component: Component{Name: "kubelet", Node: true}, gate: gateWith(t, nil),
 			arguments: parseArguments([]string{"--bootstrap-kubeconfig=" + ready, "--kubeconfig=" + late, "--hostname-override=n1"})}
-		var reporter *report.Reporter
-		go func() {
-			var err error
-			if reporter, err = p.connect(t.Context()); err != nil {
-				t.Error(err)
+		config, err := p.reporterConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, connected := context.WithCancel(t.Context())
+		defer connected()
+		connect := config.Connect
+		config.Connect = func() (agent.Clients, error) {
+			clients, err := connect()
+			if err == nil {
+				// There is no server behind it.
+				connected()
 			}
-		}()
+			return clients, err
+		}
+		reporter, err := agent.NewReporter(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go reporter.Run(ctx)
 		<-time.After(time.Hour)
 		synctest.Wait()
-		if reporter != nil {
+		if ctx.Err() != nil {
 			t.Fatal("it connected without a kubeconfig")
 		}
 		if err := os.WriteFile(late, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(2 * lastRetry)
+		<-time.After(20 * time.Second)
 		synctest.Wait()
-		if reporter == nil {
-			t.Error("it did not look again")
+		if ctx.Err() == nil {
+			t.Error("it did not retry")
 		}
 	})
 }
 
-func TestWhoEndsBySignal(t *testing.T) {
+func TestDefaultActionIsNeededByCommandsWithoutHandler(t *testing.T) {
 	release := string(cmfeatures.ControllerManagerReleaseLeaderElectionLockOnExit)
 	for name, tc := range map[string]struct {
 		component string
@@ -235,8 +250,8 @@ func TestWhoEndsBySignal(t *testing.T) {
 	}
 }
 
-// TestFlagsOfTheBinaryHideNone: what is not known here is skipped with its value.
-func TestFlagsOfTheBinaryHideNone(t *testing.T) {
+// TestUnknownFlagsHideNone: flags that are unknown here are skipped with their values.
+func TestUnknownFlagsHideNone(t *testing.T) {
 	for name, args := range map[string][]string{
 		"after a short flag":             {"-v", "2", "--kubeconfig=k"},
 		"after a short flag and a value": {"-v=2", "--kubeconfig=k"},
@@ -257,7 +272,7 @@ func TestFlagsOfTheBinaryHideNone(t *testing.T) {
 	}
 }
 
-func TestInstancesAreNamesOfObjects(t *testing.T) {
+func TestInstancesAreValidNamesOfObjects(t *testing.T) {
 	for _, args := range [][]string{nil, {"--secure-port=0"}, {"--secure-port=10259"}} {
 		got, err := parseArguments(args).instance()
 		if err != nil || got == "" || got != strings.ToLower(got) || notDNS.MatchString(got) {

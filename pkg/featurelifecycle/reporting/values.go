@@ -18,7 +18,6 @@ package reporting
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -26,25 +25,24 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/feature-lifecycle/agent"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
-	"k8s.io/feature-lifecycle/values"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes-features/pkg/features"
 )
 
-// How often a process looks whether features are set centrally. Control plane
-// components are few; of nodes there are thousands.
+// How often a process lists the features that are set centrally. Control plane components
+// are few, and nodes are thousands.
 const (
-	controlPlaneRecheck = 10 * time.Second
-	nodeRecheck         = 10 * time.Minute
+	controlPlaneResync = 10 * time.Second
+	nodeResync         = 10 * time.Minute
 )
 
-// resolve takes the values of features that are set centrally, before the
-// binary's code asks for them. It may wait for kube-apiserver, in bounded time;
-// what it cannot do it logs, and the binary goes on.
+// resolve makes the agent, and takes the values of features that are set centrally before
+// the binary's code queries them. It may wait for kube-apiserver, in bounded time. It logs
+// its errors, and the binary continues.
 func (p *process) resolve(ctx context.Context) {
 	if !p.gate.Enabled(features.FeatureLifecycle) {
 		return
@@ -55,94 +53,92 @@ func (p *process) resolve(ctx context.Context) {
 		cliflag.PrintFlags(p.flags.FlagSet)
 	}
 	if v := logger.V(4); v.Enabled() {
-		var asked []string
+		var queried []string
 		for _, o := range p.gate.Observations() {
 			if o.Queried {
-				asked = append(asked, o.Name)
+				queried = append(queried, o.Name)
 			}
 		}
-		v.Info("Features that were asked for before their centrally set values are known", "component", p.component.Name, "features", asked)
+		v.Info("Features queried before their central values are known", "component", p.component.Name, "features", queried)
 	}
-	config, err := p.valuesConfig()
+	config, err := p.agentConfig()
 	if err == nil {
-		p.follower, err = values.New(config)
+		p.agent, err = agent.New(config)
 	}
 	if err != nil {
-		logger.Info("Not taking values of features that are set centrally", "component", p.component.Name, "err", err)
+		logger.Info("Not reporting feature gates, and not taking central feature values", "component", p.component.Name, "err", err)
 		return
 	}
 	if p.handlesSignals() {
-		// Nobody else hears a signal as long as this waits.
+		// The command does not act on a signal while this waits.
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 		defer stop()
 	}
-	p.follower.Load(ctx)
+	p.agent.Load(ctx)
 }
 
-// handlesSignals is true for commands that handle signals before their values are
+// handlesSignals returns true for commands that handle signals before their values are
 // final, so that these do not end the process by themselves: kubelet
 // (cmd/kubelet/app/server.go, NewKubeletCommand), which ends once it runs.
 func (p *process) handlesSignals() bool { return p.component.Name == "kubelet" }
 
-func (p *process) valuesConfig() (values.Config, error) {
-	identity, err := p.identity()
+// agentConfig returns the configuration of the process's agent.
+func (p *process) agentConfig() (agent.Config, error) {
+	reporter, err := p.reporterConfig()
 	if err != nil {
-		return values.Config{}, err
+		return agent.Config{}, err
 	}
-	// Whether the client in use has the first credentials of a kubelet. A token of one
-	// that bootstraps lasts for a day or so.
+	// True while the client in use has the first credentials of a kubelet. The token of a
+	// bootstrapping kubelet lasts for a day or so.
 	first := false
-	config := values.Config{
-		Namespace: metav1.NamespaceSystem,
-		Component: identity.Component,
-		Instance:  identity.Instance,
-		Gate:      p.gate,
+	syncer := &agent.SyncerConfig{
+		Gate: p.gate,
 		Connect: func() (versioned.Interface, error) {
-			first = p.arguments.hasFirstCredentials(identity.Component)
-			return p.connectForValues(identity.Component)
+			first = p.arguments.hasFirstCredentials(reporter.Component)
+			return p.connectForValues(reporter.Component)
 		},
-		Reconnect:     func() bool { return first && !p.arguments.hasFirstCredentials(identity.Component) },
+		Reconnect:     func() bool { return first && !p.arguments.hasFirstCredentials(reporter.Component) },
 		File:          p.flags.path(p.component, p.arguments.rootDir),
-		Patience:      p.flags.timeout,
-		Recheck:       nodeRecheck,
+		LoadTimeout:   p.flags.timeout,
+		ResyncPeriod:  nodeResync,
 		Policy:        p.flags.policy,
 		RestartWindow: p.flags.window,
 		Ready:         serverReady,
 		Restart:       terminate,
 	}
 	if !p.component.Node {
-		config.Recheck, config.AlwaysWatch = controlPlaneRecheck, true
+		syncer.ResyncPeriod, syncer.AlwaysWatch = controlPlaneResync, true
 	}
-	return config, nil
+	return agent.Config{Reporter: reporter, Syncer: syncer}, nil
 }
 
-// connectForValues returns a client that reads Features. Where upstream's command
-// ends at once for a kubeconfig or configuration file that is missing or wrong,
-// nothing is waited for; on a node these may come later.
+// connectForValues returns a client that reads Features. Upstream's commands of the control
+// plane exit at once if a kubeconfig or configuration file is missing or wrong, so there is
+// nothing to wait for. On a node these files may come later.
 func (p *process) connectForValues(component string) (versioned.Interface, error) {
 	configOf := func() (*rest.Config, error) { return p.arguments.clientConfig(component) }
 	if p.arguments.bootstraps(component) {
 		configOf = p.arguments.bootstrapConfig
 	}
 	config, err := configOf()
-	if errors.Is(err, errNoServer) || errors.Is(err, rest.ErrNotInCluster) {
-		return nil, fmt.Errorf("%w: %w", values.ErrNoServer, err)
+	if isNoServer(err) {
+		return nil, fmt.Errorf("%w: %w", agent.ErrNoServer, err)
 	}
 	var client versioned.Interface
 	if err == nil {
-		config = values.ClientConfig(config)
+		config = agent.ClientConfig(config)
 		config.UserAgent = component + "/feature-values"
 		client, err = versioned.NewForConfig(config)
 	}
 	if err != nil && !p.component.Node {
-		return nil, fmt.Errorf("%w: %w", values.ErrConfiguration, err)
+		return nil, fmt.Errorf("%w: %w", agent.ErrConfiguration, err)
 	}
 	return client, err
 }
 
-// serverReady says why the server is not ready. It is only once its Features say
-// what is set centrally. Who may not ask takes the answer there is.
+// serverReady returns why the server is not ready. A server is ready only once its Features
+// have the central values. Without permission to ask, the answer of the server counts.
 func serverReady(ctx context.Context, client versioned.Interface) error {
 	err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	if err == nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) {
@@ -151,13 +147,13 @@ func serverReady(ctx context.Context, client versioned.Interface) error {
 	return fmt.Errorf("kube-apiserver is not ready: %w", err)
 }
 
-// terminate ends the process as its supervisor would, so that it ends in order.
+// terminate sends the signal of the supervisor, so that the process ends in order.
 func terminate() {
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
 		err = self.Signal(syscall.SIGTERM)
 	}
 	if err != nil {
-		klog.Background().Error(err, "The process cannot end itself; restart it, so that it gets the values of features that changed")
+		klog.Background().Error(err, "Failed to restart for changed feature values; restart the process")
 	}
 }

@@ -36,13 +36,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	componentfeaturegate "k8s.io/component-base/featuregate"
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/values"
 	"k8s.io/kubernetes-features/pkg/features"
 )
 
-func TestWhoTakesValuesFromWhere(t *testing.T) {
+func TestValuesComeFromConfiguredServer(t *testing.T) {
 	server := kubeconfig(t, "https://server")
 	for name, tc := range map[string]struct {
 		component           Component
@@ -70,26 +70,26 @@ func TestWhoTakesValuesFromWhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &process{component: tc.component, gate: gateWith(t, nil), arguments: parseArguments(tc.args), flags: newValueFlags(tc.component)}
-			got, err := p.valuesConfig()
+			got, err := p.agentConfig()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Component != tc.reportsAs || (tc.instance != "" && got.Instance != tc.instance) || got.AlwaysWatch != tc.always || got.Namespace != "kube-system" {
+			if r := got.Reporter; r.Component != tc.reportsAs || (tc.instance != "" && r.Instance != tc.instance) || got.Syncer.AlwaysWatch != tc.always || r.Namespace != "kube-system" {
 				t.Errorf("unexpected configuration %+v", got)
 			}
-			_, err = got.Connect()
-			if errors.Is(err, values.ErrNoServer) != tc.noServer || errors.Is(err, values.ErrConfiguration) != tc.mend || (err != nil) != (tc.noServer || tc.later || tc.mend) {
+			_, err = got.Syncer.Connect()
+			if errors.Is(err, agent.ErrNoServer) != tc.noServer || errors.Is(err, agent.ErrConfiguration) != tc.mend || (err != nil) != (tc.noServer || tc.later || tc.mend) {
 				t.Errorf("connecting: %v", err)
 			}
-			if _, err := values.New(got); err != nil {
+			if _, err := agent.New(got); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// TestWithTheGateOffNothingIsTaken is S6: no client, no file, no waiting.
-func TestWithTheGateOffNothingIsTaken(t *testing.T) {
+// TestGateOffTakesNoValues holds S6: no client, no file, no waiting.
+func TestGateOffTakesNoValues(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "values.json")
 	if err := os.WriteFile(file, []byte("not touched"), 0o600); err != nil {
 		t.Fatal(err)
@@ -101,16 +101,16 @@ func TestWithTheGateOffNothingIsTaken(t *testing.T) {
 	p := &process{component: Component{Name: "kubelet", Node: true}, gate: gateWith(t, map[string]bool{string(features.FeatureLifecycle): false}),
 		arguments: parseArguments([]string{"--kubeconfig=" + file}), flags: flags}
 	p.resolve(t.Context())
-	if p.follower != nil {
-		t.Error("it follows values")
+	if p.agent != nil {
+		t.Error("it takes values")
 	}
 	if content, err := os.ReadFile(file); err != nil || string(content) != "not touched" {
 		t.Errorf("the file was touched: %q, %v", content, err)
 	}
 }
 
-// TestACommandThatAsksEarly finds final values when it runs.
-func TestACommandThatAsksEarly(t *testing.T) {
+// TestEarlyQueriesFindFinalValues: the values are final when the command runs.
+func TestEarlyQueriesFindFinalValues(t *testing.T) {
 	gate := gateWith(t, nil)
 	const feature = "MaxUnavailableStatefulSet"
 	gate.BeforeFinal(func() { gate.SetRemote(map[componentfeaturegate.Feature]featuregate.Remote{feature: {Value: false}}) })
@@ -169,9 +169,9 @@ func (s *server) kubeconfig(t *testing.T, file, token string) {
 	}
 }
 
-// TestAKubeletThatBootstraps takes values at its first start, and asks as itself
-// once it can.
-func TestAKubeletThatBootstraps(t *testing.T) {
+// TestBootstrappingKubeletTakesValues at its first start, and has its own identity as soon
+// as possible.
+func TestBootstrappingKubeletTakesValues(t *testing.T) {
 	s := newServer(t)
 	dir := t.TempDir()
 	own, bootstrap := filepath.Join(dir, "kubelet"), filepath.Join(dir, "bootstrap")
@@ -187,10 +187,11 @@ func TestAKubeletThatBootstraps(t *testing.T) {
 	if p.gate.Enabled("MaxUnavailableStatefulSet") {
 		t.Error("the kubelet started without the central value")
 	}
-	config, err := p.valuesConfig()
+	all, err := p.agentConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
+	config := all.Syncer
 	list := func() {
 		t.Helper()
 		client, err := config.Connect()
@@ -207,26 +208,25 @@ func TestAKubeletThatBootstraps(t *testing.T) {
 	}
 	s.kubeconfig(t, own, "own")
 	if !config.Reconnect() {
-		t.Error("it goes on with the bootstrap token")
+		t.Error("it keeps the bootstrap token")
 	}
 	list()
 	if config.Reconnect() {
-		t.Error("it goes on connecting")
+		t.Error("it keeps connecting")
 	}
 	if diff := cmp.Diff([]string{"bootstrap", "bootstrap", "own"}, s.tokens); diff != "" {
 		t.Errorf("unexpected credentials (-want +got):\n%s", diff)
 	}
 }
 
-// TestASignalEndsTheWaiting of a kubelet, which has told the system by then that
-// it handles signals itself.
-func TestASignalEndsTheWaiting(t *testing.T) {
+// TestSignalEndsWaitOfKubelet: by then the kubelet has registered its own handler.
+func TestSignalEndsWaitOfKubelet(t *testing.T) {
 	upstreams := make(chan os.Signal, 1)
 	signal.Notify(upstreams, syscall.SIGTERM)
 	defer signal.Stop(upstreams)
-	asked := make(chan struct{}, 100)
+	requested := make(chan struct{}, 100)
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
+		requested <- struct{}{}
 		<-r.Context().Done()
 	}))
 	defer hanging.Close()
@@ -241,7 +241,7 @@ func TestASignalEndsTheWaiting(t *testing.T) {
 		defer close(resolved)
 		p.resolve(t.Context())
 	}()
-	<-asked
+	<-requested
 	self, err := os.FindProcess(os.Getpid())
 	if err != nil {
 		t.Fatal(err)

@@ -35,10 +35,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/report"
 )
 
 // Kubelet and KubeProxy are the components that run on every node.
@@ -110,7 +110,7 @@ func New(ctx context.Context, admin *rest.Config, templates map[string]Template,
 // connect opens connections, one for the library's clients and one for plain ones.
 // Processes that start have them already.
 func connect(ctx context.Context, admin *rest.Config) (*clients, error) {
-	config, client, err := ofFleet(report.ClientConfig(admin))
+	config, client, err := ofFleet(agent.ClientConfig(admin))
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +257,7 @@ func OfWholeNodes(processes ...int) error {
 func (f *Fleet) Processes() []*Process { return slices.Clone(f.processes) }
 
 // checkPeriod is how often a process on a node looks whether its report is still
-// there (package report).
+// there (package agent).
 const checkPeriod = 15 * time.Minute
 
 // Check reads the reports of all processes in turn until the context ends, as often,
@@ -279,7 +279,7 @@ func (f *Fleet) Check(ctx context.Context) error {
 // Look lists the Features that say a value for all processes in turn until the context
 // ends, as often as the processes do that have run for long, and returns the first error
 // that is not its end. The processes themselves come to that rate after some minutes
-// (package values).
+// (package agent).
 func (f *Fleet) Look(ctx context.Context) error {
 	var seen atomic.Pointer[string]
 	var failed atomic.Pointer[error]
@@ -305,7 +305,7 @@ func (f *Fleet) Look(ctx context.Context) error {
 }
 
 // lookPeriod is how often a process on a node that has run for long looks which features
-// are set centrally: every ten minutes less up to a quarter at random (package values).
+// are set centrally: every ten minutes less up to a quarter at random (package agent).
 const lookPeriod = 10 * time.Minute * 7 / 8
 
 // lookOptions are those of a follower that has seen a resource version.

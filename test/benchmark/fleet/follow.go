@@ -26,9 +26,9 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
 	componentfeaturegate "k8s.io/component-base/featuregate"
+	"k8s.io/feature-lifecycle/agent"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/values"
 	"k8s.io/klog/v2"
 )
 
@@ -96,13 +96,13 @@ func (a *asked) gate(version *utilversion.Version) *featuregate.Gate {
 // own on the connection that the process has, and without a time limit, which would
 // end watches.
 func valuesClient(config *rest.Config, client *http.Client) (versioned.Interface, error) {
-	config = values.ClientConfig(config)
+	config = agent.ClientConfig(config)
 	config.Timeout = 0
 	config.UserAgent = "feature-lifecycle-fleet/feature-values"
 	return versioned.NewForConfigAndClient(config, &http.Client{Transport: client.Transport})
 }
 
-// Follow makes the process follow dynamic values with the library's own follower until
+// Follow makes the process follow dynamic values with the library's own Syncer until
 // the process is killed. As a real one does, it waits some seconds for the first answer
 // before this returns, and otherwise looks again later; it watches from then on. Changed
 // is called after each change of the feature that was given to Ask, as code that
@@ -112,44 +112,44 @@ func (p *Process) Follow(ctx context.Context, changed func(enabled bool)) error 
 	if gate == nil {
 		return fmt.Errorf("%s asks for no feature; call Ask before it is added", p.Name())
 	}
-	follower, err := p.newFollower(gate)
+	syncer, err := p.newSyncer(gate)
 	if err != nil {
 		return err
 	}
 	feature := p.fleet.asks.name
 	gate.OnChange(func(now featuregate.Snapshot) { changed(now.Enabled(feature)) }, feature)
 	ctx, p.unfollow = context.WithCancel(silently(p.As(ctx)))
-	follower.Load(ctx)
+	syncer.Load(ctx)
 	gate.Finalize()
-	p.follower.Store(follower)
-	p.running.Go(func() { follower.Run(ctx) })
+	p.syncer.Store(syncer)
+	p.running.Go(func() { syncer.Run(ctx) })
 	return nil
 }
 
 // look looks whether there are values to follow as a real process does: it waits a while
 // for the first answer, and looks again from time to time. Nothing is told to a process
 // of a cluster that sets no features centrally.
-func (p *Process) look(ctx context.Context, follower *values.Follower) {
-	follower.Load(ctx)
-	p.running.Go(func() { follower.Run(ctx) })
+func (p *Process) look(ctx context.Context, syncer *agent.Syncer) {
+	syncer.Load(ctx)
+	p.running.Go(func() { syncer.Run(ctx) })
 }
 
-// newFollower makes the follower of the process.
-func (p *Process) newFollower(gate values.Gate) (*values.Follower, error) {
-	return values.New(values.Config{
-		Namespace: metav1.NamespaceSystem,
-		Component: p.Component,
-		Instance:  p.Node,
-		Gate:      gate,
-		Connect:   func() (versioned.Interface, error) { return p.clients.values, nil },
-		Patience:  lookPatience,
+// newSyncer makes the syncer of the process.
+func (p *Process) newSyncer(gate agent.Gate) (*agent.Syncer, error) {
+	return agent.NewSyncer(agent.SyncerConfig{
+		Namespace:   metav1.NamespaceSystem,
+		Component:   p.Component,
+		Instance:    p.Node,
+		Gate:        gate,
+		Connect:     func() (versioned.Interface, error) { return p.clients.values, nil },
+		LoadTimeout: lookPatience,
 		Ready: func(ctx context.Context, client versioned.Interface) error {
 			return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 		},
 	})
 }
 
-// silently is the context of a follower: a line of each process for each change would be
+// silently is the context of a syncer: a line of each process for each change would be
 // as many as there are processes.
 func silently(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }
 

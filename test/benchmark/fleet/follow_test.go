@@ -35,14 +35,14 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
-	"k8s.io/feature-lifecycle/values"
 )
 
-// TestWhatLooksAtRestIsWhatFollowersSend: Look stands in for them.
-func TestWhatLooksAtRestIsWhatFollowersSend(t *testing.T) {
+// TestWhatLooksAtRestIsWhatSyncersSend: Look stands in for them.
+func TestWhatLooksAtRestIsWhatSyncersSend(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	sent := make(chan metav1.ListOptions)
@@ -55,7 +55,7 @@ func TestWhatLooksAtRestIsWhatFollowersSend(t *testing.T) {
 		return true, &v1alpha1.FeatureList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}, nil
 	})
 	clock := testingclock.NewFakeClock(time.Now())
-	follower, err := values.New(values.Config{
+	syncer, err := agent.NewSyncer(agent.SyncerConfig{
 		Namespace: metav1.NamespaceSystem, Component: Kubelet, Instance: "node", Gate: emptyGate(utilversion.MustParseMajorMinor("1.36")),
 		Connect: func() (versioned.Interface, error) { return client, nil }, Clock: clock,
 	})
@@ -65,8 +65,8 @@ func TestWhatLooksAtRestIsWhatFollowersSend(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		follower.Load(ctx)
-		follower.Run(ctx)
+		syncer.Load(ctx)
+		syncer.Run(ctx)
 	}()
 	for _, seen := range []string{"", "5"} {
 		var got metav1.ListOptions
@@ -75,20 +75,20 @@ func TestWhatLooksAtRestIsWhatFollowersSend(t *testing.T) {
 			case got = <-sent:
 				asked = true
 			case <-ctx.Done():
-				t.Fatal("the follower does not look")
+				t.Fatal("the syncer does not list")
 			case <-time.After(10 * time.Millisecond):
 				clock.Step(time.Second)
 			}
 		}
 		if diff := cmp.Diff(lookOptions(seen), got); diff != "" {
-			t.Errorf("having seen %q (-Look +follower):\n%s", seen, diff)
+			t.Errorf("having seen %q (-Look +syncer):\n%s", seen, diff)
 		}
 	}
 	cancel()
 	<-ended
 }
 
-// TestLookingAtRestOutlivesAServerInTrouble: a follower looks again later, and so does
+// TestLookingAtRestOutlivesAServerInTrouble: a syncer looks again later, and so does
 // what stands in for it.
 func TestLookingAtRestOutlivesAServerInTrouble(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

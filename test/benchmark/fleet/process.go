@@ -27,10 +27,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/report"
-	"k8s.io/feature-lifecycle/values"
 
 	"k8s.io/kubernetes-features/test/benchmark/measure"
 )
@@ -45,8 +44,8 @@ type Process struct {
 	template *Template
 	source   *source
 
-	reporter         *report.Reporter
-	follower         atomic.Pointer[values.Follower]
+	reporter         *agent.Reporter
+	syncer           atomic.Pointer[agent.Syncer]
 	cancel, unfollow context.CancelFunc
 	running          sync.WaitGroup
 	// written has the time of the answer to the last write.
@@ -58,48 +57,47 @@ func (p *Process) Name() string { return p.Component + "." + p.Node }
 
 // Start starts the process, which reports.
 func (p *Process) Start(ctx context.Context) error {
-	config := report.Config{
+	config := agent.ReporterConfig{
 		Namespace:     metav1.NamespaceSystem,
 		Component:     p.Component,
 		Instance:      p.Node,
 		NodeName:      p.Node,
 		BinaryVersion: p.template.BinaryVersion,
 		Source:        p.source,
-		Features:      p.clients.features,
-		Kube:          p.clients.kube,
+		Clients:       agent.Clients{Features: p.clients.features, Kube: p.clients.kube},
 		Peers:         p.peers,
 	}
-	var follower *values.Follower
+	var syncer *agent.Syncer
 	if p.fleet.looks {
 		var err error
-		if follower, err = p.newFollower(emptyGate(p.source.version)); err != nil {
+		if syncer, err = p.newSyncer(emptyGate(p.source.version)); err != nil {
 			return fmt.Errorf("starting %s: %w", p.Name(), err)
 		}
-		config.Crowded = follower.Crowded
+		config.Throttled = syncer.Throttled
 	}
-	reporter, err := report.New(config)
+	reporter, err := agent.NewReporter(config)
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", p.Name(), err)
 	}
 	p.reporter = reporter
 	ctx, p.cancel = context.WithCancel(p.As(ctx))
-	if follower == nil {
+	if syncer == nil {
 		p.running.Go(func() { reporter.Run(ctx) })
 		return nil
 	}
 	var looking context.Context
 	looking, p.unfollow = context.WithCancel(silently(ctx))
 	p.running.Go(func() {
-		p.look(looking, follower)
+		p.look(looking, syncer)
 		reporter.Run(ctx)
 	})
 	return nil
 }
 
-// peers is Peers of the process's follower, once it follows.
+// peers returns Peers of the process's syncer, once it follows values.
 func (p *Process) peers(feature string) int {
-	if follower := p.follower.Load(); follower != nil {
-		return follower.Peers(feature)
+	if syncer := p.syncer.Load(); syncer != nil {
+		return syncer.Peers(feature)
 	}
 	return 0
 }

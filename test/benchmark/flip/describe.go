@@ -70,7 +70,7 @@ func describe(o Options, templates map[string]fleet.Template, apply measure.Dist
 		Question: "How long does it take until thousands of processes have a value that changes while they run, and what does that cost kube-apiserver?",
 		Peer:     "as many informers of one ConfigMap that has the value, in the same processes, with clients as people make them, which is what people use without this system; in the same run.",
 		Method: []string{
-			"Each process has the library's own follower (package values) with its own watch, its own identity and a gate of its own: the layer on upstream's gate. That gate knows the one feature alone, and " +
+			"Each process has the library's own Syncer (package agent) with its own watch, its own identity and a gate of its own: the layer on upstream's gate. That gate knows the one feature alone, and " +
 				fmt.Sprintf("a process has the value when code that subscribes is called. On a gate with all of Kubernetes' gates a change takes %.2f ms (median of %d), which a real process spends on its own machine.", measure.Milliseconds(apply.Percentile(50)), apply.Count()),
 			fmt.Sprintf("Each also runs the reporter of real binaries, with what a real kubelet (%d features) or kube-proxy (%d) reported in the same run, and the feature.", len(templates[fleet.Kubelet].Observations), len(templates[fleet.KubeProxy].Observations)),
 			"All share one operating system process, connections of 50 each (the library's clients and plain ones have their own), and the machine with the one kube-apiserver and etcd: CPU time that they use, the server does not get. What a connection costs is not in the figures; real processes have one anyway.",

@@ -36,10 +36,10 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 	componentfeaturegate "k8s.io/component-base/featuregate"
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/featuregate"
-	reporting "k8s.io/feature-lifecycle/report"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes-features/test/utils/localcluster/pki"
 	kubeadmapi "k8s.io/kubernetes/cmd/kubeadm/app/apis/kubeadm"
@@ -66,9 +66,9 @@ func TestACertificateThatRotates(t *testing.T) {
 		t.Fatal(err)
 	}
 	gate.Enabled("Rotating")
-	reporter, err := reporting.New(reporting.Config{
+	reporter, err := agent.NewReporter(agent.ReporterConfig{
 		Namespace: system, Component: "kubelet", Instance: "node-1", NodeName: "node-1", Source: gate,
-		Features: versioned.NewForConfigOrDie(config), Kube: kubernetes.NewForConfigOrDie(config),
+		Clients: agent.Clients{Features: versioned.NewForConfigOrDie(config), Kube: kubernetes.NewForConfigOrDie(config)},
 	})
 	if err != nil {
 		t.Fatal(err)

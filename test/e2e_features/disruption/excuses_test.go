@@ -29,14 +29,14 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/report"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
 // lapses is after which time at the least a server that is frozen is not waited for: it has
-// renewed its Lease (report.LeaseDuration) some 10 seconds before, at most.
-const lapses = report.LeaseDuration - 10*time.Second
+// renewed its Lease (agent.LeaseDuration) some 10 seconds before, at most.
+const lapses = agent.LeaseDuration - 10*time.Second
 
 // rejoins is how long after its freeze a server may have a feature on that was turned off
 // without it: until its Lease is renewed, by which it counts again, and the versions of the

@@ -117,7 +117,7 @@ func (p *population) comeAndGo(ctx context.Context, seed uint64) error {
 
 // once is the life of one process.
 func (p *population) once(ctx context.Context, random *rand.Rand, name string) error {
-	process, err := p.simulate(random, agent, name, "")
+	process, err := p.simulate(random, agentComponent, name, "")
 	if err != nil {
 		return err
 	}

@@ -31,9 +31,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
-	"k8s.io/feature-lifecycle/report"
 	"k8s.io/feature-lifecycle/rollout"
 	"k8s.io/utils/ptr"
 )
@@ -264,7 +264,7 @@ type source struct {
 	users int
 }
 
-var _ report.Source = &source{}
+var _ agent.Source = &source{}
 
 func newSource(feature, component, name string) *source {
 	return &source{feature: feature, instance: rollout.Instance{Component: component, Name: name}, news: make(chan struct{}, 1)}
@@ -323,7 +323,7 @@ func (s *source) EmulationVersion() *version.Version { return version.MajorMinor
 // feature.
 type simulated struct {
 	source   *source
-	reporter *report.Reporter
+	reporter *agent.Reporter
 	report   string
 	// server is the one that it reports to, and log what it said last.
 	server string

@@ -30,8 +30,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/report"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
@@ -41,8 +41,8 @@ const (
 	// fewestNodes, mostNodes and so on bound what is there at a time.
 	fewestNodes, mostNodes   = 15, 40
 	fewestAgents, mostAgents = 50, 120
-	// agent is the component of simulated processes without a node.
-	agent = "soak-agent"
+	// agentComponent is the component of simulated processes without a node.
+	agentComponent = "soak-agent"
 	// soaked is the label of all that a run makes.
 	soaked = "soak.features.k8s.io/run"
 	// renewPeriod is how often nodes renew their Leases, as kubelets do.
@@ -141,14 +141,14 @@ func (p *population) processesLocked() []*simulated {
 func (p *population) simulate(random *rand.Rand, component, instance, nodeName string) (*simulated, error) {
 	feature, s := dynamics[random.IntN(len(dynamics))], p.w.any(random)
 	process := &simulated{source: newSource(feature, component, instance), report: component + "." + instance, server: s.name, log: &tail{}, done: make(chan struct{})}
-	config := report.Config{
+	config := agent.ReporterConfig{
 		Namespace: systemNS, Component: component, Instance: instance, NodeName: nodeName, BinaryVersion: p.version,
-		Source: process.source, Features: s.features, Kube: s.kube, Peers: process.source.peers,
+		Source: process.source, Clients: agent.Clients{Features: s.features, Kube: s.kube}, Peers: process.source.peers,
 	}
 	if nodeName == "" {
 		config.LeaseNamespace = v1alpha1.LeaseNamespace
 		me := s.agent(instance)
-		config.Features, config.Kube = me.features, me.kube
+		config.Clients = agent.Clients{Features: me.features, Kube: me.kube}
 	}
 	p.mu.Lock()
 	if latest := p.latest[feature]; latest != nil {
@@ -156,7 +156,7 @@ func (p *population) simulate(random *rand.Rand, component, instance, nodeName s
 	}
 	p.mu.Unlock()
 	var err error
-	if process.reporter, err = report.New(config); err != nil {
+	if process.reporter, err = agent.NewReporter(config); err != nil {
 		return nil, err
 	}
 	var ctx context.Context
@@ -231,7 +231,7 @@ func (w *world) depopulate() {
 }
 
 // explained are the reports that have a reason to be left, with it: those of
-// agents that crashed within the last hour (report.Remove was not called).
+// agents that crashed within the last hour (Remove of agent.Reporter was not called).
 func (p *population) explained(now time.Time) map[string]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -249,7 +249,7 @@ func (p *population) addAgent(random *rand.Rand, instance string) error {
 	if instance == "" {
 		instance = p.name("agent")
 	}
-	process, err := p.simulate(random, agent, instance, "")
+	process, err := p.simulate(random, agentComponent, instance, "")
 	if err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (w *world) churnReporters(ctx context.Context, random *rand.Rand) error {
 				return err
 			}
 		case what < 6 && crashed != "":
-			if err := p.addAgent(random, crashed[len(agent)+1:]); err != nil {
+			if err := p.addAgent(random, crashed[len(agentComponent)+1:]); err != nil {
 				return err
 			}
 			p.w.stats.count("reporters back under their names")

@@ -227,7 +227,7 @@ func TestProfilesAndMetricsAreUnderstood(t *testing.T) {
 
 2 @ 0x1 0x3
 #	0x1	time.Sleep+0x1	/go/src/runtime/time.go:1
-#	0x3	k8s.io/feature-lifecycle/report.(*Reporter).Run+0x3	/src/report/reporter.go:1
+#	0x3	k8s.io/feature-lifecycle/agent.(*Reporter).Run+0x3	/src/agent/reporter.go:1
 
 1 @ 0x1 0x4
 #	0x4	k8s.io/kubernetes-features/cmd/kube-apiserver/controlplane.start+0x4	/src/cmd/kube-apiserver/controlplane/lifecycle.go:1
@@ -236,7 +236,7 @@ func TestProfilesAndMetricsAreUnderstood(t *testing.T) {
 	if all, ours := countGoroutines(profile, origins); all != 7 || ours != 3 {
 		t.Errorf("%d goroutines, %d ours; want 7 and 3", all, ours)
 	}
-	want := map[string]int{"net/http.(*conn).serve": 4, "k8s.io/feature-lifecycle/report.(*Reporter).Run": 2, "k8s.io/kubernetes-features/cmd/kube-apiserver/controlplane.start": 1}
+	want := map[string]int{"net/http.(*conn).serve": 4, "k8s.io/feature-lifecycle/agent.(*Reporter).Run": 2, "k8s.io/kubernetes-features/cmd/kube-apiserver/controlplane.start": 1}
 	if !maps.Equal(origins, want) {
 		t.Errorf("goroutines began with %v, want %v", origins, want)
 	}

@@ -66,7 +66,7 @@ func Reported(reports []v1alpha1.FeatureReport, component, feature string) *v1al
 // InEffect are the parts of what a component logs when it takes a value that is set
 // centrally.
 func InEffect(feature string, enabled bool) []string {
-	return []string{"The centrally set value of a feature is in effect", `feature="` + feature + `"`, fmt.Sprintf("enabled=%t", enabled)}
+	return []string{"Central feature value in effect", `feature="` + feature + `"`, fmt.Sprintf("enabled=%t", enabled)}
 }
 
 // HasLine is true when one line of a text has all parts.

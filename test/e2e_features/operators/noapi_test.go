@@ -29,11 +29,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/examples/everywhere"
 	"k8s.io/feature-lifecycle/lifecycle/control"
 	"k8s.io/feature-lifecycle/operator"
-	"k8s.io/feature-lifecycle/values"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 	"k8s.io/utils/ptr"
@@ -154,7 +154,7 @@ func (r *replica) answeredOnce(t *testing.T, before int) {
 		switch {
 		case strings.Contains(line, without):
 			reporter++
-		case strings.Contains(line, "It is not known which values of features are set centrally"):
+		case strings.Contains(line, "Central feature values unavailable"):
 			follower++
 		default:
 			others = append(others, line)
@@ -227,8 +227,8 @@ func (o *thirdParty) worksAlone(t *testing.T, instance string, before []string) 
 			t.Fatal(err)
 		}
 	})
-	if r.origin != values.FromNowhere {
-		t.Errorf("%s: the values come from %s, want %s", instance, r.origin, values.FromNowhere)
+	if r.origin != agent.FromNowhere {
+		t.Errorf("%s: the values come from %s, want %s", instance, r.origin, agent.FromNowhere)
 	}
 	if got, want := r.found(), colours+"=true,"+borrowed+"=false"; got != want {
 		t.Errorf("%s: the operator finds %s, want the values of its command line, %s", instance, got, want)

@@ -37,12 +37,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
 	componentfeaturegate "k8s.io/component-base/featuregate"
+	"k8s.io/feature-lifecycle/agent"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/control"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/operator"
-	"k8s.io/feature-lifecycle/values"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
@@ -119,7 +119,7 @@ var settings = operator.Settings{Settle: 2 * time.Second, MaxBlockedBackoff: 5 *
 type replica struct {
 	*operator.Replica
 	gate     *featuregate.Gate
-	origin   values.Origin
+	origin   agent.Origin
 	requests *requests
 	logs     ktesting.Buffer
 	// stop tells it to end; ended is closed when Start has returned err.

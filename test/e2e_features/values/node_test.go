@@ -161,7 +161,7 @@ func TestANodeStartsWithoutAServer(t *testing.T) {
 	c.MustStop(localcluster.APIServer)
 	k = runKubelet(t, c, dir)
 	k.waitSays("Waiting for kube-apiserver", `component="kubelet"`)
-	k.waitSays("Starting with the last known values of features from disk", file)
+	k.waitSays("Starting with the last known feature values from disk", file)
 	k.waitSays(framework.InEffect(nodeFeature, false)...)
 	k.waitSays(framework.InEffect(sharedFeature, true)...)
 	k.kill()
@@ -172,7 +172,7 @@ func TestANodeStartsWithoutAServer(t *testing.T) {
 	}
 	k = runKubelet(t, c, dir, "--feature-values-timeout=1s", "--feature-change-policy=Restart", "--feature-restart-window=1ms")
 	k.waitSays("cannot be used; they are treated as absent", file)
-	k.waitSays("Starting without knowing which values of features are set centrally")
+	k.waitSays("Starting without central feature values")
 	if _, err := os.Stat(file + ".bad"); err != nil {
 		t.Errorf("the damaged file was not kept: %v", err)
 	}
@@ -187,13 +187,13 @@ func TestANodeStartsWithoutAServer(t *testing.T) {
 	scheduler.waitSays(framework.InEffect(nodeFeature, false)...)
 	scheduler.kill()
 	k.waitSays(framework.InEffect(sharedFeature, true)...)
-	k.waitSays("The centrally set value of a feature is not in effect", nodeFeature, `reason="Outdated"`)
-	k.waitSays("Ending, so that the process is started again")
+	k.waitSays("Central feature value not in effect", nodeFeature, `reason="Outdated"`)
+	k.waitSays("Restarting for changed feature values")
 	<-k.ended
 	k = runKubelet(t, c, dir, "--feature-change-policy=Restart", "--feature-restart-window=1ms")
 	k.waitSays(framework.InEffect(nodeFeature, false)...)
 	c.WaitForValue("kubelet", nodeFeature, false)
-	if k.says("Going to end") {
+	if k.says("Restart planned") {
 		t.Error("it is about to end itself again")
 	}
 }
@@ -211,16 +211,16 @@ func TestWithoutTheSystem(t *testing.T) {
 
 	k = runKubelet(t, c, framework.DataDir(t), "--feature-gates=FeatureLifecycle=false", "--v=1")
 	k.waitSays("Starting kubelet main sync loop")
-	if k.says("centrally") || k.says("The values of features come from this process alone") {
+	if k.says("entral feature value") || k.says("Feature values come from this process alone") {
 		t.Error("with the gate off it looks for values")
 	}
 	k.kill()
 
 	c.MustRestartWith("FeatureLifecycle=false", localcluster.APIServer)
 	k = runKubelet(t, c, framework.DataDir(t), "--v=1")
-	k.waitSays("The values of features come from this process alone")
+	k.waitSays("Feature values come from this process alone")
 	k.waitSays("Starting kubelet main sync loop")
-	if k.says("Waiting for kube-apiserver") || k.says("centrally set value") {
+	if k.says("Waiting for kube-apiserver") || k.says("Central feature value") {
 		t.Error("on a server without the API it waited, or took a value")
 	}
 }

@@ -17,18 +17,16 @@ limitations under the License.
 // Package featurelifecycle finishes feature gates: a gate that is turned off
 // leaves nothing behind, and everybody can see who has it on (KEP-3920).
 //
-// A process wraps its gate (featuregate), takes the values that are set centrally
-// (values), and reports what it found (report). A
-// server, kube-apiserver or an operator, runs the server flow
-// (lifecycle/controller): it publishes a Feature for each gate and drives every
-// change of its value through waiting for uses and the tasks that the feature's
-// author declared (lifecycle).
+// A process wraps its gate (featuregate), takes the values that are set centrally and
+// reports what it observed (agent). A server, kube-apiserver or an operator, runs the
+// server flow (lifecycle/controller): it publishes a Feature for each gate and drives every
+// change of its value through waiting for uses and the tasks that the feature's author
+// declared (lifecycle).
 //
 //	apis/features/v1alpha1    api       the API: Feature and FeatureReport
 //	client                    api       generated clients, informers, listers
 //	featuregate               operator  the layer that notices what is asked
-//	report                    operator  one FeatureReport for each process
-//	values                    operator  values that are set in one place: taken, kept, followed
+//	agent                     operator  a process's side: its report, and the values that are set centrally
 //	operator                  operator  all of it for an operator with features of its own, in three calls
 //	rollout                   part      which value a canary gives to an instance; pure
 //	lifecycle                 operator  what authors write: one literal for each feature

@@ -21,9 +21,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/feature-lifecycle/agent"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/lifecycle/task"
-	"k8s.io/feature-lifecycle/values"
 )
 
 // clients are those of one replica.
@@ -39,10 +39,10 @@ type clients struct {
 }
 
 func connect(config *rest.Config) (c clients, err error) {
-	if c.own, err = versioned.NewForConfig(values.ClientConfig(config)); err != nil {
+	if c.own, err = versioned.NewForConfig(agent.ClientConfig(config)); err != nil {
 		return c, err
 	}
-	if c.ownKube, err = kubernetes.NewForConfig(values.ClientConfig(config)); err != nil {
+	if c.ownKube, err = kubernetes.NewForConfig(agent.ClientConfig(config)); err != nil {
 		return c, err
 	}
 	if c.features, err = versioned.NewForConfig(config); err != nil {

@@ -18,7 +18,7 @@ limitations under the License.
 // features of its own: a replica takes the values that are set centrally, reports what
 // it asks for and finds, and runs the server flow of its features in its own namespace
 // (KEP-3920, story 7). What it does not do, an agent on every node say, the
-// packages below do: values, report, lifecycle/controller.
+// packages below do: agent, lifecycle/controller.
 //
 //	replica, err := operator.New(operator.Config{...})  // what is wrong with it, before anything runs
 //	replica.Load(ctx)                                   // values are final now, and code may ask the gate

@@ -33,13 +33,12 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
 	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/feature-lifecycle/lifecycle/controller"
-	"k8s.io/feature-lifecycle/report"
-	"k8s.io/feature-lifecycle/values"
 	"k8s.io/utils/clock"
 )
 
@@ -57,11 +56,12 @@ var ErrNotRunning = errors.New("the server flow of this replica does not run")
 // Replica is one process of an operator. Load, Start and Close, or Abandon in the place of
 // Close, are called in this order, each once; all else is safe for concurrent use.
 type Replica struct {
-	config   Config
-	clients  clients
-	clock    clock.WithTicker
-	follower *values.Follower
-	flow     atomic.Pointer[controller.Controller]
+	config  Config
+	clients clients
+	clock   clock.WithTicker
+	// agent runs from Start to Close: the operator's own work may take longer than Start.
+	agent *agent.Agent
+	flow  atomic.Pointer[controller.Controller]
 	// belongs is what everything belongs to that this replica makes, nil for nothing or
 	// while it is not known; misfit takes the error of who cannot own anything.
 	belongs atomic.Pointer[metav1.OwnerReference]
@@ -71,11 +71,9 @@ type Replica struct {
 
 	mu   sync.Mutex
 	step step
-	// reporter and follower run from Start to Close: the operator's own work may take
-	// longer than Start.
-	reporter *report.Reporter
-	running  wait.Group
-	stop     context.CancelFunc
+	// running is the agent, and stop ends it; nil before Start.
+	running wait.Group
+	stop    context.CancelFunc
 }
 
 // step is what was called last.
@@ -124,14 +122,22 @@ func newReplica(config Config, c clients, ticking clock.WithTicker) (*Replica, e
 	r := &Replica{config: config, clients: c, clock: ticking, misfit: make(chan error, 1),
 		permissions: permissions{changed: make(chan struct{}), again: make(chan struct{}, 1)}}
 	var err error
-	r.follower, err = values.New(values.Config{
-		Namespace: config.Namespace, Component: config.Component, Instance: config.Instance, Gate: config.Gate,
-		Connect:     func() (versioned.Interface, error) { return c.own, nil },
-		AlwaysWatch: true,
-		Patience:    max(config.LoadTimeout, 0),
-		// The replicas decide all other values themselves.
-		Only:  config.Control.Follows,
-		Clock: ticking,
+	r.agent, err = agent.New(agent.Config{
+		Reporter: agent.ReporterConfig{
+			Namespace: config.Namespace, Component: config.Component, Instance: config.Instance, BinaryVersion: config.Version,
+			// A server reports the control also of features that were never queried.
+			ListAll: true,
+			Source:  config.Control.Source(config.Gate), Clients: agent.Clients{Features: c.own, Kube: c.ownKube},
+			Owner: r.owner(), Forbidden: r.permissions.refused, Clock: ticking,
+		},
+		Syncer: &agent.SyncerConfig{
+			Gate:        config.Gate,
+			Connect:     func() (versioned.Interface, error) { return c.own, nil },
+			AlwaysWatch: true,
+			LoadTimeout: max(config.LoadTimeout, 0),
+			// The replicas decide all other values themselves.
+			Filter: config.Control.Follows,
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -145,12 +151,12 @@ func newReplica(config Config, c clients, ticking clock.WithTicker) (*Replica, e
 // and returns where the values come from: from nowhere means that those of the command
 // line count, until Start has seen others that may change while the process runs. An
 // error means that the values were final before, or that it is not Load's turn.
-func (r *Replica) Load(ctx context.Context) (values.Origin, error) {
-	origin, inTime := values.FromNowhere, false
+func (r *Replica) Load(ctx context.Context) (agent.Origin, error) {
+	origin, inTime := agent.FromNowhere, false
 	if err := r.advance("Load", loaded); err != nil {
 		return origin, err
 	}
-	r.config.Gate.BeforeFinal(func() { origin, inTime = r.follower.Load(ctx), true })
+	r.config.Gate.BeforeFinal(func() { origin, inTime = r.agent.Load(ctx), true })
 	r.config.Gate.AddMetrics()
 	if !inTime {
 		return origin, fmt.Errorf("operator %s in namespace %s: the values of its feature gate are final already, so that those set through the API come too late for features that are not dynamic; call Load before AddMetrics or Finalize of the gate", r.config.Component, r.config.Namespace)
@@ -178,28 +184,18 @@ func (r *Replica) Start(ctx context.Context) error {
 		// Start was called before, and Close was not.
 		_ = r.advance("", ended)
 	}()
-	reporter, err := report.New(report.Config{
-		Namespace: r.config.Namespace, Component: r.config.Component, Instance: r.config.Instance, BinaryVersion: r.config.Version,
-		// Who decides values says what it would decide for features nobody has asked for.
-		ListAll: true,
-		Source:  r.config.Control.Source(r.config.Gate), Features: r.clients.own, Kube: r.clients.ownKube,
-		Owner: r.owner(), Refused: r.permissions.refused, Clock: r.clock,
-	})
-	if err != nil {
-		return err
-	}
-	r.run(ctx, reporter)
+	r.run(ctx)
 	// The rest of the process may be at work for long, and be reported as alive. Another
 	// replica looks after features from now on.
-	defer reporter.FlowEnded()
+	defer r.agent.MarkControllerStopped()
 	var reviewing wait.Group
 	defer reviewing.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	reviewing.StartWithContext(ctx, func(ctx context.Context) { r.watchPermissions(ctx, reporter) })
+	reviewing.StartWithContext(ctx, r.watchPermissions)
 	// A cluster that does not take reports has no Features to look after.
 	for ctx.Err() == nil {
-		reporting, changed := reporter.Reporting()
+		reporting, changed := r.agent.Reporting()
 		readable, reviewed := r.permissions.readable()
 		if reporting && readable {
 			if err := r.serve(ctx, changed); err != nil {
@@ -218,15 +214,13 @@ func (r *Replica) Start(ctx context.Context) error {
 	return nil
 }
 
-// run starts what goes on until Close.
-func (r *Replica) run(ctx context.Context, reporter *report.Reporter) {
+// run starts the agent, which runs until Close.
+func (r *Replica) run(ctx context.Context) {
 	own, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.reporter, r.stop = reporter, stop
-	r.running.StartWithContext(own, r.follower.Run)
-	r.running.StartWithContext(own, reporter.Run)
-	r.running.StartWithContext(own, func(ctx context.Context) { r.follower.LookWhenServed(ctx, reporter.Reporting) })
+	r.stop = stop
+	r.running.StartWithContext(own, r.agent.Run)
 }
 
 // NeedLeaderElection is that of a LeaderElectionRunnable of controller-runtime: every
@@ -283,11 +277,10 @@ func (r *Replica) serve(ctx context.Context, gone <-chan struct{}) error {
 // A process that goes on without Close or Abandon renews the Lease of its report for as
 // long as it lives, and so counts as one that uses its features.
 func (r *Replica) Close(ctx context.Context) error {
-	reporter, err := r.end("Close")
-	if reporter == nil {
+	if err := r.end("Close"); err != nil {
 		return err
 	}
-	if err := reporter.Remove(ctx); err != nil {
+	if err := r.agent.Remove(ctx); err != nil {
 		return fmt.Errorf("operator %s in namespace %s: %w; the report stays, and features wait for this replica until its Lease has expired and for Settings.Grace after that", r.config.Component, r.config.Namespace, err)
 	}
 	return nil
@@ -295,33 +288,31 @@ func (r *Replica) Close(ctx context.Context) error {
 
 // Abandon ends what Start has left running, and leaves the report, as a crash of the
 // process does. It takes the place of Close when the operator's own work failed and may
-// still be under way: other replicas wait until the Lease has expired (report.LeaseDuration)
+// still be under way: other replicas wait until the Lease has expired (agent.LeaseDuration)
 // and for Settings.Grace after that, or until another process of this instance reports. It
 // sends nothing. A process that ends at once need not call it. The error means that it is
 // not its turn: Start has not returned, or the replica is closed.
 func (r *Replica) Abandon() error {
-	_, err := r.end("Abandon")
-	return err
+	return r.end("Abandon")
 }
 
-// end ends what Start has left running, and returns who reported, nil if nobody did.
-func (r *Replica) end(call string) (*report.Reporter, error) {
+// end ends the agent, if Start has started it.
+func (r *Replica) end(call string) error {
 	r.mu.Lock()
-	step, reporter, stop := r.step, r.reporter, r.stop
+	step, stop := r.step, r.stop
 	switch step {
 	case made, loaded, ended:
 		r.step = closed
 	case started, closed:
 		r.mu.Unlock()
-		return nil, fmt.Errorf("operator %s in namespace %s: %s was called, and next is %s", r.config.Component, r.config.Namespace, call, steps[step])
+		return fmt.Errorf("operator %s in namespace %s: %s was called, and next is %s", r.config.Component, r.config.Namespace, call, steps[step])
 	}
 	r.mu.Unlock()
-	if reporter == nil {
-		return nil, nil
+	if stop != nil {
+		stop()
+		r.running.Wait()
 	}
-	stop()
-	r.running.Wait()
-	return reporter, nil
+	return nil
 }
 
 // Plan answers what a change of a feature would do (kubectl feature plan does for those

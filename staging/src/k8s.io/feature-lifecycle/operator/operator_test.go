@@ -39,20 +39,19 @@ import (
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	componentfeaturegate "k8s.io/component-base/featuregate"
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/control"
 	"k8s.io/feature-lifecycle/lifecycle/task"
-	"k8s.io/feature-lifecycle/report"
-	"k8s.io/feature-lifecycle/values"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 )
 
 // leaseDuration is how long others take a replica for alive.
-const leaseDuration = report.LeaseDuration
+const leaseDuration = agent.LeaseDuration
 
 const colours componentfeaturegate.Feature = "Colours"
 
@@ -565,7 +564,7 @@ func testOrder(t *testing.T) {
 	if r.NeedLeaderElection() {
 		t.Error("one replica of several would run")
 	}
-	if origin, err := r.Load(t.Context()); err != nil || origin != values.FromServer {
+	if origin, err := r.Load(t.Context()); err != nil || origin != agent.FromServer {
 		t.Errorf("values come from %s: %v", origin, err)
 	}
 	_, err := r.Load(t.Context())

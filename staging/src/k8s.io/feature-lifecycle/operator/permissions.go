@@ -33,7 +33,6 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/feature-lifecycle/lifecycle"
-	"k8s.io/feature-lifecycle/report"
 	"k8s.io/klog/v2"
 )
 
@@ -267,13 +266,13 @@ func (r *Replica) explain(ctx context.Context, l lack) error {
 
 // watchPermissions has the server say what the replica may do: once when it takes reports,
 // and whenever it refuses one; while the replica lacks something, again and again. What it
-// lacks is logged once, all of it in one error. The reporter is told when it lacks nothing
-// any more. A server without the API is not asked: reports are neither taken nor refused.
-func (r *Replica) watchPermissions(ctx context.Context, reporter *report.Reporter) {
+// lacks is logged once, all of it in one error. The agent retries when it lacks nothing any
+// more. A server without the API is not asked: reports are neither taken nor refused.
+func (r *Replica) watchPermissions(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	complained, failures, refusals, refused := "", 0, 0, false
 	for ctx.Err() == nil {
-		reporting, changed := reporter.Reporting()
+		reporting, changed := r.agent.Reporting()
 		var due <-chan time.Time
 		stop := func() bool { return true }
 		switch {
@@ -297,7 +296,7 @@ func (r *Replica) watchPermissions(ctx context.Context, reporter *report.Reporte
 				r.permissions.set(false)
 				if complained != "" {
 					logger.Info("The operator has all permissions that it needs")
-					reporter.Retry()
+					r.agent.Retry()
 				}
 				complained, failures, refusals, rest = "", 0, 0, true
 			default:

@@ -92,8 +92,8 @@ const onAndOff = "turn the feature on and off again, or ask the operator to clea
 // flow are the settings as controller.Config has them.
 func (s Settings) flow() transition.Settings {
 	return transition.Settings{
-		// How late replicas report is a constant of package report, and nobody is expected who
-		// never reported.
+		// How late replicas report is part of the protocol (v1alpha1.ReportPeriod). No
+		// instance is expected that has never reported.
 		Settings:          tracker.Settings{Grace: s.Grace},
 		Settle:            s.Settle,
 		MinBackoff:        s.MinBackoff,

@@ -24,10 +24,10 @@ import (
 
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	componentfeaturegate "k8s.io/component-base/featuregate"
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
-	"k8s.io/feature-lifecycle/report"
 )
 
 // Names of the flags.
@@ -160,7 +160,7 @@ func (c Constraints) refusal(flag, feature string) string {
 
 // Follows returns true for the values that a server itself takes from the API: those of
 // dynamic features that were set there. It is meant for Filter of the process's values
-// (package agent). The servers decide all other values. A server that took these from the
+// (agent.SyncerConfig). The servers decide all other values. A server that took these from the
 // API as well would keep for good what it once reported itself.
 func (o Options) Follows(feature *v1alpha1.Feature) bool {
 	configured := feature.Status.Configured
@@ -169,11 +169,11 @@ func (o Options) Follows(feature *v1alpha1.Feature) bool {
 
 // Source returns what a server reports: the observations of the given source, which is
 // the gate, with the control of each feature.
-func (o Options) Source(inner report.Source) report.Source { return controlled{inner, o} }
+func (o Options) Source(inner agent.Source) agent.Source { return controlled{inner, o} }
 
 // controlled adds the control of each feature to the observations of a gate.
 type controlled struct {
-	report.Source
+	agent.Source
 	options Options
 }
 

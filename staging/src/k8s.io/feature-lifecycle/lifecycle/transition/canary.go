@@ -38,7 +38,7 @@ const (
 	renewal = 12 * time.Second
 	// noticing is how long after the beginning of a canary an instance may take a
 	// dynamic value and die of it unheard: a running node notices within 10 minutes
-	// that a feature has become dynamic (package values, Config.Recheck).
+	// that a feature has become dynamic (SyncerConfig.ResyncPeriod of package agent).
 	noticing = 11 * time.Minute
 )
 

@@ -1,0 +1,26 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package agent
+
+import "testing"
+
+// foundFile adds inputs that a fuzzer found to reach code beyond the other seeds.
+func foundFile(f *testing.F) {
+	f.Add([]byte("{\"namespace\":\"kube-system\",\"component\":\"kubelet\",\"instance\":\"node-1\",\"values\":[{\"name\":\"!\"},{\"1\":\"D\"},{\"name\":\"xBb\"}]}"), true)
+	f.Add([]byte("{        \"\":\"\",\n    \"\":[       {\n        \"\":\"\",\n       \n        \"\":\"\"\n      },       {\n        \"\":\"\",\n   \x99"), true)
+	f.Add([]byte("{                           \"\":       0                                 "), true)
+}

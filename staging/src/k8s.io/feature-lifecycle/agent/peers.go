@@ -1,0 +1,78 @@
+/*
+Copyright 2026 The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package agent
+
+import (
+	"math"
+
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/rollout"
+)
+
+// Peers returns how many processes got this process's value of a feature at the same
+// moment. By the last counts of the server, these had the other value, and a rollout does
+// not leave them out. Peers returns 0 unless the feature is dynamic. It is safe for
+// concurrent use, and meant for ReporterConfig.Peers.
+func (s *Syncer) Peers(feature string) int {
+	if peers := s.peers.Load(); peers != nil {
+		return (*peers)[feature]
+	}
+	return 0
+}
+
+// countPeers counts them by the listed Features and the chosen values, before the gate gets
+// these: the reporter calls Peers at once.
+func (s *Syncer) countPeers() {
+	peers, counted := map[string]int{}, map[string][]v1alpha1.FeatureUse{}
+	for name, feature := range s.listed {
+		if feature.Status.Control != v1alpha1.ControlDynamic {
+			continue
+		}
+		counted[name] = feature.Status.Uses
+		if len(counted[name]) == 0 {
+			// A transition has just started: the server counts again from zero.
+			counted[name] = s.uses[name]
+		}
+		told, ok := s.chosen[name]
+		peers[name] = changing(feature, counted[name], told.Value, ok)
+	}
+	s.uses = counted
+	s.peers.Store(&peers)
+}
+
+// changing returns for how many users a value is new. If the Feature specifies none, each
+// user takes its own, which is unknown here.
+func changing(feature *v1alpha1.Feature, counted []v1alpha1.FeatureUse, value, told bool) int {
+	status := &feature.Status
+	// When a canary is aborted, those outside of it have the value already.
+	limited := told && status.Configured != nil && value == status.Configured.Value && !rollout.Halted(status)
+	if limited {
+		before := rollout.Previous(status)
+		limited = before == nil || *before != value
+	}
+	users := 0.0
+	for _, use := range counted {
+		switch {
+		case told && use.Enabled != nil && *use.Enabled == value:
+		case limited:
+			users += float64(use.Count) * rollout.Share(feature, use.Component)
+		default:
+			users += float64(use.Count)
+		}
+	}
+	return int(math.Ceil(users))
+}
