@@ -39,7 +39,7 @@ limitations under the License.
 //	lifecycle/versionskew     part      whether a cluster may move up or down; pure
 //	lifecycle/internal/phrase internal  what messages have in common
 //	lifecycletest             operator  takes a feature through on, used, off and pristine in a test
-//	intern                    part      equal lists of what reports say are held once
+//	intern                    part      equal lists of reports share their memory
 //	watchtools                part      watches until a condition holds; errors of watches of an API that is not served
 //	internal/backoff          internal  pauses of clients, and the errors that decide on them
 //	internal/stagger          internal  when processes that got a value at the same moment report it

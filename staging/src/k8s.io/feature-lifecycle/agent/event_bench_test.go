@@ -26,7 +26,7 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
 )
 
-// BenchmarkReadFeature compares how long a follower takes to read a Feature that is
+// BenchmarkReadFeature compares how long a Syncer takes to decode a Feature that is
 // turned on, as it comes with ClientConfig and as it would come without.
 func BenchmarkReadFeature(b *testing.B) {
 	f := used(feature("A", v1alpha1.ControlDynamic, true), 2500, 2500, 2500, 2500)

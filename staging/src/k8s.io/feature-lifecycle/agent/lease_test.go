@@ -112,7 +112,7 @@ func TestLeaseIsWrittenBeforeReport(t *testing.T) {
 func TestLeaseIsNotWrittenWithoutReports(t *testing.T) {
 	resource := v1alpha1.Resource("featurereports")
 	for name, err := range map[string]error{
-		// What client-go makes of "404 page not found".
+		// The error that client-go makes of "404 page not found".
 		"without the API": apierrors.NewGenericServerResponse(http.StatusNotFound, "get", resource, "comp.i1", "404 page not found", 0, true),
 		"that forbid it":  apierrors.NewForbidden(resource, "comp.i1", errors.New("no")),
 	} {

@@ -279,7 +279,7 @@ func (w *world) reports() func(now bool) {
 // TestListIsMadeSoonOnceReportsAreAccepted: the reporter finds out soon, and the list does not
 // wait for its own period, whether the syncer has noticed the outage itself or not.
 func TestListIsMadeSoonOnceReportsAreAccepted(t *testing.T) {
-	for name, away := range map[string]time.Duration{"after long": notServedResync + time.Minute, "before anybody looked": 3 * time.Minute} {
+	for name, away := range map[string]time.Duration{"after long": notServedResync + time.Minute, "before the next list": 3 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, feature("A", v1alpha1.ControlCentral, false))
@@ -304,7 +304,7 @@ func TestListIsMadeSoonOnceReportsAreAccepted(t *testing.T) {
 				reports(true)
 				after(servedJitter + time.Second)
 				if w.count("list") == before {
-					t.Error("nobody has looked at a server that takes reports again")
+					t.Error("no list of a server that accepts reports again")
 				}
 			})
 		})
@@ -343,7 +343,7 @@ func TestListWithoutAPIIsRetriedSoonWhileReportsAreAccepted(t *testing.T) {
 func TestFirstListNoticesLossOfAPI(t *testing.T) {
 	for name, answer := range map[string]error{
 		"a server without the API": apierrors.NewNotFound(resource, ""),
-		// An unpatched server refuses those who may not read what it does not have.
+		// An unpatched server refuses unpermitted reads also of what it lacks.
 		"one that refuses": apierrors.NewForbidden(resource, "", errors.New("no")),
 	} {
 		t.Run(name, func(t *testing.T) {

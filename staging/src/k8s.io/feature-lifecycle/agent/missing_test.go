@@ -61,7 +61,7 @@ func TestMissingReportIsWrittenSoonBeforeNodeExists(t *testing.T) {
 				broken.Store(true)
 				f.pass(3 * ownerPeriod)
 				broken.Store(false)
-				// The second pause after a crowd is the longest one that can come here.
+				// The second pause after throttling is the longest one possible here.
 				f.pass(4 * backoff.ThrottleWindow)
 				f.report()
 				if err := f.kube.Tracker().Add(node("n1")); err != nil {
@@ -121,7 +121,7 @@ func TestLeaseIsNotRenewedWithoutAPI(t *testing.T) {
 		select {
 		case <-started:
 		default:
-			t.Error("nobody was told that it reports")
+			t.Error("the channel was not closed when it reported")
 		}
 		_, stopped := f.reporter.Reporting()
 		lacks.Store(true)
@@ -129,7 +129,7 @@ func TestLeaseIsNotRenewedWithoutAPI(t *testing.T) {
 		select {
 		case <-stopped:
 		default:
-			t.Error("nobody was told that it does not report any more")
+			t.Error("the channel was not closed when it stopped reporting")
 		}
 		f.pass(renewPeriod)
 		last := f.renewed()

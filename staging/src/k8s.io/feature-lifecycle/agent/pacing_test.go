@@ -29,8 +29,8 @@ import (
 	"k8s.io/feature-lifecycle/internal/stagger"
 )
 
-// crowd makes A a feature of many users, and every other one of few.
-func crowd(users int) func(*ReporterConfig) {
+// manyPeers makes A a feature of many users, and every other one a feature of few.
+func manyPeers(users int) func(*ReporterConfig) {
 	return func(c *ReporterConfig) {
 		c.Peers = func(feature string) int {
 			if feature == "A" {
@@ -50,7 +50,7 @@ func TestReportsOfPeersAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fleet []*fixture
 		for range processes {
-			f := run(t, crowd(users))
+			f := run(t, manyPeers(users))
 			defer f.end()
 			fleet = append(fleet, f)
 		}
@@ -101,7 +101,7 @@ func TestReportsOfPeersAreSpread(t *testing.T) {
 // TestOneOfFewPeersDoesNotWaitForManyOthers: its report has the value of the many peers as well.
 func TestOneOfFewPeersDoesNotWaitForManyOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := run(t, crowd(1_000_000))
+		f := run(t, manyPeers(1_000_000))
 		defer f.end()
 		f.pass(3 * time.Second)
 		f.source.see(false, "B")
@@ -110,7 +110,7 @@ func TestOneOfFewPeersDoesNotWaitForManyOthers(t *testing.T) {
 		f.source.see(true, "A")
 		f.pass(stagger.Delay(1_000_000, 0) - time.Millisecond)
 		if n := f.writes() - before; n != 0 {
-			t.Errorf("%d writes before the first of the crowd has its turn", n)
+			t.Errorf("%d writes before the first of the peers reports", n)
 		}
 		f.source.see(true, "B")
 		f.pass(stagger.MaxDelay(2))
@@ -133,14 +133,14 @@ func TestOneOfFewPeersDoesNotWaitForManyOthers(t *testing.T) {
 // "Waiting for uses"), whatever else the process has to report.
 func TestQueriedFeatureIsReportedWithinPeriod(t *testing.T) {
 	for name, flips := range map[string]time.Duration{
-		"the crowd's value changes just before it is due": v1alpha1.ReportPeriod - 5*time.Second,
+		"the value of many changes just before it is due": v1alpha1.ReportPeriod - 5*time.Second,
 		"when it is due": v1alpha1.ReportPeriod,
 		"in between":     v1alpha1.ReportPeriod / 2,
 		"with it":        0,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := run(t, crowd(1_000_000))
+				f := run(t, manyPeers(1_000_000))
 				defer f.end()
 				f.pass(startJitter)
 				before := f.writes()
@@ -163,14 +163,14 @@ func TestQueriedFeatureIsReportedWithinPeriod(t *testing.T) {
 // their last report.
 func TestQueriesAfterNewValueAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := run(t, crowd(1_000_000))
+		f := run(t, manyPeers(1_000_000))
 		defer f.end()
 		f.pass(2 * v1alpha1.ReportPeriod)
 		before := f.writes()
 		f.source.see(true, "A", "B")
 		f.pass(stagger.Delay(1_000_000, 0) - time.Millisecond)
 		if n := f.writes() - before; n != 0 {
-			t.Errorf("%d writes before the first of the crowd has its turn", n)
+			t.Errorf("%d writes before the first of the peers reports", n)
 		}
 		f.pass(v1alpha1.MaxReportDelay)
 		if n := f.writes() - before; n != 1 {
@@ -182,7 +182,7 @@ func TestQueriesAfterNewValueAreSpread(t *testing.T) {
 func TestServerReportsWithoutDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := run(t, func(c *ReporterConfig) {
-			crowd(1_000_000)(c)
+			manyPeers(1_000_000)(c)
 			c.ListAll = true
 		})
 		defer f.end()
@@ -200,7 +200,7 @@ func TestServerReportsWithoutDelay(t *testing.T) {
 // either.
 func TestFailedReportIsRetriedWithoutPacing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := prepare(t, crowd(1_000_000))
+		f := prepare(t, manyPeers(1_000_000))
 		var fails, failed atomic.Bool
 		f.server.PrependReactor("update", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
 			if fails.CompareAndSwap(true, false) {

@@ -64,7 +64,7 @@ func TestPeersCountsUsersOfOtherValue(t *testing.T) {
 		synctest.Wait()
 		w.put(used(feature("A", v1alpha1.ControlDynamic, false), 10000, 0))
 		after(time.Second)
-		// A transition begins to count anew.
+		// A transition starts counting again.
 		w.put(feature("A", v1alpha1.ControlDynamic, true))
 		after(time.Second)
 		w.expect("a second after the write", true)
@@ -95,7 +95,7 @@ func TestPeersOfRolloutExcludeOthers(t *testing.T) {
 		f.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Value: true, Observed: r, Halted: halted}
 		return f
 	}
-	// The server ends a rollout whose value nobody wants any more; in the spec it stays.
+	// The server ends a rollout whose value is not requested any more; the spec keeps it.
 	calledOff := feature("A", v1alpha1.ControlDynamic, false)
 	calledOff.Status.Configured.Previous, calledOff.Spec.Rollout = ptr.To(false), &v1alpha1.FeatureRollout{Percent: ptr.To[int32](20)}
 	schedulers, percent := v1alpha1.FeatureRollout{Components: []string{"kube-scheduler"}}, v1alpha1.FeatureRollout{Percent: ptr.To[int32](1)}

@@ -235,11 +235,11 @@ func TestThrottledStartSpreadsFirstReportsOverAMinute(t *testing.T) {
 		change func(*ReporterConfig)
 		spread bool
 	}{
-		"on a node":               {func(c *ReporterConfig) { c.NodeName, c.Throttled = "n1", func() bool { return true } }, true},
-		"on a node, not crowded":  {func(c *ReporterConfig) { c.NodeName, c.Throttled = "n1", func() bool { return false } }, false},
-		"on a node, nobody knows": {func(c *ReporterConfig) { c.NodeName = "n1" }, false},
-		"elsewhere":               {func(c *ReporterConfig) { c.Throttled = func() bool { return true } }, false},
-		"a server":                {func(c *ReporterConfig) { c.NodeName, c.ListAll, c.Throttled = "n1", true, func() bool { return true } }, false},
+		"on a node":              {func(c *ReporterConfig) { c.NodeName, c.Throttled = "n1", func() bool { return true } }, true},
+		"on a node, unthrottled": {func(c *ReporterConfig) { c.NodeName, c.Throttled = "n1", func() bool { return false } }, false},
+		"on a node, unknown":     {func(c *ReporterConfig) { c.NodeName = "n1" }, false},
+		"elsewhere":              {func(c *ReporterConfig) { c.Throttled = func() bool { return true } }, false},
+		"a server":               {func(c *ReporterConfig) { c.NodeName, c.ListAll, c.Throttled = "n1", true, func() bool { return true } }, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var fleet []*fixture
@@ -462,7 +462,7 @@ func TestRemoveDeletesOnlyOwnReport(t *testing.T) {
 	})
 }
 
-// touched makes somebody change the report's metadata.
+// touched changes the metadata of the report, as another client does.
 func (f *fixture) touched() {
 	f.t.Helper()
 	changed := f.report().DeepCopy()
@@ -494,7 +494,7 @@ func TestTerminatingProcessKeepsRenewingLease(t *testing.T) {
 			t.Fatalf("the annotation is %q", got)
 		}
 		f.reporter.MarkTerminating(t.Context())
-		// What it writes later says so too.
+		// Later writes have it as well.
 		f.source.see(true, "A")
 		f.pass(time.Minute)
 		if got := f.report(); got.Annotations[v1alpha1.AnnotationTerminating] != "true" || !got.Spec.Features[0].Enabled {

@@ -96,7 +96,7 @@ func (w *world) answers(err error) {
 	w.answer.Store(&err)
 }
 
-// load makes the follower and loads as a binary does.
+// load makes the syncer and loads as a binary does.
 func (w *world) load() Origin {
 	w.t.Helper()
 	var err error
@@ -109,7 +109,7 @@ func (w *world) load() Origin {
 	return origin
 }
 
-// run runs the follower for the rest of the test.
+// run runs the syncer for the rest of the test.
 func (w *world) run() {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan struct{})
@@ -203,13 +203,13 @@ func TestLoadTakesBestAvailableValues(t *testing.T) {
 			want: FromFile, a: true, waits: [2]time.Duration{30 * time.Second, 35 * time.Second}},
 		"refused until the end of patience": {answer: unavailable, later: map[time.Duration]error{53 * time.Second: forbidden}, want: FromNowhere, waits: [2]time.Duration{time.Minute, time.Minute}},
 
-		"an unpatched server forbids it":                {answer: forbidden, unknown: true, want: FromNowhere},
-		"an unpatched server does not know it":          {answer: missing, want: FromNowhere},
-		"an unpatched one forbids it, the disk knows":   {answer: forbidden, unknown: true, stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true},
-		"an unpatched one is no word against the disk":  {answer: missing, stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true},
-		"an unpatched one answers later":                {answer: unavailable, later: map[time.Duration]error{20 * time.Second: missing}, stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true, waits: [2]time.Duration{20 * time.Second, 26 * time.Second}},
-		"who misunderstands does not say that it lacks": {feature: feature("A", central, true), answer: apierrors.NewBadRequest("HTTP to an HTTPS port"), recovers: 20 * time.Second, want: FromServer, a: true, waits: [2]time.Duration{20 * time.Second, 26 * time.Second}},
-		"who goes on misunderstanding is waited for":    {answer: apierrors.NewBadRequest("what?"), stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true, waits: [2]time.Duration{time.Minute, time.Minute}},
+		"an unpatched server forbids it":               {answer: forbidden, unknown: true, want: FromNowhere},
+		"an unpatched server does not know it":         {answer: missing, want: FromNowhere},
+		"an unpatched one forbids it, the disk knows":  {answer: forbidden, unknown: true, stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true},
+		"an unpatched one is no word against the disk": {answer: missing, stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true},
+		"an unpatched one answers later":               {answer: unavailable, later: map[time.Duration]error{20 * time.Second: missing}, stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true, waits: [2]time.Duration{20 * time.Second, 26 * time.Second}},
+		"a bad request is not a missing API":           {feature: feature("A", central, true), answer: apierrors.NewBadRequest("HTTP to an HTTPS port"), recovers: 20 * time.Second, want: FromServer, a: true, waits: [2]time.Duration{20 * time.Second, 26 * time.Second}},
+		"a server that keeps refusing is waited for":   {answer: apierrors.NewBadRequest("what?"), stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true, waits: [2]time.Duration{time.Minute, time.Minute}},
 
 		"a process without a server":          {connect: fmt.Errorf("%w: alone", ErrNoServer), stored: map[string]choice{"A": {Value: true}}, want: FromNowhere},
 		"a kubeconfig that does not come":     {connect: errors.New("no such file"), stored: map[string]choice{"A": {Value: true}}, want: FromFile, a: true, waits: [2]time.Duration{time.Minute, time.Minute}},
@@ -334,7 +334,7 @@ func TestRecreatedFeatureKeepsValue(t *testing.T) {
 		w.expect("removed", true)
 		w.put(feature("A", v1alpha1.ControlDynamic, true))
 		after(time.Hour)
-		w.expect("made anew", true)
+		w.expect("recreated", true)
 		if changes.Load() != 0 {
 			t.Errorf("%d changes", changes.Load())
 		}
@@ -537,7 +537,7 @@ func TestThrottledListIsRetriedLater(t *testing.T) {
 		}
 		after(2 * backoff.ThrottleWindow)
 		if n := w.count("list") - before; n < 2 {
-			t.Error("it does not look again")
+			t.Error("it does not list again")
 		}
 	})
 }
@@ -557,7 +557,7 @@ func TestThrottledStartDelaysNextList(t *testing.T) {
 				w.config.LoadTimeout = 5 * time.Second
 				start(w)
 				if origin := w.load(); origin != FromNowhere || !w.s.Throttled() {
-					t.Fatalf("%s: values come from %s; a crowd is %t", name, origin, w.s.Throttled())
+					t.Fatalf("%s: values come from %s; throttled is %t", name, origin, w.s.Throttled())
 				}
 				w.s.client = w.client
 				w.answers(nil)

@@ -38,8 +38,8 @@ import (
 // another is the identity of an earlier process of the instance.
 const another = "system:serviceaccount:ns:earlier"
 
-// whose makes the server decide as the storage does: only who wrote a report may change
-// it, and others may delete it if that is permitted to them.
+// whose makes the server decide as the storage does: only the identity that wrote a report
+// may change it, and others may delete it with that permission.
 func (f *fixture) whose(me string, mayDelete bool) {
 	refuse := func(because string) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(v1alpha1.Resource("featurereports"), "comp.i1", errors.New(because))

@@ -14,9 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package intern makes lists that are equal one. Of the reports of thousands of
-// processes most say the same: who holds them all, kube-apiserver in its watch cache
-// and the server flow in its informers, then holds each list once.
 package intern
 
 import (
@@ -27,40 +24,40 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Lists are known after those who asked for them are gone, so what is known is bounded.
-// Lists beyond that, which nobody asked for in a while, are held as often as they come.
+// Lists stay known after their users are gone, so what is known is bounded. The least
+// recently used lists are forgotten, and then held as often as they come.
 const (
-	// kept is how many different lists are known at most.
+	// kept is the largest number of different known lists.
 	kept = 1024
-	// elements is how many elements these have together at most. One process that
-	// says something else each time would else make the largest lists stay.
+	// elements is the largest number of elements that they have together. Without it, a
+	// process that reports something else each time would make the longest lists stay.
 	elements = 50_000
-	// largest is how many elements a list may have to be known at all: one that has
-	// more would drive out too many others.
+	// largest is the largest number of elements of a known list: a longer one would evict
+	// too many others.
 	largest = elements / 25
 )
 
-// seed is one for all: hashes are compared within a process only.
+// seed is shared by all: hashes are compared within a process only.
 var seed = maphash.MakeSeed()
 
-// Lists knows lists of some elements. It is safe for concurrent use.
+// Lists knows lists of one type. It is safe for concurrent use.
 type Lists[T comparable] struct {
 	mu sync.Mutex
-	// known are lists by their hash. Of those that have the same hash one is known.
+	// known are lists by their hash. Only one list of each hash is known.
 	known *lru.Cache
-	// held is how many elements the known lists have together.
+	// held is the number of elements that the known lists have together.
 	held int
 }
 
-// NewLists returns a Lists that knows none.
+// NewLists returns Lists that know none.
 func NewLists[T comparable]() *Lists[T] {
 	l := &Lists[T]{}
 	l.known = lru.NewWithEvictionFunc(kept, func(_ lru.Key, list any) { l.held -= len(list.([]T)) })
 	return l
 }
 
-// Of returns a list that is equal to the one given: one that is known, or else that
-// one itself. Nobody may change its elements any more.
+// Of returns a list that is equal to the given one: a known list, or else the given one
+// itself. The elements of both must not change any more.
 func (l *Lists[T]) Of(list []T) []T {
 	if len(list) == 0 {
 		return list
@@ -85,7 +82,7 @@ func (l *Lists[T]) Of(list []T) []T {
 	return list
 }
 
-// Hash is the same for equal lists, in one process.
+// Hash returns the same value for equal lists, within one process.
 func Hash[T comparable](list []T) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)

@@ -28,14 +28,14 @@ type element struct {
 	on   bool
 }
 
-// same is true for lists that are one in memory.
+// same returns true for lists that share their memory.
 func same(a, b []element) bool { return &a[0] == &b[0] && len(a) == len(b) }
 
-func TestEqualListsAreOne(t *testing.T) {
+func TestEqualListsShareMemory(t *testing.T) {
 	lists := NewLists[element]()
 	first := lists.Of(append(make([]element, 0, 10), element{"A", true}, element{"B", false}))
 	if cap(first) != len(first) {
-		t.Error("who appends to a list would change others")
+		t.Error("an append to a list would change others")
 	}
 	if got := lists.Of(slices.Clone(first)); !same(got, first) {
 		t.Error("an equal list is another one")
@@ -58,8 +58,8 @@ func TestEqualListsAreOne(t *testing.T) {
 	}
 }
 
-// TestFewListsAreKept: those that come and go take no memory.
-func TestFewListsAreKept(t *testing.T) {
+// TestRarelyUsedListsAreForgotten: lists that come and go take no memory.
+func TestRarelyUsedListsAreForgotten(t *testing.T) {
 	lists := NewLists[element]()
 	old := lists.Of([]element{{"old", true}})
 	for i := range 2 * kept {
@@ -69,7 +69,7 @@ func TestFewListsAreKept(t *testing.T) {
 		t.Errorf("%d lists are known, want %d", n, kept)
 	}
 	if got := lists.Of(slices.Clone(old)); same(got, old) {
-		t.Error("a list that nobody asked for is known still")
+		t.Error("a list that was not used is still known")
 	}
 	if lists.held != kept {
 		t.Errorf("%d elements are held, want %d", lists.held, kept)
@@ -85,9 +85,9 @@ func long(n, length int) []element {
 	return list
 }
 
-// TestLongListsAreFew: one process that reports the most that it may, and each time
-// something else, does not take memory for all of it.
-func TestLongListsAreFew(t *testing.T) {
+// TestElementsOfKnownListsAreBounded: a process that reports as much as possible, and
+// something else each time, does not take memory for all of it.
+func TestElementsOfKnownListsAreBounded(t *testing.T) {
 	const length = 1000
 	lists := NewLists[element]()
 	often := lists.Of([]element{{"often", true}})
@@ -96,7 +96,7 @@ func TestLongListsAreFew(t *testing.T) {
 	for i := range 3 * elements / length {
 		last = lists.Of(long(i, length))
 		if got := lists.Of(slices.Clone(often)); !same(got, often) {
-			t.Fatalf("after %d others a list that is asked for is not known", i)
+			t.Fatalf("after %d others a list that is used is not known", i)
 		}
 		if lists.held > elements {
 			t.Fatalf("%d elements are held", lists.held)
@@ -109,12 +109,12 @@ func TestLongListsAreFew(t *testing.T) {
 		t.Error("the last list is not known")
 	}
 	if got := lists.Of(slices.Clone(seldom)); same(got, seldom) {
-		t.Error("a list that nobody asked for is known still")
+		t.Error("a list that was not used is still known")
 	}
 }
 
-// TestAListThatIsTooLongIsNotKnown, and drives none out.
-func TestAListThatIsTooLongIsNotKnown(t *testing.T) {
+// TestTooLongListIsNotKnown, and evicts no other list.
+func TestTooLongListIsNotKnown(t *testing.T) {
 	lists := NewLists[element]()
 	small, most := lists.Of([]element{{"A", true}}), lists.Of(long(1, largest))
 	tooLong := long(2, largest+1)
@@ -131,8 +131,8 @@ func TestAListThatIsTooLongIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestListsOfOneHashReplaceEachOther, and those that are gone are not counted.
-func TestListsOfOneHashReplaceEachOther(t *testing.T) {
+// TestListsOfSameHashReplaceEachOther, and replaced lists are not counted.
+func TestListsOfSameHashReplaceEachOther(t *testing.T) {
 	lists := NewLists[element]()
 	list := long(1, 10)
 	lists.known.Add(Hash(list), long(2, 3))
@@ -145,7 +145,7 @@ func TestListsOfOneHashReplaceEachOther(t *testing.T) {
 	}
 }
 
-// TestListsAreSafeForConcurrentUse when they come and go.
+// TestListsAreSafeForConcurrentUse while lists come and go.
 func TestListsAreSafeForConcurrentUse(t *testing.T) {
 	lists := NewLists[element]()
 	var group sync.WaitGroup
