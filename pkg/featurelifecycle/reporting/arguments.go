@@ -31,10 +31,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// arguments are what a reporter needs to know of a binary's command line. They
-// are read beside the binary's own parser: kubelet keeps its flags from cobra,
-// and kube-proxy's and kube-scheduler's kubeconfig may stand in a file. What they
-// mean is decided as the binary does, each by its own rules.
+// arguments are the part of a binary's command line that its agent needs. They are parsed
+// in addition to the binary's own parser: kubelet hides its flags from cobra, and the
+// kubeconfig of kube-proxy and kube-scheduler may be named in a file. Each binary's own
+// rules decide what they mean.
 type arguments struct {
 	kubeconfig, master, config string
 	bootstrapKubeconfig        string
@@ -51,7 +51,7 @@ func parseArguments(args []string) *arguments {
 	fs := pflag.NewFlagSet("reporting", pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
-	// What is not known here belongs to the binary, which complains itself.
+	// Unknown flags belong to the binary, which reports errors itself.
 	fs.ParseErrorsAllowlist.UnknownFlags = true
 	// All binaries take --secure_port for --secure-port.
 	fs.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
@@ -70,8 +70,8 @@ func parseArguments(args []string) *arguments {
 	return a
 }
 
-// configuration is the part of a component's configuration file that says how
-// it reaches the server. All Kubernetes' components name it alike.
+// configuration is the part of a component's configuration file about its connection to the
+// server. All components of Kubernetes name it alike.
 type configuration struct {
 	ClientConnection struct {
 		Kubeconfig string `json:"kubeconfig"`
@@ -79,16 +79,16 @@ type configuration struct {
 	HostnameOverride string `json:"hostnameOverride"`
 }
 
-// hasConnectionInFile is true for components that take how they reach the server from
-// their --config alone, if they have one: what --kubeconfig says is ignored then, also
-// where the file says nothing (cmd/kube-scheduler/app/options/options.go, ApplyTo;
+// hasConnectionInFile returns true for components that take their connection to the server
+// from --config alone, if it is given. They ignore --kubeconfig then, also if the file has
+// no connection (cmd/kube-scheduler/app/options/options.go, ApplyTo;
 // cmd/kube-proxy/app/options.go, Complete).
 func hasConnectionInFile(component string) bool {
 	return component == "kube-scheduler" || component == "kube-proxy"
 }
 
-// connection returns the kubeconfig that a component uses and the address that goes
-// before that of the kubeconfig. Both may be empty.
+// connection returns the kubeconfig that a component uses, and the address that overrides
+// the one of the kubeconfig. Both may be empty.
 func (a *arguments) connection(component string) (kubeconfig, master string, err error) {
 	switch {
 	case component == "kubelet":
@@ -110,7 +110,7 @@ func (a *arguments) clientConfig(component string) (*rest.Config, error) {
 	}
 	if kubeconfig == "" && master == "" {
 		if component == "kubelet" {
-			// It never looks for a server around it, but runs alone.
+			// It does not try the configuration of a pod, but runs alone.
 			return nil, errNoServer
 		}
 		return rest.InClusterConfig()
@@ -168,8 +168,8 @@ func (a *arguments) node(component string) (string, error) {
 	return strings.ToLower(strings.TrimSpace(name)), nil
 }
 
-// Instance is the instance name of this process of a control plane component, as
-// its command line has it.
+// Instance returns the instance name of this process of a control plane component, by its
+// command line.
 func Instance() (string, error) { return parseArguments(os.Args[1:]).instance() }
 
 // maxHost leaves room for the component and the port in a report's name.
@@ -177,8 +177,8 @@ const maxHost = 180
 
 var notDNS = regexp.MustCompile(`[^a-z0-9.-]+`)
 
-// instance tells the processes of a control plane component apart: two on one
-// host listen on different ports.
+// instance returns a name that distinguishes the processes of a control plane component:
+// two on one host listen on different ports.
 func (a *arguments) instance() (string, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -187,8 +187,8 @@ func (a *arguments) instance() (string, error) {
 	return instanceOf(host, a.securePort), nil
 }
 
-// instanceOf is the name of a process on a host that listens on a port. Hosts may be
-// called what objects may not.
+// instanceOf returns the name of a process on a host that listens on a port. Names of hosts
+// may be invalid as names of objects.
 func instanceOf(host, port string) string {
 	var labels []string
 	for label := range strings.SplitSeq(notDNS.ReplaceAllString(strings.ToLower(host), "-"), ".") {

@@ -41,14 +41,14 @@ const (
 	defaultRoot = "/var/lib/kubelet"
 )
 
-// valueFlags say how a binary takes the values of features that are set centrally.
+// valueFlags configure how a binary takes the values of features that are set centrally.
 type valueFlags struct {
 	*pflag.FlagSet
 	policy  agent.ChangePolicy
 	window  time.Duration
 	timeout time.Duration
 	file    string
-	// takenOut is true when the command does not know of the flags.
+	// takenOut is true if the command does not know the flags.
 	takenOut bool
 }
 
@@ -71,12 +71,12 @@ func (d notNegative) Set(text string) error {
 // Type implements pflag.Value.
 func (notNegative) Type() string { return "duration" }
 
-// newValueFlags makes the flags with a component's defaults.
+// newValueFlags returns the flags with the defaults of a component.
 func newValueFlags(component Component) *valueFlags {
 	f := &valueFlags{FlagSet: pflag.NewFlagSet("feature values", pflag.ContinueOnError), policy: agent.PolicyReport}
 	f.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
-	// A supervisor gives a control plane component minutes to become healthy
-	// (kubeadm: four). A node has to start without a server.
+	// A supervisor gives a control plane component minutes to become healthy (kubeadm:
+	// four). A node has to start without a server.
 	f.window, f.timeout = time.Minute, 2*time.Minute
 	if component.Node {
 		f.window, f.timeout = 5*time.Minute, 5*time.Second
@@ -92,8 +92,8 @@ func newValueFlags(component Component) *valueFlags {
 	return f
 }
 
-// addTo makes a command accept the flags. A kubelet parses its command line
-// itself and would refuse them, so they are taken out of it.
+// addTo makes a command accept the flags. A kubelet parses its command line itself and would
+// refuse them, so addTo removes them from it.
 func (f *valueFlags) addTo(command *cobra.Command, args []string) error {
 	if command.DisableFlagParsing {
 		f.takenOut = true
@@ -144,8 +144,8 @@ func (f *valueFlags) split(args []string) (own, rest []string) {
 	return own, rest
 }
 
-// path is the file of a component; "" means none. Several hollow nodes share a
-// machine and its TMPDIR: they have a file only if each is told of its own.
+// path returns the file of a component; "" means none. Several hollow nodes share a machine
+// and its TMPDIR: they have a file only if each is given its own.
 func (f *valueFlags) path(component Component, rootDir string) string {
 	switch {
 	case f.Changed(fileFlag):

@@ -14,11 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package reporting is the one mechanism by which every binary of the fork gets
-// the reporting layer: Install puts it over the process's feature gate before
-// the command is built, Main runs a command with a reporter beside it and the values
-// that are set centrally. The mains in cmd are its callers. Nothing here can fail a
-// binary, and only waiting for those values delays it, in bounded time.
 package reporting
 
 import (
@@ -33,9 +28,9 @@ import (
 	"k8s.io/feature-lifecycle/featuregate"
 )
 
-// Install puts the layer over the process's default feature gate, and returns
-// it. It has to run in main, before a command is built: commands and libraries
-// read the variables that it replaces. Calling it again returns the same gate.
+// Install puts the layer over the process's default feature gate and returns it. It has to
+// run in main, before a command is built: commands and libraries read the variables that it
+// replaces. Later calls return the same gate.
 var Install = sync.OnceValue(func() *featuregate.Gate {
 	gate := featuregate.Wrap(processGate())
 	utilfeature.DefaultMutableFeatureGate = gate
@@ -45,16 +40,16 @@ var Install = sync.OnceValue(func() *featuregate.Gate {
 	return gate
 })
 
-// processGate is the gate that commands set and add to. The same as
-// utilfeature.DefaultFeatureGate, it is a variable of its own, which the layer has
-// to replace, too.
+// processGate returns the gate that commands set and add to. It equals
+// utilfeature.DefaultFeatureGate, and is a variable of its own, which the layer has to
+// replace as well.
 func processGate() componentfeaturegate.MutableVersionedFeatureGate {
 	return utilfeature.DefaultMutableFeatureGate
 }
 
 // reregister gives the layer to the registry that parses --feature-gates and
-// --emulated-version: it captured the wrapped gate when its package was
-// initialised (k8s.io/apiserver/pkg/util/compatibility/registry.go).
+// --emulated-version. The registry captured the wrapped gate when its package was
+// initialized (k8s.io/apiserver/pkg/util/compatibility/registry.go).
 func reregister(gate *featuregate.Gate) {
 	registry := compatibility.DefaultComponentGlobalsRegistry
 	effective, ok := registry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent).(basecompatibility.MutableEffectiveVersion)
@@ -68,7 +63,7 @@ func reregister(gate *featuregate.Gate) {
 	}
 }
 
-// clientGates lets client-go ask the layer.
+// clientGates lets client-go query the layer.
 type clientGates struct {
 	gate *featuregate.Gate
 }

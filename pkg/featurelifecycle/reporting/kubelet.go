@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kubeletArguments say with which certificate a kubelet identifies itself.
+// kubeletArguments decide with which certificate a kubelet identifies itself.
 type kubeletArguments struct {
 	certDir, configDir string
 	// rotate is --rotate-certificates, set if rotateChanged returns true.
@@ -56,8 +56,8 @@ func (k *kubeletArguments) addTo(fs *pflag.FlagSet) {
 	k.rotateChanged = func() bool { return fs.Changed(rotate) }
 }
 
-// bootstraps is true as long as a kubelet has no kubeconfig and is going to get
-// one: its Run requests a certificate, after its feature gates were final
+// bootstraps returns true as long as a kubelet has no kubeconfig and is going to get one:
+// its Run requests a certificate, after its feature gates were final
 // (cmd/kubelet/app/server.go, buildKubeletClientConfig).
 func (a *arguments) bootstraps(component string) bool {
 	if component != "kubelet" || a.bootstrapKubeconfig == "" || a.kubeconfig == "" {
@@ -67,8 +67,8 @@ func (a *arguments) bootstraps(component string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// bootstrapConfig returns how a kubelet that bootstraps reaches the server. Its
-// user may do little, but read Features as everybody who is authenticated.
+// bootstrapConfig returns the client configuration of a kubelet that bootstraps. Its user
+// has few permissions, and may read Features like all authenticated users.
 func (a *arguments) bootstrapConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", a.bootstrapKubeconfig)
 	if err != nil {
@@ -77,8 +77,8 @@ func (a *arguments) bootstrapConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// hasFirstCredentials is true as long as a kubelet has not got the credentials that it
-// is going to be known by.
+// hasFirstCredentials returns true as long as a kubelet lacks the credentials of its final
+// identity.
 func (a *arguments) hasFirstCredentials(component string) bool {
 	if a.bootstraps(component) {
 		return true
@@ -91,10 +91,10 @@ func (a *arguments) hasFirstCredentials(component string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// withOwnCertificate replaces the credentials of a kubelet's kubeconfig by the
-// certificate that the kubelet uses instead, once there is one: with rotation it has
-// its own in --cert-dir, and what the kubeconfig has is for the first request alone. It
-// may be somebody else's, and be out of date for years.
+// withOwnCertificate replaces the credentials of a kubelet's kubeconfig by the certificate
+// that the kubelet uses instead, once it exists. With rotation, it is in --cert-dir, and the
+// credentials of the kubeconfig are for the first request alone. They may belong to another
+// identity, and have expired years ago.
 func (a *arguments) withOwnCertificate(component string, config *rest.Config) (*rest.Config, error) {
 	file, err := a.ownCertificate(component)
 	if file == "" || err != nil || a.hasFirstCredentials(component) {
@@ -105,9 +105,9 @@ func (a *arguments) withOwnCertificate(component string, config *rest.Config) (*
 	return config, nil
 }
 
-// awaitsCertificate returns why a kubelet cannot report yet: its first certificate is
-// on the way, and what its kubeconfig has is not what it is going to be known by. With
-// files in the kubeconfig it uses those until it has another one.
+// awaitsCertificate returns why a kubelet cannot report yet: its first certificate was not
+// issued yet, and the credentials of its kubeconfig are not those of its final identity.
+// With files in the kubeconfig, the kubelet uses these until it has its own certificate.
 func (a *arguments) awaitsCertificate(component string, config *rest.Config) error {
 	file, err := a.ownCertificate(component)
 	if file == "" || err != nil || config.CertFile != "" {
@@ -116,8 +116,8 @@ func (a *arguments) awaitsCertificate(component string, config *rest.Config) err
 	return fmt.Errorf("the kubelet rotates its client certificate and has none in %s yet", filepath.Dir(file))
 }
 
-// ownCertificate returns the file with the client certificate of a kubelet that rotates
-// it; "" for all others.
+// ownCertificate returns the file with the client certificate of a kubelet that rotates it,
+// and "" for all others.
 func (a *arguments) ownCertificate(component string) (string, error) {
 	// A hollow node has its kubeconfig alone.
 	if component != "kubelet" || a.morph != "" {
@@ -130,8 +130,8 @@ func (a *arguments) ownCertificate(component string) (string, error) {
 	return filepath.Join(a.kubelet.certDir, currentCertificate), nil
 }
 
-// rotates returns whether a kubelet rotates its client certificate: its flag goes
-// before files in --config-dir, of which the last one wins, and these before --config.
+// rotates returns true if a kubelet rotates its client certificate. The flag overrides the
+// files in --config-dir, of which the last one wins, and these override --config.
 func (a *arguments) rotates() (bool, error) {
 	if a.kubelet.rotateChanged() {
 		return a.kubelet.rotate, nil

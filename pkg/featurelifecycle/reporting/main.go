@@ -29,24 +29,22 @@ import (
 	"k8s.io/kubernetes-features/pkg/features"
 )
 
-// Component says what a binary is.
+// Component describes a binary.
 type Component struct {
-	// Name is the component's name in reports. Hollow nodes derive it from
-	// --morph.
+	// Name is the component's name in reports. Hollow nodes derive it from --morph.
 	Name string
-	// Node is true for components of which each node has one.
+	// Node is true for components that run on each node.
 	Node bool
-	// AsksBeforeFinal is true for a command that asks for features before it
-	// calls AddMetrics on its gate, and has read its command line when it runs.
+	// AsksBeforeFinal is true for a command that queries features before it calls
+	// AddMetrics on its gate, and has read its command line when it runs.
 	AsksBeforeFinal bool
 }
 
-// Main installs the layer, builds the command and runs it with a reporter
-// beside it. Values that are set centrally are taken before the command asks for
-// them. It returns the exit code.
+// Main installs the layer, builds the command and runs it with an agent. The agent takes the
+// values that are set centrally before the command queries them. Main returns the exit code.
 func Main(component Component, build func() *cobra.Command) int {
 	gate := Install()
-	// It decides whether there are values from outside at all.
+	// This gate decides whether there are central values at all.
 	gate.KeepLocal(features.FeatureLifecycle)
 	command := build()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -61,10 +59,9 @@ func Main(component Component, build func() *cobra.Command) int {
 	return cli.Run(command)
 }
 
-// attach makes the process take values before they are final and report once the
-// command calls AddMetrics on its gate. Every binary does that when it has read
-// command line and configuration and has set up its logs, and right before it
-// begins its work.
+// attach makes the process take values before they are final, and report once the command
+// calls AddMetrics on its gate. Every binary does that right before it starts its work: it
+// has read its command line and configuration and set up its logs.
 func (p *process) attach(ctx context.Context, command *cobra.Command) {
 	p.gate.BeforeFinal(func() { p.resolve(ctx) })
 	p.gate.OnAddMetrics(func() { p.start(ctx) })
@@ -73,12 +70,12 @@ func (p *process) attach(ctx context.Context, command *cobra.Command) {
 	}
 }
 
-// finalizeFirst makes the gate's values final when the command begins to run, and
-// not only when it calls AddMetrics. Before that kube-scheduler builds its
-// plugins, which ask for some forty features (cmd/kube-scheduler/app/server.go,
-// runCommand), and kube-controller-manager validates its versions, which asks for
-// every alpha feature (component-base/compatibility/registry.go, Validate). What
-// is logged meanwhile does not have the command's log format yet.
+// finalizeFirst makes the gate's values final when the command starts to run, and not only
+// when it calls AddMetrics. Before that, kube-scheduler builds its plugins, which query some
+// forty features (cmd/kube-scheduler/app/server.go, runCommand), and kube-controller-manager
+// validates its versions, which queries every alpha feature
+// (component-base/compatibility/registry.go, Validate). Log lines of this time do not have
+// the command's log format yet.
 func finalizeFirst(command *cobra.Command, gate *featuregate.Gate) {
 	run := command.RunE
 	command.RunE = func(command *cobra.Command, args []string) error {
