@@ -296,7 +296,7 @@ func (c *Controller) work(ctx context.Context) {
 		}
 		// Without the API nothing can be brought forward, which the watches say once.
 		if err := c.process(ctx, name); err != nil && ctx.Err() == nil && !isConflict(err) && !backoff.IsAPINotServed(err) {
-			utilruntime.HandleErrorWithContext(ctx, err, "Feature not brought forward; trying again", "feature", name)
+			utilruntime.HandleErrorWithContext(ctx, err, "Failed to sync Feature, requeuing", "feature", name)
 		}
 	}
 }
