@@ -88,10 +88,6 @@ verify-release: ## Make the release of this commit again in another directory wi
 	@$(MAKE) -s $(TOOLS)/release
 	@$(TOOLS)/release verify $(RELEASE_FLAGS) $(if $(FORCE_HOST_GO),-host-go)
 
-$(TOOLS)/kind: build/kind/go.mod build/kind/go.sum
-	@mkdir -p $(TOOLS)
-	cd build/kind && $(FOR_HERE) go build -o "$(OUT_DIR)/tools/kind" tool
-
 # The node image that kind-image builds and kind-up starts, and the cluster.
 KIND_IMAGE ?= kindest/node:$(subst +,_,$(VERSION))
 KIND_CLUSTER ?= features
@@ -383,20 +379,17 @@ tools: $(TOOLS)/golangci-lint ## Build what "make verify" checks with.
 # Each tool is built when it is needed: "make _output/tools/benchstat".
 $(TOOLS)/golangci-lint: TOOL := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(TOOLS)/benchstat: TOOL := golang.org/x/perf/cmd/benchstat
+$(TOOLS)/kind: TOOL := sigs.k8s.io/kind
 
-$(TOOLS)/golangci-lint $(TOOLS)/benchstat: hack/tools/go.mod hack/tools/go.sum
+$(TOOLS)/golangci-lint $(TOOLS)/benchstat $(TOOLS)/kind: hack/tools/go.mod hack/tools/go.sum
 	@mkdir -p $(TOOLS)
 	cd hack/tools && $(filter-out CGO_ENABLED=0,$(FOR_HERE)) go build -o "$(OUT_DIR)/tools/" $(TOOL)
 	@touch $@
 
 # Modules whose dependencies only long tests need are linted with these.
-.PHONY: lint-helm
-lint-helm:
-	hack/verify-golangci-lint.sh test/helm
-
-.PHONY: lint-browser
-lint-browser:
-	hack/verify-golangci-lint.sh test/browser
+.PHONY: lint-external
+lint-external:
+	hack/verify-golangci-lint.sh test/external
 
 .PHONY: lint-release
 lint-release:

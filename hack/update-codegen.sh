@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes all generated code: deep copies, conversions, protobuf, OpenAPI, clients, and
 # the definition of the example operator. The generators are pinned as tools in go.mod,
-# that of the example in hack/controller-gen; protoc comes from Debian.
+# that of the example in hack/tools; protoc comes from Debian.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -57,7 +57,7 @@ go tool informer-gen --go-header-file "$header" --output-dir "$out/client/inform
 	--versioned-clientset-package $lib/client/clientset/versioned --listers-package $lib/client/listers $api
 
 # The example operator is a module of its own, and has what operators have.
-controller_gen=$(cd hack/controller-gen && GOWORK=off go tool -n controller-gen)
+controller_gen=$(cd hack/tools && GOWORK=off go tool -n controller-gen)
 (cd $out/examples/widget-operator && GOWORK=off "$controller_gen" object:headerFile=../../../../../../hack/boilerplate/boilerplate.generatego.txt \
 	crd paths=./api/... output:crd:stdout >"$work/crd.yaml")
 # Only a whole definition takes the place of the one before.

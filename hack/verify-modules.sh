@@ -5,7 +5,7 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-long=(build/kind hack/previous build/release test/browser test/helm)
+long=(hack/previous build/release test/external)
 case ${1:-} in
 "") wanted=false ;;
 long) wanted=true ;;

@@ -142,9 +142,8 @@ var stays = map[string]string{
 	exampleDir:                      "is a module of its own with controller-runtime, which requires published staging modules",
 	"test/benchmark":                "writes BENCHMARKS.md; upstream measures with kubernetes/perf-tests",
 	"test/docs":                     "runs the commands of the pages",
-	"test/helm":                     "is a module of its own and goes with the example chart",
-	"test/browser":                  "is a module of its own and goes with the pages",
-	"test/e2e_features/api/readers": "goes with test/helm",
+	"test/external":                 "is a module of its own; test/external/helm goes with the example chart",
+	"test/e2e_features/api/readers": "goes with test/external/helm",
 	"test/e2e_features/operators/example_test.go": "goes with the example",
 }
 

@@ -43,13 +43,12 @@ var builds = map[string]build{
 	"tools":              {Inputs: []string{"hack/tools"}},
 	"upstream":           {Inputs: []string{"go.mod", "go.sum", "go.work", "go.work.sum"}},
 	"upstream-previous":  {Inputs: []string{"hack/previous"}},
-	"_output/tools/kind": {Inputs: []string{"build/kind"}},
+	"_output/tools/kind": {Inputs: []string{"hack/tools"}},
 	"_output/debian":     {},
-	"lint-browser":       {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "test/browser"}},
-	"lint-helm":          {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "test/helm"}},
+	"lint-external":      {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "test/external"}},
 	"lint-release":       {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "build/release"}},
 	"verify-modules-of-long-tests": {
-		Inputs: []string{"hack/verify-modules.sh", "build/kind", "hack/previous", "build/release", "test/browser", "test/helm"},
+		Inputs: []string{"hack/verify-modules.sh", "hack/previous", "build/release", "test/external"},
 	},
 }
 

@@ -115,7 +115,7 @@ var shards = []Shard{
 	},
 	{
 		Name: "chart", Covers: "the example chart, by Helm's engine",
-		Dir: "test/helm", Packages: []string{"./..."}, Needs: []string{"lint-helm", "verify-modules-of-long-tests"}, Inputs: []string{"docs"},
+		Dir: "test/external", Packages: []string{"./helm"}, Needs: []string{"lint-external", "verify-modules-of-long-tests"}, Inputs: []string{"docs"},
 	},
 	{
 		Name: "fork", Covers: "landing in a copy of upstream",
@@ -131,7 +131,7 @@ var shards = []Shard{
 	},
 	{
 		Name: "browser", Covers: "the page of kubectl feature report in Chromium",
-		Dir: "test/browser", Packages: []string{"./..."}, Needs: []string{"lint-browser"}, Installed: []string{"chromium"}, Inputs: everything,
+		Dir: "test/external", Packages: []string{"./browser"}, Needs: []string{"lint-external"}, Installed: []string{"chromium"}, Inputs: everything,
 	},
 	{
 		Name: "model-long-a", Covers: "several servers through 25,000 random schedules",

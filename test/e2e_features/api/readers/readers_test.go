@@ -82,7 +82,7 @@ func buildChart(t *testing.T) string {
 }
 
 // chartDir has the module.
-var chartDir = filepath.Join("..", "..", "..", "helm")
+var chartDir = filepath.Join("..", "..", "..", "external", "helm")
 
 // ask asks as somebody who is authenticated and has no other permission, in Go and
 // in a chart.

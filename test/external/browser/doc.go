@@ -15,6 +15,6 @@ limitations under the License.
 */
 
 // Package browser opens the page that "kubectl feature report" writes in headless
-// Chromium, from a file. It is a module of its own, so that what it needs for that
+// Chromium, from a file. Its module is of tests alone, so that what it needs for that
 // moves no version that ships.
 package browser

@@ -45,7 +45,7 @@ var pictures = flag.String("pictures", "", "a directory for pictures of the page
 
 // goldenPage is what "kubectl feature report" writes of the sample cluster of its own
 // tests, which hold the command against it.
-const goldenPage = "../../pkg/kubectl/feature/testdata/report.html"
+const goldenPage = "../../../pkg/kubectl/feature/testdata/report.html"
 
 // patience is for whatever the browser does; it is long where machines are busy.
 const patience = 2 * time.Minute
@@ -54,7 +54,7 @@ const patience = 2 * time.Minute
 var plugin = sync.OnceValues(func() (string, error) {
 	file := filepath.Join(built, "kubectl-feature")
 	build := exec.Command("go", "build", "-o", file, "./cmd/kubectl-feature")
-	build.Dir = "../.."
+	build.Dir = "../../.."
 	// The repository's modules make it, not this one.
 	build.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GOWORK=") }), "GOWORK=")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -47,7 +47,7 @@ const (
 
 func load(t *testing.T) *chart.Chart {
 	t.Helper()
-	c, err := loader.Load("../../docs/examples/chart")
+	c, err := loader.Load("../../../docs/examples/chart")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,12 @@
-// Helm brings its own versions of Kubernetes' libraries, which must not move those
-// that ship; so its test is a module of its own.
-module k8s.io/kubernetes-features/test/helm
+// Tests whose dependencies must not move the versions that ship: Helm brings its own
+// versions of Kubernetes' libraries, and chromedp drives a browser.
+module k8s.io/kubernetes-features/test/external
 
 go 1.26.0
 
 require (
+	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/chromedp v0.23.0
 	helm.sh/helm/v3 v3.20.2
 	k8s.io/apimachinery v0.35.1
 	k8s.io/client-go v0.35.1
@@ -20,6 +22,7 @@ require (
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/emicklei/go-restful/v3 v3.12.2 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-openapi/jsonpointer v0.21.0 // indirect
 	github.com/go-openapi/jsonreference v0.20.2 // indirect
