@@ -66,7 +66,7 @@ func repository(t *testing.T) string {
 	if err := example().Write(filepath.Join(root, folder, "clear.json")); err != nil {
 		t.Fatal(err)
 	}
-	write(t, root, folder+"/clear.md", "### Why\n\nSee [the task](../tasks.md), [the profile](clear-profile.txt), [the file](../../go.mod) and [more](https://kubernetes.io).\n")
+	write(t, root, folder+"/clear.md", "# clear\n\n"+resultBegins+resultEnds+"\n## Why\n\nSee [the task](../tasks.md).\n")
 	write(t, root, larger, "# Larger\n\n"+beginning+"old\n"+ending+"\nMore.\n")
 	if err := run(io.Discard, root, false); err != nil {
 		t.Fatal(err)
@@ -108,15 +108,38 @@ func read(t *testing.T, root, name string) string {
 	return string(data)
 }
 
-func TestThePageHasSectionsPicturesAndNotes(t *testing.T) {
-	got := read(t, repository(t), page)
-	for _, want := range []string{
-		"\n## clear\n", "| clear | rate | ≥ 0.9 | 0.95 | met |", "![Start](docs/benchmarks/clear-bars.svg)", "### Why",
-		"[the task](docs/tasks.md)", "[the profile](docs/benchmarks/clear-profile.txt)", "[the file](go.mod)", "[more](https://kubernetes.io)",
+func TestPagesHaveBudgetsChartsAndNotes(t *testing.T) {
+	root := repository(t)
+	for name, wants := range map[string][]string{
+		page: {"\n## clear\n", "| clear | rate | ≥ 0.9 | 0.95 | met |", "![Rate by <size>](docs/benchmarks/clear-growth.svg)", "(docs/benchmarks/clear.md)"},
+		folder + "/clear.md": {
+			"# clear\n", "![Rate by <size>](clear-growth.svg)", "![Start](clear-bars.svg)", "\nRates\n", "**Beside it:** another", "| patches | 1,000 objects/s |",
+			"\n## Why\n\nSee [the task](../tasks.md).\n",
+		},
 	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("the page does not have %q:\n%s", want, got)
+		got := read(t, root, name)
+		for _, want := range wants {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s does not have %q:\n%s", name, want, got)
+			}
 		}
+	}
+}
+
+func TestAPageWithoutAPlaceForItsResultIsRefused(t *testing.T) {
+	root := repository(t)
+	write(t, root, folder+"/clear.md", "# clear\n")
+	if err := run(io.Discard, root, false); err == nil || !strings.Contains(err.Error(), "BEGIN MUNGE: RESULT") {
+		t.Errorf("a page without the lines: %v", err)
+	}
+	if err := os.Remove(filepath.Join(root, folder, "clear.md")); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(io.Discard, root, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, root, folder+"/clear.md"); !strings.HasPrefix(got, "# clear\n\n"+resultBegins) {
+		t.Errorf("the page that was created is\n%s", got)
 	}
 }
 
@@ -185,7 +208,7 @@ func TestCheckFindsWhatIsNotFresh(t *testing.T) {
 	}{
 		{"", func(string) {}},
 		{page, func(root string) { write(t, root, page, "mine") }},
-		{page, func(root string) { write(t, root, folder+"/clear.md", "Another note.") }},
+		{folder + "/clear.md", func(root string) { write(t, root, folder+"/clear.md", resultBegins+resultEnds) }},
 		{larger, func(root string) { write(t, root, larger, beginning+ending) }},
 		{folder + "/clear-bars.svg", func(root string) { write(t, root, folder+"/clear-bars.svg", "<svg/>") }},
 		{folder + "/clear-old.svg", func(root string) { write(t, root, folder+"/clear-old.svg", "<svg/>") }},

@@ -15,8 +15,8 @@ limitations under the License.
 */
 
 // Package main draws what benchmarks found: it reads docs/benchmarks/*.json and
-// writes a picture for each chart beside them, BENCHMARKS.md at the root, and tables
-// into docs/contributors/scale.md. The same results give the same bytes, so that a check can compare.
+// writes a picture for each chart and a page beside them, BENCHMARKS.md at the root,
+// and tables into docs/contributors/scale.md. The same results give the same bytes, so that a check can compare.
 package main
 
 import (
@@ -114,7 +114,6 @@ func readAll(root string) ([]*result.Result, error) {
 // render makes all files, by their slash-separated paths below the root.
 func render(results []*result.Result, root string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	notes := map[string]string{}
 	for _, r := range results {
 		for _, chart := range r.Charts {
 			data, err := picture(chart)
@@ -123,15 +122,15 @@ func render(results []*result.Result, root string) (map[string][]byte, error) {
 			}
 			files[pictureFile(r, chart)] = data
 		}
-	}
-	for _, name := range result.Names {
-		note, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(folder), name+".md"))
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(resultPage(r.Name))))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
-		notes[name] = string(note)
+		if files[resultPage(r.Name)], err = withResult(string(text), r); err != nil {
+			return nil, err
+		}
 	}
-	files[page] = markdown(results, notes)
+	files[page] = summary(results)
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(larger)))
 	if err != nil {
 		return nil, err
