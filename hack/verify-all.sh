@@ -26,7 +26,7 @@ check "lint: draw" hack/verify-golangci-lint.sh test/benchmark/draw
 check "API specs" hack/verify-openapi-spec.sh
 check "modules" hack/verify-modules.sh
 check "tree" go run ./hack/verify
-check "exported surface" go run ./hack/surface -check
+check "exported API" hack/verify-apidiff.sh
 check "docs/gates.md" hack/verify-gates.sh
 check "BENCHMARKS.md, docs/contributors/scale.md" hack/verify-benchmarks.sh
 check "gofmt" hack/verify-gofmt.sh

@@ -135,7 +135,6 @@ var stays = map[string]string{
 	"cmd/kubeadm":                   "is upstream's, unchanged",
 	"cmd/kubectl":                   "is upstream's, unchanged",
 	"api":                           "merged into upstream's files of the same names",
-	"api/surface.txt":               "upstream compares revisions, with hack/apidiff.sh",
 	"pkg/generated/openapi":         "merged into upstream's file of all definitions",
 	gateFile:                        "is a constant and an entry of upstream's lists of gates",
 	"BENCHMARKS.md":                 "is about this repository",
