@@ -139,6 +139,13 @@ func TestKEPHasTheTemplatesSections(t *testing.T) {
 // level is how deep a heading is.
 func level(heading string) int { return len(heading) - len(strings.TrimLeft(heading, "#")) }
 
+// TestKEPIsShort: details belong in the pages that the proposal links to.
+func TestKEPIsShort(t *testing.T) {
+	if size := len(page(t, kepPage)); size > 65_000 {
+		t.Errorf("the proposal has %d bytes; keep it below 65,000", size)
+	}
+}
+
 // TestKEPTableOfContents has all headings but the questions of the production
 // readiness review, as the template's.
 func TestKEPTableOfContents(t *testing.T) {
@@ -312,47 +319,4 @@ func testsBelow(t *testing.T, tops ...string) map[string][]string {
 		}
 	}
 	return found
-}
-
-// TestKEPNamesTests that there are; its table of integration tests has all of them,
-// by their package.
-func TestKEPNamesTests(t *testing.T) {
-	text := page(t, kepPage)
-	all := map[string]bool{}
-	for _, names := range testsBelow(t, "cmd", "docs", "pkg", "staging", "test") {
-		for _, name := range names {
-			all[name] = true
-		}
-	}
-	for _, match := range regexp.MustCompile("`(Test[A-Z]\\w*)`").FindAllStringSubmatch(text, -1) {
-		if !all[match[1]] {
-			t.Errorf("there is no test %s", match[1])
-		}
-	}
-	listed, dir := map[string][]string{}, ""
-	row := regexp.MustCompile(`^\| (?:\[([a-z0-9_/]+)\]\([^)]+\) )?\| ([^|]*) \| [^|]{4,} \|$`)
-	_, table, _ := strings.Cut(text, "\n##### Integration tests\n")
-	table, _, _ = strings.Cut(table, "\n##### ")
-	for line := range strings.Lines(table) {
-		match := row.FindStringSubmatch(strings.TrimSpace(line))
-		if match == nil {
-			continue
-		}
-		if match[1] != "" {
-			dir = match[1]
-		}
-		for _, name := range quoted.FindAllStringSubmatch(match[2], -1) {
-			listed[dir] = append(listed[dir], name[1])
-		}
-	}
-	want := testsBelow(t, "test/e2e_features")
-	for _, lists := range []map[string][]string{want, listed} {
-		for dir := range lists {
-			lists[dir] = slices.DeleteFunc(lists[dir], func(name string) bool { return name == "TestMain" })
-			slices.Sort(lists[dir])
-		}
-	}
-	if diff := cmp.Diff(want, listed); diff != "" {
-		t.Errorf("the table of integration tests is not that of the code (-code +page):\n%s", diff)
-	}
 }

@@ -17,11 +17,9 @@ limitations under the License.
 package docs
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,9 +30,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
@@ -103,67 +99,6 @@ func moduleDir(t *testing.T, module string) string {
 		t.Fatalf("where the module %s is: %v", module, err)
 	}
 	return strings.TrimSpace(string(output))
-}
-
-// upstreamFlags are flags of Kubernetes, with the file of a module that adds them.
-var upstreamFlags = map[string][2]string{
-	"feature-gates":           {"k8s.io/component-base", "compatibility/registry.go"},
-	"emulated-version":        {"k8s.io/component-base", "compatibility/registry.go"},
-	"runtime-config":          {"k8s.io/apiserver", "pkg/server/options/api_enablement.go"},
-	"shutdown-delay-duration": {"k8s.io/apiserver", "pkg/server/options/server_run_options.go"},
-	"peer-ca-file":            {"k8s.io/kubernetes", "pkg/controlplane/apiserver/options/options.go"},
-	"field-selector":          {"k8s.io/kubectl", "pkg/cmd/get/get.go"},
-}
-
-// TestKEPNamesFlags that this project's code has, or Kubernetes'.
-func TestKEPNamesFlags(t *testing.T) {
-	own := map[string]bool{}
-	for _, dir := range []string{"cmd/kube-apiserver/controlplane", "pkg/featurelifecycle/reporting", "pkg/kubectl/feature", library + "/lifecycle/control"} {
-		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no Go files in %s: %v", dir, err)
-		}
-		for _, name := range files {
-			parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ast.Inspect(parsed, func(n ast.Node) bool {
-				if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING && !strings.HasSuffix(name, "_test.go") {
-					if text, err := strconv.Unquote(literal.Value); err == nil {
-						own[text] = true
-					}
-				}
-				return true
-			})
-		}
-	}
-	flag := regexp.MustCompile(`--([a-z][a-z-]+)`)
-	found := 0
-	for _, quote := range kepQuotes(t) {
-		for _, match := range flag.FindAllStringSubmatch(quote, -1) {
-			found++
-			if own[match[1]] {
-				continue
-			}
-			if _, ok := upstreamFlags[match[1]]; !ok {
-				t.Errorf("nobody has the flag --%s", match[1])
-			}
-		}
-	}
-	dirs := map[string]string{}
-	for name, at := range upstreamFlags {
-		if dirs[at[0]] == "" {
-			dirs[at[0]] = moduleDir(t, at[0])
-		}
-		data, err := os.ReadFile(filepath.Join(dirs[at[0]], filepath.FromSlash(at[1])))
-		if err != nil || !strings.Contains(string(data), `"`+name+`"`) {
-			t.Errorf("Kubernetes has no flag --%s in %s: %v", name, at[1], err)
-		}
-	}
-	if found < 20 {
-		t.Errorf("only %d flags were found; this test does not understand the page any more", found)
-	}
 }
 
 // otherNames are the values of conditions, the gate of an operator in examples, and
@@ -258,32 +193,8 @@ func exported(t *testing.T, dir string, known map[string]bool) {
 	}
 }
 
-// TestKEPHasEveryField of the API.
-func TestKEPHasEveryField(t *testing.T) {
-	_, text, _ := strings.Cut(kepText(t), "\n### API\n")
-	text, _, _ = strings.Cut(text, "\n### ")
-	said := map[string]bool{}
-	for _, match := range quoted.FindAllStringSubmatch(text, -1) {
-		said[match[1]] = true
-	}
-	for _, part := range []struct {
-		prefix string
-		of     any
-	}{
-		{"spec.", v1alpha1.FeatureSpec{}}, {"status.", v1alpha1.FeatureStatus{}}, {"", v1alpha1.FeatureRollout{}}, {"", v1alpha1.FeatureConfiguration{}},
-		{"", v1alpha1.FeatureTransition{}}, {"", v1alpha1.FeatureTask{}}, {"", v1alpha1.FeatureUse{}}, {"", v1alpha1.FeatureRolloutStatus{}},
-		{"spec.", v1alpha1.FeatureReportSpec{}}, {"", v1alpha1.ReportedFeature{}}, {"", v1alpha1.ReportLiveness{}},
-		{"spec.", v1alpha1.FeaturePlanSpec{}}, {"", v1alpha1.FeaturePlanStatus{}}, {"", v1alpha1.FeatureCleanupStatus{}},
-	} {
-		kind := reflect.TypeOf(part.of)
-		for i := range kind.NumField() {
-			name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
-			if !said[part.prefix+name] {
-				t.Errorf("the section API does not have %s%s of %s", part.prefix, name, kind.Name())
-			}
-		}
-	}
-	// And nothing that there is not.
+// TestKEPNamesFields that the kinds of the group have.
+func TestKEPNamesFields(t *testing.T) {
 	fields := regexp.MustCompile(`^(spec|status)\.([a-zA-Z]+)`)
 	for _, quote := range kepQuotes(t) {
 		if match := fields.FindStringSubmatch(quote); match != nil && !hasField(match[1], match[2]) {
@@ -308,93 +219,6 @@ func hasField(part, name string) bool {
 	return false
 }
 
-// TestKEPCountsTheCatalogue compares the numbers that the text has with the
-// declarations.
-func TestKEPCountsTheCatalogue(t *testing.T) {
-	gates, err := catalog.Gates()
-	if err != nil {
-		t.Fatal(err)
-	}
-	specs := gates.GetAll()
-	// Of the release; what this repository adds to its gates does not count.
-	added := values(t, filepath.Join("..", "..", "..", "..", "pkg", "features", "kube_features.go"))
-	all := slices.DeleteFunc(catalog.All(), func(e catalog.Entry) bool { return added[string(e.Name)] != "" })
-	var leave, dynamic, off, walks, ofPods int
-	for _, entry := range all {
-		if entry.Stateless == "" {
-			leave++
-		}
-		if entry.Control == lifecycle.Dynamic {
-			dynamic++
-		}
-		if len(entry.OnDisable) == 0 || specs[entry.Name].Default {
-			continue
-		}
-		off++
-		for _, task := range entry.OnDisable {
-			resources := map[string]bool{}
-			for _, field := range task.Fields {
-				resources[field.Resource.String()] = true
-			}
-			walks += max(1, len(resources))
-			if resources["pods"] {
-				ofPods++
-			}
-		}
-	}
-	text := strings.Join(strings.Fields(kepText(t)), " ")
-	for _, sentence := range []string{
-		fmt.Sprintf("%d of the %d alpha and beta gates of 1.36 that are not locked can leave something in etcd", leave, len(all)),
-		fmt.Sprintf("%s features of Kubernetes may be `Dynamic`", map[int]string{8: "Eight"}[dynamic]),
-		fmt.Sprintf("%d features that are off declare tasks, which look at collections %d times in 30 minutes together, %d times at all pods", off, walks, ofPods),
-	} {
-		if !strings.Contains(text, sentence) {
-			t.Errorf("the text does not say %q", sentence)
-		}
-	}
-	if _, ok := specs[featuregate.Feature("DRADeviceTaintRules")]; !ok {
-		t.Error("DRADeviceTaintRules is gone, and the text speaks of it")
-	}
-}
-
-// TestKEPNamesFaults that the catalogue of disruptions has, and all that come one after
-// another. Numbers of objects depend on the suite's form.
-func TestKEPNamesFaults(t *testing.T) {
-	source := ""
-	files, err := filepath.Glob(filepath.Join(root, "test", "e2e_features", "disruption", "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range files {
-		source += page(t, name)
-	}
-	_, text, _ := strings.Cut(page(t, kepPage), "\n### Troubleshooting\n")
-	listed := map[string]bool{}
-	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| [0-9]+ \| [0-9]+ \| [0-9]+ \| (?:[0-9.]+ s|-) \|$`).FindAllStringSubmatch(text, -1) {
-		listed[row[1]] = true
-		for _, part := range regexp.MustCompile(`[0-9]+ objects`).Split(row[1], -1) {
-			if !strings.Contains(source, strings.TrimSpace(part)) {
-				t.Errorf("the fault suite does not do %q", row[1])
-			}
-		}
-	}
-	faults := regexp.MustCompile(`(?m)^\t\tname:  "([^"]+)",$`).FindAllStringSubmatch(source, -1)
-	if len(faults) < 5 {
-		t.Fatalf("%d faults were found in the code; this test does not understand it any more", len(faults))
-	}
-	for _, fault := range faults {
-		if !listed[fault[1]] {
-			t.Errorf("the table of faults does not have %q", fault[1])
-		}
-	}
-	// What the text quotes, over the ends of lines.
-	for _, quote := range regexp.MustCompile(`"([a-z][^"]{12,})" (?:and|in) `).FindAllStringSubmatch(strings.Join(strings.Fields(text), " "), -1) {
-		if !strings.Contains(source, `"`+quote[1]+`"`) {
-			t.Errorf("the fault suite does not do %q", quote[1])
-		}
-	}
-}
-
 // TestKEPSaysWhatIsWeak: what the text says is lacking is lacking still. Whoever mends
 // it takes it out of the text, and here.
 func TestKEPSaysWhatIsWeak(t *testing.T) {
@@ -409,7 +233,7 @@ func TestKEPSaysWhatIsWeak(t *testing.T) {
 		{says: "there is no schema for what else the flow does", in: "cmd/kube-apiserver/controlplane", code: `flowcontrolv1\.UserSubject`, lacks: true},
 		{says: "by the in-tree migrator | not so far |", in: "pkg/featurelifecycle/catalog", code: `lifecycle\.MigrateStorage`, lacks: true},
 		{says: "that a feature brings | not so far |", in: "pkg/featurelifecycle/catalog", code: `lifecycle\.(Apply|Remove)\(`, lacks: true},
-		{says: "The catalogue clears no field of a pod template", in: "pkg/featurelifecycle/catalog", code: `lifecycle\.ClearPodTemplates`, lacks: true},
+		{says: "The catalog clears no field of a pod template", in: "pkg/featurelifecycle/catalog", code: `lifecycle\.ClearPodTemplates`, lacks: true},
 	} {
 		if !strings.Contains(text, weak.says) {
 			t.Errorf("the text does not say %q", weak.says)
@@ -430,64 +254,4 @@ func inSource(t *testing.T, dir string, text *regexp.Regexp) bool {
 	return slices.ContainsFunc(files, func(name string) bool {
 		return !strings.HasSuffix(name, "_test.go") && text.MatchString(page(t, name))
 	})
-}
-
-// TestKEPCoverageTable has a row for each package with code of its own, and no
-// other.
-func TestKEPCoverageTable(t *testing.T) {
-	_, table, _ := strings.Cut(page(t, kepPage), "\n##### Unit tests\n")
-	table, _, _ = strings.Cut(table, "\n##### ")
-	listed := map[string]bool{}
-	for _, match := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| [0-9]+ \\| [0-9.]+% \\|$").FindAllStringSubmatch(table, -1) {
-		listed[match[1]] = true
-	}
-	for _, dir := range packages(t) {
-		relative, err := filepath.Rel(root, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := filepath.ToSlash(relative)
-		if own, ok := strings.CutPrefix(name, "staging/src/"); ok {
-			name = own
-		} else {
-			name = "k8s.io/kubernetes-features/" + name
-		}
-		if statements(t, dir) && !listed[name] {
-			t.Errorf("the table has no row for %s; \"make coverage\" prints one", name)
-		}
-		delete(listed, name)
-	}
-	for name := range listed {
-		t.Errorf("the table has a row for %s, which there is not", name)
-	}
-}
-
-// statements is true for a package in which hand-written functions do something.
-func statements(t *testing.T, dir string) (found bool) {
-	t.Helper()
-	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || path == "." {
-			return err
-		}
-		if entry.IsDir() {
-			return fs.SkipDir
-		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, path), nil, parser.ParseComments)
-		if err != nil || ast.IsGenerated(parsed) {
-			return err
-		}
-		for _, declaration := range parsed.Decls {
-			if function, ok := declaration.(*ast.FuncDecl); ok && function.Body != nil && len(function.Body.List) > 0 {
-				found = true
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
 }
