@@ -206,11 +206,6 @@ test-unit: shards-tool ## Run the unit tests, those of the library and its examp
 $(OUT)/debian:
 	@mkdir -p $@
 
-.PHONY: coverage
-coverage: ## Print what the unit tests of each package run of it, as the table of the KEP.
-	@mkdir -p $(OUT)
-	@go run ./hack/coverage | tee $(OUT)/coverage.md
-
 # How many schedules the model of several servers runs, and from which seed. They
 # are split over the cores: each of them has a process and a seed of its own.
 MODEL_SCHEDULES ?= 100000
