@@ -1,4 +1,5 @@
-# Targets have the names that kubernetes/kubernetes gives them.
+# Targets that kubernetes/kubernetes has do the same here, and take WHAT: all, test,
+# test-integration, verify, lint. So do update, clean, help and quick-release.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -11,8 +12,11 @@ TOOLS := $(OUT)/tools
 OUT_DIR = $(if $(filter /%,$(OUT)),$(OUT),$(CURDIR)/$(OUT))
 LIB := staging/src/k8s.io/feature-lifecycle
 
-# What to build: one or more packages, for example WHAT=cmd/kubectl.
-WHAT ?= ./cmd/... ./test/utils/localcluster/kubemark
+# What a target is for, as in kubernetes/kubernetes: packages for all, test,
+# test-integration and lint (WHAT=cmd/kubectl), checks for verify (WHAT="gofmt tree").
+WHAT ?=
+# Packages, each with the "./" that the go command wants.
+PACKAGES = $(foreach w,$(WHAT),$(if $(filter ./% k8s.io/%,$(w)),$(w),./$(w)))
 # The version that binaries show. There is no time in it, so that builds are
 # cached and the same everywhere.
 UPSTREAM_VERSION := $(shell sed -nE 's/^[[:space:]]*k8s\.io\/kubernetes (v[0-9.]+)$$/\1/p' go.mod)
@@ -31,7 +35,7 @@ help: ## Say what the targets do.
 .PHONY: all
 all: ## Build binaries into _output/bin; WHAT=cmd/kubectl builds one.
 	@mkdir -p $(BIN)
-	go build -ldflags '$(LDFLAGS)' -o $(BIN)/ $(foreach w,$(WHAT),$(if $(filter ./%,$(w)),$(w),./$(w)))
+	go build -ldflags '$(LDFLAGS)' -o $(BIN)/ $(or $(PACKAGES),./cmd/... ./test/utils/localcluster/kubemark)
 	@install -m 0755 cmd/kubectl-feature/kubectl_complete-feature $(BIN)/
 
 # What a release is built for: os/arch, separated by spaces. This machine's
@@ -148,7 +152,8 @@ down: ## End the local cluster; its data stays.
 	@if [[ -x $(BIN)/local-up && -e _output/local/state.json ]]; then $(BIN)/local-up down; else echo "There is no cluster in _output/local"; fi
 
 # What runs tests, in shards (hack/shards/table.go). The program is built first, so
-# that signals reach it. MODEL_SEED repeats the schedules of the model.
+# that signals reach it. MODEL_SEED repeats the schedules of the model, of which
+# "make test-shard SHARD=model-long-*" runs 100,000.
 LANES ?= 2
 RUN_SHARDS = $(TOOLS)/shards -out '$(OUT)' -lanes $(LANES) -seed '$(MODEL_SEED)'
 
@@ -157,9 +162,16 @@ shards-tool:
 	@mkdir -p $(TOOLS)
 	@env -u GOOS -u GOARCH go build -o $(TOOLS)/shards ./hack/shards
 
+# As in kubernetes/kubernetes: KUBE_COVER=y measures coverage, KUBE_RACE=-race looks for
+# races, KUBE_TEST_ARGS are further arguments for the go command.
+KUBE_COVER ?=
+KUBE_RACE ?=
+KUBE_TEST_ARGS ?=
+GO_TEST = go test $(KUBE_RACE) $(if $(filter y,$(KUBE_COVER)),-cover) $(KUBE_TEST_ARGS) $(PACKAGES)
+
 .PHONY: test
-test: shards-tool ## Run the quick tests: units, the model, and one pass on real processes.
-	@$(RUN_SHARDS) -quick
+test: shards-tool ## Run the quick tests: units, the model, and one pass on real processes; WHAT=./pkg/kubectl/... runs the tests of packages.
+	@$(if $(WHAT),$(GO_TEST),$(RUN_SHARDS) -quick)
 
 # 1 lists the shards; "failed" repeats those that failed; 1 runs unchanged ones, too.
 LIST ?=
@@ -198,29 +210,14 @@ test-mutations: ## Break twenty lines of the product, one at a time, and see tha
 	@go build -o $(TOOLS)/mutations ./hack/mutations
 	@$(TOOLS)/mutations -all -only '$(MUTATION)'
 
-.PHONY: test-unit
-test-unit: shards-tool ## Run the unit tests, those of the library and its example with the race detector and without the workspace.
-	@$(RUN_SHARDS) -shard 'unit-*,model'
-
 # Where tests of releases keep Debian's packages.
 $(OUT)/debian:
 	@mkdir -p $@
 
-# How many schedules the model of several servers runs, and from which seed. They
-# are split over the cores: each of them has a process and a seed of its own.
-MODEL_SCHEDULES ?= 100000
+# The seed of the model's schedules. What is set on the command line would go to all
+# commands, and through them to the same test in the library's unit tests.
 MODEL_SEED ?= $(shell date +%s)
-# What is set on the command line would go to all commands, and through them to the
-# same test in the library's unit tests, where the race detector looks at few.
-unexport MODEL_SCHEDULES MODEL_SEED
-
-.PHONY: test-model
-test-model: ## Run the model of several servers through 100,000 random schedules.
-	@mkdir -p $(OUT)
-	cd $(LIB) && GOWORK=off go test -c -o "$(OUT_DIR)/model.test" ./lifecycle/controller
-	cores=$$(nproc); for ((i = 0; i < cores; i++)); do echo $$(($(MODEL_SEED) + i * 1000000007)); done | \
-		MODEL_SCHEDULES=$$((($(MODEL_SCHEDULES) + cores - 1) / cores)) GOMAXPROCS=1 GOGC=400 \
-		xargs -P "$$cores" -I{} $(OUT)/model.test -test.run '^TestModel$$' -test.v -test.timeout 30m -rapid.seed={}
+unexport MODEL_SEED
 
 # How long each fuzz target runs, and which: a regular expression of their names.
 FUZZTIME ?= 1m
@@ -255,8 +252,9 @@ upstream-previous: ## Build the unchanged kube-apiserver of the minor version be
 	cd hack/previous && GOWORK=off go build -ldflags '$(PREVIOUS_LDFLAGS)' -o "$(OUT_DIR)/previous/" tool
 
 .PHONY: test-integration
-test-integration: shards-tool ## Run the shards that are no unit tests: real processes with real etcd, releases, the page in a browser.
-	@$(RUN_SHARDS) -shard '*,!unit-*,!model*'
+test-integration: shards-tool ## Run the shards that are no unit tests, with real processes; WHAT=./test/e2e_features/api runs the tests of packages.
+	$(if $(WHAT),@$(MAKE) -s all WHAT=)
+	@$(if $(WHAT),$(GO_TEST),$(RUN_SHARDS) -shard '*,!unit-*,!model*')
 
 .PHONY: test-lifecycle
 test-lifecycle: all upstream ## Take every open gate through on, used, off and pristine and print the table; FEATURE=X does one.
@@ -271,16 +269,13 @@ test-faults: all ## Do all disruptions to real clusters, one after another, and 
 SOAK_DURATION ?= 2h
 SOAK_SEED ?=
 
+# How many thousands of processes come and go instead, each with a new name: 20 take 16
+# minutes.
+SOAK_NAMES ?=
+
 .PHONY: soak
-soak: all ## Run a cluster under flips, crashes, churn and compaction for two hours and see that nothing is left; needs root; SOAK_DURATION=30m for less.
-	SOAK_DURATION=$(SOAK_DURATION) SOAK_SEED=$(SOAK_SEED) go test -count=1 -timeout 0 -v -run TestDisruptionsAtOnce ./test/e2e_features/disruption | tee $(OUT)/soak.txt
-
-# How many thousands of processes come and go.
-SOAK_NAMES := 20
-
-.PHONY: soak-names
-soak-names: all ## Let 20,000 processes come and go, each with a new name, and see that kube-apiserver's heap keeps nothing of them; needs root, 16 minutes; SOAK_NAMES=8 for fewer.
-	SOAK_NAMES=$(SOAK_NAMES) go test -count=1 -timeout 0 -v -run TestNamesThatAreAlwaysNew ./test/e2e_features/disruption | tee $(OUT)/soak-names.txt
+soak: all ## Run a cluster under flips, crashes, churn and compaction for two hours and see that nothing is left; needs root; SOAK_DURATION=30m for less, SOAK_NAMES=20 for 20,000 processes that come and go.
+	SOAK_DURATION=$(SOAK_DURATION) SOAK_SEED=$(SOAK_SEED) SOAK_NAMES=$(SOAK_NAMES) go test -count=1 -timeout 0 -v -run $(if $(SOAK_NAMES),TestNamesThatAreAlwaysNew,TestDisruptionsAtOnce) ./test/e2e_features/disruption | tee $(OUT)/soak.txt
 
 .PHONY: test-versions
 test-versions: all upstream-previous ## Move a real control plane 1.35, 1.36, 1.35, 1.36 with a crash at every stage, and between binaries; needs root, 4 to 10 minutes.
@@ -336,8 +331,8 @@ $(OUT)/benchmark $(@:bench-%=%)
 endef
 
 .PHONY: verify
-verify: tools ## Check format, lint, generated code, modules, licences, sizes, imports, what the library exports, docs.
-	hack/verify-all.sh
+verify: tools ## Check format, lint, generated code, modules, licenses, sizes, imports, what the library exports, docs; WHAT="gofmt tree" runs some checks.
+	WHAT='$(WHAT)' hack/verify-all.sh
 
 .PHONY: update
 update: ## Write generated code, docs/gates.md and the API's documents.
@@ -380,6 +375,10 @@ $(TOOLS)/golangci-lint $(TOOLS)/apidiff $(TOOLS)/benchstat $(TOOLS)/kind: hack/t
 	@mkdir -p $(TOOLS)
 	cd hack/tools && $(filter-out CGO_ENABLED=0,$(FOR_HERE)) go build -o "$(OUT_DIR)/tools/" $(TOOL)
 	@touch $@
+
+.PHONY: lint
+lint: tools ## Lint the root and the library; WHAT=test/external lints the module in a folder.
+	hack/verify-golangci-lint.sh $(or $(WHAT),.)
 
 # Modules whose dependencies only long tests need are linted with these.
 .PHONY: lint-external

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every check, LANES (2) at once, says in their order which passed, and
-# fails if one did not. Modules whose dependencies only long tests need are looked at
+# Runs every check, or those that WHAT names, LANES (2) at once, says in their order
+# which passed, and fails if one did not. Modules whose dependencies only long tests need are looked at
 # with these: hack/verify-golangci-lint.sh and hack/verify-modules.sh.
 set -uo pipefail
 
@@ -8,9 +8,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 lanes=${LANES:-2}
 [[ $lanes =~ ^[1-9][0-9]*$ ]] || { echo "LANES is '$lanes'; set a number above 0" >&2; exit 2; }
 
+known=
 names=()
 commands=()
 check() {
+	known+=" $1"
+	[[ -z ${WHAT:-} || " $WHAT " == *" $1 "* ]] || return 0
 	names+=("$1")
 	shift
 	commands+=("$(printf '%q ' "$@")")
@@ -19,18 +22,22 @@ check() {
 scripts() { git ls-files -z --cached --others --exclude-standard -- '*.sh' .ci/run | xargs -0 -n1 bash -n; }
 
 # The longest first: they begin together.
-check "generated code" hack/verify-codegen.sh
-check "lint: root, library" hack/verify-golangci-lint.sh .
-check "lint: example" hack/verify-golangci-lint.sh staging/src/k8s.io/feature-lifecycle/examples/widget-operator
-check "lint: draw" hack/verify-golangci-lint.sh test/benchmark/draw
-check "API specs" hack/verify-openapi-spec.sh
-check "modules" hack/verify-modules.sh
-check "tree" go run ./hack/verify
-check "exported API" hack/verify-apidiff.sh
-check "docs/gates.md" hack/verify-gates.sh
-check "BENCHMARKS.md, docs/contributors/scale.md" hack/verify-benchmarks.sh
-check "gofmt" hack/verify-gofmt.sh
-check "scripts" scripts
+check codegen hack/verify-codegen.sh
+check golangci-lint hack/verify-golangci-lint.sh .
+check golangci-lint-example hack/verify-golangci-lint.sh staging/src/k8s.io/feature-lifecycle/examples/widget-operator
+check golangci-lint-draw hack/verify-golangci-lint.sh test/benchmark/draw
+check openapi-spec hack/verify-openapi-spec.sh
+check modules hack/verify-modules.sh
+check tree go run ./hack/verify
+check apidiff hack/verify-apidiff.sh
+check gates hack/verify-gates.sh
+check benchmarks hack/verify-benchmarks.sh
+check gofmt hack/verify-gofmt.sh
+check scripts scripts
+
+for name in ${WHAT:-}; do
+	[[ " $known " == *" $name "* ]] || { echo "There is no check $name; there are$known" >&2; exit 2; }
+done
 
 results=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$results"' EXIT

@@ -54,7 +54,7 @@ const (
 func TestNamesThatAreAlwaysNew(t *testing.T) {
 	rounds, err := strconv.Atoi(os.Getenv("SOAK_NAMES"))
 	if err != nil || rounds < 4 {
-		t.Skip("SOAK_NAMES does not say how many thousands of names, 4 and more; make soak-names does")
+		t.Skip("SOAK_NAMES does not say how many thousands of names, 4 and more; make soak SOAK_NAMES=20 does")
 	}
 	w := newWhole(t, settings{duration: time.Hour, seed: 1, extra: []string{withoutHistory}})
 	p := &population{w: w, version: w.cluster.Version(), nodes: map[string]*node{}, agents: map[string]*simulated{}, gone: map[string]time.Time{}}
