@@ -34,8 +34,7 @@ import (
 const (
 	// root is that of the repository, from this package.
 	root = "../../.."
-	// gadgetOperator is in the module of the library, widgetOperator is one of its own.
-	gadgetOperator = root + "/staging/src/k8s.io/feature-lifecycle/examples/gadgets"
+	// widgetOperator is a module of its own.
 	widgetOperator = root + "/staging/src/k8s.io/feature-lifecycle/examples/widget-operator"
 	// goodbye is how long a program may take to end what it has started.
 	goodbye = 2 * time.Minute
@@ -117,39 +116,36 @@ func TestAnInterruptedSuiteEndsItsCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for suite, dir := range map[string]string{"TestGadgetColoursLeaveNothing": gadgetOperator, "TestFeaturesLeaveNothing": widgetOperator} {
-		t.Run(suite, func(t *testing.T) {
-			// All that belongs to the cluster names something in it on its command line.
-			folder := framework.DataDir(t)
-			var said strings.Builder
-			cmd := exec.CommandContext(t.Context(), buildSuite(t, dir), "-test.v", "-test.run", "^"+suite+"$")
-			cmd.Dir, cmd.Env = dir, append(os.Environ(), "KUBE_FEATURES_BIN_DIR="+bin, "TMPDIR="+folder)
-			cmd.Stdout, cmd.Stderr = &said, &said
-			cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Setpgid: true}, goodbye
-			t.Cleanup(func() { downAll(t, bin, folder) })
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			framework.WaitFor(t, "the suite to have a cluster", func() bool {
-				running := commandLines(t, folder)
-				// etcd is a local-up, too.
-				return strings.Contains(running, "/kube-apiserver ") && !strings.Contains(running, "/local-up up ")
-			})
-			// As a terminal does it: the whole group.
-			if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Wait(); err == nil {
-				t.Fatalf("the suite passed although it was interrupted; does this test still do that in time? It printed:\n%s", said.String())
-			}
-			if running := commandLines(t, folder); running != "" {
-				t.Errorf("the suite has left running:\n%s\nIt printed:\n%s", running, said.String())
-			}
-			left, err := filepath.Glob(filepath.Join(folder, "feature-lifecycle-*"))
-			if err != nil || len(left) > 0 {
-				t.Errorf("the suite has left %v, %v; it printed:\n%s", left, err, said.String())
-			}
-		})
+	const suite, dir = "TestFeaturesLeaveNothing", widgetOperator
+	// All that belongs to the cluster names something in it on its command line.
+	folder := framework.DataDir(t)
+	var said strings.Builder
+	cmd := exec.CommandContext(t.Context(), buildSuite(t, dir), "-test.v", "-test.run", "^"+suite+"$")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "KUBE_FEATURES_BIN_DIR="+bin, "TMPDIR="+folder)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Setpgid: true}, goodbye
+	t.Cleanup(func() { downAll(t, bin, folder) })
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	framework.WaitFor(t, "the suite to have a cluster", func() bool {
+		running := commandLines(t, folder)
+		// etcd is a local-up, too.
+		return strings.Contains(running, "/kube-apiserver ") && !strings.Contains(running, "/local-up up ")
+	})
+	// As a terminal does it: the whole group.
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatalf("the suite passed although it was interrupted; does this test still do that in time? It printed:\n%s", said.String())
+	}
+	if running := commandLines(t, folder); running != "" {
+		t.Errorf("the suite has left running:\n%s\nIt printed:\n%s", running, said.String())
+	}
+	left, err := filepath.Glob(filepath.Join(folder, "feature-lifecycle-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("the suite has left %v, %v; it printed:\n%s", left, err, said.String())
 	}
 }
 

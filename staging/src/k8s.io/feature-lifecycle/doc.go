@@ -44,7 +44,6 @@ limitations under the License.
 //	internal/backoff          internal  pauses of clients, and the errors that decide on them
 //	internal/stagger          internal  when processes that got a value at the same moment report it
 //	examples/everywhere       example   asks whether a feature is on everywhere, for operators to copy
-//	examples/gadgets          example   a small operator with a feature of its own, which runs
 //
 // All of it is alpha and may change between minor versions of Kubernetes. What to
 // expect of a package is its tier:
