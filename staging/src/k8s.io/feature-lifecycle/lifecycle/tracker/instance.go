@@ -119,7 +119,7 @@ func Each(instances []Instance) iter.Seq[Instance] {
 	}
 }
 
-// Group is an instance for all processes that are like one, with the names given,
+// GroupOf returns an instance for all processes that are like one, with the names given,
 // sorted, at least one. It does not copy them.
 func GroupOf(one Instance, names []string) Instance {
 	one.Name, one.Group = names[0], names[1:]
