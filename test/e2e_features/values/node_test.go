@@ -171,7 +171,7 @@ func TestANodeStartsWithoutAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	k = runKubelet(t, c, dir, "--feature-values-timeout=1s", "--feature-change-policy=Restart", "--feature-restart-window=1ms")
-	k.waitSays("cannot be used; they are treated as absent", file)
+	k.waitSays("Failed to read the last known feature values", file)
 	k.waitSays("Starting without central feature values")
 	if _, err := os.Stat(file + ".bad"); err != nil {
 		t.Errorf("the damaged file was not kept: %v", err)
@@ -179,7 +179,7 @@ func TestANodeStartsWithoutAServer(t *testing.T) {
 
 	// A scheduler waits for the server.
 	scheduler := run(t, "kube-scheduler", []string{"--kubeconfig=" + c.Kubeconfig(localcluster.Scheduler), "--secure-port=0", "--leader-elect=false"})
-	scheduler.waitSays("Waiting for kube-apiserver", `component="kube-scheduler"`, "nextAttemptIn", "goes on with last known or its own values")
+	scheduler.waitSays("Waiting for kube-apiserver", `component="kube-scheduler"`, "nextAttemptIn", "continues with last known or its own values")
 
 	// The kubelet started with its own default. The server is back and says otherwise: the
 	// dynamic value is taken at once, and for the other one it ends itself.
