@@ -16,7 +16,7 @@ limitations under the License.
 
 // Package agent is the side of a process: it reports which features the process queried
 // and what it observed, and takes the values of features that are set centrally (KEP-3920,
-// "Values set centrally, values that change"). Kubernetes' binaries (pkg/reporting),
+// "Values set centrally, values that change"). Kubernetes' binaries (pkg/featurelifecycle/reporting),
 // kube-apiserver and operators (package operator) call it.
 //
 // A Reporter keeps one FeatureReport for the process: it writes the report once values are
