@@ -24,6 +24,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
@@ -77,7 +78,9 @@ func TestReportMissingWhileItsLeaseIsRenewed(t *testing.T) {
 	if missing := missingAt(tracker, start); len(missing) > 0 {
 		t.Fatalf("without processes some are missing: %+v", missing)
 	}
-	tracker.SetLease(leaseFor("other", "i1", start), start)
+	if changes := tracker.SetLease(leaseFor("other", "i1", start), start); !changes.Transitions {
+		t.Errorf("a Lease without a report is renewed: %+v, want transitions to wait for the report", changes)
+	}
 	if missing := missingAt(tracker, start); len(missing) != 1 || missing[0].Component != "other" || !missing[0].Has("i1") {
 		t.Errorf("other/i1 has a Lease and no report: %+v", missing)
 	}
@@ -88,6 +91,18 @@ func TestReportMissingWhileItsLeaseIsRenewed(t *testing.T) {
 	tracker.DeleteReport(report("other", "i1"), start)
 	if missing := missingAt(tracker, start.Add(MaxLeaseTimeout)); len(missing) > 0 {
 		t.Errorf("its Lease has expired, and it is missing: %+v", missing)
+	}
+}
+
+// TestIdentityIsNoMissingReport: an identity shows that a server exists, whatever its labels.
+func TestIdentityIsNoMissingReport(t *testing.T) {
+	tracker := New(Config{Servers: "server", Settings: DefaultSettings(), IsIdentity: func(*coordinationv1.Lease) bool { return true }})
+	tracker.SetLease(leaseFor("other", "i1", start), start)
+	if missing := missingAt(tracker, start); len(missing) > 0 {
+		t.Errorf("missing are %+v", missing)
+	}
+	if servers := tracker.Servers("", start); len(servers) != 1 || servers[0].ID != "other.i1" {
+		t.Errorf("servers are %+v, want other.i1", servers)
 	}
 }
 

@@ -150,8 +150,8 @@ type Attempt struct {
 	Message string
 }
 
-// EvaluateSkew says whether the cluster may move away from its version with a Feature
-// (package safety). Like everything in a View it answers from what was gathered.
+// EvaluateSkew returns whether the cluster may move away from its version with a Feature
+// (package versionskew). Like everything in a View it answers from what was gathered.
 // It returns nil when there is no such move, and changes nothing.
 type EvaluateSkew func(feature *v1alpha1.Feature, clusterVersion string) *SkewResult
 
