@@ -43,11 +43,11 @@ var (
 	storageVersionMigrations = schema.GroupResource{Group: storagemigrationv1beta1.GroupName, Resource: "storageversionmigrations"}
 )
 
-// ownLeases is for what servers write into their Leases.
-const ownLeases = "servers write their Leases themselves and nobody else has to; what somebody else applies is a Lease like any other, and no server looks for peers there while the gate is off"
+// ownLeases explains fields that servers write into their own Leases.
+const ownLeases = "servers write their own Leases, and no other client has to; a Lease that another client applies is a Lease like any other, and no server searches it for peers while the gate is off"
 
-// ownObjects is for what this system stores of itself.
-const ownObjects = "nobody is left who could remove it, since this gate is the server flow itself; no server serves the API while it is off, and nothing reads what is stored. Turned on again, the flow takes Features up as they were, and deletes reports of processes that are gone"
+// ownObjects explains the objects that this system stores about itself.
+const ownObjects = "nothing is left to remove it, since this gate is the server flow itself; no server serves the API while it is off, and nothing reads what is stored. Turned on again, the flow resumes Features as they were, and deletes reports of processes that have ended"
 
 // apiMachinery are the features of SIG API Machinery.
 var apiMachinery = []Entry{
@@ -56,7 +56,7 @@ var apiMachinery = []Entry{
 		// UnknownVersionInteroperabilityProxy with it.
 		Name:      genericfeatures.APIServerIdentity,
 		OnDisable: lifecycle.Tasks{deleteIdentityLeases()},
-	}, OtherCopies: "nobody copies Leases", OnReapply: ownLeases},
+	}, OtherCopies: "Leases are not copied", OnReapply: ownLeases},
 	// Rewriting every custom resource would need permission to change any
 	// resource there is.
 	{Feature: named(genericfeatures.CBORServingAndStorage), Retained: []Remainder{{
@@ -65,7 +65,7 @@ var apiMachinery = []Entry{
 		MediaType: runtime.ContentTypeCBOR,
 	}}},
 	{Feature: lifecycle.Feature{
-		// Nobody reads the field with the gate off; the server drops none
+		// With the gate off nothing reads the field. The server drops none
 		// while an object has any.
 		Name: apiextensionsfeatures.CRDObservedGenerationTracking,
 		OnDisable: lifecycle.Tasks{
@@ -74,17 +74,18 @@ var apiMachinery = []Entry{
 		},
 	}, OtherCopies: statusCopies},
 	{Feature: lifecycle.Feature{
-		// A Lease without the fields is elected for as ever. Candidates are
-		// what processes say of themselves, for kube-apiserver alone, for 30
-		// minutes: the collection is cleared although --runtime-config may go
-		// on serving it, since what deletes expired ones goes with the gate.
+		// A Lease without the fields is elected for by holders, as before.
+		// Processes describe themselves in candidates, for kube-apiserver
+		// alone, for 30 minutes. The collection is cleared although
+		// --runtime-config may continue to serve it: the controller that
+		// deletes expired ones stops with the gate.
 		Name: genericfeatures.CoordinatedLeaderElection,
 		OnDisable: lifecycle.Tasks{
 			lifecycle.ClearField(leases, "spec.preferredHolder"),
 			lifecycle.ClearField(leases, "spec.strategy"),
 			lifecycle.ClearCollection(leaseCandidates),
 		},
-	}, OtherCopies: "nobody copies Leases", OnReapply: "processes write their candidates themselves; while --runtime-config serves the API, one that somebody else applies is stored, and nobody reads it", APIs: []API{{
+	}, OtherCopies: "Leases are not copied", OnReapply: "processes write their own candidates; while --runtime-config serves the API, one that another client applies is stored, and nothing reads it", APIs: []API{{
 		GroupVersion: coordinationv1beta1.SchemeGroupVersion, Resources: []string{leaseCandidates.Resource},
 		Without: neverReady + "election waits for candidates",
 	}}},
@@ -94,23 +95,23 @@ var apiMachinery = []Entry{
 	}, Config: "--central-features and --dynamic-features of kube-apiserver"},
 	{Feature: lifecycle.Feature{Name: genericfeatures.RemoteRequestHeaderUID}, Retained: []Remainder{{
 		Field: task.Field{Resource: configMaps, Path: "data{requestheader-uid-headers}"},
-		Why:   "only ConfigMap kube-system/extension-apiserver-authentication has it, which every kube-apiserver writes anew when it starts, without the key while the gate is off; a ConfigMap of somebody else with that key must not be touched",
+		Why:   "only ConfigMap kube-system/extension-apiserver-authentication has it, which every kube-apiserver rewrites when it starts, without the key while the gate is off; any other ConfigMap with that key must not be touched",
 	}}, OtherCopies: "extension servers read the ConfigMap again when it changes", Config: "--requestheader-uid-headers"},
 	{Feature: lifecycle.Feature{
-		// Only kube-apiservers write the collection, about themselves, and
-		// what deletes those of servers that are gone goes with the gate: it is
-		// cleared although --runtime-config may go on serving it. Left there,
-		// it would say in a year what was true today.
+		// Only kube-apiservers write the collection, about themselves. The
+		// controller that deletes records of ended servers stops with the gate.
+		// So the collection is cleared although --runtime-config may continue
+		// to serve it. Left there, it would be outdated in a year.
 		Name:      genericfeatures.StorageVersionAPI,
 		OnDisable: lifecycle.Tasks{lifecycle.ClearCollection(storageVersions)},
-	}, OnReapply: "servers write their records themselves; while --runtime-config serves the API, one that somebody else applies is stored, and nobody reads it", APIs: []API{{
+	}, OnReapply: "servers write their own records; while --runtime-config serves the API, one that another client applies is stored, and nothing reads it", APIs: []API{{
 		GroupVersion: apiserverinternalv1alpha1.SchemeGroupVersion, Resources: []string{storageVersions.Resource},
 		Without: "a kube-apiserver that has the gate on refuses all writes, since it cannot record its storage versions, and ends",
 	}}, BootstrapRBAC: true, Controller: "storage-version-garbage-collector"},
 	{Feature: lifecycle.Feature{
-		// The API goes away with the gate. A migration under way ends where
-		// it is; objects that it rewrote are what they were. Nobody else
-		// writes the condition, which would go on to tell of the migration.
+		// The API goes away with the gate. A migration in progress stops;
+		// objects that it rewrote have the same contents. Nothing else writes
+		// the condition, which would continue to report the migration.
 		Name: features.StorageVersionMigrator,
 		OnDisable: lifecycle.Tasks{
 			lifecycle.ClearCollection(storageVersionMigrations),
@@ -121,10 +122,10 @@ var apiMachinery = []Entry{
 		Without: "migrations cannot be requested",
 	}}, BootstrapRBAC: true, Controller: "storage-version-migrator-controller"},
 	{Feature: lifecycle.Feature{
-		// A server that starts makes its Lease anew, so this is for those of
-		// servers that crashed. Where peers are reached is also in etcd below
+		// A starting server recreates its Lease, so this clears those of
+		// crashed servers. Addresses of peers are also in etcd below
 		// /peerserverleases/, which is no API and expires within seconds.
 		Name:      genericfeatures.UnknownVersionInteroperabilityProxy,
 		OnDisable: lifecycle.Tasks{lifecycle.ClearField(leases, "metadata.annotations{"+corev1.AnnotationPeerAdvertiseAddress+"}")},
-	}, OtherCopies: "nobody copies Leases", OnReapply: ownLeases, Config: "--peer-ca-file, --peer-advertise-ip and --peer-advertise-port of kube-apiserver"},
+	}, OtherCopies: "Leases are not copied", OnReapply: ownLeases, Config: "--peer-ca-file, --peer-advertise-ip and --peer-advertise-port of kube-apiserver"},
 }

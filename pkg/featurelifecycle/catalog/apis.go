@@ -32,20 +32,21 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 )
 
-// API is what a gate needs kube-apiserver to serve that it does not serve by default:
-// --runtime-config decides.
+// API describes resources that a gate needs and kube-apiserver does not serve by
+// default; --runtime-config enables them.
 type API struct {
 	// GroupVersion has the resources; Or are other versions of the group that will do.
 	GroupVersion schema.GroupVersion
 	Or           []string
 	// Resources are the plural names of all that the gate needs of the group.
 	Resources []string
-	// Without says what becomes of the processes that have the gate on while none of
+	// Without describes the effect on processes that have the gate on while none of
 	// the versions is served.
 	Without string
 }
 
-// versions are those that will do, the one that people are told first.
+// versions returns those that suffice, beginning with the one that messages
+// name.
 func (a API) versions() []schema.GroupVersion {
 	versions := []schema.GroupVersion{a.GroupVersion}
 	for _, v := range a.Or {
@@ -54,7 +55,7 @@ func (a API) versions() []schema.GroupVersion {
 	return versions
 }
 
-// Flag is what has kube-apiserver serve the API.
+// Flag returns the argument that makes kube-apiserver serve the API.
 func (a API) Flag() string { return fmt.Sprintf("--runtime-config=%s=true", a.GroupVersion) }
 
 // String reads "podgroups, workloads in scheduling.k8s.io/v1alpha2".
@@ -62,13 +63,16 @@ func (a API) String() string {
 	return fmt.Sprintf("%s in %s", strings.Join(a.Resources, ", "), a.GroupVersion)
 }
 
-// Serving says what a kube-apiserver serves, gates aside.
+// Serving describes the resources that a kube-apiserver serves, gates aside.
 type Serving struct {
-	// Enabled says whether --runtime-config and the defaults enable a resource in a version.
+	// Enabled returns true if --runtime-config and the defaults enable a resource in a
+	// version.
 	Enabled func(schema.GroupVersionResource) bool
-	// Emulated is the version of the server: what came later it does not serve.
+	// Emulated is the version of the server. It does not serve resources
+	// introduced later.
 	Emulated *utilversion.Version
-	// Scheme knows the types of the resources, and by them since when there are some.
+	// Scheme has the types of the resources, which know the version that introduced
+	// them.
 	Scheme *runtime.Scheme
 }
 
@@ -94,7 +98,8 @@ func (e Entry) NotServed(by Serving) []string {
 	return missing
 }
 
-// has says whether servers of the version have a resource in a version at all.
+// has returns true if servers of the emulated version have the resource at
+// all.
 func (s Serving) has(resource schema.GroupVersionResource) bool {
 	for kind, of := range s.Scheme.KnownTypes(resource.GroupVersion()) {
 		plural, _ := meta.UnsafeGuessKindToResource(resource.GroupVersion().WithKind(kind))
@@ -127,5 +132,6 @@ var (
 	}
 )
 
-// neverReady is what becomes of some kube-apiservers; why follows.
+// neverReady begins the description of a kube-apiserver that waits forever;
+// the cause follows.
 const neverReady = "a kube-apiserver that has the gate on never becomes ready: its "

@@ -30,7 +30,7 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// byDefault is what kube-apiserver serves without --runtime-config.
+// byDefault describes a kube-apiserver without --runtime-config.
 func byDefault(minor uint) Serving {
 	return Serving{Enabled: controlplane.DefaultAPIResourceConfigSource().ResourceEnabled, Emulated: utilversion.MajorMinor(1, minor), Scheme: legacyscheme.Scheme}
 }
@@ -62,9 +62,9 @@ func TestWhatIsNotServedByDefaultIsNeeded(t *testing.T) {
 	}
 }
 
-// TestAPIsAreThoseOfTheBinary: each is one that it has and does not serve by default, and
-// whoever depends on a gate needs its APIs, too.
-func TestAPIsAreThoseOfTheBinary(t *testing.T) {
+// TestAPIsMatchBinary checks that the binary has each API and does not serve it by
+// default. A gate needs the APIs of the gates that it depends on, too.
+func TestAPIsMatchBinary(t *testing.T) {
 	entries, serving := verdicts(), byDefault(36)
 	for _, e := range entries {
 		for _, a := range e.APIs {
@@ -91,8 +91,8 @@ func TestAPIsAreThoseOfTheBinary(t *testing.T) {
 	}
 }
 
-// TestNotServed: any of the versions will do, if all resources are served in it. Where the
-// version of the server has none, the binaries want one all the same, whatever they emulate.
+// TestNotServed checks that any version suffices in which all resources are served. Where
+// the server's version has none, the binaries still need one, whatever version they emulate.
 func TestNotServed(t *testing.T) {
 	for name, test := range map[string]struct {
 		gate  featuregate.Feature

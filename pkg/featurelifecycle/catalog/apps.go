@@ -40,8 +40,8 @@ var apps = []Entry{
 		Control: lifecycle.Dynamic,
 	}, OtherCopies: statusCopies},
 	{Feature: lifecycle.Feature{
-		// While it is on, defaulting writes 1 into every StatefulSet with
-		// the strategy RollingUpdate, whoever stores it.
+		// While it is on, defaulting writes 1 into every StatefulSet with the
+		// strategy RollingUpdate, on every write.
 		Name:      features.MaxUnavailableStatefulSet,
 		OnDisable: lifecycle.Tasks{lifecycle.ClearField(statefulSets, "spec.updateStrategy.rollingUpdate.maxUnavailable")},
 		Control:   lifecycle.Dynamic,

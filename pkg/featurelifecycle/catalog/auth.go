@@ -32,10 +32,10 @@ var (
 // auth are the features of SIG Auth.
 var auth = []Entry{
 	{Feature: lifecycle.Feature{
-		// The API goes away with the gate, and with it all bundles. Those that
-		// a volume names are kept until nobody does: ClusterTrustBundleProjection
-		// needs this gate, so both are turned off, and may be turned on again
-		// while somebody still has to decide about the volumes.
+		// The API goes away with the gate, and with it all bundles. Bundles are
+		// kept while a volume names them. ClusterTrustBundleProjection needs this
+		// gate, so both are turned off together. Both may be turned on again
+		// while users still have to decide about the volumes.
 		Name: features.ClusterTrustBundle,
 		OnDisable: slices.Concat(
 			lifecycle.WaitForNoneInPods("volume source clusterTrustBundle", "spec.volumes[*].projected.sources[*].clusterTrustBundle"),
@@ -43,9 +43,9 @@ var auth = []Entry{
 		),
 	}, OtherCopies: templateCopies, APIs: []API{bundlesAPI}, BootstrapRBAC: true, Controller: "kube-apiserver-serving-clustertrustbundle-publisher"},
 	{Feature: lifecycle.Feature{
-		// A volume of a Pod cannot be changed, and removing the source from
-		// a template would roll its pods into ones without their trust
-		// anchors: somebody has to decide (KEP-3920, story 4).
+		// A volume of a Pod cannot be changed. Removing the source from a
+		// template would roll out pods without their trust anchors, so users
+		// have to decide (KEP-3920, story 4).
 		Name:      features.ClusterTrustBundleProjection,
 		OnDisable: lifecycle.WaitForNoneInPods("volume source clusterTrustBundle", "spec.volumes[*].projected.sources[*].clusterTrustBundle"),
 		Control:   lifecycle.Central,

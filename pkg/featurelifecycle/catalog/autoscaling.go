@@ -37,9 +37,9 @@ var autoscaling = []Entry{
 		Control: lifecycle.Dynamic,
 	}, OtherCopies: appliedCopies},
 	{Feature: lifecycle.Feature{
-		// Without the field the minimum is 1: removing a 0 would start pods
-		// of workloads that somebody lets sleep. The condition is of no use
-		// to a controller with the gate off, which removes it only from
+		// Without the field the minimum is 1: removing a 0 would start pods of
+		// workloads that are scaled to zero on purpose. The condition is of no
+		// use to a controller with the gate off, which removes it only from
 		// autoscalers whose workload has no pods.
 		Name: features.HPAScaleToZero,
 		OnDisable: lifecycle.Tasks{
@@ -47,5 +47,5 @@ var autoscaling = []Entry{
 			lifecycle.ClearField(autoscalers, "status.conditions[type=ScaledToZero]"),
 		},
 		Control: lifecycle.Dynamic,
-	}, OtherCopies: "last-applied annotations and what GitOps tools apply again keep the 0: the server refuses it in an object without it; nobody copies status"},
+	}, OtherCopies: "last-applied annotations and what GitOps tools apply again keep the 0: the server refuses it in an object without it; status is not copied"},
 }

@@ -73,7 +73,7 @@ func TestEveryOpenGateHasAVerdict(t *testing.T) {
 		if spec, ok := known[name]; !ok {
 			t.Errorf("the verdict on %s names no gate of this version; remove it", name)
 		} else if _, ok := open[name]; !ok {
-			t.Errorf("the verdict on %s names a gate that is %s and locked=%v, which nobody turns off; remove it", name, spec.PreRelease, spec.LockToDefault)
+			t.Errorf("the verdict on %s names a gate that is %s and locked=%v, which cannot be turned off; remove it", name, spec.PreRelease, spec.LockToDefault)
 		}
 	}
 }
@@ -83,9 +83,10 @@ var withoutFixture = map[featuregate.Feature]string{
 	lifecyclefeatures.FeatureLifecycle: "it is what every cluster of this fork does; TestEveryGate needs it",
 }
 
-// TestWhatIsStoredHasAFixture: without one nothing is used of the feature, and nothing is
-// left of nothing. A fixture without an entry would be used by nobody.
-func TestWhatIsStoredHasAFixture(t *testing.T) {
+// TestStoredFieldsHaveFixtures checks that each feature with stored fields has a fixture.
+// Without one a test uses nothing of the feature, and nothing is left over. A fixture
+// without an entry would not be used.
+func TestStoredFieldsHaveFixtures(t *testing.T) {
 	fixtures := map[string]bool{}
 	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
 	if err != nil {

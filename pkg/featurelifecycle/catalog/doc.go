@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package catalog has what the features of Kubernetes itself declare: one
-// literal for each gate that leaves something behind, in a file for each SIG
-// area. kube-apiserver's server flow is the only reader. A gate that is not
-// listed gets reporting and waiting for uses all the same.
+// Package catalog declares the lifecycle of the features of Kubernetes itself:
+// one literal for each gate that leaves something behind, in a file for each
+// SIG area. kube-apiserver's server flow is the only reader. A gate that is
+// not listed still has reports, and waits for uses.
 package catalog

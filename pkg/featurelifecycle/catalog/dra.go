@@ -38,7 +38,7 @@ var (
 
 const (
 	// sliceCopies: fields that drivers publish.
-	sliceCopies = "drivers publish their slices again: the server drops the fields from a slice without them, and a driver that is to publish without them needs a restart with other settings; managed fields lose them with the fields, and name them again for whoever applies them with the gate off, until that manager applies without them"
+	sliceCopies = "drivers publish their slices again: the server drops the fields from a slice without them, and a driver that is to publish without them needs a restart with other settings; managed fields lose them with the fields, and name them again for a manager that applies them with the gate off, until it applies without them"
 	// claimCopies: fields of claims, templates and slices.
 	claimCopies = "a template's fields are copied to the claims that are made of it, and what the scheduler chose to a claim's status; all are waited for. Last-applied annotations keep them: the server drops them from a new object. " + sliceCopies
 )
@@ -48,9 +48,9 @@ const (
 //
 // A claim's spec, a template's spec and an allocation cannot be changed, so
 // claims are waited for; templates come first, since they make claims. A slice
-// may be changed. A field of slices is cleared if the scheduler does not look at
-// it once the gate is off; where it takes such a device for unusable then, a
-// cleared field would make it usable without what the field demands.
+// may be changed. A field of slices is cleared if the scheduler ignores it once
+// the gate is off. Where the scheduler takes such a device for unusable then,
+// clearing the field would make it usable without the field's demands.
 var dra = []Entry{
 	{Feature: lifecycle.Feature{
 		// Without the feature a device belongs to one claim, with the field
@@ -92,17 +92,16 @@ var dra = []Entry{
 		},
 	}, Retained: []Remainder{{
 		Field: task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.allocationTimestamp"},
-		Why:   "the scheduler writes it into every allocation while the feature is on, conditions or not; an allocation cannot be changed, nobody else reads the time, and it goes with the allocation",
+		Why:   "the scheduler writes it into every allocation while the feature is on, conditions or not; an allocation cannot be changed, no other component reads the time, and it goes with the allocation",
 	}}, OtherCopies: claimCopies, Config: "DynamicResourcesArgs.bindingTimeout of kube-scheduler"},
 	{Feature: lifecycle.Feature{
-		// The API stays while --runtime-config serves it, and people wrote
-		// the rules: one that is forgotten evicts pods as soon as the gate is
-		// on again.
+		// The API stays while --runtime-config serves it, and users wrote the
+		// rules. A forgotten rule evicts pods as soon as the gate is on again.
 		Name:      features.DRADeviceTaintRules,
 		OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(deviceTaintRules, "the feature", "metadata.name")},
-	}, OtherCopies: "nobody copies rules", OnReapply: "while --runtime-config serves the API, a rule that is applied again is stored and without effect; condition Clean names it", APIs: []API{taintRulesAPI}, BootstrapRBAC: true},
+	}, OtherCopies: "rules are not copied", OnReapply: "while --runtime-config serves the API, a rule that is applied again is stored and without effect; condition Clean names it", APIs: []API{taintRulesAPI}, BootstrapRBAC: true},
 	{Feature: lifecycle.Feature{
-		// Without the feature the scheduler does not look at taints.
+		// Without the feature the scheduler ignores taints.
 		Name: features.DRADeviceTaints,
 		OnDisable: lifecycle.Tasks{
 			lifecycle.WaitForNone(resourceClaimTemplates, "tolerations of device taints",
@@ -117,8 +116,8 @@ var dra = []Entry{
 	}, OtherCopies: claimCopies, BootstrapRBAC: true, Controller: "device-taint-eviction-controller"},
 	{Feature: lifecycle.Feature{
 		// The pods run with devices of claims that the scheduler made for
-		// them, and nothing but their status says so. The claims go with their
-		// pods. Then the class's field is a name that nobody asks for.
+		// them, and only their status records that. The claims go with their
+		// pods. Then no pod requests the name in the class's field.
 		Name: features.DRAExtendedResource,
 		OnDisable: lifecycle.Tasks{
 			lifecycle.WaitForNone(pods, "devices of an extended resource", "status.extendedResourceClaimStatus"),
@@ -126,7 +125,7 @@ var dra = []Entry{
 			lifecycle.ClearField(deviceClasses, "spec.extendedResourceName"),
 		},
 		Control: lifecycle.Central,
-	}, OtherCopies: appliedCopies, OnReapply: "a claim that somebody applies keeps the annotation; no pod's status names it, so it is a claim like any other that nobody uses", BootstrapRBAC: true},
+	}, OtherCopies: appliedCopies, OnReapply: "a claim that is applied again keeps the annotation; no pod's status names it, so it is a claim like any other unused one", BootstrapRBAC: true},
 	{Feature: lifecycle.Feature{
 		// An attribute without its value is not valid, and one that is gone
 		// changes which claims a device fits: the driver has to publish another.
@@ -142,7 +141,7 @@ var dra = []Entry{
 		Control: lifecycle.Central,
 	}, OtherCopies: sliceCopies},
 	{Feature: lifecycle.Feature{
-		// Without the feature the scheduler looks at neither; but a Pod whose
+		// Without the feature the scheduler ignores both. But a Pod whose
 		// status has them cannot be resized, gate or not.
 		Name: features.DRANodeAllocatableResources,
 		OnDisable: lifecycle.Tasks{
@@ -167,9 +166,9 @@ var dra = []Entry{
 		Control: lifecycle.Central,
 	}, OtherCopies: sliceCopies},
 	{Feature: lifecycle.Feature{
-		// What drivers tell about devices, addresses in their networks among
-		// it: whoever routes by those would lose them, and no driver could
-		// write them again. It goes when the claim is given back. The
+		// Drivers publish data about devices here, such as addresses in their
+		// networks. Routing by those would lose them, and no driver could
+		// write them again. The data goes when the claim is released. The
 		// conditions that pods wait for belong to DRADeviceBindingConditions.
 		Name:      features.DRAResourceClaimDeviceStatus,
 		OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourceClaims, "device status of drivers", "status.devices")},
@@ -186,17 +185,18 @@ var dra = []Entry{
 		// deletes answered requests goes with the gate.
 		Name:      features.DRAResourcePoolStatus,
 		OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourcePoolStatusRequests, "the feature", "metadata.name")},
-	}, OtherCopies: "nobody copies requests", OnReapply: "while --runtime-config serves the API, a request that is applied again is stored, and nobody answers it", APIs: []API{{
+	}, OtherCopies: "requests are not copied", OnReapply: "while --runtime-config serves the API, a request that is applied again is stored and never answered", APIs: []API{{
 		GroupVersion: resourcev1alpha3.SchemeGroupVersion, Resources: []string{resourcePoolStatusRequests.Resource},
 		Without: "the status of a pool cannot be requested",
 	}}, BootstrapRBAC: true, Controller: "resourcepoolstatusrequest-controller"},
 }
 
-// afterBindingConditions are fields that DRADeviceBindingConditions looks after.
+// afterBindingConditions returns fields that the tasks of
+// DRADeviceBindingConditions handle.
 func afterBindingConditions(fields ...task.Field) []Remainder {
 	var remains []Remainder
 	for _, f := range fields {
-		remains = append(remains, Remainder{Field: f, With: features.DRADeviceBindingConditions, Why: "DRADeviceBindingConditions has it, too: it needs this gate, so it is turned off with it, and looks after it"})
+		remains = append(remains, Remainder{Field: f, With: features.DRADeviceBindingConditions, Why: "DRADeviceBindingConditions has it, too: it needs this gate, so it is turned off with it, and handles it"})
 	}
 	return remains
 }

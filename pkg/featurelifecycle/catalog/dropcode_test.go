@@ -35,8 +35,8 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/task"
 )
 
-// asksWithoutStorage are gates that code asks which decides what is stored, and
-// why they store nothing of their own all the same.
+// asksWithoutStorage lists gates that are queried where code decides what is
+// stored, with the reason why they store nothing of their own.
 var asksWithoutStorage = map[featuregate.Feature]string{
 	"ClearingNominatedNodeNameAfterBinding":       "refuses to set an older field of bound pods",
 	"DRAResourceClaimGranularStatusAuthorization": "the strategy asks who may change a status",
@@ -45,19 +45,20 @@ var asksWithoutStorage = map[featuregate.Feature]string{
 	"MutablePVNodeAffinity":                       "permits the change of an older field",
 	"MutablePodResourcesForSuspendedJobs":         "permits the change of an older field",
 	"MutableSchedulingDirectivesForSuspendedJobs": "permits the change of an older field",
-	"PodDeletionCost":                             "refuses values of an annotation that anybody may write while it is off",
+	"PodDeletionCost":                             "refuses values of an annotation that every client may write while it is off",
 	"PodLogsQuerySplitStreams":                    "a parameter of pods/log has a default",
 	"StrictIPCIDRValidation":                      "refuses values of older fields",
 }
 
-// ask is a question for gates in upstream's code.
+// ask is a query of gates in upstream's code.
 type ask struct {
-	// gates are one, or those of the condition for drops.
+	// gates has one gate, or for drops those of the condition.
 	gates []featuregate.Feature
 	at    string
 	// drops are the names of the Go fields that are emptied while they are off.
 	drops []string
-	// resource is what is served only while it is on, for storage providers.
+	// resource names, for storage providers, the one that is served only while
+	// the gate is on.
 	resource string
 }
 
@@ -147,7 +148,7 @@ func declaredResource(statement *ast.IfStmt) string {
 	return text
 }
 
-// gate is the one that a call of Enabled asks for, "" for other calls.
+// gate returns the one that a call of Enabled queries, "" for other calls.
 func (r *reader) gate(call *ast.CallExpr) featuregate.Feature {
 	function, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || function.Sel.Name != "Enabled" || len(call.Args) != 1 {
@@ -185,7 +186,8 @@ func (r *reader) readDrops(statements []ast.Stmt) {
 	}
 }
 
-// asked are the gates that a condition wants on, and those that it wants off.
+// asked returns the gates that a condition wants on, and those that it wants
+// off.
 func (r *reader) asked(condition ast.Expr) (on, off []featuregate.Feature) {
 	switch condition := condition.(type) {
 	case *ast.ParenExpr:
@@ -249,9 +251,10 @@ func isZero(value ast.Expr) bool {
 	}
 }
 
-// TestDropCodeIsCovered: a gate that is asked where upstream decides what is
-// stored (drop code, strategies, defaults, validation) has a verdict that stores
-// something, and one with drop code stores a field of every name that is dropped.
+// TestDropCodeIsCovered checks gates that upstream queries where it decides what
+// is stored: drop code, strategies, defaults, validation. Their verdicts store
+// something. With drop code, a verdict stores a field of every name that is
+// dropped.
 func TestDropCodeIsCovered(t *testing.T) {
 	files := slices.Concat(
 		parse(t, kubernetes, "pkg/api", filesNamed("util.go")),
@@ -317,7 +320,7 @@ func (a ask) folder() string { return path.Base(path.Dir(a.at)) }
 type folders struct {
 	// resources are by the kind in lower case, which is the folder's name.
 	resources map[string][]schema.GroupResource
-	// templates are where resources have their pod template.
+	// templates has the path of the pod template in each resource.
 	templates map[schema.GroupResource]string
 }
 
@@ -336,9 +339,9 @@ func newFolders(t *testing.T) folders {
 	return f
 }
 
-// storesKey is true if one of the keys is in a path that the entry stores of the
-// folder's resource, or of any if the folder is not about one. What is in a
-// Pod's spec has to be stored of all pod templates, too.
+// storesKey returns true if one of the keys is in a path that the entry stores
+// of the folder's resource. A folder that is not about one resource stands for
+// all. Fields of a Pod's spec have to be stored of all pod templates, too.
 func (f folders) storesKey(e Entry, folder string, keys sets.Set[string]) bool {
 	has := func(r schema.GroupResource, prefix string) bool {
 		return slices.ContainsFunc(e.Stores(), func(stored task.Field) bool {
@@ -363,8 +366,9 @@ func (f folders) storesKey(e Entry, folder string, keys sets.Set[string]) bool {
 	return true
 }
 
-// TestGatedStorageIsCovered: a resource that is only served while a gate is on
-// has its objects in etcd when the gate is off, where nobody reaches them.
+// TestGatedStorageIsCovered checks resources that are served only while a gate
+// is on. When it is off, their objects remain in etcd, where clients cannot
+// reach them.
 func TestGatedStorageIsCovered(t *testing.T) {
 	open, entries := openGates(t), verdicts()
 	groups := map[string]string{} // by folder
@@ -399,7 +403,8 @@ func TestGatedStorageIsCovered(t *testing.T) {
 	}
 }
 
-// TestBootstrapRBAC: the verdict says so when bootstrap roles depend on a gate.
+// TestBootstrapRBAC checks that verdicts declare whether bootstrap roles depend
+// on the gate.
 func TestBootstrapRBAC(t *testing.T) {
 	files := parse(t, kubernetes, "plugin/pkg/auth/authorizer/rbac/bootstrappolicy", filesNamed("policy.go", "controller_policy.go"))
 	adds, dependencies := map[featuregate.Feature]string{}, knownGates(t).Dependencies()

@@ -26,93 +26,96 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/task"
 )
 
-// Entry is the verdict on one gate: what turning it off leaves behind, and what
-// happens to that. Every alpha or beta gate that is not locked has one.
+// Entry is the verdict on one gate: which data turning it off leaves behind,
+// and how that ends. Every alpha or beta gate that is not locked has one.
 type Entry struct {
-	// Feature has the name, and the tasks that end what is left. What the tasks
-	// look at is what the feature stores.
+	// Feature has the name, and the tasks that remove leftovers. The fields of
+	// the tasks are those that the feature stores.
 	lifecycle.Feature
-	// Stateless says why the feature leaves nothing in etcd. It is set if and only
-	// if the feature stores nothing: no tasks and no Retained.
+	// Stateless explains why the feature leaves nothing in etcd. It is set if and
+	// only if the feature stores nothing: no tasks and no Retained.
 	Stateless string
-	// Retained are what the feature stores and no task looks after.
+	// Retained lists stored data that no task handles.
 	Retained []Remainder
-	// OtherCopies says what becomes of copies of its fields: in ControllerRevisions,
-	// templates of ReplicaSets, last-applied annotations, managed fields, and in
-	// what GitOps tools apply again. It is set for features with fields.
+	// OtherCopies describes how copies of its fields end: in ControllerRevisions,
+	// templates of ReplicaSets, last-applied annotations, managed fields, and
+	// manifests that GitOps tools apply again. It is set for features with
+	// fields.
 	OtherCopies string
-	// OnReapply says what a field, or an object, does that is stored again because
-	// somebody applied what had it although the gate is off. It is set if and
-	// only if the server neither drops nor refuses it then.
+	// OnReapply describes the effect of a field, or an object, that is applied and
+	// stored again although the gate is off. It is set if and only if the server
+	// neither drops nor refuses it then.
 	OnReapply string
-	// Node says what the feature leaves on nodes, and what becomes of it.
+	// Node describes leftovers of the feature on nodes, and how they end.
 	Node string
-	// Config says which flags or fields of configuration files are refused while
+	// Config names flags or fields of configuration files that are refused while
 	// the gate is off. Such a gate cannot be set centrally.
 	Config string
-	// APIs are what the gate needs kube-apiserver to serve that it does not serve by default.
+	// APIs lists resources that the gate needs and that kube-apiserver does not serve by
+	// default.
 	APIs []API
 	// BootstrapRBAC is true when kube-apiserver adds rules to its bootstrap roles
-	// while the gate is on. Reconciliation does not take rules away, since nobody
-	// can tell them from an administrator's (upstream's
-	// pkg/registry/rbac/rest/storage_rbac.go), so they stay and go on permitting
-	// what they say. Not all of that is about APIs that go with the gate.
+	// while the gate is on. Reconciliation does not remove rules, since they
+	// cannot be distinguished from an administrator's (upstream's
+	// pkg/registry/rbac/rest/storage_rbac.go). So they stay in effect. Some
+	// permit access to APIs that do not go with the gate.
 	BootstrapRBAC bool
 	// Controller names the controller that kube-controller-manager runs only while
 	// the gate is on. Its ServiceAccount in kube-system, which the manager makes
 	// (--use-service-account-credentials), stays, as do those of all controllers
-	// that were ever run. Its role stays, too, and may permit much: that of
-	// storage-version-migrator-controller permits to list, create and patch
-	// everything. The manager's tokens of it expire; who may make new ones of
-	// ServiceAccounts in kube-system has the rights of every controller anyway.
+	// that ever ran. Its role stays, too, and may permit much:
+	// storage-version-migrator-controller may list, create and patch everything.
+	// The manager's tokens of it expire. Permission to create tokens of
+	// ServiceAccounts in kube-system grants the rights of every controller anyway.
 	Controller string
 }
 
-// Remainder is something in etcd that stays, and why that is right.
+// Remainder is data in etcd that stays, with the reason why that is right.
 type Remainder struct {
 	task.Field
-	// Why says who ends it, or why it does no harm.
+	// Why explains how it ends, or why it does no harm.
 	Why string
 	// Unstored is true for what the type has and the API never stores.
 	Unstored bool
-	// With is another gate that stores it, too, and that has to be turned off
-	// with this one: what becomes of it is in that gate's entry.
+	// With is another gate that stores it, too, and has to be turned off with
+	// this one. That gate's entry describes how it ends.
 	With featuregate.Feature
-	// MediaType is how objects are encoded that remain, where it is no field that
-	// does. The resource is then that of their definitions.
+	// MediaType is the encoding of objects that remain, where no field does. The
+	// resource is then that of their definitions.
 	MediaType string
 }
 
-// What becomes of copies, for features alike.
+// These constants describe how copies end, for groups of features.
 const (
 	// appliedCopies: fields that only clients write and no controller copies.
-	appliedCopies = "last-applied annotations and what GitOps tools apply again keep the field: the server drops it when it is applied to an object without it; managed fields lose it with the field, and name it again for whoever applies it with the gate off, until that manager applies without it"
+	appliedCopies = "last-applied annotations and what GitOps tools apply again keep the field: the server drops it when it is applied to an object without it; managed fields lose it with the field, and name it again for a manager that applies it with the gate off, until it applies without it"
 	// templateCopies: fields of pod templates that are waited for, and that the
 	// server drops.
 	templateCopies = "ReplicaSets' templates are waited for, too; ControllerRevisions of StatefulSets and DaemonSets keep the field in their data until revisionHistoryLimit ends them: a rollback to one, or the revision below a StatefulSet's partition, brings it back only while the gate is on, since the server drops it from an object without it; last-applied annotations likewise"
 	// valueCopies: values of older fields of pod templates that are waited for,
 	// and that the server refuses.
 	valueCopies = "ReplicaSets' templates are waited for, too; ControllerRevisions of StatefulSets and DaemonSets keep the value in their data until revisionHistoryLimit ends them: a rollback to one is refused, and so are the pods of the revision below a StatefulSet's partition, so finish such a rollout first; applying it again from a last-applied annotation is refused, too"
-	// statusCopies: fields of status, which nobody copies.
-	statusCopies = "nobody copies status; managed fields lose the field with it"
+	// statusCopies: fields of status, which are not copied.
+	statusCopies = "status is not copied; managed fields lose the field with it"
 )
 
-// named is a feature without tasks.
+// named returns a feature without tasks.
 func named(name featuregate.Feature) lifecycle.Feature { return lifecycle.Feature{Name: name} }
 
-// central is a feature without tasks whose value may come from kube-apiserver:
-// binaries ask for it once their gates are final, and refuse nothing by it.
+// central returns a feature without tasks whose value may come from
+// kube-apiserver. Binaries query it once their gates are final, and refuse
+// nothing because of it.
 func central(name featuregate.Feature) lifecycle.Feature {
 	return lifecycle.Feature{Name: name, Control: lifecycle.Central}
 }
 
-// dynamic is a feature without tasks whose value may change at any time: code asks
-// each time and keeps nothing of the answer.
+// dynamic returns a feature without tasks whose value may change at any time. Code
+// queries it each time and does not keep the result.
 func dynamic(name featuregate.Feature) lifecycle.Feature {
 	return lifecycle.Feature{Name: name, Control: lifecycle.Dynamic}
 }
 
-// Stores are the fields and collections that the feature leaves in etcd.
+// Stores returns the fields and collections that the feature leaves in etcd.
 func (e Entry) Stores() []task.Field {
 	var stored []task.Field
 	for _, t := range slices.Concat(e.OnEnable, e.OnDisable) {
@@ -124,7 +127,7 @@ func (e Entry) Stores() []task.Field {
 	return stored
 }
 
-// validate returns what is wrong with the entry.
+// validate returns the problems of the entry.
 func (e Entry) validate() error {
 	var problems []error
 	problem := func(format string, args ...any) {
@@ -135,7 +138,7 @@ func (e Entry) validate() error {
 	case e.Stateless == "" && len(stores) == 0 && len(e.OnEnable)+len(e.OnDisable) == 0:
 		problem("declares no tasks and no Retained; say in Stateless why it leaves nothing in etcd")
 	case e.Stateless != "" && (len(stores) > 0 || len(e.OnEnable)+len(e.OnDisable) > 0):
-		problem("says %q and stores %v or has tasks", e.Stateless, stores)
+		problem("is declared stateless (%q) and stores %v or has tasks", e.Stateless, stores)
 	}
 	for _, r := range e.Retained {
 		if r.Why == "" {

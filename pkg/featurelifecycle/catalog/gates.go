@@ -29,17 +29,17 @@ import (
 	_ "k8s.io/kubernetes/pkg/features"                  // the gates
 )
 
-// EmulatedMinors is how many minor versions below its own a binary emulates, and
-// knows completely: the gates' specs of older ones are removed from the source
-// (KEP-4330; apiserver's pkg/util/compatibility).
+// EmulatedMinors is the number of minor versions below its own that a binary
+// emulates and knows completely. The gates' specs of older ones are removed from
+// the source (KEP-4330; apiserver's pkg/util/compatibility).
 const EmulatedMinors = 3
 
-// Gates are the gates of all binaries of Kubernetes, with their values in this
-// process. It returns a copy, which the caller may change.
+// Gates returns the gates of all binaries of Kubernetes, with their values in
+// this process. It is a copy, which the caller may change.
 func Gates() (featuregate.MutableVersionedFeatureGate, error) {
 	gates := utilfeature.DefaultMutableFeatureGate.DeepCopy()
 	// Mains add these to their gate; packages add all others when they are
-	// initialised.
+	// initialized.
 	for _, add := range []func(featuregate.MutableVersionedFeatureGate) error{logsapi.AddFeatureGates, metricsfeatures.AddFeatureGates} {
 		if err := add(gates); err != nil {
 			return nil, fmt.Errorf("collecting this build's feature gates: %w", err)

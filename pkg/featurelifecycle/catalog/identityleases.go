@@ -31,12 +31,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// deleteIdentityLeases deletes the Leases by which kube-apiservers say that they
-// live; other servers may have Leases of that kind and a gate of their own. A
-// server that ends in order deletes its own; the Lease of one that crashed stays,
-// since the collector of expired ones goes with the gate. Servers that renew
-// theirs have the gate on, and that is over when tasks run. The server flow may
-// delete Leases in kube-system in any case (pkg/registry/features/rest,
+// deleteIdentityLeases deletes the Leases with which kube-apiservers show that
+// they are alive. Other servers may have Leases of that kind and a gate of their
+// own. A server that ends in order deletes its own. The Lease of a crashed one
+// stays, since the collector of expired ones stops with the gate. Servers that
+// renew theirs have the gate on, which has ended when tasks run. The server flow
+// may delete Leases in kube-system in any case (pkg/registry/features/rest,
 // FlowRules), so the task needs no rule for those of all namespaces.
 func deleteIdentityLeases() task.Task {
 	return lifecycle.Func(task.Own{
@@ -46,7 +46,7 @@ func deleteIdentityLeases() task.Task {
 	})
 }
 
-// identityLeases are few: one for each server.
+// identityLeases lists the Leases. They are few: one for each server.
 func identityLeases(ctx context.Context, clients task.Clients) ([]unstructured.Unstructured, error) {
 	list, err := clients.Dynamic.Resource(leases).Namespace(metav1.NamespaceSystem).List(ctx,
 		metav1.ListOptions{LabelSelector: controlplaneapiserver.IdentityLeaseComponentLabelKey + "=" + controlplaneapiserver.KubeAPIServer})
@@ -80,7 +80,7 @@ func runIdentityLeases(ctx context.Context, clients task.Clients, attempt task.A
 		attempt.Report(task.Progress{Done: int64(i+1) - int64(len(held)), Total: int64(len(found))})
 	}
 	if len(held) > 0 {
-		return &task.BlockedError{Message: fmt.Sprintf("identity Leases in %s are being deleted and held by finalizers: %s; whoever set them has to remove them", metav1.NamespaceSystem, strings.Join(held, ", "))}
+		return &task.BlockedError{Message: fmt.Sprintf("identity Leases in %s are being deleted and held by finalizers: %s; the controllers or users that set them have to remove them", metav1.NamespaceSystem, strings.Join(held, ", "))}
 	}
 	return nil
 }

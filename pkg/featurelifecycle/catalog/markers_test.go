@@ -31,12 +31,13 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// Exceptions. Each says why the rule does not hold; a stale one fails the test.
+// Exceptions, each with the reason why the rule does not hold; a stale one
+// fails the test.
 var (
 	// markerNames are markers that do not spell their gate's name.
 	markerNames = map[featuregate.Feature]featuregate.Feature{
 		// VolumeProjection.podCertificate: the drop code in pkg/api/pod/util.go
-		// asks for this gate; no gate has the marker's name.
+		// queries this gate; no gate has the marker's name.
 		"PodCertificateProjection": features.PodCertificateRequest,
 	}
 	// finishedMarkers name gates that were removed after their feature was GA.
@@ -44,8 +45,8 @@ var (
 		"CSIStorageCapacity": "GA in 1.24",
 		"TopologyAwareHints": "GA in 1.33",
 	}
-	// notStoredMarkers are fields with markers of open gates that are not in etcd:
-	// of types that are only parameters of requests.
+	// notStoredMarkers lists fields with markers of open gates that are not in
+	// etcd: their types are only parameters of requests.
 	notStoredMarkers = map[string]string{
 		"k8s.io/api/core/v1.PodLogOptions.Stream": "a parameter of pods/log",
 	}
@@ -59,7 +60,8 @@ var marker = regexp.MustCompile(`\+featureGate=([\w,]+)|\+k8s:if(?:En|Dis)abled\
 type markedField struct {
 	// name is <import path>.<type>.<field>.
 	name, jsonKey, at string
-	// gates are all on when the field may be used, as the marker spells them.
+	// gates lists, as the marker spells them, the gates that are all on when
+	// the field may be used.
 	gates []featuregate.Feature
 }
 
@@ -68,8 +70,8 @@ func apiTypes(name string) bool {
 	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !strings.HasSuffix(name, ".pb.go") && !strings.HasPrefix(name, "zz_generated") && name != "types_swagger_doc_generated.go"
 }
 
-// markedFields are the fields of upstream's API types with a marker, once for
-// each marker that says something else.
+// markedFields returns the fields of upstream's API types with a marker, once
+// for each distinct marker.
 func markedFields(t *testing.T) []markedField {
 	t.Helper()
 	var found []markedField
@@ -138,11 +140,11 @@ func eachDeclaredField(file *ast.File, visit func(kind, field, jsonKey string, n
 	})
 }
 
-// fieldsOf is where a field of a Go type is in a resource.
+// fieldsOf has the places of a Go type's fields in a resource.
 type fieldsOf map[schema.GroupResource][]string
 
-// storedFields are the places of every field of the types that upstream stores,
-// by the name that markedField has.
+// storedFields returns the places of every field of the types that upstream
+// stores, by the name that markedField has.
 func storedFields(t *testing.T) map[string]fieldsOf {
 	t.Helper()
 	places := map[string]fieldsOf{}
@@ -158,7 +160,7 @@ func storedFields(t *testing.T) map[string]fieldsOf {
 	return places
 }
 
-// TestMarkersNameGates: what they say is understood.
+// TestMarkersNameGates checks that all markers can be parsed.
 func TestMarkersNameGates(t *testing.T) {
 	known, said := knownGates(t).GetAll(), map[featuregate.Feature]bool{}
 	for _, m := range markedFields(t) {
@@ -177,9 +179,9 @@ func TestMarkersNameGates(t *testing.T) {
 	}
 }
 
-// TestMarkersAreCovered: what a gate guards is what its verdict looks after, in
-// every resource that has the field. One version of a resource stands for all,
-// since they are stored as one.
+// TestMarkersAreCovered checks that a gate's verdict handles the fields that
+// the gate guards, in every resource that has them. One version of a resource
+// stands for all, since they are stored as one.
 func TestMarkersAreCovered(t *testing.T) {
 	open, dependencies, entries := openGates(t), knownGates(t).Dependencies(), verdicts()
 	places, fields := storedFields(t), markedFields(t)
@@ -219,7 +221,7 @@ func TestMarkersAreCovered(t *testing.T) {
 	}
 }
 
-// openGates are those of the marker that can be turned off.
+// openGates returns the marker's gates that can be turned off.
 func (m markedField) openGates(open map[featuregate.Feature]featuregate.FeatureSpec) []featuregate.Feature {
 	var gates []featuregate.Feature
 	for _, gate := range m.gates {
@@ -233,15 +235,15 @@ func (m markedField) openGates(open map[featuregate.Feature]featuregate.FeatureS
 	return gates
 }
 
-// inAnyVersion is the same for a field in all versions of a group.
+// inAnyVersion returns the same for a field in all versions of a group.
 func (m markedField) inAnyVersion() string {
 	group := strings.Split(strings.TrimPrefix(m.name, api+"/"), "/")[0]
 	return fmt.Sprint(m.gates, group, m.jsonKey)
 }
 
-// deciding are those of the gates whose verdicts have to cover a field that needs
-// all of them: the one that depends on the others, since it is off when one of
-// them is, or else each.
+// deciding returns the gates whose verdicts have to cover a field that needs all
+// of them. That is the gate that depends on the others, since it is off when one
+// of them is, or else each.
 func deciding(gates []featuregate.Feature, dependencies map[featuregate.Feature][]featuregate.Feature) []featuregate.Feature {
 	for _, gate := range gates {
 		others := 0
@@ -257,7 +259,7 @@ func deciding(gates []featuregate.Feature, dependencies map[featuregate.Feature]
 	return gates
 }
 
-// uncovered are the places that nothing of what the entry stores includes.
+// uncovered returns the places that no stored field of the entry includes.
 func uncovered(e Entry, places fieldsOf) fieldsOf {
 	missing := fieldsOf{}
 	for resource, paths := range places {
@@ -274,7 +276,8 @@ func uncovered(e Entry, places fieldsOf) fieldsOf {
 	return missing
 }
 
-// advice tells a feature's author what to write for the places.
+// advice returns the lines that a feature's author has to write for the
+// places.
 func advice(gate featuregate.Feature, missing fieldsOf) string {
 	pods := schema.GroupResource{Resource: "pods"}
 	var text strings.Builder

@@ -32,9 +32,10 @@ var (
 // network are the features of SIG Network.
 var network = []Entry{
 	{Feature: lifecycle.Feature{
-		// Only kube-apiserver asks. A name cannot be changed, and deleting a
-		// Service takes its address from its clients: somebody has to make
-		// another one first. Ingresses come first, since they name Services.
+		// Only kube-apiserver queries the gate. A name cannot be changed, and
+		// deleting a Service takes its address from its clients, so users have
+		// to create another one first. Ingresses come first, since they name
+		// Services.
 		Name: features.RelaxedServiceNameValidation,
 		OnDisable: lifecycle.Tasks{
 			lifecycle.WaitForNoneWhere(ingresses, "names of Services that begin with a digit", relaxedServiceName,

@@ -16,13 +16,13 @@ limitations under the License.
 
 package catalog
 
-// onNodes is why a feature of SIG Node leaves nothing in etcd.
+// onNodes explains why a feature of SIG Node leaves nothing in etcd.
 const onNodes = "what it leaves is on nodes"
 
-// nodeLocal are the features whose state is on nodes and not in etcd. All of
-// them stay Local: kubelet has most of them checked with its own configuration
-// before it reaches the API, and what is left is for whoever owns the node.
-// Paths are below kubelet's root directory unless they begin with a slash.
+// nodeLocal has the features whose state is on nodes and not in etcd. All of
+// them stay Local: kubelet validates most of them with its own configuration
+// before it reaches the API. Leftovers are for the node's owner. Paths are
+// below kubelet's root directory unless they begin with a slash.
 var nodeLocal = []Entry{
 	{Feature: named("CPUManagerPolicyAlphaOptions"), Stateless: onNodes,
 		Node:   "cpu_manager_state keeps the CPUs that containers were given under the options; they stay theirs until they end. The options themselves are not recorded.",
@@ -34,42 +34,42 @@ var nodeLocal = []Entry{
 		Node: "Archives of containers, with their memory, stay in checkpoints/ until an administrator deletes them; kubelet never does. The runtime's own copies are the runtime's."},
 	// The state file is BasedOnPodPriority's.
 	{Feature: named("GracefulNodeShutdown"), Stateless: onNodes,
-		Node:   "/etc/systemd/logind.conf.d/99-kubelet.conf, which kubelet writes when systemd allows inhibitors less than the grace period, stays and goes on delaying shutdowns that are inhibited, until an administrator deletes it. Kubelet's inhibitor lock ends with its process.",
+		Node:   "/etc/systemd/logind.conf.d/99-kubelet.conf, which kubelet writes when systemd allows inhibitors less than the grace period, stays and continues to delay shutdowns that are inhibited, until an administrator deletes it. Kubelet's inhibitor lock ends with its process.",
 		Config: "shutdownGracePeriod and shutdownGracePeriodCriticalPods: refused while the gate is off."},
 	{Feature: named("GracefulNodeShutdownBasedOnPodPriority"), Stateless: onNodes,
-		Node:   "graceful_node_shutdown_state has when the last shutdown began and ended, for metrics. It stays; nobody reads it while the gate is off, and the next shutdown with the gate on overwrites it.",
+		Node:   "graceful_node_shutdown_state has when the last shutdown began and ended, for metrics. It stays; nothing reads it while the gate is off, and the next shutdown with the gate on overwrites it.",
 		Config: "shutdownGracePeriodByPodPriority: refused while the gate is off."},
 	{Feature: named("InPlacePodVerticalScalingExclusiveCPUs"), Stateless: onNodes,
 		Node: "allocated_pods_state, actuated_pods_state and cpu_manager_state keep what a resize gave to a Pod. That stays in force and goes with the Pod; only further resizes are refused."},
 	{Feature: named("InPlacePodVerticalScalingExclusiveMemory"), Stateless: onNodes,
 		Node: "allocated_pods_state, actuated_pods_state and memory_manager_state keep what a resize gave to a Pod. That stays in force and goes with the Pod; only further resizes are refused."},
-	// What a resize writes into resources of init containers is a field that
-	// every Pod may have.
+	// A resize writes resources of init containers, a field that every Pod may
+	// have.
 	{Feature: named("InPlacePodVerticalScalingInitContainers"), Retained: declaredByNodes(), OtherCopies: statusCopies,
 		Node: "allocated_pods_state and actuated_pods_state keep what a resize gave to init containers. It goes with the Pod."},
 	{Feature: named("KubeletEnsureSecretPulledImages"), Stateless: onNodes,
-		Node:   "image_manager/pulling and image_manager/pulled keep which image was pulled with which Secret or ServiceAccount, by name and hash. While the gate is off nobody reads, adds or prunes them; once it is on again they count as before, so delete the directory if images changed hands meanwhile.",
+		Node:   "image_manager/pulling and image_manager/pulled keep which image was pulled with which Secret or ServiceAccount, by name and hash. While the gate is off nothing reads, adds or prunes them; once it is on again they count as before, so delete the directory if images changed hands meanwhile.",
 		Config: "imagePullCredentialsVerificationPolicy and preloadedImagesVerificationAllowlist: refused while the gate is off; the policy is defaulted while it is on."},
 	{Feature: named("LocalStorageCapacityIsolationFSQuotaMonitoring"), Stateless: onNodes,
 		Node: "Project quotas of emptyDir volumes, and their lines in /etc/projects and /etc/projid. Kubelet removes them with the volume only while the gate is on: drain the node before the gate is turned off, or delete the lines."},
 	{Feature: named("MemoryQoS"), Stateless: onNodes,
 		Node:   "memory.min, memory.low and memory.high of cgroups that exist keep their values, since kubelet stops writing them: those of containers and Pods until they end, those of QoS classes and of reserved cgroups until the node is started again.",
 		Config: "memoryReservationPolicy TieredReservation: refused while the gate is off. memoryThrottlingFactor, which has a default, is required while it is on."},
-	// Tried with upstream's state packages: both files that a kubelet with
-	// the gate on wrote are taken for corrupt by one with it off, also with
-	// the policies none and None and when no Pod used the feature.
+	// Tried with upstream's state packages: a kubelet with the gate off takes
+	// both files of one with it on for corrupt. That is so with the policies
+	// none and None, too, and when no Pod used the feature.
 	{Feature: named("PodLevelResourceManagers"), Stateless: onNodes,
 		Node:   "cpu_manager_state and memory_manager_state are written in a format that kubelet without the gate takes for corrupt: it does not start until they are deleted, whatever its policies. Drain the node, stop kubelet, delete both files, turn the gate off.",
 		Config: "cpuManagerPolicy and memoryManagerPolicy static: the feature does nothing without them."},
 	{Feature: named("PodsAPI"), Stateless: onNodes,
-		Node: "The socket pods-api/pods-api.sock goes when kubelet ends in order; after a crash an empty socket file stays, to which nobody answers."},
+		Node: "The socket pods-api/pods-api.sock goes when kubelet ends in order; after a crash an empty socket file stays, on which nothing listens."},
 	{Feature: named("QOSReserved"), Stateless: onNodes,
 		Node:   "The memory limits of the cgroups of the QoS classes Burstable and BestEffort stay as they were last set until the node is started again or an administrator raises them.",
 		Config: "--qos-reserved: not refused while the gate is off, but ignored without a word."},
-	// The requests are objects that kubelet makes as any client may. They
-	// are not kubelet's to keep: the CSR cleaner of kube-controller-manager
-	// deletes them an hour after they were decided, a day after they were
-	// made, whatever the gate says (pkg/controller/certificates/cleaner).
+	// The requests are objects that kubelet makes as any client may. Gate or
+	// not, the CSR cleaner of kube-controller-manager deletes them: an hour
+	// after they were decided, a day after they were made
+	// (pkg/controller/certificates/cleaner).
 	{Feature: named("RotateKubeletServerCertificate"), Stateless: onNodes + "; kubelet's CertificateSigningRequests end within a day, gate or not",
 		Node:   "kubelet-server-current.pem and what it links to stay in the certificate directory (--cert-dir) until an administrator deletes them; kubelet without the gate does not read them. The certificates stay valid until they expire.",
 		Config: "serverTLSBootstrap (--rotate-server-certificates): refused while the gate is off."},
@@ -81,6 +81,6 @@ var nodeLocal = []Entry{
 		Node:   "cpu_manager_state and memory_manager_state stay, unread. Containers that run keep their affinity until they end. Delete the files before the gate is turned on again: what they say about containers is old by then.",
 		Config: "cpuManagerPolicy, memoryManagerPolicy and topologyManagerPolicy on Windows: not refused while the gate is off, but without effect."},
 	{Feature: named("WindowsGracefulNodeShutdown"), Stateless: onNodes,
-		Node:   "The registry keeps kubelet's place in PreshutdownOrder, and its service the longer preshutdown timeout, until an administrator takes them out: Windows goes on waiting for kubelet. graceful_node_shutdown_state is as for GracefulNodeShutdownBasedOnPodPriority.",
+		Node:   "The registry keeps kubelet's place in PreshutdownOrder, and its service the longer preshutdown timeout, until an administrator takes them out: Windows continues to wait for kubelet. graceful_node_shutdown_state is as for GracefulNodeShutdownBasedOnPodPriority.",
 		Config: "shutdownGracePeriod and its relatives are the configuration of this gate on Windows, too; GracefulNodeShutdown decides whether they are refused."},
 }

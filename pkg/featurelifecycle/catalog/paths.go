@@ -25,8 +25,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// HasField is true if objects of a resource have a field, written as for task.ClearField,
-// in a version that the scheme knows, by their Go type (task.Clients.HasField).
+// HasField returns true if objects of a resource have a field, written as for
+// task.ClearField, in a version that the scheme knows, by their Go type
+// (task.Clients.HasField).
 func HasField(scheme *runtime.Scheme, resource schema.GroupVersionResource, path string) bool {
 	for kind, goType := range scheme.KnownTypes(resource.GroupVersion()) {
 		if plural, _ := meta.UnsafeGuessKindToResource(resource.GroupVersion().WithKind(kind)); plural == resource {
@@ -53,14 +54,14 @@ func parsePath(path string) []segment {
 	return segments
 }
 
-// hasPath is true if the objects of a Go type can have the field.
+// hasPath returns true if the objects of a Go type can have the field.
 func hasPath(kind reflect.Type, path []segment) bool {
 	if len(path) == 0 {
 		return true
 	}
 	kind = dereference(kind)
 	if kind == reflect.TypeFor[runtime.RawExtension]() {
-		return true // nobody knows what is in it
+		return true // any object
 	}
 	if kind.Kind() != reflect.Struct {
 		return false
@@ -92,7 +93,7 @@ func hasPath(kind reflect.Type, path []segment) bool {
 	return false
 }
 
-// jsonKey is the key of a field, "" if it has none of its own.
+// jsonKey returns the key of a field, "" if it has none of its own.
 func jsonKey(field reflect.StructField) string {
 	key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 	if !field.IsExported() || key == "-" {

@@ -69,7 +69,7 @@ func TestHasPath(t *testing.T) {
 	}
 }
 
-// TestCovers: when the field of a marker is looked after.
+// TestCovers checks when a stored path includes the field of a marker.
 func TestCovers(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	for stored, want := range map[string]bool{
@@ -79,7 +79,7 @@ func TestCovers(t *testing.T) {
 		"spec.containers[*].lifecycle": true,
 		"spec.containers[*].lifecycle.stopSignal":      true,
 		"spec.containers[*].lifecycle.stopSignal.x":    false, // less than the field
-		"spec.containers[name=c].lifecycle.stopSignal": false, // of some elements
+		"spec.containers[name=c].lifecycle.stopSignal": false, // some elements only
 		"spec.initContainers[*].lifecycle.stopSignal":  false,
 		"spec.containers[*].life":                      false,
 	} {
@@ -92,14 +92,14 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// isCollection is true for all objects of a resource: without a path, or, for
-// WaitForNone, with a field that every object has.
+// isCollection returns true for all objects of a resource: without a path, or,
+// for WaitForNone, with a field that every object has.
 func isCollection(stored task.Field) bool {
 	return stored.Path == "" || stored.Path == "metadata.name"
 }
 
-// covers is true if what an entry stores includes a field, whose path has no
-// other selectors than [*] and {*}.
+// covers returns true if a stored field of an entry includes a field, whose
+// path has no other selectors than [*] and {*}.
 func covers(stored task.Field, resource schema.GroupResource, path string) bool {
 	if stored.Resource != resource {
 		return false
@@ -159,7 +159,7 @@ func eachFieldBelow(kind reflect.Type, prefix string, within []reflect.Type, vis
 	}
 }
 
-// TestFieldsInVersions: tasks look in whichever version is served.
+// TestFieldsInVersions checks that tasks find fields in each served version.
 func TestFieldsInVersions(t *testing.T) {
 	resource := func(group, version, name string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: group, Version: version, Resource: name}

@@ -36,15 +36,15 @@ var (
 // Fields of a Pod's spec cannot be changed, and a template that changes rolls
 // its Pods into ones that do without the feature: all of them are waited for.
 //
-// Fields of status are removed. A kubelet whose gate is off makes the status of
-// running containers anew, without them, and takes conditions that are not its
-// own from the API (kubelet/status, mergePodStatus), so it does not put back what
-// was removed; what is left to remove is the status of Pods that ended or whose
-// kubelet is gone. Exceptions are what kubelet copies from one status to the
-// next: mounts (see ImageVolumeWithDigest), and the whole status of a container
-// that ended and that the runtime has forgotten, such as an init container's
-// (kubelet_pods.go, convertToAPIContainerStatuses). Of that, the server drops
-// what it knows to belong to a gate that is off.
+// Fields of status are removed. A kubelet whose gate is off rebuilds the status
+// of running containers without them, and takes conditions that are not its own
+// from the API (kubelet/status, mergePodStatus). So it does not restore removed
+// fields. The tasks remove them from Pods that ended or whose kubelet is lost.
+// Exceptions are fields that kubelet copies from one status to the next. These
+// are mounts (see ImageVolumeWithDigest), and the whole status of an ended
+// container that the runtime has forgotten, such as an init container's
+// (kubelet_pods.go, convertToAPIContainerStatuses). From the latter the server
+// drops fields that it knows to belong to a gate that is off.
 var podsOfNodes = []Entry{
 	{Feature: lifecycle.Feature{
 		// Always is older than the gate for init containers, and the gate's
@@ -58,8 +58,8 @@ var podsOfNodes = []Entry{
 		Control: lifecycle.Central,
 	}, OtherCopies: templateCopies},
 	{Feature: lifecycle.Feature{
-		// The status goes first, since it need not wait for anybody.
-		// kubelets write it for every container, whatever its spec says.
+		// The status goes first, since it need not wait for users. kubelets
+		// write it for every container, whatever its spec has.
 		Name: features.ContainerStopSignals,
 		OnDisable: slices.Concat(clearContainerStatuses("stopSignal"), lifecycle.WaitForNoneInPods("stop signals",
 			"spec.containers[*].lifecycle.stopSignal", "spec.initContainers[*].lifecycle.stopSignal", "spec.ephemeralContainers[*].lifecycle.stopSignal")),
@@ -85,10 +85,10 @@ var podsOfNodes = []Entry{
 		Control:   lifecycle.Central,
 	}, OtherCopies: templateCopies},
 	{Feature: lifecycle.Feature{
-		// kubelet takes the mounts of a container from its last status as
-		// long as the Pod is there, gate or not (kubelet_pods.go,
-		// convertContainerStatus): it would put back what is removed. An
-		// empty volumeStatus counts, since the server takes it for use.
+		// kubelet takes the mounts of a container from its last status while
+		// the Pod exists, gate or not (kubelet_pods.go,
+		// convertContainerStatus). It would restore removed ones. An empty
+		// volumeStatus counts, since the server takes it for use.
 		Name: features.ImageVolumeWithDigest,
 		OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(pods, "digests of image volumes in their status",
 			"status.containerStatuses[*].volumeMounts[*].volumeStatus",
@@ -97,7 +97,7 @@ var podsOfNodes = []Entry{
 		Control: lifecycle.Central,
 	}, OtherCopies: statusCopies},
 	{Feature: lifecycle.Feature{
-		// What is requested is spec.resources, PodLevelResources' field.
+		// The request is spec.resources, PodLevelResources' field.
 		Name:      features.InPlacePodLevelResourcesVerticalScaling,
 		OnDisable: lifecycle.Tasks{lifecycle.ClearField(pods, "status.resources"), lifecycle.ClearField(pods, "status.allocatedResources")},
 		Control:   lifecycle.Central,
@@ -111,7 +111,7 @@ var podsOfNodes = []Entry{
 		Control:   lifecycle.Central,
 	}, OtherCopies: statusCopies},
 	{Feature: lifecycle.Feature{
-		// Without the gate nobody enforces a Pod's limits, and its QoS class
+		// Without the gate a Pod's limits are not enforced, and its QoS class
 		// is another one, while the Pod runs.
 		Name:      features.PodLevelResources,
 		OnDisable: lifecycle.WaitForNoneInPods("resources of the whole Pod", "spec.resources"),
@@ -124,8 +124,8 @@ var podsOfNodes = []Entry{
 		Control:   lifecycle.Central,
 	}, OtherCopies: statusCopies},
 	{Feature: lifecycle.Feature{Name: features.PodTopologyLabelsAdmission},
-		// Only kube-apiserver asks. Nobody can tell its labels from those
-		// that a Pod was created with.
+		// Only kube-apiserver queries the gate. Its labels cannot be
+		// distinguished from those that a Pod was created with.
 		Retained: []Remainder{
 			{Field: task.Field{Resource: pods.GroupResource(), Path: "metadata.labels{topology.kubernetes.io/zone}"}, Why: podTopologyLabels},
 			{Field: task.Field{Resource: pods.GroupResource(), Path: "metadata.labels{topology.kubernetes.io/region}"}, Why: podTopologyLabels},
@@ -181,12 +181,13 @@ func clearContainerStatuses(field string) lifecycle.Tasks {
 	}
 }
 
-// declaredByNodes is what kubelets tell of features that they have on, for those
-// features that are told (component-helpers' nodedeclaredfeatures/features).
+// declaredByNodes is the list in which kubelets publish features that they have
+// on, for the features that are published (component-helpers'
+// nodedeclaredfeatures/features).
 func declaredByNodes() []Remainder {
 	return []Remainder{{
 		Field: task.Field{Resource: nodes.GroupResource(), Path: "status.declaredFeatures"},
-		Why:   "kubelet lists the gate's name there while NodeDeclaredFeatures is on, and writes the list anew when it starts; the name of a node that is down, or the last name of all, stays. Nobody asks for the name while the gate is off, and NodeDeclaredFeatures clears the whole list",
+		Why:   "kubelet lists the gate's name there while NodeDeclaredFeatures is on, and rewrites the list when it starts; the name of a node that is down, or the last name of all, stays. No component queries the name while the gate is off, and NodeDeclaredFeatures clears the whole list",
 	}}
 }
 

@@ -28,12 +28,12 @@ import (
 
 // Selectors of devices are expressions, and some gates add words to the
 // language. A stored expression is compiled with all words, gate or not; a new
-// one is not, so what a template or somebody makes of it is refused. That is
-// upstream's pkg/apis/resource/validation, validateCELSelector.
+// one is not, so a copy by a template or a user is refused. See upstream's
+// pkg/apis/resource/validation, validateCELSelector.
 
 // waitForNoneInSelectors waits until no selector of devices needs words that the
-// server knows only with a gate. Without says which those of upstream's compiler
-// are that have the gate off.
+// server knows only with a gate. Without has the options of upstream's compiler
+// with the gate off.
 func waitForNoneInSelectors(using string, without dracel.Features) lifecycle.Tasks {
 	needs := needsWords(without)
 	return lifecycle.Tasks{
@@ -47,23 +47,23 @@ func waitForNoneInSelectors(using string, without dracel.Features) lifecycle.Tas
 	}
 }
 
-// What the server compiles stored expressions with, and new ones while a gate is
-// off.
+// Options with which the server compiles stored expressions, and new ones while
+// a gate is off.
 var (
 	allWords                  = dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}
 	withoutConsumableCapacity = dracel.Features{EnableListTypeAttributes: true}
 	withoutListTypeAttributes = dracel.Features{EnableConsumableCapacity: true}
 )
 
-// rememberedSelectors is of how many expressions it is remembered whether they
-// need words: claims of one template have the same.
+// rememberedSelectors is the number of cached results. Claims of one template
+// have the same expressions.
 const rememberedSelectors = 1000
 
-// needsWords returns a function that is true for an expression which compiles as
-// a new one with all words, and not without those of a gate.
+// needsWords returns a function that returns true for an expression which
+// compiles as a new one with all words, and not without those of a gate.
 func needsWords(without dracel.Features) func(value any) bool {
-	// Upstream's package keeps one compiler and makes a new one when somebody
-	// asks for other features, so each is asked for once.
+	// Upstream's package keeps one compiler and makes a new one for each
+	// change of options, so each is requested once.
 	compilers := sync.OnceValues(func() (off, all compile) {
 		return dracel.GetCompiler(without).CompileCELExpression, dracel.GetCompiler(allWords).CompileCELExpression
 	})

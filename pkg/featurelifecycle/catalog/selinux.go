@@ -25,8 +25,8 @@ import (
 var selinux = []Entry{
 	{Feature: lifecycle.Feature{
 		// The field is older, and so is its other value, Recursive. Without
-		// the gate MountOption is honoured for ReadWriteOncePod volumes only;
-		// the files of others are relabelled one by one.
+		// the gate MountOption is honored for ReadWriteOncePod volumes only;
+		// the files of others are relabeled one by one.
 		Name:      features.SELinuxMount,
 		OnDisable: lifecycle.WaitForNoneInPods("seLinuxChangePolicy MountOption", "spec.securityContext.seLinuxChangePolicy=MountOption"),
 		Control:   lifecycle.Central,

@@ -34,17 +34,18 @@ var spreading = []Entry{
 		OnDisable: lifecycle.WaitForNoneInPods("matchLabelKeys in topologySpreadConstraints", "spec.topologySpreadConstraints[*].matchLabelKeys"),
 		Control:   lifecycle.Central,
 	}, OtherCopies: templateCopies},
-	// Only kube-apiserver asks, when a Pod is created. Scheduler evaluates
-	// matchLabelKeys in any case (podtopologyspread/common.go).
+	// Only kube-apiserver queries the gate, when a Pod is created. The
+	// scheduler evaluates matchLabelKeys in any case
+	// (podtopologyspread/common.go).
 	{Feature: lifecycle.Feature{Name: features.MatchLabelKeysInPodTopologySpreadSelectorMerge},
 		Retained: []Remainder{{
 			Field: task.Field{Resource: pods.GroupResource(), Path: "spec.topologySpreadConstraints[*].labelSelector.matchExpressions"},
-			Why:   "what was merged into the selector says what matchLabelKeys beside it say, so the Pod is spread as without it; a Pod's constraints cannot be changed, and they go with the Pod",
+			Why:   "the merged selector means the same as matchLabelKeys beside it, so the Pod is spread as without it; a Pod's constraints cannot be changed, and they go with the Pod",
 		}},
-		OtherCopies: "only Pods get it; templates have no merged selectors, and nobody copies a Pod's spec"},
+		OtherCopies: "only Pods get it; templates have no merged selectors, and a Pod's spec is not copied"},
 	{Feature: lifecycle.Feature{
-		// A toleration whose operator nobody knows tolerates nothing: Pods
-		// would be evicted, and DaemonSets would delete theirs.
+		// A toleration with an unknown operator tolerates nothing: Pods would
+		// be evicted, and DaemonSets would delete theirs.
 		Name:      features.TaintTolerationComparisonOperators,
 		OnDisable: lifecycle.WaitForNoneInPods("tolerations that compare numbers", "spec.tolerations[*].operator=Lt", "spec.tolerations[*].operator=Gt"),
 		Control:   lifecycle.Central,

@@ -16,7 +16,8 @@ limitations under the License.
 
 package catalog
 
-// stateless are the features that leave nothing in etcd: what each does instead.
+// stateless has the features that leave nothing in etcd, with the effect of
+// each.
 var stateless = []Entry{
 	{Feature: named("APIResponseCompression"), Stateless: "kube-apiserver compresses large responses"},
 	{Feature: named("APIServingWithRoutine"), Stateless: "kube-apiserver serves each long-running request in a goroutine of its own"},
@@ -27,7 +28,7 @@ var stateless = []Entry{
 	{Feature: named("ClearingNominatedNodeNameAfterBinding"), Stateless: "kube-apiserver empties status.nominatedNodeName, an older field, when a pod is bound, and refuses to set it afterwards"},
 	{Feature: named("ClientsAllowCARotation"), Stateless: "client-go reloads CA bundles from files"},
 	{Feature: named("ClientsAllowCBOR"), Stateless: "clients may exchange CBOR with the server; the server's own gate CBORServingAndStorage decides what is stored"},
-	{Feature: named("ClientsAllowTLSCacheGC"), Stateless: "client-go drops TLS transports that nobody uses from its cache"},
+	{Feature: named("ClientsAllowTLSCacheGC"), Stateless: "client-go drops unused TLS transports from its cache"},
 	{Feature: named("ClientsPreferCBOR"), Stateless: "clients send and ask for CBOR first; the server's own gate CBORServingAndStorage decides what is stored"},
 	{Feature: named("ConcurrentWatchObjectDecode"), Stateless: "kube-apiserver decodes the events of a watch from etcd concurrently"},
 	{Feature: named("ConstrainedImpersonation"), Stateless: "kube-apiserver also permits impersonation by the verbs impersonate:… and impersonate-on:…; RBAC rules with such verbs are their authors' and permit nothing while it is off"},

@@ -34,11 +34,11 @@ var (
 var storage = []Entry{
 	{Feature: lifecycle.Feature{
 		// A claim's spec cannot be changed, nor a StatefulSet's claim
-		// templates, and to delete a claim is to delete a volume: somebody has
-		// to decide. What makes claims comes first. With the gate off the
-		// server drops the source of a new claim as a whole, so what a
-		// template makes then is an empty volume instead of a filled one; the
-		// server drops nothing from templates.
+		// templates. Deleting a claim deletes a volume, so users have to
+		// decide. Templates of claims come first. With the gate off the server
+		// drops the whole source of a new claim. So a template then makes an
+		// empty volume instead of a filled one. The server drops nothing from
+		// templates.
 		Name: features.CrossNamespaceVolumeDataSource,
 		OnDisable: slices.Concat(
 			lifecycle.WaitForNoneInPods("a volume source of another namespace", "spec.volumes[*].ephemeral.volumeClaimTemplate.spec.dataSourceRef.namespace"),
@@ -52,15 +52,15 @@ var storage = []Entry{
 		OnReapply: "a template that is applied again has the source, and the server drops it from the claims that are made of it: their volumes are empty; condition Clean names the template"},
 	{Feature: lifecycle.Feature{
 		// The controller stops writing the condition and never removes it: a
-		// claim that is used again would go on saying that it is not.
+		// claim that is used again would still be marked unused.
 		Name:      features.PersistentVolumeClaimUnusedSinceTime,
 		OnDisable: lifecycle.Tasks{lifecycle.ClearField(volumeClaims, "status.conditions[type=Unused]")},
 		Control:   lifecycle.Dynamic,
 	}, OtherCopies: statusCopies},
 	{Feature: lifecycle.Feature{
-		// While it is on, defaulting writes false into every CSIDriver,
-		// whoever stores it. With the gate off the scheduler lets pods pass
-		// whatever the field says.
+		// While it is on, defaulting writes false into every CSIDriver on
+		// every write. With the gate off the scheduler lets pods pass whatever
+		// the field's value.
 		Name:      features.VolumeLimitScaling,
 		OnDisable: lifecycle.Tasks{lifecycle.ClearField(csiDrivers, "spec.preventPodSchedulingIfMissing")},
 		Control:   lifecycle.Central,

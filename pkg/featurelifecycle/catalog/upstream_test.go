@@ -47,8 +47,8 @@ import (
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 )
 
-// What the tests know of upstream: its gates, the resources it serves with their
-// Go types, and its source. Everything is read where the build reads it, in the
+// The tests read upstream's gates, the resources that it serves with their Go
+// types, and its source. Everything is read where the build reads it, in the
 // module cache.
 
 func knownGates(t *testing.T) featuregate.MutableVersionedFeatureGate {
@@ -60,8 +60,8 @@ func knownGates(t *testing.T) featuregate.MutableVersionedFeatureGate {
 	return gates
 }
 
-// openGates are those that can be turned on and off and will not stay so: alpha
-// or beta, and not locked.
+// openGates returns the gates that can be turned on and off: alpha or beta, and
+// not locked.
 func openGates(t *testing.T) map[featuregate.Feature]featuregate.FeatureSpec {
 	t.Helper()
 	open := map[featuregate.Feature]featuregate.FeatureSpec{}
@@ -74,7 +74,7 @@ func openGates(t *testing.T) map[featuregate.Feature]featuregate.FeatureSpec {
 	return open
 }
 
-// verdicts are the entries by gate.
+// verdicts returns the entries by gate.
 func verdicts() map[featuregate.Feature]Entry {
 	entries := map[featuregate.Feature]Entry{}
 	for _, e := range All() {
@@ -91,7 +91,7 @@ const (
 	componentBase = "k8s.io/component-base"
 )
 
-// moduleDirs are the folders of upstream's modules in the module cache.
+// moduleDirs has the folders of upstream's modules in the module cache.
 var moduleDirs = sync.OnceValues(func() (map[string]string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Path}} {{.Dir}}", kubernetes, api, apiextensions, apiserver, componentBase).Output()
 	if err != nil {
@@ -126,7 +126,7 @@ func (f sourceFile) at(node ast.Node) string {
 	return fmt.Sprintf("%s:%d", f.name, f.files.Position(node.Pos()).Line)
 }
 
-// importPath is that of the file's package.
+// importPath returns that of the file's package.
 func (f sourceFile) importPath() string { return path.Dir(f.name) }
 
 // parse reads the files below a folder of a module that are chosen by name.
@@ -161,8 +161,8 @@ func filesNamed(names ...string) func(string) bool {
 	return func(name string) bool { return slices.Contains(names, name) }
 }
 
-// gateConstants are the gates by the name of upstream's constant, as far as
-// files of the folder declare it.
+// gateConstants returns the gates by the name of upstream's constant, as far
+// as files of the folder declare it.
 func gateConstants(t *testing.T, module, folder string) map[string]featuregate.Feature {
 	t.Helper()
 	constants := map[string]featuregate.Feature{}
@@ -172,7 +172,8 @@ func gateConstants(t *testing.T, module, folder string) map[string]featuregate.F
 	return constants
 }
 
-// constantsOf are the gates that a file declares, by the name of the constant.
+// constantsOf returns the gates that a file declares, by the name of the
+// constant.
 func constantsOf(file *ast.File) map[string]featuregate.Feature {
 	constants := map[string]featuregate.Feature{}
 	ast.Inspect(file, func(node ast.Node) bool {
@@ -197,8 +198,9 @@ type resource struct {
 	kind     reflect.Type
 }
 
-// storedResources are those that can be listed and deleted, with every gate on
-// and every version served, as upstream publishes them in api/discovery.
+// storedResources returns those that can be listed and deleted, with every
+// gate on and every version served, as upstream publishes them in
+// api/discovery.
 func storedResources(t *testing.T) map[schema.GroupResource]resource {
 	t.Helper()
 	types := runtime.NewScheme()
@@ -208,7 +210,7 @@ func storedResources(t *testing.T) map[schema.GroupResource]resource {
 		}
 	}
 	found := map[schema.GroupResource]resource{}
-	// What this fork adds is not in upstream's documents.
+	// Upstream's documents do not have this fork's additions.
 	for name, object := range map[string]any{"features": v1alpha1.Feature{}, "featurereports": v1alpha1.FeatureReport{}} {
 		key := v1alpha1.Resource(name)
 		found[key] = resource{GroupResource: key, version: v1alpha1.SchemeGroupVersion.Version, kind: reflect.TypeOf(object)}

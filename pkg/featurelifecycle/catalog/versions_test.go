@@ -34,10 +34,10 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle"
 )
 
-// TestWhatDiffersBetween135And136 compares what docs/upgrade.md says of the gates that the
-// upgrade moves, in stage, default or lock, with those of the release. Gates that are added
-// in pkg/features do not count.
-func TestWhatDiffersBetween135And136(t *testing.T) {
+// TestGateChangesFrom135To136AreDocumented compares docs/upgrade.md with the gates whose
+// stage, default or lock the release changes. Gates that are added in pkg/features do not
+// count.
+func TestGateChangesFrom135To136AreDocumented(t *testing.T) {
 	before, after := utilversion.MustParse("1.35"), utilversion.MustParse("1.36")
 	added := addedGates(t)
 	var differing, flipped []string
@@ -63,7 +63,8 @@ func TestWhatDiffersBetween135And136(t *testing.T) {
 	}
 }
 
-// addedGates are those that this repository adds to the release, as its file declares them.
+// addedGates returns those that this repository adds to the release, as its file declares
+// them.
 func addedGates(t *testing.T) []featuregate.Feature {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "features", "kube_features.go"), nil, parser.SkipObjectResolution)
@@ -77,8 +78,8 @@ func addedGates(t *testing.T) []featuregate.Feature {
 	return slices.Collect(maps.Values(constantsOf(file)))
 }
 
-// specAt is a gate's spec at a version; before its first it is off (component-base's
-// featuregate, GetAll with an emulated version).
+// specAt returns a gate's spec at a version; before its first it is off
+// (component-base's featuregate, GetAll with an emulated version).
 func specAt(specs featuregate.VersionedSpecs, version *utilversion.Version) featuregate.FeatureSpec {
 	spec := featuregate.FeatureSpec{PreRelease: featuregate.PreAlpha}
 	for _, s := range specs {
@@ -89,8 +90,9 @@ func specAt(specs featuregate.VersionedSpecs, version *utilversion.Version) feat
 	return spec
 }
 
-// TestVersionBoundariesAreWithinReach: a boundary above this binary's version
-// would never be passed by it, and one below all that it can emulate by nobody.
+// TestVersionBoundariesAreWithinReach checks that version boundaries can be
+// crossed. This binary never crosses one above its version, and no binary one
+// below all that it can emulate.
 func TestVersionBoundariesAreWithinReach(t *testing.T) {
 	lowest, highest := utilversion.MustParse("1.33"), utilversion.MustParse("1.36")
 	boundaries := 0

@@ -43,10 +43,10 @@ var workloadAware = []Entry{
 	{Feature: lifecycle.Feature{
 		// A Workload's spec cannot be changed, and neither can a PodGroup's
 		// claims. A group goes after its pods (its finalizer sees to that), so
-		// once no group has claims, none is in use by one. The claim
-		// controller without the gate keeps a reservation that it does not
-		// know (syncClaim), and with it the claim for ever: it is removed. What
-		// was made for a group is not collected once nobody serves groups.
+		// once no group has claims, none is in use by one. The claim controller
+		// without the gate keeps a reservation that it does not know
+		// (syncClaim), and with it the claim forever, so it is removed. Objects
+		// made for a group are not collected once groups are not served.
 		Name: features.DRAWorkloadResourceClaims,
 		OnDisable: lifecycle.Tasks{
 			lifecycle.WaitForNone(workloads, "resource claims in templates", "spec.podGroupTemplates[*].resourceClaims"),
@@ -54,15 +54,15 @@ var workloadAware = []Entry{
 			mayBind(lifecycle.ClearField(resourceClaims, "status.reservedFor[resource=podgroups]")),
 			lifecycle.WaitForNone(resourceClaims, "a PodGroup as their owner", "metadata.ownerReferences[apiVersion="+schedulingv1alpha2.SchemeGroupVersion.String()+"]"),
 		},
-	}, OtherCopies: podGroupCopies, OnReapply: "a claim that somebody applies with a PodGroup as its owner is stored; no controller writes one, and condition Clean names it", APIs: []API{workloadsAPI}, BootstrapRBAC: true},
+	}, OtherCopies: podGroupCopies, OnReapply: "a claim that is applied with a PodGroup as its owner is stored; no controller writes one, and condition Clean names it", APIs: []API{workloadsAPI}, BootstrapRBAC: true},
 	{Feature: lifecycle.Feature{
 		// A Pod's group cannot be changed, and removing it from a template
 		// would roll pods. Once no pod has one, nothing is lost with the
 		// groups. The controller that takes their finalizer goes with the gate.
 		Name: features.GenericWorkload,
-		// What 1.35 stored may be there still when nobody saw the cluster at
-		// that version: the first server that knows Features adopts them at its
-		// own, and the upgrade below never runs.
+		// Objects of 1.35 may remain when no server with this API ran at that
+		// version. The first server that knows Features adopts them at its own
+		// version, and the upgrade below never runs.
 		OnEnable:  lifecycle.Tasks{lifecycle.ClearUnreadable(workloads.GroupResource())},
 		OnDisable: clearWorkloads(),
 		// 1.35 stores Workloads as scheduling.k8s.io/v1alpha1, which 1.36 does
@@ -76,7 +76,7 @@ var workloadAware = []Entry{
 	}, OtherCopies: templateCopies, APIs: []API{workloadsAPI}, BootstrapRBAC: true, Controller: "podgroup-protection-controller"},
 	{Feature: lifecycle.Feature{
 		// With the gate off a PodGroup may lose the field, and the scheduler
-		// does not look at it. A Workload's templates cannot be changed.
+		// ignores it. A Workload's templates cannot be changed.
 		Name: features.TopologyAwareWorkloadScheduling,
 		OnDisable: lifecycle.Tasks{
 			lifecycle.WaitForNone(workloads, "scheduling constraints in templates", "spec.podGroupTemplates[*].schedulingConstraints"),
@@ -85,8 +85,8 @@ var workloadAware = []Entry{
 	}, OtherCopies: podGroupCopies, APIs: []API{workloadsAPI}},
 	{Feature: lifecycle.Feature{
 		// As TopologyAwareWorkloadScheduling. A PodGroup's disruptionMode
-		// cannot be removed: defaulting, which asks no gate, puts Pod in its
-		// place, and with the gate off validation forbids that change.
+		// cannot be removed: defaulting, which queries no gate, puts Pod in
+		// its place, and with the gate off validation forbids that change.
 		Name: features.WorkloadAwarePreemption,
 		OnDisable: lifecycle.Tasks{
 			lifecycle.WaitForNone(workloads, "preemption in templates",
@@ -97,7 +97,7 @@ var workloadAware = []Entry{
 		},
 	}, Retained: []Remainder{{
 		Field: task.Field{Resource: podGroups.GroupResource(), Path: "spec.disruptionMode"},
-		Why:   "defaulting writes Pod into every PodGroup, gate or not; nobody reads it, and it goes with the PodGroup",
+		Why:   "defaulting writes Pod into every PodGroup, gate or not; nothing reads it, and it goes with the PodGroup",
 	}}, OtherCopies: podGroupCopies, APIs: []API{workloadsAPI}},
 	{Feature: lifecycle.Feature{
 		// The Job controller makes a Workload and a PodGroup for a Job, which
@@ -110,11 +110,11 @@ var workloadAware = []Entry{
 			lifecycle.WaitForNone(workloads, "a Job as its owner", "metadata.ownerReferences[apiVersion="+batchv1.SchemeGroupVersion.String()+"]"),
 			lifecycle.WaitForNone(podGroups, "a Job as its owner", "metadata.ownerReferences[apiVersion="+batchv1.SchemeGroupVersion.String()+"]"),
 		},
-	}, OtherCopies: "nobody copies them", APIs: []API{workloadsAPI}, BootstrapRBAC: true},
+	}, OtherCopies: "they are not copied", APIs: []API{workloadsAPI}, BootstrapRBAC: true},
 }
 
 // mayBind permits a task to change what claims are reserved for, which the server
-// asks for beside the permission to change their status (KEP-4817's granular
+// requires beside the permission to change their status (KEP-4817's granular
 // authorization; pkg/registry/resource, AuthorizedForBinding).
 func mayBind(t task.Task) task.Task {
 	t.Rules = append(t.Rules, rbacv1.PolicyRule{

@@ -66,7 +66,7 @@ func TestUpDownUp(t *testing.T) {
 			differing++
 		}
 	}
-	// TestWhatDiffersBetween135And136 counts 76; removed is the test's own.
+	// TestGateChangesFrom135To136AreDocumented counts 76; removed is the test's own.
 	if differing != 76+1 {
 		t.Errorf("%d features differ between 1.35 and 1.36, want 77", differing)
 	}
