@@ -30,7 +30,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-func TestArgumentsAreReadBesideTheBinarysOwn(t *testing.T) {
+func TestArgumentsAreParsedBesideBinary(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
 		want arguments
@@ -74,9 +74,10 @@ func kubeconfig(t *testing.T, server string) string {
 	return write(t, "kubeconfig", string(data))
 }
 
-// TestTheReporterUsesTheBinarysWayToTheServer: upstream's components disagree about
-// which of flag and file goes first, and what counts where the file says nothing.
-func TestTheReporterUsesTheBinarysWayToTheServer(t *testing.T) {
+// TestAgentUsesConnectionOfBinary covers precedence: upstream's components disagree
+// about which of flag and file goes first, and about the default without a value in
+// the file.
+func TestAgentUsesConnectionOfBinary(t *testing.T) {
 	first, second := kubeconfig(t, "https://first"), kubeconfig(t, "https://second")
 	file := write(t, "config", "kind: KubeSchedulerConfiguration\nclientConnection:\n  kubeconfig: "+second+"\n")
 	plain := write(t, "config", "clientConnection: {}\n")
@@ -128,7 +129,7 @@ func TestTheReporterUsesTheBinarysWayToTheServer(t *testing.T) {
 	}
 }
 
-func TestNamesOfInstances(t *testing.T) {
+func TestInstanceNames(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)

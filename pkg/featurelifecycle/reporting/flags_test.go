@@ -29,7 +29,7 @@ import (
 	"k8s.io/feature-lifecycle/agent"
 )
 
-// command is one that tells which arguments were left for it.
+// command returns one that records the arguments that were left for it.
 func command(raw bool, left *[]string) *cobra.Command {
 	c := &cobra.Command{Use: "c", DisableFlagParsing: raw, SilenceUsage: true, SilenceErrors: true, RunE: func(_ *cobra.Command, args []string) error {
 		*left = args
@@ -39,7 +39,7 @@ func command(raw bool, left *[]string) *cobra.Command {
 	return c
 }
 
-func TestFlagsOfValues(t *testing.T) {
+func TestValueFlags(t *testing.T) {
 	type want struct {
 		policy  agent.ChangePolicy
 		window  time.Duration
@@ -50,7 +50,7 @@ func TestFlagsOfValues(t *testing.T) {
 	for name, tc := range map[string]struct {
 		component Component
 		args      []string
-		// left is what a command that parses itself gets.
+		// left has the arguments of a command that parses them itself.
 		left []string
 		want want
 	}{
@@ -95,7 +95,7 @@ func TestFlagsOfValues(t *testing.T) {
 	}
 }
 
-func TestWrongFlagsOfValues(t *testing.T) {
+func TestInvalidValueFlags(t *testing.T) {
 	for _, args := range [][]string{{"--feature-change-policy=Perhaps"}, {"--feature-restart-window"}, {"--feature-values-timeout=soon"}, {"--feature-values-timeout=-1s"}, {"--feature-restart-window=-1ms"}} {
 		var left []string
 		err := newValueFlags(Component{Name: "kubelet", Node: true}).addTo(command(true, &left), args)
@@ -113,7 +113,7 @@ func TestWrongFlagsOfValues(t *testing.T) {
 	}
 }
 
-func TestHelpShowsTheFlags(t *testing.T) {
+func TestHelpShowsFlags(t *testing.T) {
 	for name, custom := range map[string]bool{"of a command that lists what it knows": true, "of a command that lists all": false} {
 		t.Run(name, func(t *testing.T) {
 			var left []string

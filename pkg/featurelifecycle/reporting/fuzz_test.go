@@ -27,8 +27,8 @@ import (
 )
 
 // FuzzArguments reads any command line, its arguments separated by NUL, beside the
-// binary's own parser: nothing of what is not ours is lost, in its order, and what is
-// made of it is a name that the API takes, or is refused there with a message.
+// binary's own parser. Arguments of the binary are kept in their order. The resulting
+// names are valid in the API, or are refused there with a message.
 func FuzzArguments(f *testing.F) {
 	foundArguments(f)
 	for _, seed := range [][]string{

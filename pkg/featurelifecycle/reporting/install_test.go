@@ -38,10 +38,10 @@ func asked(gate *featuregate.Gate, name string) bool {
 	return false
 }
 
-// TestInstallIsBetweenEverythingAndTheGate asks each way that code asks.
-// What it asks stays asked for as long as the process lives, so it runs in one
-// of its own.
-func TestInstallIsBetweenEverythingAndTheGate(t *testing.T) {
+// TestInstallCoversAllQueries queries the gate in each way that code does. A
+// process records queries for its whole life, so the test runs in one of its
+// own.
+func TestInstallCoversAllQueries(t *testing.T) {
 	const inside = "INSTALL_TEST_PROCESS"
 	if os.Getenv(inside) == "" {
 		test := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")

@@ -44,7 +44,7 @@ const (
 	// currentCertificate is the file in it that kubelet's store of client certificates
 	// keeps (pkg/kubelet/certificate/kubelet.go).
 	currentCertificate = "kubelet-client-current.pem"
-	// dropIn is what the names of files in --config-dir end with.
+	// dropIn is the suffix of files in --config-dir.
 	dropIn = ".conf"
 )
 
@@ -56,9 +56,9 @@ func (k *kubeletArguments) addTo(fs *pflag.FlagSet) {
 	k.rotateChanged = func() bool { return fs.Changed(rotate) }
 }
 
-// bootstraps returns true as long as a kubelet has no kubeconfig and is going to get one:
-// its Run requests a certificate, after its feature gates were final
-// (cmd/kubelet/app/server.go, buildKubeletClientConfig).
+// bootstraps returns true while a kubelet has no kubeconfig and will get one. Its Run
+// requests a certificate after its feature gates are final (cmd/kubelet/app/server.go,
+// buildKubeletClientConfig).
 func (a *arguments) bootstraps(component string) bool {
 	if component != "kubelet" || a.bootstrapKubeconfig == "" || a.kubeconfig == "" {
 		return false

@@ -41,9 +41,9 @@ func kubeconfigOf(t *testing.T, credentials clientcmdapi.AuthInfo) string {
 	return write(t, "kubeconfig", string(data))
 }
 
-// TestAKubeletThatRotatesItsCertificate is known by the one in --cert-dir, and not by
-// what its kubeconfig has, which may be an administrator's and expired.
-func TestAKubeletThatRotatesItsCertificate(t *testing.T) {
+// TestRotatingKubeletUsesCertificateInCertDir checks that it does not use the one in
+// its kubeconfig, which may be an administrator's and expired.
+func TestRotatingKubeletUsesCertificateInCertDir(t *testing.T) {
 	rotating := write(t, "config", "rotateCertificates: true\n")
 	dropIns := func(t *testing.T, files map[string]string) string {
 		dir := t.TempDir()
@@ -101,9 +101,9 @@ func TestAKubeletThatRotatesItsCertificate(t *testing.T) {
 	}
 }
 
-// TestCertificatesInFilesAreUsedAtOnce: the kubeconfig of a kubelet that bootstrapped
-// names the file that the kubelet keeps.
-func TestCertificatesInFilesAreUsedAtOnce(t *testing.T) {
+// TestCertificateFilesAreUsedImmediately covers a bootstrapped kubelet, whose
+// kubeconfig names the file that it keeps.
+func TestCertificateFilesAreUsedImmediately(t *testing.T) {
 	own := write(t, "own.pem", "")
 	a := parseArguments([]string{"--rotate-certificates", "--cert-dir=" + t.TempDir(), "--kubeconfig=" + kubeconfigOf(t, clientcmdapi.AuthInfo{ClientCertificate: own, ClientKey: own})})
 	got, err := a.clientConfig("kubelet")
@@ -115,7 +115,7 @@ func TestCertificatesInFilesAreUsedAtOnce(t *testing.T) {
 	}
 }
 
-func TestAKubeletWhoseConfigurationCannotBeRead(t *testing.T) {
+func TestKubeletWithUnreadableConfiguration(t *testing.T) {
 	own := kubeconfigOf(t, clientcmdapi.AuthInfo{})
 	for _, arg := range []string{"--config=/nonexistent", "--config=" + write(t, "config", "{"), "--config-dir=/nonexistent"} {
 		if _, err := parseArguments([]string{"--kubeconfig=" + own, arg}).clientConfig("kubelet"); err == nil {

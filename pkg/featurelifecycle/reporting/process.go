@@ -47,7 +47,7 @@ type process struct {
 	// without the API.
 	agent *agent.Agent
 
-	// mu guards the following fields: the process may be told to terminate while it starts.
+	// mu guards the following fields: the process may be terminated while it starts.
 	mu     sync.Mutex
 	cancel context.CancelFunc
 	// done is closed once the agent has ended and the report is deleted; nil before start.
@@ -127,7 +127,7 @@ func (p *process) connect(component string) (clients agent.Clients, err error) {
 	return clients, err
 }
 
-// endBySignal removes the report when the process is told to terminate. Several upstream
+// endBySignal removes the report when a signal terminates the process. Several upstream
 // commands call os.Exit or never return, and kube-controller-manager leaves signals to the
 // default action, so it cannot wait for Main to return. A signal without any other handler
 // is raised again with its default action.

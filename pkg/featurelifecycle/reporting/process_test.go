@@ -135,8 +135,8 @@ func TestReportingStartsWithAddMetrics(t *testing.T) {
 	}
 }
 
-// TestBinaryContinuesWithoutReports: whatever is missing, start returns, and end has nothing
-// to wait for.
+// TestBinaryContinuesWithoutReports checks that start returns without any input, and that
+// end does not wait.
 func TestBinaryContinuesWithoutReports(t *testing.T) {
 	server := kubeconfig(t, "https://server")
 	for name, tc := range map[string]struct {
@@ -178,8 +178,8 @@ func TestBinaryContinuesWithoutReports(t *testing.T) {
 	}
 }
 
-// TestLateKubeconfigIsUsed: a kubelet that bootstraps has none until its certificate was
-// signed.
+// TestLateKubeconfigIsUsed covers a bootstrapping kubelet, which has none until its
+// certificate is signed.
 func TestLateKubeconfigIsUsed(t *testing.T) {
 	ready := kubeconfig(t, "https://server")
 	content, err := os.ReadFile(ready)
@@ -250,7 +250,8 @@ func TestDefaultActionIsNeededByCommandsWithoutHandler(t *testing.T) {
 	}
 }
 
-// TestUnknownFlagsHideNone: flags that are unknown here are skipped with their values.
+// TestUnknownFlagsHideNone checks that flags that are unknown here are skipped with
+// their values.
 func TestUnknownFlagsHideNone(t *testing.T) {
 	for name, args := range map[string][]string{
 		"after a short flag":             {"-v", "2", "--kubeconfig=k"},
@@ -272,7 +273,7 @@ func TestUnknownFlagsHideNone(t *testing.T) {
 	}
 }
 
-func TestInstancesAreValidNamesOfObjects(t *testing.T) {
+func TestInstancesAreValidObjectNames(t *testing.T) {
 	for _, args := range [][]string{nil, {"--secure-port=0"}, {"--secure-port=10259"}} {
 		got, err := parseArguments(args).instance()
 		if err != nil || got == "" || got != strings.ToLower(got) || notDNS.MatchString(got) {

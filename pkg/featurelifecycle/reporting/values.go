@@ -79,8 +79,8 @@ func (p *process) resolve(ctx context.Context) {
 }
 
 // handlesSignals returns true for commands that handle signals before their values are
-// final, so that these do not end the process by themselves: kubelet
-// (cmd/kubelet/app/server.go, NewKubeletCommand), which ends once it runs.
+// final, so that these do not end the process: kubelet (cmd/kubelet/app/server.go,
+// NewKubeletCommand). It ends once it runs.
 func (p *process) handlesSignals() bool { return p.component.Name == "kubelet" }
 
 // agentConfig returns the configuration of the process's agent.
@@ -138,7 +138,8 @@ func (p *process) connectForValues(component string) (versioned.Interface, error
 }
 
 // serverReady returns why the server is not ready. A server is ready only once its Features
-// have the central values. Without permission to ask, the answer of the server counts.
+// have the central values. Without permission for the request, any response of the server
+// counts.
 func serverReady(ctx context.Context, client versioned.Interface) error {
 	err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	if err == nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) {

@@ -50,7 +50,8 @@ func TestValuesComeFromConfiguredServer(t *testing.T) {
 		reportsAs, instance string
 		always              bool
 		noServer, later     bool
-		// mend: people have to, before a start makes sense.
+		// mend: a user has to fix the configuration before the process can
+		// start.
 		mend bool
 	}{
 		"a scheduler":                           {component: Component{Name: "kube-scheduler"}, args: []string{"--kubeconfig=" + server}, reportsAs: "kube-scheduler", always: true},
@@ -219,7 +220,8 @@ func TestBootstrappingKubeletTakesValues(t *testing.T) {
 	}
 }
 
-// TestSignalEndsWaitOfKubelet: by then the kubelet has registered its own handler.
+// TestSignalEndsWaitOfKubelet covers a kubelet that has registered its own
+// handler.
 func TestSignalEndsWaitOfKubelet(t *testing.T) {
 	upstreams := make(chan os.Signal, 1)
 	signal.Notify(upstreams, syscall.SIGTERM)
