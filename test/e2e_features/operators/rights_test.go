@@ -85,7 +85,7 @@ func (w *world) rights(t *testing.T) {
 		t.Fatalf("there are %v, want a feature and a report of each, and the report of another service account", before)
 	}
 	for _, rows := range [][]forbidden{
-		s.elsewhere(s.blue.namespace, colours, s.blue.name+".x"),
+		s.elsewhere(s.blue.namespace, colors, s.blue.name+".x"),
 		s.elsewhere(metav1.NamespaceSystem, borrowed, s.server),
 		s.atHome(),
 		s.careless(t),
@@ -120,7 +120,7 @@ func (w *world) stage(t *testing.T) *stage {
 		{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"featurereports"}, Verbs: []string{"create", "delete"}},
 	}, nil)
 	for _, id := range []*identity{s.red, s.blue} {
-		if _, err := features(id.features, id.namespace).Create(t.Context(), newFeature(colours), metav1.CreateOptions{}); err != nil {
+		if _, err := features(id.features, id.namespace).Create(t.Context(), newFeature(colors), metav1.CreateOptions{}); err != nil {
 			t.Fatalf("%s announces its own feature: %v", id.user(), err)
 		}
 	}
@@ -129,7 +129,7 @@ func (w *world) stage(t *testing.T) *stage {
 			t.Fatalf("%s reports as itself: %v", id.user(), err)
 		}
 	}
-	for namespace, feature := range map[string]string{s.blue.namespace: colours, metav1.NamespaceSystem: borrowed} {
+	for namespace, feature := range map[string]string{s.blue.namespace: colors, metav1.NamespaceSystem: borrowed} {
 		if _, err := features(s.red.features, namespace).Get(t.Context(), feature, metav1.GetOptions{}); err != nil {
 			t.Fatalf("everyone may read Features, and %s may not in %s: %v", s.red.user(), namespace, err)
 		}
@@ -257,13 +257,13 @@ func (s *stage) atHome() []forbidden {
 			return second(r.Create(ctx, report, metav1.CreateOptions{}))
 		}, invalid: true, says: fmt.Sprintf("must be %q for reports of %s", home, s.red.name)},
 		{name: "changes what another process reports", do: change(func(report *v1alpha1.FeatureReport) { report.Spec.BinaryVersion = "v9.9.9" }),
-			says: fmt.Sprintf("only %q, who created the report, may change it; you are %q; if that process is gone, delete the report, and it can be written anew", s.other.user(), s.red.user())},
+			says: fmt.Sprintf("only %q, who created the report, may change it; you are %q; if that process has ended, delete the report, and it can be created again", s.other.user(), s.red.user())},
 		{name: "labels the report of another process", do: change(func(report *v1alpha1.FeatureReport) { report.Labels = map[string]string{"a": "b"} }),
 			says: "that needs the verb update on featurereports/any"},
 		{name: "deletes the report of an operator, as another service account", do: func(ctx context.Context) error {
 			return reports(s.other.features, home).Delete(ctx, s.red.name+".x", metav1.DeleteOptions{})
 		}, says: fmt.Sprintf("may not delete the report of %q; that needs the verb delete on featurereports/any", s.red.user())},
-		{name: "requests a value", do: func(ctx context.Context) error { return merge(ctx, f.Patch, colours, `{"spec":{"enabled":true}}`) },
+		{name: "requests a value", do: func(ctx context.Context) error { return merge(ctx, f.Patch, colors, `{"spec":{"enabled":true}}`) },
 			says: `cannot patch resource "features"`},
 		{name: "requests a value for a feature that it makes", do: func(ctx context.Context) error {
 			made := newFeature("Made")

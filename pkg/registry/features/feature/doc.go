@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package feature has the rules of the Feature resource: what a request may
-// change, and what is wrong with it. The storage beside it is the only caller.
+// Package feature validates Features and decides which fields a request may
+// change. The storage beside it is the only caller.
 package feature

@@ -43,15 +43,15 @@ import (
 type Strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
-	// control is who decides the values of Kubernetes' features, as this server
-	// was told.
+	// control returns how the value of a feature of Kubernetes is decided, by
+	// this server's flags.
 	control func(feature string) v1alpha1.FeatureControl
 }
 
-// NewStrategy makes the rules for spec and metadata. Control is who decides the
-// values of the features of Kubernetes itself: those that are Dynamic may be set
-// through the API. Features in other namespaces than kube-system are their
-// operator's concern.
+// NewStrategy returns the rules for spec and metadata. Control returns how the
+// value of a feature of Kubernetes is decided: Dynamic ones may be set through
+// the API. Features in other namespaces than kube-system are their operator's
+// concern.
 func NewStrategy(control func(feature string) v1alpha1.FeatureControl) Strategy {
 	return Strategy{legacyscheme.Scheme, names.SimpleNameGenerator, control}
 }
@@ -90,9 +90,9 @@ func (Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	noteRequester(ctx, feature, before)
 }
 
-// noteRequester keeps the name of whoever changed last what the spec asks for:
-// value, rollout or pause. A later event tells it; of a request that was taken back
-// it names who did that. What requests say of it themselves does not count.
+// noteRequester records the user who last changed value, rollout or pause in the
+// spec. A later event names that user. For a withdrawn request, that is the user
+// who withdrew it. The annotation in requests is ignored.
 func noteRequester(ctx context.Context, feature, before *features.Feature) {
 	var requester string
 	var was features.FeatureSpec
@@ -118,8 +118,8 @@ func (s Strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorLis
 	return append(validation.ValidateFeature(feature), s.validateEnabled(feature, nil)...)
 }
 
-// ValidateUpdate validates a change. A write that changes nothing passes, whatever is
-// stored: an older server may have accepted what this one refuses, and only such a write
+// ValidateUpdate validates a change. A write that changes nothing passes, even if the
+// object is invalid. An older server may have accepted it, and only such a write
 // encrypts it with another key or stores it in another version.
 func (s Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	feature, before := obj.(*features.Feature), old.(*features.Feature)
@@ -129,9 +129,9 @@ func (s Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) fie
 	return append(validation.ValidateFeatureUpdate(feature, before), s.validateEnabled(feature, before)...)
 }
 
-// unchanged is true for a write that stores what is there, as those of the migrator of
-// storage versions do (pkg/controller/storageversionmigrator). An object that nobody has
-// applied gets managed fields by that, as all kinds do.
+// unchanged returns true for a write that stores the same object, as the migrator of
+// storage versions does (pkg/controller/storageversionmigrator). An object that was
+// never applied gets managed fields from that, as all kinds do.
 func unchanged(feature, before *features.Feature) bool {
 	same := *feature
 	same.ResourceVersion, same.ManagedFields = before.ResourceVersion, before.ManagedFields
@@ -153,20 +153,21 @@ func (s Strategy) validateEnabled(feature, before *features.Feature) field.Error
 		feature.Name, feature.Name, *feature.Spec.Enabled))}
 }
 
-// WarningsOnCreate says what of the spec does nothing.
+// WarningsOnCreate names fields of the spec without effect.
 func (s Strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
 	return s.warnings(obj.(*features.Feature))
 }
 
-// WarningsOnUpdate says what of the spec does nothing, also when it was there
-// before: servers may have been restarted with other flags since.
+// WarningsOnUpdate names fields of the spec without effect, unchanged ones,
+// too: servers may have been restarted with other flags since.
 func (s Strategy) WarningsOnUpdate(_ context.Context, obj, _ runtime.Object) []string {
 	return s.warnings(obj.(*features.Feature))
 }
 
-// warnings are for what is accepted and has no effect: a value left over from when
-// the feature was dynamic, and a rollout of a value that every process has from its
-// own command line. Of an operator's features only their status says who decides.
+// warnings names accepted fields without effect. These are a value left over from
+// when the feature was dynamic, and a rollout of a value that every process has
+// from its own command line. For an operator's features, only their status has the
+// control.
 func (s Strategy) warnings(feature *features.Feature) []string {
 	control := v1alpha1.FeatureControl(feature.Status.Control)
 	if feature.Namespace == metav1.NamespaceSystem {
@@ -191,7 +192,7 @@ func (Strategy) Canonicalize(runtime.Object) {}
 // AllowCreateOnUpdate is false: a PUT to a name that no gate has is a mistake.
 func (Strategy) AllowCreateOnUpdate() bool { return false }
 
-// AllowUnconditionalUpdate is false: whoever writes has to have read.
+// AllowUnconditionalUpdate returns false: updates need a resource version.
 func (Strategy) AllowUnconditionalUpdate() bool { return false }
 
 // StatusStrategy has the rules for the subresource status.
@@ -223,7 +224,8 @@ func (StatusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object)
 	return validation.ValidateFeatureStatusUpdate(feature, before)
 }
 
-// WarningsOnUpdate returns none: who writes the status did not write the spec.
+// WarningsOnUpdate returns none: a write of the status does not write the
+// spec.
 func (StatusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }
@@ -241,7 +243,8 @@ func GetAttrs(obj runtime.Object) (labels.Set, pkgfields.Set, error) {
 	return feature.Labels, set, nil
 }
 
-// controlField is what components select by that follow values.
+// controlField is the field by which components select the Features whose
+// values they follow.
 const controlField = "status.control"
 
 // Match selects Features by label and field.
@@ -249,8 +252,8 @@ func Match(label labels.Selector, field pkgfields.Selector) storage.SelectionPre
 	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: GetAttrs, IndexFields: []string{controlField}}
 }
 
-// TriggerFuncs let the watch cache hand changes only to watchers of the same
-// control: thousands of nodes watch the dynamic features, and none of them is
+// TriggerFuncs makes the watch cache send changes only to watchers of the same
+// control. Thousands of nodes watch the dynamic features, and none of them is
 // woken when the uses of another feature change.
 func TriggerFuncs() storage.IndexerFuncs {
 	return storage.IndexerFuncs{controlField: func(obj runtime.Object) string { return string(obj.(*features.Feature).Status.Control) }}

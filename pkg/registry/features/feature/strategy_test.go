@@ -45,7 +45,7 @@ func decided(control v1alpha1.FeatureControl) Strategy {
 	return NewStrategy(func(string) v1alpha1.FeatureControl { return control })
 }
 
-func TestSpecWritesLeaveTheStatusAlone(t *testing.T) {
+func TestSpecUpdateKeepsStatus(t *testing.T) {
 	s := decided(v1alpha1.ControlDynamic)
 	created := feature("ns", nil)
 	s.PrepareForCreate(t.Context(), created)
@@ -65,7 +65,7 @@ func TestSpecWritesLeaveTheStatusAlone(t *testing.T) {
 	}
 }
 
-func TestStatusWritesLeaveTheSpecAlone(t *testing.T) {
+func TestStatusUpdateKeepsSpec(t *testing.T) {
 	s := StatusStrategy{decided(v1alpha1.ControlDynamic)}
 	old, changed := feature("ns", nil), feature("ns", ptr.To(true))
 	changed.Labels = map[string]string{"a": "b"}
@@ -76,7 +76,7 @@ func TestStatusWritesLeaveTheSpecAlone(t *testing.T) {
 	}
 }
 
-func TestWhoseValueTheAPISets(t *testing.T) {
+func TestValueIsSettableForDynamicFeatures(t *testing.T) {
 	s := NewStrategy(func(name string) v1alpha1.FeatureControl {
 		if name == "Dynamic" {
 			return v1alpha1.ControlDynamic
@@ -127,11 +127,12 @@ func TestSelectableFields(t *testing.T) {
 	}
 }
 
-// TestTheRequesterIsKept: whoever changed last what the spec asks for, whatever
-// else is written by whom, and whatever requests say.
-func TestTheRequesterIsKept(t *testing.T) {
+// TestRequesterIsRecorded checks that the user who last changed the spec's
+// requests is recorded. Other writes, and the annotation in requests, do not
+// change that.
+func TestRequesterIsRecorded(t *testing.T) {
 	s := decided(v1alpha1.ControlDynamic)
-	claimed := map[string]string{v1alpha1.AnnotationRequestedBy: "somebody else", "other": "x"}
+	claimed := map[string]string{v1alpha1.AnnotationRequestedBy: "another user", "other": "x"}
 	feature := &features.Feature{}
 	feature.Annotations = maps.Clone(claimed)
 	s.PrepareForCreate(request.WithUser(t.Context(), &user.DefaultInfo{Name: "flow"}), feature)
@@ -154,7 +155,7 @@ func TestTheRequesterIsKept(t *testing.T) {
 		{"the other value", "frank", "frank", func(f *features.Feature) { f.Spec.Enabled = ptr.To(false) }},
 		{"the request taken back", "grace", "grace", func(f *features.Feature) { f.Spec = features.FeatureSpec{} }},
 		{"an annotation, after that", "mallory", "grace", func(*features.Feature) {}},
-		{"a change by nobody", "", "", func(f *features.Feature) { f.Spec.Paused = true }},
+		{"a change without user", "", "", func(f *features.Feature) { f.Spec.Paused = true }},
 	} {
 		changed := feature.DeepCopy()
 		changed.Annotations = maps.Clone(claimed)
@@ -179,9 +180,9 @@ func TestTheRequesterIsKept(t *testing.T) {
 	}
 }
 
-// TestWhatDoesNothingIsSaid: values and rollouts that have no effect are stored,
-// and whoever writes the spec is told.
-func TestWhatDoesNothingIsSaid(t *testing.T) {
+// TestIneffectiveFieldsWarn checks that values and rollouts without effect are
+// stored, with a warning.
+func TestIneffectiveFieldsWarn(t *testing.T) {
 	value := features.FeatureSpec{Enabled: ptr.To(true)}
 	rollout := features.FeatureSpec{Rollout: &features.FeatureRollout{Percent: ptr.To[int32](10)}}
 	for name, tc := range map[string]struct {
@@ -226,9 +227,9 @@ func TestWhatDoesNothingIsSaid(t *testing.T) {
 	}
 }
 
-// TestSelectingByControl: components that follow dynamic features watch with this
-// selector, and only watchers of a control are told of its features.
-func TestSelectingByControl(t *testing.T) {
+// TestSelectByControl checks the selector with which components watch dynamic
+// features. Only watchers of a control get its features.
+func TestSelectByControl(t *testing.T) {
 	for control, selected := range map[features.FeatureControl]bool{
 		features.ControlDynamic: true, features.ControlCentral: false, features.ControlLocal: false, "": false,
 	} {

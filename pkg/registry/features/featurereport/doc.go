@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package featurereport has the rules of the FeatureReport resource: what a
-// request may change, and what is wrong with it. Who may write which report is
-// decided in the storage beside it, the only caller.
+// Package featurereport validates FeatureReports and decides which fields a
+// request may change. The storage beside it is the only caller; it decides
+// which user may write which report.
 package featurereport

@@ -53,7 +53,7 @@ var (
 // NamespaceScoped is true: third parties have reports in their own namespaces.
 func (strategy) NamespaceScoped() bool { return true }
 
-// PrepareForCreate writes down who reports, whatever the request says.
+// PrepareForCreate sets the reporting user, whatever the request has.
 func (strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	report := obj.(*features.FeatureReport)
 	report.Generation = 1
@@ -64,7 +64,7 @@ func (strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	}
 }
 
-// PrepareForUpdate keeps who reports and counts changes.
+// PrepareForUpdate keeps the reporting user and counts changes.
 func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	report, before := obj.(*features.FeatureReport), old.(*features.FeatureReport)
 	report.Spec.Username = before.Spec.Username
@@ -74,9 +74,9 @@ func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	}
 }
 
-// dropManagedFields forgets who manages which field. One identity writes a report, as
-// a whole, so it says nothing, and it is more than half of what a report takes in
-// etcd and in the watch cache.
+// dropManagedFields removes managed fields. One identity writes a report as a whole,
+// so they contain no information. They are more than half of a report's size in etcd
+// and in the watch cache.
 func dropManagedFields(report *features.FeatureReport) { report.ManagedFields = nil }
 
 // Validate validates a new report.
@@ -84,8 +84,8 @@ func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList 
 	return validation.ValidateFeatureReport(obj.(*features.FeatureReport))
 }
 
-// ValidateUpdate validates a change. A write that changes nothing passes, whatever is
-// stored: an older server may have accepted what this one refuses, and only such a write
+// ValidateUpdate validates a change. A write that changes nothing passes, even if the
+// object is invalid. An older server may have accepted it, and only such a write
 // encrypts it with another key or stores it in another version.
 func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	report, before := obj.(*features.FeatureReport), old.(*features.FeatureReport)
@@ -118,7 +118,7 @@ func (strategy) Canonicalize(runtime.Object) {}
 // AllowCreateOnUpdate is false: creating is checked otherwise than updating.
 func (strategy) AllowCreateOnUpdate() bool { return false }
 
-// AllowUnconditionalUpdate is false: whoever writes has to have read.
+// AllowUnconditionalUpdate returns false: updates need a resource version.
 func (strategy) AllowUnconditionalUpdate() bool { return false }
 
 // GetAttrs returns what selectors may use.
@@ -148,7 +148,7 @@ func Triggers() storage.IndexerFuncs {
 	return storage.IndexerFuncs{UsernameField: func(obj runtime.Object) string { return obj.(*features.FeatureReport).Spec.Username }}
 }
 
-// Indexers are those of the watch cache.
+// Indexers returns those of the watch cache.
 func Indexers() *cache.Indexers {
 	return &cache.Indexers{storage.FieldIndex(UsernameField): func(obj any) ([]string, error) {
 		report, ok := obj.(*features.FeatureReport)

@@ -25,28 +25,28 @@ import (
 	"k8s.io/kubernetes-features/pkg/apis/features"
 )
 
-func TestTheServerSaysWhoReports(t *testing.T) {
+func TestServerSetsReportingUser(t *testing.T) {
 	ctx := genericapirequest.WithUser(t.Context(), &user.DefaultInfo{Name: "me"})
-	report := &features.FeatureReport{Spec: features.FeatureReportSpec{Username: "somebody"}}
+	report := &features.FeatureReport{Spec: features.FeatureReportSpec{Username: "stranger"}}
 	Strategy.PrepareForCreate(ctx, report)
 	if report.Spec.Username != "me" {
 		t.Errorf("created by %q", report.Spec.Username)
 	}
 	changed := report.DeepCopy()
-	changed.Spec.Username = "somebody"
+	changed.Spec.Username = "stranger"
 	Strategy.PrepareForUpdate(genericapirequest.WithUser(t.Context(), &user.DefaultInfo{Name: "other"}), changed, report)
 	if changed.Spec.Username != "me" || changed.Generation != report.Generation {
 		t.Errorf("updated to %q, generation %d", changed.Spec.Username, changed.Generation)
 	}
-	nobody := &features.FeatureReport{Spec: features.FeatureReportSpec{Username: "somebody"}}
-	Strategy.PrepareForCreate(t.Context(), nobody)
-	if nobody.Spec.Username != "" {
-		t.Errorf("a request without a user is by %q", nobody.Spec.Username)
+	anonymous := &features.FeatureReport{Spec: features.FeatureReportSpec{Username: "stranger"}}
+	Strategy.PrepareForCreate(t.Context(), anonymous)
+	if anonymous.Spec.Username != "" {
+		t.Errorf("a request without a user is by %q", anonymous.Spec.Username)
 	}
 }
 
-// TestNobodyManagesFieldsOfAReport: its process writes it as a whole.
-func TestNobodyManagesFieldsOfAReport(t *testing.T) {
+// TestManagedFieldsAreDropped: its process writes it as a whole.
+func TestManagedFieldsAreDropped(t *testing.T) {
 	entry := []metav1.ManagedFieldsEntry{{Manager: "m"}}
 	report := &features.FeatureReport{ObjectMeta: metav1.ObjectMeta{ManagedFields: entry}}
 	Strategy.PrepareForCreate(t.Context(), report)

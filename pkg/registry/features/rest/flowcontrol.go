@@ -37,16 +37,16 @@ import (
 
 // ReportsLevel is the name of the priority level, and of the flow schema, of the
 // requests that reporters send. When all processes of a large cluster start at once,
-// these wait for each other and not everybody else for them: without a level of their
+// these wait for each other and do not delay other requests. Without a level of their
 // own, kube-proxies would fill the one of ordinary users.
 const ReportsLevel = "feature-reports"
 
-// ReportsCleanup is the name of the flow schema of those who are no reporters and read
-// and delete single reports all the same. The garbage collector's workers are for all
-// kinds, and one that waits behind a storm of reports lacks elsewhere; the server flow
-// does other work when reports are retired. Administrators in system:masters are exempt.
-// Reporters may be anybody, so these are told apart by who they are. What
-// kube-controller-manager reports itself goes with it, which is three processes.
+// ReportsCleanup is the name of the flow schema of users that are no reporters but read
+// and delete single reports. The garbage collector's workers serve all kinds, so none of
+// them should wait behind a storm of reports. The server flow has other work when
+// reports are retired. Administrators in system:masters are exempt. Reporters may be any
+// user, so the schema matches by user. It includes the own reports of
+// kube-controller-manager, three processes.
 const ReportsCleanup = "feature-reports-cleanup"
 
 const (
@@ -57,23 +57,24 @@ const (
 	// reportsShares is next to nothing beside the 245 of upstream's suggested levels
 	// (apiserver's apis/flowcontrol/bootstrap): about 12 requests at a time.
 	reportsShares = 5
-	// reportsQueues, each with room for reportsWaiting requests, and how many of them one
-	// identity may use. kube-proxies often have one identity, and are half of the reporters
-	// of nodes: with few queues of many, such as upstream's 6 of 128, they would get so
-	// small a part of the seats that they are turned away while kubelets are served. With
-	// half of the queues a single reporter that went wrong still leaves the other half
-	// alone, and others find one of these: that all of an identity's are among those is one
-	// case in 12,870.
+	// reportsQueues is the number of queues, each with room for reportsWaiting requests;
+	// reportsHand is the number that one identity may use. kube-proxies often have one
+	// identity, and are half of the reporters of nodes. With few queues of many, such as
+	// upstream's 6 of 128, they would get too few seats and be rejected while kubelets are
+	// served. With half of the queues, a single faulty reporter does not affect the other
+	// half. The probability that all queues of another identity are affected is 1 in
+	// 12,870.
 	reportsQueues, reportsHand, reportsWaiting = 16, 8, 200
 	// reportsPrecedence is before that of nodes, which is 500, and behind those of
 	// leader election and of administrators.
 	reportsPrecedence = 450
-	// flowControlPatience is for how long a server that starts tries to write them.
+	// flowControlPatience is the time for which a starting server tries to write
+	// them.
 	flowControlPatience = 30 * time.Second
 )
 
-// FlowControl is how API priority and fairness treats reporters, and those who clean up
-// after them.
+// FlowControl returns the configuration of API priority and fairness for reporters and
+// for cleanup of their reports.
 func FlowControl() (*flowcontrolv1.PriorityLevelConfiguration, []*flowcontrolv1.FlowSchema) {
 	level := &flowcontrolv1.PriorityLevelConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: ReportsLevel},
@@ -99,7 +100,7 @@ func FlowControl() (*flowcontrolv1.PriorityLevelConfiguration, []*flowcontrolv1.
 		flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: user.KubeControllerManager}},
 		// Where kube-controller-manager has an account for each controller.
 		flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindServiceAccount, ServiceAccount: &flowcontrolv1.ServiceAccountSubject{Namespace: metav1.NamespaceSystem, Name: "generic-garbage-collector"}})
-	// Those who clean up first: until theirs is there they would be taken for reporters.
+	// Cleanup comes first: without its schema these requests would match the reporters'.
 	return level, []*flowcontrolv1.FlowSchema{cleanup, reporters}
 }
 
@@ -114,7 +115,7 @@ func flowSchema(name, level string, precedence int32, subjects ...flowcontrolv1.
 			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
 				Subjects: subjects,
 				ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
-					// Those who list and watch are no reporters.
+					// Requests to list and watch are not from reporters.
 					Verbs:     []string{"get", "create", "update", "delete"},
 					APIGroups: []string{features.GroupName}, Resources: []string{"featurereports"},
 					Namespaces: []string{flowcontrolv1.NamespaceEvery},
@@ -136,9 +137,9 @@ func ensureFlowControlHook(hook genericapiserver.PostStartHookContext) {
 	}
 }
 
-// ensureFlowControl writes them if they are not there. What administrators change
-// stays, and upstream, which keeps its own suggestions as they are, leaves alone what
-// does not say that it may be updated.
+// ensureFlowControl creates the missing ones. Changes by administrators stay.
+// Upstream, which maintains its own suggestions, ignores objects without the
+// annotation for automatic updates.
 func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
 	level, schemas := FlowControl()
 	var last error

@@ -90,9 +90,9 @@ func TestFlowControlIsValid(t *testing.T) {
 	}
 }
 
-// TestKubeProxiesWithOneIdentityGetTheirShare, which are half of the reporters of nodes, and
+// TestKubeProxiesWithOneIdentityGetFairShare, which are half of the reporters of nodes, and
 // no single identity can fill the level.
-func TestKubeProxiesWithOneIdentityGetTheirShare(t *testing.T) {
+func TestKubeProxiesWithOneIdentityGetFairShare(t *testing.T) {
 	level, _ := FlowControl()
 	q := level.Spec.Limited.LimitResponse.Queuing
 	if 2*q.HandSize != q.Queues {
@@ -104,8 +104,8 @@ func TestKubeProxiesWithOneIdentityGetTheirShare(t *testing.T) {
 	}
 }
 
-// TestReportersAloneWaitForReporters, and all of them do.
-func TestReportersAloneWaitForReporters(t *testing.T) {
+// TestOnlyReportersWaitForReporters, and all of them do.
+func TestOnlyReportersWaitForReporters(t *testing.T) {
 	_, schemas := FlowControl()
 	const garbage = "system:serviceaccount:kube-system:generic-garbage-collector"
 	for name, want := range map[string]string{
@@ -150,7 +150,7 @@ func isSubject(subject flowcontrolv1.Subject, name string) bool {
 	}
 }
 
-// TestFlowControlIsWrittenOnce, and what people made of it stays.
+// TestFlowControlIsWrittenOnce, and changes by users stay.
 func TestFlowControlIsWrittenOnce(t *testing.T) {
 	client := fake.NewClientset()
 	writes := func() (verbs []string) {
@@ -196,8 +196,8 @@ func TestFlowControlIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// TestFlowControlIsTriedAgain for a while, unless that is of no use.
-func TestFlowControlIsTriedAgain(t *testing.T) {
+// TestFlowControlIsRetried for a while, unless that is of no use.
+func TestFlowControlIsRetried(t *testing.T) {
 	schemas := flowcontrolv1.Resource("flowschemas")
 	const forever = 1000
 	for name, tc := range map[string]struct {
@@ -234,8 +234,8 @@ func TestFlowControlIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestNothingWaitsForFlowControl: the server is ready when it has RBAC.
-func TestNothingWaitsForFlowControl(t *testing.T) {
+// TestStartDoesNotWaitForFlowControl: the server is ready when it has RBAC.
+func TestStartDoesNotWaitForFlowControl(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -267,6 +267,6 @@ func TestNothingWaitsForFlowControl(t *testing.T) {
 	select {
 	case <-asked:
 	case <-limit:
-		t.Error("nobody tries to write it")
+		t.Error("there is no attempt to write it")
 	}
 }

@@ -72,11 +72,10 @@ func users(names ...string) []rbacv1.Subject {
 	return subjects
 }
 
-// Policy is the RBAC that Kubernetes' own use of features.k8s.io needs:
-// everyone authenticated may read Features, each component may write its own
-// reports, nobody but administrators may write specs, and the server flow may do
-// what it does and, to other objects, what the declared tasks do, in all namespaces or,
-// by their names, in one.
+// Policy is the RBAC that Kubernetes' own use of features.k8s.io needs. Authenticated
+// users may read Features. Each component may write its own reports. Only
+// administrators may write specs. The server flow has the permissions for its own work
+// and for the declared tasks: in all namespaces or, by their names, in one.
 func Policy(tasks []rbacv1.PolicyRule, namespaced map[string][]rbacv1.PolicyRule) *rbacrest.PolicyData {
 	rule := rbacv1helpers.NewRule
 	policy := &rbacrest.PolicyData{
@@ -115,10 +114,9 @@ func Policy(tasks []rbacv1.PolicyRule, namespaced map[string][]rbacv1.PolicyRule
 	return policy
 }
 
-// FlowRules are what the server flow does, by namespace, beside its tasks. The
-// Leases that it deletes are those of servers that are gone; RBAC cannot limit
-// that to a prefix of names. It reads one before it takes the report for that of a
-// process that is gone.
+// FlowRules returns the rules of the server flow, by namespace, beside those of
+// its tasks. It deletes Leases of ended servers; RBAC cannot limit that to a
+// prefix of names. It reads a Lease before it treats the process as lost.
 func FlowRules() map[string][]rbacv1.PolicyRule {
 	rule := rbacv1helpers.NewRule
 	lease := rule("get", "list", "watch", "delete").Groups("coordination.k8s.io").Resources("leases").RuleOrDie()
@@ -127,7 +125,7 @@ func FlowRules() map[string][]rbacv1.PolicyRule {
 			rule("get", "list", "watch", "create", "delete").Groups(features.GroupName).Resources("features").RuleOrDie(),
 			rule("update").Groups(features.GroupName).Resources("features/status").RuleOrDie(),
 			rule("list", "watch", "delete").Groups(features.GroupName).Resources("featurereports").RuleOrDie(),
-			// Reports of processes that are gone, whoever wrote them.
+			// Reports of lost processes, of any user.
 			rule("delete").Groups(features.GroupName).Resources("featurereports/any").RuleOrDie(),
 			rule("create", "patch").Groups("").Resources("events").RuleOrDie(),
 			lease,
@@ -150,9 +148,8 @@ func addFlow(policy *rbacrest.PolicyData, tasks []rbacv1.PolicyRule) {
 }
 
 // compact merges rules that permit verbs on whole resources into one for each
-// resource, sorted, so that the role is the same in every server and nothing is
-// written when nothing changed. Rules for single names or other paths stay as
-// they are.
+// resource, sorted. So the role is the same in every server, and is written
+// only when it changes. Rules for single names or other paths stay as they are.
 func compact(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	verbs := map[schema.GroupResource]sets.Set[string]{}
 	var others []rbacv1.PolicyRule
@@ -191,8 +188,8 @@ func add(policy *rbacrest.PolicyData, namespace, name string, subjects []rbacv1.
 	})
 }
 
-// markBootstrap labels what the server writes and keeps, as upstream's policy
-// is labelled.
+// markBootstrap labels the objects that the server writes and maintains, as
+// upstream's policy is labeled.
 func markBootstrap(meta *metav1.ObjectMeta) {
 	meta.Labels = map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"}
 	meta.Annotations = map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"}

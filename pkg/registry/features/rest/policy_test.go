@@ -33,14 +33,14 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 )
 
-// taskRules are what two tasks need that touch one resource.
+// taskRules are the rules of two tasks of one resource.
 var taskRules = []rbacv1.PolicyRule{
 	{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"patch", "list"}},
 	{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"list", "watch"}},
 	{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
 }
 
-// namespacedRules are what a task needs in one namespace.
+// namespacedRules are the rules of a task in one namespace.
 var namespacedRules = map[string][]rbacv1.PolicyRule{
 	"example": {{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, ResourceNames: []string{"named"}, Verbs: []string{"delete"}}},
 }
@@ -71,9 +71,9 @@ func authorizerOf(t *testing.T) authorizer.Authorizer {
 	return rbac.New(rules, rules, rules, rules)
 }
 
-func TestWhoMayDoWhat(t *testing.T) {
-	somebody := &user.DefaultInfo{Name: "jane", Groups: []string{user.AllAuthenticated}}
-	nobody := &user.DefaultInfo{Name: "system:anonymous", Groups: []string{user.AllUnauthenticated}}
+func TestPolicyPermissions(t *testing.T) {
+	jane := &user.DefaultInfo{Name: "jane", Groups: []string{user.AllAuthenticated}}
+	anonymous := &user.DefaultInfo{Name: "system:anonymous", Groups: []string{user.AllUnauthenticated}}
 	scheduler := &user.DefaultInfo{Name: user.KubeScheduler, Groups: []string{user.AllAuthenticated}}
 	manager := &user.DefaultInfo{Name: user.KubeControllerManager, Groups: []string{user.AllAuthenticated}}
 	node := &user.DefaultInfo{Name: "system:node:n1", Groups: []string{user.NodesGroup, user.AllAuthenticated}}
@@ -88,43 +88,43 @@ func TestWhoMayDoWhat(t *testing.T) {
 		request
 		want bool
 	}{
-		"somebody reads features":                      {request{somebody, "list", ks, "features", ""}, true},
-		"in any namespace":                             {request{somebody, "watch", "example", "features", ""}, true},
-		"nobody reads features":                        {request{nobody, "list", ks, "features", ""}, false},
-		"somebody writes features":                     {request{somebody, "update", ks, "features", "A"}, false},
-		"somebody writes their status":                 {request{somebody, "update", ks, "features/status", "A"}, false},
-		"somebody plans":                               {request{somebody, "create", ks, "features/plan", "A"}, false},
-		"somebody cleans":                              {request{somebody, "create", ks, "features/cleanup", "A"}, false},
-		"somebody reads reports":                       {request{somebody, "list", ks, "featurereports", ""}, false},
-		"the scheduler reports":                        {request{scheduler, "create", ks, "featurereports", ""}, true},
-		"as itself":                                    {request{scheduler, "report", ks, "components", "kube-scheduler"}, true},
-		"as kube-apiserver":                            {request{scheduler, "report", ks, "components", "kube-apiserver"}, false},
-		"elsewhere":                                    {request{scheduler, "create", "example", "featurereports", ""}, false},
-		"the scheduler touches any report":             {request{scheduler, "delete", ks, "featurereports/any", "x"}, false},
-		"the scheduler writes status":                  {request{scheduler, "update", ks, "features/status", "A"}, false},
-		"the controller manager renews its Lease":      {request{manager, "update", kf, "leases", "x"}, true},
-		"but none of kube-system":                      {request{manager, "update", ks, "leases", "kube-scheduler"}, false},
-		"a node reports":                               {request{node, "create", ks, "featurereports", ""}, true},
-		"as kubelet":                                   {request{node, "report", ks, "components", "kubelet"}, true},
-		"a node renews Leases of reporters":            {request{node, "update", kf, "leases", "x"}, false},
-		"kube-proxy reports by its service account":    {request{proxy, "report", ks, "components", "kube-proxy"}, true},
-		"the server flow announces":                    {request{flow, "create", ks, "features", ""}, true},
-		"the server flow writes status":                {request{flow, "update", ks, "features/status", "A"}, true},
-		"but not elsewhere":                            {request{flow, "update", "example", "features/status", "A"}, false},
-		"the server flow changes no spec":              {request{flow, "update", ks, "features", "A"}, false},
-		"the server flow writes no report":             {request{flow, "update", ks, "featurereports", "x"}, false},
-		"it retires reports":                           {request{flow, "delete", ks, "featurereports", "x"}, true},
-		"whoever wrote them":                           {request{flow, "delete", ks, "featurereports/any", "x"}, true},
-		"and changes none":                             {request{flow, "update", ks, "featurereports/any", "x"}, false},
-		"and their Leases":                             {request{flow, "delete", kf, "leases", "x"}, true},
-		"but does not renew any":                       {request{flow, "update", kf, "leases", "x"}, false},
-		"its tasks do what they declare":               {request{flow, "patch", "example", "statefulsets", "x"}, true},
-		"and nothing else":                             {request{flow, "delete", "example", "statefulsets", "x"}, false},
-		"but for one, in one namespace":                {request{flow, "delete", "example", "statefulsets", "named"}, true},
-		"and in no other":                              {request{flow, "delete", "elsewhere", "statefulsets", "named"}, false},
-		"nor with other resources":                     {request{flow, "patch", "example", "pods", "x"}, false},
-		"nor read secrets":                             {request{flow, "get", ks, "secrets", "x"}, false},
-		"somebody with no part in it reports anything": {request{somebody, "create", ks, "featurereports", ""}, false},
+		"a user reads features":                      {request{jane, "list", ks, "features", ""}, true},
+		"in any namespace":                           {request{jane, "watch", "example", "features", ""}, true},
+		"an anonymous user reads features":           {request{anonymous, "list", ks, "features", ""}, false},
+		"a user writes features":                     {request{jane, "update", ks, "features", "A"}, false},
+		"a user writes their status":                 {request{jane, "update", ks, "features/status", "A"}, false},
+		"a user plans":                               {request{jane, "create", ks, "features/plan", "A"}, false},
+		"a user cleans":                              {request{jane, "create", ks, "features/cleanup", "A"}, false},
+		"a user reads reports":                       {request{jane, "list", ks, "featurereports", ""}, false},
+		"the scheduler reports":                      {request{scheduler, "create", ks, "featurereports", ""}, true},
+		"as itself":                                  {request{scheduler, "report", ks, "components", "kube-scheduler"}, true},
+		"as kube-apiserver":                          {request{scheduler, "report", ks, "components", "kube-apiserver"}, false},
+		"elsewhere":                                  {request{scheduler, "create", "example", "featurereports", ""}, false},
+		"the scheduler touches any report":           {request{scheduler, "delete", ks, "featurereports/any", "x"}, false},
+		"the scheduler writes status":                {request{scheduler, "update", ks, "features/status", "A"}, false},
+		"the controller manager renews its Lease":    {request{manager, "update", kf, "leases", "x"}, true},
+		"but none of kube-system":                    {request{manager, "update", ks, "leases", "kube-scheduler"}, false},
+		"a node reports":                             {request{node, "create", ks, "featurereports", ""}, true},
+		"as kubelet":                                 {request{node, "report", ks, "components", "kubelet"}, true},
+		"a node renews Leases of reporters":          {request{node, "update", kf, "leases", "x"}, false},
+		"kube-proxy reports by its service account":  {request{proxy, "report", ks, "components", "kube-proxy"}, true},
+		"the server flow announces":                  {request{flow, "create", ks, "features", ""}, true},
+		"the server flow writes status":              {request{flow, "update", ks, "features/status", "A"}, true},
+		"but not elsewhere":                          {request{flow, "update", "example", "features/status", "A"}, false},
+		"the server flow changes no spec":            {request{flow, "update", ks, "features", "A"}, false},
+		"the server flow writes no report":           {request{flow, "update", ks, "featurereports", "x"}, false},
+		"it retires reports":                         {request{flow, "delete", ks, "featurereports", "x"}, true},
+		"of any user":                                {request{flow, "delete", ks, "featurereports/any", "x"}, true},
+		"and changes none":                           {request{flow, "update", ks, "featurereports/any", "x"}, false},
+		"and their Leases":                           {request{flow, "delete", kf, "leases", "x"}, true},
+		"but does not renew any":                     {request{flow, "update", kf, "leases", "x"}, false},
+		"its tasks do what they declare":             {request{flow, "patch", "example", "statefulsets", "x"}, true},
+		"and nothing else":                           {request{flow, "delete", "example", "statefulsets", "x"}, false},
+		"but for one, in one namespace":              {request{flow, "delete", "example", "statefulsets", "named"}, true},
+		"and in no other":                            {request{flow, "delete", "elsewhere", "statefulsets", "named"}, false},
+		"nor with other resources":                   {request{flow, "patch", "example", "pods", "x"}, false},
+		"nor read secrets":                           {request{flow, "get", ks, "secrets", "x"}, false},
+		"a user with no part in it reports anything": {request{jane, "create", ks, "featurereports", ""}, false},
 	} {
 		group, listed := map[string]string{"leases": "coordination.k8s.io", "statefulsets": "apps", "pods": "", "secrets": ""}[tc.resource]
 		if !listed {
@@ -140,7 +140,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
-func TestPolicyIsKeptByTheServer(t *testing.T) {
+func TestServerMaintainsPolicy(t *testing.T) {
 	policy := Policy(taskRules, namespacedRules)
 	for namespace, roles := range policy.Roles {
 		for _, role := range roles {
@@ -151,8 +151,8 @@ func TestPolicyIsKeptByTheServer(t *testing.T) {
 	}
 }
 
-// TestTheTasksRoleIsTheSameEachTime: else every server would write it anew.
-func TestTheTasksRoleIsTheSameEachTime(t *testing.T) {
+// TestTaskRoleIsDeterministic: otherwise every server would rewrite it.
+func TestTaskRoleIsDeterministic(t *testing.T) {
 	want := []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
 		{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"list", "patch", "watch"}},

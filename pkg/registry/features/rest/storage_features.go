@@ -35,11 +35,11 @@ import (
 
 // StorageProvider provides the storage of features.k8s.io.
 type StorageProvider struct {
-	// Authorizer decides who may report for which component, and who may create Features
-	// that ask for something.
+	// Authorizer decides which user may report for which component, and which may create
+	// Features with a spec.
 	Authorizer authorizer.Authorizer
-	// Control is who decides the values of Kubernetes' features, as this server
-	// was told.
+	// Control returns how the value of a feature of Kubernetes is decided, by
+	// this server's flags.
 	Control func(feature string) v1alpha1.FeatureControl
 	// Node reads a Node, from a cache.
 	Node func(name string) (*corev1.Node, error)

@@ -36,7 +36,8 @@ import (
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 )
 
-// nowhere stores nothing: what is served is decided before anything is stored.
+// nowhere stores nothing: the served resources are decided before the first
+// write.
 func nowhere(*storagebackend.ConfigForResource, string, func(runtime.Object) (string, error), func() runtime.Object, func() runtime.Object,
 	storage.AttrFunc, storage.IndexerFuncs, *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
 	return nil, func() {}, nil
@@ -57,7 +58,7 @@ func served(t *testing.T, resources *serverstorage.ResourceConfig) map[string]re
 	return group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version]
 }
 
-func TestWhichResourcesAreServed(t *testing.T) {
+func TestServedResources(t *testing.T) {
 	features := []string{"features", "features/cleanup", "features/plan", "features/status"}
 	for name, tc := range map[string]struct {
 		configure func(*serverstorage.ResourceConfig)
@@ -86,8 +87,8 @@ func TestWhichResourcesAreServed(t *testing.T) {
 	}
 }
 
-// TestWhatKubectlMayDo: verbs in discovery follow from what storage implements.
-func TestWhatKubectlMayDo(t *testing.T) {
+// TestServedVerbs: verbs in discovery follow from what storage implements.
+func TestServedVerbs(t *testing.T) {
 	resources := serverstorage.NewResourceConfig()
 	resources.EnableVersions(v1alpha1.SchemeGroupVersion)
 	verbs := map[string][]string{}
@@ -118,7 +119,7 @@ func is[T any](s rest.Storage) bool {
 	return ok
 }
 
-func TestTheGroupAndItsHook(t *testing.T) {
+func TestGroupAndHook(t *testing.T) {
 	if got := provider().GroupName(); got != "features.k8s.io" {
 		t.Errorf("the group is %s", got)
 	}

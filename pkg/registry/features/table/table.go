@@ -37,7 +37,7 @@ func OrNone(text string) string {
 	return text
 }
 
-// Age is how long ago something was, as kubectl shows it.
+// Age returns the time since something, as kubectl shows it.
 func Age(since metav1.Time) string {
 	if since.IsZero() {
 		return "<unknown>"

@@ -121,7 +121,7 @@ func (a *Authority) issue(name string, config certutil.Config) error {
 }
 
 // Kubeconfig issues a client certificate for an identity and writes a kubeconfig
-// with it. The server's address is written anew each time: its port may change.
+// with it. The server's address is rewritten each time: its port may change.
 func (a *Authority) Kubeconfig(file, server, name, user string, groups ...string) error {
 	if err := a.Client(name, user, groups...); err != nil {
 		return err

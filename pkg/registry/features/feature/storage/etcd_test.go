@@ -109,7 +109,7 @@ func create(ctx context.Context, s FeatureStorage, feature *features.Feature) (*
 	return obj.(*features.Feature), nil
 }
 
-// updater is what the main resource and status have in common.
+// updater is implemented by the main resource and by status.
 type updater interface {
 	Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, validateCreate rest.ValidateObjectFunc,
 		validateUpdate rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error)
@@ -185,8 +185,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestWhoWritesTheStatus is S5.
-func TestWhoWritesTheStatus(t *testing.T) {
+// TestStatusIsWrittenByFlowOnly is S5.
+func TestStatusIsWrittenByFlowOnly(t *testing.T) {
 	s, _ := newStorage(t)
 	const elsewhere = "example"
 	have(t, s, metav1.NamespaceSystem, "Gate", features.FeatureStatus{State: features.StateOn})
@@ -198,7 +198,7 @@ func TestWhoWritesTheStatus(t *testing.T) {
 		"the server flow writes that of Kubernetes' own": {FlowUser, metav1.NamespaceSystem, false},
 		"an administrator does not":                      {"admin", metav1.NamespaceSystem, true},
 		"the scheduler does not":                         {user.KubeScheduler, metav1.NamespaceSystem, true},
-		"a request of nobody does not":                   {"", metav1.NamespaceSystem, true},
+		"a request without user does not":                {"", metav1.NamespaceSystem, true},
 		"an operator writes that of its own":             {"operator", elsewhere, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -223,9 +223,9 @@ func TestWhoWritesTheStatus(t *testing.T) {
 	}
 }
 
-// TestAnOldStatusIsAConflict: who writes back what was read learns that it has changed
-// meanwhile, and is not told that the flow alone may write it.
-func TestAnOldStatusIsAConflict(t *testing.T) {
+// TestStaleStatusConflicts checks that a write of an outdated status fails with a
+// conflict, and not because only the flow may write it.
+func TestStaleStatusConflicts(t *testing.T) {
 	s, _ := newStorage(t)
 	have(t, s, metav1.NamespaceSystem, "Gate", features.FeatureStatus{State: features.StateOff})
 	before := read(t, s, metav1.NamespaceSystem, "Gate")
@@ -239,7 +239,7 @@ func TestAnOldStatusIsAConflict(t *testing.T) {
 	}
 }
 
-func TestStatusAndSpecAreWrittenApart(t *testing.T) {
+func TestStatusAndSpecAreUpdatedSeparately(t *testing.T) {
 	s, _ := newStorage(t)
 	before := have(t, s, metav1.NamespaceSystem, "Gate", features.FeatureStatus{State: features.StateOn})
 
@@ -270,7 +270,7 @@ func TestStatusAndSpecAreWrittenApart(t *testing.T) {
 	}
 }
 
-func TestAWriteOfStatusCreatesNothing(t *testing.T) {
+func TestStatusUpdateCreatesNothing(t *testing.T) {
 	s, _ := newStorage(t)
 	if _, err := update(server(t), s.Status, newFeature(metav1.NamespaceSystem, "Gate", nil)); !apierrors.IsNotFound(err) {
 		t.Errorf("got %v", err)
@@ -289,16 +289,17 @@ func TestAWriteOfStatusCreatesNothing(t *testing.T) {
 	}
 }
 
-// TestWhoCreatesAFeature that asks for something has to have the permission to ask for it
-// when the Feature is there: who may delete and create Features would have it otherwise.
-func TestWhoCreatesAFeature(t *testing.T) {
+// TestCreateWithSpecNeedsUpdatePermission checks that creating a Feature with a spec
+// needs the permission to write that spec later. Permission to delete and create Features
+// would include it otherwise.
+func TestCreateWithSpecNeedsUpdatePermission(t *testing.T) {
 	s, _ := newStorage(t)
 	on, paused := features.FeatureSpec{Enabled: ptr.To(true)}, features.FeatureSpec{Paused: true}
 	canary := features.FeatureSpec{Rollout: &features.FeatureRollout{Percent: ptr.To[int32](10)}}
 	for name, tc := range map[string]struct {
 		who, namespace string
 		spec           features.FeatureSpec
-		// says is what a refusal does, "" for none.
+		// says is part of a refusal's message, "" for none.
 		says string
 	}{
 		"an operator announces its own":                 {who: "operator", namespace: "example"},
@@ -307,11 +308,11 @@ func TestWhoCreatesAFeature(t *testing.T) {
 		"an operator pauses":                            {who: "operator", namespace: "example", spec: paused, says: `grant the verb update or patch on features in namespace "example"`},
 		"an operator begins a canary":                   {who: "operator", namespace: "example", spec: canary, says: "leave spec out"},
 		"the server flow pauses":                        {who: FlowUser, namespace: metav1.NamespaceSystem, spec: paused, says: "may create Features, and not ask"},
-		"who may update asks for a value":               {who: "updating", namespace: "example", spec: on},
+		"an updating user asks for a value":             {who: "updating", namespace: "example", spec: on},
 		"who may patch asks for a value":                {who: "patching", namespace: "example", spec: on},
-		"who may so elsewhere":                          {who: "updating", namespace: "other", spec: on, says: `in namespace "other"`},
+		"an updating user of elsewhere":                 {who: "updating", namespace: "other", spec: on, says: `in namespace "other"`},
 		"an administrator asks for all":                 {who: "admin", namespace: "example", spec: features.FeatureSpec{Enabled: ptr.To(true), Rollout: canary.Rollout, Paused: true}},
-		"nobody knows whether one may":                  {who: "unsure", namespace: "example", spec: on, says: "the webhook does not answer"},
+		"the authorizer fails":                          {who: "unsure", namespace: "example", spec: on, says: "the webhook does not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := as(t, tc.who, tc.namespace)
@@ -332,7 +333,7 @@ func TestWhoCreatesAFeature(t *testing.T) {
 	}
 }
 
-func TestOnlyDynamicFeaturesTakeAValue(t *testing.T) {
+func TestValueIsRefusedForNonDynamicFeatures(t *testing.T) {
 	s, _ := newStorage(t)
 	refusal := func(t *testing.T, err error, value string) {
 		t.Helper()
@@ -398,7 +399,7 @@ func TestFeaturesAreSelectedByStateAndStage(t *testing.T) {
 	}
 }
 
-// answering is a server flow that notes what it is asked.
+// answering is a server flow that records the requests that it gets.
 type answering struct {
 	asked []string
 	err   error
@@ -427,7 +428,7 @@ func clean(ctx context.Context, s FeatureStorage, name string, dryRun ...string)
 	return s.Clean.Create(ctx, name, &features.FeatureCleanup{}, rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
 }
 
-func TestAPlanAnswersAndStoresNothing(t *testing.T) {
+func TestPlanStoresNothing(t *testing.T) {
 	s, holder := newStorage(t)
 	before := have(t, s, metav1.NamespaceSystem, "Gate", features.FeatureStatus{State: features.StateOn})
 	if _, err := plan(admin(t), s, "Gate"); !apierrors.IsServiceUnavailable(err) {
@@ -478,7 +479,7 @@ func TestSubresourcesAreForKubernetesOwnFeatures(t *testing.T) {
 	}
 }
 
-func TestCleaning(t *testing.T) {
+func TestCleanup(t *testing.T) {
 	s, holder := newStorage(t)
 	leftovers := []metav1.Condition{{Type: v1alpha1.ConditionClean, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonLeftovers, LastTransitionTime: metav1.Now()}}
 	nothing := []metav1.Condition{{Type: v1alpha1.ConditionClean, Status: metav1.ConditionTrue, Reason: "NoLeftovers", LastTransitionTime: metav1.Now()}}
@@ -536,22 +537,22 @@ func TestCleaning(t *testing.T) {
 	}
 }
 
-// TestOperatorsAnswerForTheirOwnFeatures: the server says who does, and where it is said how
-// leftovers go.
-func TestOperatorsAnswerForTheirOwnFeatures(t *testing.T) {
+// TestOtherNamespacesAreRefused checks that the message names the operator, and the place
+// that documents how leftovers go.
+func TestOtherNamespacesAreRefused(t *testing.T) {
 	s, holder := newStorage(t)
-	have(t, s, "widgets", "Colours", features.FeatureStatus{State: features.StateOff})
+	have(t, s, "widgets", "Colors", features.FeatureStatus{State: features.StateOff})
 	flow := &answering{}
 	holder.Set(flow)
 	ctx := as(t, "admin", "widgets")
-	_, planErr := plan(ctx, s, "Colours")
-	_, cleanErr := clean(ctx, s, "Colours")
+	_, planErr := plan(ctx, s, "Colors")
+	_, cleanErr := clean(ctx, s, "Colors")
 	for what, err := range map[string]error{"a plan": planErr, "a clean-up": cleanErr} {
 		if !apierrors.IsBadRequest(err) {
 			t.Errorf("%s: got %v, want a bad request", what, err)
 			continue
 		}
-		for _, says := range []string{"feature widgets/Colours is not Kubernetes' own", "ask the operator that looks after it", "condition Clean"} {
+		for _, says := range []string{"feature widgets/Colors is not Kubernetes' own", "ask the operator that looks after it", "condition Clean"} {
 			if !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: got %v, want it to say %q", what, err, says)
 			}
@@ -562,7 +563,7 @@ func TestOperatorsAnswerForTheirOwnFeatures(t *testing.T) {
 	}
 }
 
-func TestWhatIsPostedToCleanIsChecked(t *testing.T) {
+func TestCleanupIsValidated(t *testing.T) {
 	s, _ := newStorage(t)
 	_, err := s.Clean.Create(admin(t), "F", &features.FeatureCleanup{ObjectMeta: metav1.ObjectMeta{Name: "G"}}, nil, nil)
 	if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), `"G"`) {

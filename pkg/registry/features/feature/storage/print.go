@@ -41,7 +41,7 @@ func addPrintHandlers(h printers.PrintHandler) {
 		{Name: "Doing", Type: "string", Description: "What the server flow is doing or missing"},
 		{Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
 		{Name: "Control", Type: "string", Priority: 1, Description: "Who decides the value that a binary uses"},
-		{Name: "Default", Type: "string", Priority: 1, Description: "Value when nobody sets it"},
+		{Name: "Default", Type: "string", Priority: 1, Description: "Value when none is set"},
 		{Name: "Version", Type: "string", Priority: 1, Description: "Minor version whose representation is stored"},
 		{Name: "Clean", Type: "string", Priority: 1, Description: "Whether a feature that is off left something behind"},
 	}

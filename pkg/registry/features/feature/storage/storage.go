@@ -54,17 +54,17 @@ type FeatureStorage struct {
 	Clean   *CleanREST
 }
 
-// REST stores Features. Who creates one may ask for something in its spec only if they
-// may do so when it is there: server flows announce features, and delete and create them
-// anew, and must not decide by that what people decide.
+// REST stores Features. Creating one with a spec needs the permission to write that spec
+// later. Server flows create, delete and recreate features, and must not thereby make
+// decisions that are reserved for users.
 type REST struct {
 	*genericregistry.Store
 	authorizer authorizer.Authorizer
 }
 
-// NewStorage makes the storage. The authorizer says who may write which spec; control is
-// who decides the values of Kubernetes' features, as the server was told; flow answers
-// plan and clean.
+// NewStorage makes the storage. The authorizer decides which user may write which spec.
+// Control returns how the value of a feature of Kubernetes is decided, by the server's
+// flags. Flow answers requests of plan and cleanup.
 func NewStorage(optsGetter generic.RESTOptionsGetter, auth authorizer.Authorizer, control func(string) v1alpha1.FeatureControl, flow *Flow) (FeatureStorage, error) {
 	strategy := feature.NewStrategy(control)
 	statusStrategy := feature.StatusStrategy{Strategy: strategy}
@@ -101,14 +101,14 @@ var (
 	_ rest.CategoriesProvider = &REST{}
 )
 
-// ShortNames are what kubectl accepts for features.
+// ShortNames returns the short names that kubectl accepts.
 func (r *REST) ShortNames() []string { return []string{"feat"} }
 
 // Categories lets "kubectl get features-all" show features and reports.
 func (r *REST) Categories() []string { return []string{"features-all"} }
 
-// Create creates a Feature if the requester may ask for what its spec does. Server-side
-// apply does not come here when it creates one: who applies may patch.
+// Create creates a Feature if the requester may write its spec. Server-side apply does
+// not come here when it creates one: it needs the permission to patch.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	return r.Store.Create(ctx, obj, func(ctx context.Context, obj runtime.Object) error {
 		if err := r.mayAsk(ctx, obj.(*features.Feature)); err != nil {
@@ -121,8 +121,8 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 	}, options)
 }
 
-// mayAsk checks whether the requester may ask for what the spec of a new Feature does:
-// whether they might write it into one that is there.
+// mayAsk checks whether the requester could write the spec of a new Feature into an
+// existing one.
 func (r *REST) mayAsk(ctx context.Context, feature *features.Feature) error {
 	if equality.Semantic.DeepEqual(feature.Spec, features.FeatureSpec{}) {
 		return nil
@@ -178,9 +178,9 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 	return r.store.Get(ctx, name, options)
 }
 
-// Update writes the status. For Kubernetes' own features only the server flow
-// may change it, whatever RBAC allows: a state that somebody else wrote would be a
-// lie with consequences (S5). As for reports, a write that changes nothing passes.
+// Update writes the status. For Kubernetes' own features only the server flow may
+// change it, whatever RBAC allows: a state of any other writer could be false,
+// with consequences (S5). As for reports, a write that changes nothing passes.
 func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, validateCreate rest.ValidateObjectFunc, validateUpdate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	if genericapirequest.NamespaceValue(ctx) == metav1.NamespaceSystem {
 		requester, ok := genericapirequest.UserFrom(ctx)
@@ -200,8 +200,7 @@ func refuseOtherStatus(_ context.Context, changed, old runtime.Object) (runtime.
 		return changed, nil
 	}
 	if feature.ResourceVersion != "" && feature.ResourceVersion != before.ResourceVersion {
-		// It may be what was stored when it was read. The store would say the same, if it
-		// came to that.
+		// The status may equal an earlier one. The store would return the same conflict.
 		return nil, apierrors.NewConflict(features.Resource("features/status"), before.Name, errors.New(genericregistry.OptimisticLockErrorMsg))
 	}
 	return nil, apierrors.NewForbidden(features.Resource("features/status"), before.Name, fmt.Errorf(

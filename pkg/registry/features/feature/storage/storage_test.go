@@ -81,7 +81,7 @@ func TestColumns(t *testing.T) {
 
 type flow struct{ ServerFlow }
 
-func TestTheServerFlowStartsAfterTheStorage(t *testing.T) {
+func TestFlowStartsAfterStorage(t *testing.T) {
 	holder := &Flow{}
 	if _, err := holder.get(); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("got %v, want it unavailable", err)
@@ -106,7 +106,7 @@ func TestTheServerFlowStartsAfterTheStorage(t *testing.T) {
 	}
 }
 
-func TestWhatIsPostedIsChecked(t *testing.T) {
+func TestPlanIsValidated(t *testing.T) {
 	plan := &PlanREST{flow: &Flow{}}
 	_, err := plan.Create(t.Context(), "F", &features.FeaturePlan{}, nil, nil)
 	if !apierrors.IsInvalid(err) {

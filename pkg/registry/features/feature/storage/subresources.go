@@ -35,7 +35,7 @@ import (
 
 // ServerFlow answers what needs more than storage.
 type ServerFlow interface {
-	// Plan says what a change of a feature would do, and stores nothing.
+	// Plan returns the effects of a change of a feature, and stores nothing.
 	Plan(ctx context.Context, feature *v1alpha1.Feature, plan *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error)
 	// Clean starts the removal of what a feature left behind.
 	Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1alpha1.FeatureCleanupStatus, error)
@@ -61,7 +61,7 @@ func (f *Flow) get() (ServerFlow, error) {
 }
 
 // load reads a Feature of kube-system, the only namespace that this server's
-// flow looks after.
+// flow handles.
 //
 // The next step of a request about another one is the operator's, and for what a feature
 // has left behind its condition Clean has it.
@@ -80,8 +80,8 @@ func load(ctx context.Context, store *genericregistry.Store, name string) (*v1al
 	return feature, nil
 }
 
-// admit asks admission about a request, and returns what it needs: the server
-// flow and the Feature.
+// admit runs admission for a request. It returns the server flow and the
+// Feature.
 func admit(ctx context.Context, store *genericregistry.Store, holder *Flow, name string, obj runtime.Object, validate rest.ValidateObjectFunc) (ServerFlow, *v1alpha1.Feature, error) {
 	if validate != nil {
 		if err := validate(ctx, obj.DeepCopyObject()); err != nil {

@@ -47,10 +47,9 @@ func manager(name string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: name, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "features.k8s.io/v1alpha1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}"), Subresource: "status"}
 }
 
-// TestAWriteThatChangesNothingPasses, whoever makes it and whatever is stored, through
-// the main resource and through status: one like it encrypts what is stored with
-// another key.
-func TestAWriteThatChangesNothingPasses(t *testing.T) {
+// TestUnchangedWritePasses for each user and each stored object, through the main
+// resource and through status. Such writes encrypt stored objects with another key.
+func TestUnchangedWritePasses(t *testing.T) {
 	s, _ := newStorage(t)
 	old := func(name string, change func(*features.Feature)) *features.Feature {
 		feature := newFeature(metav1.NamespaceSystem, name, nil)
@@ -79,7 +78,8 @@ func TestAWriteThatChangesNothingPasses(t *testing.T) {
 			}
 			managed := before.DeepCopy()
 			managed.ManagedFields = []metav1.ManagedFieldsEntry{manager("m")}
-			// As server-side apply of nothing does to an object that nobody applied.
+			// Like server-side apply without fields, to an object that was never
+			// applied.
 			got, err := update(as(t, "migrator", metav1.NamespaceSystem), s.Feature, managed.DeepCopy())
 			if err != nil || len(got.ManagedFields) != 1 {
 				t.Fatalf("managed fields: %v, %v", got, err)

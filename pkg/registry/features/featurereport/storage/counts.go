@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// countPeriod is for how long it is believed how many reports an identity has. All
-	// kube-proxies are one identity, and counting the reports of 5,000 for each that
-	// comes costs more than all else when a large cluster starts.
+	// countPeriod is the time for which a count of an identity's reports is cached.
+	// All kube-proxies are one identity. When a large cluster starts, counting the
+	// reports of 5,000 for each new one would cost more than all else.
 	countPeriod = time.Second
-	// countShare is which part of the room that was counted is given away before it is
-	// counted anew: an eighth. Each server believes a number of its own, so up to eight
-	// that are asked within a second give away no more than there is. Where there is
-	// nearly no room left, each report is counted for.
+	// countShare is the part of the counted room that is given away before the next
+	// count: an eighth. Each server caches a count of its own, so up to eight servers
+	// together do not exceed the room within a second. With nearly no room left, each
+	// report is counted.
 	countShare = 8
 )
 
@@ -46,24 +46,25 @@ type countKey struct {
 	onNode              bool
 }
 
-// counted is what was counted at a time, and what has come since.
+// counted is the result of a count, and the reports created since.
 type counted struct {
-	// at is when the counting began, zero before the first has ended.
+	// at is the time at which the count began, zero before the first has
+	// ended.
 	at time.Time
-	// count is how many there were and have come since.
+	// count is the number of reports counted and created since.
 	count int
-	// left is how many more may come before it is counted anew.
+	// left is the number of reports that may be created before the next count.
 	left int
-	// counting is how many count now.
+	// counting is the number of counts in progress.
 	counting int
-	// came is how many have come since the first of these began.
+	// came is the number of reports created since the first of these began.
 	came int
 }
 
-// add says whether an identity has room for one more report, and how many it has,
-// itself not counted. Count counts them; a number that is old, or of whose room a
-// share is gone, is not believed. What comes counts at once: it may not be stored in
-// the end, which nobody knows before the next count.
+// add returns whether an identity has room for one more report, and how many it has
+// without it. Count counts them, if the cached count is old or its share of the room
+// is used up. A new report counts immediately. If it is not stored in the end, only
+// the next count corrects that.
 func (c *counts) add(key countKey, limit int, now time.Time, count func() (int, error)) (n int, room bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,9 +77,10 @@ func (c *counts) add(key countKey, limit int, now time.Time, count func() (int, 
 	if err != nil {
 		return 0, false, err
 	}
-	// Who has counted slowly knows less than one who began after him.
+	// Discard a count that started before the one already recorded.
 	if !now.Before(known.at) {
-		// What has come in the meantime may have come too late to be counted.
+		// Reports created in the meantime may have been too late for the
+		// count.
 		n += known.came - before
 		known.at, known.count, known.left = now, n, (limit-n)/countShare
 	}
@@ -88,7 +90,8 @@ func (c *counts) add(key countKey, limit int, now time.Time, count func() (int, 
 	return known.take(), true, nil
 }
 
-// unlocked counts while others may count, and come.
+// unlocked runs count without the lock, so other requests may count and add
+// meanwhile.
 func (c *counts) unlocked(known *counted, count func() (int, error)) (int, error) {
 	known.counting++
 	c.mu.Unlock()
@@ -99,8 +102,8 @@ func (c *counts) unlocked(known *counted, count func() (int, error)) (int, error
 	return count()
 }
 
-// of returns what is known of an identity. If that is nothing, it forgets what is old
-// of others.
+// of returns the entry of an identity. If there is none, it removes old entries of
+// others and adds one.
 func (c *counts) of(key countKey, now time.Time) *counted {
 	if known := c.counts[key]; known != nil {
 		return known

@@ -25,8 +25,8 @@ import (
 
 var begun = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// TestCounts counts rarely, never gives more room than there is, and looks again
-// before it refuses.
+// TestCounts checks that counts are rare, that the room is never exceeded, and
+// that a refusal follows a new count.
 func TestCounts(t *testing.T) {
 	c, asked, stored := &counts{}, 0, 0
 	var failure error
@@ -68,7 +68,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// slow is a request that begins to count and does not end before it is told what.
+// slow is a request whose count does not end before the test supplies its result.
 type slow struct {
 	counted chan int
 	added   chan bool
@@ -94,14 +94,14 @@ func slowly(t *testing.T, c *counts, limit int, now time.Time) *slow {
 	return s
 }
 
-// ends ends the counting with a number, and says whether there was room.
+// ends ends the count with a number, and returns whether there was room.
 func (s *slow) ends(n int) bool {
 	s.counted <- n
 	return <-s.added
 }
 
-// TestASlowCountForgetsNothing that has come while it went on, whoever began first.
-func TestASlowCountForgetsNothing(t *testing.T) {
+// TestSlowCountKeepsReportsCreatedMeanwhile in each order of the counts' starts.
+func TestSlowCountKeepsReportsCreatedMeanwhile(t *testing.T) {
 	const limit = 100
 	for name, began := range map[string]time.Duration{"that began first": -time.Millisecond, "that began last": time.Millisecond, "that began with the others": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -130,9 +130,9 @@ func TestASlowCountForgetsNothing(t *testing.T) {
 	}
 }
 
-// TestASlowCountKnowsLess than one that began after it, and saw what other servers let
+// TestSlowCountIsDiscardedAfterLaterOne than one that began after it, and saw what other servers let
 // come.
-func TestASlowCountKnowsLess(t *testing.T) {
+func TestSlowCountIsDiscardedAfterLaterOne(t *testing.T) {
 	const limit = 100
 	var c counts
 	late := slowly(t, &c, limit, begun)
@@ -145,8 +145,8 @@ func TestASlowCountKnowsLess(t *testing.T) {
 	}
 }
 
-// TestCountsThatBeginTogether do not each give away the same room.
-func TestCountsThatBeginTogether(t *testing.T) {
+// TestConcurrentCountsStartedTogether do not each give away the same room.
+func TestConcurrentCountsStartedTogether(t *testing.T) {
 	const limit, there = 20, 15
 	c, requests, added := &counts{}, make([]*slow, 0, limit), 0
 	for range limit {
@@ -161,12 +161,12 @@ func TestCountsThatBeginTogether(t *testing.T) {
 		t.Errorf("%d came, want %d", added, want)
 	}
 	if c.counts[countKey{username: "u"}].counting != 0 {
-		t.Error("somebody seems to count still")
+		t.Error("a count seems to be in progress")
 	}
 }
 
-// TestWhoIsCountedIsNotForgotten although the number that was known is old.
-func TestWhoIsCountedIsNotForgotten(t *testing.T) {
+// TestEntryIsKeptDuringCount although the number that was known is old.
+func TestEntryIsKeptDuringCount(t *testing.T) {
 	c, later := &counts{}, begun.Add(time.Hour)
 	for range 3 {
 		if _, room, err := c.add(countKey{username: "u"}, 100, begun, func() (int, error) { return 0, nil }); !room || err != nil {
@@ -185,9 +185,9 @@ func TestWhoIsCountedIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestServersThatAreAskedTogether give away no more than there is: each believes a
+// TestServersTogetherKeepLimit give away no more than there is: each believes a
 // number of its own.
-func TestServersThatAreAskedTogether(t *testing.T) {
+func TestServersTogetherKeepLimit(t *testing.T) {
 	const limit = 100
 	stored, counted := 0, 0
 	var servers [5]counts

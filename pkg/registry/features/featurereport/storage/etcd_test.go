@@ -125,13 +125,13 @@ func wantForbidden(t *testing.T, err error, says string) {
 	}
 }
 
-func TestAStoredReportNamesWhoMadeTheRequest(t *testing.T) {
+func TestStoredReportNamesRequester(t *testing.T) {
 	r := newREST(t)
-	got := created(in(t, "scheduler"), t, r, report("kube-scheduler", "i", "", "somebody"))
+	got := created(in(t, "scheduler"), t, r, report("kube-scheduler", "i", "", "stranger"))
 	if got.Spec.Username != "scheduler" || got.Generation != 1 {
 		t.Errorf("created by %q, generation %d", got.Spec.Username, got.Generation)
 	}
-	got.Spec.Username = "somebody"
+	got.Spec.Username = "stranger"
 	got.Spec.BinaryVersion = "v1.36.4"
 	if _, err := update(in(t, "scheduler"), r, got, false); err != nil {
 		t.Fatal(err)
@@ -142,14 +142,14 @@ func TestAStoredReportNamesWhoMadeTheRequest(t *testing.T) {
 	}
 }
 
-func TestAReportThatMayNotBeMadeIsNotStored(t *testing.T) {
+func TestForbiddenReportIsNotStored(t *testing.T) {
 	r := newREST(t)
 	for name, tc := range map[string]struct {
 		ctx    context.Context
 		report *features.FeatureReport
 		says   string
 	}{
-		"by somebody":                {in(t, "jane"), report("kube-scheduler", "i", "", ""), "jane"},
+		"by a user":                  {in(t, "jane"), report("kube-scheduler", "i", "", ""), "jane"},
 		"of another component":       {in(t, "manager"), report("kube-scheduler", "i", "", ""), "kube-scheduler"},
 		"of another node":            {node(t, "n1"), report("kubelet", "n2", "n2", ""), `node "n1"`},
 		"of a component on no node":  {node(t, "n1"), report("agent", "n1", "", ""), `node "n1"`},
@@ -168,19 +168,19 @@ func TestAReportThatMayNotBeMadeIsNotStored(t *testing.T) {
 	}
 }
 
-func TestAnUpdateCreatesForServerSideApplyOnly(t *testing.T) {
+func TestUpdateCreatesForServerSideApplyOnly(t *testing.T) {
 	r := newREST(t)
 	if _, err := update(in(t, "scheduler"), r, report("kube-scheduler", "i", "", ""), false); !apierrors.IsNotFound(err) {
 		t.Errorf("a PUT to a report that is not there: %v", err)
 	}
-	got, err := update(in(t, "scheduler"), r, report("kube-scheduler", "i", "", "somebody"), true)
+	got, err := update(in(t, "scheduler"), r, report("kube-scheduler", "i", "", "stranger"), true)
 	if err != nil || got.Spec.Username != "scheduler" {
 		t.Errorf("applied as %+v, %v", got, err)
 	}
 }
 
-// TestNoIdentityWritesAnothersReport is S5.
-func TestNoIdentityWritesAnothersReport(t *testing.T) {
+// TestReportOfOtherIdentityIsForbidden is S5.
+func TestReportOfOtherIdentityIsForbidden(t *testing.T) {
 	r := newREST(t)
 	before := created(node(t, "n1"), t, r, report("kubelet", "n1", "n1", ""))
 	for name, tc := range map[string]struct {
@@ -191,9 +191,9 @@ func TestNoIdentityWritesAnothersReport(t *testing.T) {
 		"another node changes what it says":  {node(t, "n2"), func(r *features.FeatureReport) { r.Spec.BinaryVersion = "v1.0.0" }, `only "system:node:n1"`},
 		"another node changes its labels":    {node(t, "n2"), func(r *features.FeatureReport) { r.Labels = map[string]string{"a": "b"} }, "featurereports/any"},
 		"the collector changes what it says": {in(t, "gc"), func(r *features.FeatureReport) { r.Spec.Features = nil; r.Spec.EmulationVersion = "1.35" }, `only "system:node:n1"`},
-		"somebody claims to be the creator":  {in(t, "jane"), func(r *features.FeatureReport) { r.Spec.Username = "jane" }, "featurereports/any"},
-		"somebody hangs a finalizer on it":   {in(t, "jane"), func(r *features.FeatureReport) { r.Finalizers = []string{"example.com/held"} }, "featurereports/any"},
-		"somebody makes it garbage of a Pod": {in(t, "jane"), func(r *features.FeatureReport) {
+		"a user claims to be the creator":    {in(t, "jane"), func(r *features.FeatureReport) { r.Spec.Username = "jane" }, "featurereports/any"},
+		"a user adds a finalizer to it":      {in(t, "jane"), func(r *features.FeatureReport) { r.Finalizers = []string{"example.com/held"} }, "featurereports/any"},
+		"a user adds a Pod as its owner": {in(t, "jane"), func(r *features.FeatureReport) {
 			r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "u"}}
 		}, "featurereports/any"},
 		"another component says more in it": {in(t, "scheduler"), func(r *features.FeatureReport) { r.Spec.Features = []features.ReportedFeature{{Name: "A"}} }, `only "system:node:n1"`},
@@ -216,7 +216,7 @@ func TestNoIdentityWritesAnothersReport(t *testing.T) {
 	}
 }
 
-func TestAWriterHasToHaveRead(t *testing.T) {
+func TestUpdateNeedsResourceVersion(t *testing.T) {
 	r := newREST(t)
 	first := created(in(t, "scheduler"), t, r, report("kube-scheduler", "i", "", ""))
 	second := first.DeepCopy()
@@ -233,14 +233,14 @@ func TestAWriterHasToHaveRead(t *testing.T) {
 	}
 }
 
-func TestWhoDeletesAReport(t *testing.T) {
+func TestDeleteReportPermissions(t *testing.T) {
 	r := newREST(t)
 	remove := func(ctx context.Context, options *metav1.DeleteOptions) error {
 		_, _, err := r.Delete(ctx, "kubelet.n1", rest.ValidateAllObjectFunc, options)
 		return err
 	}
 	created(node(t, "n1"), t, r, report("kubelet", "n1", "n1", ""))
-	for name, ctx := range map[string]context.Context{"another node": node(t, "n2"), "somebody": in(t, "jane")} {
+	for name, ctx := range map[string]context.Context{"another node": node(t, "n2"), "a user": in(t, "jane")} {
 		t.Run(name+" does not", func(t *testing.T) {
 			wantForbidden(t, remove(ctx, &metav1.DeleteOptions{}), "featurereports/any")
 			wantForbidden(t, remove(ctx, &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}), "featurereports/any")
@@ -264,7 +264,7 @@ func TestWhoDeletesAReport(t *testing.T) {
 	}
 }
 
-func TestDeletingACollectionIsCheckedReportByReport(t *testing.T) {
+func TestDeleteCollectionChecksEachReport(t *testing.T) {
 	r := newREST(t)
 	remove := func(ctx context.Context, selector pkgfields.Selector) error {
 		_, err := r.DeleteCollection(ctx, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}, &metainternalversion.ListOptions{FieldSelector: selector})
@@ -276,7 +276,7 @@ func TestDeletingACollectionIsCheckedReportByReport(t *testing.T) {
 
 	wantForbidden(t, remove(in(t, "jane"), pkgfields.Everything()), "featurereports/any")
 	if diff := cmp.Diff([]string{"kube-scheduler.i", "kubelet.n1", "kubelet.n2"}, stored(t, r, "")); diff != "" {
-		t.Errorf("somebody deleted reports (-want +got):\n%s", diff)
+		t.Errorf("other users deleted reports (-want +got):\n%s", diff)
 	}
 	wantForbidden(t, remove(node(t, "n1"), pkgfields.OneTermEqualSelector("spec.component", "kubelet")), "system:node:n2")
 	if diff := cmp.Diff([]string{"kubelet.n2"}, stored(t, r, "spec.nodeName=n2")); diff != "" {
@@ -290,8 +290,8 @@ func TestDeletingACollectionIsCheckedReportByReport(t *testing.T) {
 	}
 }
 
-// TestOneIdentityHasSoManyReports and no more, of each kind, in a namespace.
-func TestOneIdentityHasSoManyReports(t *testing.T) {
+// TestReportsOfIdentityAreLimited and no more, of each kind, in a namespace.
+func TestReportsOfIdentityAreLimited(t *testing.T) {
 	r := newREST(t)
 	r.limits = limits{onNodes: 3, others: 2}
 	made := func(ctx context.Context, component, instance, node string) error {
@@ -349,7 +349,7 @@ func TestReportsAreSelectedByComponentAndNode(t *testing.T) {
 	}
 }
 
-func TestAdmissionIsAskedToo(t *testing.T) {
+func TestAdmissionIsCalled(t *testing.T) {
 	r := newREST(t)
 	refuse := errors.New("a webhook refuses")
 	_, err := r.Create(in(t, "scheduler"), report("kube-scheduler", "i", "", ""), func(context.Context, runtime.Object) error { return refuse }, &metav1.CreateOptions{})

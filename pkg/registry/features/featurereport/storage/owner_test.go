@@ -52,9 +52,9 @@ func wantOwners(t *testing.T, what string, report *features.FeatureReport, want 
 	}
 }
 
-// TestAReportBelongsToItsNode as soon as the server knows it. What somebody else made
-// its owner stays.
-func TestAReportBelongsToItsNode(t *testing.T) {
+// TestReportIsOwnedByItsNode as soon as the server's cache has the Node. Other owners
+// stay.
+func TestReportIsOwnedByItsNode(t *testing.T) {
 	r := newREST(t)
 	updated := func(ctx context.Context, report *features.FeatureReport) *features.FeatureReport {
 		t.Helper()
@@ -76,9 +76,9 @@ func TestAReportBelongsToItsNode(t *testing.T) {
 	wantOwners(t, "a report that is applied", updated(in(t, "agent"), report("agent", "n3", "n3", "")), owner("n3", "a"))
 }
 
-// TestTheWriterKnowsItsNode: the server's cache may be older than what the writer has
-// read, when a Node was made anew.
-func TestTheWriterKnowsItsNode(t *testing.T) {
+// TestOwnerOfWriterIsKept for a recreated Node, of which the server's cache may be
+// older than the writer's.
+func TestOwnerOfWriterIsKept(t *testing.T) {
 	r := newREST(t)
 	knowing(r, "old")
 	wanted := report("kubelet", "n1", "n1", "")
@@ -96,16 +96,16 @@ func TestTheWriterKnowsItsNode(t *testing.T) {
 	if changed, err = update(node(t, "n1"), r, changed, false); err != nil {
 		t.Fatal(err)
 	}
-	wantOwners(t, "the Node was made anew again", changed, owner("n1", "newer"))
+	wantOwners(t, "the Node was recreated again", changed, owner("n1", "newer"))
 	// Another Node is no reason to leave out its own.
 	wanted = report("kubelet", "n2", "n2", "")
 	wanted.OwnerReferences = []metav1.OwnerReference{owner("n9", "u")}
 	wantOwners(t, "it belongs to another Node", created(node(t, "n2"), t, r, wanted), owner("n9", "u"), owner("n2", "old"))
 }
 
-// TestAnOrphanStaysOne: "kubectl delete node --cascade=orphan" makes the garbage
+// TestOrphanStaysOrphan: "kubectl delete node --cascade=orphan" makes the garbage
 // collector take the owner away while the Node is there, which then goes.
-func TestAnOrphanStaysOne(t *testing.T) {
+func TestOrphanStaysOrphan(t *testing.T) {
 	r := newREST(t)
 	knowing(r, "a")
 	made := created(node(t, "n1"), t, r, report("kubelet", "n1", "n1", ""))

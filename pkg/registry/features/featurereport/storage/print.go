@@ -56,7 +56,8 @@ func printReport(report *features.FeatureReport, _ printers.GenerateOptions) ([]
 	}}, nil
 }
 
-// livenessOf says how a process shows that it is alive, and with which Lease.
+// livenessOf returns how a process shows that it is alive, and with which
+// Lease.
 func livenessOf(spec *features.FeatureReportSpec) (liveness, lease string) {
 	switch {
 	case spec.Liveness.Lease != nil:

@@ -25,10 +25,10 @@ import (
 	"k8s.io/kubernetes-features/pkg/apis/features"
 )
 
-// sharing makes what is read from etcd, and then held by the watch cache, share the
-// lists of features that reports have alike: most of what 10,000 processes report
-// is the same few lists. Nobody changes an object that is in the cache; who changes
-// what was read changes a copy (apiserver's endpoints/handlers and storage/cacher).
+// sharing makes reports that are read from etcd, and then held by the watch cache,
+// share equal lists of features. Most data of 10,000 processes is the same few
+// lists. Objects in the cache are never changed; writers change a copy (apiserver's
+// endpoints/handlers and storage/cacher).
 type sharing struct {
 	generic.RESTOptionsGetter
 }

@@ -25,9 +25,9 @@ import (
 	"k8s.io/kubernetes-features/pkg/apis/features"
 )
 
-// TestReportsShareWhatTheySayAlike when they are read, and what one of them is
+// TestReportsShareEqualLists when they are read, and what one of them is
 // changed to is its own.
-func TestReportsShareWhatTheySayAlike(t *testing.T) {
+func TestReportsShareEqualLists(t *testing.T) {
 	r := newREST(t)
 	with := func(ctx context.Context, component, name string, enabled bool) {
 		made := report(component, name, name, "")

@@ -14,7 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package storage stores FeatureReports and decides who may write which.
+// Package storage stores FeatureReports and decides which user may write
+// which.
 package storage
 
 import (
@@ -64,21 +65,21 @@ type REST struct {
 	nodes      nodeidentifier.NodeIdentifier
 	limits     limits
 	counts     *counts
-	// node says which Nodes are there.
+	// node returns a Node by its name.
 	node func(name string) (*corev1.Node, error)
 }
 
 // limits bound how many reports one identity may have in a namespace; validation
-// bounds what one holds. Together they bound what an identity that went wrong,
-// or was stolen, can store: some 10 MB without a node, and with kube-proxies'
-// shared identity some 1.5 GB. A server counts what its watch cache has, and near
-// the limit for each creation: those that several servers have under way at the same
-// moment do not know of each other, and may exceed the limit by as many.
+// bounds what one holds. Together they bound the storage of a faulty or stolen
+// identity: some 10 MB without a node, and with kube-proxies' shared identity some
+// 1.5 GB. A server counts in its watch cache, and near the limit for each creation.
+// Concurrent creations in several servers are not counted, and may exceed the limit
+// by as many.
 type limits struct {
-	// onNodes is for reports with a node: kube-proxies share an identity, and
+	// onNodes limits reports with a node: kube-proxies share an identity, and
 	// 5,000 nodes are the most that Kubernetes supports.
 	onNodes int
-	// others is for reports without a node.
+	// others limits reports without a node.
 	others int
 }
 
@@ -125,11 +126,10 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 // A process would have to read its Node for that, and with it all that start at the
 // same moment. One that the server does not know (yet) is left to the process.
 //
-// Which Node that is, is decided once. A reference to the Node by its name stays,
-// whatever its uid is: what this server knows may be older than what the writer does,
-// and the garbage collector deletes a report whose owner is another Node's uid. And
-// one that an update takes away stays away: so the collector leaves a report behind
-// where it was told to orphan it.
+// The Node is decided once. A reference to the Node by its name stays, whatever its
+// uid. This server's cache may be older than the writer's, and the garbage collector
+// deletes a report whose owner has another Node's uid. A reference that an update
+// removes is not added again, so the collector can orphan a report.
 func (r *REST) own(report, old *features.FeatureReport) {
 	if report.Spec.NodeName == "" || ownedByNode(report) || ownedByNode(old) {
 		return
@@ -150,7 +150,7 @@ func ownedByNode(report *features.FeatureReport) bool {
 
 // Update changes a report if the requester may.
 func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, validateCreate rest.ValidateObjectFunc, validateUpdate rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	// What the request asks for, before the strategy keeps what may not change.
+	// The object of the request, before the strategy restores immutable fields.
 	unchanged := false
 	objInfo = rest.WrapUpdatedObjectInfo(objInfo, func(_ context.Context, changed, old runtime.Object) (runtime.Object, error) {
 		report, ok := changed.(*features.FeatureReport)
@@ -229,7 +229,7 @@ func (r *REST) mayAdd(ctx context.Context, report *features.FeatureReport) error
 	key := countKey{namespace: report.Namespace, username: report.Spec.Username, onNode: onNode}
 	count, room, err := r.counts.add(key, limit, time.Now(), func() (int, error) { return r.count(ctx, key) })
 	if err != nil {
-		// As it is: the cache may say when to come again.
+		// Unwrapped: the cache may return when to retry.
 		return err
 	}
 	if !room {
@@ -302,13 +302,13 @@ func (r *REST) mayUpdate(ctx context.Context, report, old *features.FeatureRepor
 		return nil
 	}
 	if !equality.Semantic.DeepEqual(report.Spec, old.Spec) {
-		return forbidden(report, "only %q%s, who created the report, may change it; you are %q%s; if that process is gone, delete the report, and it can be written anew",
+		return forbidden(report, "only %q%s, who created the report, may change it; you are %q%s; if that process has ended, delete the report, and it can be created again",
 			old.Spec.Username, onNode(old.Spec.NodeName), requester.GetName(), onNode(boundNode(requester)))
 	}
 	return r.mayTouchAny(ctx, requester, "update", report)
 }
 
-// mayTouchAny checks whether somebody else than the creator may delete a report
+// mayTouchAny checks whether a user other than the creator may delete a report
 // or change its metadata.
 func (r *REST) mayTouchAny(ctx context.Context, requester user.Info, verb string, report *features.FeatureReport) error {
 	return r.authorize(ctx, report, authorizer.AttributesRecord{

@@ -64,7 +64,7 @@ func report(component, instance, node, username string) *features.FeatureReport 
 	return r
 }
 
-func TestWhoMayWriteWhichReport(t *testing.T) {
+func TestReportPermissions(t *testing.T) {
 	r := &REST{
 		nodes: nodeidentifier.NewDefaultNodeIdentifier(),
 		authorizer: grants{
@@ -97,7 +97,7 @@ func TestWhoMayWriteWhichReport(t *testing.T) {
 	}{
 		"a component reports":                        {create(as(t, "scheduler"), mine), ""},
 		"as another component":                       {create(as(t, "scheduler"), report("kube-apiserver", "i", "", "")), `components.features.k8s.io "kube-apiserver"`},
-		"somebody reports":                           {create(as(t, "jane"), mine), "jane"},
+		"another user reports":                       {create(as(t, "jane"), mine), "jane"},
 		"a node reports":                             {create(node(), report("kubelet", "n1", "n1", "")), ""},
 		"of another node":                            {create(node(), report("kubelet", "n2", "n2", "")), `node "n1"`},
 		"of another instance on its node":            {create(node(), report("kubelet", "n2", "n1", "")), `node "n1"`},
@@ -108,14 +108,14 @@ func TestWhoMayWriteWhichReport(t *testing.T) {
 		"a proxy of another node changes it":         {r.mayUpdate(bound("n2"), newProxy, proxy), `on node "n1"`},
 		"a proxy deletes its report":                 {r.deletable(nil)(bound("n1"), proxy), ""},
 		"a proxy of another node deletes it":         {r.deletable(nil)(bound("n2"), proxy), "featurereports/any"},
-		"nobody reports":                             {create(t.Context(), mine), "no user"},
+		"a request without user reports":             {create(t.Context(), mine), "no user"},
 		"the creator changes what it said":           {r.mayUpdate(as(t, "scheduler"), newSpec, mine), ""},
 		"the garbage collector changes what it said": {r.mayUpdate(as(t, "gc"), newSpec, mine), `only "scheduler"`},
 		"the garbage collector changes metadata":     {r.mayUpdate(as(t, "gc"), newMeta, mine), ""},
-		"somebody changes metadata":                  {r.mayUpdate(as(t, "jane"), newMeta, mine), "featurereports/any"},
+		"another user changes metadata":              {r.mayUpdate(as(t, "jane"), newMeta, mine), "featurereports/any"},
 		"the creator deletes":                        {remove(as(t, "scheduler")), ""},
 		"the garbage collector deletes":              {remove(as(t, "gc")), ""},
-		"somebody deletes":                           {remove(as(t, "jane")), "featurereports/any"},
+		"another user deletes":                       {remove(as(t, "jane")), "featurereports/any"},
 	} {
 		if (tc.err == nil) != (tc.says == "") || (tc.err != nil && (!apierrors.IsForbidden(tc.err) || !strings.Contains(tc.err.Error(), tc.says))) {
 			t.Errorf("%s: got %v, want it to say %q", name, tc.err, tc.says)

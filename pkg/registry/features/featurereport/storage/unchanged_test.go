@@ -40,10 +40,10 @@ func store(ctx context.Context, t *testing.T, r *REST, report *features.FeatureR
 	return stored
 }
 
-// TestAWriteThatChangesNothingPasses, whoever makes it and whatever is stored: the
-// migrator of storage versions writes so, and may patch every resource but no
+// TestUnchangedWritePasses for each user and each stored object. The migrator of
+// storage versions writes so. It may patch every resource but no
 // featurereports/any.
-func TestAWriteThatChangesNothingPasses(t *testing.T) {
+func TestUnchangedWritePasses(t *testing.T) {
 	r := newREST(t)
 	made := created(node(t, "n1"), t, r, report("kubelet", "n1", "n1", ""))
 	refused := report("kube-scheduler", "old", "", "scheduler")
