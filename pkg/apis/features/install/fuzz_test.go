@@ -101,9 +101,9 @@ func realistic() []runtime.Object {
 	}
 }
 
-// fuzzDecoding decodes any bytes of one format as kube-apiserver does. What it takes
-// it encodes and decodes again, in every format, without a change; what is wrong with
-// it is said; and what is right passes the strategies.
+// fuzzDecoding decodes any bytes of one format as kube-apiserver does. It encodes and
+// decodes accepted objects again, in every format, without a change. Invalid objects
+// have errors, and valid ones pass the strategies.
 func fuzzDecoding(f *testing.F, mediaType string, more ...string) {
 	info := serializerFor(f, mediaType)
 	for _, object := range realistic() {
@@ -114,7 +114,8 @@ func fuzzDecoding(f *testing.F, mediaType string, more ...string) {
 		f.Add(data)
 		f.Add(data[:len(data)*2/3])
 	}
-	// Only protobuf has years of five digits; as others it is what nobody can read.
+	// Only protobuf has years of five digits; the other formats cannot represent
+	// them.
 	late := metav1.NewTime(time.Date(12345, 1, 1, 0, 0, 0, 0, time.UTC))
 	data, err := runtime.Encode(codecs.EncoderForVersion(info.Serializer, v1alpha1.SchemeGroupVersion), &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "A"}, Status: v1alpha1.FeatureStatus{StateSince: &late}})
 	if err != nil {
@@ -221,7 +222,7 @@ func checkObject(t *testing.T, object runtime.Object, n int) {
 }
 
 // checkReadable holds that a Feature that may be stored can be read as JSON, which most
-// clients do. Metadata is upstream's to look at.
+// clients do. Upstream validates metadata.
 func checkReadable(t *testing.T, f *features.Feature) {
 	t.Helper()
 	plain := f.DeepCopy()
@@ -231,15 +232,16 @@ func checkReadable(t *testing.T, f *features.Feature) {
 	}
 }
 
-// checkErrors looks at what is said: of which field, and what is wrong with it. It is
-// not much longer than what was sent.
+// checkErrors checks that errors name a field and the cause. They are not much longer
+// than the request.
 func checkErrors(t *testing.T, n int, lists ...field.ErrorList) {
 	t.Helper()
 	for _, errs := range lists {
 		size := 0
 		for _, err := range errs {
 			size += len(err.Error())
-			// Of metadata and conditions upstream says only that they are required.
+			// For metadata and conditions, upstream's message is only that they are
+			// required.
 			plain := err.Type == field.ErrorTypeDuplicate || err.Type == field.ErrorTypeRequired && (strings.HasPrefix(err.Field, "metadata.") || strings.Contains(err.Field, "conditions["))
 			if err.Field == "" || err.Detail == "" && !plain || err.Type == field.ErrorTypeInternal {
 				t.Fatalf("a message that does not say what is wrong: %v", err)
@@ -256,8 +258,8 @@ func contextOf(t *testing.T, object metav1.Object) context.Context {
 	return request.WithUser(ctx, &user.DefaultInfo{Name: "jane"})
 }
 
-// checkStrategy creates and changes an object as storage does. What validation has
-// nothing against is created.
+// checkStrategy creates and changes an object as storage does. Valid objects are
+// created.
 func checkStrategy(t *testing.T, create rest.RESTCreateStrategy, update rest.RESTUpdateStrategy, object runtime.Object, valid bool) {
 	t.Helper()
 	created := object.DeepCopyObject()
@@ -347,8 +349,8 @@ func FuzzCBOR(f *testing.F) {
 	fuzzDecoding(f, runtime.ContentTypeCBOR, "\xd9\xd9\xf7\xa0", "\xd9\xd9\xf7\xbf\xff", "\xd9\xd9\xf7\xa1\x44kind\x47Feature", "\xa2\x41a\x01\x41a\x02", "\x9f\x9f\x9f")
 }
 
-// TestSeedsAreValid keeps the seeds realistic: what is refused at once is not what
-// is worth changing.
+// TestSeedsAreValid keeps the seeds realistic: changes of an invalid object are
+// refused early.
 func TestSeedsAreValid(t *testing.T) {
 	for _, external := range realistic() {
 		object, err := legacyscheme.Scheme.ConvertToVersion(external, features.SchemeGroupVersion)

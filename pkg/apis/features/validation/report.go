@@ -160,8 +160,8 @@ func validateReportMetadata(report *features.FeatureReport, fldPath *field.Path)
 // nodeComponents are Kubernetes' own components of which each node has one.
 var nodeComponents = sets.New("kubelet", "kube-proxy")
 
-// validateNodeComponent holds Kubernetes' own node components to their node:
-// what is expected of a node is looked up by that name.
+// validateNodeComponent requires Kubernetes' own node components to name their
+// node: expected reports of a node are found by that name.
 func validateNodeComponent(report *features.FeatureReport, fldPath *field.Path) field.ErrorList {
 	spec := &report.Spec
 	if report.Namespace != metav1.NamespaceSystem || !nodeComponents.Has(spec.Component) || spec.NodeName == spec.Instance {
@@ -170,8 +170,8 @@ func validateNodeComponent(report *features.FeatureReport, fldPath *field.Path) 
 	return field.ErrorList{field.Invalid(fldPath, spec.NodeName, fmt.Sprintf("must be the same as spec.instance, %q: each node has one %s", spec.Instance, spec.Component))}
 }
 
-// validateLiveness lets a process name a Lease that is its own, or its Node. A
-// Lease of somebody else would make a process that is gone seem alive.
+// validateLiveness lets a process name a Lease that is its own, or its Node.
+// Another process's Lease would make a lost process seem alive.
 func validateLiveness(report *features.FeatureReport, fldPath *field.Path) field.ErrorList {
 	lease, onNode := report.Spec.Liveness.Lease, report.Spec.NodeName != ""
 	switch {

@@ -26,10 +26,10 @@ import (
 	conversion "k8s.io/kubernetes-features/pkg/apis/features/v1alpha1"
 )
 
-// MaxObjectSize is the most bytes that a stored object has. etcd refuses more than
-// 1.5 MiB (--max-request-bytes), and the server could tell that only as an error of
-// its own. Metadata can get there although nothing in it is wrong: labels, owners and
-// managed fields have no limit together.
+// MaxObjectSize is the limit of a stored object in bytes. etcd refuses more than 1.5
+// MiB (--max-request-bytes), which the server would report as an internal error.
+// Valid metadata can exceed it: labels, owners and managed fields have no limit
+// together.
 const MaxObjectSize = 1 << 20
 
 // ValidateManagedFields validates a change of a Feature's managed fields and nothing else,

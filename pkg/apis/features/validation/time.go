@@ -24,11 +24,11 @@ import (
 	"k8s.io/kubernetes-features/pkg/apis/features"
 )
 
-// lastYear is the last that RFC 3339 can write; the first is 0. Protobuf can say others,
-// and an object that has one could be read by nobody who wants JSON.
+// lastYear is the last that RFC 3339 can write; the first is 0. Protobuf can encode
+// others, and an object that has one could not be read as JSON.
 const lastYear = 9999
 
-// validateTimes looks at all times of a status.
+// validateTimes checks all times of a status.
 func validateTimes(status *features.FeatureStatus, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	check := func(t time.Time, fldPath *field.Path) {

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package validation says what is wrong with objects of features.k8s.io. It is
-// pure; the registry's strategies call it.
+// Package validation validates objects of features.k8s.io. It is pure; the
+// registry's strategies call it.
 package validation
 
 import (
@@ -31,7 +31,7 @@ import (
 	"k8s.io/kubernetes-features/pkg/apis/features"
 )
 
-// Limits keep one object small, whoever writes it.
+// Limits keep each object small.
 const (
 	// MaxNameLength is the longest name of a gate, component, instance or task.
 	MaxNameLength = v1alpha1.MaxNameLength
@@ -101,7 +101,7 @@ func validateRollout(rollout *features.FeatureRollout, fldPath *field.Path) fiel
 		errs = append(errs, field.Invalid(fldPath.Child("percent"), *percent, "must be between 0 and 100"))
 	}
 	components := fldPath.Child("components")
-	// What is wrong with each of too many would be an answer of any length.
+	// Errors for each of too many elements would have any length.
 	if n := len(rollout.Components); n > MaxRolloutComponents {
 		return append(errs, field.TooMany(components, n, MaxRolloutComponents))
 	}

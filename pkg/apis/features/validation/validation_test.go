@@ -128,7 +128,7 @@ func TestValidateFeatureStatus(t *testing.T) {
 		"too many tasks": {features.FeatureStatus{State: features.StateTurningOn, Tasks: tasks(MaxTasks + 1)}, []problem{{"status.tasks", "100"}}},
 		"six examples": {features.FeatureStatus{Uses: []features.FeatureUse{{Component: "kubelet", Examples: make([]string, 6)}}},
 			[]problem{{"status.uses[0].examples", "5"}}},
-		"a use of nobody": {features.FeatureStatus{Uses: []features.FeatureUse{{Count: -1}}},
+		"a use without users": {features.FeatureStatus{Uses: []features.FeatureUse{{Count: -1}}},
 			[]problem{{"status.uses[0].component", "Required"}, {"status.uses[0].count", "greater than"}}},
 		"a canary": {status: features.FeatureStatus{State: features.StateTurningOn, Rollout: &features.FeatureRolloutStatus{Value: true, StartTime: now}}},
 		"a halted canary": {status: features.FeatureStatus{State: features.StateTurningOn, Rollout: &features.FeatureRolloutStatus{StartTime: now, Halted: true, HaltTime: &metav1.Time{Time: now.Time},
@@ -140,7 +140,7 @@ func TestValidateFeatureStatus(t *testing.T) {
 			[]problem{{"status.rollout.failedInstances[0]", "<component>/<name of the instance>"}, {"status.rollout.failedInstances[1]", "Required"}, {"status.rollout.failedInstances[2]", "Required"}, {"status.rollout.failedInstances[3]", "RFC 1123 label"}, {"status.rollout.failedInstances[3]", "RFC 1123 subdomain"}}},
 		"a canary of no rollout, halted at no time": {features.FeatureStatus{Rollout: &features.FeatureRolloutStatus{Halted: true, Message: "2 of 3 died", Observed: features.FeatureRollout{Percent: ptr.To[int32](101)}}},
 			[]problem{{"status.rollout.observed.percent", "between 0 and 100"}, {"status.rollout.startTime", "Required"}, {"status.rollout.haltTime", "if and only if"}}},
-		"a canary that goes on and was halted": {features.FeatureStatus{Rollout: &features.FeatureRolloutStatus{StartTime: now, HaltTime: &metav1.Time{Time: now.Time}}},
+		"a canary under way that was halted": {features.FeatureStatus{Rollout: &features.FeatureRolloutStatus{StartTime: now, HaltTime: &metav1.Time{Time: now.Time}}},
 			[]problem{{"status.rollout.haltTime", "if and only if"}}},
 		"years of five digits": {features.FeatureStatus{
 			State: features.StateTurningOff, StateSince: &late,
