@@ -170,7 +170,7 @@ func (b billIndex) has(t *testing.T, from, relationship, to string) {
 	}
 }
 
-// licensed says that each module and each package of Debian declares a licence, and
+// licensed says that each module and each package of Debian declares a license, and
 // that the text of each which is not in SPDX's list is there.
 func (b billIndex) licensed(t *testing.T) {
 	t.Helper()
@@ -191,9 +191,9 @@ func (b billIndex) licensed(t *testing.T) {
 			case slices.Contains([]string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}, license):
 				declared[license]++
 			default:
-				t.Errorf("%s declares the licence %q, which the bill does not have", p.PackageName, license)
+				t.Errorf("%s declares the license %q, which the bill does not have", p.PackageName, license)
 			}
 		}
 	}
-	t.Logf("licences: %v", declared)
+	t.Logf("licenses: %v", declared)
 }

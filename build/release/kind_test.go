@@ -180,7 +180,7 @@ func withoutDocker(t *testing.T) string {
 			t.Fatal(err)
 		}
 		for _, f := range files {
-			// Of two commands of a name the first one counts.
+			// The first of two commands with one name counts.
 			if link := filepath.Join(bin, f.Name()); f.Name() != "docker" && !exists(link) {
 				if err := os.Symlink(filepath.Join(dir, f.Name()), link); err != nil {
 					t.Fatal(err)
@@ -229,7 +229,7 @@ func TestKindUp(t *testing.T) {
 		"docker exec features-control-plane kubectl --kubeconfig /etc/kubernetes/admin.conf get features -n kube-system\n",
 	} {
 		if !strings.Contains(calls, want) {
-			t.Errorf("nobody was asked %q, but:\n%s", want, calls)
+			t.Errorf("no command had %q, but:\n%s", want, calls)
 		}
 	}
 	if said, _, err := target(t, "kind-up", `[[ $* != *" wait "* ]]`, "exit 0"); err == nil {

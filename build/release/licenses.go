@@ -37,7 +37,7 @@ import (
 
 var (
 	// licenseFile matches what has to go along with a binary, licenseText what of
-	// it is a licence of code: LICENSE.docs is of none that is linked.
+	// it is a license of code: LICENSE.docs is of none that is linked.
 	licenseFile = regexp.MustCompile(`(?i)^(licen[cs]es?|copying|notice|copyright|unlicense|patents)([.-].*)?$`)
 	licenseText = regexp.MustCompile(`(?i)^(licen[cs]es?|copying|unlicense)([.-].*)?$`)
 )
@@ -60,7 +60,7 @@ func (r *release) licenses(c targets.Component, p targets.Platform) ([]archive.E
 	return entries, nil
 }
 
-// licensesOf returns the licences of a module in p's binaries.
+// licensesOf returns the licenses of a module in p's binaries.
 func (r *release) licensesOf(name string, p targets.Platform) ([]archive.Entry, error) {
 	m, ok := r.modules[p][name]
 	if !ok {
@@ -77,12 +77,12 @@ func (r *release) licensesOf(name string, p targets.Platform) ([]archive.Entry, 
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("the module %s has no licence in its folder %s", name, m.dir)
+		return nil, fmt.Errorf("the module %s has no license in its folder %s", name, m.dir)
 	}
 	return found, nil
 }
 
-// license reads the licences of modules into them, for the bill.
+// license reads the licenses of modules into them, for the bill.
 func (r *release) license(modules []sbom.Module, p targets.Platform) error {
 	for i, m := range modules {
 		found, err := r.licensesOf(m.Path, p)
@@ -90,7 +90,7 @@ func (r *release) license(modules []sbom.Module, p targets.Platform) error {
 			return err
 		}
 		for _, e := range found {
-			// Notices and grants of patents are no licences.
+			// Notices and grants of patents are no licenses.
 			if !licenseText.MatchString(path.Base(e.Name)) || path.Ext(e.Name) == ".docs" {
 				continue
 			}
@@ -120,7 +120,7 @@ func (r *release) modulesOf(c targets.Component, p targets.Platform) []string {
 	return slices.Compact(modules)
 }
 
-// ownLicenses returns the licences of a module of this tree, which are in its
+// ownLicenses returns the licenses of a module of this tree, which are in its
 // folder or else in the root. They are those of the sources.
 func (r *release) ownLicenses(name, dir string) ([]archive.Entry, error) {
 	root, err := filepath.EvalSymlinks(r.root)
@@ -150,10 +150,10 @@ func (r *release) ownLicenses(name, dir string) ([]archive.Entry, error) {
 	return nil, nil
 }
 
-// licensesFolder has the licences of modules in archives.
+// licensesFolder has the licenses of modules in archives.
 const licensesFolder = "kubernetes/LICENSES/vendor"
 
-// moduleLicenses returns the licences in the root of a module.
+// moduleLicenses returns the licenses in the root of a module.
 func moduleLicenses(module, dir string) ([]archive.Entry, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 var published = []string{imagesFolder, tarsFolder}
 
 // While a release takes the place of the one before, that one is in replaced. It
-// is renamed to done in one step when nobody will want it back any more.
+// is renamed to done in one step when it is no longer needed.
 const (
 	replaced = "release-replaced"
 	done     = "release-replaced.done"
@@ -97,8 +97,8 @@ func (r *release) putBack() error {
 	if !exists(aside) {
 		return nil
 	}
-	// Of the release before, the archives are moved last. Where they are not in their
-	// place any more, or never were, what is in the places is of the new one.
+	// The archives of the previous release are moved last. Where they are no longer
+	// in their place, or never were, the files there belong to the new one.
 	if exists(filepath.Join(aside, tarsFolder)) || !exists(filepath.Join(r.out, tarsFolder)) {
 		for _, folder := range published {
 			if err := r.remove(folder); err != nil {

@@ -82,7 +82,7 @@ const (
 	billFile      = "kubernetes.spdx.json"
 )
 
-// make does everything anew, except for what the go command and the cache of
+// make rebuilds everything, except for what the go command and the cache of
 // packages have already. What may fail for want of something comes first.
 func (r *release) make(ctx context.Context, platforms []targets.Platform) (err error) {
 	end, err := r.begin()

@@ -203,32 +203,32 @@ func TestSourcesAreTheCommits(t *testing.T) {
 		}
 	}
 	if found != 2 {
-		t.Errorf("there are %d files of this fork, want the completion and its licence: %v", found, licenses)
+		t.Errorf("there are %d files of this fork, want the completion and its license: %v", found, licenses)
 	}
 }
 
-// TestLicenseOfAModule has a module of somebody else below the checkout, as with
+// TestLicenseOfAModule has a third party's module below the checkout, as with
 // GOMODCACHE there.
 func TestLicenseOfAModule(t *testing.T) {
 	root := t.TempDir()
-	dir := filepath.Join(root, "mod", "somebody")
+	dir := filepath.Join(root, "mod", "vendor")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	license := archive.Entry{Name: "LICENSE", Data: []byte("ours")}
 	r := &release{flags: flags{root: root}, sources: map[string]archive.Entry{license.Name: license}, modules: map[targets.Platform]map[string]module{amd64: {"theirs": {dir: dir}, "staging": {dir: dir, main: true}}}}
-	if found, err := r.licensesOf("theirs", amd64); err == nil || !strings.Contains(err.Error(), "theirs has no licence") {
-		t.Errorf("a module without a licence has %v: %v", found, err)
+	if found, err := r.licensesOf("theirs", amd64); err == nil || !strings.Contains(err.Error(), "theirs has no license") {
+		t.Errorf("a module without a license has %v: %v", found, err)
 	}
 	if found, err := r.licensesOf("staging", amd64); err != nil || len(found) != 1 || found[0].Name != "kubernetes/LICENSES/vendor/staging/LICENSE" || string(found[0].Data) != "ours" {
 		t.Errorf("a module of this tree has %v: %v", found, err)
 	}
-	r.sources["mod/somebody/COPYING"] = archive.Entry{Name: "mod/somebody/COPYING", Data: []byte("its own")}
+	r.sources["mod/vendor/COPYING"] = archive.Entry{Name: "mod/vendor/COPYING", Data: []byte("its own")}
 	if found, err := r.licensesOf("staging", amd64); err != nil || len(found) != 1 || string(found[0].Data) != "its own" {
-		t.Errorf("a module of this tree with a licence of its own has %v: %v", found, err)
+		t.Errorf("a module of this tree with a license of its own has %v: %v", found, err)
 	}
 	if _, err := r.licensesOf("other", amd64); err == nil {
-		t.Error("a module that nobody knows has a licence")
+		t.Error("an unknown module has a license")
 	}
 }
 
@@ -265,7 +265,7 @@ func TestBuiltBy(t *testing.T) {
 	}
 }
 
-// other is a version of Go that nobody has.
+// other is a version of Go that does not exist.
 const other = "go1.26.999"
 
 func TestCommandLine(t *testing.T) {

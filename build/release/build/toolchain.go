@@ -111,8 +111,8 @@ var (
 	harmless    = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT"}
 )
 
-// Env is the environment of go commands for p in the checkout root. Of the
-// caller's it has no setting of Go but those that are handed on.
+// Env returns the environment of go commands for p in the checkout root. From
+// the caller's settings of Go it has only those that are passed on.
 func (g Go) Env(root string, p targets.Platform) []string {
 	env := slices.DeleteFunc(os.Environ(), func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")

@@ -133,7 +133,7 @@ func TestGoIsNotOlderThanUpstreams(t *testing.T) {
 	}
 }
 
-// TestAnotherGo wants a version that nobody has.
+// TestAnotherGo requires a version that does not exist.
 func TestAnotherGo(t *testing.T) {
 	dir := tree(t)
 	write(t, dir, map[string]string{VersionFile: "1.26.999\n"})
@@ -223,7 +223,7 @@ func TestAnEndedBuildLeavesNoProcess(t *testing.T) {
 	if err := cmd.Wait(); err == nil {
 		t.Error("the build that was ended has no error")
 	}
-	// The end comes when nobody has it open for writing any more.
+	// The end comes when no process has it open for writing.
 	if _, err := io.ReadAll(begun); err != nil {
 		t.Error(err)
 	}

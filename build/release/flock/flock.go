@@ -28,11 +28,12 @@ import (
 	"time"
 )
 
-// ErrTaken says that somebody else has the lock.
-var ErrTaken = errors.New("somebody else has the lock")
+// ErrTaken is returned when another process has the lock.
+var ErrTaken = errors.New("another process has the lock")
 
 // Try takes the lock on a file, which it makes together with its folder and which
-// stays. The error is ErrTaken when somebody has it. The lock ends with release.
+// stays. The error is ErrTaken when another process has it. The lock ends with
+// release.
 func Try(file string) (release func() error, err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return nil, err

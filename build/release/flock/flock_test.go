@@ -31,7 +31,7 @@ func TestTry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Try(file); !errors.Is(err, ErrTaken) {
-		t.Errorf("a lock that somebody has: %v", err)
+		t.Errorf("a lock that is taken: %v", err)
 	}
 	if err := release(); err != nil {
 		t.Fatal(err)

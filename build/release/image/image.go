@@ -85,7 +85,7 @@ const (
 const SourceLabel = "org.opencontainers.image.source"
 
 // Labels returns the annotations of the OCI image specification, which the image
-// has as labels and its manifest as annotations. There is none of licences: an
+// has as labels and its manifest as annotations. There is none of licenses: an
 // image is under those of some hundred modules and, for kube-proxy, of Debian's
 // programs, which its files and the bill of materials have.
 func (s Spec) Labels() map[string]string {

@@ -14,9 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package leftout skips tests that cannot run, and sees to it that nobody
-// overlooks them: in "make test-all" nothing may be left out but what is called long, and what no
-// machine of its kind could do (Note).
+// Package leftout skips tests that cannot run, and makes them visible: in "make test-all" nothing
+// may be left out but what is called long, and what no machine of its kind could do (Note).
 package leftout
 
 import (
@@ -61,7 +60,7 @@ func Long(t testing.TB) {
 }
 
 // Note says in the log what a test leaves out of what it does, or does in another
-// way, and what nobody can change by installing something here: programs of another
+// way, and what installing something here cannot change: programs of another
 // architecture, packages that mirrors have no more. It is no failure anywhere.
 func Note(t testing.TB, what string) {
 	t.Helper()

@@ -45,9 +45,9 @@ const (
 // keyring holds the keys that Debian signs its lists with.
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// Apt fetches packages by apt-get with a configuration of its own: what is
-// installed on this machine, and what it is, does not matter. Of those that use one
-// Dir, in this process or another, each waits for the one before.
+// Apt fetches packages by apt-get with a configuration of its own: the machine and
+// its packages do not matter. Users of one Dir, in this process or another, wait
+// for each other.
 type Apt struct {
 	// Dir holds lists and packages; it is made when it does not exist.
 	Dir string
@@ -110,7 +110,7 @@ func (a Apt) Fetch(ctx context.Context, lock Lock) (files []string, err error) {
 	return files, nil
 }
 
-// lock waits until nobody else works in Dir.
+// lock waits until no other user works in Dir.
 func (a Apt) lock(ctx context.Context) (release func() error, err error) {
 	release, err = flock.Wait(ctx, filepath.Join(a.Dir, "lock"))
 	if err != nil {

@@ -160,7 +160,8 @@ func TestFetchAtOnce(t *testing.T) {
 	}
 }
 
-// TestFetchWaits: while somebody works in the folder, nothing is done there.
+// TestFetchWaits checks that nothing is done in a folder while another process
+// works there.
 func TestFetchWaits(t *testing.T) {
 	apt := Apt{Dir: t.TempDir(), Arch: "arm64"}
 	release, err := apt.lock(t.Context())
@@ -212,7 +213,7 @@ func TestFetchAsksTheSnapshot(t *testing.T) {
 	}
 	_, err := apt.Fetch(t.Context(), lockOf(locked("never")))
 	if err == nil {
-		t.Fatal("a version that nobody has was fetched")
+		t.Fatal("a version that does not exist was fetched")
 	}
 	for _, want := range []string{"update-release-lock", "http://snapshot/archive/debian/20261122T050000Z", "http://snapshot/archive/debian-security/20261122T050000Z"} {
 		if !strings.Contains(err.Error(), want) {

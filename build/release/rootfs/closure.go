@@ -37,7 +37,7 @@ type closure struct {
 
 // Closure returns those files of tree that names lead to, the symbolic links on
 // the way, and the program interpreters and shared libraries that they need, in
-// turn. A library that is missing is an error here rather than on somebody's
+// turn. A library that is missing is an error here rather than on a user's
 // node.
 func Closure(tree Tree, arch string, names []string) (Tree, error) {
 	c := &closure{tree: tree, found: Tree{}, search: []string{

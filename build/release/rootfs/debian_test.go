@@ -56,8 +56,8 @@ func debian(t *testing.T, arch string) rootfs.Tree {
 	return tree
 }
 
-// TestAnOutdatedLock: with a lock file whose packages nobody has any more, tests
-// take today's.
+// TestAnOutdatedLock: with a lock file whose packages are no longer available,
+// tests take today's.
 func TestAnOutdatedLock(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "debian.lock"))
 	if err != nil {
@@ -76,7 +76,7 @@ func TestAnOutdatedLock(t *testing.T) {
 	}
 	// What is left out here is left out on purpose.
 	t.Setenv("RELEASE_LEFT_OUT", "")
-	// Nobody listens there.
+	// Nothing listens there.
 	apt := rootfs.Apt{Dir: debiantest.Dir(t), Snapshot: "http://127.0.0.1:1"}
 	if lock := debiantest.Lock(t, file, apt); lock == outdated.String() || !strings.Contains(lock, "\namd64 netbase 6") {
 		t.Errorf("tests would take\n%s", lock)
@@ -116,8 +116,8 @@ func TestProxyOfDebian(t *testing.T) {
 					t.Errorf("scanners find no version of %s: %s", name, fields)
 				}
 			}
-			if licence := read(t, filepath.Join(root, "usr/share/common-licenses/GPL-2")); !bytes.Contains(licence, []byte("GNU GENERAL PUBLIC LICENSE")) {
-				t.Error("the text of the licence of iptables is not there")
+			if license := read(t, filepath.Join(root, "usr/share/common-licenses/GPL-2")); !bytes.Contains(license, []byte("GNU GENERAL PUBLIC LICENSE")) {
+				t.Error("the text of the license of iptables is not there")
 			}
 			if n := bytes.Count(read(t, filepath.Join(root, rootfs.CertificatesFile)), []byte("BEGIN CERTIFICATE")); n < 100 {
 				t.Errorf("there are %d CA certificates, want those of Mozilla, more than 100", n)

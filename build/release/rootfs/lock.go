@@ -116,13 +116,13 @@ func ReadLock(r io.Reader, arch string) (Lock, error) {
 		return lock, err
 	}
 	if lock.Snapshot == "" {
-		return lock, fmt.Errorf("the lock file has no line \"snapshot\"; write it anew with \"make update-release-lock\"")
+		return lock, fmt.Errorf("the lock file has no line \"snapshot\"; rewrite it with \"make update-release-lock\"")
 	}
 	for _, name := range Names() {
 		if !slices.ContainsFunc(lock.Packages, func(p Package) bool { return p.Name == name }) {
 			err := fmt.Errorf("the lock file has no package %s for %s", name, arch)
 			if slices.Contains(targets.ImageArchitectures(), arch) {
-				err = fmt.Errorf("%w; write it anew with \"make update-release-lock\"", err)
+				err = fmt.Errorf("%w; rewrite it with \"make update-release-lock\"", err)
 			}
 			return lock, err
 		}

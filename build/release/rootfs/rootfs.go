@@ -65,9 +65,9 @@ func Static(tree Tree) ([]archive.Entry, error) {
 		}
 		about = append(about, e)
 	}
-	accounts := fmt.Sprintf("root:x:%[1]d:\nnobody:x:%[3]d:\nnonroot:x:%[2]d:\n", Root, NonRoot, nobody)
+	accounts := fmt.Sprintf("root:x:%[1]d:\nnobody:x:%[3]d:\nnonroot:x:%[2]d:\n", Root, NonRoot, nobody) // diction:ok
 	users := fmt.Sprintf("root:x:%[1]d:%[1]d:root:/root:/sbin/nologin\n"+
-		"nobody:x:%[3]d:%[3]d:nobody:/nonexistent:/sbin/nologin\n"+
+		"nobody:x:%[3]d:%[3]d:nobody:/nonexistent:/sbin/nologin\n"+ // diction:ok
 		"nonroot:x:%[2]d:%[2]d:nonroot:/home/nonroot:/sbin/nologin\n", Root, NonRoot, nobody)
 	return append([]archive.Entry{
 		{Name: CertificatesFile, Data: bundle},
@@ -169,10 +169,10 @@ var iptablesCommands = []string{
 }
 
 // commonLicense matches where a copyright file has another for the text of a
-// licence.
+// license.
 var commonLicense = regexp.MustCompile(`/usr/share/common-licenses/[A-Za-z0-9.+-]*[A-Za-z0-9+]`)
 
-// about returns what has to go along with files of packages: their licences, with
+// about returns what has to go along with files of packages: their licenses, with
 // the texts that those refer to, and what scanners know them by.
 func about(tree Tree, packages ...string) ([]archive.Entry, error) {
 	found := Tree{}
@@ -191,7 +191,7 @@ func about(tree Tree, packages ...string) ([]archive.Entry, error) {
 		for _, reference := range commonLicense.FindAllString(text, -1) {
 			file, links, err := tree.Resolve(reference)
 			if err != nil {
-				return nil, fmt.Errorf("the licence of the package %s refers to %s: %w", name, reference, err)
+				return nil, fmt.Errorf("the license of the package %s refers to %s: %w", name, reference, err)
 			}
 			for _, text := range append(links, file) {
 				found[text] = tree[text]
@@ -203,11 +203,11 @@ func about(tree Tree, packages ...string) ([]archive.Entry, error) {
 
 func copyrightFile(name string) string { return path.Join("usr/share/doc", name, "copyright") }
 
-// Copyright returns the licences of a package, as its file copyright has them.
+// Copyright returns the licenses of a package, as its file copyright has them.
 func Copyright(tree Tree, name string) (string, error) {
 	file, _, err := tree.Resolve(copyrightFile(name))
 	if err != nil {
-		return "", fmt.Errorf("the package %s has no licence: %w", name, err)
+		return "", fmt.Errorf("the package %s has no license: %w", name, err)
 	}
 	return string(tree[file].Data), nil
 }

@@ -68,13 +68,13 @@ func TestReadLock(t *testing.T) {
 	}
 }
 
-// TestRemedyOfALock: writing the lock file anew helps those architectures only that
-// it is written for.
+// TestRemedyOfALock: rewriting the lock file helps those architectures only that it
+// is written for.
 func TestRemedyOfALock(t *testing.T) {
 	for arch, want := range map[string]bool{"amd64": true, "s390x": false} {
 		_, err := ReadLock(strings.NewReader(lock("arm64")), arch)
 		if err == nil || strings.Contains(err.Error(), "make update-release-lock") != want {
-			t.Errorf("%s: %v; whether it tells to write the lock file anew has to be %v", arch, err, want)
+			t.Errorf("%s: %v; its advice to rewrite the lock file has to be %v", arch, err, want)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func pack(t *testing.T, name string, files map[string]string) string {
 		leftout.Skip(t, "dpkg-deb is not installed; images cannot be made here either")
 	}
 	dir := filepath.Join(t.TempDir(), "package")
-	files["DEBIAN/control"] = "Package: " + name + "\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: test\n"
+	files["DEBIAN/control"] = "Package: " + name + "\nVersion: 1\nArchitecture: all\nMaintainer: tester\nDescription: test\n"
 	for name, content := range files {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -211,7 +211,7 @@ func certificatesPackage(t *testing.T) string {
 		"usr/share/ca-certificates/mozilla/A.crt":     "A",
 		"usr/share/ca-certificates/mozilla/link":      "-> A.crt",
 		"usr/share/ca-certificates/mozilla/README":    "no certificate",
-		"usr/share/doc/ca-certificates/copyright":     "licence: see\n /usr/share/common-licenses/GPL.",
+		"usr/share/doc/ca-certificates/copyright":     "license: see\n /usr/share/common-licenses/GPL.",
 		"usr/share/ca-certificates/elsewhere/CCC.crt": "C",
 	})
 }
@@ -242,15 +242,15 @@ func TestUnpack(t *testing.T) {
 		t.Errorf("the certificates are %q", got)
 	}
 	for name, want := range map[string]string{
-		"etc/passwd": "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n",
-		"etc/group":  "root:x:0:\nnobody:x:65534:\nnonroot:x:65532:\n",
-		"usr/share/doc/ca-certificates/copyright": "licence: see\n /usr/share/common-licenses/GPL.",
+		"etc/passwd": "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n", // diction:ok
+		"etc/group":  "root:x:0:\nnobody:x:65534:\nnonroot:x:65532:\n",                                                                                                           // diction:ok
+		"usr/share/doc/ca-certificates/copyright": "license: see\n /usr/share/common-licenses/GPL.",
 		"usr/share/common-licenses/GPL":           "GPL-3",
 		"usr/share/common-licenses/GPL-3":         "text",
 		"usr/share/common-licenses/BSD":           "",
 		"etc/os-release":                          "../usr/lib/os-release",
 		"usr/lib/os-release":                      "ID=debian\n",
-		"var/lib/dpkg/status.d/base-files":        "Package: base-files\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: test\n",
+		"var/lib/dpkg/status.d/base-files":        "Package: base-files\nVersion: 1\nArchitecture: all\nMaintainer: tester\nDescription: test\n",
 	} {
 		if content[name] != want {
 			t.Errorf("%s is %q, want %q", name, content[name], want)
@@ -266,7 +266,7 @@ func TestUnpack(t *testing.T) {
 	}
 	delete(tree, "usr/share/common-licenses/GPL-3")
 	if _, err := Static(tree); err == nil || !strings.Contains(err.Error(), "common-licenses/GPL") {
-		t.Errorf("without the text of a licence: %v, want an error that names it", err)
+		t.Errorf("without the text of a license: %v, want an error that names it", err)
 	}
 }
 

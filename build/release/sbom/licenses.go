@@ -31,7 +31,7 @@ import (
 	"github.com/spdx/tools-golang/spdx/v2/v2_3"
 )
 
-// licenses gathers the licences of a document. Texts are judged by the classifier
+// licenses gathers the licenses of a document. Texts are judged by the classifier
 // that sigs.k8s.io/bom, which writes upstream's bills, judges them by. One that it
 // does not know is given as it is, under an identifier made of its hash, as SPDX
 // 2.3 section 10 has it.
@@ -52,16 +52,16 @@ var identifiers = map[string]bool{
 	"Unlicense": true, "Zlib": true,
 }
 
-// minConfidence is how much of a licence a text has to have. Those of BSD differ
+// minConfidence is how much of a license a text has to have. Those of BSD differ
 // by the name of who may not be advertised with.
 const minConfidence = 0.9
 
 // standard loads the texts that are known, which takes most of a second.
 var standard = sync.OnceValues(assets.DefaultClassifier)
 
-// expression returns the SPDX expression of a module with these licence files; it
+// expression returns the SPDX expression of a module with these license files; it
 // is empty without any. All of them hold: of the modules in Kubernetes none gives
-// a choice, some have parts under another licence.
+// a choice, some have parts under another license.
 func (l *licenses) expression(texts []string) (string, error) {
 	var ids []string
 	for _, text := range texts {

@@ -56,7 +56,7 @@ const Stdlib = "stdlib"
 // Module is a Go module, or the standard library.
 type Module struct {
 	Path, Version string
-	// Licenses are the texts of its licence files.
+	// Licenses are the texts of its license files.
 	Licenses []string
 }
 
@@ -65,7 +65,7 @@ type Package struct {
 	// Name is unique within the release; Deb, Version and Arch are Debian's, and
 	// Distro is its release as in debian-13.
 	Name, Deb, Version, Arch, Distro, SHA256 string
-	// Copyright is the text of its licences.
+	// Copyright is the text of its licenses.
 	Copyright string
 }
 
@@ -181,7 +181,7 @@ func (b *builder) file(f File, r Release) error {
 		module := id("Go", m.Path+"@"+m.Version)
 		license, err := b.licenses.expression(m.Licenses)
 		if err != nil {
-			return fmt.Errorf("cannot judge the licence of %s: %w", m.Path, err)
+			return fmt.Errorf("cannot judge the license of %s: %w", m.Path, err)
 		}
 		// Addresses of packages (purl) have Go's modules in lower case.
 		b.add(module, v2_3.Package{PackageName: m.Path, PackageVersion: m.Version, PackageLicenseDeclared: license},

@@ -159,7 +159,7 @@ func TestBytesAreTheSame(t *testing.T) {
 	r.Files[0].SHA256 = strings.Repeat("4", 64)
 	for what, change := range map[string]func(){
 		"another file":    func() {},
-		"another licence": func() { r.Debian[0].Copyright = "other" },
+		"another license": func() { r.Debian[0].Copyright = "other" },
 		"another relationship": func() {
 			i := slices.IndexFunc(r.Files, func(f File) bool { return len(f.Contains) > 0 })
 			r.Files[i].Contains = r.Files[i].Contains[:1]
@@ -173,7 +173,7 @@ func TestBytesAreTheSame(t *testing.T) {
 	}
 }
 
-// license reads a licence of the module cache or of this tree.
+// license reads a license of the module cache or of this tree.
 func license(t *testing.T, file ...string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(file...))
@@ -183,7 +183,7 @@ func license(t *testing.T, file ...string) string {
 	return string(content)
 }
 
-// TestLicenses gives modules licences that are known, one of their own, and none.
+// TestLicenses gives modules licenses that are known, one of their own, and none.
 func TestLicenses(t *testing.T) {
 	dir, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -191,12 +191,12 @@ func TestLicenses(t *testing.T) {
 	}
 	bsd := license(t, strings.TrimSpace(string(dir)), "LICENSE")
 	apache := license(t, "..", "..", "..", "LICENSE")
-	const own = "Licence of Mine\n\n  Anybody may"
+	const own = "License of Mine\n\n  Anybody may"
 	r := sample(t)
 	r.Files[0].Modules = []Module{
 		{Path: "example.com/A", Version: "v1.0.0", Licenses: []string{apache}},
 		{Path: "b", Version: "v1.0.0", Licenses: []string{own, apache}},
-		{Path: "c", Version: "v1.0.0", Licenses: []string{"Licence of Mine\nAnybody   may"}},
+		{Path: "c", Version: "v1.0.0", Licenses: []string{"License of Mine\nAnybody   may"}},
 		{Path: "d", Version: "v1.0.0"},
 		{Path: "e", Version: "v1.0.0", Licenses: []string{bsd}},
 		{Path: "f", Version: "v1.0.0", Licenses: []string{apache + "\n---\n" + bsd}},
@@ -210,7 +210,7 @@ func TestLicenses(t *testing.T) {
 	if strings.HasPrefix(mine.LicenseIdentifier, "LicenseRef-Debian") {
 		theirs, mine = mine, theirs
 	}
-	if mine.LicenseName != "Licence of Mine" || !strings.Contains(mine.ExtractedText, "may") || theirs.ExtractedText != "LGPL-2.1-or-later, and more" {
+	if mine.LicenseName != "License of Mine" || !strings.Contains(mine.ExtractedText, "may") || theirs.ExtractedText != "LGPL-2.1-or-later, and more" {
 		t.Errorf("the texts are %+v and %+v", mine, theirs)
 	}
 	got := map[string]string{}
