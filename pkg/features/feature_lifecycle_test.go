@@ -23,7 +23,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-func TestFeatureLifecycleIsThereAtEveryVersionThatCanBeEmulated(t *testing.T) {
+func TestFeatureLifecycleExistsAtEveryEmulatedVersion(t *testing.T) {
 	for _, v := range []string{"1.33", "1.34", "1.35", "1.36"} {
 		gate := utilfeature.DefaultFeatureGate.DeepCopy()
 		if err := gate.SetEmulationVersion(version.MustParse(v)); err != nil {

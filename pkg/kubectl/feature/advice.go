@@ -31,12 +31,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// missingInKubeconfig is what client-go says, in an error without a type, of a name
-// that --context, --cluster or --user has and the kubeconfig has not.
+// missingInKubeconfig matches client-go's error, which has no type, for a name in
+// --context, --cluster or --user that the kubeconfig does not have.
 var missingInKubeconfig = regexp.MustCompile(`(context|cluster|auth info) "[^"]*" does not exist`)
 
-// advice is the next step after an error that does not come from this package and
-// so does not say one; "" where there is none.
+// advice returns the next step after an error from outside this package, "" where
+// there is none.
 func advice(err error) string {
 	switch {
 	case clientcmd.IsEmptyConfig(err), utilnet.IsConnectionRefused(err) && strings.Contains(err.Error(), "localhost:8080"):
@@ -64,12 +64,14 @@ func advised(err error) string {
 	return err.Error()
 }
 
-// adviseFlags is for flags that a command does not have, or cannot read.
+// adviseFlags returns the next step for flags that a command does not have, or
+// cannot parse.
 func adviseFlags(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath())
 }
 
-// required fails when a flag is not set, which cobra would only say.
+// required fails when a flag is not set, with the next step, which cobra's
+// message does not have.
 func required(cmd *cobra.Command, flag, example string) error {
 	if cmd.Flags().Changed(flag) {
 		return nil
@@ -93,7 +95,7 @@ func oneName(cmd *cobra.Command, args []string) error {
 	return someNames(cmd, args)
 }
 
-// noNames is for commands about all features.
+// noNames refuses names, for commands about all features.
 func noNames(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -32,7 +32,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestAdvice: also errors of the connection say what to do next.
+// TestAdvice checks that errors of the connection have a next step, too.
 func TestAdvice(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	answer := func(code int, reason string) string {
@@ -74,8 +74,8 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotReadReportsCannotCheck: it would be a guess without what processes set.
-func TestWhoMayNotReadReportsCannotCheck(t *testing.T) {
+// TestCheckWithoutPermissionForReports: it would be a guess without what processes set.
+func TestCheckWithoutPermissionForReports(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newSampleCluster(t)
 		c.client.PrependReactor("list", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {

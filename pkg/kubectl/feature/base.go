@@ -36,14 +36,15 @@ import (
 	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
 )
 
-// base is what all commands share: the connection's flags and the streams.
+// base has the shared parts of all commands: the connection's flags and the
+// streams.
 type base struct {
 	flags *genericclioptions.ConfigFlags
 	// connect makes a client from a configuration.
 	connect func(*rest.Config) (versioned.Interface, error)
 	// connectCore makes a client for all else, such as events.
 	connectCore func(*rest.Config) (kubernetes.Interface, error)
-	// isTerminal is true when people read the output stream as it is written.
+	// isTerminal is true when the output stream is a terminal.
 	isTerminal func() bool
 	// completionTimeout is how long completion waits for servers.
 	completionTimeout time.Duration
@@ -63,7 +64,8 @@ func newBase(streams genericiooptions.IOStreams) *base {
 }
 
 // namespace is that of the Features. The one of the kubeconfig's context does not
-// count: it says where somebody works, and those of Kubernetes are in kube-system.
+// count: it is the user's workspace, and Features of Kubernetes are in
+// kube-system.
 func (b *base) namespace() string {
 	if b.flags.Namespace == nil {
 		return metav1.NamespaceSystem
@@ -71,8 +73,8 @@ func (b *base) namespace() string {
 	return cmp.Or(*b.flags.Namespace, metav1.NamespaceSystem)
 }
 
-// client makes a client from the flags. What the server warns of goes to the error
-// stream, each warning once.
+// client makes a client from the flags. It writes the server's warnings to the
+// error stream, each once.
 func (b *base) client() (versioned.Interface, error) {
 	config, err := b.config(b.flags)
 	if err != nil {
@@ -100,13 +102,14 @@ func (b *base) config(flags *genericclioptions.ConfigFlags) (*rest.Config, error
 	if err != nil {
 		return nil, err
 	}
-	// Commands about all features ask one question for each.
+	// Commands about all features send one request for each.
 	config.QPS, config.Burst = 50, 100
 	config.WarningHandler = rest.NewWarningWriter(b.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil
 }
 
-// contextName is what people call the cluster, "" when nobody gave it a name.
+// contextName returns the context's name in the kubeconfig, "" when it has
+// none.
 func contextName(flags *genericclioptions.ConfigFlags) string {
 	if flags.Context != nil && *flags.Context != "" {
 		return *flags.Context
@@ -129,10 +132,10 @@ func forAll(names []string, do func(name string) error) error {
 	return errors.Join(failed...)
 }
 
-// errNoAPI is for servers without this system.
+// errNoAPI is returned for servers without this system.
 var errNoAPI = fmt.Errorf("the server has no API %s: its kube-apiserver does not have the gate FeatureLifecycle, or has it off; start it with --feature-gates=FeatureLifecycle=true", v1alpha1.SchemeGroupVersion)
 
-// resource is what "kubectl get -o name" calls Features.
+// resource is the name of Features in the output of "kubectl get -o name".
 const resource = "feature." + v1alpha1.GroupName
 
 // title is the name of a feature as kubectl prints it.
@@ -162,8 +165,7 @@ func isFeature(kind string) bool {
 		(!qualified || group == v1alpha1.GroupName || group == v1alpha1.SchemeGroupVersion.Version+"."+v1alpha1.GroupName)
 }
 
-// lookUp reads a Feature. Of one that is not there the error says which names are
-// near.
+// lookUp reads a Feature. If it does not exist, the error has similar names.
 func lookUp(ctx context.Context, client featuresclient.FeatureInterface, namespace, name string) (*v1alpha1.Feature, error) {
 	if kind, _, found := strings.Cut(name, "/"); found {
 		return nil, fmt.Errorf("%s names a resource %q, and not a feature; write NAME, or feature/NAME", name, kind)
@@ -198,9 +200,9 @@ func lookUp(ctx context.Context, client featuresclient.FeatureInterface, namespa
 	return nil, fmt.Errorf("there is no feature %s in %s; %s", name, namespace, next)
 }
 
-// nearest are the names that somebody may have meant, at most 3, the nearest first:
-// those a few letters away, and those of which words begin with what was written.
-// Case does not count.
+// nearest returns at most 3 similar names, the nearest first. These are names with
+// a few letters changed, and names of which words begin with the given text. Case
+// is ignored.
 func nearest(written string, names []string) []string {
 	type candidate struct {
 		name     string

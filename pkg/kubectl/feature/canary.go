@@ -28,11 +28,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// printRollout says for whom a value is, and what became of that.
+// printRollout prints the instances that a rollout selects, and its progress.
 func printRollout(w io.Writer, palette palette, f *v1alpha1.Feature) error {
 	to := printers.GetNewTabWriter(w)
 	line := fieldsOf(to)
-	painted := func(name string, c colour, text string) {
+	painted := func(name string, c color, text string) {
 		fmt.Fprintf(to, "%s:\t%s\n", name, palette.paint(c, printable(text)))
 	}
 	if r := f.Spec.Rollout; r != nil {
@@ -63,7 +63,7 @@ func printRollout(w io.Writer, palette palette, f *v1alpha1.Feature) error {
 	return to.Flush()
 }
 
-// noCanary says why no canary is under way.
+// noCanary returns the reason why no canary is under way.
 func noCanary(f *v1alpha1.Feature) string {
 	switch {
 	case f.Spec.Rollout == nil:

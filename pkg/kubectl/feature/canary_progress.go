@@ -25,23 +25,24 @@ import (
 	"k8s.io/feature-lifecycle/rollout"
 )
 
-// trial is how far a value has come that spec.rollout gives to a part of the
+// trial is the progress of a value that spec.rollout gives to a part of the
 // instances.
 type trial struct {
 	value bool
 	// chosen are the live users that the value is for, and taken those that have it.
 	chosen, taken int64
-	// unread says why neither is known, "" when both are.
+	// unread has the reason why neither is known, "" when both are.
 	unread string
-	// failed is what kept this look from being one; the next may succeed.
+	// failed is the error of this attempt to read; the next may succeed.
 	failed error
 }
 
-// underWay is true as long as somebody is to take the value.
+// underWay returns true while instances are to take the value.
 func (t *trial) underWay() bool { return t.failed != nil || t.unread == "" && t.taken < t.chosen }
 
-// trial asks the reports who has the value. Who is gone takes none, and who has the
-// gate on its own command line keeps that value (package rollout of the library).
+// trial counts the instances with the value, by their reports. A lost process takes
+// none, and a process with the gate on its own command line keeps that value
+// (package rollout of the library).
 func (o *setOptions) trial(ctx context.Context, f *v1alpha1.Feature) *trial {
 	t := &trial{value: f.Status.Rollout.Value}
 	all, err := gatherReports(ctx, o.client, f.Namespace)
@@ -70,7 +71,7 @@ func (o *setOptions) trial(ctx context.Context, f *v1alpha1.Feature) *trial {
 	return t
 }
 
-// progress is for people that waited in vain.
+// progress is part of the message of a timeout.
 func (t *trial) progress() string {
 	switch {
 	case t.failed != nil:
@@ -82,7 +83,8 @@ func (t *trial) progress() string {
 	}
 }
 
-// done says that all have the value, and what gives it to the others.
+// done returns the message when all have the value, with the command that
+// gives it to the others.
 func (t *trial) done(f *v1alpha1.Feature) string {
 	who := fmt.Sprintf("all of %s that it is for have the feature %s", count(t.chosen, "instance"), transition.OnOff(t.value))
 	if t.chosen == 0 {
@@ -91,7 +93,7 @@ func (t *trial) done(f *v1alpha1.Feature) string {
 	return fmt.Sprintf("%s, since spec.rollout limits it to %s; %s", who, printable(transition.Audience(f.Spec.Rollout)), widen(f))
 }
 
-// unknown says why it cannot be told whether all have the value.
+// unknown returns why it is not known whether all have the value.
 func (t *trial) unknown(f *v1alpha1.Feature) string {
 	return fmt.Sprintf("spec.rollout limits it to %s, and whether they have the value is not known: %s; %s",
 		printable(transition.Audience(f.Spec.Rollout)), t.unread, widen(f))

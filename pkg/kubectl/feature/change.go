@@ -31,11 +31,11 @@ import (
 	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
 )
 
-// changer changes the parts of spec that say how, not what: spec.paused and
-// spec.rollout.
+// changer changes the parts of spec that control the transition: spec.paused
+// and spec.rollout.
 type changer struct {
 	dryRun dryRun
-	// objects is nil for commands that only say what they did.
+	// objects is nil for commands that only print what they did.
 	objects *objects
 
 	namespace string
@@ -60,9 +60,9 @@ func (c *changer) features() featuresclient.FeatureInterface {
 	return c.client.FeaturesV1alpha1().Features(c.namespace)
 }
 
-// change writes what a function wants in spec, and tells what becomes of it. What is
-// wanted may follow from what was read: it is judged again if somebody, servers that
-// write status among them, was faster.
+// change applies a function to spec, writes it, and prints the result. The function
+// may depend on the object read. After a conflict, such as with a server's write of
+// status, it runs again.
 func (c *changer) change(ctx context.Context, name, done string, spec func(*v1alpha1.Feature) (map[string]any, error)) error {
 	var before, after *v1alpha1.Feature
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
@@ -92,7 +92,7 @@ func (c *changer) change(ctx context.Context, name, done string, spec func(*v1al
 	return c.answer(ctx, after, said)
 }
 
-// tell prints what became of a feature, for people or for programs.
+// tell prints the state of a feature, as text or as an object.
 func (c *changer) tell(f *v1alpha1.Feature, said string) error {
 	if c.objects.wanted() {
 		return c.objects.print(c.Out, f)
@@ -110,7 +110,7 @@ func (c *changer) patch(ctx context.Context, before *v1alpha1.Feature, spec map[
 	return c.features().Patch(ctx, before.Name, types.MergePatchType, patch, c.dryRun.options())
 }
 
-// answer waits a moment for what the servers say, and prints it.
+// answer waits briefly for the servers' response, and prints it.
 func (c *changer) answer(ctx context.Context, stored *v1alpha1.Feature, said string) error {
 	w, cancel := newFollower(ctx, c.client, answerTimeout)
 	defer cancel()

@@ -43,7 +43,7 @@ func TestPauseAndResume(t *testing.T) {
 		golden(t, "pause.txt", c.session(
 			"pause A",
 			"pause A Missing --dry-run=server",
-			"resume A", // nobody answers
+			"resume A", // without a server's response
 			"resume B",
 			"pause",
 			"pause A --dry-run=client",
@@ -64,13 +64,13 @@ func TestPauseAndResume(t *testing.T) {
 	})
 }
 
-// TestObjects is what programs read in place of sentences.
+// TestObjects checks the objects that are printed in place of sentences.
 func TestObjects(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, dynamic("A", v1alpha1.StateOn), dynamic("B", v1alpha1.StateOff), danglingFeature("Dangling"))
 		c.cleaning()
 		golden(t, "objects.txt", c.session(
-			"pause A B -o name", // nobody answers
+			"pause A B -o name", // without a server's response
 			"resume A B --dry-run=server -o jsonpath={.metadata.name}/{.kind}/{.spec.paused}",
 			"resume B -o yaml",
 			"wait A B --for=condition=Consistent --timeout=1s -o name",
@@ -83,9 +83,9 @@ func TestObjects(t *testing.T) {
 	})
 }
 
-// TestSomebodyElseIsFaster shows that a status that is written meanwhile is no
+// TestConflictIsRetried checks that a concurrent write of the status is no
 // obstacle, and that one attempt is not counted twice.
-func TestSomebodyElseIsFaster(t *testing.T) {
+func TestConflictIsRetried(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newSampleCluster(t)
 		conflicts := 0
@@ -152,7 +152,7 @@ func TestRolloutChanges(t *testing.T) {
 		want v1alpha1.FeatureRollout
 	}{
 		"a share":               {[]string{"--percent=50"}, v1alpha1.FeatureRollout{Percent: ptr.To[int32](50), Components: was.Components, Attempt: 1}},
-		"nobody":                {[]string{"--percent=0"}, v1alpha1.FeatureRollout{Percent: ptr.To[int32](0), Components: was.Components, Attempt: 1}},
+		"no instance":           {[]string{"--percent=0"}, v1alpha1.FeatureRollout{Percent: ptr.To[int32](0), Components: was.Components, Attempt: 1}},
 		"components":            {[]string{"--components=kubelet"}, v1alpha1.FeatureRollout{Percent: was.Percent, Components: []string{"kubelet"}, Attempt: 1}},
 		"all components":        {[]string{"--components="}, v1alpha1.FeatureRollout{Percent: was.Percent, Attempt: 1}},
 		"again":                 {[]string{"--retry"}, v1alpha1.FeatureRollout{Percent: was.Percent, Components: was.Components, Attempt: 2}},

@@ -40,18 +40,18 @@ type result struct {
 	// From is the cluster's version, To the one it is to get.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Safe is False when one feature is not safe, and Unknown when none is, but
-	// it cannot be told of all.
+	// Safe is False when one feature is not safe, and Unknown when none is
+	// unsafe but some are unknown.
 	Safe metav1.ConditionStatus `json:"safe"`
 	// Message is the answer in one line.
 	Message string `json:"message"`
-	// Unknown says what nobody knows of the cluster as a whole.
+	// Unknown has missing facts about the cluster as a whole.
 	Unknown []string `json:"unknown,omitempty"`
-	// Features are all features, by name.
+	// Features has all features, by name.
 	Features []answer `json:"features"`
 }
 
-// answer is the one for a feature.
+// answer is the result for a feature.
 type answer struct {
 	Name   string                 `json:"name"`
 	State  v1alpha1.FeatureState  `json:"state,omitempty"`
@@ -109,8 +109,8 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 		delete(settings, feature.Name)
 		delete(controlled, feature.Name)
 	}
-	// What is set and has no Feature: gates of node components that no server
-	// has, or Features that somebody deleted.
+	// Gates that are set and have no Feature: gates of node components that no
+	// server has, or deleted Features.
 	maps.Copy(settings, restOf(controlled, settings))
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}
@@ -173,7 +173,7 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 	case v.Reason == v1alpha1.ReasonNotInAdjacentVersion,
 		v.Reason == v1alpha1.ReasonNeedsTasks && (!m.down || len(q.Tasks) == 0) && !q.StartupBlocked(),
 		v.Status == metav1.ConditionTrue && feature.Status.State == v1alpha1.StateOff && len(entry.OnDisable) > 0:
-		// What the condition Clean says may be half an hour old.
+		// The condition Clean may be half an hour old.
 		if v, err = c.examine(ctx, q, entry); err != nil {
 			return nil, err
 		}
@@ -191,10 +191,10 @@ func (c *checker) dependences(m move, name string, lines *commandLines) []versio
 	return dependences
 }
 
-// examineMove asks the servers what the tasks of the move would find, completes the
-// question with that and judges again: nobody has to run tasks that would find
-// nothing, and what obstructs servers has to be known. Without an answer the
-// verdict stays.
+// examineMove requests from the servers the objects that the tasks of the move
+// would find, and evaluates the completed input again. Tasks that would find
+// nothing need not run, and objects that block startup have to be known. Without a
+// response the result stays.
 func (c *checker) examineMove(ctx context.Context, q *versionskew.Input, v versionskew.Result) (versionskew.Result, error) {
 	plan, err := c.plan(ctx, q.Feature.Name, v1alpha1.FeaturePlanSpec{TargetVersion: q.To})
 	if err != nil {
@@ -219,8 +219,8 @@ func (c *checker) examineMove(ctx context.Context, q *versionskew.Input, v versi
 	return v, nil
 }
 
-// obstacles are what some tasks of a plan would find; all is false when a server
-// made the plan that does not have one of them.
+// obstacles returns the objects that some tasks of a plan would find; all is
+// false when the server that made the plan does not have one of them.
 func obstacles(tasks []v1alpha1.PlannedTask, names []string) (found string, all bool) {
 	var parts []string
 	for _, name := range names {
@@ -235,9 +235,9 @@ func obstacles(tasks []v1alpha1.PlannedTask, names []string) (found string, all 
 	return strings.Join(parts, "; "), true
 }
 
-// examine asks the servers which stored objects use a feature, and judges with
-// that. What they cannot say leaves a feature that is on unsafe, and one that is
-// off as it was.
+// examine requests from the servers the stored objects that use a feature, and
+// evaluates with them. Without a response a feature that is on stays unsafe, and
+// one that is off keeps its result.
 func (c *checker) examine(ctx context.Context, q versionskew.Input, entry catalog.Entry) (versionskew.Result, error) {
 	off := false
 	plan, err := c.plan(ctx, q.Feature.Name, v1alpha1.FeaturePlanSpec{Enabled: &off})
@@ -247,7 +247,7 @@ func (c *checker) examine(ctx context.Context, q versionskew.Input, entry catalo
 		}
 		v := versionskew.Evaluate(q)
 		if v.Status == metav1.ConditionTrue {
-			v = versionskew.Result{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion, Why: "the feature is off, and nobody has looked now for what it left: what the condition Clean says may be 30 minutes old"}
+			v = versionskew.Result{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion, Why: "the feature is off, and its leftovers were not examined now: what the condition Clean says may be 30 minutes old"}
 		}
 		v.Why += fmt.Sprintf(" (asking the servers for what is stored failed: %v)", err)
 		return v, nil
@@ -287,12 +287,13 @@ func (c *checker) examine(ctx context.Context, q versionskew.Input, entry catalo
 	return v, nil
 }
 
-// plan asks the servers what a change would do. They only read.
+// plan requests the effects of a change from the servers. They only read.
 func (c *checker) plan(ctx context.Context, name string, spec v1alpha1.FeaturePlanSpec) (*v1alpha1.FeaturePlan, error) {
 	return c.client.Features(c.namespace).CreatePlan(ctx, name, &v1alpha1.FeaturePlan{Spec: spec}, metav1.CreateOptions{})
 }
 
-// restOf are the features that servers name in a flag and nobody sets.
+// restOf returns the features that servers name in a flag and that are not
+// set.
 func restOf(controlled map[string][]versionskew.Controlled, settings map[string][]versionskew.Setting) map[string][]versionskew.Setting {
 	rest := map[string][]versionskew.Setting{}
 	for name := range controlled {
@@ -303,8 +304,8 @@ func restOf(controlled map[string][]versionskew.Controlled, settings map[string]
 	return rest
 }
 
-// harmless says why what a feature stores does no harm where it is off, if the
-// catalogue says so.
+// harmless returns the catalog's reason why the stored data of a feature does
+// no harm where it is off, if there is one.
 func harmless(entry catalog.Entry) string {
 	if entry.Stateless != "" {
 		return "it stores nothing"
@@ -319,7 +320,7 @@ func harmless(entry catalog.Entry) string {
 	return strings.Join(stays, "; ")
 }
 
-// describe says what one task found.
+// describe returns a sentence about the objects that one task found.
 func describe(l v1alpha1.ResourceLeftovers) string {
 	name := l.Resource
 	if l.Group != "" {

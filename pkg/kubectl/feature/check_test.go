@@ -49,8 +49,8 @@ type world struct {
 	version  string
 	features map[string]*v1alpha1.Feature
 	reports  []*v1alpha1.FeatureReport
-	// plans are what the servers find for each feature; planErr is what they
-	// answer instead.
+	// plans has the servers' plan for each feature; planErr is returned
+	// instead.
 	plans   map[string][]v1alpha1.PlannedTask
 	planErr error
 	planned []string
@@ -109,7 +109,7 @@ func (w *world) feature(name string, state v1alpha1.FeatureState) *v1alpha1.Feat
 	return f
 }
 
-// left says that the condition Clean found something.
+// left returns a condition Clean that found something.
 func left(f *v1alpha1.Feature, reason, message string) {
 	meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionClean, Status: metav1.ConditionFalse, Reason: reason, Message: message})
 }
@@ -126,7 +126,7 @@ func (w *world) objects(name, task, resource, group string, examples ...string) 
 			return
 		}
 	}
-	w.t.Fatalf("the catalogue has no task %s for %s", task, name)
+	w.t.Fatalf("the catalog has no task %s for %s", task, name)
 }
 
 // run runs the command and returns its output and exit code.
@@ -202,9 +202,9 @@ func specs(later ...featuregate.FeatureSpec) featuregate.VersionedSpecs {
 	return all
 }
 
-// What bites people in the field, 1: a gate that is set explicitly anywhere and
-// that the next version removed or locked to the other value.
-func TestABinaryWouldRefuseToStart(t *testing.T) {
+// First pitfall in practice: a gate that is set explicitly anywhere and that
+// the next version removed or locked to the other value.
+func TestCheckFindsRemovedOrLockedGates(t *testing.T) {
 	w := newWorld(t, "1.36")
 	w.next(map[featuregate.Feature]featuregate.VersionedSpecs{
 		"LockedOn":  specs(featuregate.FeatureSpec{Default: true, LockToDefault: true, PreRelease: featuregate.GA}),
@@ -246,9 +246,9 @@ Not safe to move from 1.36 to 1.37: 4 of 5 features are not safe, of 0 it cannot
 `)
 }
 
-// The same on the way down: what is new in 1.36 is unknown to 1.35, whatever the
-// value, also while kube-apiservers emulate 1.35 already.
-func TestABinaryWouldRefuseToStartAfterADowngrade(t *testing.T) {
+// The same on the way down: gates that are new in 1.36 are unknown to 1.35,
+// whatever the value, even while kube-apiservers emulate 1.35 already.
+func TestCheckFindsGatesUnknownAfterDowngrade(t *testing.T) {
 	for _, version := range []string{"1.36", "1.35"} {
 		w := newWorld(t, version)
 		w.reports[0].Spec.BinaryVersion = "v1.36.3"
@@ -263,9 +263,9 @@ Not safe to move from %s to 1.35: 1 of 1 features are not safe, of 0 it cannot b
 	}
 }
 
-// TestABinaryWouldRefuseItsGatesTogether: RestartAllContainersOnContainerExits is on by
+// TestCheckFindsConflictingGatesOfBinary: RestartAllContainersOnContainerExits is on by
 // default in 1.36, and so is NodeDeclaredFeatures, on which it depends.
-func TestABinaryWouldRefuseItsGatesTogether(t *testing.T) {
+func TestCheckFindsConflictingGatesOfBinary(t *testing.T) {
 	w := newWorld(t, "1.35")
 	w.gates.dependences = map[string][]versionskew.Dependence{
 		"NodeDeclaredFeatures":                 {{Name: "RestartAllContainersOnContainerExits"}},
@@ -275,7 +275,7 @@ func TestABinaryWouldRefuseItsGatesTogether(t *testing.T) {
 	w.feature("RestartAllContainersOnContainerExits", v1alpha1.StateOff)
 	w.feature("NodeDeclaredFeatures", v1alpha1.StateOff)
 	w.process("kubelet", "node-1", "1.35", "NodeDeclaredFeatures=false")
-	// What others than Kubernetes' own components depend on is not known.
+	// Dependencies of components outside Kubernetes are not known.
 	w.process("csi-driver", "d", "1.35", "NodeDeclaredFeatures=false")
 	w.want("1.36", ExitNotSafe, `
 NodeDeclaredFeatures: not safe (RefusesToStart)
@@ -291,10 +291,10 @@ Not safe to move from 1.35 to 1.36: 2 of 2 features are not safe, of 0 it cannot
 	w.want("1.36", ExitSafe, "Safe to move from 1.35 to 1.36: all 2 features are.\n")
 }
 
-// TestWhatUpstreamRefusesIsSaid asks, for every gate of this build that others depend on,
-// or that depends on others, and both of its values, component-base's own gate at each
-// version that can be emulated whether it starts, and holds the check to that.
-func TestWhatUpstreamRefusesIsSaid(t *testing.T) {
+// TestUpstreamRefusalsAreReported covers every gate of this build that others depend on,
+// or that depends on others, with both values. At each version that can be emulated, the
+// check has to agree with component-base's own gate whether a process starts.
+func TestUpstreamRefusalsAreReported(t *testing.T) {
 	known, err := buildGates()
 	if err != nil {
 		t.Fatal(err)
@@ -333,10 +333,9 @@ func TestWhatUpstreamRefusesIsSaid(t *testing.T) {
 	}
 }
 
-// What bites people in the field, 2: stored objects that use a field whose gate is
-// off in the neighbour. Names that begin with a digit are allowed by default from
-// 1.36 on.
-func TestStoredObjectsUseWhatIsOffThere(t *testing.T) {
+// Second pitfall in practice: stored objects that use a field whose gate is off in
+// the neighbor. Names that begin with a digit are allowed by default from 1.36 on.
+func TestCheckFindsStoredObjectsOfDisabledFeature(t *testing.T) {
 	w := newWorld(t, "1.36")
 	w.feature("RelaxedServiceNameValidation", v1alpha1.StateOn).Status.Control = v1alpha1.ControlDynamic
 	w.feature("ResourceHealthStatus", v1alpha1.StateOn)
@@ -353,7 +352,8 @@ Not safe to move from 1.36 to 1.35: 1 of 5 features are not safe, of 0 it cannot
 	if diff := cmp.Diff([]string{"MaxUnavailableStatefulSet", "RelaxedServiceNameValidation", "ResourceHealthStatus"}, w.planned); diff != "" {
 		t.Errorf("the servers were asked for other features than those that are off now, or in 1.35 (-want +got):\n%s", diff)
 	}
-	// Nobody may look: what is on and off there stays unsafe.
+	// Without permission to plan, features that are on and off there stay
+	// unsafe.
 	w.planErr = apierrors.NewForbidden(v1alpha1.Resource("features/plan"), "", errors.New("no"))
 	out, code := w.run("1.35", "name")
 	if want := "feature.features.k8s.io/RelaxedServiceNameValidation\nfeature.features.k8s.io/ResourceHealthStatus\n"; out != want || code != ExitNotSafe {
@@ -368,8 +368,8 @@ Not safe to move from 1.36 to 1.35: 1 of 5 features are not safe, of 0 it cannot
 	w.want("1.36", ExitSafe, "Safe to move from 1.35 to 1.36: all 1 features are.\n")
 }
 
-// TestWhatWasFoundMayBeOld: somebody has stored an object since the servers looked.
-func TestWhatWasFoundMayBeOld(t *testing.T) {
+// TestOutdatedLeftovers stores an object after the servers' last examination.
+func TestOutdatedLeftovers(t *testing.T) {
 	w := newWorld(t, "1.36")
 	meta.SetStatusCondition(&w.feature("MaxUnavailableStatefulSet", v1alpha1.StateOff).Status.Conditions,
 		metav1.Condition{Type: v1alpha1.ConditionClean, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonNothingLeft})
@@ -378,16 +378,16 @@ func TestWhatWasFoundMayBeOld(t *testing.T) {
 	if out, code := w.run("1.35", ""); code != ExitNotSafe || !strings.Contains(out, "1 statefulsets.apps: shop/db") {
 		t.Errorf("exit code %d and\n%s", code, out)
 	}
-	// Nobody may look: it is not known.
+	// Without permission to plan, it is not known.
 	w.planErr = apierrors.NewForbidden(v1alpha1.Resource("features/plan"), "", errors.New("no"))
 	if out, code := w.run("1.35", ""); code != ExitUnknown || !strings.Contains(out, "what the condition Clean says may be 30 minutes old") {
 		t.Errorf("exit code %d and\n%s", code, out)
 	}
 }
 
-// What bites people in the field, 3: an object that can no longer be updated or
-// deleted because validation of a disabled feature stands in the way.
-func TestAnObjectThatCanNoLongerBeChanged(t *testing.T) {
+// Third pitfall in practice: an object that can no longer be updated or deleted
+// because validation of a disabled feature stands in the way.
+func TestCheckFindsUnchangeableObjects(t *testing.T) {
 	w := newWorld(t, "1.36")
 	left(w.feature("HPAScaleToZero", v1alpha1.StateOff), v1alpha1.ReasonLeftovers, "1 horizontalpodautoscalers.autoscaling")
 	left(w.feature("MaxUnavailableStatefulSet", v1alpha1.StateOff), v1alpha1.ReasonLeftovers, "1 statefulsets.apps")
@@ -405,7 +405,7 @@ MaxUnavailableStatefulSet: not safe (NeedsTasks)
 Not safe to move from 1.36 to 1.35: 2 of 3 features are not safe, of 0 it cannot be told.
 `
 	w.want("1.35", ExitNotSafe, unsafe)
-	// Nobody has looked yet: the servers are asked.
+	// Not examined yet: the servers are queried.
 	for _, name := range []string{"HPAScaleToZero", "MaxUnavailableStatefulSet"} {
 		left(w.features[name], v1alpha1.ReasonNotExamined, "")
 	}
@@ -414,12 +414,13 @@ Not safe to move from 1.36 to 1.35: 2 of 3 features are not safe, of 0 it cannot
 	if out, code := w.run("1.35", ""); code != ExitUnknown || !strings.Contains(out, "MaxUnavailableStatefulSet: cannot tell (NotExamined)") || !strings.Contains(out, "boom") {
 		t.Errorf("exit code %d and\n%s", code, out)
 	}
-	// Somebody removed them: then all is well.
+	// Once they are removed, the feature is safe.
 	w.planErr, w.plans = nil, nil
 	w.want("1.35", ExitSafe, "Safe to move from 1.36 to 1.35: all 3 features are.\n")
 }
 
-// TestAllAlphaTurnsOffWhatBecameBeta: reports say only what is set by name.
+// TestAllAlphaTurnsOffWhatBecameBeta covers groups of gates: reports list only
+// gates that are set by name.
 func TestAllAlphaTurnsOffWhatBecameBeta(t *testing.T) {
 	w := newWorld(t, "1.36")
 	alpha := featuregate.FeatureSpec{Version: utilversion.MustParse("1.36"), PreRelease: featuregate.Alpha}
@@ -463,7 +464,7 @@ func TestDeclaredTasksComeFirst(t *testing.T) {
 
 // TestWorkloadsOf135KeepServersFromBecomingReady: GenericWorkload is on at 1.35 and
 // Workloads are stored as 1.36 cannot decode them. A server of 1.36 with the gate on
-// never becomes ready, so that nobody would run the task that removes them.
+// never becomes ready, so the task that removes them would not run.
 func TestWorkloadsOf135KeepServersFromBecomingReady(t *testing.T) {
 	const upgrade = "Upgrade/1.36/ClearUnreadable/workloads.scheduling.k8s.io"
 	w := newWorld(t, "1.35")
@@ -486,7 +487,7 @@ Not safe to move from 1.35 to 1.36: 1 of 1 features are not safe, of 0 it cannot
 `)
 	found(0)
 	w.want("1.36", ExitSafe, "Safe to move from 1.35 to 1.36: all 1 features are.\n")
-	// Nobody answers, or one that does not have the task: nobody knows.
+	// Without a response, or from a server without the task, it is not known.
 	unknown := "GenericWorkload: cannot tell (NotExamined)"
 	w.planErr = apierrors.NewForbidden(v1alpha1.Resource("features/plan"), "", errors.New("no"))
 	if out, code := w.run("1.36", ""); code != ExitUnknown || !strings.Contains(out, unknown) || !strings.Contains(out, "asking the servers for what is stored failed") {
@@ -503,9 +504,9 @@ Not safe to move from 1.35 to 1.36: 1 of 1 features are not safe, of 0 it cannot
 	w.want("1.36", ExitSafe, "Safe to move from 1.35 to 1.36: all 1 features are.\n")
 }
 
-// TestAServerWouldRefuseItsFlags: kube-apiserver refuses gates in --central-features
+// TestCheckFindsRefusedServerFlags: kube-apiserver refuses gates in --central-features
 // and --dynamic-features that its emulation version does not have, or has locked.
-func TestAServerWouldRefuseItsFlags(t *testing.T) {
+func TestCheckFindsRefusedServerFlags(t *testing.T) {
 	const gate = "StaleControllerConsistencyJob"
 	w := newWorld(t, "1.36")
 	w.feature(gate, v1alpha1.StateOff).Status.Control = v1alpha1.ControlDynamic
@@ -538,9 +539,9 @@ Not safe to move from 1.36 to 1.35: 1 of 1 features are not safe, of 0 it cannot
 	w.want("1.37", ExitSafe, "Safe to move from 1.36 to 1.37: all 1 features are.\n")
 }
 
-// TestWhatIsNotSettledIsNotSafe: a change that is due, servers that disagree, and
-// ones that nobody hears of.
-func TestWhatIsNotSettledIsNotSafe(t *testing.T) {
+// TestUnsettledFeatureIsNotSafe covers a due change, disagreeing servers, and
+// servers without reports.
+func TestUnsettledFeatureIsNotSafe(t *testing.T) {
 	w := newWorld(t, "1.36")
 	due := w.feature("HPAScaleToZero", v1alpha1.StateOff)
 	due.Spec.Paused, due.Status.Configured.Value = true, true
@@ -572,10 +573,10 @@ Cannot tell whether it is safe to move from 1.36 to 1.35: 0 of 2 features are no
 	}
 }
 
-// TestAClusterWithDefaults moves all gates of this build with their defaults, in
+// TestCheckOfClusterWithDefaults moves all gates of this build with their defaults, in
 // use by nothing. Gates that are generally available in 1.36 and were off in 1.35
-// are not in the catalogue; the way by emulation turns them off first.
-func TestAClusterWithDefaults(t *testing.T) {
+// are not in the catalog; the way by emulation turns them off first.
+func TestCheckOfClusterWithDefaults(t *testing.T) {
 	for name, tc := range map[string]struct {
 		from, to string
 		code     int
@@ -610,7 +611,7 @@ func TestAClusterWithDefaults(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeAnswered(t *testing.T) {
+func TestCheckOfUnknownFeatures(t *testing.T) {
 	for name, tc := range map[string]struct {
 		to     string
 		change func(*world)

@@ -41,11 +41,11 @@ Starts a transition that clears it, as turning the feature off would have done. 
 "kubectl feature plan NAME --disable". It needs permission to create features/cleanup, which administrators have. It is refused
 where nothing is left, or only what nothing may remove from live objects: the message says what to delete or replace.
 
-With --wait the command follows the transition until nothing is left, or somebody has to act.
+With --wait the command follows the transition until nothing is left, or user action is needed.
 
 With --output the Feature is printed, as it is once the clean-up has started or, with --wait, has ended.
 
-Exit codes: 0 started, with --wait: nothing is left; 1 started, and somebody has to act, also if the feature is on again; 2 started,
+Exit codes: 0 started, with --wait: nothing is left; 1 started, and user action is needed, also if the feature is on again; 2 started,
 and the time to wait was over, or servers had not looked by then whether something is left;
 3 the command failed or was refused.`
 
@@ -57,7 +57,7 @@ and the time to wait was over, or servers had not looked by then whether somethi
   kubectl feature clean HPAScaleToZero --wait`
 )
 
-// cleanOptions is what clean runs with.
+// cleanOptions are the options of clean.
 type cleanOptions struct {
 	wait    bool
 	timeout time.Duration
@@ -93,7 +93,7 @@ func newClean(b *base) *cobra.Command {
 		},
 	}
 	o.objects.addFlags(cmd)
-	cmd.Flags().BoolVar(&o.wait, "wait", false, "Follow the transition until its end, or until somebody has to act.")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "Follow the transition until its end, or until user action is needed.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long --wait waits; 0 is without limit.")
 	return cmd
 }
@@ -129,7 +129,7 @@ func (o *cleanOptions) run(ctx context.Context, name string) error {
 	return o.follow(w, before, started.Status.TransitionID)
 }
 
-// tell tells what was started. Programs that wait are told at the end.
+// tell prints what was started. With -o and --wait it prints at the end only.
 func (o *cleanOptions) tell(ctx context.Context, name string, started *v1alpha1.FeatureCleanupStatus) error {
 	switch {
 	case !o.objects.wanted():
@@ -148,8 +148,8 @@ func (o *cleanOptions) tell(ctx context.Context, name string, started *v1alpha1.
 	return o.objects.print(o.Out, f)
 }
 
-// follow tells what becomes of a transition until it ends, somebody has to act, or
-// another one takes its place.
+// follow prints the progress of a transition until it ends, needs user action, or
+// is superseded.
 func (o *cleanOptions) follow(w *follower, before *v1alpha1.Feature, id string) error {
 	c := &cleanup{id: id, before: before.Status.StateSince}
 	last, name := before, before.Name
@@ -164,12 +164,12 @@ func (o *cleanOptions) follow(w *follower, before *v1alpha1.Feature, id string) 
 	o.progress.end()
 	switch {
 	case errors.Is(err, errInterrupted):
-		return fmt.Errorf("%w; the clean-up goes on", err)
+		return fmt.Errorf("%w; the clean-up continues", err)
 	case errors.Is(err, errTimedOut) && c.begun && !c.ours(last):
 		fmt.Fprintf(o.ErrOut, "%s: timed out after %s: the clean-up is done, and whether something is left is not known: %s\n", title(name), o.timeout, cleanMessage(last))
 		return exitError(ExitTimedOut)
 	case errors.Is(err, errTimedOut):
-		fmt.Fprintf(o.ErrOut, "%s: timed out after %s: %s; the clean-up goes on\n", title(name), o.timeout, progressOf(last))
+		fmt.Fprintf(o.ErrOut, "%s: timed out after %s: %s; the clean-up continues\n", title(name), o.timeout, progressOf(last))
 		return exitError(ExitTimedOut)
 	case err != nil:
 		return fmt.Errorf("feature %s in %s is being cleaned up, and is not followed any more: %w", name, o.namespace, err)
@@ -184,15 +184,15 @@ func (o *cleanOptions) follow(w *follower, before *v1alpha1.Feature, id string) 
 	}
 }
 
-// cleanup is what becomes of a transition that was started.
+// cleanup is the progress of a transition that was started.
 type cleanup struct {
 	id string
-	// before is since when the feature had its state when the transition was asked for: it
-	// has another state since it began.
+	// before is the time since which the feature had its state when the transition was
+	// requested. Its state changes when the transition begins.
 	before *metav1.Time
-	// begun is true once it was seen: what is read first may be from before.
+	// begun is true once it was observed: the first read may be outdated.
 	begun bool
-	// held says why somebody has to act, "" when nobody has.
+	// held has the reason why user action is needed, "" when it is not.
 	held string
 }
 
@@ -211,7 +211,7 @@ func (c *cleanup) see(f *v1alpha1.Feature) bool {
 		c.begun = true
 		progress := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing)
 		if progress != nil && slices.Contains(holds, progress.Reason) {
-			c.held = "it does not go on before somebody acts; the clean-up is stored"
+			c.held = "it needs user action to continue; the clean-up is stored"
 		}
 		return c.held != ""
 	case c.begun && status.Transition != nil:
@@ -231,7 +231,7 @@ func (c *cleanup) see(f *v1alpha1.Feature) bool {
 	return true
 }
 
-// cleanMessage is what the servers say of leftovers.
+// cleanMessage returns the message of the condition Clean.
 func cleanMessage(f *v1alpha1.Feature) string {
 	clean := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
 	if clean == nil {

@@ -40,18 +40,18 @@ func (o *listOptions) printTable(features []v1alpha1.Feature) error {
 		columns = append([]string{"NAMESPACE"}, columns...)
 	}
 	rows := make([][]string, 0, len(features))
-	colours := make([]colour, 0, len(features))
+	colors := make([]color, 0, len(features))
 	for i := range features {
 		row := cells(&features[i], wide)
 		if o.allNamespaces {
 			row = append([]string{features[i].Namespace}, row...)
 		}
-		rows, colours = append(rows, row), append(colours, colourOf(&features[i].Status))
+		rows, colors = append(rows, row), append(colors, colorOf(&features[i].Status))
 	}
 	if o.noHeaders {
 		columns = nil
 	}
-	text, err := table(o.palette, columns, rows, colours)
+	text, err := table(o.palette, columns, rows, colors)
 	if err != nil {
 		return err
 	}
@@ -85,10 +85,10 @@ func cells(f *v1alpha1.Feature, wide bool) []string {
 	return row
 }
 
-// table lines up rows under columns, each row in its colour. Cells may be text of
-// the cluster. A colour is put around a whole line, since sequences within would
-// count as characters.
-func table(palette palette, columns []string, rows [][]string, colours []colour) (string, error) {
+// table lines up rows under columns, each row in its color. Cells may have text
+// from the cluster. A color is put around a whole line, since sequences within
+// would count as characters.
+func table(palette palette, columns []string, rows [][]string, colors []color) (string, error) {
 	var text bytes.Buffer
 	to := printers.GetNewTabWriter(&text)
 	if len(columns) > 0 {
@@ -107,17 +107,17 @@ func table(palette palette, columns []string, rows [][]string, colours []colour)
 		switch row := i - min(1, len(columns)); {
 		case row < 0:
 			line = palette.paint(bold, line)
-		case row < len(colours):
-			line = palette.paint(colours[row], line)
+		case row < len(colors):
+			line = palette.paint(colors[row], line)
 		}
 		painted.WriteString(line + "\n")
 	}
 	return painted.String(), nil
 }
 
-// colourOf tells at a glance who has to look at a feature: red where something is
-// wrong, yellow where something moves.
-func colourOf(status *v1alpha1.FeatureStatus) colour {
+// colorOf returns red where a feature needs attention, and yellow where a
+// transition is under way.
+func colorOf(status *v1alpha1.FeatureStatus) color {
 	reason := ""
 	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing); c != nil {
 		reason = c.Reason

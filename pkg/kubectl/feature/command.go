@@ -39,7 +39,7 @@ const (
 	ExitSafe = 0
 	// ExitNotSafe: at least one feature is not.
 	ExitNotSafe = 1
-	// ExitUnknown: none is known to be not safe, but it cannot be told of all.
+	// ExitUnknown: none is known to be unsafe, but some are unknown.
 	ExitUnknown = 2
 	// ExitBlocked: plan found something that would hold the change.
 	ExitBlocked = ExitNotSafe
@@ -49,19 +49,19 @@ const (
 	// that makes no sense, or a request that was refused.
 	ExitFailed = 3
 
-	// ExitDone: what enable, disable or reset asked for is stored or, with --wait,
-	// has come about.
+	// ExitDone: the request of enable, disable or reset is stored or, with --wait,
+	// complete.
 	ExitDone = ExitSafe
-	// ExitHeld: the request is stored, and somebody has to act for the transition
-	// to go on.
+	// ExitHeld: the request is stored, and the transition needs user action to
+	// continue.
 	ExitHeld = ExitNotSafe
 	// ExitTimedOut: the request is stored, and the transition was still under way
 	// when the time to wait for it was over.
 	ExitTimedOut = ExitUnknown
 )
 
-// exitError ends the command with a code and without a message: the output said
-// why.
+// exitError ends the command with a code and without a message: the output has
+// the reason.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -134,13 +134,14 @@ func newHelp() *cobra.Command {
 func Run(args []string, streams genericiooptions.IOStreams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// What does not end by itself is ended by the next signal, as without us.
+	// The next signal ends a command that does not end by itself, as if it
+	// were not handled here.
 	context.AfterFunc(ctx, stop)
 	return newBase(streams).run(ctx, args)
 }
 
-// run runs the command and tells its error. A fault of the command's own is one, too:
-// the exit code of a panic, 2, would say that something is not known yet.
+// run runs the command and prints its error. A panic is an error, too: its exit code,
+// 2, would mean that something is not known yet.
 func (b *base) run(ctx context.Context, args []string) (exitCode int) {
 	defer func() {
 		if fault := recover(); fault != nil {

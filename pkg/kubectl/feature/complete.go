@@ -31,8 +31,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// completionTimeout is how long a shell waits for the cluster's names: whoever
-// presses a key does not wait for a server that does not answer.
+// completionTimeout limits the time for which a shell waits for the cluster's
+// names. Completion does not wait for a server that does not respond.
 const completionTimeout = 3 * time.Second
 
 // known are the Features of a namespace, for completion; false when they cannot be
@@ -118,14 +118,14 @@ func always(values ...string) valuesOf {
 	return func(*cobra.Command, []string) []string { return values }
 }
 
-// namespaces are those that have Features.
+// namespaces returns those that have Features.
 func (b *base) namespaces(cmd *cobra.Command, _ []string) []string {
 	features, _ := b.known(cmd.Context(), metav1.NamespaceAll)
 	return distinct(features, func(f *v1alpha1.Feature) []string { return []string{f.Namespace} })
 }
 
-// components are those that use the feature that is named, or any; those of
-// Kubernetes where nobody can be asked.
+// components returns those that use the named feature, or any feature; those
+// of Kubernetes where no server can be reached.
 func (b *base) components(cmd *cobra.Command, args []string) []string {
 	features, _ := b.known(cmd.Context(), b.namespace())
 	if names := namesOf(args); len(names) > 0 {
@@ -144,8 +144,8 @@ func (b *base) components(cmd *cobra.Command, args []string) []string {
 	return used
 }
 
-// neighbours are the minor versions that the cluster may move to.
-func (b *base) neighbours(cmd *cobra.Command, _ []string) []string {
+// neighbors returns the minor versions that the cluster may move to.
+func (b *base) neighbors(cmd *cobra.Command, _ []string) []string {
 	features, _ := b.known(cmd.Context(), b.namespace())
 	return distinct(features, func(f *v1alpha1.Feature) []string {
 		version, err := utilversion.ParseMajorMinor(f.Status.Version)
@@ -156,7 +156,7 @@ func (b *base) neighbours(cmd *cobra.Command, _ []string) []string {
 	})
 }
 
-// distinct are what features have, each once and in order.
+// distinct returns the values of the features, each once and in order.
 func distinct(features []v1alpha1.Feature, of func(*v1alpha1.Feature) []string) []string {
 	var all []string
 	for i := range features {

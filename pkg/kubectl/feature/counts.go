@@ -25,7 +25,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
-// printSilent says who is not among those that reported, or may be gone.
+// printSilent prints instances with missing reports, and unreachable ones.
 func printSilent(w io.Writer, counts []v1alpha1.FeatureUse) {
 	for _, use := range counts {
 		who := printable(strings.TrimSpace(use.Component + " " + use.Version))
@@ -37,11 +37,11 @@ func printSilent(w io.Writer, counts []v1alpha1.FeatureUse) {
 	}
 }
 
-// printCounts prints what servers say of users.
+// printCounts prints the servers' counts of users.
 func printCounts(w io.Writer, palette palette, f *v1alpha1.Feature, mismatched, noHeaders bool) error {
 	value, known := transition.Value(&f.Status)
 	var rows [][]string
-	var colours []colour
+	var colors []color
 	for _, use := range f.Status.Uses {
 		other := differs(use, value, known)
 		if mismatched && !other {
@@ -59,7 +59,7 @@ func printCounts(w io.Writer, palette palette, f *v1alpha1.Feature, mismatched, 
 		rows = append(rows, []string{
 			use.Component, orNone(use.Version), text, fmt.Sprint(use.Count), expectedOf(use), fmt.Sprint(use.Stale), matches, strings.Join(use.Examples, ","),
 		})
-		colours = append(colours, mark)
+		colors = append(colors, mark)
 	}
 	if len(rows) == 0 {
 		_, err := fmt.Fprintln(w, none)
@@ -69,7 +69,7 @@ func printCounts(w io.Writer, palette palette, f *v1alpha1.Feature, mismatched, 
 	if noHeaders {
 		columns = nil
 	}
-	text, err := table(palette, columns, rows, colours)
+	text, err := table(palette, columns, rows, colors)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func printCounts(w io.Writer, palette palette, f *v1alpha1.Feature, mismatched, 
 	return err
 }
 
-// expectedOf is how many there should be, where the cluster can know it.
+// expectedOf returns the expected number, where the cluster can know it.
 func expectedOf(use v1alpha1.FeatureUse) string {
 	if use.Expected == 0 {
 		return "-"

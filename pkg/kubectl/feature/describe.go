@@ -54,15 +54,15 @@ Exit codes: 0 told; 3 the command failed, at least for one feature.`
   # Which processes that use it are gone?
   kubectl feature describe HPAScaleToZero -o json | jq '.uses.processes[] | select(.alive == false)'`
 
-	// maxDiffering is how many processes that differ are named; "uses" has all.
+	// maxDiffering limits the list of processes that differ; "uses" has all.
 	maxDiffering = 10
-	// maxEvents is how many of the latest events are told.
+	// maxEvents limits the list of the latest events.
 	maxEvents = 10
 )
 
 var describeFormats = []string{"json", "yaml"}
 
-// describeOptions is what describe runs with.
+// describeOptions are the options of describe.
 type describeOptions struct {
 	output string
 
@@ -132,7 +132,7 @@ func (o *describeOptions) events(ctx context.Context, f *v1alpha1.Feature) ([]co
 	case err != nil:
 		return nil, fmt.Sprintf("could not be read: %v", err)
 	}
-	// A feature that was deleted and made anew has the events of both.
+	// A feature that was deleted and recreated has the events of both.
 	events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
 		return e.InvolvedObject.Name != f.Name || e.InvolvedObject.Kind != "Feature"
 	})
@@ -149,17 +149,17 @@ func lastSeen(e *corev1.Event) time.Time {
 	return e.EventTime.Time
 }
 
-// description is what is told of one feature.
+// description is the data about one feature.
 type description struct {
 	palette palette
 	feature *v1alpha1.Feature
 	used    *usage
 	events  []corev1.Event
-	// noEvents says why there are none, "" when they were read.
+	// noEvents has the reason why there are none, "" when they were read.
 	noEvents string
 }
 
-// print writes the sections, each only if there is something to say.
+// print writes the sections that are not empty.
 func (d *description) print(w io.Writer) error {
 	for _, section := range []func(io.Writer) error{
 		d.printValues, d.printTransition, d.printUses, d.printRollout, d.printSafety, d.printConditions, d.printEvents,
@@ -175,7 +175,7 @@ func (d *description) print(w io.Writer) error {
 	return nil
 }
 
-// printValues says what the feature is, and why.
+// printValues prints the feature's value and its sources.
 func (d *description) printValues(w io.Writer) error {
 	f, status := d.feature, &d.feature.Status
 	to := printers.GetNewTabWriter(w)
@@ -187,7 +187,7 @@ func (d *description) printValues(w io.Writer) error {
 		stage += ", " + transition.OnOff(*status.Default) + " by default"
 	}
 	if status.LockedToDefault {
-		stage += ", locked: nobody can set it"
+		stage += ", locked: it cannot be set"
 	}
 	line("Stage", stage)
 	line("Control", controlOf(f))
@@ -206,7 +206,7 @@ func (d *description) printValues(w io.Writer) error {
 	return to.Flush()
 }
 
-// printTransition says what is being done, and what is left.
+// printTransition prints the transition and its remaining tasks.
 func (d *description) printTransition(w io.Writer) error {
 	status := &d.feature.Status
 	t := status.Transition
@@ -215,7 +215,7 @@ func (d *description) printTransition(w io.Writer) error {
 	}
 	text := fmt.Sprintf("%s, begun %s ago (id %s)", begun(t), ago(t.StartTime.Time), t.ID)
 	if t.Interrupted {
-		text += "; interrupted by a server of another version, and begins anew"
+		text += "; interrupted by a server of another version, and restarts"
 	}
 	fmt.Fprintf(w, "%s\n  %s\n", d.heading("Transition"), printable(text))
 	for i, task := range status.Tasks {
@@ -227,17 +227,18 @@ func (d *description) printTransition(w io.Writer) error {
 	return nil
 }
 
-// begun says why a transition began.
+// begun returns the reason why a transition began.
 func begun(t *v1alpha1.FeatureTransition) string {
 	why := map[v1alpha1.FeatureTransitionReason]string{
 		v1alpha1.TransitionConfiguration: "the configured value changed",
-		v1alpha1.TransitionClean:         "somebody asked for leftovers to be removed",
+		v1alpha1.TransitionClean:         "a user requested the removal of leftovers",
 		v1alpha1.TransitionVersion:       fmt.Sprintf("the version changed from %s to %s", t.FromVersion, t.ToVersion),
 	}[t.Reason]
 	return orNone(cmp.Or(why, string(t.Reason)))
 }
 
-// progressOfTask is how far a task has come, and how often it was tried.
+// progressOfTask returns the progress of a task, and the number of its
+// attempts.
 func progressOfTask(task *v1alpha1.FeatureTask) string {
 	text := ""
 	if task.Total > 0 {
@@ -255,13 +256,13 @@ func progressOfTask(task *v1alpha1.FeatureTask) string {
 // bar draws how much of something is done.
 func bar(done, total int64) string {
 	const width = 20
-	// Whoever may write status may write any number, also one whose product overflows.
+	// A writer of status may write any number, also one whose product overflows.
 	share := float64(done) / float64(max(total, 1))
 	filled := int(min(max(share, 0), 1) * width)
 	return fmt.Sprintf("[%s%s] %d of %d", strings.Repeat("#", filled), strings.Repeat(".", width-filled), done, total)
 }
 
-// printUses says who uses the feature, and who differs.
+// printUses prints the users of the feature, and those that differ.
 func (d *description) printUses(w io.Writer) error {
 	fmt.Fprintln(w, d.heading("Uses"))
 	var counts bytes.Buffer
@@ -289,7 +290,7 @@ func (d *description) printUses(w io.Writer) error {
 	return nil
 }
 
-// printRollout tells of a canary.
+// printRollout prints a canary.
 func (d *description) printRollout(w io.Writer) error {
 	if d.feature.Spec.Rollout == nil && d.feature.Status.Rollout == nil {
 		return nil
@@ -303,7 +304,7 @@ func (d *description) printRollout(w io.Writer) error {
 	return nil
 }
 
-// printSafety says whether the neighbouring versions are safe for the feature.
+// printSafety prints whether the adjacent versions are safe for the feature.
 func (d *description) printSafety(w io.Writer) error {
 	var text strings.Builder
 	for _, side := range []struct{ name, kind string }{{"Upgrade", v1alpha1.ConditionUpgradeSafe}, {"Downgrade", v1alpha1.ConditionDowngradeSafe}} {
@@ -311,7 +312,7 @@ func (d *description) printSafety(w io.Writer) error {
 		if c == nil {
 			continue
 		}
-		mark := map[metav1.ConditionStatus]colour{metav1.ConditionTrue: green, metav1.ConditionFalse: red, metav1.ConditionUnknown: yellow}[c.Status]
+		mark := map[metav1.ConditionStatus]color{metav1.ConditionTrue: green, metav1.ConditionFalse: red, metav1.ConditionUnknown: yellow}[c.Status]
 		fmt.Fprintf(&text, "  %s: %s (%s): %s\n", side.name, d.palette.paint(mark, words[c.Status]), printable(c.Reason), printableLines(c.Message, "    "))
 	}
 	if text.Len() > 0 {
@@ -323,7 +324,7 @@ func (d *description) printSafety(w io.Writer) error {
 // heading is that of a section.
 func (d *description) heading(text string) string { return d.palette.paint(bold, text+":") }
 
-// printConditions prints them with the whole message, which says what to do.
+// printConditions prints them with the whole message, which has the next step.
 func (d *description) printConditions(w io.Writer) error {
 	fmt.Fprintln(w, d.heading("Conditions"))
 	if len(d.feature.Status.Conditions) == 0 {
@@ -331,10 +332,10 @@ func (d *description) printConditions(w io.Writer) error {
 		return nil
 	}
 	var rows [][]string
-	var colours []colour
+	var colors []color
 	for _, c := range d.feature.Status.Conditions {
 		if c.Type == v1alpha1.ConditionUpgradeSafe || c.Type == v1alpha1.ConditionDowngradeSafe {
-			continue // told above
+			continue // printed above
 		}
 		rows = append(rows, []string{c.Type, string(c.Status), c.Reason, ago(c.LastTransitionTime.Time), c.Message})
 		mark := plain
@@ -345,14 +346,14 @@ func (d *description) printConditions(w io.Writer) error {
 		case c.Reason == v1alpha1.ReasonPaused:
 			mark = yellow
 		}
-		colours = append(colours, mark)
+		colors = append(colors, mark)
 	}
-	text, err := table(d.palette, []string{"TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"}, rows, colours)
+	text, err := table(d.palette, []string{"TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"}, rows, colors)
 	indent(w, text)
 	return err
 }
 
-// printEvents tells what happened.
+// printEvents prints the events.
 func (d *description) printEvents(w io.Writer) error {
 	fmt.Fprintln(w, d.heading("Events"))
 	switch {
@@ -364,7 +365,7 @@ func (d *description) printEvents(w io.Writer) error {
 		return nil
 	}
 	var rows [][]string
-	var colours []colour
+	var colors []color
 	for _, e := range d.events {
 		age := ago(lastSeen(&e))
 		if e.Count > 1 {
@@ -374,9 +375,9 @@ func (d *description) printEvents(w io.Writer) error {
 		if e.Type == corev1.EventTypeWarning {
 			mark = yellow
 		}
-		rows, colours = append(rows, []string{age, e.Type, e.Reason, e.Message}), append(colours, mark)
+		rows, colors = append(rows, []string{age, e.Type, e.Reason, e.Message}), append(colors, mark)
 	}
-	text, err := table(d.palette, []string{"AGO", "TYPE", "REASON", "MESSAGE"}, rows, colours)
+	text, err := table(d.palette, []string{"AGO", "TYPE", "REASON", "MESSAGE"}, rows, colors)
 	indent(w, text)
 	return err
 }

@@ -44,7 +44,7 @@ func explicit(r *v1alpha1.ReportedFeature)   { r.Explicit = true }
 func notAsked(r *v1alpha1.ReportedFeature)   { r.Queried = false }
 func overridden(r *v1alpha1.ReportedFeature) { r.Overridden = true }
 
-// reports are what processes found of MaxUnavailableStatefulSet.
+// reports are those of processes that queried MaxUnavailableStatefulSet.
 func reports() []runtime.Object {
 	const feature = "MaxUnavailableStatefulSet"
 	ended := report("kube-controller-manager", "m0", "v1.36.3", feature, on)
@@ -117,7 +117,7 @@ func TestUses(t *testing.T) {
 	})
 }
 
-// TestUsesOnAFullDisk fails where what it says gets lost.
+// TestUsesOnAFullDisk checks that a failed write of the output is an error.
 func TestUsesOnAFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -138,8 +138,8 @@ func TestUsesOnAFullDisk(t *testing.T) {
 	})
 }
 
-// TestALongListExpires: the server compacted what the list began with.
-func TestALongListExpires(t *testing.T) {
+// TestExpiredListIsReadAgain: the server compacted what the list began with.
+func TestExpiredListIsReadAgain(t *testing.T) {
 	var asked []string
 	list := func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		asked = append(asked, fmt.Sprintf("%q of %d", options.Continue, options.Limit))
@@ -158,15 +158,15 @@ func TestALongListExpires(t *testing.T) {
 	}
 }
 
-// forbid lets nobody list a resource.
+// forbid makes requests to list a resource fail.
 func forbid(on *clienttesting.Fake, resource string) {
 	on.PrependReactor("list", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("because"))
 	})
 }
 
-// TestOfThoseWhoMayNotReadReports is for all but administrators.
-func TestOfThoseWhoMayNotReadReports(t *testing.T) {
+// TestDescribeWithoutPermissionForReports covers all users but administrators.
+func TestDescribeWithoutPermissionForReports(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newSampleCluster(t)
 		forbid(&c.client.Fake, "featurereports")
@@ -182,9 +182,9 @@ func TestOfThoseWhoMayNotReadReports(t *testing.T) {
 	})
 }
 
-// TestOfThoseWhoMayNotReadLeases is for those whom somebody let read reports, and no
-// more.
-func TestOfThoseWhoMayNotReadLeases(t *testing.T) {
+// TestDescribeWithoutPermissionForLeases covers users that may read reports, and no
+// Leases.
+func TestDescribeWithoutPermissionForLeases(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newSampleCluster(t)
 		c.add(reports()...)
@@ -205,7 +205,7 @@ func TestSignsOfLifeAreReadOnce(t *testing.T) {
 	const noLeases, noMore, noNodes = "you may not list Leases in " + leases + ",", "you may not list Leases in " + more + ",", "you may not list Nodes,"
 	for name, tc := range map[string]struct {
 		forbidden []string
-		// said is how often the three descriptions together say something.
+		// said counts a text in the three descriptions together.
 		said map[string]int
 	}{
 		"by those who may":     {nil, map[string]int{`"alive": true`: 5, noLeases: 0, noMore: 0, noNodes: 0}},

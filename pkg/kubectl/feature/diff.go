@@ -54,7 +54,7 @@ Exit codes: 0 no difference; 1 some features differ; 3 the command failed.`
 
 var diffFormats = []string{"json", "yaml", outputName}
 
-// diffOptions is what diff runs with.
+// diffOptions are the options of diff.
 type diffOptions struct {
 	contexts, kubeconfigs []string
 	files                 []string
@@ -116,7 +116,7 @@ func (o *diffOptions) complete(b *base, cmd *cobra.Command) error {
 	case len(o.files) == 2 && o.files[0] == "-" && o.files[1] == "-":
 		return errors.New("both sides are the standard input; name a file for one of them")
 	}
-	// What was printed before stands on the left.
+	// The earlier output is on the left.
 	for _, file := range o.files {
 		o.sides = append(o.sides, fileSide(file, o.In))
 	}
@@ -144,15 +144,15 @@ func at(values []string, i int) string {
 	}
 }
 
-// difference is what differs, and what -o json prints.
+// difference is the result, which -o json prints.
 type difference struct {
 	metav1.TypeMeta `json:",inline"`
 	// Left and Right name the sides.
 	Left  string `json:"left"`
 	Right string `json:"right"`
-	// Compared is how many features there are on either side.
+	// Compared has the numbers of features on both sides.
 	Compared int64 `json:"compared"`
-	// Features are those that differ, by name.
+	// Features has those that differ, by name.
 	Features []featureDifference `json:"features"`
 }
 
@@ -233,7 +233,7 @@ func compareFeature(left, right *v1alpha1.Feature) []fieldDifference {
 	return differ
 }
 
-// comparedFields are those of a feature that do not change by themselves.
+// comparedFields returns those of a feature that do not change by themselves.
 var comparedFields = []struct {
 	name string
 	of   func(*v1alpha1.FeatureStatus) string
@@ -258,7 +258,7 @@ var comparedFields = []struct {
 	{"version", func(s *v1alpha1.FeatureStatus) string { return orNone(s.Version) }},
 }
 
-// print prints a difference in the format that was asked for.
+// print prints a difference in the requested format.
 func (o *diffOptions) print(d *difference) error {
 	switch {
 	case structured(o.output):

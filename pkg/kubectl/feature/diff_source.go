@@ -36,7 +36,7 @@ import (
 
 // side is one of the two that diff compares.
 type side struct {
-	// name is how it is called in the output.
+	// name is its name in the output.
 	name string
 	// read returns its features of a namespace.
 	read func(ctx context.Context, namespace string) ([]v1alpha1.Feature, error)
@@ -165,7 +165,7 @@ func parseFeatures(data []byte, namespace string) ([]v1alpha1.Feature, error) {
 	return features, nil
 }
 
-// checkList fails for what no server printed. What was seen before is kept from
+// checkList fails for a list that no server printed. It remembers names from
 // document to document.
 func checkList(list *v1alpha1.FeatureList, seen sets.Set[string]) error {
 	if list.Kind != "FeatureList" && list.Kind != "List" {

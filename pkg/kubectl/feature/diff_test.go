@@ -53,7 +53,7 @@ type clusters struct {
 	t      *testing.T
 	byHost map[string]*cluster
 	dir    string
-	// as is who asked whom, by the host of the server.
+	// as has the impersonated user of each request, by the host of the server.
 	as map[string]rest.ImpersonationConfig
 }
 
@@ -176,8 +176,8 @@ func TestDiff(t *testing.T) {
 	})
 }
 
-// TestDiffActsForSomebody: who asks is the same for both clusters.
-func TestDiffActsForSomebody(t *testing.T) {
+// TestDiffImpersonatesInBothClusters with the same user.
+func TestDiffImpersonatesInBothClusters(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	t.Setenv("KUBECONFIG", "two.conf")
@@ -194,7 +194,7 @@ func TestDiffActsForSomebody(t *testing.T) {
 	})
 }
 
-// TestDiffIsInterrupted while nobody writes to its input.
+// TestDiffIsInterrupted while its input is idle.
 func TestDiffIsInterrupted(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		in, writer := io.Pipe()

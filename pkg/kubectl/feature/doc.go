@@ -15,10 +15,10 @@ limitations under the License.
 */
 
 // Package feature is the kubectl plugin "kubectl feature". It reads Features and
-// FeatureReports and judges them with the library's packages; it knows the gates
-// and the catalogue of the build it is part of, as the binaries of its version do.
-// All that it ever writes is the spec of a Feature, and the request to clean one up,
-// and only when asked to: enable, disable, reset, rollout, pause, resume and clean.
+// FeatureReports and evaluates them with the library's packages. It has the gates
+// and the catalog of its build, as the binaries of its version do. It writes only
+// the spec of a Feature, and the request to clean one up. Only these commands write:
+// enable, disable, reset, rollout, pause, resume and clean.
 //
 // A command is one file with its texts, its options and its constructor, which
 // takes the base: flags, clients and streams that all commands share.

@@ -28,16 +28,16 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// document is what describe -o json and yaml print.
+// document is the output of describe -o json and yaml.
 type document struct {
 	metav1.TypeMeta `json:",inline"`
 	// Feature is the whole object.
 	Feature *v1alpha1.Feature `json:"feature"`
-	// Uses are who uses it, as "uses" prints them.
+	// Uses has its users, as "uses" prints them.
 	Uses *usage `json:"uses"`
 	// Events are the latest, oldest first.
 	Events []corev1.Event `json:"events,omitempty"`
-	// EventsUnread says why they could not be read.
+	// EventsUnread has the reason why they could not be read.
 	EventsUnread string `json:"eventsUnread,omitempty"`
 }
 

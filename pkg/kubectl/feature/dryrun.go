@@ -26,8 +26,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// dryRun is a value of --dry-run. There is none for what client means for other
-// commands, which could say nothing here: only servers know what they would accept.
+// dryRun is a value of --dry-run. The value client of other commands does not
+// exist, since only servers know what they would accept.
 type dryRun string
 
 const (
@@ -52,7 +52,7 @@ func (d dryRun) check() error {
 // wanted is true when nothing is to be stored.
 func (d dryRun) wanted() bool { return d == dryRunServer }
 
-// options are those of a patch.
+// options returns those of a patch.
 func (d dryRun) options() metav1.PatchOptions {
 	options := metav1.PatchOptions{FieldManager: fieldManager}
 	if d.wanted() {
@@ -61,7 +61,7 @@ func (d dryRun) options() metav1.PatchOptions {
 	return options
 }
 
-// said is the line that tells of a patch: what it did, whether that was stored, and
+// said returns the line about a patch: its effect, whether it was stored, and
 // whether it changed anything.
 func (d dryRun) said(before, after *v1alpha1.Feature, done string) string {
 	text := title(after.Name) + " " + done

@@ -30,11 +30,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestManagedFieldsAreNotPrinted: they are noise for people and for diff.
+// TestManagedFieldsAreNotPrinted, since they are noise for users and for diff.
 func TestManagedFieldsAreNotPrinted(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := sample("A", v1alpha1.StageBeta, true, true)
-		f.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "somebody"}}
+		f.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "manager"}}
 		c := newCluster(t, f)
 		c.add(event("e", "A", "Normal", "Reason", "message", time.Minute, 1))
 		for _, command := range []string{"list -o json", "list -o yaml", "describe A -o json", "rollout A -o yaml"} {
@@ -45,8 +45,8 @@ func TestManagedFieldsAreNotPrinted(t *testing.T) {
 	})
 }
 
-// TestProgressIsNotForPrograms, also where a terminal shows what they would read.
-func TestProgressIsNotForPrograms(t *testing.T) {
+// TestNoProgressWithOutputFormat, also where a terminal shows what they would read.
+func TestNoProgressWithOutputFormat(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newSampleCluster(t)
 		c.plans(map[string]v1alpha1.FeaturePlanStatus{})
@@ -70,8 +70,9 @@ func TestNoSuggestionWithoutPermission(t *testing.T) {
 	})
 }
 
-// TestSomebodyHasToActComesFirst: a script is told that waiting longer does not help.
-func TestSomebodyHasToActComesFirst(t *testing.T) {
+// TestHeldHasPrecedenceOverTimeout: its exit code means that waiting longer does not
+// help.
+func TestHeldHasPrecedenceOverTimeout(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, dynamic("A", v1alpha1.StateOn), dynamic("B", v1alpha1.StateOn))
 		r := c.start("disable", "A", "B", "--wait", "--timeout=1m")
@@ -84,8 +85,8 @@ func TestSomebodyHasToActComesFirst(t *testing.T) {
 	})
 }
 
-// TestOneIsLate although another one is there.
-func TestOneIsLate(t *testing.T) {
+// TestLateFeatureTimesOut although another feature has reached the goal.
+func TestLateFeatureTimesOut(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, dynamic("A", v1alpha1.StateOn), dynamic("B", v1alpha1.StateOff))
 		for _, names := range []string{"A B", "B A"} {
@@ -113,8 +114,8 @@ func TestListsFailUntilTheEnd(t *testing.T) {
 	})
 }
 
-// TestItGoesBeforeItIsWatched: it was read, and is gone when the watch begins.
-func TestItGoesBeforeItIsWatched(t *testing.T) {
+// TestFeatureDeletedBeforeWatch covers a feature that is deleted between read and watch.
+func TestFeatureDeletedBeforeWatch(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t)
 		c.client.PrependReactor("get", "features", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -127,8 +128,8 @@ func TestItGoesBeforeItIsWatched(t *testing.T) {
 	})
 }
 
-// TestCleanUpEndsBeforeItIsWatched, as one that finds nothing does. What was said before it
-// is not its end, as of a feature whose leftovers came back from a backup.
+// TestCleanUpEndsBeforeItIsWatched, as one that finds nothing does. An earlier condition is
+// not its end, such as for a feature whose leftovers were restored from a backup.
 func TestCleanUpEndsBeforeItIsWatched(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"at once": 0, "later": 10 * time.Second} {
 		t.Run(name, func(t *testing.T) {

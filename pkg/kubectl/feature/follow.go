@@ -23,8 +23,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// follow says what becomes of features whose request was stored: what the servers
-// answer, or with --wait everything until the end.
+// follow prints the progress of features whose request was stored: the servers'
+// response, or with --wait everything until the end.
 func (o *setOptions) follow(w *follower, stored []change) (exitCode int, err error) {
 	codes := map[int]bool{}
 	var failed []error
@@ -32,7 +32,7 @@ func (o *setOptions) follow(w *follower, stored []change) (exitCode int, err err
 		code, err := o.followOne(w, change)
 		switch {
 		case errors.Is(err, errInterrupted):
-			return ExitFailed, fmt.Errorf("%w; what was requested is stored, and goes on", err)
+			return ExitFailed, fmt.Errorf("%w; what was requested is stored, and continues", err)
 		case err != nil:
 			failed = append(failed, err)
 		}
@@ -84,7 +84,7 @@ func (o *setOptions) followOne(w *follower, change change) (int, error) {
 		fmt.Fprintf(o.Out, "%s: %s\n", change.said, progressOf(last))
 		return ExitDone, nil
 	case timedOut:
-		fmt.Fprintf(o.ErrOut, "%s: timed out after %s: %s; the request is stored, and goes on\n", name, o.timeout, progressOf(last)+part.progress())
+		fmt.Fprintf(o.ErrOut, "%s: timed out after %s: %s; the request is stored, and continues\n", name, o.timeout, progressOf(last)+part.progress())
 		return ExitTimedOut, nil
 	case ended == inPart && part.unread != "":
 		fmt.Fprintf(o.ErrOut, "%s: %s\n", name, part.unknown(last))
@@ -93,7 +93,7 @@ func (o *setOptions) followOne(w *follower, change change) (int, error) {
 		fmt.Fprintf(o.Out, "%s: %s\n", name, part.done(last))
 		return ExitDone, nil
 	case ended == held:
-		fmt.Fprintf(o.ErrOut, "%s: it does not go on before somebody acts; the request is stored\n", name)
+		fmt.Fprintf(o.ErrOut, "%s: it needs user action to continue; the request is stored\n", name)
 		return ExitHeld, nil
 	default:
 		return ExitDone, nil

@@ -35,21 +35,20 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// lookTimeout is how long looking at all features once more may take when the time
-// limit is over.
+// lookTimeout limits the last read of all features after the time limit.
 const lookTimeout = 2 * time.Second
 
 var (
-	// errInterrupted is for what somebody ended.
+	// errInterrupted is returned when the user interrupts the command.
 	errInterrupted = errors.New("interrupted")
-	// errTimedOut is for what the command's own time limit ended. That of a request
-	// (--request-timeout) is none of it.
+	// errTimedOut is returned after the command's own time limit, and not after
+	// that of a request (--request-timeout).
 	errTimedOut = errors.New("the time is over")
 )
 
 // follower watches features, one after the other; all share one time limit. It fails
-// with errInterrupted when somebody ended the command, and with errTimedOut when the
-// time is over.
+// with errInterrupted when the user interrupts the command, and with errTimedOut
+// when the time is over.
 type follower struct {
 	// ctx ends with an interrupt, limited also with the time limit, and last some
 	// time after that.
@@ -73,8 +72,8 @@ func (w *follower) lookUp(namespace, name string) (*v1alpha1.Feature, error) {
 	return f, w.cause(err)
 }
 
-// cause is why something failed: when a context has ended, that, in whatever words
-// libraries say it.
+// cause returns the cause of a failure: if a context has ended, that, whatever the
+// library's error.
 func (w *follower) cause(err error) error {
 	switch {
 	case err == nil:
@@ -88,10 +87,10 @@ func (w *follower) cause(err error) error {
 	}
 }
 
-// until watches a feature that was seen, beginning with what it is now, until a
-// function returns true. When the time is over it looks once more: features before
-// may have taken all of it. It fails when the feature is deleted, also if it is made
-// anew, and when the server refuses to let it be watched.
+// until watches a feature from its current state until a function returns true. When
+// the time is over it reads the feature once more, since earlier features may have
+// used all of it. It fails when the feature is deleted, even if it is recreated, and
+// when the server forbids the watch.
 func (w *follower) until(seen *v1alpha1.Feature, enough func(*v1alpha1.Feature) bool) error {
 	err := w.cause(w.watch(seen, enough))
 	if !errors.Is(err, errTimedOut) {
@@ -110,9 +109,9 @@ func (w *follower) until(seen *v1alpha1.Feature, enough func(*v1alpha1.Feature) 
 	}
 }
 
-// watch is until without the last look. The informer tells of its troubles in the
-// log, which here would be the screen, and begins anew whatever they are. So it gets
-// the logger that says nothing, which is the zero one.
+// watch is until without the last read. The informer logs its errors, here to the
+// screen, and retries after any of them. So it gets the zero logger, which logs
+// nothing.
 func (w *follower) watch(seen *v1alpha1.Feature, enough func(*v1alpha1.Feature) bool) error {
 	ctx, fail := context.WithCancelCause(klog.NewContext(w.limited, klog.Logger{}))
 	defer fail(nil)
@@ -144,7 +143,7 @@ func (w *follower) watch(seen *v1alpha1.Feature, enough func(*v1alpha1.Feature) 
 		case !ok || feature.Name != seen.Name:
 			return false, nil
 		case event.Type == watch.Deleted, feature.UID != seen.UID:
-			// It may have been made anew while nobody watched.
+			// It may have been recreated while it was not watched.
 			return false, deleted
 		default:
 			return enough(feature), nil
@@ -162,7 +161,7 @@ type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() error { return e.error }
 
-// refusal is why a server does not let features be watched, nil if that may pass.
+// refusal returns why a server forbids watching features, nil if that may pass.
 func refusal(err error, namespace string) error {
 	switch {
 	case apierrors.IsForbidden(err):
@@ -176,10 +175,10 @@ func refusal(err error, namespace string) error {
 	}
 }
 
-// errDeleted is for a feature that is not any more the one that was followed.
+// errDeleted is returned for a feature that is no longer the followed one.
 func errDeleted(namespace string) error {
 	if namespace == metav1.NamespaceSystem {
-		return errors.New("it was deleted; kube-apiserver makes it anew, without a request")
+		return errors.New("it was deleted; kube-apiserver recreates it, without a request")
 	}
-	return errors.New("it was deleted; while its operator runs, that makes it anew, without a request")
+	return errors.New("it was deleted; its operator recreates it while it runs, without a request")
 }

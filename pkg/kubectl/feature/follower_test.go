@@ -43,9 +43,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestTheOthersAfterTheLimit shows that features are judged also if one before them
+// TestOtherFeaturesAfterTimeout shows that features are judged also if one before them
 // took all the time.
-func TestTheOthersAfterTheLimit(t *testing.T) {
+func TestOtherFeaturesAfterTimeout(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, dynamic("A", v1alpha1.StateOff), dynamic("B", v1alpha1.StateOn))
 		r := c.start("wait", "A", "B", "--for=state=On", "--timeout=2s")
@@ -60,16 +60,16 @@ func TestTheOthersAfterTheLimit(t *testing.T) {
 		<-r.done
 		r.want(t, ExitHeld,
 			"feature.features.k8s.io/A disabled", "feature.features.k8s.io/B disabled", "feature.features.k8s.io/C disabled",
-			"feature.features.k8s.io/A: timed out after 2s: On; the request is stored, and goes on",
+			"feature.features.k8s.io/A: timed out after 2s: On; the request is stored, and continues",
 			"feature.features.k8s.io/B: TurningOff, delete the pods",
-			"feature.features.k8s.io/B: it does not go on before somebody acts; the request is stored",
+			"feature.features.k8s.io/B: it needs user action to continue; the request is stored",
 			"feature.features.k8s.io/C: Off")
 	})
 }
 
-// TestMadeAnewWhileNobodyWatched is of another feature of the same name, which knows
-// nothing of the request.
-func TestMadeAnewWhileNobodyWatched(t *testing.T) {
+// TestFeatureRecreatedWhileNotWatched covers another feature of the same name,
+// without the request.
+func TestFeatureRecreatedWhileNotWatched(t *testing.T) {
 	for command, said := range map[string]string{
 		"enable A --wait --timeout=0":               "feature.features.k8s.io/A enabled\nerror: feature A in kube-system was enabled, and is not followed any more: ",
 		"wait A --for=state=TurningOn":              "feature.features.k8s.io/A: Off\nerror: feature A in kube-system is not followed any more: ",
@@ -83,7 +83,7 @@ func TestMadeAnewWhileNobodyWatched(t *testing.T) {
 				c := newCluster(t, dynamic("A", v1alpha1.StateOff, func(f *v1alpha1.Feature) { f.UID = "1" }))
 				r := c.start(strings.Fields(command)...)
 				c.store(dynamic("A", v1alpha1.StateOff, func(f *v1alpha1.Feature) { f.UID = "2" }))
-				r.want(t, ExitFailed, said+"it was deleted; kube-apiserver makes it anew, without a request")
+				r.want(t, ExitFailed, said+"it was deleted; kube-apiserver recreates it, without a request")
 			})
 		})
 	}
@@ -103,7 +103,7 @@ func TestSeveralErrors(t *testing.T) {
 		}
 		settle()
 		settle()
-		const deleted = " in widgets was enabled, and is not followed any more: it was deleted; while its operator runs, that makes it anew, without a request"
+		const deleted = " in widgets was enabled, and is not followed any more: it was deleted; its operator recreates it while it runs, without a request"
 		r.want(t, ExitFailed, "feature.features.k8s.io/A enabled", "feature.features.k8s.io/B enabled", "feature.features.k8s.io/A: Off", "error: feature A"+deleted, "error: feature B"+deleted)
 	})
 	both := fmt.Errorf("%w; %w", errors.New("a"), errors.New("b"))
@@ -113,9 +113,9 @@ func TestSeveralErrors(t *testing.T) {
 	}
 }
 
-// TestRefusedToFollow shows that what cannot change by itself is not waited for, and
-// that nothing of it is on the screen but the error. Who may list, and not watch, knows
-// what is so now, which can be enough.
+// TestRefusedToFollow checks that the command does not wait after a refusal, and that
+// only the error is on the screen. With permission to list, and not to watch, the
+// current state is known, which can suffice.
 func TestRefusedToFollow(t *testing.T) {
 	var log bytes.Buffer
 	klog.LogToStderr(false)
@@ -149,7 +149,7 @@ func TestRefusedToFollow(t *testing.T) {
 						c := newCluster(t, dynamic("A", v1alpha1.StateOff))
 						if verb == "watch" {
 							c.client.PrependWatchReactor("features", func(clienttesting.Action) (bool, watch.Interface, error) {
-								// What was listed is looked at before.
+								// Listed features are evaluated before.
 								<-time.After(settling / 2)
 								return true, nil, tc.err
 							})
@@ -176,12 +176,13 @@ func TestRefusedToFollow(t *testing.T) {
 	}
 }
 
-// TestServerThatNeverAnswers shows that --timeout is for all that a command asks.
+// TestServerThatNeverAnswers checks that --timeout limits all requests of a
+// command.
 func TestServerThatNeverAnswers(t *testing.T) {
 	var reads atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !reads.Load() || r.Method != http.MethodGet {
-			// Not before the body is read does a server notice that nobody listens.
+			// A server notices a closed connection only after it has read the body.
 			if _, err := io.Copy(io.Discard, r.Body); err != nil {
 				return
 			}
@@ -217,20 +218,22 @@ func TestServerThatNeverAnswers(t *testing.T) {
 	}
 }
 
-// TestDumbTerminal shows that one that cannot write a line anew gets lines.
+// TestDumbTerminal checks that a terminal that cannot rewrite a line gets
+// lines.
 func TestDumbTerminal(t *testing.T) {
 	b := newBase(genericiooptions.IOStreams{Out: &bytes.Buffer{}})
 	b.isTerminal = func() bool { return true }
 	for kind, live := range map[string]bool{"dumb": false, "xterm": true} {
 		t.Setenv("TERM", kind)
 		if p := b.progress(); p.live != live {
-			t.Errorf("TERM=%s: a line that is written anew: %t", kind, p.live)
+			t.Errorf("TERM=%s: a line that is rewritten: %t", kind, p.live)
 		}
 	}
 }
 
-// TestNothingIsSaidOfIt is of features without a status, also of operators.
-func TestNothingIsSaidOfIt(t *testing.T) {
+// TestFeatureWithoutStatus covers features without a status, also of
+// operators.
+func TestFeatureWithoutStatus(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		fresh := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "widgets", Name: "Fresh"}}
 		fresh.Spec.Rollout = &v1alpha1.FeatureRollout{Percent: ptr.To[int32](5)}
@@ -250,8 +253,9 @@ func TestNothingIsSaidOfIt(t *testing.T) {
 	})
 }
 
-// TestWaitForAPart shows that a value for a part of the instances has come about
-// when that part has it, and that who may not see that is told so.
+// TestWaitForAPart checks that a value for a part of the instances is reached
+// when that part has it. Without permission to see that, the output has a
+// message.
 func TestWaitForAPart(t *testing.T) {
 	const name = "feature.features.k8s.io/A"
 	const widen = "kubectl feature rollout A --percent=100 --components= gives it to all"
@@ -286,7 +290,7 @@ func TestWaitForAPart(t *testing.T) {
 		limited(c, schedulers)
 		<-r.done
 		r.want(t, ExitTimedOut, name+" enabled", name+": TurningOn, waiting for 2 users",
-			name+": timed out after 1m0s: TurningOn, waiting for 2 users; 1 of 2 instances that it is for have it; the request is stored, and goes on")
+			name+": timed out after 1m0s: TurningOn, waiting for 2 users; 1 of 2 instances that it is for have it; the request is stored, and continues")
 	})
 	inBubble(t, func(t *testing.T) {
 		c, r := start(t, "--percent=0", "--timeout=0")

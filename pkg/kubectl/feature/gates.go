@@ -27,7 +27,7 @@ import (
 	_ "k8s.io/kubernetes-features/pkg/features" // the gates
 )
 
-// gates is what a build knows: its gates' specs by version and the authors'
+// gates has the data of a build: its gates' specs by version and the authors'
 // declarations.
 type gates struct {
 	// specs are complete from version lowest to highest.

@@ -37,11 +37,11 @@ import (
 
 const kubeAPIServer = "kube-apiserver"
 
-// builtTogether are the components whose gates this build has. What others have
-// is not known here.
+// builtTogether has the components whose gates this build has. Gates of others
+// are not known here.
 var builtTogether = []string{kubeAPIServer, "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"}
 
-// found is what the cluster says.
+// found is the data read from the cluster.
 type found struct {
 	features []v1alpha1.Feature
 	reports  []v1alpha1.FeatureReport
@@ -69,8 +69,8 @@ func (c *checker) gather(ctx context.Context) (*found, error) {
 	return &found{features: features, reports: reports}, nil
 }
 
-// listReports reads all FeatureReports of a namespace. What it means not to be
-// allowed to is for the caller to say, so that error is the server's.
+// listReports reads all FeatureReports of a namespace. The caller explains
+// missing permissions, so that error is the server's.
 func listReports(ctx context.Context, client featuresclient.FeaturesV1alpha1Interface, namespace string) ([]v1alpha1.FeatureReport, error) {
 	var reports []v1alpha1.FeatureReport
 	err := each(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
@@ -85,8 +85,8 @@ func listReports(ctx context.Context, client featuresclient.FeaturesV1alpha1Inte
 	return reports, err
 }
 
-// each appends all items of a list to a slice. Where a long list expires in the
-// middle, since what it began with was compacted, the pager reads it anew as a whole.
+// each appends all items of a list to a slice. If a long list expires in the middle,
+// since its revision was compacted, the pager reads the whole list again.
 func each[T any](ctx context.Context, list pager.ListPageFunc, to *[]T) error {
 	all, _, err := pager.New(list).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -102,7 +102,7 @@ func each[T any](ctx context.Context, list pager.ListPageFunc, to *[]T) error {
 	})
 }
 
-// move is where the cluster is and where it is to go.
+// move has the version of the cluster and the target.
 type move struct {
 	from, to *utilversion.Version
 	// down is true when the binaries have to be replaced by older ones, be it that
@@ -141,7 +141,7 @@ func (f *found) moveTo(to *utilversion.Version) (move, error) {
 	return m, nil
 }
 
-// next is the neighbour on the way.
+// next returns the adjacent version on the way.
 func (m move) next() *utilversion.Version {
 	if m.to.LessThan(m.from) {
 		return m.from.SubtractMinor(1)
@@ -158,8 +158,8 @@ func minorOf(version string) (*utilversion.Version, bool) {
 	return utilversion.MajorMinor(v.Major(), v.Minor()), true
 }
 
-// starts says whether a process is still to be started in the version, rather
-// than running in it, or in one that needs not be left.
+// starts returns whether a process is still to be started in the version. It
+// is false for one that runs in it, or in a version that need not be left.
 func (m move) starts(r *v1alpha1.FeatureReport) bool {
 	binary, ok := minorOf(r.Spec.BinaryVersion)
 	if !ok {
@@ -172,7 +172,8 @@ func (m move) starts(r *v1alpha1.FeatureReport) bool {
 	return err != nil || binary.LessThan(m.to) || emulates.LessThan(m.to)
 }
 
-// commandLines are what processes that are to be started in a version were given.
+// commandLines has the command-line values of processes that are to be started in
+// a version.
 type commandLines struct {
 	// settings are the explicit ones, controlled the servers that let others decide
 	// values, by gate.
@@ -182,7 +183,8 @@ type commandLines struct {
 	stages []versionskew.StageSetting
 }
 
-// commandLines are those of the processes that are to be started in the version.
+// commandLines returns those of the processes that are to be started in the
+// version.
 func (f *found) commandLines(m move) *commandLines {
 	given := &commandLines{settings: map[string][]versionskew.Setting{}, controlled: map[string][]versionskew.Controlled{}}
 	for i := range f.reports {
@@ -210,10 +212,11 @@ func (f *found) commandLines(m move) *commandLines {
 	return given
 }
 
-// silentServers says which live kube-apiservers never reported, such as those of
-// upstream: the servers that report notice their identity Leases and say so in the
-// condition Consistent of every Feature. What such a server sets and stores is not
-// known, so --allow-silent does not leave it out.
+// silentServers returns the message about live kube-apiservers that never
+// reported, such as upstream's. The reporting servers notice their identity
+// Leases, and name them in the condition Consistent of every Feature. The values
+// and stored objects of such a server are not known, so --allow-silent does not
+// exclude it.
 func (f *found) silentServers() []string {
 	var silent []string
 	for i := range f.features {
@@ -224,8 +227,8 @@ func (f *found) silentServers() []string {
 	return silent
 }
 
-// reportMissing is the condition that says that a live server has not reported, nil
-// when all have.
+// reportMissing returns the condition about a live server that has not reported,
+// nil when all have.
 func reportMissing(feature *v1alpha1.Feature) *metav1.Condition {
 	if c := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionConsistent); c != nil && c.Reason == v1alpha1.ReasonReportMissing {
 		return c
@@ -233,7 +236,7 @@ func reportMissing(feature *v1alpha1.Feature) *metav1.Condition {
 	return nil
 }
 
-// settledButForReports leaves a missing report out, which is told once for all
+// settledButForReports ignores a missing report, which is printed once for all
 // features.
 func settledButForReports(feature *v1alpha1.Feature) *v1alpha1.Feature {
 	if reportMissing(feature) == nil {
@@ -244,8 +247,8 @@ func settledButForReports(feature *v1alpha1.Feature) *v1alpha1.Feature {
 	return feature
 }
 
-// silent describes the instances that should exist and never reported: nobody
-// knows what they set. Every feature counts the same ones.
+// silent describes the instances that should exist and never reported: their
+// values are unknown. Every feature counts the same ones.
 func (f *found) silent() []string {
 	counts := map[string]v1alpha1.FeatureUse{}
 	for _, feature := range f.features {

@@ -42,7 +42,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-var update = flag.Bool("update", false, "write the golden files in testdata anew")
+var update = flag.Bool("update", false, "write the golden files in testdata again")
 
 // testdata is found also by tests that run somewhere else.
 var testdata = func() string {
@@ -71,7 +71,7 @@ func golden(t *testing.T, file, got string) {
 		t.Fatalf("%v; go test ./pkg/kubectl/feature -update writes it", err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s, which go test ./pkg/kubectl/feature -update writes anew (-want +got):\n%s", path, diff)
+		t.Errorf("%s, which go test ./pkg/kubectl/feature -update rewrites (-want +got):\n%s", path, diff)
 	}
 }
 
@@ -87,7 +87,7 @@ func (c *cluster) session(commands ...string) string {
 	return all.String()
 }
 
-// onScreen runs a command as if people read its output.
+// onScreen runs a command with a terminal as its output.
 func (c *cluster) onScreen(args ...string) (string, int) {
 	var out bytes.Buffer
 	b := c.base(&out)
@@ -208,7 +208,7 @@ func halted(name string) *v1alpha1.Feature {
 	return f
 }
 
-// newSampleCluster has features of every kind that people see.
+// newSampleCluster returns a cluster with features of every kind.
 func newSampleCluster(t *testing.T) *cluster {
 	t.Helper()
 	disagreeing := sample("PodDeletionCost", v1alpha1.StageBeta, true, true)
@@ -218,13 +218,13 @@ func newSampleCluster(t *testing.T) *cluster {
 	paused := sample("GenericWorkload", v1alpha1.StageAlpha, true, false)
 	paused.Spec.Paused = true
 	paused.Status.StateSince = ptr.To(before(3 * time.Hour))
-	condition(paused, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonPaused, "spec.paused holds the feature; set it to false to let it go on")
+	condition(paused, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonPaused, "spec.paused holds the feature; set it to false to let it continue")
 	operators := sample("Gadgets", v1alpha1.StageAlpha, false, false)
 	operators.Namespace = "widgets"
 	return newCluster(t, turningOff("MaxUnavailableStatefulSet"), danglingFeature("HPAScaleToZero"), halted("SchedulerAsyncPreemption"), disagreeing, locked, paused, operators)
 }
 
-// report is what one process found for a gate.
+// report returns the report of one process about a gate.
 func report(component, instance, version, feature string, change ...func(*v1alpha1.ReportedFeature)) *v1alpha1.FeatureReport {
 	found := v1alpha1.ReportedFeature{Name: feature, Queried: true}
 	for _, c := range change {
@@ -236,7 +236,7 @@ func report(component, instance, version, feature string, change ...func(*v1alph
 	}
 }
 
-// event is one of a feature.
+// event returns one of a feature.
 func event(name, feature, kind, reason, message string, age time.Duration, times int32) *corev1.Event {
 	return &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "kube-system", Name: name},

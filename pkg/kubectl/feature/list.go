@@ -42,7 +42,7 @@ const (
 Filters narrow each other down: with several of them a feature has to pass all. Values of one filter, separated by commas, are
 alternatives.
 
-Lines in colour, on a terminal, are features that somebody should look at: yellow while a transition is under way, red where users
+Lines in color, on a terminal, are features that need attention: yellow while a transition is under way, red where users
 differ, something dangles, or a task is blocked.
 
 Exit codes: 0 listed, also when nothing fits; 3 the command failed.`
@@ -73,7 +73,7 @@ var (
 	}
 )
 
-// listOptions is what list runs with.
+// listOptions are the options of list.
 type listOptions struct {
 	filter        filter
 	output        string
@@ -87,7 +87,7 @@ type listOptions struct {
 	genericiooptions.IOStreams
 }
 
-// filter says which features somebody wants to see. The zero value wants all.
+// filter selects features. The zero value selects all.
 type filter struct {
 	states, stages []string
 	dangling       bool
@@ -132,7 +132,7 @@ func newList(b *base) *cobra.Command {
 // complete validates the flags and makes the client.
 func (o *listOptions) complete(b *base, cmd *cobra.Command) (err error) {
 	for flag, values := range map[string][]string{"state": o.filter.states, "stage": o.filter.stages} {
-		// That is what a script passes whose variable is empty.
+		// A script passes that when its variable is empty.
 		if cmd.Flags().Changed(flag) && len(values) == 0 {
 			return fmt.Errorf("--%s is empty; name values, or leave it out for all", flag)
 		}
@@ -187,10 +187,10 @@ func (o *listOptions) run(ctx context.Context) error {
 	return err
 }
 
-// howOld says of when leftovers are that the servers have found.
+// howOld returns the age of the leftovers that the servers have found.
 const howOld = "Servers look for leftovers every 30 minutes; \"kubectl feature plan NAME --disable\" looks now."
 
-// nothing says that no feature fits.
+// nothing returns the message that no feature matches.
 func (o *listOptions) nothing() string {
 	if o.namespace == metav1.NamespaceAll {
 		return "No such features found in any namespace."
@@ -265,13 +265,14 @@ var byOrder = map[string]func(a, b v1alpha1.Feature) int{
 	"stage": func(a, b v1alpha1.Feature) int {
 		return cmp.Or(cmp.Compare(slices.Index(allStages, a.Status.Stage), slices.Index(allStages, b.Status.Stage)), byName(a, b))
 	},
-	// What changed last is first.
+	// The latest change is first.
 	"since": func(a, b v1alpha1.Feature) int {
 		return cmp.Or(since(&b).Compare(since(&a).Time), byName(a, b))
 	},
 }
 
-// since is when a feature last changed its state, or the zero time.
+// since returns the time of a feature's last change of state, or the zero
+// time.
 func since(f *v1alpha1.Feature) metav1.Time {
 	if f.Status.StateSince == nil {
 		return metav1.Time{}

@@ -73,7 +73,7 @@ func TestListIsReadBack(t *testing.T) {
 	})
 }
 
-func TestColourIsForPeople(t *testing.T) {
+func TestColorOnTerminalOnly(t *testing.T) {
 	for name, tc := range map[string]struct {
 		env  map[string]string
 		want bool
@@ -96,10 +96,10 @@ func TestColourIsForPeople(t *testing.T) {
 					out, _ = c.onScreen("list")
 				}
 				if got := strings.Contains(out, "\x1b["); got != tc.want {
-					t.Errorf("colour is %t, want %t", got, tc.want)
+					t.Errorf("color is %t, want %t", got, tc.want)
 				}
 				if tc.want {
-					golden(t, "list_colour.txt", out)
+					golden(t, "list_color.txt", out)
 				}
 			})
 		})

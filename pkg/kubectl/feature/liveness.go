@@ -38,9 +38,9 @@ import (
 // goroutine.
 type signs struct {
 	core kubernetes.Interface
-	// leases are those that were read, by namespace, nil where they may not be.
+	// leases has those that were read, by namespace, nil without permission.
 	leases map[string]*leaseList
-	// nodesRead is true once they were asked for; nodes is nil if they may not be read.
+	// nodesRead is true once they were requested; nodes is nil without permission.
 	nodesRead bool
 	nodes     map[string]*corev1.Node
 }
@@ -55,18 +55,18 @@ func newSigns(core kubernetes.Interface) *signs {
 	return &signs{core: core, leases: map[string]*leaseList{}}
 }
 
-// life is what is known of whether a process lives.
+// life is the known liveness of a process.
 type life struct {
-	// alive is nil if nobody can tell; then a report is taken for what it says.
+	// alive is nil if unknown; the report is then used as it is.
 	alive *bool
-	// seen is when a process that is not alive was last heard of, nil if that is
-	// not known.
+	// seen is the last sign of life of a process that is not alive, nil if that
+	// is not known.
 	seen *metav1.Time
 }
 
 func (l life) gone() bool { return l.alive != nil && !*l.alive }
 
-// text is for people.
+// text is printed.
 func (l life) text() string {
 	switch {
 	case l.alive == nil:
@@ -81,8 +81,8 @@ func (l life) text() string {
 }
 
 // read reads the Leases and Nodes of reports, as far as they were not read before.
-// What may not be read is returned, one sentence each, and no error: reports can be
-// read without.
+// Missing permissions are returned as one sentence each and are no error: reports
+// are useful without.
 func (s *signs) read(ctx context.Context, reports []*v1alpha1.FeatureReport) (missing []string, err error) {
 	var namespaces []string
 	onNodes := false
@@ -161,9 +161,9 @@ func (s *signs) readNodes(ctx context.Context) error {
 	return nil
 }
 
-// of judges a process as the server flow does (Controller.alive of package
-// lifecycle/controller), which watches and so need not believe anybody's clock: this
-// compares the Lease's renewTime with the clock of this machine when it was read.
+// of evaluates a process as the server flow does (package lifecycle/tracker). The
+// flow watches, and so does not depend on other clocks. This compares the Lease's
+// renewTime with the clock of this machine when it was read.
 func (s *signs) of(spec *v1alpha1.FeatureReportSpec) life {
 	if lease := spec.Liveness.Lease; lease != nil {
 		all := s.leases[lease.Namespace]
@@ -178,7 +178,7 @@ func (s *signs) of(spec *v1alpha1.FeatureReportSpec) life {
 	return ofNode(s.nodes[spec.NodeName])
 }
 
-// ofLease is for a Lease, nil for one that is not there any more.
+// ofLease returns the liveness by a Lease, nil for a deleted one.
 func ofLease(lease *coordinationv1.Lease, now time.Time) life {
 	if lease == nil || lease.Spec.RenewTime == nil {
 		return life{alive: ptr.To(false)}
@@ -190,7 +190,7 @@ func ofLease(lease *coordinationv1.Lease, now time.Time) life {
 	return life{alive: ptr.To(false), seen: ptr.To(metav1.NewTime(renewed))}
 }
 
-// ofNode is for a Node, nil for one that is not there any more.
+// ofNode returns the liveness by a Node, nil for a deleted one.
 func ofNode(node *corev1.Node) life {
 	if node == nil {
 		return life{alive: ptr.To(false)}

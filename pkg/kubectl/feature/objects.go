@@ -31,7 +31,7 @@ import (
 // kubectl's own commands: name, json, yaml, templates and paths. Nil prints none.
 type objects struct {
 	flags *genericclioptions.PrintFlags
-	// printer is nil as long as nobody asked for one.
+	// printer is nil unless an output format is set.
 	printer printers.ResourcePrinter
 }
 
@@ -53,7 +53,7 @@ func (o *objects) complete() (err error) {
 	return err
 }
 
-// wanted is true if programs read the output, not people.
+// wanted returns true if the output is an object and not text.
 func (o *objects) wanted() bool { return o != nil && o.printer != nil }
 
 // print prints a Feature as it is known.

@@ -34,7 +34,7 @@ import (
 	"k8s.io/kubectl/pkg/util/term"
 )
 
-// Output formats beside json and yaml. The zero value is text for people.
+// Output formats beside json and yaml. The zero value is text.
 const (
 	outputName = "name"
 	outputWide = "wide"
@@ -82,37 +82,38 @@ func typed(f *v1alpha1.Feature) *v1alpha1.Feature {
 	return f
 }
 
-// colour is an ANSI sequence that begins one.
-type colour string
+// color is an ANSI sequence that begins one.
+type color string
 
 const (
-	plain  colour = ""
-	bold   colour = "\x1b[1m"
-	red    colour = "\x1b[31m"
-	green  colour = "\x1b[32m"
-	yellow colour = "\x1b[33m"
+	plain  color = ""
+	bold   color = "\x1b[1m"
+	red    color = "\x1b[31m"
+	green  color = "\x1b[32m"
+	yellow color = "\x1b[33m"
 )
 
-// palette paints, or leaves text alone: there is colour only for people.
+// palette paints text, or leaves it as it is: there is color only on
+// terminals.
 type palette bool
 
-func (p palette) paint(c colour, text string) string {
+func (p palette) paint(c color, text string) string {
 	if !p || c == plain || text == "" {
 		return text
 	}
 	return string(c) + text + "\x1b[0m"
 }
 
-// palette is for the output stream. NO_COLOR, whatever it says, turns colour off
+// palette is for the output stream. NO_COLOR with any value turns color off
 // (https://no-color.org).
 func (b *base) palette() palette {
 	return palette(b.isTerminal() && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
 }
 
-// onTerminal is true when people see what is written.
+// onTerminal returns true when the output is a terminal.
 func onTerminal(w io.Writer) bool { return term.TTY{Out: w}.IsTerminalOut() }
 
-// ago says how long ago something was, as kubectl does.
+// ago returns the time since something, as kubectl prints it.
 func ago(t time.Time) string {
 	if t.IsZero() {
 		return "<unknown>"

@@ -32,15 +32,16 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
-// page is what the template of "report" shows, in the order in which it does.
+// page is the data of the template of "report", in its order.
 type page struct {
-	// Cluster is what people call it, Version what kube-apiserver says. Namespace is
-	// "" for all.
+	// Cluster is the context's name, Version that of kube-apiserver. Namespace is ""
+	// for all.
 	Cluster, Version, Namespace string
-	// Written is when, in UTC.
+	// Written is the time of writing, in UTC.
 	Written time.Time
-	// Reports counts those of living and crashed processes; Unread says why it could
-	// not. Reporters tells who they are, Silent who should have reported and did not.
+	// Reports counts those of living and crashed processes; Unread has the reason why
+	// they could not be read. Reporters names the processes, Silent those with
+	// missing reports.
 	Reports           int64
 	Unread            string
 	Reporters, Silent []string
@@ -59,11 +60,11 @@ type page struct {
 	States     []v1alpha1.FeatureState
 	Kinds      []troubleKind
 	Components []pageComponent
-	// Features are all, those first that need attention.
+	// Features has all, those first that need attention.
 	Features []pageFeature
 }
 
-// Columns is how many the matrix has.
+// Columns is the number of the matrix's columns.
 func (p page) Columns() int {
 	columns := len(p.Components) + 5
 	if p.Several {
@@ -94,7 +95,7 @@ type pageComponent struct {
 
 // pageFeature is a line of the matrix, and what stands behind it.
 type pageFeature struct {
-	// ID is that of its details, within the page; Key is what addresses say.
+	// ID is that of its details, within the page; Key is the one in addresses.
 	ID, Key                              string
 	Namespace, Name, Stage, State, Since string
 	Symbol                               string
@@ -102,8 +103,8 @@ type pageFeature struct {
 	Control, StoredVersion               string
 	Doing                                string
 	Moving, NotDefault, Locked           bool
-	// Why is what the condition Progressing says beyond the tasks, Begun why the
-	// transition began.
+	// Why is the message of the condition Progressing, Begun the reason for the
+	// transition.
 	Why, Begun string
 	Tasks      []pageTask
 	Rollout    string
@@ -114,7 +115,7 @@ type pageFeature struct {
 	Cells []pageCell
 }
 
-// Marks are what filters look for.
+// Marks are the keys of filters.
 func (f pageFeature) Marks() string {
 	var marks []string
 	for _, t := range f.Troubles {
@@ -146,14 +147,14 @@ type pageUse struct {
 	Differs  bool
 }
 
-// pageCell says which values the instances of one component have.
+// pageCell has the values of the instances of one component.
 type pageCell struct {
 	Title   string
 	Differs bool
 	Parts   []cellPart
 }
 
-// cellPart is told by its symbol and text; its class only adds a colour.
+// cellPart is recognized by its symbol and text; its class only adds a color.
 type cellPart struct {
 	Symbol, Text, Class string
 }
@@ -188,7 +189,7 @@ func pageOf(features []v1alpha1.Feature, all reported) page {
 	return p
 }
 
-// countReports counts processes by component, and tells of which versions they are.
+// countReports counts processes by component, and names their versions.
 func (p *page) countReports(reports []v1alpha1.FeatureReport) map[string]int64 {
 	byComponent, byVersion := map[string]int64{}, map[[2]string]int64{}
 	for i := range reports {
@@ -206,7 +207,7 @@ func (p *page) countReports(reports []v1alpha1.FeatureReport) map[string]int64 {
 	return byComponent
 }
 
-// componentsOf are those that use a feature.
+// componentsOf returns those that use a feature.
 func componentsOf(features []v1alpha1.Feature, reports map[string]int64) []pageComponent {
 	names := map[string]bool{}
 	for i := range features {
@@ -246,7 +247,7 @@ func stagesOf(features []v1alpha1.Feature) []pageStage {
 	return stages
 }
 
-// tiles are the numbers at the top: first what somebody should look at.
+// tiles returns the numbers at the top, those first that need attention.
 func (p *page) tiles() []pageTile {
 	marks, states := map[string]int64{}, map[string]int64{}
 	for _, f := range p.Features {
@@ -269,7 +270,7 @@ func (p *page) tiles() []pageTile {
 	return append(tiles, pageTile{Symbol: "∗", Label: "not the default", Link: "only=notdefault", Class: "plain", Count: marks["notdefault"]})
 }
 
-// symbolOf tells a state without colour.
+// symbolOf returns a state's symbol, which does not depend on color.
 func symbolOf(state v1alpha1.FeatureState) string {
 	switch state {
 	case v1alpha1.StateOn:
@@ -283,7 +284,7 @@ func symbolOf(state v1alpha1.FeatureState) string {
 	}
 }
 
-// pageFeatureOf is what the page says of a feature.
+// pageFeatureOf returns the page's data of a feature.
 func pageFeatureOf(f *v1alpha1.Feature, components []pageComponent) pageFeature {
 	status := &f.Status
 	row := pageFeature{
@@ -301,7 +302,7 @@ func pageFeatureOf(f *v1alpha1.Feature, components []pageComponent) pageFeature 
 	if status.Transition != nil {
 		row.Begun = begun(status.Transition)
 	}
-	// The first task says the same as the condition, where it says anything.
+	// The first task has the same message as the condition, if any.
 	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing); c != nil && (len(status.Tasks) == 0 || !strings.HasPrefix(c.Message, status.Tasks[0].Name)) {
 		row.Why = c.Message
 	}
@@ -337,7 +338,7 @@ func differs(use v1alpha1.FeatureUse, value, known bool) bool {
 	return known && use.Enabled != nil && *use.Enabled != value && use.Count > 0
 }
 
-// cellOf says which values the instances of a component have, those that differ
+// cellOf returns the values of the instances of a component, those that differ
 // first.
 func cellOf(status *v1alpha1.FeatureStatus, component string) pageCell {
 	value, known := transition.Value(status)
@@ -381,7 +382,7 @@ func cellOf(status *v1alpha1.FeatureStatus, component string) pageCell {
 	return cell
 }
 
-// number writes one so that thousands can be told from millions: 12,345.
+// number formats one with separators of thousands: 12,345.
 func number[N ~int | ~int32 | ~int64](n N) string {
 	digits := strconv.FormatInt(int64(n), 10)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {

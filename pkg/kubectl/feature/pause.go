@@ -32,9 +32,9 @@ With --output each Feature is printed as the servers answered.
 
 Exit codes: 0 stored; 3 the command failed or was refused, at least for one feature.`
 
-	resumeLong = `Let features that are paused go on.
+	resumeLong = `Let paused features continue.
 
-Takes spec.paused back. What was held begins or goes on with the task that is first.
+Takes spec.paused back. The held transition begins or continues with its first task.
 
 With --output each Feature is printed as the servers answered.
 
@@ -50,7 +50,7 @@ func newPause(b *base) *cobra.Command {
 
 func newResume(b *base) *cobra.Command {
 	cmd := newHold(b, "resume", "resumed", false)
-	cmd.Short, cmd.Long = "Let features that are paused go on", resumeLong
+	cmd.Short, cmd.Long = "Let paused features continue", resumeLong
 	cmd.Example = "  kubectl feature resume MaxUnavailableStatefulSet"
 	return cmd
 }

@@ -41,10 +41,10 @@ const (
 	planLong = `Say what a change of a feature would do, and change nothing.
 
 The servers look for the objects that the tasks of the change would touch, who would have to follow, which gates depend on the
-feature, and what would hold the change until somebody acts. That needs permission to create features/plan, which administrators
+feature, and what would hold the change until a user acts. That needs permission to create features/plan, which administrators
 have, and takes a while where there are many objects.
 
-Exit codes: 0 nothing would hold it; 1 blocked: somebody would have to act; 2 nothing is known to hold it, but the server that
+Exit codes: 0 nothing would hold it; 1 blocked: user action would be needed; 2 nothing is known to hold it, but the server that
 answered cannot know everything, as right after processes have started; 3 the command failed.`
 
 	planExample = `  # What would be removed?
@@ -53,13 +53,13 @@ answered cannot know everything, as right after processes have started; 3 the co
   # What would a move of the cluster to 1.35 mean for it?
   kubectl feature plan RelaxedServiceNameValidation --to=1.35
 
-  # May a script go on?
+  # May a script continue?
   kubectl feature plan HPAScaleToZero --enable -o json > plan.json`
 )
 
 var planFormats = []string{"json", "yaml", outputName}
 
-// planOptions is what plan runs with.
+// planOptions are the options of plan.
 type planOptions struct {
 	enable, disable bool
 	to              string
@@ -95,12 +95,12 @@ func newPlan(b *base) *cobra.Command {
 	cmd.Flags().BoolVar(&o.enable, "enable", false, "Plan to turn the feature on.")
 	cmd.Flags().BoolVar(&o.disable, "disable", false, "Plan to turn the feature off.")
 	cmd.Flags().StringVar(&o.to, "to", "", "Plan to move the cluster to this minor version, for example 1.37.")
-	complete(cmd, "to", b.neighbours)
+	complete(cmd, "to", b.neighbors)
 	addOutput(cmd, &o.output, planFormats...)
 	return cmd
 }
 
-// validate fails unless the flags say what is planned.
+// validate fails unless the flags select a plan.
 func (o *planOptions) validate(cmd *cobra.Command) error {
 	asked := 0
 	for _, yes := range []bool{o.enable, o.disable, cmd.Flags().Changed("to")} {
@@ -139,7 +139,7 @@ func (o *planOptions) wanted() string {
 	}
 }
 
-// run asks the servers, prints, and fails with the exit code.
+// run requests the plan, prints it, and fails with the exit code.
 func (o *planOptions) run(ctx context.Context, name string) error {
 	features := o.client.FeaturesV1alpha1().Features(o.namespace)
 	f, err := lookUp(ctx, features, o.namespace, name)
@@ -178,7 +178,7 @@ func (o *planOptions) run(ctx context.Context, name string) error {
 	}
 }
 
-// print writes the plan for people; its last line is the answer.
+// print writes the plan as text; its last line is the answer.
 func (o *planOptions) print(f *v1alpha1.Feature, plan *v1alpha1.FeaturePlanStatus) error {
 	w := o.Out
 	heading := func(text string) { fmt.Fprintln(w, o.palette.paint(bold, text+":")) }
@@ -201,17 +201,17 @@ func (o *planOptions) print(f *v1alpha1.Feature, plan *v1alpha1.FeaturePlanStatu
 	for _, list := range []struct {
 		heading string
 		lines   []string
-		colour  colour
+		color   color
 	}{
 		{"Gates that would be on, and depend on it", plan.Dependents, plain},
 		{"Gates that would be off, and that it depends on", plan.Dependencies, plain},
-		{"What would hold it until somebody acts", plan.Blockers, red},
+		{"What would hold it until a user acts", plan.Blockers, red},
 		{"Not known", plan.Unknown, yellow},
 	} {
 		if len(list.lines) > 0 {
 			heading(list.heading)
 			for _, line := range list.lines {
-				fmt.Fprintf(w, "  %s\n", o.palette.paint(list.colour, "* "+printableLines(line, "    ")))
+				fmt.Fprintf(w, "  %s\n", o.palette.paint(list.color, "* "+printableLines(line, "    ")))
 			}
 		}
 	}
@@ -219,8 +219,7 @@ func (o *planOptions) print(f *v1alpha1.Feature, plan *v1alpha1.FeaturePlanStatu
 	return err
 }
 
-// printPlanned prints a task, and what it would find, which is what people look for
-// among many tasks.
+// printPlanned prints a task, and the objects that it would find.
 func printPlanned(w io.Writer, palette palette, number int, task *v1alpha1.PlannedTask) {
 	state := string(task.State)
 	if state == "" {
@@ -249,7 +248,7 @@ func printPlanned(w io.Writer, palette palette, number int, task *v1alpha1.Plann
 	}
 }
 
-// planned says who would have to follow.
+// planned returns the processes that would have to follow.
 func planned(use v1alpha1.FeatureUse) string {
 	who := strings.TrimSpace(use.Component + " " + use.Version)
 	examples := ""
@@ -266,14 +265,14 @@ func planned(use v1alpha1.FeatureUse) string {
 	return fmt.Sprintf("%d of %s with the feature %s%s%s", use.Count, who, transition.OnOff(*use.Enabled), stale, examples)
 }
 
-// objectsOf counts the objects that tasks look after, each once: how many there are at
-// least and at most. Both are the same if no two tasks look after one resource, or if the
-// tasks name all that they find. Otherwise two tasks may have found the same ones.
+// objectsOf counts the objects that tasks handle, each once: the least and the most that
+// there can be. Both are the same if no two tasks handle one resource, or if the tasks
+// name all that they find. Otherwise two tasks may have found the same ones.
 func objectsOf(tasks []v1alpha1.PlannedTask) (least, most int64) {
 	type objects struct {
 		names        sets.Set[string]
 		largest, sum int64
-		// named is true if all are, single if one task alone looks after the resource.
+		// named is true if all are, single if one task alone handles the resource.
 		named, single bool
 	}
 	found := map[schema.GroupResource]*objects{}

@@ -23,8 +23,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// TestAPlanCountsEachObjectOnce: two tasks may look after the same objects.
-func TestAPlanCountsEachObjectOnce(t *testing.T) {
+// TestPlanCountsEachObjectOnce covers two tasks that handle the same objects.
+func TestPlanCountsEachObjectOnce(t *testing.T) {
 	of := func(resource string, count int64, examples ...string) v1alpha1.PlannedTask {
 		return v1alpha1.PlannedTask{Leftovers: []v1alpha1.ResourceLeftovers{{Group: "autoscaling", Resource: resource, Count: count, Examples: examples}}}
 	}

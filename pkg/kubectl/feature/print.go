@@ -62,7 +62,7 @@ func printText(w io.Writer, r *result) error {
 	return err
 }
 
-// words are what people read instead of a condition's status.
+// words are printed instead of a condition's status.
 var words = map[metav1.ConditionStatus]string{
 	metav1.ConditionTrue:    "safe",
 	metav1.ConditionFalse:   "not safe",
@@ -97,7 +97,7 @@ func printTable(w io.Writer, r *result) error {
 	return err
 }
 
-// printableResult is a copy for people.
+// printableResult returns a copy that is safe to print.
 func printableResult(r *result) *result {
 	shown := *r
 	shown.Message, shown.Unknown, shown.Features = printable(r.Message), printableAll(r.Unknown), nil

@@ -24,12 +24,12 @@ import (
 	"unicode/utf8"
 )
 
-// printable is text of the cluster on one line of a terminal. Whoever may write a
-// Feature or an Event anywhere writes to the screens of those that look at it, so
-// no control character of it may get there: neither those that begin escape
-// sequences, of C1 also (ECMA-48, 5.3), nor line ends, which would forge lines. They
-// are made visible as kubectl does it (k8s.io/cli-runtime/pkg/printers/terminal.go),
-// and so is what changes the direction of writing.
+// printable returns text from the cluster for one line of a terminal. Writers of
+// Features and Events anywhere write to the screens of users, so no control
+// character may get there. These are characters that begin escape sequences, of C1
+// also (ECMA-48, 5.3), and line ends, which would forge lines. They are made visible
+// as kubectl does it (k8s.io/cli-runtime/pkg/printers/terminal.go). So are
+// characters that change the direction of writing.
 func printable(text string) string {
 	if !strings.ContainsFunc(text, conceals) && utf8.ValidString(text) {
 		return text
@@ -55,11 +55,11 @@ func printable(text string) string {
 	return visible.String()
 }
 
-// conceals is true for what people cannot see, or not as it is.
+// conceals returns true for characters that are invisible or misleading.
 func conceals(r rune) bool { return !unicode.IsPrint(r) && !unicode.Is(unicode.Zs, r) }
 
-// printableLines is printable for text that may have several lines, each but the
-// first of which begins with a prefix, so that it cannot be taken for one of ours.
+// printableLines is printable for text of several lines. Each but the first begins
+// with a prefix, so that it cannot be taken for a line of the command.
 func printableLines(text, prefix string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i, line := range lines {

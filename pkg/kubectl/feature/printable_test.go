@@ -32,8 +32,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// hostile is what somebody writes who may write any text: colour, the window's
-// title, an empty screen, a line that looks like one of the command's, a sequence of
+// hostile is text with all that a writer may send: color, the window's title, an
+// empty screen, a line that imitates one of the command's. It also has a sequence of
 // C1, the other direction of writing, and a byte that is no UTF-8.
 const hostile = "red\x1b[31m\x1b]0;owned\a\x1b[2J\nfeature.features.k8s.io/Fake: has the state Off\tTAB\r\u009b2J\u202egnp\x9b2J\v\xff"
 
@@ -57,8 +57,8 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// hostileCluster has a Feature whose every text is hostile, and all else that is
-// told of one.
+// hostileCluster has a Feature whose every text is hostile, with all related
+// objects.
 func hostileCluster(t *testing.T) *cluster {
 	t.Helper()
 	f := turningOff("Evil")
@@ -110,18 +110,18 @@ func TestHostileText(t *testing.T) {
 			out, _ := hostileCluster(t).run(strings.Fields(command)...)
 			noEscapes(t, command, out)
 			painted, _ := hostileCluster(t).onScreen(strings.Fields(command)...)
-			for _, ours := range []colour{bold, red, green, yellow, "\x1b[0m", "\r\x1b[K"} {
+			for _, ours := range []color{bold, red, green, yellow, "\x1b[0m", "\r\x1b[K"} {
 				painted = strings.ReplaceAll(painted, string(ours), "")
 			}
 			if strings.Contains(painted, "redfeature") {
-				t.Errorf("%s: a colour of the cluster's is on the screen:\n%q", command, painted)
+				t.Errorf("%s: a color of the cluster's is on the screen:\n%q", command, painted)
 			}
 			noEscapes(t, command+" on a terminal", painted)
 		}
 	})
 }
 
-// TestHostileErrors are those that repeat what the cluster says.
+// TestHostileErrors covers errors that repeat text from the cluster.
 func TestHostileErrors(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := dynamic("Evil", v1alpha1.StateOff)
@@ -181,15 +181,15 @@ func TestBar(t *testing.T) {
 func TestFault(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t)
-		c.client.PrependReactor("get", "features", func(clienttesting.Action) (bool, runtime.Object, error) { panic("a number that nobody expected") })
+		c.client.PrependReactor("get", "features", func(clienttesting.Action) (bool, runtime.Object, error) { panic("an unexpected number") })
 		out, code := c.run("rollout", "A")
-		if code != ExitFailed || !strings.HasPrefix(out, "error: this is a fault of kubectl-feature, please report it: a number that nobody expected\n  goroutine ") {
+		if code != ExitFailed || !strings.HasPrefix(out, "error: this is a fault of kubectl-feature, please report it: an unexpected number\n  goroutine ") {
 			t.Errorf("exit code %d: %s", code, out)
 		}
 	})
 }
 
-// TestHugeNumbers is of a status that somebody else may write.
+// TestHugeNumbers covers a status that other users may write.
 func TestHugeNumbers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := turningOff("Huge")
@@ -201,7 +201,7 @@ func TestHugeNumbers(t *testing.T) {
 	})
 }
 
-// TestEventTypes keeps a hostile type out of the colours.
+// TestEventTypes keeps a hostile type out of the colors.
 func TestEventTypes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newSampleCluster(t)

@@ -27,12 +27,11 @@ import (
 	"k8s.io/kubectl/pkg/util/term"
 )
 
-// progress tells how far something has come: to people in one line that is written
-// anew, to a file or a pipe in a line for each change of the message. It is for one
-// goroutine.
+// progress prints progress. On a terminal it rewrites one line; to a file or a pipe
+// it writes a line for each change of the message. It is for one goroutine.
 type progress struct {
 	w io.Writer
-	// live is true when people watch, on a terminal that can write a line anew.
+	// live is true on a terminal that can rewrite a line.
 	live bool
 	said string
 	// open is true while the cursor is in the line.
@@ -43,7 +42,7 @@ func (b *base) progress() *progress {
 	return &progress{w: b.Out, live: b.isTerminal() && os.Getenv("TERM") != "dumb"}
 }
 
-// of tells of a feature.
+// of prints the progress of a feature.
 func (p *progress) of(f *v1alpha1.Feature) {
 	text := progressOf(f)
 	if p.live && len(f.Status.Tasks) > 0 && f.Status.Tasks[0].Total > 0 {
@@ -52,7 +51,7 @@ func (p *progress) of(f *v1alpha1.Feature) {
 	p.say(title(f.Name) + ": " + text)
 }
 
-// say tells something, if that is new.
+// say prints a message, if that is new.
 func (p *progress) say(line string) {
 	line = printable(line)
 	if line == p.said {
@@ -63,7 +62,7 @@ func (p *progress) say(line string) {
 		fmt.Fprintln(p.w, line)
 		return
 	}
-	// A line that wraps could not be written anew.
+	// A line that wraps could not be rewritten.
 	fmt.Fprintf(p.w, "\r\x1b[K%s", transition.Shorten(line, p.width()-1))
 	p.open = true
 }

@@ -70,13 +70,13 @@ var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap
 	"words": func(name string) []string { return word.FindAllString(name, -1) },
 }).Parse(reportPage))
 
-// word is one of those that names of gates are made of, which are where long ones
-// may be broken. Together they are the whole name, whatever is in it.
+// word matches the words of gates' names, between which long names may be broken.
+// Together they are the whole name, whatever its characters.
 var word = regexp.MustCompile(`(?s)[A-Z]+[^A-Z]*|[^A-Z]+`)
 
-// policy lets the browser take nothing from anywhere, and run nothing but the page's
-// own style and script, which their hashes tell: should something from the cluster
-// ever get past the template's escaping, it is still not run.
+// policy makes the browser load nothing, and run only the page's own style and
+// script, by their hashes. If text from the cluster ever got past the template's
+// escaping, it would still not run.
 func policy() template.HTML {
 	hash := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
@@ -86,7 +86,7 @@ func policy() template.HTML {
 		hash(reportStyle), hash(reportScript)))
 }
 
-// reportOptions is what report runs with.
+// reportOptions are the options of report.
 type reportOptions struct {
 	output        string
 	allNamespaces bool

@@ -28,29 +28,29 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// troubleKind is one kind of what needs attention.
+// troubleKind is one kind of issue that needs attention.
 type troubleKind struct {
-	// Key is what filters and addresses call it. Symbol and Label tell it in a few
-	// characters, Title and Meaning above a list.
+	// Key is its name in filters and addresses. Symbol and Label are short forms,
+	// Title and Meaning stand above a list.
 	Key, Symbol, Label, Title, Meaning string
-	// Class adds a colour.
+	// Class adds a color.
 	Class string
 	// conditions are the reasons that make it, by type of condition.
 	conditions map[string][]string
 	// behind returns a condition that another one hides; nil for none, and nil if none is
 	// of this kind.
 	behind func(*v1alpha1.FeatureStatus) *metav1.Condition
-	// next are commands that say more, or help. Own is true for a feature of Kubernetes,
-	// which kube-apiserver plans and cleans, and no other.
+	// next returns commands that show more, or help. Own is true for a feature of
+	// Kubernetes, which kube-apiserver plans and cleans, and no other.
 	next func(conditionReason, name string, own bool) []string
 }
 
-// troubleKinds are all, the most urgent first. They are those of "list": the colour
-// red, its filters, and who is paused.
+// troubleKinds has all, the most urgent first. They are those of "list": the color
+// red, its filters, and paused features.
 var troubleKinds = []troubleKind{
 	{
 		Key: "blocked", Symbol: "✕", Label: "blocked", Title: "Blocked or halted", Class: "bad",
-		Meaning: "does not go on before somebody acts",
+		Meaning: "needs user action to continue",
 		conditions: map[string][]string{
 			v1alpha1.ConditionProgressing: {v1alpha1.ReasonBlocked, v1alpha1.ReasonUnknownTask, v1alpha1.ReasonRolloutHalted, v1alpha1.ReasonNotServed},
 		},
@@ -64,7 +64,7 @@ var troubleKinds = []troubleKind{
 	},
 	{
 		Key: "differing", Symbol: "≠", Label: "differing", Title: "Users or servers differ", Class: "bad",
-		Meaning: "somebody has another value than that of the state, or kube-apiservers disagree",
+		Meaning: "an instance has another value than that of the state, or kube-apiservers disagree",
 		conditions: map[string][]string{
 			v1alpha1.ConditionUsesMatch:  {v1alpha1.ReasonUsersDiffer},
 			v1alpha1.ConditionConsistent: {v1alpha1.ReasonServersDisagree},
@@ -122,8 +122,8 @@ func (k troubleKind) find(status *v1alpha1.FeatureStatus) []metav1.Condition {
 	return found
 }
 
-// blockedBehind returns that a task is blocked whose transition is held by something else,
-// a pause say.
+// blockedBehind returns whether a task is blocked while its transition is held by another
+// cause, such as a pause.
 func blockedBehind(status *v1alpha1.FeatureStatus) *metav1.Condition {
 	what := transition.Blocking(status)
 	if what == "" {
@@ -145,7 +145,7 @@ func (f pageFeature) urgency() int {
 	return urgency
 }
 
-// pageGroup is what needs attention, of one kind.
+// pageGroup has the issues of one kind.
 type pageGroup struct {
 	troubleKind
 	// Count is the number of features.
@@ -153,18 +153,18 @@ type pageGroup struct {
 	Entries []pageEntry
 }
 
-// pageEntry is one cause: features of which the same is said are told together, as
-// when a server is silent and no feature is known to be consistent.
+// pageEntry is one cause, with all features of the same message. A missing report
+// of a server, for example, affects the consistency of all features.
 type pageEntry struct {
 	Features        []pageFeature
 	Reason, Message string
-	// Who are the users that differ.
+	// Who has the users that differ.
 	Who []string
 	// Next are commands for the first of the features.
 	Next []string
 }
 
-// groupsOf says what needs attention. The page's features are in the same order.
+// groupsOf returns the issues. The page's features are in the same order.
 func groupsOf(features []v1alpha1.Feature, rows []pageFeature) []pageGroup {
 	var groups []pageGroup
 	for _, kind := range troubleKinds {
@@ -210,7 +210,7 @@ func differing(status *v1alpha1.FeatureStatus) []string {
 	return who
 }
 
-// rolloutOf tells of a canary in a line, "" when there is none.
+// rolloutOf returns a line about a canary, "" when there is none.
 func rolloutOf(f *v1alpha1.Feature) string {
 	r := f.Status.Rollout
 	if r == nil {
@@ -235,8 +235,8 @@ func rolloutOf(f *v1alpha1.Feature) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// quoted is a name as a shell takes it: people copy commands, and names are chosen
-// by whoever may create Features.
+// quoted returns a name quoted for shells: users copy commands, and names are
+// chosen by the creators of Features.
 func quoted(name string) string {
 	if plainWord.MatchString(name) {
 		return name

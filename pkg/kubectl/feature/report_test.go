@@ -79,9 +79,9 @@ func TestReport(t *testing.T) {
 	})
 }
 
-// TestTheSameIsToldOnce: what is said of many features, such as that a server is
-// silent, is one entry that names them.
-func TestTheSameIsToldOnce(t *testing.T) {
+// TestSameIssueIsShownOnce: a message about many features, such as a missing
+// report of a server, is one entry that names them.
+func TestSameIssueIsShownOnce(t *testing.T) {
 	var features []v1alpha1.Feature
 	for _, name := range []string{"A", "B", "C"} {
 		f := sample(name, v1alpha1.StageBeta, true, true)
@@ -94,8 +94,8 @@ func TestTheSameIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestAPausedFeatureMayBeBlocked: it counts as both, and the refusal is told.
-func TestAPausedFeatureMayBeBlocked(t *testing.T) {
+// TestPausedFeatureMayBeBlocked: it counts as both, and the refusal is shown.
+func TestPausedFeatureMayBeBlocked(t *testing.T) {
 	f := turningOff("A")
 	feature := *f
 	view := transition.View{
@@ -118,7 +118,7 @@ func TestAPausedFeatureMayBeBlocked(t *testing.T) {
 	if len(p.Troubles) == 0 || p.Troubles[0].Key != "blocked" || !strings.HasSuffix(p.Troubles[0].Entries[0].Message, ": shop/web refuses") {
 		t.Errorf("what needs attention first is %+v", p.Troubles)
 	}
-	if colourOf(&feature.Status) != red {
+	if colorOf(&feature.Status) != red {
 		t.Error("a list does not show it red")
 	}
 	feature.Spec.Paused = false
@@ -128,9 +128,9 @@ func TestAPausedFeatureMayBeBlocked(t *testing.T) {
 	}
 }
 
-// TestTroubleComesFirst in the matrix, by its kind, then what moves, then the others in
+// TestIssuesComeFirst in the matrix, by its kind, then what moves, then the others in
 // their order.
-func TestTroubleComesFirst(t *testing.T) {
+func TestIssuesComeFirst(t *testing.T) {
 	well := sample("A", v1alpha1.StageBeta, true, true)
 	moves := sample("B", v1alpha1.StageBeta, true, true)
 	moves.Status.Transition = &v1alpha1.FeatureTransition{ID: "t"}
@@ -147,8 +147,8 @@ func TestTroubleComesFirst(t *testing.T) {
 	}
 }
 
-// TestNobodyIsSentToAServerThatDoesNotClean: kube-apiserver does for features of Kubernetes.
-func TestNobodyIsSentToAServerThatDoesNotClean(t *testing.T) {
+// TestCleanIsNotSuggestedForOtherNamespaces: kube-apiserver cleans features of Kubernetes only.
+func TestCleanIsNotSuggestedForOtherNamespaces(t *testing.T) {
 	for namespace, want := range map[string][]string{
 		metav1.NamespaceSystem: {"kubectl feature plan A --disable", "kubectl feature clean A"},
 		"widgets":              {"kubectl feature describe A -n widgets"},

@@ -32,7 +32,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// request is what somebody asks of a feature. Its methods decide and read nothing
+// request is a requested change of a feature. Its methods decide and read nothing
 // but their arguments.
 type request struct {
 	// enabled is the wanted value, nil to take back what was requested before.
@@ -54,8 +54,8 @@ func (r request) done() string {
 	}
 }
 
-// refuse says why a value cannot be requested, and what can be done instead; nil
-// when it can, or when nobody but the server can tell.
+// refuse returns why a value cannot be requested, with the next step; nil when
+// it can, or when only the server knows.
 func (r request) refuse(f *v1alpha1.Feature) error {
 	if r.enabled == nil {
 		return nil
@@ -65,7 +65,7 @@ func (r request) refuse(f *v1alpha1.Feature) error {
 		return fmt.Errorf("feature %s: %s", f.Name, c.Message)
 	}
 	if status.LockedToDefault {
-		return fmt.Errorf("feature %s is locked: it is always %s, nobody can set it", f.Name, transition.OnOff(ptr.Deref(status.Default, true)))
+		return fmt.Errorf("feature %s is locked: it is always %s and cannot be set", f.Name, transition.OnOff(ptr.Deref(status.Default, true)))
 	}
 	if status.Control == v1alpha1.ControlDynamic {
 		return nil
@@ -120,7 +120,7 @@ func (r request) patch() ([]byte, error) {
 	return json.Marshal(map[string]any{"spec": spec})
 }
 
-// remarks say what else the spec holds that decides what becomes of the request.
+// remarks returns other parts of the spec that affect the request.
 func (r request) remarks(f *v1alpha1.Feature) []string {
 	var remarks []string
 	if limits := transition.Audience(f.Spec.Rollout); limits != "" && r.enabled != nil && r.rollout == nil {
@@ -132,9 +132,9 @@ func (r request) remarks(f *v1alpha1.Feature) []string {
 	return remarks
 }
 
-// answered is true when the servers have seen what was written as the generation,
-// and know what it leads to. In the update that begins a transition they do not: it
-// says only that users are waited for.
+// answered returns true when the servers have observed the generation, and know its
+// effect. They do not know it in the update that begins a transition, which only
+// waits for users.
 func answered(f *v1alpha1.Feature, generation int64) bool {
 	progress := observed(f, generation)
 	if progress == nil {
@@ -153,25 +153,25 @@ func observed(f *v1alpha1.Feature, generation int64) *metav1.Condition {
 	return progress
 }
 
-// outcome is how far a request has come.
+// outcome is the progress of a request.
 type outcome int
 
 const (
-	// underWay: it goes on by itself.
+	// underWay: it continues by itself.
 	underWay outcome = iota
-	// held: somebody has to act.
+	// held: user action is needed.
 	held
 	// reached: the state is what was requested.
 	reached
 	// inPart: the servers give the value to a part of the instances, and the
-	// transition does not go on before the rollout is widened. Whether that part has
-	// the value is not said in the Feature.
+	// transition does not continue before the rollout is widened. The Feature does
+	// not record whether that part has the value.
 	inPart
 )
 
-// holds are the reasons of the condition Progressing with which somebody has to act
-// on this feature. Servers that disagree or have different versions are restarted
-// one by one, which ends by itself.
+// holds are the reasons of the condition Progressing that need user action on this
+// feature. Servers that disagree or have different versions are restarted one by
+// one, which ends by itself.
 var holds = []string{v1alpha1.ReasonPaused, v1alpha1.ReasonRolloutHalted, v1alpha1.ReasonBlocked}
 
 // outcome judges a Feature after a request was stored as the generation.
@@ -213,7 +213,7 @@ func (r request) reached(status *v1alpha1.FeatureStatus) bool {
 	return ok && value == configured.Value
 }
 
-// progressOf says in one printable line what becomes of a feature.
+// progressOf returns one printable line about the progress of a feature.
 func progressOf(f *v1alpha1.Feature) string {
 	progress := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionProgressing)
 	state := cmp.Or(string(f.Status.State), noState)
@@ -223,8 +223,7 @@ func progressOf(f *v1alpha1.Feature) string {
 	return printable(fmt.Sprintf("%s, %s", state, progress.Message))
 }
 
-// unanswered is the line that tells of a request that was stored, while no server has
-// answered it.
+// unanswered returns the line about a stored request that no server has observed.
 func unanswered(said string, stored *v1alpha1.Feature) string {
 	return fmt.Sprintf("%s: the request is stored; no server has said yet what becomes of it (kubectl feature describe %s%s)", said, stored.Name, namespaceFlag(stored))
 }

@@ -38,7 +38,7 @@ of the others is halted: all go back to the value from before, until the rollout
 --percent and --components change spec.rollout and leave the other one as it is. --retry tries a halted rollout again as it is;
 with --percent or --components it tries the changed one.
 
-Exit codes: 0 told, or stored; 1 told, and the rollout is halted: somebody has to act; 3 the command failed or was refused.`
+Exit codes: 0 told, or stored; 1 told, and the rollout is halted: user action is needed; 3 the command failed or was refused.`
 
 	rolloutExample = `  # What became of it?
   kubectl feature rollout HPAScaleToZero
@@ -53,7 +53,7 @@ Exit codes: 0 told, or stored; 1 told, and the rollout is halted: somebody has t
   kubectl feature rollout HPAScaleToZero --retry --percent=5`
 )
 
-// rolloutOptions is what rollout runs with.
+// rolloutOptions are the options of rollout.
 type rolloutOptions struct {
 	changer
 	percent    int32
@@ -117,7 +117,7 @@ func (o *rolloutOptions) validate() error {
 	return checkOutput(o.output, rolloutFormats...)
 }
 
-// run changes the rollout, or tells of it.
+// run changes the rollout, or prints it.
 func (o *rolloutOptions) run(ctx context.Context, name string) error {
 	if o.changes() {
 		return o.change(ctx, name, map[bool]string{true: "rollout tried again", false: "rollout changed"}[o.retry], o.spec)
@@ -167,7 +167,7 @@ func (o *rolloutOptions) spec(f *v1alpha1.Feature) (map[string]any, error) {
 	return map[string]any{"rollout": wanted}, nil
 }
 
-// print tells of the rollout, and who has which value.
+// print prints the rollout, and the processes by value.
 func (o *rolloutOptions) print(w io.Writer, f *v1alpha1.Feature) error {
 	fmt.Fprintf(w, "%s: %s; configured: %s\n", title(f.Name), stateOf(&f.Status), configuredOf(f))
 	if err := printRollout(w, o.palette, f); err != nil {

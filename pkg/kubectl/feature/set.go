@@ -43,13 +43,13 @@ features can be changed.
 An existing spec.rollout is left as it is. --percent and --components replace it as a whole: what is not given does not limit.
 
 The command ends when the servers have answered what becomes of the request. With --wait it follows the transition until the
-feature has its final state, or somebody has to act: a task is blocked, the rollout was halted, or the feature is paused. Where
+feature has its final state, or user action is needed: a task is blocked, the rollout was halted, or the feature is paused. Where
 spec.rollout limits the value it is done when all instances that it is for have it, which takes permission to list FeatureReports.
 
 Features are looked for in kube-system, where those of Kubernetes are, whatever the namespace of the context is.
 `
 	exitCodesOfSet = `
-Exit codes: 0 stored, with --wait: the final state is reached; 1 stored, and somebody has to act; 2 stored, and the time to wait
+Exit codes: 0 stored, with --wait: the final state is reached; 1 stored, and user action is needed; 2 stored, and the time to wait
 was over; 3 the command failed or was refused.`
 
 	enableExample = `  # Turn a feature on everywhere
@@ -78,14 +78,14 @@ them. That is also the way to remove a request that has no effect any more, sinc
 	resetExample = `  # Back to the value of the command line
   kubectl feature reset HPAScaleToZero --wait`
 
-	// fieldManager is who writes spec, for managed fields.
+	// fieldManager is the manager of spec, for managed fields.
 	fieldManager = "kubectl-feature"
-	// answerTimeout is how long a command without --wait waits for the servers to
-	// say what becomes of the request. They need less than a second.
+	// answerTimeout limits the time for which a command without --wait waits for
+	// the servers to observe the request. They need less than a second.
 	answerTimeout = 5 * time.Second
 )
 
-// setOptions is what enable, disable and reset run with.
+// setOptions are the options of enable, disable and reset.
 type setOptions struct {
 	request    request
 	percent    int32
@@ -97,7 +97,7 @@ type setOptions struct {
 	namespace string
 	progress  *progress
 	client    versioned.Interface
-	// core tells who is alive.
+	// core reads Leases and Nodes, for liveness.
 	core kubernetes.Interface
 	genericiooptions.IOStreams
 }
@@ -151,7 +151,7 @@ func newSet(b *base, verb string, enabled *bool) *cobra.Command {
 		cmd.Flags().StringSliceVar(&o.components, "components", nil, "The components whose instances take the value, for example kube-scheduler; all without it. Replaces spec.rollout.")
 		completeList(cmd, "components", b.components)
 	}
-	cmd.Flags().BoolVar(&o.wait, "wait", false, "Follow the transition until its end, or until somebody has to act.")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "Follow the transition until its end, or until user action is needed.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long --wait waits for all features together; 0 is without limit.")
 	o.dryRun.addFlag(cmd)
 	return cmd
@@ -190,7 +190,7 @@ func (o *setOptions) features() featuresclient.FeatureInterface {
 // change is a request that was stored.
 type change struct {
 	feature *v1alpha1.Feature
-	// said is the line that tells of it.
+	// said returns the line about it.
 	said string
 }
 
@@ -260,8 +260,8 @@ func (o *setOptions) lookUpAll(w *follower, names []string) ([]*v1alpha1.Feature
 	return features, errors.Join(failed...)
 }
 
-// store writes the request into a feature's spec, and says what else that spec
-// holds. What the server refuses fails with its message.
+// store writes the request into a feature's spec, and prints remarks about
+// other parts of the spec. A refusal fails with the server's message.
 func (o *setOptions) store(ctx context.Context, before *v1alpha1.Feature) (change, error) {
 	patch, err := o.request.patch()
 	if err != nil {

@@ -51,13 +51,13 @@ import (
 
 var featuresResource = v1alpha1.SchemeGroupVersion.WithResource("features")
 
-// cluster is an API with Features. Nobody answers requests there but the test.
+// cluster is an API with Features. Only the test answers requests there.
 type cluster struct {
 	t      *testing.T
 	client *fake.Clientset
 	// core has the events.
 	core *corefake.Clientset
-	// patches are all writes, as name: patch.
+	// patches has all writes, as name: patch.
 	patches []string
 }
 
@@ -103,8 +103,8 @@ func (c *cluster) get(name string) *v1alpha1.Feature {
 	return f.(*v1alpha1.Feature).DeepCopy()
 }
 
-// answer has the servers write a status, and say why with the condition
-// Progressing; everybody has noticed when it returns.
+// answer writes a status, with the reason in the condition Progressing. All
+// watchers have observed it when it returns.
 func (c *cluster) answer(name string, state v1alpha1.FeatureState, reason, message string) {
 	c.t.Helper()
 	f := c.get(name)
@@ -129,7 +129,7 @@ func (c *cluster) store(f *v1alpha1.Feature) {
 	settle()
 }
 
-// settling is how long (fake time) a server may take to answer before a command waits.
+// settling is the fake time that a server may take to respond before a command waits.
 const settling = 200 * time.Millisecond
 
 // settle lets the command get as far as it can.
@@ -217,7 +217,7 @@ func inBubble(t *testing.T, test func(*testing.T)) {
 	synctest.Test(t, test)
 }
 
-func TestEnableSaysWhatHappens(t *testing.T) {
+func TestEnableOutput(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, dynamic("A", v1alpha1.StateOff), dynamic("B", v1alpha1.StateOff))
 		r := c.start("enable", "A")
@@ -229,7 +229,7 @@ func TestEnableSaysWhatHappens(t *testing.T) {
 		c.answer("A", v1alpha1.StateTurningOn, v1alpha1.ReasonWaitingForUses, "waiting for 3 users that have the feature off: a, b, c")
 		r.want(t, ExitDone, "feature.features.k8s.io/A enabled: TurningOn, waiting for 3 users that have the feature off: a, b, c")
 
-		// Asked again, nothing changes.
+		// A second request changes nothing.
 		out, code := c.run("enable", "feature.features.k8s.io/A", "A")
 		if want := "feature.features.k8s.io/A enabled (no change): TurningOn, waiting for 3 users that have the feature off: a, b, c\n"; out != want || code != ExitDone {
 			t.Errorf("exit code %d: %s", code, out)
@@ -256,7 +256,7 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 
 func TestWaitFollowsToTheEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		// What was said before the request does not count.
+		// A condition from before the request does not count.
 		c := newCluster(t, dynamic("A", v1alpha1.StateTurningOff, func(f *v1alpha1.Feature) {
 			f.Status.Configured.Value = false
 			progressing(f, v1alpha1.ReasonBlocked, "WaitForNone: default/sleepy")
@@ -280,7 +280,7 @@ func TestWaitFollowsToTheEnd(t *testing.T) {
 	})
 }
 
-func TestWaitEndsWhereSomebodyHasToAct(t *testing.T) {
+func TestWaitEndsWhenHeld(t *testing.T) {
 	for _, reason := range []string{v1alpha1.ReasonBlocked, v1alpha1.ReasonRolloutHalted, v1alpha1.ReasonPaused} {
 		t.Run(reason, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -292,7 +292,7 @@ func TestWaitEndsWhereSomebodyHasToAct(t *testing.T) {
 					"feature.features.k8s.io/A disabled",
 					"feature.features.k8s.io/B disabled",
 					"feature.features.k8s.io/A: TurningOff, what to do",
-					"feature.features.k8s.io/A: it does not go on before somebody acts; the request is stored",
+					"feature.features.k8s.io/A: it needs user action to continue; the request is stored",
 					"feature.features.k8s.io/B: Off")
 			})
 		})
@@ -312,7 +312,7 @@ func TestWaitTimesOut(t *testing.T) {
 		r.want(t, ExitTimedOut,
 			"feature.features.k8s.io/A enabled",
 			"feature.features.k8s.io/A: TurningOn, waiting for n1",
-			"feature.features.k8s.io/A: timed out after 10m0s: TurningOn, waiting for n1; the request is stored, and goes on")
+			"feature.features.k8s.io/A: timed out after 10m0s: TurningOn, waiting for n1; the request is stored, and continues")
 	})
 }
 
@@ -326,7 +326,7 @@ func TestFeatureVanishesMeanwhile(t *testing.T) {
 		settle()
 		r.want(t, ExitFailed,
 			"feature.features.k8s.io/A enabled",
-			"error: feature A in kube-system was enabled, and is not followed any more: it was deleted; kube-apiserver makes it anew, without a request")
+			"error: feature A in kube-system was enabled, and is not followed any more: it was deleted; kube-apiserver recreates it, without a request")
 	})
 }
 
@@ -356,7 +356,7 @@ func TestReset(t *testing.T) {
 	})
 }
 
-// TestRequests of what is written, and what else is said of it.
+// TestRequests covers writes of requests, and the remarks about them.
 func TestRequests(t *testing.T) {
 	limited := func(f *v1alpha1.Feature) {
 		f.Spec.Rollout = &v1alpha1.FeatureRollout{Percent: ptr.To[int32](10), Components: []string{"kubelet"}, Attempt: 3}
@@ -373,7 +373,7 @@ func TestRequests(t *testing.T) {
 			`A by kubectl-feature: {"spec":{"enabled":true,"rollout":{"components":null,"percent":25}}}`, "",
 			&v1alpha1.FeatureRollout{Percent: ptr.To[int32](25)},
 		},
-		"nobody": {
+		"no instance": {
 			[]string{"enable", "A", "--percent=0"}, dynamic("A", v1alpha1.StateOff),
 			`A by kubectl-feature: {"spec":{"enabled":true,"rollout":{"components":null,"percent":0}}}`, "",
 			&v1alpha1.FeatureRollout{Percent: ptr.To[int32](0)},
@@ -431,7 +431,7 @@ func TestRefusals(t *testing.T) {
 			func(f *v1alpha1.Feature) { f.Status.Control, f.Status.Uses = v1alpha1.ControlLocal, used }, []string{"enable", "A"},
 			"feature A is Local, not Dynamic: each process has the value of its own command line; name it in --dynamic-features of all kube-apiservers, if its author permits that, or set --feature-gates=A=true on the components that use it (kube-apiserver, kube-scheduler)",
 		},
-		"a local feature, of which nobody says so": {
+		"a local feature without a status": {
 			func(f *v1alpha1.Feature) { f.Status.Control = "" }, []string{"disable", "A"},
 			"feature A is Local, not Dynamic: each process has the value of its own command line; name it in --dynamic-features of all kube-apiservers, if its author permits that, or set --feature-gates=A=false on the components that use it",
 		},
@@ -452,9 +452,9 @@ func TestRefusals(t *testing.T) {
 		},
 		"a locked feature": {
 			func(f *v1alpha1.Feature) { f.Status.LockedToDefault, f.Status.Default = true, ptr.To(true) }, []string{"disable", "A"},
-			"feature A is locked: it is always on, nobody can set it",
+			"feature A is locked: it is always on and cannot be set",
 		},
-		"a gate that nobody knows": {
+		"an unknown gate": {
 			func(f *v1alpha1.Feature) {
 				meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionKnown, Status: metav1.ConditionFalse, Message: "no live process knows the gate"})
 			}, []string{"enable", "A"},
@@ -499,7 +499,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestSomeAreRefusedByTheServer shows that the others are followed all the same.
+// TestSomeAreRefusedByTheServer checks that the others are still followed.
 func TestSomeAreRefusedByTheServer(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, dynamic("A", v1alpha1.StateOff), dynamic("B", v1alpha1.StateOff))
@@ -674,8 +674,8 @@ func TestCompletionDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestRequestsOnTheWire shows what reaches a server, and that its warnings and
-// refusals reach people.
+// TestRequestsOnTheWire checks the requests that reach a server, and that its
+// warnings and refusals are printed.
 func TestRequestsOnTheWire(t *testing.T) {
 	var asked []string
 	refuse := false

@@ -33,8 +33,8 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 )
 
-// terminal opens a pseudo terminal of a width: what is written to process is read
-// from screen.
+// terminal opens a pseudo terminal of a width: output of process is read from
+// screen.
 func terminal(t *testing.T, columns uint16) (screen, process *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -79,8 +79,8 @@ func read(t *testing.T, screen *os.File, end string) string {
 func TestInATerminal(t *testing.T) {
 	t.Setenv("KUBECONFIG", "none")
 	t.Setenv("TERM", "xterm")
-	for _, noColour := range []string{"", "1"} {
-		t.Setenv("NO_COLOR", noColour)
+	for _, noColor := range []string{"", "1"} {
+		t.Setenv("NO_COLOR", noColor)
 		screen, process := terminal(t, 40)
 		c := newCluster(t, danglingFeature("A"))
 		b := newBase(genericiooptions.IOStreams{In: process, Out: process, ErrOut: process})
@@ -89,8 +89,8 @@ func TestInATerminal(t *testing.T) {
 			t.Fatalf("exit code %d", code)
 		}
 		out := read(t, screen, "26h")
-		if got := strings.Contains(out, "\x1b[31mA "); got != (noColour == "") {
-			t.Errorf("with NO_COLOR=%q, colour is %t: %q", noColour, got, out)
+		if got := strings.Contains(out, "\x1b[31mA "); got != (noColor == "") {
+			t.Errorf("with NO_COLOR=%q, color is %t: %q", noColor, got, out)
 		}
 
 		p := b.progress()
@@ -107,7 +107,7 @@ func TestInATerminal(t *testing.T) {
 	}
 }
 
-// TestDiffIsInterruptedOnAPipe that nobody writes to, as with <(command) of a shell.
+// TestDiffIsInterruptedOnAPipe that is idle, as with <(command) of a shell.
 func TestDiffIsInterruptedOnAPipe(t *testing.T) {
 	t.Setenv("KUBECONFIG", "none")
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -119,7 +119,7 @@ func TestDiffIsInterruptedOnAPipe(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	done := make(chan int)
 	go func() { done <- b.run(ctx, []string{"diff", pipe, "--server=https://localhost"}) }()
-	// The pipe opens once somebody reads.
+	// The pipe opens once it has a reader.
 	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

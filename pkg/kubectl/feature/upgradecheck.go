@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	upgradeCheckLong = `Say whether the cluster may move to a neighbouring minor version.
+	upgradeCheckLong = `Say whether the cluster may move to a neighboring minor version.
 
 The answer is computed from the gates' specifications in this build of the plugin, so use the plugin of the newer of the two
 versions. It lists every feature that is not safe, why, and what makes it safe:
@@ -40,7 +40,7 @@ versions. It lists every feature that is not safe, why, and what makes it safe:
   NotInAdjacentVersion   the feature is on, stored objects use it, and the target version has it off or not at all
   NeedsTasks       tasks for the version boundary have not run, or the feature is off and left objects behind that may not be
                    updated or deleted any more, or what is stored keeps servers of the target version from becoming ready
-  InTransition     the feature is being turned on or off, or moved to another version, or is about to be, or somebody holds it
+  InTransition     the feature is being turned on or off, or moved to another version, or is about to be, or is held by a user
   Unsettled        kube-apiservers do not agree on the value, or processes have a feature on that is off: it cannot be told
 
 Nothing is changed. Which objects use a feature is what the servers find at this moment.
@@ -59,7 +59,7 @@ Exit codes: 0 all features are safe, 1 some are not, 2 it cannot be told of some
 
 var upgradeCheckFormats = []string{outputWide, "json", "yaml", outputName}
 
-// upgradeCheckOptions is what upgrade-check runs with.
+// upgradeCheckOptions are the options of upgrade-check.
 type upgradeCheckOptions struct {
 	to          string
 	output      string
@@ -89,7 +89,7 @@ func newUpgradeCheck(b *base) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.to, "to", "", "The minor version to move to, for example 1.37. It may be one above or below the cluster's, and is known to this build of the plugin.")
-	complete(cmd, "to", b.neighbours)
+	complete(cmd, "to", b.neighbors)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "Output format: json, yaml, name (of what is not safe), or wide (all features, one a line).")
 	complete(cmd, "output", always(upgradeCheckFormats...))
 	cmd.Flags().BoolVar(&o.allowSilent, "allow-silent", false, "Do not count instances that never reported, such as kubelets without feature reports. What they set is not known.")

@@ -48,7 +48,7 @@ itself), or its default, or the API where that says the same.
 
 Without permission to list FeatureReports, which administrators have, the counts of the servers are shown instead.
 
-Exit codes: 0 answered, also when nobody differs; 3 the command failed.`
+Exit codes: 0 answered, also when no process differs; 3 the command failed.`
 
 	usesExample = `  # Who found which value?
   kubectl feature uses HPAScaleToZero
@@ -62,7 +62,7 @@ Exit codes: 0 answered, also when nobody differs; 3 the command failed.`
 
 var usesFormats = []string{outputWide, "json", "yaml", outputName}
 
-// usesOptions is what uses runs with.
+// usesOptions are the options of uses.
 type usesOptions struct {
 	mismatched bool
 	noHeaders  bool
@@ -101,19 +101,19 @@ func newUses(b *base) *cobra.Command {
 	return cmd
 }
 
-// usage is who uses a feature, and what -o json prints.
+// usage has the users of a feature, which -o json prints.
 type usage struct {
 	metav1.TypeMeta `json:",inline"`
 	// Feature is the gate's name, State the feature's.
 	Feature string                `json:"feature"`
 	State   v1alpha1.FeatureState `json:"state,omitempty"`
-	// Processes are those that reported, by component and instance.
+	// Processes has those that reported, by component and instance.
 	Processes []process `json:"processes"`
-	// Counts are what the servers say, also of who did not report.
+	// Counts has the servers' counts, including missing reports.
 	Counts []v1alpha1.FeatureUse `json:"counts,omitempty"`
-	// Unread says why the reports could not be read.
+	// Unread has the reason why the reports could not be read.
 	Unread string `json:"unread,omitempty"`
-	// Unknown says why it is not known of some processes whether they are alive.
+	// Unknown has the reason why the liveness of some processes is not known.
 	Unknown []string `json:"unknown,omitempty"`
 }
 
@@ -133,19 +133,20 @@ type process struct {
 	// not known to be gone (tracker.Differing).
 	Differs bool `json:"differs,omitempty"`
 	// Alive is false for a process whose Lease has lapsed or whose Node is not
-	// Ready, and left out if nobody can tell.
+	// Ready, and left out if unknown.
 	Alive *bool `json:"alive,omitempty"`
-	// LastSeen is when a process that is not alive was last heard of, if known.
+	// LastSeen is the last sign of life of a process that is not alive, if
+	// known.
 	LastSeen *metav1.Time `json:"lastSeen,omitempty"`
 }
 
-// life is whether it lives.
+// life is its liveness.
 func (p process) life() life { return life{p.Alive, p.LastSeen} }
 
 // name is that of the process's report.
 func (p process) name() string { return p.Component + "." + p.Instance }
 
-// set says where the value comes from.
+// set is the source of the value.
 func (p process) set() string {
 	switch {
 	case p.Overridden:
@@ -157,7 +158,8 @@ func (p process) set() string {
 	}
 }
 
-// matches says whether a user has the value of the state; one that is gone is none.
+// matches returns whether a user has the value of the state; a lost process is no
+// user.
 func (p process) matches() string {
 	if !p.Queried || p.life().gone() {
 		return "-"
@@ -202,10 +204,11 @@ func (o *usesOptions) run(ctx context.Context, name string) error {
 	}
 }
 
-// reported is what all processes of a namespace say.
+// reported has the reports of all processes of a namespace.
 type reported struct {
 	reports []v1alpha1.FeatureReport
-	// unread says why the reports could not be read, "" when they were.
+	// unread has the reason why the reports could not be read, "" when they
+	// were.
 	unread string
 }
 
@@ -219,7 +222,7 @@ func gatherReports(ctx context.Context, client versioned.Interface, namespace st
 	return reported{reports: reports}, err
 }
 
-// of says who uses a feature.
+// of returns the users of a feature.
 func (r reported) of(ctx context.Context, signs *signs, f *v1alpha1.Feature) (*usage, error) {
 	speaking := r.speaking(f.Name)
 	missing, err := signs.read(ctx, speaking)
@@ -233,8 +236,8 @@ func (r reported) of(ctx context.Context, signs *signs, f *v1alpha1.Feature) (*u
 	}, nil
 }
 
-// speaking are the reports that say something of a feature. A process that ended in
-// order is no user any more, and kube-apiservers report all gates that they know.
+// speaking returns the reports that list a feature. A process that ended in order
+// is no longer a user, and kube-apiservers report all gates that they have.
 func (r reported) speaking(feature string) []*v1alpha1.FeatureReport {
 	var speaking []*v1alpha1.FeatureReport
 	for i := range r.reports {
@@ -248,12 +251,12 @@ func (r reported) speaking(feature string) []*v1alpha1.FeatureReport {
 	return speaking
 }
 
-// says is true for what says something of a feature.
+// says returns true for a report that lists a feature.
 func says(g v1alpha1.ReportedFeature, feature string) bool {
 	return g.Name == feature && (g.Queried || g.Explicit)
 }
 
-// processes are those of reports that say something of a feature.
+// processes returns those of reports that list a feature.
 func processes(f *v1alpha1.Feature, speaking []*v1alpha1.FeatureReport, signs *signs) []process {
 	found := []process{}
 	value, known := transition.Value(&f.Status)
@@ -277,23 +280,23 @@ func processes(f *v1alpha1.Feature, speaking []*v1alpha1.FeatureReport, signs *s
 	return found
 }
 
-// print prints processes, and who did not report.
+// print prints processes, and missing reports.
 func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 	// Writes into a buffer do not fail; the one of it may.
 	var to bytes.Buffer
 	if len(used.Processes) == 0 {
-		nobody := "No process that reported uses the feature."
+		text := "No process that reported uses the feature."
 		if o.mismatched {
-			nobody = fmt.Sprintf("Nobody that reported has another value than that of the state %s.", orNone(printable(string(f.Status.State))))
+			text = fmt.Sprintf("No process that reported has another value than that of the state %s.", orNone(printable(string(f.Status.State))))
 		}
-		fmt.Fprintln(&to, nobody)
+		fmt.Fprintln(&to, text)
 	} else {
 		columns := []string{"COMPONENT", "INSTANCE", "VERSION", "VALUE", "SET", "USES", "MATCHES", "ALIVE"}
 		if o.output == outputWide {
 			columns = append(columns, "NODE", "EMULATES")
 		}
 		var rows [][]string
-		var colours []colour
+		var colors []color
 		for _, p := range used.Processes {
 			row := []string{p.Component, p.Instance, orNone(p.Version), valueOf(&p.Enabled), p.set(), yesNo(p.Queried), p.matches(), p.life().text()}
 			if o.output == outputWide {
@@ -306,12 +309,12 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 			case p.life().gone():
 				mark = yellow
 			}
-			rows, colours = append(rows, row), append(colours, mark)
+			rows, colors = append(rows, row), append(colors, mark)
 		}
 		if o.noHeaders {
 			columns = nil
 		}
-		text, err := table(o.palette, columns, rows, colours)
+		text, err := table(o.palette, columns, rows, colors)
 		if err != nil {
 			return err
 		}

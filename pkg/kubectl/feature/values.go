@@ -25,10 +25,10 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
-// noState is that of a feature of which no server has said anything.
+// noState is that of a feature without a status.
 const noState = "none yet"
 
-// configuredOf says what is wanted and who says so.
+// configuredOf returns the requested value and its source.
 func configuredOf(f *v1alpha1.Feature) string {
 	c := f.Status.Configured
 	if c == nil {
@@ -68,11 +68,11 @@ func controlOf(f *v1alpha1.Feature) string {
 	}
 }
 
-// controlUnknown is true as long as no server has said anything of the feature.
-// Later, no control is Local.
+// controlUnknown returns true while the feature has no status. Later, no
+// control means Local.
 func controlUnknown(f *v1alpha1.Feature) bool { return f.Status.Control == "" && f.Status.State == "" }
 
-// serversOf are who reports the values of a feature.
+// serversOf returns the reporters of a feature's values.
 func serversOf(f *v1alpha1.Feature) string {
 	if f.Namespace == metav1.NamespaceSystem {
 		return "kube-apiservers"
@@ -90,7 +90,8 @@ func stateOf(status *v1alpha1.FeatureStatus) string {
 	return fmt.Sprintf("%s, for %s (since %s)", printable(string(status.State)), ago(status.StateSince.Time), status.StateSince.UTC().Format(time.RFC3339))
 }
 
-// namespaceFlag is what a command for an operator's feature needs.
+// namespaceFlag returns the flag that a command for an operator's feature
+// needs.
 func namespaceFlag(f *v1alpha1.Feature) string {
 	if f.Namespace == metav1.NamespaceSystem {
 		return ""

@@ -23,7 +23,7 @@ import (
 	"k8s.io/component-base/version"
 )
 
-// TestVersion asks as people ask all binaries; the flag has no letter, which
+// TestVersion uses the flag that all binaries have. It has no letter, which
 // other binaries have for the verbosity.
 func TestVersion(t *testing.T) {
 	streams, _, out, _ := genericiooptions.NewTestIOStreams()

@@ -33,11 +33,11 @@ import (
 )
 
 const (
-	waitLong = `Wait until features are what somebody needs, and tell how far they have come.
+	waitLong = `Wait until features reach a state or a condition, and print their progress.
 
 It waits for a state (--for=state=Off) or a condition (--for=condition=Clean, or --for=condition=UsesMatch=False for another status
-than True). A condition counts once it is about the present spec. Nothing is changed; also a task that is blocked is waited for, since
-somebody may act.
+than True). A condition counts once it is about the present spec. Nothing is changed. It also waits for a blocked task, since
+a user may act.
 
 With --output each Feature is printed when it has come to it, and progress goes to the error stream.
 
@@ -55,7 +55,7 @@ var allConditions = []string{
 	v1alpha1.ConditionClean, v1alpha1.ConditionUpgradeSafe, v1alpha1.ConditionDowngradeSafe,
 }
 
-// goal is what is waited for: a state, or a condition with a status.
+// goal is the target of wait: a state, or a condition with a status.
 type goal struct {
 	state     v1alpha1.FeatureState
 	condition string
@@ -105,8 +105,8 @@ func conditionGoal(text, value string) (goal, error) {
 	return goal{}, fmt.Errorf("--for=%s: there is no such condition; use %s", text, strings.Join(allConditions, ", "))
 }
 
-// reached is true when a feature is what is waited for. A condition about an earlier
-// generation says nothing of what was asked for since, as for "kubectl wait".
+// reached returns true when a feature has reached the goal. A condition about an
+// earlier generation does not count, as for "kubectl wait".
 func (g goal) reached(f *v1alpha1.Feature) bool {
 	if g.condition == "" {
 		return f.Status.State == g.state
@@ -122,7 +122,7 @@ func (g goal) String() string {
 	return fmt.Sprintf("condition %s=%s", g.condition, g.status)
 }
 
-// waitOptions is what wait runs with.
+// waitOptions are the options of wait.
 type waitOptions struct {
 	goal    goal
 	timeout time.Duration
@@ -171,7 +171,7 @@ func newWait(b *base) *cobra.Command {
 	return cmd
 }
 
-// goals are what --for is completed with.
+// goals returns completions of --for.
 func goals() []cobra.Completion {
 	var all []cobra.Completion
 	for _, state := range allStates {

@@ -88,7 +88,7 @@ func TestWaitForACondition(t *testing.T) {
 	})
 }
 
-func TestWaitForWhatVanishes(t *testing.T) {
+func TestWaitForDeletedFeature(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, dynamic("A", v1alpha1.StateOff))
 		r := c.start("wait", "A", "--for=state=On", "--timeout=0")
@@ -97,7 +97,7 @@ func TestWaitForWhatVanishes(t *testing.T) {
 		}
 		settle()
 		r.want(t, ExitFailed, "feature.features.k8s.io/A: Off",
-			"error: feature A in kube-system is not followed any more: it was deleted; kube-apiserver makes it anew, without a request")
+			"error: feature A in kube-system is not followed any more: it was deleted; kube-apiserver recreates it, without a request")
 	})
 }
 
@@ -157,7 +157,7 @@ func TestClean(t *testing.T) {
 			condition(f, v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonInUse, "the feature is on")
 		}, ExitHeld, []string{"feature.features.k8s.io/A: the feature is On again, so what is stored is in use: the feature is on"}},
 		"blocked": {func(f *v1alpha1.Feature) { progressing(f, v1alpha1.ReasonBlocked, "delete the pods") }, ExitHeld, []string{
-			"feature.features.k8s.io/A: TurningOff, delete the pods", "feature.features.k8s.io/A: it does not go on before somebody acts; the clean-up is stored",
+			"feature.features.k8s.io/A: TurningOff, delete the pods", "feature.features.k8s.io/A: it needs user action to continue; the clean-up is stored",
 		}},
 		"turned on instead": {func(f *v1alpha1.Feature) {
 			f.Status.State, f.Status.Transition = v1alpha1.StateTurningOn, &v1alpha1.FeatureTransition{ID: "t2"}
@@ -179,8 +179,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestCleanKnows shows that nothing is said to be left only when servers have looked.
-func TestCleanKnows(t *testing.T) {
+// TestCleanReportsNothingLeft only after servers have examined the objects.
+func TestCleanReportsNothingLeft(t *testing.T) {
 	begun := []string{
 		"feature.features.k8s.io/A: clean-up started (transition c1)", "  1. WaitForUses", "  2. ClearField/x", "feature.features.k8s.io/A: TurningOff",
 	}
@@ -211,8 +211,8 @@ func TestCleanKnows(t *testing.T) {
 	})
 }
 
-// TestCleanForPrograms shows that the output is the Feature and nothing else.
-func TestCleanForPrograms(t *testing.T) {
+// TestCleanOutputFormats shows that the output is the Feature and nothing else.
+func TestCleanOutputFormats(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, danglingFeature("A"))
 		c.cleaning()
@@ -243,7 +243,7 @@ func TestCleanWithoutWait(t *testing.T) {
 	})
 }
 
-func TestProgressForPeople(t *testing.T) {
+func TestProgressOnTerminal(t *testing.T) {
 	var out bytes.Buffer
 	p := &progress{w: &out, live: true}
 	f := turningOff("A")
@@ -262,8 +262,8 @@ func TestProgressForPeople(t *testing.T) {
 	}
 }
 
-// TestEnableForPeople shows that those that watch see the bar.
-func TestEnableForPeople(t *testing.T) {
+// TestEnableOnTerminal shows that those that watch see the bar.
+func TestEnableOnTerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, dynamic("A", v1alpha1.StateOn))
@@ -290,17 +290,17 @@ func TestEnableForPeople(t *testing.T) {
 	})
 }
 
-// TestInterrupted shows that an interrupt ends what waits, and says what is with the
+// TestInterrupted checks that an interrupt ends the wait, with a message about the
 // request.
 func TestInterrupted(t *testing.T) {
 	const name = "feature.features.k8s.io/A"
 	for command, want := range map[string]string{
 		"wait A --for=state=On":   name + ": Off\nerror: interrupted\n",
 		"wait A B --for=state=On": name + ": Off\nerror: interrupted\n",
-		"clean A --wait":          name + ": clean-up started (transition c1)\n  1. WaitForUses\n  2. ClearField/x\n" + name + ": TurningOff\nerror: interrupted; the clean-up goes on\n",
+		"clean A --wait":          name + ": clean-up started (transition c1)\n  1. WaitForUses\n  2. ClearField/x\n" + name + ": TurningOff\nerror: interrupted; the clean-up continues\n",
 		"resume A":                "error: interrupted; " + name + " resumed\n",
 		"enable A B --wait": name + " enabled\n" + name + ": spec.paused holds the feature: the request is stored, and begins when it is resumed (kubectl feature resume A)\n" +
-			"feature.features.k8s.io/B enabled\nerror: interrupted; what was requested is stored, and goes on\n",
+			"feature.features.k8s.io/B enabled\nerror: interrupted; what was requested is stored, and continues\n",
 	} {
 		t.Run(command, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {

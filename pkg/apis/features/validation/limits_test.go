@@ -153,7 +153,7 @@ func TestEveryKnownValueIsAccepted(t *testing.T) {
 	}
 }
 
-func TestWhatATransitionMayNotSay(t *testing.T) {
+func TestValidateTransition(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*features.FeatureStatus)
 		want   []problem
@@ -179,7 +179,7 @@ func TestWhatATransitionMayNotSay(t *testing.T) {
 	}
 }
 
-func TestWhatNoWriteMayChange(t *testing.T) {
+func TestImmutableFields(t *testing.T) {
 	renamed := feature(func(f *features.Feature) { f.Name = "OtherGate" })
 	for name, errs := range map[string]field.ErrorList{
 		"of a spec":   ValidateFeatureUpdate(renamed, feature(nil)),
@@ -191,8 +191,8 @@ func TestWhatNoWriteMayChange(t *testing.T) {
 		problem{"metadata.name", "immutable"})
 }
 
-// TestAReportMayLeaveOut tries what is optional.
-func TestAReportMayLeaveOut(t *testing.T) {
+// TestReportOptionalFields checks that optional fields may be empty.
+func TestReportOptionalFields(t *testing.T) {
 	for name, change := range map[string]func(*features.FeatureReport){
 		"its versions": func(r *features.FeatureReport) { r.Spec.BinaryVersion, r.Spec.EmulationVersion = "", "" },
 		"its features": func(r *features.FeatureReport) { r.Spec.Features = nil },
@@ -202,8 +202,8 @@ func TestAReportMayLeaveOut(t *testing.T) {
 	}
 }
 
-// TestAnUpdateIsValidatedLikeACreation tries the fields that may change.
-func TestAnUpdateIsValidatedLikeACreation(t *testing.T) {
+// TestUpdateIsValidatedLikeCreation tries the fields that may change.
+func TestUpdateIsValidatedLikeCreation(t *testing.T) {
 	changed := leased(func(r *features.FeatureReport) {
 		r.Spec.BinaryVersion, r.Spec.EmulationVersion = "new", "1.36.3"
 		r.Spec.Features[1].Name = "A"

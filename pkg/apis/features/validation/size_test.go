@@ -35,9 +35,9 @@ func manyLabels(n int) map[string]string {
 	return labels
 }
 
-// TestNothingIsTooLargeForEtcd: labels, owners and managed fields have no limit
+// TestTooLargeObjectIsRefused: labels, owners and managed fields have no limit
 // together.
-func TestNothingIsTooLargeForEtcd(t *testing.T) {
+func TestTooLargeObjectIsRefused(t *testing.T) {
 	large := problem{"metadata", "at most 1048576 bytes"}
 	f := feature(func(f *features.Feature) { f.Labels = manyLabels(MaxObjectSize) })
 	check(t, ValidateFeature(f), large)
@@ -90,7 +90,7 @@ func TestOneMessageIsEnough(t *testing.T) {
 	}
 }
 
-func TestWhatIsShownIsText(t *testing.T) {
+func TestVersionIsPlainText(t *testing.T) {
 	for _, version := range []string{"v1.36.3\x1b[31m", " v1.36.3", "v1.36.3 (dirty)", "v1.36.3-\xff", "v1.36.3-ä", "v1.36.3\n"} {
 		check(t, ValidateFeatureReport(report(func(r *features.FeatureReport) { r.Spec.BinaryVersion = version })), problem{"spec.binaryVersion", "must be a version"})
 	}

@@ -254,9 +254,9 @@ func TestReportsAreSmall(t *testing.T) {
 	}
 }
 
-// TestHowAProcessIsSeenToBeAlive: a process may name a Lease that is its own, or
+// TestLivenessNamesOwnLeaseOrNode: a process may name a Lease that is its own, or
 // its Node, and nothing that would make it seem alive without it.
-func TestHowAProcessIsSeenToBeAlive(t *testing.T) {
+func TestLivenessNamesOwnLeaseOrNode(t *testing.T) {
 	lease := func(namespace, name string) func(*features.FeatureReport) {
 		return func(r *features.FeatureReport) {
 			r.Spec.Liveness.Lease = &features.LeaseReference{Namespace: namespace, Name: name}
@@ -309,7 +309,7 @@ func TestHowAProcessIsSeenToBeAlive(t *testing.T) {
 	check(t, ValidateFeatureReportUpdate(leased(lease("kube-feature-lease", "kube-scheduler.b")), leased(nil)), problem{name, "kube-scheduler.host-1"})
 }
 
-func TestWhatAReportMayNotChange(t *testing.T) {
+func TestReportImmutableFields(t *testing.T) {
 	changed := report(func(r *features.FeatureReport) {
 		r.Spec.Component, r.Spec.Instance, r.Spec.NodeName, r.Spec.Username = "a", "b", "b", "d"
 	})
