@@ -186,7 +186,7 @@ func (d Document) MergeSwagger(ours Document) error {
 		}
 		for name, value := range add {
 			if existing, ok := all[name]; ok && !agree(existing, value) {
-				return fmt.Errorf("%q is another one upstream; write ours anew with hack/update-openapi-spec.sh", name)
+				return fmt.Errorf("%q is another one upstream; rewrite ours with hack/update-openapi-spec.sh", name)
 			}
 			all[name] = value
 		}

@@ -138,7 +138,7 @@ func (m mover) section(before string) string {
 	return text + "## Changelog since " + m.version + "\n\n"
 }
 
-// contents writes the table of contents anew: addresses of repeated headings
+// contents rewrites the table of contents: addresses of repeated headings
 // depend on those before.
 func contents(text string) (string, error) {
 	begin := strings.Index(text, tocBegin)

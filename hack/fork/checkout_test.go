@@ -32,8 +32,8 @@ import (
 func identity(t *testing.T) {
 	t.Helper()
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
-		t.Setenv("GIT_"+who+"_NAME", "Somebody")
-		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
+		t.Setenv("GIT_"+who+"_NAME", "Committer")
+		t.Setenv("GIT_"+who+"_EMAIL", "committer@example.com")
 	}
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
@@ -198,7 +198,7 @@ func TestASeriesIsWhatLandingWrites(t *testing.T) {
 			t.Errorf("the same series is another one the second time:\n%s", diff)
 		}
 	}
-	// Somebody's habits make no other patches.
+	// The user's configuration does not change patches.
 	configured := filepath.Join(t.TempDir(), "configured")
 	for key, value := range map[string]string{"format.pretty": "oneline", "format.attach": "true", "format.coverLetter": "true", "format.signOff": "true", "format.headers": "X: y\n", "diff.noprefix": "true", "format.suffix": ".txt", "diff.context": "0"} {
 		git(t, s.tree.dir, "config", key, value)

@@ -138,9 +138,9 @@ func passesChecks(t *testing.T, tree string) {
 		t.Errorf("code for tests is in binaries:\n%s", output)
 	}
 	stableMetrics(t, tree)
-	// What boilerplate.py prints are the files whose licence is wrong.
+	// What boilerplate.py prints are the files whose license is wrong.
 	if wrong, err := command(t.Context(), tree, nil, nil, "python3", "hack/boilerplate/boilerplate.py"); err != nil || len(wrong) > 0 {
-		t.Errorf("licences: %v\n%s", err, wrong)
+		t.Errorf("licenses: %v\n%s", err, wrong)
 	}
 	// The library alone, as the publishing bot builds it.
 	if output, err := command(t.Context(), filepath.Join(tree, filepath.FromSlash(libraryDir)), nil, []string{"GOWORK=off"}, "go", "list", "-deps", "./..."); err != nil {
@@ -284,7 +284,7 @@ func scratch(t *testing.T, base *upstream) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	licence := read(t, filepath.Join(base.dir, "hack", "boilerplate", "boilerplate.generatego.txt"))
+	license := read(t, filepath.Join(base.dir, "hack", "boilerplate", "boilerplate.generatego.txt"))
 	for line := range strings.Lines(string(work)) {
 		place, ok := strings.CutPrefix(strings.TrimSpace(line), "./staging/src/")
 		if !ok {
@@ -297,7 +297,7 @@ func scratch(t *testing.T, base *upstream) string {
 			}
 			unpublish(t, base, filepath.Join(at, "go.mod"))
 		} else {
-			put(t, at, map[string]string{"go.mod": "module " + place + "\n\ngo 1.26.0\n", "doc.go": licence + "// Package sample is empty.\npackage sample\n"})
+			put(t, at, map[string]string{"go.mod": "module " + place + "\n\ngo 1.26.0\n", "doc.go": license + "// Package sample is empty.\npackage sample\n"})
 			for _, file := range []string{".github/PULL_REQUEST_TEMPLATE.md", "code-of-conduct.md", "LICENSE", "OWNERS", "README.md", "SECURITY_CONTACTS"} {
 				put(t, at, map[string]string{file: "\n"})
 			}

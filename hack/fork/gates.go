@@ -214,8 +214,8 @@ func editGateTable(_ context.Context, _ *plan, base []byte) ([]byte, error) {
 	return append(append(head, end...), body...), err
 }
 
-// beforeNext puts text before the first line that begins so and goes on with a
-// name after the gate's.
+// beforeNext puts text before the first line that begins so and continues with
+// a name after the gate's.
 func beforeNext(base []byte, begin, text string) ([]byte, error) {
 	at := 0
 	for line := range strings.Lines(string(base)) {

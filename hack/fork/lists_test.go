@@ -37,7 +37,7 @@ func TestUpstreamsListsChanged(t *testing.T) {
 	}
 }
 
-// TestGate: upstream's lists have the gate once, between its neighbours, with the
+// TestGate: upstream's lists have the gate once, between its neighbors, with the
 // versions that this repository declares.
 func TestGate(t *testing.T) {
 	p := withoutSpecs(t)
@@ -53,12 +53,12 @@ func TestGate(t *testing.T) {
 		t.Errorf("the gate is another one than in the lists of editGateList and editGateTable (-want +got):\n%s", diff)
 	}
 	target := p.files["pkg/features/kube_features.go"]
-	for text, neighbours := range map[string][2]string{
+	for text, neighbors := range map[string][2]string{
 		"\tFeatureLifecycle featuregate.Feature = \"FeatureLifecycle\"\n": {"\tExternalServiceAccountTokenSigner featuregate.Feature = ", "\tGangScheduling featuregate.Feature = "},
 		"\t" + want + ",\n":         {"\tExternalServiceAccountTokenSigner: {\n", "\tGangScheduling: {\n"},
 		"\tFeatureLifecycle: {},\n": {"\tExternalServiceAccountTokenSigner: {},\n", "\tGangScheduling: {GenericWorkload},\n"},
 	} {
-		between(t, target, text, neighbours)
+		between(t, target, text, neighbors)
 	}
 	between(t, p.files[gateLists+"versioned_feature_list.yaml"], "- name: FeatureLifecycle\n", [2]string{"- name: ExternalServiceAccountTokenSigner\n", "- name: GangScheduling\n"})
 	between(t, p.files[gateLists+"feature_list.md"], "| FeatureLifecycle |", [2]string{"| ExternalServiceAccountTokenSigner |", "| GangScheduling |"})
@@ -66,12 +66,12 @@ func TestGate(t *testing.T) {
 
 // between wants a text once, after and before others, and nothing of upstream's
 // removed.
-func between(t *testing.T, target *target, text string, neighbours [2]string) {
+func between(t *testing.T, target *target, text string, neighbors [2]string) {
 	t.Helper()
 	data := string(target.data)
 	before, after, ok := strings.Cut(data, text)
-	if !ok || strings.Contains(after, text) || !strings.Contains(before, neighbours[0]) || !strings.Contains(after, neighbours[1]) {
-		t.Errorf("%s does not have %q once, between %q and %q", target.path, text, neighbours[0], neighbours[1])
+	if !ok || strings.Contains(after, text) || !strings.Contains(before, neighbors[0]) || !strings.Contains(after, neighbors[1]) {
+		t.Errorf("%s does not have %q once, between %q and %q", target.path, text, neighbors[0], neighbors[1])
 	}
 	rest := strings.Split(data, "\n")
 	for line := range strings.SplitSeq(string(target.base), "\n") {

@@ -112,7 +112,7 @@ func land(ctx context.Context, tree checkout, base *upstream, plan *plan, out io
 		w, err := tree.write(ctx, files)
 		total += w.count()
 		if err != nil {
-			return fmt.Errorf("%w; %d files are written, of %d that landing has, each whole: land again, which goes on", err, total, len(plan.files))
+			return fmt.Errorf("%w; %d files are written, of %d that landing has, each whole: land again, which continues", err, total, len(plan.files))
 		}
 		fmt.Fprintf(out, "%d. %s: %d files new, %d changed, %d removed, %d as they are\n", number+1, part.title, w.created, w.changed, w.removed, len(files)-w.count())
 		for _, name := range w.upstreams {

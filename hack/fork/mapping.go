@@ -186,7 +186,7 @@ func below(file, dir string) bool {
 }
 
 // yearOf is what upstream's hack/boilerplate no longer takes in new files: after
-// 2025 their licence has no year.
+// 2025 their license has no year.
 var yearOf = regexp.MustCompile(`Copyright 20(2[6-9]|[3-9][0-9]) The Kubernetes Authors`)
 
 // rewrite is a file's content in a fork.
@@ -207,18 +207,18 @@ func rewrite(file string, data []byte) ([]byte, error) {
 	return formatted, nil
 }
 
-// packageClause begins what a file consists of, after licence and documentation.
+// packageClause begins what a file consists of, after license and documentation.
 var packageClause = regexp.MustCompile(`(?m)^package \w+$`)
 
 // besidePackage drops a package's documentation: the package is upstream's and
-// has one. The licence stays.
+// has one. The license stays.
 func besidePackage(file string, data []byte) ([]byte, error) {
-	licence := bytes.Index(data, []byte("*/\n"))
+	license := bytes.Index(data, []byte("*/\n"))
 	begin := packageClause.FindIndex(data)
-	if licence < 0 || begin == nil || licence > begin[0] {
-		return nil, fmt.Errorf("%s: no licence before the package clause", file)
+	if license < 0 || begin == nil || license > begin[0] {
+		return nil, fmt.Errorf("%s: no license before the package clause", file)
 	}
-	return append(append(bytes.Clone(data[:licence+3]), '\n'), data[begin[0]:]...), nil
+	return append(append(bytes.Clone(data[:license+3]), '\n'), data[begin[0]:]...), nil
 }
 
 // mainText is what upstream's binaries do. What else one did would be lost with
@@ -230,7 +230,7 @@ var mainText = regexp.MustCompile(`^func main\(\) \{
 \}\n$`)
 
 // replaceMain gives upstream's main the code of ours and keeps upstream's
-// licence and documentation, so that the difference is what differs. Upstream's
+// license and documentation, so that the difference is what differs. Upstream's
 // code and what it imports for their effects alone must be what ours stands for.
 func replaceMain(file string, theirs, ours []byte) ([]byte, error) {
 	theirBegin, ourBegin := packageClause.FindIndex(theirs), packageClause.FindIndex(ours)

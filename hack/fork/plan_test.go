@@ -123,7 +123,7 @@ const module = "k8s.io/kubernetes/" // and k8s.io/kubernetes.
 	}
 	got, err = rewrite("x.sh", []byte("# Copyright 2026 The Kubernetes Authors.\n# Copyright 2014 The Kubernetes Authors.\n"))
 	if want := "# Copyright The Kubernetes Authors.\n# Copyright 2014 The Kubernetes Authors.\n"; err != nil || string(got) != want {
-		t.Errorf("licences became %q, %v", got, err)
+		t.Errorf("licenses became %q, %v", got, err)
 	}
 	binary := []byte("k8s.io/kubernetes-features/\x00")
 	if got, err := rewrite("x", binary); err != nil || string(got) != string(binary) {
@@ -131,10 +131,10 @@ const module = "k8s.io/kubernetes/" // and k8s.io/kubernetes.
 	}
 }
 
-// TestMains: what is left of upstream's main is its licence and documentation.
+// TestMains: what is left of upstream's main is its license and documentation.
 func TestMains(t *testing.T) {
-	const licence = "/*\nCopyright 2014\n*/\n\n"
-	const theirs = licence + `// The daemon.
+	const license = "/*\nCopyright 2014\n*/\n\n"
+	const theirs = license + `// The daemon.
 package main
 
 import (
@@ -157,7 +157,7 @@ func main() {
 		t.Fatal(err)
 	}
 	_, code, _ := strings.Cut(ours, "package main")
-	if diff := cmp.Diff(licence+"// The daemon.\npackage main"+code, string(got)); diff != "" {
+	if diff := cmp.Diff(license+"// The daemon.\npackage main"+code, string(got)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for _, test := range []struct{ replace, with, want string }{

@@ -58,7 +58,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"a renewed vendor before landing": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"vendor/modules.txt": "mine\n"})
 		}, "not committed: vendor"},
-		"a licence of a vendored module before landing": {func(t *testing.T, s small) {
+		"a license of a vendored module before landing": {func(t *testing.T, s small) {
 			put(t, s.tree.dir, map[string]string{"LICENSES/vendor/mine/LICENSE": "mine\n"})
 		}, "not committed: LICENSES/vendor/mine/LICENSE"},
 		"another version": {func(t *testing.T, s small) {

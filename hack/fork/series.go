@@ -28,7 +28,7 @@ import (
 	"strings"
 )
 
-// plainPatches has format-patch write what git am reads, whatever somebody has
+// plainPatches has format-patch write what git am reads, whatever the user has
 // configured.
 var plainPatches = []string{
 	"-c", "format.signOff=false", "-c", "format.pretty=", "-c", "diff.submodule=short",

@@ -36,7 +36,7 @@ const (
 // vendor renews vendor/ where the tree has one and something has landed, a new
 // module is not in it, or an earlier attempt is unfinished, and does to the rest of
 // it what upstream's hack/update-vendor.sh does: it keeps OWNERS, which the go
-// command removes, and gives new modules their licences in LICENSES/vendor.
+// command removes, and gives new modules their licenses in LICENSES/vendor.
 func (c checkout) vendor(ctx context.Context, brought map[string]string, landed bool) (bool, error) {
 	has, err := c.hasVendor(ctx)
 	if err != nil || !has {
@@ -93,7 +93,7 @@ func (c checkout) renew(ctx context.Context, brought map[string]string, owners [
 	return err
 }
 
-// isVendored is true when vendor/ lists the new modules and they have licences.
+// isVendored is true when vendor/ lists the new modules and they have licenses.
 func (c checkout) isVendored(list []byte, brought map[string]string) bool {
 	listed := vendored(list)
 	for module, version := range brought {
@@ -139,7 +139,7 @@ func (c checkout) licenses(ctx context.Context, brought map[string]string) ([]*t
 	return files, nil
 }
 
-// licenseOf is where upstream has the licence of a vendored module.
+// licenseOf is where upstream has the license of a vendored module.
 func licenseOf(module string) string { return path.Join(vendorLicenses, module, "LICENSE") }
 
 // vendored are the modules that vendor/modules.txt lists, with their versions.
@@ -164,7 +164,7 @@ func (c checkout) license(module string) (*target, error) {
 	}
 	for _, f := range files {
 		name := strings.ToLower(f.Name())
-		if f.IsDir() || !strings.HasPrefix(name, "license") && !strings.HasPrefix(name, "licence") {
+		if f.IsDir() || !strings.HasPrefix(name, "license") && !strings.HasPrefix(name, "license") {
 			continue
 		}
 		file := path.Join(dir, f.Name())
@@ -176,5 +176,5 @@ func (c checkout) license(module string) (*target, error) {
 		fmt.Fprintf(&data, "= %s licensed under: =\n\n%s\n= %s %x\n", dir, text, file, md5.Sum(text))
 		return &target{path: licenseOf(module), data: data.Bytes()}, nil
 	}
-	return nil, fmt.Errorf("the new module %s in vendor/ has no licence; see hack/update-vendor-licenses.sh there", module)
+	return nil, fmt.Errorf("the new module %s in vendor/ has no license; see hack/update-vendor-licenses.sh there", module)
 }

@@ -86,30 +86,30 @@ func TestVendor(t *testing.T) {
 	want := "= vendor/pgregory.net/rapid licensed under: =\n\n" + text + "\n= vendor/pgregory.net/rapid/LICENSE 48a3fe23ed1353e0995dadfda05ffdb6\n"
 	license := filepath.Join(dir, "LICENSES/vendor/pgregory.net/rapid/LICENSE")
 	if got := read(t, license); got != want {
-		t.Errorf("the licence is\n%s\nwant\n%s", got, want)
+		t.Errorf("the license is\n%s\nwant\n%s", got, want)
 	}
 	// What a fork has of a known module is its own.
 	put(t, dir, map[string]string{"LICENSES/vendor/pgregory.net/rapid/LICENSE": "mine"})
 	if _, err := tree.vendor(t.Context(), brought, true); err != nil || read(t, license) != "mine" {
-		t.Errorf("the second time: %v, and the licence is %q", err, read(t, license))
+		t.Errorf("the second time: %v, and the license is %q", err, read(t, license))
 	}
 	if renewed, err := tree.vendor(t.Context(), brought, false); renewed || err != nil {
 		t.Errorf("when nothing has landed and all is there: %v, %v", renewed, err)
 	}
-	// Also where somebody has committed what a failure left behind.
+	// Also where a user has committed the files of a failed attempt.
 	git(t, dir, "add", "-A")
 	git(t, dir, "commit", "-qm", "after")
 	if err := os.Remove(license); err != nil {
 		t.Fatal(err)
 	}
 	if renewed, err := tree.vendor(t.Context(), brought, false); !renewed || err != nil || read(t, license) != want {
-		t.Errorf("without the licence: %v, %v", renewed, err)
+		t.Errorf("without the license: %v, %v", renewed, err)
 	}
 	if err := os.Remove(filepath.Join(dir, "vendor/pgregory.net/rapid/LICENSE")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tree.license("pgregory.net/rapid"); err == nil || !strings.Contains(err.Error(), "pgregory.net/rapid in vendor/ has no licence") {
-		t.Errorf("a module without a licence: %v", err)
+	if _, err := tree.license("pgregory.net/rapid"); err == nil || !strings.Contains(err.Error(), "pgregory.net/rapid in vendor/ has no license") {
+		t.Errorf("a module without a license: %v", err)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestWhoseVendorIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	clean("")
-	t.Log("what the go command left when it was killed, until somebody commits something else")
+	t.Log("what the go command left when it was killed, until a user commits something else")
 	if err := tree.vendoringBegins(t.Context()); err != nil {
 		t.Fatal(err)
 	}

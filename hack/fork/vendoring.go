@@ -27,8 +27,9 @@ import (
 	"strings"
 )
 
-// vendoringFile says in the checkout's git directory how vendoring went. Without it
-// nobody could tell what the go command left in vendor/ from somebody's work.
+// vendoringFile records in the checkout's git directory how vendoring went. Without
+// it, files that the go command left in vendor/ could not be distinguished from a
+// user's work.
 const vendoringFile = "feature-lifecycle-vendoring.json"
 
 // vendoring is how far the last landing came with vendor/ and LICENSES/vendor.

@@ -46,7 +46,7 @@ var wordings = map[string][]wording{
 	},
 	"test/e2e_features/framework/framework.go": {
 		{`from "make upstream".`, `which is in
-// _output/upstream when somebody has built it from upstream's tag.`},
+// _output/upstream when it was built from upstream's tag.`},
 		{`build it with \"make upstream\"`, `build it from upstream's tag, and put it there`},
 	},
 	"test/e2e_features/framework/previous.go": {
@@ -57,7 +57,7 @@ var wordings = map[string][]wording{
 // that clusters come from.`},
 		{`from
 // "make upstream-previous". The`, `which is
-// in _output/previous when somebody has built it from upstream's tag. The`},
+// in _output/previous when it was built from upstream's tag. The`},
 		{`forbids to leave the test out; build it with \"make upstream-previous\"`, `forbids to leave the test out; build it from upstream's tag, and put it there`},
 		{`is not there (%v); build it with \"make upstream-previous\"`, `is not there (%v); build it from upstream's tag, and put it there`},
 	},

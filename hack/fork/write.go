@@ -35,7 +35,7 @@ type written struct {
 func (w written) count() int { return w.created + w.removed + w.changed }
 
 // write makes files what they shall be, one after the other. When it fails, those
-// before are done and none is half done: landing again goes on.
+// before are done and none is half done: landing again continues.
 func (c checkout) write(ctx context.Context, files []*target) (written, error) {
 	var w written
 	for _, t := range files {

@@ -29,7 +29,7 @@ type Heading struct {
 	// Level is 1 for "#".
 	Level int
 	Text  string
-	// Address is what follows "#" in links to it.
+	// Address is the part after "#" in links to it.
 	Address string
 }
 
@@ -41,7 +41,8 @@ var (
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// Of are the headings of a page in their order. Repeated ones are numbered.
+// Of returns the headings of a page in their order. Repeated ones are
+// numbered.
 func Of(page string) []Heading {
 	var found []Heading
 	seen := map[string]int{}

@@ -63,7 +63,7 @@ func marked(mark string) []int {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	var pids []int
 	for _, file := range files {
-		// What cannot be read has ended, or belongs to somebody else.
+		// A process that cannot be read has ended, or belongs to another user.
 		data, err := os.ReadFile(file)
 		if err != nil || !slices.ContainsFunc(bytes.Split(data, []byte{0}), func(entry []byte) bool { return string(entry) == mark }) {
 			continue

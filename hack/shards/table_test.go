@@ -188,7 +188,7 @@ func TestEveryTestBelongsToOneShard(t *testing.T) {
 }
 
 // TestPatternsNameTestsThatAreThere: a test that gets another name would leave its shard
-// for that of all others, from the quick ones to the long ones, and nobody would see it.
+// for that of all others, from the quick ones to the long ones, without a failure.
 func TestPatternsNameTestsThatAreThere(t *testing.T) {
 	all, word := tests(t), regexp.MustCompile(`Test\w+`)
 	for _, s := range shards {
