@@ -31,15 +31,15 @@ import (
 // limit: a file has one type, and a table is one variable.
 const maxFunctionLines = 80
 
-// licence is the file whose text Go files begin with; generators write it.
-const licence = "hack/boilerplate/boilerplate.generatego.txt"
+// license is the file whose text Go files begin with; generators write it.
+const boilerplate = "hack/boilerplate/boilerplate.generatego.txt"
 
-// years are what differs between the headers of files.
+// years matches the difference between the headers of files.
 var years = regexp.MustCompile(`Copyright \d{4} `)
 
-// license finds Go files that do not begin with header, or go on with the next
-// line: Go takes the licence for the package's documentation. Each letter counts,
-// as upstream's hack/boilerplate compares them.
+// license finds Go files that do not begin with header, or have no empty line
+// after it: Go takes the license for the package's documentation. Each letter
+// counts, as upstream's hack/boilerplate compares them.
 func license(f file, header []byte) []string {
 	if !f.isGo() {
 		return nil
@@ -49,9 +49,9 @@ func license(f file, header []byte) []string {
 	_, after, ok := bytes.Cut(head, undated(bytes.TrimSpace(header)))
 	switch {
 	case !ok:
-		return []string{fmt.Sprintf("%s:1: the licence's header is missing or differs from %s", f.path, licence)}
+		return []string{fmt.Sprintf("%s:1: the license's header is missing or differs from %s", f.path, boilerplate)}
 	case !bytes.HasPrefix(after, []byte("\n\n")):
-		return []string{f.path + ":1: an empty line has to follow the licence"}
+		return []string{f.path + ":1: an empty line has to follow the license"}
 	}
 	return nil
 }
@@ -83,20 +83,19 @@ func sizes(f file) []string {
 // machinePath matches home directories of people and of the root user.
 var machinePath = regexp.MustCompile(`(^|[\s"'=(:])/(root|work|home/[a-z]+)/`)
 
-// machinePaths finds paths that only exist on somebody's machine.
+// machinePaths finds paths that only exist on a developer's machine.
 func machinePaths(f file) []string {
 	var findings []string
 	for i, line := range bytes.Split(f.data, []byte("\n")) {
 		if machinePath.Match(line) {
-			findings = append(findings, fmt.Sprintf("%s:%d: names a directory of somebody's machine", f.path, i+1))
+			findings = append(findings, fmt.Sprintf("%s:%d: names a directory of a developer's machine", f.path, i+1))
 		}
 	}
 	return findings
 }
 
-// binary finds files that are no text: a program that somebody built without
-// saying where to. Nothing here is made of others, and git shows nothing of what
-// changes in them.
+// binary finds files that are no text, such as a program that was built without
+// -o. No file here is built from others, and git does not show changes in them.
 func binary(f file) []string {
 	if bytes.IndexByte(f.data, 0) < 0 {
 		return nil

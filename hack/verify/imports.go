@@ -29,7 +29,7 @@ import (
 
 const library = "k8s.io/feature-lifecycle"
 
-// goPackage is what go list says of a package.
+// goPackage is the output of go list about a package.
 type goPackage struct {
 	ImportPath string
 	Imports    []string
@@ -61,7 +61,7 @@ func list() ([]goPackage, error) {
 	}
 }
 
-// pure are the packages that decide and do nothing.
+// pure has the packages that decide and do nothing.
 var pure = map[string]bool{
 	library + "/lifecycle/transition":  true,
 	library + "/lifecycle/tracker":     true,
@@ -135,7 +135,7 @@ func imports(packages []goPackage) []string {
 		}
 		for _, imported := range p.Imports {
 			if strings.HasPrefix(imported, "k8s.io/client-go") || strings.HasPrefix(imported, "k8s.io/klog") {
-				findings = append(findings, fmt.Sprintf("%s: imports %s: the package decides and neither talks to anybody nor logs", p.ImportPath, imported))
+				findings = append(findings, fmt.Sprintf("%s: imports %s: the package decides, and has no clients and no logs", p.ImportPath, imported))
 			}
 		}
 	}

@@ -39,9 +39,9 @@ var (
 	declaredVersion    = regexp.MustCompile(`const (Upstream|Previous)Version = "(v[0-9.]+)"`)
 )
 
-// versions finds what names another patch release of Kubernetes than go.mod does,
-// which hack/update-upstream.sh changes everywhere: modules, the changelog, the
-// Makefile, constants of tests and what people read. Versions in other files are
+// versions finds files that name another patch release of Kubernetes than go.mod
+// does. hack/update-upstream.sh changes all of them: modules, the changelog, the
+// Makefile, constants of tests and documents. Versions in other files are
 // examples.
 func versions(files []file) []string {
 	byPath := map[string]string{}
