@@ -41,8 +41,8 @@ func newDemoCommand(config *localcluster.Config) *cobra.Command {
 	return cmd
 }
 
-// runDemo tells the story on a fresh cluster. A cluster that is there makes way:
-// the story needs one on which the feature was never used.
+// runDemo runs the demo on a fresh cluster. An existing cluster is removed: the
+// demo needs one on which the feature was never used.
 func runDemo(ctx context.Context, config *localcluster.Config) error {
 	begun := time.Now()
 	if err := with(config, func(c *localcluster.Cluster) error {

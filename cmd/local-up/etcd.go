@@ -30,7 +30,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// etcdOptions are what the cluster's database needs to know.
+// etcdOptions are the options of the cluster's database.
 type etcdOptions struct {
 	dataDir                   string
 	clientPort, peerPort      int

@@ -40,7 +40,7 @@ const (
 	// exitInUse is the exit code when nothing was done because the data directory is in
 	// use: by a cluster that runs, or by another local-up.
 	exitInUse = 3
-	// exitNoCluster is the one when nothing was done because it has no cluster.
+	// exitNoCluster is the exit code when there is no cluster.
 	exitNoCluster = 4
 )
 
@@ -142,15 +142,15 @@ func addUpFlags(cmd *cobra.Command, config *localcluster.Config) {
 	}
 }
 
-// What people can try without any flag: features that several components ask for
-// soon after they start, that need nothing else, and that 1.35 has, too.
+// Features to try without any flag: several components query them soon after
+// they start, they need nothing else, and 1.35 has them, too.
 var (
 	central = []string{"CrossNamespaceVolumeDataSource", "SchedulerAsyncPreemption"}
 	dynamic = []string{"HPAScaleToZero", "MaxUnavailableStatefulSet", "PodDeletionCost"}
 )
 
-// addControlFlags adds the flags for the control plane alone. What the options have
-// is the default.
+// addControlFlags adds the flags for the control plane alone. The options have the
+// defaults.
 func addControlFlags(fs *pflag.FlagSet, o *localcluster.ControlOptions) {
 	fs.StringVar(&o.FeatureGates, "server-feature-gates", o.FeatureGates, "Feature gates of kube-apiserver alone, for central features: A=true,B=false.")
 	fs.StringSliceVar(&o.CentralFeatures, "central-features", o.CentralFeatures, "Features that have kube-apiserver's value in all components.")
@@ -159,7 +159,7 @@ func addControlFlags(fs *pflag.FlagSet, o *localcluster.ControlOptions) {
 	fs.StringVar(&o.EmulatedVersion, "emulated-version", o.EmulatedVersion, "The minor version that the control plane emulates, for example 1.35; empty for its own.")
 }
 
-// greet says how to use the cluster.
+// greet prints how to use the cluster.
 func greet(c *localcluster.Cluster) { fmt.Print(greeting(c)) }
 
 func greeting(c *localcluster.Cluster) string {
@@ -205,7 +205,7 @@ func newRestartCommand(config *localcluster.Config) *cobra.Command {
 		Use:   "restart",
 		Short: "Restart components, all but etcd by default, possibly with other feature gates",
 		Long: `Restart components, all but etcd by default. What a flag sets holds from now on; what none sets stays as it was.
-A component that is not restarted goes on as it was.`,
+A component that is not restarted continues unchanged.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withExisting(config, func(c *localcluster.Cluster) error {

@@ -28,13 +28,13 @@ import (
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 )
 
-// ownLoadTimeout is how long a server that starts waits for its own answer about the values
-// of dynamic features.
+// ownLoadTimeout limits the time for which a starting server waits for its own response
+// about the values of dynamic features.
 const ownLoadTimeout = 30 * time.Second
 
-// newAgent returns the agent of this server, over its own loopback connection: it reports
-// the server's gates and takes the values of its dynamic features, if there are any, like
-// the agent of any other component.
+// newAgent returns the agent of this server, over its own loopback connection. Like the
+// agent of any other component, it reports the server's gates and follows the values of
+// dynamic features, if there are any.
 func newAgent(clients *lifecycleClients, serverID string, options control.Options) (*agent.Agent, error) {
 	gate := reporting.Install()
 	config := agent.Config{Reporter: agent.ReporterConfig{

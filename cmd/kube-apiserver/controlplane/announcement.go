@@ -36,29 +36,32 @@ import (
 )
 
 const (
-	// announcementPatience is how long the server is not ready because its
-	// Features do not say yet what components take from here. Only a cluster's
-	// first server, or one with other flags than the last, has to wait at all.
+	// announcementPatience limits the time for which the server is not ready
+	// because its Features do not have the values for components yet. Only a
+	// cluster's first server, or one with other flags than the last, has to
+	// wait at all.
 	announcementPatience = 20 * time.Second
 	announcementPeriod   = 100 * time.Millisecond
-	// disagreementPatience is how long a Feature has to say, once this server has
-	// reported and its server flow runs, that servers differ or that it is held:
-	// what it said before is corrected earlier. The others are then not going to
-	// agree before this one is ready, in a rolling restart for example.
+	// disagreementPatience is the time for which a Feature has to report that
+	// servers differ or that it is held, once this server has reported and its
+	// server flow runs. An earlier status is corrected sooner. The others will
+	// then not agree before this server is ready, for example in a rolling
+	// restart.
 	disagreementPatience = 3 * time.Second
 )
 
-// announcement keeps the server from being ready until its Features say what the
-// other components take from here: they ask once, when they start, and a server
-// that was restarted with another value would still give them the last one.
+// announcement keeps the server from being ready until its Features have the
+// values for the other components. These read them once, when they start, and a
+// server that was restarted with another value would still give them the last
+// one.
 type announcement struct {
 	decides  control.Options
 	features typedv1alpha1.FeatureInterface
-	// observe tells the server's own values; asking the gate for them would make
-	// it a user of the features.
+	// observe returns the server's own values; querying the gate would make the
+	// server a user of the features.
 	observe func() []featuregate.Observation
 	// looking is closed once this server has reported and its server flow runs:
-	// whoever of the servers looks after a Feature can know what all configure.
+	// the server that handles a Feature can then know the configuration of all.
 	looking <-chan struct{}
 
 	// differs is since when each Feature has said that it cannot be answered.
@@ -74,8 +77,8 @@ func (h *lifecycleHooks) announcement() *announcement {
 	}
 }
 
-// wait returns once every Feature says what this server has, or cannot until other
-// servers have the same flags or whoever holds the Feature lets go, and after announcementPatience in any case.
+// wait returns once every Feature has this server's values, or cannot have them until other servers
+// have the same flags or a hold is released. It returns after announcementPatience in any case.
 func (a *announcement) wait(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	a.differs = map[string]time.Time{}
@@ -117,9 +120,9 @@ func (a *announcement) own() map[string]bool {
 	return values
 }
 
-// says is true when a Feature says what components shall take, with this server's
-// own value of it. A value that is requested through the API is not the servers' to
-// say; who takes it follows it.
+// says returns true when a Feature has the value for components, equal to this
+// server's own. A value that is requested through the API does not depend on
+// servers; components follow it.
 func (a *announcement) says(feature *v1alpha1.Feature, own bool) bool {
 	status, control := &feature.Status, a.decides.Of(feature.Name)
 	if status.Control != control || status.Configured == nil {
@@ -131,8 +134,8 @@ func (a *announcement) says(feature *v1alpha1.Feature, own bool) bool {
 	return status.Configured.Value == own
 }
 
-// dispute is why a Feature cannot say what this server has although servers have
-// had the time to agree, "" if that is not known.
+// dispute returns why a Feature does not have this server's value although
+// servers have had the time to agree, "" if that is not known.
 func (a *announcement) dispute(feature *v1alpha1.Feature) string {
 	select {
 	case <-a.looking:
@@ -155,8 +158,8 @@ func (a *announcement) dispute(feature *v1alpha1.Feature) string {
 	return why
 }
 
-// unanswerable says why the server flow leaves status.configured of a Feature as it
-// is, "" if nothing is known to be in the way (package transition decides it).
+// unanswerable returns why the server flow does not change status.configured of a
+// Feature, "" if no cause is known (package transition decides it).
 func unanswerable(feature *v1alpha1.Feature) string {
 	consistent := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionConsistent)
 	progressing := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionProgressing)

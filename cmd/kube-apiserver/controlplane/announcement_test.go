@@ -53,7 +53,7 @@ func disputed(f *v1alpha1.Feature) {
 		Reason: v1alpha1.ReasonServersDisagree, Message: "on in a, off in b"})
 }
 
-// held are why the server flow does not answer, each of them.
+// held has each reason for which the server flow does not respond.
 var held = map[string]func(*v1alpha1.Feature){
 	"paused":    func(f *v1alpha1.Feature) { f.Spec.Paused = true },
 	"upgrading": func(f *v1alpha1.Feature) { f.Status.State = v1alpha1.StateUpgrading },
@@ -66,9 +66,10 @@ func requested(value bool) func(*v1alpha1.Feature) {
 	return func(f *v1alpha1.Feature) { f.Spec.Enabled = &value }
 }
 
-// TestReadyOnceFeaturesSayWhatIsSet: how long a server that has Central on, and
-// Dynamic off, is not ready. What the Features say changes after a while.
-func TestReadyOnceFeaturesSayWhatIsSet(t *testing.T) {
+// TestReadyOnceFeaturesHaveValues measures how long a server that has Central
+// on, and Dynamic off, is not ready. The status of the Features changes after a
+// while.
+func TestReadyOnceFeaturesHaveValues(t *testing.T) {
 	const never = time.Hour
 	resource := v1alpha1.SchemeGroupVersion.WithResource("features")
 	both := control.Options{Central: []string{"Central"}, Dynamic: []string{"Dynamic"}}
@@ -78,8 +79,8 @@ func TestReadyOnceFeaturesSayWhatIsSet(t *testing.T) {
 	type wait struct {
 		decides control.Options
 		before  []*v1alpha1.Feature
-		// correctedAfter is when the Features say what this server has; looksAfter
-		// is when its server flow runs.
+		// correctedAfter is the time until the Features have this server's values;
+		// looksAfter is the time until its server flow runs.
 		correctedAfter, looksAfter time.Duration
 		waits                      time.Duration
 	}
@@ -94,10 +95,10 @@ func TestReadyOnceFeaturesSayWhatIsSet(t *testing.T) {
 		"a dynamic feature has a requested value":     {both, dynamic(saying("Dynamic", v1alpha1.ControlDynamic, true, requested(true))), never, never, 0},
 		"one that has just been requested":            {both, dynamic(saying("Dynamic", v1alpha1.ControlDynamic, false, requested(true))), never, never, 0},
 		"a request is left over in a central feature": {both, central(saying("Central", v1alpha1.ControlCentral, false, requested(false))), 2 * time.Second, time.Second, 2 * time.Second},
-		"nobody answers":                              {both, nil, never, time.Second, announcementPatience},
+		"no server answers":                           {both, nil, never, time.Second, announcementPatience},
 		"servers differ, as they did before this one": {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed)), never, time.Second, time.Second + disagreementPatience},
 		"they differed until this one was there":      {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed)), 2 * time.Second, time.Second, 2 * time.Second},
-		"nobody looks at what they said before":       {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed)), never, never, announcementPatience},
+		"no flow corrects the earlier status":         {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed)), never, never, announcementPatience},
 		"one differs, of another nothing is known":    {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed))[:1], never, time.Second, announcementPatience},
 		"what it took from the API is not its own":    {both, []*v1alpha1.Feature{saying("Central", v1alpha1.ControlCentral, true), saying("Dynamic", v1alpha1.ControlDynamic, false)}, never, never, 0},
 	}

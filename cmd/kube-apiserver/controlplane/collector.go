@@ -25,9 +25,9 @@ import (
 
 // GarbageCollector is the identity of the garbage collector of kube-controller-manager
 // (k8s.io/kubernetes/cmd/kube-controller-manager/names and --use-service-account-credentials).
-// The server flow takes it on to collect what objects own whose API is gone: the role
-// system:controller:generic-garbage-collector permits it, and the flow's own need not permit
-// to list and delete everything.
+// The server flow impersonates it to collect dependents of objects whose API is no longer
+// served. The role system:controller:generic-garbage-collector permits that, so the flow's own
+// role need not permit to list and delete everything.
 var GarbageCollector = serviceaccount.MakeUsername(metav1.NamespaceSystem, "generic-garbage-collector")
 
 // newCollectorClient makes a client of this server that acts as the garbage collector.

@@ -34,9 +34,9 @@ import (
 	"k8s.io/kubernetes/pkg/controlplane"
 )
 
-// controlRules are what the flags are held against: what the features that this
-// server looks after declare and, for those of Kubernetes, what the catalogue says
-// of their configuration.
+// controlRules validates the flags: with the declarations of this server's
+// features and, for those of Kubernetes, the catalog's entries about their
+// configuration.
 func controlRules(gate control.Gate, declared []lifecycle.Feature) control.Constraints {
 	entries := catalog.All()
 	return control.Constraints{
@@ -77,10 +77,11 @@ func (o CompletedOptions) validateControl(gate control.Gate, lifecycleEnabled bo
 	return errs
 }
 
-// flowResources are what the server flow needs to be served.
+// flowResources are the resources that the server flow needs.
 var flowResources = []string{"features", "featurereports"}
 
-// resourceConfig is what is served unless --runtime-config says otherwise.
+// resourceConfig has the resources that are served unless --runtime-config
+// overrides it.
 func resourceConfig(lifecycleEnabled bool) *serverstorage.ResourceConfig {
 	resources := controlplane.DefaultAPIResourceConfigSource()
 	if lifecycleEnabled {

@@ -58,7 +58,7 @@ func TestWhatMayBeSetFromElsewhere(t *testing.T) {
 		"a switch for many":                     {control.Options{Dynamic: []string{"AllAlpha"}}, []string{"--dynamic-features: feature AllAlpha is not declared"}},
 		"a locked gate":                         {control.Options{Central: []string{"JobPodReplacementPolicy"}}, []string{"JobPodReplacementPolicy is locked to true"}},
 		"a gate with flags of its own":          {control.Options{Central: []string{"UnknownVersionInteroperabilityProxy"}}, []string{"has configuration of its own (--peer-ca-file"}},
-		"a gate that nobody has called safe":    {control.Options{Central: []string{"APIServerIdentity"}}, []string{"is not declared as one whose value may come from elsewhere"}},
+		"a gate that is not declared safe":      {control.Options{Central: []string{"APIServerIdentity"}}, []string{"is not declared as one whose value may come from elsewhere"}},
 		"one that is asked for only at a start": {control.Options{Dynamic: []string{"HostnameOverride"}}, []string{"name it in --central-features instead"}},
 		"two mistakes":                          {control.Options{Central: []string{"Nonesuch"}, Dynamic: []string{"HostnameOverride"}}, []string{"Nonesuch", "HostnameOverride"}},
 	} {
@@ -69,10 +69,10 @@ func TestWhatMayBeSetFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestADistributionsFeaturesMayBeSetFromElsewhere: what it declares counts, for
-// Kubernetes' features, too; what the catalogue says against one cannot be
-// declared away.
-func TestADistributionsFeaturesMayBeSetFromElsewhere(t *testing.T) {
+// TestDistributionFeaturesMayBeCentral checks that a distribution's
+// declarations count, for Kubernetes' features, too. The catalog's objections
+// cannot be overridden.
+func TestDistributionFeaturesMayBeCentral(t *testing.T) {
 	gate := componentfeaturegate.NewFeatureGate()
 	specs := map[componentfeaturegate.Feature]componentfeaturegate.FeatureSpec{}
 	for _, name := range []componentfeaturegate.Feature{"Acme", "AcmeAtStart", "HostnameOverride", "UnknownVersionInteroperabilityProxy"} {

@@ -42,8 +42,8 @@ import (
 // documents follow dynamic features.
 const documentsHookName = "start-feature-openapi-documents"
 
-// documents are the OpenAPI documents of one server of the chain. What the server
-// publishes lacks what gates that are off guard.
+// documents are the OpenAPI documents of one server of the chain. The published
+// ones do not have the fields of gates that are off.
 //
 // The documents are cut when kube-openapi has built them and before they are
 // served (PostProcessSpec), so the aggregator, which downloads them, and kubectl
@@ -77,7 +77,7 @@ type document[T any] struct {
 	published apidocs.Cuts
 }
 
-// newDocuments reads the catalogue and what is declared beside it. The gate is only
+// newDocuments reads the catalog and what is declared beside it. The gate is only
 // observed: to publish what a gate guards is not to use the feature.
 func newDocuments(gate *featuregate.Gate, declared []lifecycle.Feature, dynamic []string) *documents {
 	return &documents{
@@ -89,10 +89,9 @@ func newDocuments(gate *featuregate.Gate, declared []lifecycle.Feature, dynamic 
 	}
 }
 
-// entries are the catalogue's, and those of the features that a distribution
-// declares (Options.Features): the fields that their tasks look at go with their
-// gates, too. What it declares of a feature of the catalogue stands in the place of
-// what that declares.
+// entries returns the catalog's, and those of the features that a distribution
+// declares (Options.Features): the fields of their tasks go with their gates,
+// too. A distribution's declaration replaces that of the catalog.
 func entries(declared []lifecycle.Feature) []catalog.Entry {
 	all := catalog.All()
 	for _, feature := range declared {
@@ -122,10 +121,11 @@ func (d *documents) configure(generic *genericapiserver.Config) {
 	}
 }
 
-// nameOperations sets what kube-openapi makes of GetOperationIDAndTags otherwise, when
-// it first builds something with a configuration (builder.newOpenAPI). Its function
-// refers to the whole builder, so that each configuration would hold the definitions of
-// all types for as long as the server runs: 16 MiB for those of the chain.
+// nameOperations sets a function that kube-openapi otherwise makes from
+// GetOperationIDAndTags, when it first builds with a configuration
+// (builder.newOpenAPI). That one refers to the whole builder, so each configuration
+// would keep the definitions of all types while the server runs: 16 MiB for those of
+// the chain.
 func nameOperations(config *common.Config) {
 	// Deprecated, and what upstream's servers set (genericapiserver.DefaultOpenAPIConfig).
 	name := config.GetOperationIDAndTags //nolint:staticcheck
@@ -141,7 +141,7 @@ func nameOperations(config *common.Config) {
 	}
 }
 
-// afterwards is what a configuration does with a document already, and then cut.
+// afterwards returns a configuration's function for a document, followed by cut.
 func afterwards[T any](before func(*T) (*T, error), cut func(*T) *T) func(*T) (*T, error) {
 	return func(complete *T) (*T, error) {
 		if before != nil {
@@ -154,8 +154,8 @@ func afterwards[T any](before func(*T) (*T, error), cut func(*T) *T) func(*T) (*
 	}
 }
 
-// values are those of all gates now. A gate that this binary does not know guards
-// nothing here.
+// values returns those of all gates now. A gate that this binary does not have
+// guards nothing here.
 func (d *documents) values() func(componentfeaturegate.Feature) bool {
 	values := map[string]bool{}
 	for _, o := range d.gate.Observations() {
@@ -193,16 +193,16 @@ func (d *documents) cutV3(complete *spec3.OpenAPI) *spec3.OpenAPI {
 	if len(d.changing(cuts)) > 0 {
 		d.v3[name] = &document[spec3.OpenAPI]{complete, cuts, now}
 	}
-	// What no stored object has, the server needs no model of.
+	// The server needs no model of fields that no stored object has.
 	if len(cuts.OfObjects()) > 0 {
 		d.complete.UpdateGroupVersion(name, complete)
 	}
 	return now.V3(complete)
 }
 
-// groupVersionOf is the name of a document of OpenAPI v3, which upstream takes from
-// the web service that the document is about (routes.OpenAPI.InstallV3): all of its
-// paths are below it.
+// groupVersionOf returns the name of a document of OpenAPI v3. Upstream takes it
+// from the document's web service (routes.OpenAPI.InstallV3): all of its paths are
+// below it.
 func groupVersionOf(document *spec3.OpenAPI) (string, bool) {
 	for path := range document.Paths.Paths {
 		parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
@@ -216,11 +216,10 @@ func groupVersionOf(document *spec3.OpenAPI) (string, bool) {
 	return "", false
 }
 
-// follow lets the documents of a server follow the gates that may change while it
-// runs. Those that it published before are cut by the values of that moment.
-// The documents of OpenAPI v2 of the server of custom resources belong to a
-// controller of its own, so that server is not followed; none of its gates is
-// dynamic.
+// follow updates the documents of a server when gates change while it runs.
+// Documents published earlier are cut by the values of that moment. The documents
+// of OpenAPI v2 of the server of custom resources belong to another controller,
+// so they are not updated; none of its gates is dynamic.
 func (d *documents) follow(server *genericapiserver.GenericAPIServer) error {
 	if len(d.dynamic) == 0 {
 		return nil
@@ -240,7 +239,7 @@ func (d *documents) subscribe(ctx context.Context, v2 *handler.OpenAPIService, v
 	}
 	unsubscribe := d.gate.OnChange(func(featuregate.Snapshot) { d.update(v2, v3) }, gates...)
 	context.AfterFunc(ctx, unsubscribe)
-	// What changed between the documents and the subscription.
+	// Changes between the documents and the subscription.
 	d.update(v2, v3)
 }
 
@@ -273,8 +272,8 @@ func (d *documents) update(v2 *handler.OpenAPIService, v3 *handler3.OpenAPIServi
 	}
 }
 
-// changed is what is cut with these values and remembers it, nil if that is what is
-// cut already.
+// changed returns the cuts for these values and records them, nil if they are the
+// same as before.
 func (d *document[T]) changed(values func(componentfeaturegate.Feature) bool) apidocs.Cuts {
 	if d == nil {
 		return nil

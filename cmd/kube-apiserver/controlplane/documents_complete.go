@@ -36,8 +36,8 @@ const (
 // withCompleteDocuments serves the server itself the complete documents of OpenAPI
 // v3. MutatingAdmissionPolicies, which run in the server, merge their apply
 // configurations into objects by them (apiserver's mutating/patch,
-// NewTypeConverterManager): an object that has a field that no document has would
-// be refused, although it was stored while the field's gate was on.
+// NewTypeConverterManager): an object with a field that is in no document would be
+// refused, although it was stored while the field's gate was on.
 //
 // Their client asks at documentsRoot for the addresses of documents, which have a
 // hash of what is there, so both answers are replaced.

@@ -108,7 +108,7 @@ func TestDocumentsOfADistribution(t *testing.T) {
 		on       bool
 		want     []string
 	}{
-		"nothing beside the catalogue":    {catalog.Features(), false, []string{"partition"}},
+		"nothing beside the catalog":      {catalog.Features(), false, []string{"partition"}},
 		"a gate that is off":              {append(catalog.Features(), partition), false, nil},
 		"a gate that is on":               {append(catalog.Features(), partition), true, []string{"partition"}},
 		"only a feature of its own":       {[]lifecycle.Feature{partition}, false, nil},
@@ -248,7 +248,7 @@ func TestTheServerItselfSeesCompleteDocuments(t *testing.T) {
 	if other := get(t, handler, user.APIServerUser, groupVersions+"apis/example.com/v1"); !strings.Contains(other, "3.0.0") {
 		t.Errorf("the document of another group: %s", other)
 	}
-	// A group that is not published is not there for anybody.
+	// No client gets a group that is not published.
 	p.v3.DeleteGroupVersion(appsV1)
 	if at := address(t, handler, user.APIServerUser); at != "" {
 		t.Errorf("a group that is not published is at %s", at)
@@ -339,7 +339,7 @@ func TestOnlyRequestFields(t *testing.T) {
 	}
 }
 
-// TestOthersSeeNoCompleteDocuments, whoever they are.
+// TestOthersSeeNoCompleteDocuments for any user.
 func TestOthersSeeNoCompleteDocuments(t *testing.T) {
 	handler := publish(t, false).handler(t)
 	want := address(t, handler, "jane")
@@ -353,9 +353,9 @@ func TestOthersSeeNoCompleteDocuments(t *testing.T) {
 	}
 }
 
-// TestConditionsOfTheServersRequest are of the answer that it gets: what is asked to
-// make that answer is asked as a whole and in plain text.
-func TestConditionsOfTheServersRequest(t *testing.T) {
+// TestConditionsOfServerRequest apply to its response: inner requests for that
+// response are unconditional and in plain text.
+func TestConditionsOfServerRequest(t *testing.T) {
 	p := publish(t, false)
 	complete := address(t, p.handler(t), user.APIServerUser)
 	for _, header := range []string{"Accept-Encoding", "If-None-Match", "If-Match", "If-Modified-Since", "If-Unmodified-Since", "Range", "If-Range"} {
@@ -393,10 +393,9 @@ func TestDocumentsThatCannotChangeAreNotKept(t *testing.T) {
 	}
 }
 
-// TestServerSideApplyKeepsItsModels: what the server makes of the configuration for
-// server-side apply has the field that is in no document. A model of the published
-// document refuses an object that has the field, which is why the server itself is
-// served complete documents.
+// TestServerSideApplyKeepsItsModels checks that the server's models for server-side
+// apply have the field that is in no document. A model of the published document
+// refuses an object with the field. So the server itself gets complete documents.
 func TestServerSideApplyKeepsItsModels(t *testing.T) {
 	p := publish(t, false)
 	config := &genericapiserver.Config{OpenAPIV3Config: genericapiserver.DefaultOpenAPIV3Config(upstreamopenapi.GetOpenAPIDefinitions, apiopenapi.NewDefinitionNamer(legacyscheme.Scheme))}

@@ -29,9 +29,9 @@ import (
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 )
 
-// TestTheFlowIsKnownByItsOwnName: audit rules match who a request is from before
-// anybody is impersonated.
-func TestTheFlowIsKnownByItsOwnName(t *testing.T) {
+// TestFlowHasItsOwnName: audit rules match the user of a request before
+// impersonation.
+func TestFlowHasItsOwnName(t *testing.T) {
 	refused := errors.New("refused")
 	authentication := &genericapiserver.AuthenticationInfo{Authenticator: authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
 		if r.Header.Get("Authorization") == "Bearer jane's" {

@@ -65,11 +65,12 @@ const (
 	// lifecycleHookName is the post-start hook that reports this server's gates
 	// and runs the server flow.
 	lifecycleHookName = "start-feature-lifecycle-controller"
-	// lifecycleWorkers is how many features are looked at concurrently. One
-	// look is short; tasks run beside it.
+	// lifecycleWorkers is the number of features that are reconciled
+	// concurrently. Each pass is short; tasks run beside it.
 	lifecycleWorkers = 4
-	// readyPatience is for how long the server flow lets the server become ready
-	// first. Some servers do not before a task has run (lifecycle.Task.BlocksStartup).
+	// readyPatience is the time for which the server flow lets the server become ready
+	// first. Some servers do not become ready before a task has run
+	// (lifecycle.Task.BlocksStartup).
 	readyPatience = 5 * time.Second
 	readyPeriod   = 200 * time.Millisecond
 )
@@ -154,8 +155,8 @@ type lifecycleHooks struct {
 	stored      *Stored
 	authorizer  authorizer.Authorizer
 	control     control.Options
-	// started says that reporting began; looking is closed when the server flow
-	// begins to look at features.
+	// started is closed when reporting begins, looking when the server flow
+	// begins to reconcile features.
 	started atomic.Bool
 	looking chan struct{}
 }
@@ -218,8 +219,8 @@ func (h *lifecycleHooks) waitForPermission(ctx context.Context) bool {
 // letBecomeReady lets the first server of a cluster become ready first. The server flow
 // makes some hundred Features then, which takes a second of processor time that other
 // hooks need. Where components take values from here they wait for the Features, and so
-// does the server (announcement); and where there are Features they are corrected
-// before somebody takes what they say.
+// does the server (announcement); and existing Features are corrected before components
+// use them.
 func (h *lifecycleHooks) letBecomeReady(ctx context.Context, patience time.Duration) {
 	if len(h.control.Names()) > 0 {
 		return
@@ -234,8 +235,8 @@ func (h *lifecycleHooks) letBecomeReady(ctx context.Context, patience time.Durat
 	})
 }
 
-// missingPermission names the first thing that the server flow may not do, ""
-// when there is none. What tasks do is told by the tasks.
+// missingPermission returns the first permission that the server flow does not
+// have, "" when there is none. Tasks report theirs themselves.
 func (h *lifecycleHooks) missingPermission(ctx context.Context) string {
 	flow := &user.DefaultInfo{Name: featurestorage.FlowUser, Groups: []string{user.AllAuthenticated}}
 	for namespace, rules := range featuresrest.FlowRules() {
@@ -254,11 +255,11 @@ func (h *lifecycleHooks) missingPermission(ctx context.Context) string {
 	return ""
 }
 
-// shutDown says in the report that this server ends. It still serves for a
-// while, --shutdown-delay-duration and longer, and what it configures counts for
-// as long: the report stays, its Lease is renewed until no new request is
-// accepted, and another server deletes the report once the Lease has lapsed.
-// Upstream deletes the identity Lease at this point already
+// shutDown marks the report of this server as terminating. The server still
+// serves for a while, --shutdown-delay-duration and longer, and its
+// configuration counts until then. The report stays, and its Lease is renewed
+// until no new request is accepted. Another server deletes the report once the
+// Lease has lapsed. Upstream deletes the identity Lease at this point already
 // (component-helpers/apimachinery/lease).
 func (h *lifecycleHooks) shutDown() error {
 	if h.started.Load() {
@@ -267,8 +268,8 @@ func (h *lifecycleHooks) shutDown() error {
 	return nil
 }
 
-// instance tells this server apart from others: by its identity, and without
-// the gate APIServerIdentity by the name of the host and the port.
+// instance returns the name of this server among others: its identity, and
+// without the gate APIServerIdentity the name of the host and the port.
 func instance(server *genericapiserver.GenericAPIServer) (string, error) {
 	if server.APIServerID != "" {
 		return server.APIServerID, nil
@@ -289,9 +290,9 @@ type lifecycleClients struct {
 func newLifecycleClients(loopback *rest.Config) (*lifecycleClients, error) {
 	config := rest.CopyConfig(loopback)
 	config.UserAgent = "feature-lifecycle"
-	// Announcing needs a few hundred writes at the very first start, clearing a
-	// field as many as there are objects; the default of 50 a second would
-	// decide how long that takes.
+	// Announcing needs a few hundred writes at the very first start. Clearing a
+	// field needs one for each object. The default of 50 a second would limit
+	// that.
 	config.QPS = -1
 	clients := &lifecycleClients{}
 	var err error

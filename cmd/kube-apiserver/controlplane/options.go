@@ -38,10 +38,10 @@ type Options struct {
 	// Control names the features whose value does not come from each binary's
 	// own command line.
 	Control control.Options
-	// Features are the declarations that the server flow looks after. Those of a
-	// distribution may be central or dynamic, too, if their gates are there, and
-	// the published OpenAPI documents lack the fields that their tasks look at
-	// while their gates are off.
+	// Features are the declarations that the server flow handles. Those of a
+	// distribution may be central or dynamic, too, if their gates exist. The
+	// published OpenAPI documents lack the fields of their tasks while their
+	// gates are off.
 	Features []lifecycle.Feature
 }
 
@@ -56,7 +56,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	sets := o.ServerRunOptions.Flags()
 	fs := sets.FlagSet("feature lifecycle")
 	fs.DurationVar(&o.Lifecycle.Settle, "feature-settle-period", o.Lifecycle.Settle,
-		"How long no user of a feature may report the other value before a transition goes on to its tasks.")
+		"How long no user of a feature may report the other value before a transition continues with its tasks.")
 	fs.DurationVar(&o.Lifecycle.Grace, "feature-grace-period", o.Lifecycle.Grace,
 		"How long a user of a feature that cannot be reached, or a process that should report and never did, holds a transition.")
 	fs.BoolVar(&o.Lifecycle.RequireFullCoverage, "feature-require-full-coverage", o.Lifecycle.RequireFullCoverage,
@@ -88,7 +88,8 @@ func (o CompletedOptions) Validate() []error {
 	return append(errs, o.validateControl(utilfeature.DefaultMutableFeatureGate, utilfeature.DefaultFeatureGate.Enabled(features.FeatureLifecycle), o.APIEnablement.RuntimeConfig)...)
 }
 
-// validateSettings says what cannot work in the words of who set it.
+// validateSettings returns errors about flags that cannot work, by the flags'
+// names.
 func validateSettings(settings transition.Settings) []error {
 	flags := map[string]string{"Settle": "--feature-settle-period", "Grace": "--feature-grace-period"}
 	var errs []error

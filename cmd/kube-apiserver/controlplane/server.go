@@ -64,7 +64,7 @@ type Config struct {
 	settings         transition.Settings
 	control          control.Options
 	features         []lifecycle.Feature
-	// flowToken is what the server flow identifies itself with, "" without the feature
+	// flowToken is the credential of the server flow, "" without the feature
 	// lifecycle.
 	flowToken string
 	// documents are those of the Kubernetes APIs, nil without the feature lifecycle.
@@ -219,8 +219,8 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 	}, c.flowToken, c.features, c.settings)
 }
 
-// notServed are the APIs that gates need and that this server does not serve, by gate, in
-// sentences. What gates that are on lack is logged: some of them keep the server from
+// notServed returns sentences, by gate, about APIs that gates need and that this server
+// does not serve. Those of gates that are on are logged: some keep the server from
 // becoming ready.
 func (c CompletedConfig) notServed(server *controlplaneapiserver.Server) map[string][]string {
 	serving := catalog.Serving{
@@ -247,8 +247,8 @@ func (c CompletedConfig) notServed(server *controlplaneapiserver.Server) map[str
 	return lacking
 }
 
-// serves says whether a server has a resource installed, in any version. Unlike
-// discovery it is complete from the start.
+// serves returns whether a server has a resource installed, in any version.
+// Unlike discovery it is complete from the start.
 func serves(server *genericapiserver.GenericAPIServer) func(schema.GroupResource) bool {
 	return func(resource schema.GroupResource) bool {
 		root := "/apis/" + resource.Group + "/"

@@ -50,7 +50,7 @@ type Stored struct {
 	// builtIn and custom know where and how resources are stored: those that
 	// are compiled in, and those of CustomResourceDefinitions.
 	builtIn, custom generic.RESTOptionsGetter
-	// serves says whether this server has the resource in any version.
+	// serves returns whether this server has the resource in any version.
 	serves func(schema.GroupResource) bool
 
 	mu      sync.Mutex
@@ -65,7 +65,7 @@ var _ task.Storage = &Stored{}
 // callTimeout bounds one call to etcd.
 const callTimeout = 30 * time.Second
 
-// NewStored makes access to what is stored where the options say. Serves says
+// NewStored returns access to the storage of the options. Serves returns
 // whether the server has a built-in resource, in any version.
 func NewStored(builtIn, custom generic.RESTOptionsGetter, serves func(schema.GroupResource) bool) *Stored {
 	return &Stored{builtIn: builtIn, custom: custom, serves: serves, clients: map[string]*clientv3.Client{}, places: map[schema.GroupResource]place{}}
@@ -84,7 +84,7 @@ func (s *Stored) Close() error {
 	return errors.Join(errs...)
 }
 
-// place is where one resource is stored.
+// place is the storage location of one resource.
 type place struct {
 	resource schema.GroupResource
 	client   *clientv3.Client
@@ -134,8 +134,8 @@ func (s *Stored) find(resource schema.GroupResource) (place, error) {
 
 // example returns an object of a built-in resource. It is an error when there is
 // none, or when another group's objects lie under the same keys: prefixes of
-// built-in resources do not have the group in them, so that a wrong one would
-// lead to what is in use.
+// built-in resources do not include the group, so a wrong one could lead to
+// objects in use.
 func (s *Stored) example(resource schema.GroupResource) (runtime.Object, error) {
 	scheme := legacyscheme.Scheme
 	var example runtime.Object
@@ -203,7 +203,7 @@ func (s *Stored) List(ctx context.Context, resource schema.GroupResource, limit 
 	return page, next, nil
 }
 
-// object says what one stored value is.
+// object decodes one stored value.
 func (p place) object(ctx context.Context, key string, data []byte) (task.StoredObject, error) {
 	object := task.StoredObject{Key: key}
 	namespace, name, namespaced := strings.Cut(strings.TrimPrefix(key, p.prefix), "/")

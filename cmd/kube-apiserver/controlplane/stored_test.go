@@ -39,7 +39,7 @@ type prefixes struct{}
 
 func (prefixes) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	config := storagebackend.NewDefaultConfig("/registry", nil)
-	// Nobody is there: what gets so far fails.
+	// No server listens: requests that get so far fail.
 	config.Transport.ServerList = []string{"http://127.0.0.1:1"}
 	return generic.RESTOptions{ResourcePrefix: "/" + strings.ToLower(resource.Resource), StorageConfig: config.ForResource(resource)}, nil
 }

@@ -51,8 +51,8 @@ type story struct {
 	features versioned.Interface
 }
 
-// Run tells the story on a cluster that has just been started with the gate on.
-// The cluster stays up.
+// Run runs the demo on a cluster that has just been started with the gate on.
+// The cluster keeps running.
 func Run(ctx context.Context, c *localcluster.Cluster, out io.Writer) error {
 	s := &story{out: out, cluster: c}
 	if err := s.connect(); err != nil {
@@ -77,8 +77,8 @@ func Run(ctx context.Context, c *localcluster.Cluster, out io.Writer) error {
 		return err
 	}
 	s.chapter("The control plane and the nodes restart with the gate off; the server flow brings the feature to Off")
-	// What restarts looks at the objects anew; a cluster without the feature
-	// has none of it from here on.
+	// Restarted components read the objects again; a cluster without the
+	// feature has none of it from here on.
 	off := gate + "=false"
 	// The Feature is followed from before the restart: the server flow begins
 	// while the last components are still starting.
@@ -163,7 +163,7 @@ func users(uses []v1alpha1.FeatureUse) string {
 	return strings.Join(parts, ", ")
 }
 
-// describeUse says what the StatefulSets store, and checks it.
+// describeUse prints the stored fields of the StatefulSets, and checks them.
 func (s *story) describeUse(sets map[string]*appsv1.StatefulSet) error {
 	for _, name := range names {
 		set := sets[name]

@@ -59,10 +59,10 @@ func TestTheDemonstrationCanFail(t *testing.T) {
 	}{
 		"all is well":               {func(map[string]*appsv1.StatefulSet) {}, ""},
 		"the field is still there":  {func(after map[string]*appsv1.StatefulSet) { after["web"] = sets(false)["web"] }, "still has"},
-		"something else changed":    {func(after map[string]*appsv1.StatefulSet) { after["web"].Annotations["demo/owner"] = "nobody" }, "changed elsewhere"},
+		"something else changed":    {func(after map[string]*appsv1.StatefulSet) { after["web"].Annotations["demo/owner"] = "team-b" }, "changed elsewhere"},
 		"an object is gone":         {func(after map[string]*appsv1.StatefulSet) { delete(after, "web") }, "came or went"},
 		"the untouched was touched": {func(after map[string]*appsv1.StatefulSet) { after[untouched].Generation = 2 }, "was written"},
-		"or written by somebody": {func(after map[string]*appsv1.StatefulSet) {
+		"or written by a client": {func(after map[string]*appsv1.StatefulSet) {
 			after[untouched].ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "feature-lifecycle"}}
 		}, "was written"},
 	} {

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package demo tells the story of one feature gate on a real cluster: on, used,
-// off, and nothing left. Every claim it prints is checked; it fails when one
-// does not hold. "make demo" runs it.
+// Package demo demonstrates one feature gate on a real cluster: on, used, off,
+// and nothing left. Every claim it prints is checked; it fails when one does
+// not hold. "make demo" runs it.
 package demo

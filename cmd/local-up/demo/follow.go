@@ -45,7 +45,7 @@ func (s *story) watchFeature(ctx context.Context, seen func(*v1alpha1.Feature) (
 	return err
 }
 
-// why says what a feature that does not go on waits for.
+// why returns the cause for which a transition waits.
 func why(feature *v1alpha1.Feature) string {
 	for _, c := range feature.Status.Conditions {
 		if c.Type == v1alpha1.ConditionProgressing {
@@ -111,7 +111,7 @@ func (s *story) follow(ctx context.Context) error {
 	})
 }
 
-// visible is what follow shows of a Feature.
+// visible is the part of a Feature that follow shows.
 func visible(feature *v1alpha1.Feature) []any {
 	status := &feature.Status
 	return []any{status.State, status.Configured, status.Tasks, users(status.Uses)}

@@ -70,7 +70,7 @@ func (s *story) createStatefulSets(ctx context.Context) error {
 func statefulSet(name string, strategy appsv1.StatefulSetUpdateStrategy) *appsv1.StatefulSet {
 	labels := map[string]string{"app": name}
 	return &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: map[string]string{"demo/owner": "somebody"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: map[string]string{"demo/owner": "team-a"}},
 		Spec: appsv1.StatefulSetSpec{
 			Replicas:       ptr.To[int32](2),
 			ServiceName:    name,

@@ -31,12 +31,12 @@ const (
 	listMapKeys = "x-kubernetes-list-map-keys"
 	unions      = "x-kubernetes-unions"
 	unionFields = "fields-to-discriminateBy"
-	// enumValues is where kube-openapi's generators begin the list of values in a
-	// description (pkg/generators/enum.go).
+	// enumValues is the text with which kube-openapi's generators begin the list
+	// of values in a description (pkg/generators/enum.go).
 	enumValues = "Possible enum values:"
 )
 
-// subject is what a cut is about.
+// subject is the object of a cut.
 type subject int
 
 const (
@@ -78,7 +78,8 @@ func (c Cut) String() string {
 	return c.definition + "." + c.key
 }
 
-// Cuts is what gates can take out of one document, sorted. It is immutable.
+// Cuts has the parts that gates can remove from one document, sorted. It is
+// immutable.
 type Cuts []Cut
 
 // Gates are the gates that decide.
@@ -94,7 +95,7 @@ func (c Cuts) Gates() []featuregate.Feature {
 	return sets.List(gates)
 }
 
-// OfObjects are those of properties that stored objects may have.
+// OfObjects returns those of properties that stored objects may have.
 func (c Cuts) OfObjects() Cuts {
 	return slices.DeleteFunc(slices.Clone(c), func(cut Cut) bool { return cut.about != object })
 }
@@ -104,7 +105,7 @@ func (c Cuts) Equal(other Cuts) bool {
 	return slices.EqualFunc(c, other, func(a, b Cut) bool { return compareCuts(a, b) == 0 })
 }
 
-// While are those that are taken out with these values of gates, never nil.
+// While returns those that are removed with these values of gates, never nil.
 func (c Cuts) While(enabled func(featuregate.Feature) bool) Cuts {
 	now := Cuts{}
 	for _, cut := range c {

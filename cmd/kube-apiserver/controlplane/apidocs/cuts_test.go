@@ -51,14 +51,14 @@ func refTo(name string) *spec.Schema { return spec.RefSchema("#/definitions/" + 
 func example() map[string]*spec.Schema {
 	keyed := spec.ArrayProperty(refTo("Part"))
 	keyed.AddExtension(listMapKeys, []any{"name", "size"})
-	colour := spec.StringProperty()
-	colour.Enum = []any{"Blue", "Green", "Red"}
-	colour.Description = "Its colour.\n\nPossible enum values:\n - `\"Blue\"` as the sky\n - `\"Green\"` as grass\n - `\"Red\"` as\n   blood"
+	color := spec.StringProperty()
+	color.Enum = []any{"Blue", "Green", "Red"}
+	color.Description = "Its color.\n\nPossible enum values:\n - `\"Blue\"` as the sky\n - `\"Green\"` as grass\n - `\"Red\"` as\n   blood"
 	part := spec.Schema{SchemaProps: spec.SchemaProps{
 		Required:   []string{"name", "size"},
-		Properties: map[string]spec.Schema{"name": *spec.StringProperty(), "size": *spec.Int64Property(), "colour": *colour, "parts": *spec.ArrayProperty(refTo("Part"))},
+		Properties: map[string]spec.Schema{"name": *spec.StringProperty(), "size": *spec.Int64Property(), "color": *color, "parts": *spec.ArrayProperty(refTo("Part"))},
 	}}
-	part.AddExtension(unions, []any{map[string]any{"discriminator": "name", unionFields: map[string]any{"size": "Size", "colour": "Colour"}}})
+	part.AddExtension(unions, []any{map[string]any{"discriminator": "name", unionFields: map[string]any{"size": "Size", "color": "Color"}}})
 	wrapped := spec.Schema{SchemaProps: spec.SchemaProps{AllOf: []spec.Schema{*refTo("Part")}}}
 	return map[string]*spec.Schema{
 		"Part": &part,
@@ -97,8 +97,8 @@ func TestWhatGoes(t *testing.T) {
 		"a gate that the other needs does not keep it":    {entries: []catalog.Entry{entry("A", "note"), entry("B", "note")}, dependencies: map[featuregate.Feature][]featuregate.Feature{"B": {"C"}, "C": {"A"}}, on: []featuregate.Feature{"A"}, want: []string{"Widget.note"}},
 		"what is within goes with what leads there":       {entries: []catalog.Entry{entry("A", "many", "one.size"), entry("B", "named")}, want: []string{"Part.size", "Widget.many", "Widget.named"}},
 		"what is within stays as long as one leads there": {entries: []catalog.Entry{entry("A", "many", "one.size"), entry("B", "named")}, on: []featuregate.Feature{"B"}, want: []string{"Widget.many"}},
-		"a value":                                           {entries: []catalog.Entry{entry("A", "one.colour=Red", "many[*].colour=Red", "named{*}.colour=Red")}, want: []string{"Part.colour=Red"}},
-		"a value at one place of three":                     {entries: []catalog.Entry{entry("A", "one.colour=Red")}},
+		"a value":                                           {entries: []catalog.Entry{entry("A", "one.color=Red", "many[*].color=Red", "named{*}.color=Red")}, want: []string{"Part.color=Red"}},
+		"a value at one place of three":                     {entries: []catalog.Entry{entry("A", "one.color=Red")}},
 		"a value that no enum lists":                        {entries: []catalog.Entry{entry("A", "note=x")}},
 		"values that a function chooses":                    {entries: []catalog.Entry{{Feature: lifecycle.Feature{Name: "A", OnDisable: lifecycle.Tasks{lifecycle.WaitForNoneWhere(widgets, "it", func(any) bool { return true }, "note")}}}}},
 		"some elements, an entry of a map, the collection":  {entries: []catalog.Entry{entry("A", "many[name=x].size", "named{x}", "metadata.name"), {Feature: lifecycle.Feature{Name: "B", OnDisable: lifecycle.Tasks{lifecycle.ClearCollection(widgets.GroupResource())}}}}},
@@ -138,7 +138,7 @@ func TestATypeWithinItself(t *testing.T) {
 func TestReferencesToWhatIsGone(t *testing.T) {
 	schemas := example()
 	delete(schemas["Part"].Properties, "parts")
-	paths := append(everywhere("size"), "one.colour=Red", "many[*].colour=Red", "named{*}.colour=Red")
+	paths := append(everywhere("size"), "one.color=Red", "many[*].color=Red", "named{*}.color=Red")
 	before := asJSON(t, schemas)
 	cuts := NewGuards([]catalog.Entry{entry("A", paths...)}, nil).findCuts(schemas, map[schema.GroupVersionResource]string{widgets: "Widget"})
 	changed := cuts.While(off).apply(schemas)
@@ -150,12 +150,12 @@ func TestReferencesToWhatIsGone(t *testing.T) {
 			"required": []any{"name"},
 			"properties": map[string]any{
 				"name": map[string]any{"type": "string"},
-				"colour": map[string]any{
+				"color": map[string]any{
 					"type": "string", "enum": []any{"Blue", "Green"},
-					"description": "Its colour.\n\nPossible enum values:\n - `\"Blue\"` as the sky\n - `\"Green\"` as grass",
+					"description": "Its color.\n\nPossible enum values:\n - `\"Blue\"` as the sky\n - `\"Green\"` as grass",
 				},
 			},
-			unions: []any{map[string]any{"discriminator": "name", unionFields: map[string]any{"colour": "Colour"}}},
+			unions: []any{map[string]any{"discriminator": "name", unionFields: map[string]any{"color": "Color"}}},
 		},
 		"Widget": map[string]any{"properties": map[string]any{
 			"one":   map[string]any{"allOf": []any{map[string]any{"$ref": "#/definitions/Part"}}},
@@ -185,11 +185,11 @@ func TestUnionsWithoutFields(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, want []any
 	}{
-		"one of two goes":          {[]any{union("size"), union("colour")}, []any{union("colour")}},
+		"one of two goes":          {[]any{union("size"), union("color")}, []any{union("color")}},
 		"the last one":             {[]any{union("size")}, nil},
 		"all of them":              {[]any{union("size"), union("size")}, nil},
 		"a union without fields":   {[]any{map[string]any{"discriminator": "name"}, union("size")}, []any{map[string]any{"discriminator": "name"}}},
-		"one that loses one field": {[]any{union("size", "colour")}, []any{union("colour")}},
+		"one that loses one field": {[]any{union("size", "color")}, []any{union("color")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			schemas := example()
@@ -212,20 +212,20 @@ func TestUnionsWithoutFields(t *testing.T) {
 
 // TestValuesOfElements go out of the enum of a list's elements.
 func TestValuesOfElements(t *testing.T) {
-	colour := spec.StringProperty()
-	colour.Enum = []any{"Blue", "Red"}
-	colours := spec.ArrayProperty(colour)
-	colours.Description = "Possible enum values:\n - `\"Blue\"` as the sky\n - `\"Red\"` as blood"
-	schemas := map[string]*spec.Schema{"Widget": {SchemaProps: spec.SchemaProps{Properties: map[string]spec.Schema{"colours": *colours}}}}
-	cuts := NewGuards([]catalog.Entry{entry("A", "colours=Red")}, nil).findCuts(schemas, map[schema.GroupVersionResource]string{widgets: "Widget"})
-	want := map[string]any{"Widget": map[string]any{"properties": map[string]any{"colours": map[string]any{
+	color := spec.StringProperty()
+	color.Enum = []any{"Blue", "Red"}
+	colors := spec.ArrayProperty(color)
+	colors.Description = "Possible enum values:\n - `\"Blue\"` as the sky\n - `\"Red\"` as blood"
+	schemas := map[string]*spec.Schema{"Widget": {SchemaProps: spec.SchemaProps{Properties: map[string]spec.Schema{"colors": *colors}}}}
+	cuts := NewGuards([]catalog.Entry{entry("A", "colors=Red")}, nil).findCuts(schemas, map[schema.GroupVersionResource]string{widgets: "Widget"})
+	want := map[string]any{"Widget": map[string]any{"properties": map[string]any{"colors": map[string]any{
 		"type": "array", "items": map[string]any{"type": "string", "enum": []any{"Blue"}},
 		"description": "Possible enum values:\n - `\"Blue\"` as the sky",
 	}}}}
 	if diff := cmp.Diff(want, asMap(t, cuts.While(off).apply(schemas))); diff != "" {
 		t.Errorf("changed schemas (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]any{"Blue", "Red"}, schemas["Widget"].Properties["colours"].Items.Schema.Enum); diff != "" {
+	if diff := cmp.Diff([]any{"Blue", "Red"}, schemas["Widget"].Properties["colors"].Items.Schema.Enum); diff != "" {
 		t.Errorf("the schema that was given changed (-want +got):\n%s", diff)
 	}
 }

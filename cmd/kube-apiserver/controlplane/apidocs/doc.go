@@ -20,30 +20,31 @@ limitations under the License.
 // Package controlplane is its caller and decides where documents come from and who is
 // served which.
 //
-// What belongs to a gate is read from the catalogue: the paths that a feature's
-// tasks look at, and what it leaves behind otherwise. A document says by its
-// paths which resource has which type, so a path of the catalogue leads, from type
-// to type, to one property of one type in each version of the resource.
+// The catalog has the fields of each gate: the paths of a feature's tasks, and
+// its other leftovers. A document's paths map resources to types. So a path of
+// the catalog leads, from type to type, to one property of one type in each
+// version of the resource.
 //
 // A type may be in many places, and a property goes only when each place of it
 // that the document's resources have belongs to gates that are off.
 // Container.restartPolicy of init containers is older than the gate that lets
-// other containers have it, so it stays. What is below such a place goes with it.
+// other containers have it, so it stays. Properties below such a place go with
+// it.
 //
 // A place may belong to several gates. Those that another one of them needs do
 // not count, since that one is off when they are; of the others, one that is on
 // keeps the place.
 //
-// Of a field that is older than its gate only a value may belong to it. The value
-// is then left out of the property's enum and of the list of values that is part of
-// the description, by the same rule. Prose is left as it is.
+// Only a value of a field may belong to a gate, if the field is older than the
+// gate. The value is then left out of the property's enum and of the list of values
+// that is part of the description, by the same rule. Prose is left as it is.
 //
 // Fields of requests and answers are in no stored object, and so in no path of the
-// catalogue: a list of their own has them (requestFields). Query parameters go out
+// catalog: a list of their own has them (requestFields). Query parameters go out
 // of all paths, and out of what paths share.
 //
-// What never happens here: documents and definitions that are given are never
-// changed. Server-side apply has its models from the same definitions (apiserver's
+// The given documents and definitions are never changed here. Server-side apply
+// has its models from the same definitions (apiserver's
 // GenericAPIServer.getOpenAPIModels), and has to know the fields that stored
 // objects have, gate or not.
 package apidocs

@@ -37,7 +37,7 @@ import (
 	upstreamopenapi "k8s.io/kubernetes/pkg/generated/openapi"
 )
 
-// upstreamDir is where the build reads upstream.
+// upstreamDir returns the directory from which the build reads upstream.
 var upstreamDir = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
 	return strings.TrimSpace(string(out)), err
@@ -58,9 +58,9 @@ func readUpstream(t testing.TB, into any, path ...string) {
 	}
 }
 
-// completeV2 is the document that a server with every version of every API serves:
-// the paths that upstream publishes in its source, and the types of this build,
-// with enums.
+// completeV2 returns the document of a server with every version of every API. It
+// has the paths that upstream publishes in its source, and the types of this
+// build, with enums.
 func completeV2(t testing.TB) *spec.Swagger {
 	t.Helper()
 	document := &spec.Swagger{}
@@ -193,8 +193,8 @@ func TestDefinitionsStayComplete(t *testing.T) {
 	}
 }
 
-// TestNothingElseGoes: what is left of the documents with all gates off is what
-// they were, without the properties that are named.
+// TestNothingElseGoes compares the documents with all gates off with the
+// complete ones, without the named properties.
 func TestNothingElseGoes(t *testing.T) {
 	guards := newGuards(t)
 	check := func(t *testing.T, name string, before, after any, schemas func(document map[string]any) map[string]any, cuts Cuts) {
@@ -317,7 +317,8 @@ func TestValuesOfEnums(t *testing.T) {
 	}
 }
 
-// BenchmarkCut is what a server does once when it starts, for the larger document.
+// BenchmarkCut measures the work of a server at its start, for the larger
+// document.
 func BenchmarkCut(b *testing.B) {
 	gates, err := catalog.Gates()
 	if err != nil {

@@ -42,7 +42,7 @@ type guarded struct {
 	gate featuregate.Feature
 }
 
-// NewGuards reads the catalogue. Dependencies are the gates that each gate needs,
+// NewGuards reads the catalog. Dependencies are the gates that each gate needs,
 // as featuregate.FeatureGate has them.
 func NewGuards(entries []catalog.Entry, dependencies map[featuregate.Feature][]featuregate.Feature) *Guards {
 	g := &Guards{map[schema.GroupResource][]guarded{}, closure(dependencies)}
@@ -62,8 +62,8 @@ func NewGuards(entries []catalog.Entry, dependencies map[featuregate.Feature][]f
 	}
 	for _, e := range entries {
 		for _, r := range e.Retained {
-			// What another gate looks after is that one's: this one only writes
-			// into it, or is off whenever that one is.
+			// A field that another gate handles belongs to that one: this gate
+			// only writes it, or is off whenever the other is.
 			if r.With == "" && !lookedAfter[r.Field] {
 				add(e.Name, r.Field)
 			}
@@ -90,7 +90,7 @@ func closure(dependencies map[featuregate.Feature][]featuregate.Feature) map[fea
 	return needs
 }
 
-// deciding are those of the gates that no other of them needs: one that another
+// deciding returns the gates that no other of them needs: one that another
 // needs may be on while the field cannot be used.
 func (g *Guards) deciding(gates []featuregate.Feature) level {
 	var result level
@@ -104,13 +104,13 @@ func (g *Guards) deciding(gates []featuregate.Feature) level {
 	return result
 }
 
-// node is what a schema's properties are to a resource's guarded fields.
+// node maps a schema's properties to a resource's guarded fields.
 type node struct {
 	// children are by the property's name and what of its value they are about:
 	// nothing for the value itself, [*] behind a list, {*} behind a map.
 	children map[string]*node
-	// gates are those that the property itself belongs to, values those of single
-	// values of it.
+	// gates has those of the property itself, values those of single values of
+	// it.
 	gates  level
 	values map[string]level
 }
@@ -154,8 +154,8 @@ func (g *Guards) tree(resource schema.GroupVersionResource) *node {
 	return root
 }
 
-// pathInVersion is where a version has what the catalogue names by the path of
-// the version that is stored or preferred. TestMarkers finds what is missing here.
+// pathInVersion returns the path in a version of a field that the catalog names by
+// its path in the stored or preferred version. TestMarkers finds missing ones.
 func pathInVersion(path string, resource schema.GroupVersionResource) string {
 	if resource.GroupVersion() != resourcev1beta1.SchemeGroupVersion {
 		return path
@@ -168,9 +168,9 @@ func pathInVersion(path string, resource schema.GroupVersionResource) string {
 	return strings.Replace(path, ".exactly.", ".", 1)
 }
 
-// isField is true for what a document has a property, or a value of one, for: not
-// for collections, entries of maps, some elements of lists, and values that a
-// function chooses.
+// isField returns true for fields that are a property of a document, or a value
+// of one. It returns false for collections, entries of maps, some elements of
+// lists, and values that a function chooses.
 func isField(field task.Field) bool {
 	whole := strings.NewReplacer("[*]", "", "{*}", "").Replace(field.Path)
 	return whole != "" && whole != "metadata.name" && !field.Chosen && !strings.ContainsAny(whole, "[{")

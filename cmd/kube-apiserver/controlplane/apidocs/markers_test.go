@@ -43,8 +43,8 @@ type markedField struct {
 	gates []featuregate.Feature
 }
 
-// markedFields are those of upstream's API types whose markers name gates that are
-// alpha or beta.
+// markedFields returns the fields of upstream's API types whose markers name gates
+// that are alpha or beta.
 func markedFields(t *testing.T) []markedField {
 	t.Helper()
 	known := knownGates(t).GetAll()
@@ -154,7 +154,8 @@ func TestMarkers(t *testing.T) {
 	for _, m := range markedFields(t) {
 		name := Cut{property: m.property}.String()
 		if definition, ok := document.Definitions[m.definition]; !ok {
-			// What is never a body is query parameters, or nobody serves it.
+			// Types that are never a body are query parameters, or are not
+			// served.
 			if !parameters.Has(m.key) || !strings.HasSuffix(m.definition, "Options") {
 				continue
 			}
@@ -168,7 +169,7 @@ func TestMarkers(t *testing.T) {
 		case stays && !gone:
 			delete(unused, name)
 		case !gone:
-			t.Errorf("%s is in the document while %v are off; add the path to the catalogue, to pathInVersion, to requestFields, or to older with the reason", name, m.gates)
+			t.Errorf("%s is in the document while %v are off; add the path to the catalog, to pathInVersion, to requestFields, or to older with the reason", name, m.gates)
 		}
 		if slices.Contains(names(cuts.While(except(false, append(m.gates, within[name])...))), name) {
 			t.Errorf("%s is not in the document while %v are on and all others are off", name, m.gates)

@@ -28,8 +28,8 @@ import (
 // level are gates of which one that is on keeps what is guarded.
 type level []featuregate.Feature
 
-// place is one way to a property, from a resource: it is there if every level on
-// the way is.
+// place is one path to a property, from a resource. It exists if every level of
+// the path exists.
 type place []level
 
 func (p place) visible(enabled func(featuregate.Feature) bool) bool {
@@ -52,7 +52,7 @@ type occurrence struct {
 type walker struct {
 	schemas map[string]*spec.Schema
 	found   map[property][]occurrence
-	// seen are types, and what is above them, where nothing of the catalogue is
+	// seen are types, and what is above them, where nothing of the catalog is
 	// any more: it is enough to have been there once.
 	seen map[string]bool
 }
@@ -75,7 +75,7 @@ func (g *Guards) findCuts(schemas map[string]*spec.Schema, roots map[schema.Grou
 	return sorted(cuts)
 }
 
-// walk visits the properties of a type. The catalogue's tree n ends wherever types
+// walk visits the properties of a type. The catalog's tree n ends wherever types
 // contain themselves, so the walk does, too.
 func (w *walker) walk(definition string, n *node, above place) {
 	if n == nil {
@@ -110,7 +110,7 @@ func (w *walker) walk(definition string, n *node, above place) {
 	}
 }
 
-// target is the type of a property's value, and how a path of the catalogue goes
+// target is the type of a property's value, and how a path of the catalog goes
 // through lists and maps to it. It is "" for values that are of no named type.
 func target(value *spec.Schema) (definition, selector string) {
 	for value != nil {
@@ -139,7 +139,8 @@ func referenced(value *spec.Schema) string {
 	return ref[strings.LastIndexByte(ref, '/')+1:]
 }
 
-// cutsOf are what gates can take of a property: itself, and values of it.
+// cutsOf returns the parts of a property that gates can remove: itself, and
+// values of it.
 func cutsOf(p property, occurrences []occurrence) []Cut {
 	var cuts []Cut
 	guarded, values := false, map[string]bool{}
@@ -165,7 +166,7 @@ func cutsOf(p property, occurrences []occurrence) []Cut {
 		}
 		cuts = append(cuts, c)
 	}
-	// What is at one place without a gate is never taken.
+	// A property that is at one place without a gate is never removed.
 	return slices.DeleteFunc(cuts, func(c Cut) bool {
 		return slices.ContainsFunc(c.places, func(p place) bool { return len(p) == 0 })
 	})

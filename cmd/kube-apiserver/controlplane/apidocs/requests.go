@@ -34,11 +34,11 @@ const (
 	query  = "query"
 )
 
-// requestFields are fields of requests and answers that belong to gates. No stored
-// object has them, so the catalogue, which is about what is stored, names none of
-// them. The server takes options of a request as query parameters of the same name,
-// too (apiserver's endpoints.AddObjectParams); of those types that are never a body
-// a document has nothing else.
+// requestFields are fields of requests and responses that belong to gates. No
+// stored object has them, so the catalog, which is about stored objects, names none
+// of them. The server takes options of a request as query parameters of the same
+// name, too (apiserver's endpoints.AddObjectParams). A document has only these for
+// types that are never a body.
 //
 // TestMarkers finds what upstream marks and is missing here. It marks
 // ignoreStoreReadErrorWithClusterBreakingPotential by prose only.
@@ -49,8 +49,8 @@ var requestFields = []struct {
 	options bool
 	// inV3 is true if OpenAPI v2 keeps the property (not the parameter). The
 	// aggregator merges documents of v2, and renames types that differ. Those of
-	// custom resources and of aggregated API servers are complete, so a type that
-	// is a kind of its own would be there twice, and clients refuse the whole
+	// custom resources and of aggregated API servers are complete. So a type that
+	// is a kind of its own would occur twice, and clients refuse the whole
 	// document: "duplicate entry for /v1, Kind=DeleteOptions" (apimachinery's
 	// managedfields.NewGVKParser). ListMeta is no kind.
 	inV3 bool
@@ -61,8 +61,8 @@ var requestFields = []struct {
 	{property{coreV1 + "PodLogOptions", "stream"}, features.PodLogsQuerySplitStreams, true, false},
 }
 
-// requestCuts is what gates can take of requestFields out of a document that has
-// these types and query parameters.
+// requestCuts returns the requestFields that gates can remove from a document
+// with these types and query parameters.
 func requestCuts(schemas map[string]*spec.Schema, parameters sets.Set[string], v2 bool) Cuts {
 	var cuts Cuts
 	for _, field := range requestFields {

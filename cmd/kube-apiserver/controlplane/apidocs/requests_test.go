@@ -81,7 +81,8 @@ func TestRequestFields(t *testing.T) {
 	}
 }
 
-// TestParametersAnywhere: of paths, of operations, and of what paths share.
+// TestParametersAnywhere covers parameters of paths, of operations, and shared
+// ones.
 func TestParametersAnywhere(t *testing.T) {
 	const parameters = `[{"name": "shardSelector", "in": "query"}, {"name": "shardSelector", "in": "header"}, {"name": "limit", "in": "query"}, {"$ref": "PREFIX/a"}, {"$ref": "PREFIX/b"}]`
 	const left = `[{"name": "shardSelector", "in": "header"}, {"name": "limit", "in": "query"}, {"$ref": "PREFIX/b"}]`
