@@ -136,8 +136,8 @@ func TestResultsAreOfThisHistory(t *testing.T) {
 	}
 }
 
-// TestAWholeRunIsOfACommit holds that a run of hours is refused at its beginning when
-// nobody could repeat it.
+// TestAWholeRunIsOfACommit checks that a run of hours is refused at its beginning
+// when it could not be repeated.
 func TestAWholeRunIsOfACommit(t *testing.T) {
 	dir := t.TempDir()
 	for _, file := range []string{"go.mod", "go.work"} {

@@ -131,7 +131,7 @@ func (o *common) run(cmd *cobra.Command, name string, run runner) error {
 	}
 	command := commandLine(name, cmd.Flags())
 	if environment.Dirty && command == whole(name) && o.output == recorded(o.bed.Root, name) {
-		return fmt.Errorf("benchmark %s: files differ from the commit %.12s that the result would name, and nobody could repeat it; commit them or put them aside first, or write elsewhere with --output", name, environment.Commit)
+		return fmt.Errorf("benchmark %s: files differ from the commit %.12s that the result would name, so it could not be repeated; commit them or put them aside first, or write elsewhere with --output", name, environment.Commit)
 	}
 	begun := time.Now()
 	r, err := run(cmd.Context(), &o.bed)

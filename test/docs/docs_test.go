@@ -222,7 +222,7 @@ func (r *reader) do(shell *Shell, b Block) {
 	}
 }
 
-// prompt shows commands as somebody would have typed them.
+// prompt shows commands as a user would have typed them.
 func prompt(commands string) string {
 	text := ""
 	for line := range strings.Lines(commands) {

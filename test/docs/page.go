@@ -100,8 +100,8 @@ func Read(root, name string) ([]Block, error) {
 
 // Parse returns the blocks of a page that are run or written, in order. It fails,
 // with all reasons, for a page of which something would be left out silently: a
-// block without a language, one whose language nobody runs, output that belongs to
-// no command, a mark without a block.
+// block without a language, one whose language cannot be run, output that belongs
+// to no command, a mark without a block.
 func Parse(source string) ([]Block, error) {
 	found, errs := scan(source)
 	var blocks []Block
@@ -168,7 +168,7 @@ func (r raw) block() (*Block, error) {
 	case "":
 		return nil, fmt.Errorf("line %d: a block needs a language: bash for commands, text for their output", r.line)
 	default:
-		return nil, fmt.Errorf("line %d: nobody runs blocks of language %q; commands are bash, their output is text", r.line, r.language)
+		return nil, fmt.Errorf("line %d: no runner for blocks of language %q; commands are bash, their output is text", r.line, r.language)
 	}
 }
 

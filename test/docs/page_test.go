@@ -60,7 +60,7 @@ func TestParse(t *testing.T) {
 		"a fence in a longer fence is text": {page: "````bash\n'''\n````\n", want: []Block{{Line: 1, Text: "```\n"}}},
 
 		"no language":                 {page: "'''\nls\n'''\n", errors: []string{"line 1", "needs a language"}},
-		"a language that nobody runs": {page: "'''console\n$ ls\n'''\n", errors: []string{"line 1", `"console"`, "bash"}},
+		"a language without a runner": {page: "'''console\n$ ls\n'''\n", errors: []string{"line 1", `"console"`, "bash"}},
 		"output without commands":     {page: "'''text\nx\n'''\n", errors: []string{"line 1", "there is none"}},
 		"words between commands and output": {
 			page: "'''bash\nls\n'''\nprints\n'''text\nx\n'''\n", errors: []string{"line 5", "there is none"},
@@ -181,7 +181,7 @@ func TestShell(t *testing.T) {
 			t.Errorf("%q: printed %q, %v", bad, got, err)
 		}
 		if _, err := one.Run("echo again\n"); err == nil {
-			t.Errorf("%q: the shell goes on", bad)
+			t.Errorf("%q: the shell continues", bad)
 		}
 	}
 	if err := shell.Close(); err != nil {
@@ -217,6 +217,6 @@ func TestShellEndsWhatItsCommandsLeft(t *testing.T) {
 		t.Error("a command failed, and the shell says nothing")
 	}
 	if _, err := io.ReadAll(reader); err != nil {
-		t.Errorf("the process in the background goes on: %v", err)
+		t.Errorf("the process in the background still runs: %v", err)
 	}
 }

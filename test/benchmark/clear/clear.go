@@ -43,8 +43,8 @@ type Options struct {
 	// Workers are numbers of concurrent patches of the plain client, of which the fastest at
 	// the first size counts; Sweep more of them that are tried once, at the first size.
 	Workers, Sweep []int
-	// Rate is how many requests other clients send in a second, Rest for how long that
-	// is measured while nothing else goes on.
+	// Rate is the number of requests of other clients in a second, Rest the time for
+	// which that is measured without other load.
 	Rate float64
 	Rest time.Duration
 	// Touch writes one StatefulSet of another namespace every second, as users of a busy
@@ -80,7 +80,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntSliceVar(&o.Workers, "workers", o.Workers, "Numbers of concurrent patches of the plain client. The fastest at the first size is run at the others.")
 	fs.IntSliceVar(&o.Sweep, "sweep", o.Sweep, "More such numbers, which are tried once at the first size; 0 for none.")
 	fs.Float64Var(&o.Rate, "rate", o.Rate, "Requests that other clients send in a second.")
-	fs.DurationVar(&o.Rest, "rest", o.Rest, "For how long they are measured while nothing else goes on.")
+	fs.DurationVar(&o.Rest, "rest", o.Rest, "For how long they are measured without other load.")
 	fs.BoolVar(&o.Touch, "touch", o.Touch, "Write a StatefulSet of another namespace every second, as users of a busy cluster do.")
 	fs.DurationVar(&o.Settle, "settle", o.Settle, "kube-apiserver's --feature-settle-period.")
 	fs.StringVar(&o.Profiles, "profiles", o.Profiles, "A directory for CPU profiles of kube-apiserver; for a look, not for figures.")

@@ -135,9 +135,9 @@ func patchAll(ctx context.Context, w *world, workers int) error {
 	return err
 }
 
-// present is the token with which a list goes on at the present version, when etcd has
-// forgotten the one that it began with: 100,000 patches take longer than the five minutes
-// after which kube-apiserver compacts. "" for all other errors, and for none.
+// present returns the token with which a list continues at the present version, when etcd
+// has compacted its first one: 100,000 patches take longer than the five minutes after
+// which kube-apiserver compacts. "" for all other errors, and for none.
 func present(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {

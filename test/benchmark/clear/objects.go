@@ -65,7 +65,7 @@ type kind struct {
 	// become large.
 	variables int
 	// bytes is how large an object is as it is stored, give or take largeError; 0 when
-	// nobody says so.
+	// not set.
 	bytes int
 	// held says what it takes to hold the most of them.
 	held string

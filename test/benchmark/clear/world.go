@@ -170,7 +170,7 @@ func (w *world) touch(ctx context.Context) error {
 	var touching sync.WaitGroup
 	touching.Go(func() {
 		wait.UntilWithContext(ctx, func(ctx context.Context) {
-			// While the server restarts nobody can write.
+			// No client can write while the server restarts.
 			_, _ = client.Patch(ctx, object.Name, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`, time.Now()), metav1.PatchOptions{})
 		}, time.Second)
 	})

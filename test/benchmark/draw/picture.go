@@ -41,7 +41,7 @@ const (
 	margin     = 8
 )
 
-// shades are the colours of the series of each role, in their order. Colour is
+// shades are the colors of the series of each role, in their order. Color is
 // not all that tells them apart: each has a mark of its own.
 var shades = map[result.Role][]color.RGBA{
 	result.Ours:  {{0x1f, 0x5f, 0xbf, 0xff}, {0x5b, 0xa3, 0xe6, 0xff}, {0x0b, 0x35, 0x75, 0xff}},

@@ -176,7 +176,7 @@ type identity struct {
 	user, group string
 	// node is the node that the token is bound to, if it is.
 	node string
-	// process is told when a report was taken; nil for nobody.
+	// process is called when a report was accepted; nil for none.
 	process *Process
 }
 

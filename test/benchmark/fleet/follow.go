@@ -102,11 +102,11 @@ func valuesClient(config *rest.Config, client *http.Client) (versioned.Interface
 	return versioned.NewForConfigAndClient(config, &http.Client{Transport: client.Transport})
 }
 
-// Follow makes the process follow dynamic values with the library's own Syncer until
-// the process is killed. As a real one does, it waits some seconds for the first answer
-// before this returns, and otherwise looks again later; it watches from then on. Changed
-// is called after each change of the feature that was given to Ask, as code that
-// subscribes is called; it has to be quick.
+// Follow makes the process follow dynamic values with the library's own Syncer until the
+// process is killed. As a real one does, it waits some seconds for the first response
+// before this returns, and otherwise retries later; it watches from then on. Changed is
+// called after each change of the feature that was given to Ask, as code that subscribes
+// is called; it has to be quick.
 func (p *Process) Follow(ctx context.Context, changed func(enabled bool)) error {
 	gate := p.source.gate
 	if gate == nil {
@@ -126,9 +126,9 @@ func (p *Process) Follow(ctx context.Context, changed func(enabled bool)) error 
 	return nil
 }
 
-// look looks whether there are values to follow as a real process does: it waits a while
-// for the first answer, and looks again from time to time. Nothing is told to a process
-// of a cluster that sets no features centrally.
+// look checks whether there are values to follow as a real process does: it waits a
+// while for the first response, and retries from time to time. Nothing is told to a
+// process of a cluster that sets no features centrally.
 func (p *Process) look(ctx context.Context, syncer *agent.Syncer) {
 	syncer.Load(ctx)
 	p.running.Go(func() { syncer.Run(ctx) })

@@ -88,8 +88,8 @@ func TestWhatLooksAtRestIsWhatSyncersSend(t *testing.T) {
 	<-ended
 }
 
-// TestLookingAtRestOutlivesAServerInTrouble: a syncer looks again later, and so does
-// what stands in for it.
+// TestLookingAtRestOutlivesAServerInTrouble: a syncer retries later, and so does its
+// stand-in.
 func TestLookingAtRestOutlivesAServerInTrouble(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

@@ -110,7 +110,7 @@ func FollowUses(ctx context.Context, client versioned.Interface, wanted map[UseK
 			u.see(feature)
 		}
 		if ctx.Err() == nil {
-			u.fail(errors.New("the watch of features ended, and nobody ended it"))
+			u.fail(errors.New("the watch of features ended unexpectedly"))
 		}
 	})
 	return u, nil

@@ -30,7 +30,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// TestUsesAreRightFromWhenThatWasSeen, however late somebody asks.
+// TestUsesAreRightFromWhenThatWasSeen, however late they are read.
 func TestUsesAreRightFromWhenThatWasSeen(t *testing.T) {
 	key := UseKey{Feature: "A", Component: Kubelet, Enabled: true}
 	u := &Uses{wanted: map[UseKey]int32{key: 2}, users: map[UseKey]int32{{Feature: "A", Component: Kubelet}: 2}, right: map[string]bool{}, changed: make(chan struct{}, 1)}
@@ -55,7 +55,7 @@ func TestUsesAreRightFromWhenThatWasSeen(t *testing.T) {
 	if first.After(seen) {
 		t.Errorf("right from %s on, which is after it was seen", first)
 	}
-	// They count anew once they were wrong.
+	// They count again once they were wrong.
 	see(1)
 	see(2)
 	if again := wait(); !again.After(seen) {

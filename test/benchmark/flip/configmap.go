@@ -208,8 +208,8 @@ func listWatch(p *fleet.Process) cache.ListerWatcher {
 	}, p.Plain())
 }
 
-// openPlain opens a watch in each process and reads its bytes without looking at
-// them: nobody can learn of a change sooner.
+// openPlain opens a watch in each process and reads its bytes without decoding
+// them: no client can learn of a change sooner.
 func (w *world) openPlain(ctx context.Context) (watchers, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var reading sync.WaitGroup

@@ -15,6 +15,6 @@ limitations under the License.
 */
 
 // Package measure has the instruments of benchmarks: what a process uses, how long
-// requests take while something else goes on, what kube-apiserver counts and what
-// etcd keeps. Instruments observe and never judge.
+// requests take beside other load, what kube-apiserver counts and what etcd keeps.
+// Instruments observe and never judge.
 package measure

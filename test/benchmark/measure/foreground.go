@@ -277,7 +277,8 @@ func (f *Foreground) send(ctx context.Context, op string, n int) error {
 	return request.Namespace(foregroundNamespace).Resource("configmaps").MaxRetries(0).Do(ctx).Error()
 }
 
-// Take ends a window and begins the next one. It does not wait: the load goes on.
+// Take ends a window and begins the next one. It does not wait: the load
+// continues.
 func (f *Foreground) Take() *ForegroundWindow {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -134,7 +134,7 @@ func (m *Meter) InTurn(ctx context.Context, of schema.GroupResource, parts ...fu
 		all[i], from, windows[i], err = m.part(ctx, from, of, parts[i])
 	}
 	if from.observed != nil {
-		// Nobody asks for what comes after the last part.
+		// Samples after the last part are not read.
 		from.observed.stop()
 	}
 	// What is waited for was sent in a part, and is not to hold up the next one.
@@ -208,7 +208,7 @@ func (p *Part) compare(before, after Metrics, of schema.GroupResource) {
 	p.TooMany = after.TooManyRequests() - before.TooManyRequests()
 	p.Rejected = after.Rejected()
 	for why, n := range before.Rejected() {
-		// After a restart the server counts anew.
+		// After a restart the server counts from zero.
 		if p.Rejected[why] -= n; p.Rejected[why] <= 0 {
 			delete(p.Rejected, why)
 		}

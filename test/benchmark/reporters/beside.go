@@ -63,7 +63,8 @@ func (r *run) aside(ctx context.Context, o *outcome) (err error) {
 	return err
 }
 
-// noteAll makes all processes write their ConfigMaps at once. Nobody counts them.
+// noteAll makes all processes write their ConfigMaps at once. They are not
+// counted.
 func (r *run) noteAll(ctx context.Context) (behind time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fleet.PatienceFor(len(r.fleet.Processes())))
 	defer cancel()

@@ -113,7 +113,7 @@ func (r *run) restart(ctx context.Context) (behind time.Duration, err error) {
 		for _, p := range group {
 			go func() {
 				if err := p.Stop(ctx); err != nil {
-					// A real process ends all the same, and the next one writes the report anew.
+					// A real process ends all the same, and the next one rewrites the report.
 					r.left.Add(1)
 				}
 				p.Become(newer[p.Component])

@@ -18,7 +18,7 @@ package result
 
 import "fmt"
 
-// Role says whose a series is. Pictures show it by colour and mark.
+// Role says whose a series is. Pictures show it by color and mark.
 type Role string
 
 // The roles of series.

@@ -153,7 +153,7 @@ func (c Cost) model(processes []int) (how string, at func(float64) float64, more
 		return fmt.Sprintf("superlinear, ∝ n^%.2f (a linear fit is off by %s %%)", power, Format(100*l.off)),
 			func(n float64) float64 { return y * math.Pow(n/x, power) }, 1000 * power * y / x
 	}
-	// It grows less than processes do. That it falls nobody should count on.
+	// It grows less than processes do. A fall is not reliable.
 	slope := max(0, (y-c.Figures[from])/(x-sizes[from]))
 	return fmt.Sprintf("sublinear: linear through the two largest sizes (a linear fit of all is off by %s %%)", Format(100*l.off)),
 		func(n float64) float64 { return y + slope*(n-x) }, 1000 * slope

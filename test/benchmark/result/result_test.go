@@ -112,7 +112,7 @@ func TestAnInvalidResultIsNotWritten(t *testing.T) {
 		"with a short row":                         func(r *Result) { r.Tables[0].AddRow("alone") },
 		"with a figure that is none":               func(r *Result) { r.Tables[0].AddRow("x", math.NaN()) },
 		"with an empty series":                     func(r *Result) { r.Charts[0].Series[0].Points = nil },
-		"with a role nobody has":                   func(r *Result) { r.Charts[0].Series[0].Role = "theirs" },
+		"with an unknown role":                     func(r *Result) { r.Charts[0].Series[0].Role = "theirs" },
 		"with 0 on a logarithmic axis":             func(r *Result) { r.Charts[0].Series[0].Points[0].X = 0 },
 		"with a place that has no name":            func(r *Result) { r.Charts[0].X.Categories = []string{"a"} },
 		"with a chart of ours alone":               func(r *Result) { r.Charts[0].Series = r.Charts[0].Series[:1] },

@@ -202,8 +202,8 @@ func report(found figures, servers []server, o Options) *result.Result {
 		How: "median of the ratios of each repetition",
 	}}
 	for _, kind := range kinds {
-		// Nobody is ready before he answers at all; how far upstream is from that says how
-		// much of our distance is anybody's.
+		// No server is ready before it responds at all. Upstream's distance from that is
+		// the part of ours that any server has.
 		first, upstreams := measure.SpreadOf(found.of(kind, peer, answers)...).Median, measure.SpreadOf(found.of(kind, peer, ready)...).Median
 		r.Limits = append(r.Limits, result.Limit{
 			Text:  fmt.Sprintf("until upstream's process gives its first answer, whatever that says, a %s start; a lower bound, upstream itself is ready after %.2f times that", kind, upstreams/first),

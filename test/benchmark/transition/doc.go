@@ -14,10 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package transition measures how long a transition takes that waits for nobody any
-// more: from the server's answer to the last report that it waited for until the final
-// state, with and without something to clean up, with one server and with three. Part
-// of it is the settle period, by design; what is left is this system's. Beside it is
-// what an administrator would script: a loop that looks at all reports every second
+// Package transition measures how long a transition takes that no longer waits for
+// users. It measures from the server's response to the last awaited report until the
+// final state, with and without something to clean up, with one server and with three.
+// Part of it is the settle period, by design; what is left is this system's. Beside it
+// is what an administrator would script: a loop that looks at all reports every second
 // and then cleans up.
 package transition

@@ -284,7 +284,8 @@ func (w *world) others(ctx context.Context, feature string, on bool) (count int,
 	}
 }
 
-// removeAll clears the field from all objects that have it, and looks again.
+// removeAll clears the field from all objects that have it, until none is
+// left.
 func (w *world) removeAll(ctx context.Context) error {
 	names, err := w.withField(ctx)
 	if err != nil {

@@ -187,7 +187,8 @@ func (w *world) transit(ctx context.Context, feature string, on bool) (e ending,
 	if _, err := seen.until(ctx, func(f *v1alpha1.Feature) bool { return users(f, !on) == 1 }); err != nil {
 		return e, err
 	}
-	// The last of real ones has the last turn. A transition goes on no sooner anyhow.
+	// The last of real ones has the last turn. A transition continues no sooner
+	// anyway.
 	if err := measure.Pause(ctx, time.Until(begun.Add(lastReportDelay(len(processes))))); err != nil {
 		return e, err
 	}
@@ -239,8 +240,8 @@ func report(ctx context.Context, p *fleet.Process, feature string, enabled bool)
 // samples is how many writes are measured.
 const samples = 50
 
-// writeTime is what one write of an administrator takes, from the request to the
-// answer, when nothing else goes on.
+// writeTime is the time of one write of an administrator, from the request to
+// the response, without other load.
 func (w *world) writeTime(ctx context.Context) (time.Duration, error) {
 	var times measure.Latencies
 	for i := range samples {

@@ -146,7 +146,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		_, err = user.FeatureReports(system).List(t.Context(), metav1.ListOptions{})
 		refused(t, err, apierrors.IsForbidden)
 	})
-	t.Run("nobody but the server writes the status", func(t *testing.T) {
+	t.Run("only the server writes the status", func(t *testing.T) {
 		feature := c.Feature(known)
 		feature.Status.State = v1alpha1.StateOn
 		_, err := admin.Features(system).UpdateStatus(t.Context(), feature, metav1.UpdateOptions{})
@@ -165,7 +165,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	})
 	t.Run("a component writes its own report, with its own name", func(t *testing.T) {
 		mine := report("kube-scheduler", "test", "")
-		mine.Spec.Username = "somebody-else"
+		mine.Spec.Username = "stranger"
 		stored, err := scheduler.FeatureReports(system).Create(t.Context(), mine, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)

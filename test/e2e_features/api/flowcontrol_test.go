@@ -67,7 +67,7 @@ func TestReportersAloneWaitForReporters(t *testing.T) {
 		"system:serviceaccount:kube-system:generic-garbage-collector": {nil, "get", "feature-reports-cleanup"},
 		"system:feature-lifecycle":                                    {nil, "get", "feature-reports-cleanup"},
 		"an administrator":                                            {[]string{"system:masters"}, "get", "exempt"},
-		"somebody who lists":                                          {nil, "list", "global-default"},
+		"a user who lists":                                            {nil, "list", "global-default"},
 	} {
 		var matched string
 		config := rest.CopyConfig(c.Config)

@@ -30,8 +30,8 @@ import (
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
-// TestTheReportOfAProcessThatEndedIsDeleted by the server flow, although it is
-// somebody else's.
+// TestTheReportOfAProcessThatEndedIsDeleted by the server flow, although
+// another user wrote it.
 func TestTheReportOfAProcessThatEndedIsDeleted(t *testing.T) {
 	c := shared.Cluster(t)
 	const gone = "kube-scheduler.gone"

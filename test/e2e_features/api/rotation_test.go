@@ -51,7 +51,7 @@ import (
 const certificatePeriod = 500 * time.Millisecond
 
 // TestACertificateThatRotates: a kubelet's certificate is replaced on disk before
-// it expires; its reporter goes on with the new one.
+// it expires; its reporter continues with the new one.
 func TestACertificateThatRotates(t *testing.T) {
 	t.Parallel()
 	c := shared.Cluster(t)

@@ -49,8 +49,8 @@ type disruption struct {
 // leaderKilled begins the names of those that have a cluster of their own.
 const leaderKilled = "the leader is killed (kill -9) while it clears"
 
-// catalogue has all of them.
-var catalogue = []disruption{
+// catalog has all of them.
+var catalog = []disruption{
 	{
 		name:  leaderKilled + "; started again",
 		alone: strike{whole: 18, short: 3, part: 0.9, again: true, begin: killLeader, lasts: atOnce}.do,
@@ -131,7 +131,7 @@ func oneAfterAnother(t *testing.T, s settings, objects int, which func(disruptio
 	t.Helper()
 	w := newBare(t, s, servers, objects)
 	w.said("%d objects; the same moments again: SOAK_SEED=%d", objects, s.seed)
-	for _, d := range catalogue {
+	for _, d := range catalog {
 		if d.alone == nil || d.long && !s.wholeForm || !which(d) {
 			continue
 		}
@@ -191,7 +191,7 @@ func (w *world) run() {
 	ctx, stop := context.WithTimeout(w.t.Context(), w.duration)
 	defer stop()
 	var running sync.WaitGroup
-	for _, d := range catalogue {
+	for _, d := range catalog {
 		if d.among != nil {
 			running.Go(func() { w.drive(ctx, stop, d, &w.quiet) })
 		}
@@ -202,8 +202,9 @@ func (w *world) run() {
 			running.Go(func() { w.drive(ctx, stop, d, nil) })
 		}
 	}
-	// Who stays has a sixth of the run to fill its caches before its memory is judged: those
-	// of past events, which every kube-apiserver keeps, fill by the number of events.
+	// A process that stays has a sixth of the run to fill its caches before its memory is
+	// measured: those of past events, which every kube-apiserver keeps, fill by the number
+	// of events.
 	stay := time.AfterFunc(w.duration/3, func() {
 		// A flip that is under way may still restart the server.
 		w.turn.Lock()

@@ -312,8 +312,8 @@ func (w *world) killEtcd(ctx context.Context, random *rand.Rand) error {
 	})
 }
 
-// compact forgets the past, up to the present or a little before it. Who did not
-// keep up has to read everything again.
+// compact forgets the past, up to the present or a little before it. A client
+// that did not keep up has to read everything again.
 func (w *world) compact(ctx context.Context, random *rand.Rand) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

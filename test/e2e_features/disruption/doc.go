@@ -17,7 +17,7 @@ limitations under the License.
 // Package disruption does to real clusters what happens to them in life: servers crash,
 // freeze, disagree, are cut off or have different versions; the database dies, is full,
 // forgets the past; nodes, reporters and objects come and go; gates flip. There is one
-// catalogue of disruptions and two ways to run it. One after another, each comes in the
+// catalog of disruptions and two ways to run it. One after another, each comes in the
 // middle of a transition, and after each no state was false, no transition lost and no
 // object changed otherwise than by clearing one field. At once, all happen for a time, and
 // in the end nothing may be left of them. FAULTS_SHORT=false does each more often and for

@@ -63,7 +63,7 @@ func (t trend) verdict(limit float64) (says string, ok bool) {
 	}
 }
 
-// fit draws the line of least squares. What is left of neighbouring samples is
+// fit draws the line of least squares. What is left of neighboring samples is
 // alike, since memory goes up and down in waves, so they say less than as many
 // independent ones: the standard error is widened by their correlation at distance
 // one, as for a first-order autoregressive process.
@@ -84,16 +84,16 @@ func fit(samples []sample, value func(sample) float64) trend {
 		xy += (x[i] - meanX) * (y[i] - meanY)
 	}
 	t := trend{slope: xy / xx, samples: n, over: samples[n-1].at.Sub(samples[0].at)}
-	var squares, neighbours, last float64
+	var squares, neighbors, last float64
 	for i := range x {
 		left := y[i] - meanY - t.slope*(x[i]-meanX)
 		squares += left * left
-		neighbours += left * last
+		neighbors += left * last
 		last = left
 	}
 	t.deviation = math.Sqrt(squares / float64(n-2) / xx)
 	if squares > 0 {
-		r := min(max(neighbours/squares, 0), 0.99)
+		r := min(max(neighbors/squares, 0), 0.99)
 		t.deviation *= math.Sqrt((1 + r) / (1 - r))
 	}
 	return t

@@ -52,8 +52,8 @@ import (
 // Patience bounds every wait of a test. It is generous: the machine may be busy.
 const Patience = 5 * time.Minute
 
-// How much of each log a failed test shows: more of processes that have ended,
-// which nobody told to while the test ran.
+// How much of each log a failed test shows: more of processes that ended
+// unexpectedly while the test ran.
 const (
 	logLines       = 10
 	logLinesOfDead = 60
@@ -91,8 +91,8 @@ func Start(t testing.TB, config localcluster.Config) *Cluster {
 	return c
 }
 
-// Connect returns a cluster that somebody else runs: what asks its server works,
-// what deals with its processes does not.
+// Connect returns a cluster that is managed elsewhere: what asks its server
+// works, what deals with its processes does not.
 func Connect(t testing.TB, kubeconfig string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t}

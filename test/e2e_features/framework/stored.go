@@ -50,11 +50,10 @@ type StoredFeature struct {
 	Missed int64
 }
 
-// FollowFeatures gives every version of the Feature at a key of etcd, or of those
-// below one that ends with a slash, that was ever stored to add, in order, until the test ends. It is read from etcd itself,
-// so that no fault of a server hides anything, and goes on where it was after etcd
-// was away. One that was deleted, or cannot be read, is an error. Calls of add come
-// one at a time.
+// FollowFeatures gives every version of the Feature at a key of etcd, or of those below one that
+// ends with a slash, that was ever stored to add, in order, until the test ends. It is read from
+// etcd itself, so that no fault of a server hides anything, and continues where it was after etcd
+// was away. One that was deleted, or cannot be read, is an error. Calls of add come one at a time.
 func FollowFeatures(t *testing.T, etcd *clientv3.Client, key string, add func([]StoredFeature, error)) {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &follower{etcd: etcd, key: key, writes: map[string]int64{}}

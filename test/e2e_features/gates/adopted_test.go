@@ -43,8 +43,8 @@ import (
 // TestLeftoversOfUpstream writes what features store with upstream's unchanged
 // kube-apiserver, all gates on, and starts ours on the same etcd with all of them
 // off: condition Clean and the subresource plan count every leftover, and nothing
-// is touched. Features whose fields are in a collection that nobody serves are
-// said to be not examined.
+// is touched. Features whose fields are in a collection that is not served are
+// reported as not examined.
 func TestLeftoversOfUpstream(t *testing.T) {
 	t.Parallel()
 	entries, all := cases(t)
@@ -86,7 +86,7 @@ func TestLeftoversOfUpstream(t *testing.T) {
 	w.examined(t, served, before)
 	w.untouched(t, stateful, before)
 
-	// Those that have fields in a collection which nobody serves say so, and are
+	// Those with fields in a collection that is not served report that, and are
 	// counted when it is served again.
 	if len(providers) == 0 || len(unserved) == 0 {
 		return

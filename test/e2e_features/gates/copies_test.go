@@ -149,9 +149,9 @@ func (w *world) copied(t *testing.T, entry catalog.Entry, c *lifecycletest.Case,
 	return found, problems
 }
 
-// apply is what a GitOps tool does: it applies a text to the object that is there,
-// or makes it anew, in the version that the text has. The server answers what it
-// would store, and stores nothing.
+// apply is what a GitOps tool does: it applies a text to the existing object, or
+// recreates it, in the version that the text has. The server answers what it would
+// store, and stores nothing.
 func (w *world) apply(ctx context.Context, applied *unstructured.Unstructured, text string, exists bool) (*unstructured.Unstructured, error) {
 	client, err := w.client(applied)
 	if err != nil {
@@ -409,9 +409,9 @@ func TestWithoutCopies(t *testing.T) {
 		"copied":                              {objects: []lifecycletest.Object{object(set, "s", "s", "", 1, 1), object(revision, "s-1", "1", "s", 0, 0)}},
 		"copied, and not yet said":            {objects: []lifecycletest.Object{object(set, "s", "s", "", 1, 0), object(revision, "s-1", "1", "s", 0, 0)}, want: []string{set + " s"}},
 		"only what was before is copied":      {objects: []lifecycletest.Object{object(set, "s", "s", "", 2, 1), object(revision, "s-1", "1", "s", 0, 0)}, want: []string{set + " s"}},
-		"the copy is somebody else's":         {objects: []lifecycletest.Object{object(set, "s", "s", "", 1, 1), object(revision, "t-1", "1", "t", 0, 0)}, want: []string{set + " s"}},
+		"the copy has another owner":          {objects: []lifecycletest.Object{object(set, "s", "s", "", 1, 1), object(revision, "t-1", "1", "t", 0, 0)}, want: []string{set + " s"}},
 		"the copy is none":                    {objects: []lifecycletest.Object{object(set, "s", "s", "", 1, 1), object("pods", "s-0", "1", "s", 0, 0)}, want: []string{set + " s"}},
-		"what nobody copies":                  {objects: []lifecycletest.Object{object("replicasets.apps", "s", "s", "", 1, 0)}},
+		"objects without copies":              {objects: []lifecycletest.Object{object("replicasets.apps", "s", "s", "", 1, 0)}},
 		"a Deployment's copy is a ReplicaSet": {objects: []lifecycletest.Object{object("deployments.apps", "s", "s", "", 1, 1), object("replicasets.apps", "s-1", "1", "s", 1, 0)}},
 	} {
 		t.Run(name, func(t *testing.T) {

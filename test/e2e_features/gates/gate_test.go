@@ -80,8 +80,8 @@ func (w *world) stop(t *testing.T) []string {
 	return names
 }
 
-// restart ends everything but etcd, looks at what is stored while nobody writes,
-// and starts everything with other arguments.
+// restart ends everything but etcd, reads the stored objects while there are no
+// writers, and starts everything with other arguments.
 func (w *world) restart(t *testing.T, arguments map[string][]string) moment {
 	t.Helper()
 	names := w.stop(t)
@@ -173,7 +173,7 @@ func TestEveryGate(t *testing.T) {
 }
 
 // inTurn separates features that take a collection away in which others have
-// fields: those have to be off before, or nobody can look at their fields.
+// fields: those have to be off before, or their fields cannot be examined.
 func inTurn(entries []catalog.Entry, all []*lifecycletest.Case) (first, then []*lifecycletest.Case) {
 	fields := map[string]gate{}
 	for _, entry := range entries {

@@ -82,8 +82,8 @@ func (g gates) arguments() map[string][]string {
 			arguments[component] = []string{"--feature-gates=" + strings.Join(values, ",")}
 		}
 	}
-	// Nobody contradicts here; five seconds are enough for reports to arrive.
-	// Nodes of fixtures have no kubelets that could report.
+	// No process contradicts here; five seconds are enough for reports to
+	// arrive. Nodes of fixtures have no kubelets that could report.
 	server := []string{"--feature-settle-period=5s", "--feature-grace-period=10s", "--runtime-config=api/all=true"}
 	if g[genericfeatures.RemoteRequestHeaderUID] {
 		// Without its flag the gate stores nothing; with the gate off it is refused.
@@ -151,7 +151,7 @@ func cases(t *testing.T) ([]catalog.Entry, []*lifecycletest.Case) {
 		}
 	}
 	if len(entries) == 0 {
-		t.Fatalf("the catalogue has no verdict on a gate %s, or it is the system itself; FEATURE is the exact name of an alpha or beta gate that is not locked, as pkg/features or upstream declares it", only)
+		t.Fatalf("the catalog has no verdict on a gate %s, or it is the system itself; FEATURE is the exact name of an alpha or beta gate that is not locked, as pkg/features or upstream declares it", only)
 	}
 	return entries, all
 }

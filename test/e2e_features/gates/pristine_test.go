@@ -99,9 +99,9 @@ func (w *world) waitForAccount(t *testing.T, namespace, name string) {
 const quietPeriods = 6
 
 // pristine says in what etcd differs from that of a cluster that has never had
-// the features on. It knows nothing of tasks, so what nobody declared shows, too.
-// What fixtures made does not count, and neither do rules of bootstrap roles and
-// controllers' accounts of which an entry says that they stay.
+// the features on. It does not depend on tasks, so undeclared leftovers show,
+// too. What fixtures made does not count, and neither do rules of bootstrap roles
+// and controllers' accounts of which an entry says that they stay.
 func pristine(never, after moment, entries []catalog.Entry, all []*lifecycletest.Case) []string {
 	expected := expectedOf(after, entries, all)
 	var problems []string

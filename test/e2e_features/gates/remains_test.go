@@ -83,7 +83,7 @@ func (w *world) remain(t *testing.T, entry catalog.Entry, c *lifecycletest.Case,
 		had, err := having(r, view)
 		switch {
 		case err != nil:
-			problem(r, "nobody can look for it: %v", err)
+			problem(r, "it cannot be examined: %v", err)
 		case r.Unstored && len(had) > 0:
 			problem(r, "that the API does not store it, but %s has it; remove Unstored and say in Why who ends it, or add a task", had[0].ID())
 		case !r.Unstored && len(had) == 0:
@@ -159,7 +159,7 @@ func (w *world) rewritten(t *testing.T, entry catalog.Entry, c *lifecycletest.Ca
 		}
 		had, err := having(r, c.Own(after))
 		if err != nil || len(had) == 0 {
-			return []string{fmt.Sprintf("%s: nothing of %s is stored as %s when the gate is off, so nobody knows whether it can be read (%v)", entry.Name, c.Fixture, r.MediaType, err)}
+			return []string{fmt.Sprintf("%s: nothing of %s is stored as %s when the gate is off, so it is not known whether it can be read (%v)", entry.Name, c.Fixture, r.MediaType, err)}
 		}
 		for _, was := range had {
 			client, err := w.client(was.Unstructured)

@@ -43,7 +43,7 @@ func entryOf(t *testing.T, name gate) catalog.Entry {
 	all := catalog.All()
 	i := slices.IndexFunc(all, func(e catalog.Entry) bool { return e.Name == name })
 	if i < 0 {
-		t.Fatalf("the catalogue has no verdict on %s", name)
+		t.Fatalf("the catalog has no verdict on %s", name)
 	}
 	return all[i]
 }
@@ -65,7 +65,7 @@ func TestStatelessFeatureOfOneBinary(t *testing.T) {
 	const name = "OpenAPIEnums"
 	entry := entryOf(t, name)
 	if entry.Stateless == "" || len(entry.OnDisable) > 0 {
-		t.Errorf("the catalogue says that %s stores something: %+v", name, entry)
+		t.Errorf("the catalog says that %s stores something: %+v", name, entry)
 	}
 	c := framework.Start(t, controlPlane(name+"=true"))
 	hasEnums := func() bool {
@@ -121,7 +121,7 @@ func TestFeatureWithFlagsOfItsOwn(t *testing.T) {
 			entry := entryOf(t, name)
 			flag, _, _ := strings.Cut(story.flag, "=")
 			if !strings.Contains(entry.Config, flag) {
-				t.Errorf("the catalogue does not say that it has %s: %q", flag, entry.Config)
+				t.Errorf("the catalog does not say that it has %s: %q", flag, entry.Config)
 			}
 			if entry.Control != "" && entry.Control != lifecycle.Local {
 				t.Errorf("it is declared %s; it has to be Local", entry.Control)

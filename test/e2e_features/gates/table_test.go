@@ -108,7 +108,7 @@ func (r *table) table(took time.Duration) string {
 	return fmt.Sprintf("\n%s\n%d gates, %d failed, %d problems that are not one gate's, in %s\n", text.String(), len(r.rows), failed, r.problems, took.Round(time.Second))
 }
 
-// verdict is what the catalogue says becomes of what a feature stores.
+// verdict is what the catalog says becomes of what a feature stores.
 func verdict(entry catalog.Entry) string {
 	if entry.Stateless != "" {
 		return "stores nothing"

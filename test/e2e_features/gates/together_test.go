@@ -30,9 +30,9 @@ import (
 )
 
 // TestOffWithWhatDependsOnIt turns GenericWorkload off and, in the same restart,
-// the gates that cannot be on without it. Nobody serves then what theirs have
-// fields in, so they say that they cannot look, and are Off, too, soon after the
-// collections are cleared.
+// the gates that cannot be on without it. The collections with their fields are
+// not served then, so they report that they cannot examine them. They are Off,
+// too, soon after the collections are cleared.
 func TestOffWithWhatDependsOnIt(t *testing.T) {
 	t.Parallel()
 	const name = gate("GenericWorkload")
@@ -66,7 +66,7 @@ func TestOffWithWhatDependsOnIt(t *testing.T) {
 		}
 	}
 	if couldNotLook == 0 {
-		t.Error("no feature said that it cannot look at what nobody serves")
+		t.Error("no feature reported that it cannot examine a collection that is not served")
 	}
 	after := w.stored(t)
 	for _, c := range all {

@@ -42,23 +42,23 @@ import (
 // way; nothing happens to the other's.
 func (w *world) twoOperators(t *testing.T) {
 	red, blue := w.install(t, "red"), w.install(t, "blue")
-	kept := w.make(t, blue.resource, "kept", map[string]any{"size": "3", "colour": "blue", "glaze": "mat", "limit": "7"})
+	kept := w.make(t, blue.resource, "kept", map[string]any{"size": "3", "color": "blue", "glaze": "mat", "limit": "7"})
 	others := follow(t, w.etcd, blue.namespace)
 	history := framework.NewHistory()
-	framework.FollowFeatures(t, w.etcd, featuresKey(red.namespace)+colours, history.Add)
+	framework.FollowFeatures(t, w.etcd, featuresKey(red.namespace)+colors, history.Add)
 	// One of them leads, as all of them compute.
-	first := leader.Of(colours, []string{"a", "b"})
+	first := leader.Of(colors, []string{"a", "b"})
 	second := map[string]string{"a": "b", "b": "a"}[first]
 	leading, heir := red.start(t, first, nil), red.start(t, second, nil)
 	strangers := []*replica{blue.start(t, "a", nil), blue.start(t, "b", nil)}
 	for _, o := range []*thirdParty{red, blue} {
-		o.waitForState(t, v1alpha1.StateOff, 2, colours, borrowed)
+		o.waitForState(t, v1alpha1.StateOff, 2, colors, borrowed)
 	}
 
-	for _, feature := range []string{colours, borrowed} {
+	for _, feature := range []string{colors, borrowed} {
 		red.ask(t, feature, true)
 	}
-	red.waitForState(t, v1alpha1.StateOn, 2, colours, borrowed)
+	red.waitForState(t, v1alpha1.StateOn, 2, colors, borrowed)
 	for _, r := range []*replica{leading, heir} {
 		if got, want := r.found(), both(true); got != want {
 			t.Errorf("the features of red are On, and a replica of it finds %s, want %s", got, want)
@@ -70,12 +70,12 @@ func (w *world) twoOperators(t *testing.T) {
 		}
 	}
 	w.usedByKubernetesAlone(t, red.component, blue.component)
-	w.make(t, red.resource, "used", map[string]any{"size": "1", "colour": "red", "limit": "5"})
-	w.make(t, red.resource, "glazed", map[string]any{"size": "2", "colour": "red", "glaze": "mat"})
+	w.make(t, red.resource, "used", map[string]any{"size": "1", "color": "red", "limit": "5"})
+	w.make(t, red.resource, "glazed", map[string]any{"size": "2", "color": "red", "glaze": "mat"})
 
 	history.Wait(t, 0, "On", framework.In(v1alpha1.StateOn))
 	mark := history.Mark()
-	for _, feature := range []string{colours, borrowed} {
+	for _, feature := range []string{colors, borrowed} {
 		red.ask(t, feature, false)
 	}
 	history.Wait(t, mark, "held by an object", func(v framework.FeatureVersion) bool {
@@ -130,21 +130,21 @@ func (w *world) oneDefinition(t *testing.T) {
 	left, right := w.installBeside(t, "team-left", resource), w.installBeside(t, "team-right", resource)
 	replicas := map[*thirdParty]*replica{left: left.start(t, "a", nil), right: right.start(t, "a", nil)}
 	for o := range replicas {
-		o.waitForState(t, v1alpha1.StateOff, 1, colours, borrowed)
-		o.ask(t, colours, true)
+		o.waitForState(t, v1alpha1.StateOff, 1, colors, borrowed)
+		o.ask(t, colors, true)
 	}
 	for o := range replicas {
-		o.waitForState(t, v1alpha1.StateOn, 1, colours)
+		o.waitForState(t, v1alpha1.StateOn, 1, colors)
 	}
 	var kept []*unstructured.Unstructured
-	w.makeIn(t, resource, left.namespace, "used", map[string]any{"size": "1", "colour": "red"})
-	for name, spec := range map[string]map[string]any{"used": {"size": "2", "colour": "blue"}, "glazed": {"colour": "blue", "glaze": "mat"}} {
+	w.makeIn(t, resource, left.namespace, "used", map[string]any{"size": "1", "color": "red"})
+	for name, spec := range map[string]map[string]any{"used": {"size": "2", "color": "blue"}, "glazed": {"color": "blue", "glaze": "mat"}} {
 		kept = append(kept, w.makeIn(t, resource, right.namespace, name, spec))
 	}
 
-	left.ask(t, colours, false)
-	left.waitForState(t, v1alpha1.StateOff, 1, colours)
-	w.WaitForFeatureIn(t, left.namespace, colours, "clean", func(f *v1alpha1.Feature) bool {
+	left.ask(t, colors, false)
+	left.waitForState(t, v1alpha1.StateOff, 1, colors)
+	w.WaitForFeatureIn(t, left.namespace, colors, "clean", func(f *v1alpha1.Feature) bool {
 		return meta.IsStatusConditionTrue(f.Status.Conditions, v1alpha1.ConditionClean)
 	})
 	if diff := cmp.Diff(map[string]any{"size": "1"}, w.objects.Read(t, resource, left.namespace, "used").Object["spec"]); diff != "" {
@@ -153,19 +153,19 @@ func (w *world) oneDefinition(t *testing.T) {
 	for _, was := range kept {
 		w.untouched(t, resource, was)
 	}
-	right.waitForState(t, v1alpha1.StateOn, 1, colours)
+	right.waitForState(t, v1alpha1.StateOn, 1, colors)
 
 	// The other one is not held by what it does not look after, and is by its own.
 	w.makeIn(t, resource, left.namespace, "glazed", map[string]any{"glaze": "mat"})
-	right.ask(t, colours, false)
-	w.WaitForFeatureIn(t, right.namespace, colours, "held by its own object", func(f *v1alpha1.Feature) bool {
+	right.ask(t, colors, false)
+	w.WaitForFeatureIn(t, right.namespace, colors, "held by its own object", func(f *v1alpha1.Feature) bool {
 		return len(f.Status.Tasks) > 0 && strings.Contains(f.Status.Tasks[0].Message, "waiting for 1 teamthings.thirdparty.example.com using glaze: team-right/glazed")
 	})
 	glaze := []byte(`{"spec":{"glaze":null}}`)
 	if _, err := w.objects.Resource(resource).Namespace(right.namespace).Patch(t.Context(), "glazed", types.MergePatchType, glaze, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	right.waitForState(t, v1alpha1.StateOff, 1, colours)
+	right.waitForState(t, v1alpha1.StateOff, 1, colors)
 	for o, r := range replicas {
 		asked := count(r.requests.after(0), func(sent request) bool {
 			return strings.Contains(sent.path, "/apis/"+resource.Group+"/") && strings.Contains(sent.path, "/"+resource.Resource)

@@ -32,19 +32,19 @@ import (
 	"k8s.io/feature-lifecycle/operator"
 )
 
-// cleans: somebody writes a field while the feature is off. The operator says so and what
-// to do, removes it when it is told to, with its own rights, and nothing else is written.
+// cleans writes a field while the feature is off. The operator reports it with the next
+// step, and removes it on request, with its own permissions. Nothing else is written.
 func (w *world) cleans(t *testing.T) {
 	o := w.install(t, "tidy")
 	plain := w.make(t, o.resource, "plain", map[string]any{"size": "1"})
-	painted := w.make(t, o.resource, "painted", map[string]any{"size": "2", "colour": "red"})
+	painted := w.make(t, o.resource, "painted", map[string]any{"size": "2", "color": "red"})
 	const how = "ring the bell of the tidy operator"
 	rings := func(c *operator.Config) { c.Settings.HowToClean = how }
 	// Any replica can begin it, whichever looks after the feature.
 	replicas := []*replica{o.start(t, "a", rings), o.start(t, "b", rings)}
-	o.waitForState(t, v1alpha1.StateOff, 2, colours)
-	o.waitForClean(t, metav1.ConditionFalse, "1 "+o.resource.GroupResource().String()+" have spec.colour (default/painted); "+how+" to remove them")
-	_, err := features(w.Features, o.namespace).CreateCleanup(t.Context(), colours, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{})
+	o.waitForState(t, v1alpha1.StateOff, 2, colors)
+	o.waitForClean(t, metav1.ConditionFalse, "1 "+o.resource.GroupResource().String()+" have spec.color (default/painted); "+how+" to remove them")
+	_, err := features(w.Features, o.namespace).CreateCleanup(t.Context(), colors, &v1alpha1.FeatureCleanup{}, metav1.CreateOptions{})
 	if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "ask the operator") {
 		t.Errorf("kube-apiserver is asked to clean: %v, want that it names who does", err)
 	}
@@ -55,13 +55,13 @@ func (w *world) cleans(t *testing.T) {
 		t.Errorf("the spec of what was cleaned (-want +got):\n%s", diff)
 	}
 	for _, r := range replicas {
-		if _, err := r.Clean(t.Context(), colours); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "nothing is left") {
+		if _, err := r.Clean(t.Context(), colors); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "nothing is left") {
 			t.Errorf("cleaning what is clean: %v", err)
 		}
 	}
 
 	// Once more, before anybody has looked again: the condition is still True.
-	w.make(t, o.resource, "late", map[string]any{"colour": "blue"})
+	w.make(t, o.resource, "late", map[string]any{"color": "blue"})
 	o.cleanBy(t, replicas[1])
 	if spec, _, _ := unstructured.NestedMap(w.read(t, o.resource, "late").Object, "spec"); len(spec) > 0 {
 		t.Errorf("of what was cleaned there is %v", spec)
@@ -79,7 +79,7 @@ func (w *world) cleans(t *testing.T) {
 // cleanBy has a replica clean, and waits until nothing is left.
 func (o *thirdParty) cleanBy(t *testing.T, r *replica) {
 	t.Helper()
-	status, err := r.Clean(t.Context(), colours)
+	status, err := r.Clean(t.Context(), colors)
 	if err != nil {
 		t.Fatalf("cleaning: %v", err)
 	}
@@ -92,7 +92,7 @@ func (o *thirdParty) cleanBy(t *testing.T, r *replica) {
 // waitForClean waits until a feature that is off has the condition Clean.
 func (o *thirdParty) waitForClean(t *testing.T, status metav1.ConditionStatus, message string) {
 	t.Helper()
-	o.w.WaitForFeatureIn(t, o.namespace, colours, string(v1alpha1.StateOff)+", Clean "+string(status)+": "+message, func(f *v1alpha1.Feature) bool {
+	o.w.WaitForFeatureIn(t, o.namespace, colors, string(v1alpha1.StateOff)+", Clean "+string(status)+": "+message, func(f *v1alpha1.Feature) bool {
 		c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
 		return f.Status.State == v1alpha1.StateOff && c != nil && c.Status == status && c.Message == message
 	})

@@ -68,7 +68,7 @@ func program(t *testing.T, dir string, env []string, name string, args ...string
 // and the end of all.
 //
 // It is not parallel, and so runs before all that is: it builds a program, starts a
-// cluster and three replicas, and its limits are those of somebody who watches.
+// cluster and three replicas, and its limits are those of an observing user.
 func TestExample(t *testing.T) {
 	bin, err := filepath.Abs(framework.BinDir(t))
 	if err != nil {

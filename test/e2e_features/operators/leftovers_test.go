@@ -45,10 +45,10 @@ const mostRequests = 500
 func (w *world) namespaceDeleted(t *testing.T) {
 	o := w.install(t, "doomed")
 	replicas := []*replica{o.start(t, "a", nil), o.start(t, "b", nil)}
-	o.waitForState(t, v1alpha1.StateOff, 2, colours, borrowed)
-	o.ask(t, colours, true)
-	o.waitForState(t, v1alpha1.StateOn, 2, colours)
-	kept := w.make(t, o.resource, "kept", map[string]any{"colour": "red"})
+	o.waitForState(t, v1alpha1.StateOff, 2, colors, borrowed)
+	o.ask(t, colors, true)
+	o.waitForState(t, v1alpha1.StateOn, 2, colors)
+	kept := w.make(t, o.resource, "kept", map[string]any{"color": "red"})
 	if len(w.keys(t, o.namespace)) == 0 {
 		t.Fatal("etcd has nothing of the namespace, as far as this test sees")
 	}
@@ -92,7 +92,7 @@ func (w *world) serviceAccountDeleted(t *testing.T) {
 	o := w.install(t, "owned")
 	owned := func(c *operator.Config) { c.OwnedByServiceAccount = true }
 	replicas := []*replica{o.start(t, "a", owned), o.start(t, "b", owned)}
-	o.waitForState(t, v1alpha1.StateOff, 2, colours, borrowed)
+	o.waitForState(t, v1alpha1.StateOff, 2, colors, borrowed)
 	account, err := w.Kube.CoreV1().ServiceAccounts(o.namespace).Get(t.Context(), o.name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -103,10 +103,10 @@ func (w *world) serviceAccountDeleted(t *testing.T) {
 		}
 	}
 
-	// Who crashes takes nothing away.
+	// A crashed replica removes nothing.
 	want := map[string][]metav1.OwnerReference{}
 	for _, name := range []string{
-		"features/" + colours, "features/" + borrowed,
+		"features/" + colors, "features/" + borrowed,
 		"featurereports/" + o.component + ".a", "featurereports/" + o.component + ".b", "leases/" + o.component + ".a", "leases/" + o.component + ".b",
 	} {
 		want[name] = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ServiceAccount", Name: account.Name, UID: account.UID}}
@@ -127,12 +127,12 @@ func (w *world) serviceAccountDeleted(t *testing.T) {
 func (w *world) orderlyEnd(t *testing.T) {
 	o := w.install(t, "orderly")
 	replicas := []*replica{o.start(t, "a", nil), o.start(t, "b", nil)}
-	o.waitForState(t, v1alpha1.StateOff, 2, colours, borrowed)
+	o.waitForState(t, v1alpha1.StateOff, 2, colors, borrowed)
 	for _, r := range replicas {
 		r.end(t)
 	}
 	left := slices.Sorted(maps.Keys(w.owners(t, o.namespace)))
-	if diff := cmp.Diff([]string{"features/" + colours, "features/" + borrowed}, left); diff != "" {
+	if diff := cmp.Diff([]string{"features/" + colors, "features/" + borrowed}, left); diff != "" {
 		t.Errorf("unexpected objects after the end (-want +got):\n%s", diff)
 	}
 }
@@ -180,15 +180,16 @@ func (w *world) ownedByNobody(t *testing.T) {
 }
 
 // anotherServiceAccount: replicas of an operator crashed, and those that take their place
-// run as another service account. One has the name of a replica that crashed. Nobody
-// helps: the report of that name is taken over, and the server flow deletes the other one.
+// run as another service account. One has the name of a replica that crashed. Without
+// manual steps, the report of that name is taken over, and the server flow deletes the
+// other one.
 func (w *world) anotherServiceAccount(t *testing.T) {
 	o := w.install(t, "renamed")
 	earlier := w.identity(t, o.namespace, "earlier")
 	w.permit(t, earlier, operator.Rules(o.component), nil)
 	for instance, annotations := range map[string]map[string]string{
 		"a": nil,
-		// Of a process that did not say that it ends the report is kept for an hour.
+		// The report of a process that ended without notice is kept for an hour.
 		"ended": {v1alpha1.AnnotationTerminating: "true"},
 	} {
 		report := newReport(o.namespace, o.component)
@@ -218,9 +219,9 @@ func (w *world) anotherServiceAccount(t *testing.T) {
 		}
 		return nil
 	})
-	o.waitForState(t, v1alpha1.StateOff, 1, colours, borrowed)
+	o.waitForState(t, v1alpha1.StateOff, 1, colors, borrowed)
 	if n := a.said("who created the report, may change it"); n != 1 {
-		t.Errorf("the replica said %d times that the report was somebody else's, want once", n)
+		t.Errorf("the replica said %d times that the report was another user's, want once", n)
 	}
 	a.end(t)
 	if diff := cmp.Diff(map[string]string{}, left()); diff != "" {

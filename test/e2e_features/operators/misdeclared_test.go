@@ -40,15 +40,15 @@ func (w *world) misdeclared(t *testing.T) {
 	singular := resource
 	singular.Resource = strings.TrimSuffix(resource.Resource, "s")
 	o := w.installDeclared(t, "mistaken", resource, []lifecycle.Feature{
-		{Name: colours, Control: lifecycle.Dynamic, OnDisable: lifecycle.Tasks{lifecycle.ClearField(singular, "spec.colour")}},
+		{Name: colors, Control: lifecycle.Dynamic, OnDisable: lifecycle.Tasks{lifecycle.ClearField(singular, "spec.color")}},
 		{Name: borrowed, Control: lifecycle.Dynamic, OnDisable: lifecycle.Tasks{lifecycle.ClearField(resource, "spec.limits")}},
 	})
 	says := map[string]string{
-		colours:  fmt.Sprintf("the server has no resource %s; it has %s: declare the task for that", singular.GroupResource(), resource.GroupResource()),
-		borrowed: fmt.Sprintf("the schema of %s v1 has no spec.limits; spec has colour, glaze, limit, size", resource.GroupResource()),
+		colors:   fmt.Sprintf("the server has no resource %s; it has %s: declare the task for that", singular.GroupResource(), resource.GroupResource()),
+		borrowed: fmt.Sprintf("the schema of %s v1 has no spec.limits; spec has color, glaze, limit, size", resource.GroupResource()),
 	}
 	r := o.start(t, "a", nil)
-	o.waitForState(t, v1alpha1.StateOff, 1, colours, borrowed)
+	o.waitForState(t, v1alpha1.StateOff, 1, colors, borrowed)
 	said := func(when string) {
 		t.Helper()
 		framework.Eventually(t, "what is declared and not there to be said of a feature that is "+when, func() error {
@@ -69,13 +69,13 @@ func (w *world) misdeclared(t *testing.T) {
 	for name := range says {
 		o.ask(t, name, true)
 	}
-	o.waitForState(t, v1alpha1.StateOn, 1, colours, borrowed)
+	o.waitForState(t, v1alpha1.StateOn, 1, colors, borrowed)
 	said("on")
-	used := w.make(t, o.resource, "used", map[string]any{"colour": "red", "limit": "3"})
+	used := w.make(t, o.resource, "used", map[string]any{"color": "red", "limit": "3"})
 	for name := range says {
 		o.ask(t, name, false)
 	}
-	o.waitForState(t, v1alpha1.StateOff, 1, colours)
+	o.waitForState(t, v1alpha1.StateOff, 1, colors)
 	// What is stored of a resource that is there is not seen: it would come back with the property.
 	w.WaitForFeatureIn(t, o.namespace, borrowed, "held by a path that the schema does not have", func(f *v1alpha1.Feature) bool {
 		return f.Status.State == v1alpha1.StateTurningOff && len(f.Status.Tasks) > 0 &&

@@ -73,11 +73,11 @@ func TestWithoutTheAPI(t *testing.T) {
 	r = o.worksAlone(t, "off", before)
 
 	restart("")
-	w.WaitForFeatureIn(t, o.namespace, colours, "On by the command line", func(f *v1alpha1.Feature) bool {
+	w.WaitForFeatureIn(t, o.namespace, colors, "On by the command line", func(f *v1alpha1.Feature) bool {
 		return f.Status.State == v1alpha1.StateOn && f.Status.Configured != nil && f.Status.Configured.Source == v1alpha1.SourceCommandLine && users(f, o.component, true) == 1
 	})
 	w.WaitForFeatureIn(t, o.namespace, borrowed, "Off", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
-	if _, err := r.Plan(t.Context(), colours, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}}); err != nil {
+	if _, err := r.Plan(t.Context(), colors, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}}); err != nil {
 		t.Errorf("a plan, once the server flow runs: %v", err)
 	}
 
@@ -87,10 +87,10 @@ func TestWithoutTheAPI(t *testing.T) {
 	r.answeredOnce(t, said)
 	restart("")
 	framework.Eventually(t, "the replica to plan again", func() error {
-		_, err := r.Plan(t.Context(), colours, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}})
+		_, err := r.Plan(t.Context(), colors, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}})
 		return err
 	})
-	w.WaitForFeatureIn(t, o.namespace, colours, "On as before", func(f *v1alpha1.Feature) bool {
+	w.WaitForFeatureIn(t, o.namespace, colors, "On as before", func(f *v1alpha1.Feature) bool {
 		return f.Status.State == v1alpha1.StateOn && users(f, o.component, true) == 1
 	})
 	if diff := cmp.Diff([]string{without, with, without, with}, r.turns()); diff != "" {
@@ -175,8 +175,8 @@ func (r *replica) rests(t *testing.T) {
 		}
 		return nil
 	})
-	_, planErr := r.Plan(t.Context(), colours, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}})
-	_, cleanErr := r.Clean(t.Context(), colours)
+	_, planErr := r.Plan(t.Context(), colors, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}})
+	_, cleanErr := r.Clean(t.Context(), colors)
 	for what, err := range map[string]error{"Plan": planErr, "Clean": cleanErr} {
 		if !errors.Is(err, operator.ErrNotRunning) {
 			t.Errorf("%s when the API has gone: %v, want %v", what, err, operator.ErrNotRunning)
@@ -221,16 +221,16 @@ func (o *thirdParty) worksAlone(t *testing.T, instance string, before []string) 
 	t.Helper()
 	r := o.start(t, instance, func(c *operator.Config) {
 		c.Control = control.Options{}
-		// Who owns what is asked for once there is an API.
+		// The owner is looked up once there is an API.
 		c.OwnedByServiceAccount = true
-		if err := c.Gate.Set(colours + "=true"); err != nil {
+		if err := c.Gate.Set(colors + "=true"); err != nil {
 			t.Fatal(err)
 		}
 	})
 	if r.origin != agent.FromNowhere {
 		t.Errorf("%s: the values come from %s, want %s", instance, r.origin, agent.FromNowhere)
 	}
-	if got, want := r.found(), colours+"=true,"+borrowed+"=false"; got != want {
+	if got, want := r.found(), colors+"=true,"+borrowed+"=false"; got != want {
 		t.Errorf("%s: the operator finds %s, want the values of its command line, %s", instance, got, want)
 	}
 	r.hears(t, 0, 2)
@@ -239,8 +239,8 @@ func (o *thirdParty) worksAlone(t *testing.T, instance string, before []string) 
 		t.Fatalf("%s: Start has returned: %v", instance, r.err)
 	default:
 	}
-	_, planErr := r.Plan(t.Context(), colours, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}})
-	_, cleanErr := r.Clean(t.Context(), colours)
+	_, planErr := r.Plan(t.Context(), colors, &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(false)}})
+	_, cleanErr := r.Clean(t.Context(), colors)
 	for what, err := range map[string]error{"Plan": planErr, "Clean": cleanErr} {
 		if !errors.Is(err, operator.ErrNotRunning) {
 			t.Errorf("%s: %s: %v, want %v", instance, what, err, operator.ErrNotRunning)

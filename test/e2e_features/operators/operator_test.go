@@ -49,7 +49,7 @@ import (
 )
 
 // thirdParty is an operator with a namespace, an identity and a kind of its own, and
-// with the features colours and borrowed.
+// with the features colors and borrowed.
 type thirdParty struct {
 	*identity
 	w         *world
@@ -75,12 +75,12 @@ func (w *world) installBeside(t *testing.T, namespace string, resource schema.Gr
 func (w *world) installFor(t *testing.T, namespace string, resource schema.GroupVersionResource, in func(...task.Task) lifecycle.Tasks) *thirdParty {
 	t.Helper()
 	return w.installDeclared(t, namespace, resource, []lifecycle.Feature{{
-		Name:    colours,
+		Name:    colors,
 		Control: lifecycle.Dynamic,
 		OnDisable: in(
 			// It lets a test hold a transition for as long as it likes.
 			lifecycle.WaitForNone(resource, "glaze", "spec.glaze"),
-			lifecycle.ClearField(resource, "spec.colour"),
+			lifecycle.ClearField(resource, "spec.color"),
 		),
 	}, {
 		Name:      borrowed,
@@ -104,7 +104,7 @@ func newGate(t *testing.T) *featuregate.Gate {
 	own := version.MustParse("0.1")
 	inner := componentfeaturegate.NewVersionedFeatureGate(own)
 	off := componentfeaturegate.VersionedSpecs{{Version: own, Default: false, PreRelease: componentfeaturegate.Alpha}}
-	if err := inner.AddVersioned(map[componentfeaturegate.Feature]componentfeaturegate.VersionedSpecs{colours: off, borrowed: off}); err != nil {
+	if err := inner.AddVersioned(map[componentfeaturegate.Feature]componentfeaturegate.VersionedSpecs{colors: off, borrowed: off}); err != nil {
 		t.Fatal(err)
 	}
 	return featuregate.Wrap(inner)
@@ -133,7 +133,7 @@ func (o *thirdParty) start(t *testing.T, instance string, change func(*operator.
 	t.Helper()
 	config := operator.Config{
 		Namespace: o.namespace, Component: o.component, Instance: instance, Version: "v0.1.0",
-		Gate: newGate(t), Features: o.declared, Control: control.Options{Dynamic: []string{colours, borrowed}},
+		Gate: newGate(t), Features: o.declared, Control: control.Options{Dynamic: []string{colors, borrowed}},
 		Client: o.config, Settings: settings,
 	}
 	if change != nil {
@@ -165,7 +165,8 @@ func (o *thirdParty) start(t *testing.T, instance string, change func(*operator.
 	}()
 	t.Cleanup(func() {
 		_ = r.crash(t)
-		// What goes on until Close ends, too; one that has ended in order says that it has.
+		// Loops that run until Close end, too; a replica that has ended in order reports
+		// that.
 		_ = r.Close(context.WithoutCancel(ctx))
 	})
 	return r
@@ -195,7 +196,7 @@ func (r *replica) wait(t *testing.T) error {
 	case <-r.ended:
 		return r.err
 	case <-timeout.C:
-		t.Error("a replica that was told to end goes on")
+		t.Error("a replica that was told to end still runs")
 		return nil
 	}
 }
@@ -213,16 +214,16 @@ func (r *replica) end(t *testing.T) {
 
 // found are the values that the operator's code finds.
 func (r *replica) found() string {
-	return fmt.Sprintf("%s=%t,%s=%t", colours, r.gate.Enabled(colours), borrowed, r.gate.Enabled(borrowed))
+	return fmt.Sprintf("%s=%t,%s=%t", colors, r.gate.Enabled(colors), borrowed, r.gate.Enabled(borrowed))
 }
 
 // both is what found returns when both features have a value.
-func both(value bool) string { return fmt.Sprintf("%s=%t,%s=%t", colours, value, borrowed, value) }
+func both(value bool) string { return fmt.Sprintf("%s=%t,%s=%t", colors, value, borrowed, value) }
 
 // said is how often the replica has logged a text.
 func (r *replica) said(text string) int { return strings.Count(r.logs.String(), text) }
 
-// ask is somebody who may write spec and requests a value.
+// ask requests a value as a user who may write spec.
 func (o *thirdParty) ask(t *testing.T, feature string, enabled bool) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"enabled":%t}}`, enabled)

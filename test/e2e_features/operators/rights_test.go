@@ -78,7 +78,7 @@ func (w *world) rights(t *testing.T) {
 	s := w.stage(t)
 	// At home the server flow takes away what processes that are gone have left, whoever they were.
 	if err := reports(s.red.features, s.red.namespace).Delete(t.Context(), s.other.name+".x", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
-		t.Errorf("an operator deletes a report in its own namespace that somebody else wrote: %v", err)
+		t.Errorf("an operator deletes a report in its own namespace that another user wrote: %v", err)
 	}
 	before := s.versions(t)
 	if len(before) != 5 {
@@ -95,7 +95,7 @@ func (w *world) rights(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(before, s.versions(t)); diff != "" {
-		t.Errorf("somebody has changed something (-before +after):\n%s", diff)
+		t.Errorf("objects have changed (-before +after):\n%s", diff)
 	}
 	reports, err := w.Features.FeaturesV1alpha1().FeatureReports(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -220,8 +220,8 @@ func (s *stage) elsewhere(namespace, feature, report string) []forbidden {
 	return rows
 }
 
-// atHome is what an operator must not do in its own namespace either, and not as
-// somebody else.
+// atHome has requests that an operator must not make in its own namespace
+// either, nor as another user.
 func (s *stage) atHome() []forbidden {
 	home := s.red.namespace
 	f, r := features(s.red.features, home), reports(s.red.features, home)

@@ -30,8 +30,8 @@ import (
 )
 
 const (
-	// colours is a feature that all operators here have, and Kubernetes has not.
-	colours = "Colours"
+	// colors is a feature that all operators here have, and Kubernetes has not.
+	colors = "Colors"
 	// borrowed is one that all operators have, and Kubernetes, too.
 	borrowed = "MaxUnavailableStatefulSet"
 	// kubernetesHas is less than how many features Kubernetes has.
@@ -57,16 +57,16 @@ func TestThirdParties(t *testing.T) {
 	kubernetes := follow(t, w.etcd, metav1.NamespaceSystem)
 	t.Run("operators", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){
-			"two operators have features of the same names":        w.twoOperators,
-			"an operator has no rights elsewhere":                  w.rights,
-			"a namespace is deleted under its operator":            w.namespaceDeleted,
-			"an operator crashes and its service account goes":     w.serviceAccountDeleted,
-			"an operator cleans what was written meanwhile":        w.cleans,
-			"an operator ends in order":                            w.orderlyEnd,
-			"an operator gets another service account":             w.anotherServiceAccount,
-			"what an operator makes is to belong to somebody else": w.ownedByNobody,
-			"an operator declares what the server does not have":   w.misdeclared,
-			"an operator is installed without permissions":         w.unpermitted,
+			"two operators have features of the same names":      w.twoOperators,
+			"an operator has no rights elsewhere":                w.rights,
+			"a namespace is deleted under its operator":          w.namespaceDeleted,
+			"an operator crashes and its service account goes":   w.serviceAccountDeleted,
+			"an operator cleans what was written meanwhile":      w.cleans,
+			"an operator ends in order":                          w.orderlyEnd,
+			"an operator gets another service account":           w.anotherServiceAccount,
+			"what an operator makes is to have another owner":    w.ownedByNobody,
+			"an operator declares what the server does not have": w.misdeclared,
+			"an operator is installed without permissions":       w.unpermitted,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -79,9 +79,9 @@ func TestThirdParties(t *testing.T) {
 	if n := kubernetes.unchanged(t); n < kubernetesHas {
 		t.Errorf("%d features of Kubernetes were followed, want more than %d; does this test still understand where they are stored?", n, kubernetesHas)
 	}
-	_, err := w.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Get(t.Context(), colours, metav1.GetOptions{})
+	_, err := w.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Get(t.Context(), colors, metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
-		t.Errorf("reading feature %s of Kubernetes: %v, want that there is none", colours, err)
+		t.Errorf("reading feature %s of Kubernetes: %v, want that there is none", colors, err)
 	}
 }
 

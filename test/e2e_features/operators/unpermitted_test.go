@@ -37,7 +37,7 @@ func (w *world) unpermitted(t *testing.T) {
 	const namespace = "humble"
 	resource := w.define(t, namespace)
 	o := &thirdParty{w: w, component: namespace + "-operator", resource: resource, declared: []lifecycle.Feature{
-		{Name: colours, Control: lifecycle.Dynamic, OnDisable: lifecycle.Tasks{lifecycle.ClearField(resource, "spec.colour")}},
+		{Name: colors, Control: lifecycle.Dynamic, OnDisable: lifecycle.Tasks{lifecycle.ClearField(resource, "spec.color")}},
 		{Name: borrowed, Control: lifecycle.Dynamic},
 	}}
 	o.identity = w.identity(t, namespace, o.component)
@@ -73,7 +73,7 @@ func (w *world) unpermitted(t *testing.T) {
 		t.Errorf("the flow watches what it may not:\n%s", r.logs.String())
 	}
 	w.permit(t, o.identity, rules, lifecycle.Rules(o.declared))
-	o.waitForState(t, v1alpha1.StateOff, 1, colours, borrowed)
+	o.waitForState(t, v1alpha1.StateOff, 1, colors, borrowed)
 	explained("no more", "The operator has all permissions that it needs")
 	r.end(t)
 }

@@ -139,8 +139,8 @@ func waitForNone(t *testing.T, what string, source cache.ListerWatcher, object r
 	}
 }
 
-// settled is what a feature is that nothing happens to. Who uses it, and what was found
-// of it, may change all the same.
+// settled returns the part of a feature that stays the same without a transition. Uses
+// and leftovers may still change.
 type settled struct {
 	Spec       v1alpha1.FeatureSpec
 	Control    v1alpha1.FeatureControl

@@ -133,7 +133,7 @@ func (w *world) define(t *testing.T, operator string) schema.GroupVersionResourc
 		"versions": []any{map[string]any{
 			"name": resource.Version, "served": true, "storage": true,
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
-				"spec": map[string]any{"type": "object", "properties": map[string]any{"size": text, "colour": text, "glaze": text, "limit": text}},
+				"spec": map[string]any{"type": "object", "properties": map[string]any{"size": text, "color": text, "glaze": text, "limit": text}},
 			}}},
 		}},
 	}}}

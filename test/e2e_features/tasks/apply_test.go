@@ -79,7 +79,7 @@ func (w *world) applyDefinition(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found := find(t, clients, applying); len(found) != 1 || found[0].Resource != "applieds" || found[0].Examples[0] != "tasks/one" {
-		t.Errorf("found %v, want the object that somebody changed", found)
+		t.Errorf("found %v, want the object that was changed", found)
 	}
 	run(t, clients, applying)
 	if n := count(t, clients, applying); n != 0 {
@@ -87,8 +87,8 @@ func (w *world) applyDefinition(t *testing.T) {
 	}
 }
 
-// applyOfTwoFlows: what one operator has applied is somebody else's for another one, as far
-// as their values differ.
+// applyOfTwoFlows: fields that one operator has applied are conflicts for another one, if
+// their values differ.
 func (w *world) applyOfTwoFlows(t *testing.T) {
 	manifest := func(data string) []byte {
 		return []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"shared","namespace":"tasks"},"data":` + data + `}`)
@@ -125,13 +125,13 @@ func (w *world) applyConflict(t *testing.T) {
 	applying := lifecycle.Apply("conflict", []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"taken","namespace":"tasks"},"data":{"key":"ours"}}`))
 	clients := w.clients(t, declared(t, applying)...)
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "taken"}, Data: map[string]string{"key": "theirs"}}
-	if _, err := w.Kube.CoreV1().ConfigMaps(ns).Create(t.Context(), object, metav1.CreateOptions{FieldManager: "somebody"}); err != nil {
+	if _, err := w.Kube.CoreV1().ConfigMaps(ns).Create(t.Context(), object, metav1.CreateOptions{FieldManager: "stranger"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(t, clients, applying); n != 1 {
 		t.Errorf("found %d objects that differ, want 1", n)
 	}
-	blocked := runBlocked(t, clients, applying, "ConfigMap tasks/taken", "somebody", ".data.key")
+	blocked := runBlocked(t, clients, applying, "ConfigMap tasks/taken", "stranger", ".data.key")
 	taken, err := w.Kube.CoreV1().ConfigMaps(ns).Get(t.Context(), "taken", metav1.GetOptions{})
 	if err != nil || taken.Data["key"] != "theirs" {
 		t.Errorf("the value is %v (%v); whose value holds is for people to decide", taken.Data, err)

@@ -137,7 +137,7 @@ func (w *world) clearBundles(t *testing.T) {
 	}
 	blocked := runBlocked(t, clients, clearing, "1 object of clustertrustbundles.certificates.k8s.io is held by finalizers of others: "+held+" ("+heldBy+")", "turn the feature on")
 	if n := w.keys(t, prefix+held); n != 1 {
-		t.Errorf("the finalizer of somebody else did not hold %s", held)
+		t.Errorf("another controller's finalizer did not hold %s", held)
 	}
 	w.ownedBy(t, "one", true)
 	w.ownedBy(t, held, false)
@@ -172,7 +172,7 @@ func (w *world) clearCustomResources(t *testing.T) {
 	}
 	blocked := runBlocked(t, clients, clearing, "2 objects of helds.tasks.example.com are left", "tasks/both", "tasks/foreign", foreign)
 	if strings.Contains(blocked.Message, own) {
-		t.Errorf("a finalizer is named that nobody has to remove: %s", blocked.Message)
+		t.Errorf("a finalizer is named that need not be removed: %s", blocked.Message)
 	}
 	if n := w.keys(t, "/registry/tasks.example.com/helds/"); n != 2 {
 		t.Errorf("%d objects are stored, want 2: the API has to decide about them", n)

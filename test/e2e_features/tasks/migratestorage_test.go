@@ -102,9 +102,9 @@ func (w *world) migrateCustom(t *testing.T) {
 	w.noMigrationsOf(t, k.resource.Resource)
 }
 
-// migrate runs a task until it succeeds, and goes on to write one object
-// meanwhile: the migrator waits until its cache has seen a version as new as the
-// migration, which without a write takes a minute or two.
+// migrate runs a task until it succeeds, and keeps writing one object meanwhile:
+// the migrator waits until its cache has seen a version as new as the migration,
+// which without a write takes a minute or two.
 func (w *world) migrate(t *testing.T, clients task.Clients, migrating task.Task, resource schema.GroupVersionResource, name string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

@@ -208,7 +208,7 @@ func (w *world) unreachableWebhook(t *testing.T) {
 	k := customKind("Unreachable")
 	w.serve(t, k)
 	w.objects.Create(t, k.resource, k.object("a", map[string]any{"field": "x"}))
-	// Nobody listens there.
+	// Nothing listens there.
 	w.hook(t, k, "unreachable", "https://127.0.0.1:1/", nil)
 	framework.WaitFor(t, "the webhook to be called", func() bool { return w.tryUpdate(t, k.resource, "a") != nil })
 	clearing := lifecycle.ClearField(k.resource, "spec.field")

@@ -38,8 +38,8 @@ import (
 
 const (
 	ns = "tasks"
-	// withGates is what the cluster begins with, withoutGates what it goes on
-	// with. The server flow is off: it would do by itself what is tried here.
+	// withGates are the cluster's arguments at first, withoutGates later. The
+	// server flow is off: it would do by itself what is tried here.
 	withGates    = "FeatureLifecycle=false,StorageVersionMigrator=true,MaxUnavailableStatefulSet=true,ClusterTrustBundle=true,ClusterTrustBundleProjection=true"
 	withoutGates = "FeatureLifecycle=false,StorageVersionMigrator=true,MaxUnavailableStatefulSet=false,ClusterTrustBundle=false,ClusterTrustBundleProjection=false"
 )
@@ -86,23 +86,23 @@ func TestTasks(t *testing.T) {
 		// It reads every collection, so it comes before those with garbage in them.
 		t.Run("ClearCollection of an API that is gone", w.clearBundles)
 		for name, test := range map[string]func(*testing.T){
-			"ClearField changes nothing else (S7)":          func(t *testing.T) { w.clearStatefulSets(t, sets) },
-			"ClearPodTemplates clears every workload kind":  w.clearTemplates,
-			"ClearField and an admission policy":            w.deniedByPolicy,
-			"ClearField and a webhook":                      w.deniedByWebhook,
-			"ClearField and a webhook that is gone":         w.unreachableWebhook,
-			"ClearField and a schema that became stricter":  w.stricterSchema,
-			"ClearField and the owners of atomic lists":     w.ownedLists,
-			"ClearCollection through the API":               w.clearCustomResources,
-			"ClearCollection with garbage, custom":          w.clearGarbageCustom,
-			"ClearCollection with garbage, built in":        w.clearGarbageBuiltIn,
-			"ClearCollection of what is not served":         w.clearUnserved,
-			"tasks of one namespace":                        w.limited,
-			"MigrateStorage of a custom resource":           w.migrateCustom,
-			"MigrateStorage of a built-in resource":         w.migrateBuiltIn,
-			"Apply of a definition and an object of it":     w.applyDefinition,
-			"Apply of a field that somebody else has taken": w.applyConflict,
-			"Apply of two flows":                            w.applyOfTwoFlows,
+			"ClearField changes nothing else (S7)":            func(t *testing.T) { w.clearStatefulSets(t, sets) },
+			"ClearPodTemplates clears every workload kind":    w.clearTemplates,
+			"ClearField and an admission policy":              w.deniedByPolicy,
+			"ClearField and a webhook":                        w.deniedByWebhook,
+			"ClearField and a webhook that is gone":           w.unreachableWebhook,
+			"ClearField and a schema that became stricter":    w.stricterSchema,
+			"ClearField and the owners of atomic lists":       w.ownedLists,
+			"ClearCollection through the API":                 w.clearCustomResources,
+			"ClearCollection with garbage, custom":            w.clearGarbageCustom,
+			"ClearCollection with garbage, built in":          w.clearGarbageBuiltIn,
+			"ClearCollection of what is not served":           w.clearUnserved,
+			"tasks of one namespace":                          w.limited,
+			"MigrateStorage of a custom resource":             w.migrateCustom,
+			"MigrateStorage of a built-in resource":           w.migrateBuiltIn,
+			"Apply of a definition and an object of it":       w.applyDefinition,
+			"Apply of a field that another manager has taken": w.applyConflict,
+			"Apply of two flows":                              w.applyOfTwoFlows,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -123,8 +123,8 @@ func (w *world) makeNamespace(t *testing.T) {
 	}
 }
 
-// attempt is one of a transition of its own for each test, whose progress nobody
-// reads.
+// attempt is one of a transition of its own for each test, whose progress is not
+// read.
 func attempt(t *testing.T) task.Attempt {
 	return task.Attempt{Feature: "Test", TransitionID: t.Name(), Report: func(task.Progress) {}}
 }

@@ -71,7 +71,7 @@ func (w *world) waitForPods(t *testing.T) {
 	if want := "waiting for 2 pods using volume source clusterTrustBundle: tasks/a, tasks/b"; blocked.Message != want {
 		t.Errorf("the message is %q, want %q", blocked.Message, want)
 	}
-	// What nobody waits for does not end it; what somebody waits for does.
+	// Objects that are not waited for do not end it; the others do.
 	remove("c")()
 	until(t, blocked, remove("b"))
 	blocked = runBlocked(t, clients, wait)

@@ -73,8 +73,8 @@ func ofSchedulers(reports []v1alpha1.FeatureReport) []v1alpha1.FeatureReport {
 	})
 }
 
-// waitCanary waits until the canary has reported a value, and nobody else has
-// another than true.
+// waitCanary waits until the canary has reported a value, and no other
+// instance has another than true.
 func (s *schedulers) waitCanary(value bool) {
 	s.t.Helper()
 	s.WaitForReports(fmt.Sprintf("in which the canary has %s=%t and the others have it on", schedulerFeature, value), func(reports []v1alpha1.FeatureReport) bool {
@@ -194,7 +194,7 @@ func TestACanaryThatKeepsCrashingIsHalted(t *testing.T) {
 		return f.Status.Rollout != nil && !f.Status.Rollout.Halted && f.Status.Rollout.Observed.Attempt == 1
 	})
 	wait(true)
-	// For all: the canary is over, and the transition goes on to its end.
+	// For all: the canary is over, and the transition continues to its end.
 	c.Request(feature, `{"rollout":null}`)
 	c.WaitForFeature(feature, "On", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOn && f.Status.Rollout == nil })
 }

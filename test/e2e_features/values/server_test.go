@@ -55,7 +55,7 @@ func TestTheServerDecides(t *testing.T) {
 		return f != nil && !f.Enabled && f.Queried && !f.Explicit
 	})
 
-	// Nobody may set what is not dynamic; the message names the flag.
+	// A value that is not dynamic cannot be set; the message names the flag.
 	if err := framework.Request(t.Context(), c.Features, "HPAConfigurableTolerance", `{"enabled":true}`); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "--dynamic-features") {
 		t.Errorf("a feature that is not dynamic: %v", err)
 	}
@@ -109,7 +109,7 @@ func TestTheServerDecides(t *testing.T) {
 	if f := c.Feature(fixed); f.Status.Configured == nil || !f.Status.Configured.Value {
 		t.Errorf("kube-apiserver is ready, and %s is still configured as %+v", fixed, f.Status.Configured)
 	}
-	// What nobody follows any more is said, and may be taken away.
+	// A value without followers is reported, and may be removed.
 	c.Request(flipped, `{"rollout":{"percent":50}}`)
 	c.WaitForFeature(flipped, "said to have a rollout without effect", func(f *v1alpha1.Feature) bool {
 		consistent := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionConsistent)

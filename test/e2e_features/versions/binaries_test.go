@@ -172,7 +172,7 @@ func onAt(gate featuregate.Feature, version string) bool {
 	return on
 }
 
-// cases are the features of the catalogue that leave something in etcd, those that
+// cases are the features of the catalog that leave something in etcd, those that
 // are on in both versions, and those that are off in 1.35, whatever they are in 1.36.
 func cases(t *testing.T) (both, news []*lifecycletest.Case, files map[*lifecycletest.Case]string) {
 	t.Helper()
@@ -244,8 +244,8 @@ func TestBinaries(t *testing.T) {
 	b.same(t, "while 1.36 is used", stay)
 	b.unsafe(t, workload)
 
-	// Down: first what is on because somebody set it, while its APIs are served
-	// and those objects can be removed that hold it; then what 1.36 has on.
+	// Down: first the gates that are set to on, while their APIs are served and
+	// those objects can be removed that hold it; then what 1.36 has on.
 	set, byDefault := []*lifecycletest.Case{}, []*lifecycletest.Case{}
 	for _, c := range news {
 		if onAt(c.Feature.Name, "1.36") {
@@ -277,8 +277,8 @@ func TestBinaries(t *testing.T) {
 	b.again(t, stay, uids)
 }
 
-// lasting is what was stored before and is nobody's to rewrite: not what servers
-// write about themselves.
+// lasting has objects that were stored before and must not be rewritten.
+// Servers' objects about themselves are excluded.
 func (b *binaries) lasting(t *testing.T, stored map[string][]byte) map[string][]byte {
 	t.Helper()
 	stay := maps.Clone(stored)

@@ -18,5 +18,5 @@ limitations under the License.
 // down between minor versions by --emulated-version, with objects in use and with
 // crashes, and reads from etcd what became of everything. The servers are this
 // test's own executable: kube-apiserver as it ships, with declarations of the
-// test's beside those of the catalogue.
+// test's beside those of the catalog.
 package versions

@@ -83,7 +83,7 @@ func TestPlans(t *testing.T) {
 			t.Errorf("%s depends on it and is on, and the plan says %q, %q", dependent, p.Dependents, p.Blockers)
 		}
 	})
-	t.Run("of a version that nobody here knows", func(t *testing.T) {
+	t.Run("of an unknown version", func(t *testing.T) {
 		// The next minor version, and the next major one, which may come instead of it.
 		for _, to := range []string{"1.37", "2.0"} {
 			p := w.plan(t, removed, to)
@@ -97,7 +97,7 @@ func TestPlans(t *testing.T) {
 			}
 		}
 	})
-	// Somebody has to give the Service another name.
+	// A user has to give the Service another name.
 	if err := w.Kube.CoreV1().Services("inuse").Delete(t.Context(), "1st", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

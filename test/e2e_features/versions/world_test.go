@@ -46,8 +46,8 @@ var flags = []string{"--feature-settle-period=2s", "--feature-grace-period=5s"}
 // sync. So both stay off until the upgrade has cleared those.
 const alpha2 = "--runtime-config=scheduling.k8s.io/v1alpha2=true"
 
-// world is a control plane of a few servers, without controllers: nobody but the
-// test and the server flow writes.
+// world is a control plane of a few servers, without controllers: only the test
+// and the server flow write.
 type world struct {
 	*framework.Cluster
 	etcd    *clientv3.Client

@@ -119,7 +119,7 @@ func newView(t *testing.T, file string) *view {
 		t.Fatal(err)
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.DisableGPU,
-		// A name that somebody asks for is a failure, not a request.
+		// A lookup of a name is a failure, not a request.
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"))
 	if os.Geteuid() == 0 {
 		// Chromium's sandbox refuses to be root's.
@@ -184,7 +184,7 @@ func (v *view) do(steps ...chromedp.Action[chromedp.Void]) {
 // open opens the page at a place of it.
 func (v *view) open(fragment string) {
 	v.t.Helper()
-	// Another fragment alone would not load the page anew.
+	// Another fragment alone would not reload the page.
 	v.do(chromedp.Navigate("about:blank"), chromedp.Navigate("file://"+v.file+fragment))
 }
 
@@ -269,7 +269,7 @@ func (v *view) size(width, height int64) {
 	v.do(chromedp.EmulateViewport(width, height))
 }
 
-// media is what the page is shown on: a medium, such as print, and a colour scheme.
+// media is what the page is shown on: a medium, such as print, and a color scheme.
 func (v *view) media(medium, scheme string) {
 	v.t.Helper()
 	v.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
@@ -297,7 +297,7 @@ func (v *view) picture(name string) {
 	}
 }
 
-// quiet ends a test: nothing was asked for, and nobody complained.
+// quiet ends a test: there were no requests and no errors.
 func (v *view) quiet() {
 	v.t.Helper()
 	v.mu.Lock()

@@ -109,15 +109,15 @@ func TestTheNumbersCountWhatTheyLeadTo(t *testing.T) {
 	v.quiet()
 }
 
-// TestALinkShowsWhatWasLookedAt opens addresses that somebody else copied.
+// TestALinkShowsWhatWasLookedAt opens addresses that another user copied.
 func TestALinkShowsWhatWasLookedAt(t *testing.T) {
 	v := newView(t, goldenPage)
 	v.open("#q=a&state=On&only=attention")
 	v.shows("PodDeletionCost", "GenericWorkload")
 	becomes(v, `[search.value, state.value, stage.value, [...document.querySelectorAll("input:checked")].map(box => box.value).join()]`, []string{"a", "On", "", "attention"})
 
-	// What nobody has is not looked for, and nothing of it is run.
-	v.open("#state=Nowhere&stage=%3Cscript%3E&only=what,dangling&feature=Nobody")
+	// Unknown keys are ignored, and none of their text is run.
+	v.open("#state=Nowhere&stage=%3Cscript%3E&only=what,dangling&feature=Missing")
 	v.shows("HPAScaleToZero")
 
 	// The details of a feature, which Escape closes.
@@ -139,7 +139,7 @@ func TestALinkShowsWhatWasLookedAt(t *testing.T) {
 	v.quiet()
 }
 
-// TestWhoDiffersIsToldInWords, since not everybody sees colours.
+// TestWhoDiffersIsToldInWords, since not everybody sees colors.
 func TestWhoDiffersIsToldInWords(t *testing.T) {
 	v := newView(t, goldenPage)
 	v.open("#only=differing")
@@ -186,7 +186,7 @@ func TestWithoutScript(t *testing.T) {
 		t.Error("there are filters that do nothing")
 	}
 	if !strings.Contains(ask[string](v, `document.body.innerText`), "Search and filters need JavaScript") {
-		t.Error("nobody says why there are no filters")
+		t.Error("the page does not explain why there are no filters")
 	}
 	v.quiet()
 }
@@ -287,7 +287,7 @@ func TestWithTheKeyboardAlone(t *testing.T) {
 			want = want[1:]
 		}
 		if at != "BODY." && ask[string](v, `getComputedStyle(document.activeElement).outlineStyle`) == "none" {
-			t.Errorf("nobody sees that %s has the focus", at)
+			t.Errorf("the focus of %s is not visible", at)
 		}
 	}
 	if len(want) > 0 {

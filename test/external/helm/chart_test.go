@@ -191,7 +191,7 @@ func TestTheChartWorksWithoutTheAPI(t *testing.T) {
 		t.Fatalf("on a cluster without the API: %v", err)
 	}
 	if strings.Contains(rendered(t, files), used) {
-		t.Error("the feature is used where nobody says that it is on")
+		t.Error("the feature is used where it is not reported as on")
 	}
 	// What the guard is for.
 	if _, err := engine.RenderWithClient(c, values(t, c, groupVersion), &rest.Config{Host: server.URL}); err == nil {

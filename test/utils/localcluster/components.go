@@ -201,7 +201,7 @@ func (c *Cluster) apiServer(number int) component {
 		"--enable-admission-plugins=NodeRestriction",
 		"--enable-bootstrap-token-auth=true",
 		// It wants an address that is not on loopback and takes that of the default
-		// route, which a machine without a network does not have. Nobody uses it:
+		// route, which a machine without a network does not have. It is not used:
 		// this one is for documentation (RFC 5737).
 		"--advertise-address=192.0.2.1",
 		// Endpoints of the service "kubernetes" must not be on loopback,

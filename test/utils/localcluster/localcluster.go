@@ -106,7 +106,7 @@ func Open(config Config) (*Cluster, error) {
 	return &Cluster{config: config, state: s, starter: process.NewStarter(config.DieWithParent), release: release}, nil
 }
 
-// Close gives the data directory back. The cluster goes on.
+// Close gives the data directory back. The cluster keeps running.
 func (c *Cluster) Close() { c.release() }
 
 // Exists is true when the data directory has a cluster, running or not.
@@ -131,7 +131,7 @@ func (c *Cluster) Running() (alive, dead []string) {
 func (c *Cluster) FeatureGates() string { return c.state.FeatureGates }
 
 // ErrInUse is what errors are when a directory belongs to a cluster that runs, or to
-// somebody who works on it: nothing was started, and nothing may be ended.
+// another process that works on it: nothing was started, and nothing may be ended.
 var ErrInUse = errors.New("the data directory is in use")
 
 // inUseError is one with a message of its own.

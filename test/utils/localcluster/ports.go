@@ -24,8 +24,8 @@ import (
 	"strconv"
 )
 
-// choosePorts gives every component its port: the one it had, or a free one. A
-// port that somebody else uses is named.
+// choosePorts gives every component its port: the one it had, or a free one.
+// The error names a port that another process uses.
 func (c *Cluster) choosePorts() error {
 	if c.config.APIServerPort != 0 {
 		c.state.Ports[APIServer] = c.config.APIServerPort

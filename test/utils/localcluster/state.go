@@ -70,7 +70,7 @@ func loadState(dir string) (*state, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(data, s); err != nil {
-		return nil, fmt.Errorf("%s is damaged (%w); end the cluster's processes, remove %s and start anew", stateFile(dir), err, dir)
+		return nil, fmt.Errorf("%s is damaged (%w); end the cluster's processes, remove %s and start again", stateFile(dir), err, dir)
 	}
 	return s, nil
 }

@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package hostile sends a real kube-apiserver what nobody should send: tables of
-// malformed requests to features.k8s.io. Whatever comes, the answer is not the
-// server's failure (5xx), it says what is wrong, nothing is stored, and the next
-// good request works. Where upstream's own machinery answers with 5xx, the same
-// request for a kind of upstream's is beside it, and gets the same.
+// Package hostile sends tables of malformed requests for features.k8s.io to a
+// real kube-apiserver. No response is a failure of the server (5xx). Each names
+// the cause, nothing is stored, and the next good request works. Where
+// upstream's own machinery answers with 5xx, the same request for a kind of
+// upstream's is beside it, and gets the same.
 package hostile

@@ -27,7 +27,7 @@ import (
 )
 
 // TestWithoutTheSystem sends requests to a server that does not have the group: it
-// answers as upstream's does for a group that nobody has.
+// responds as upstream's does for an unknown group.
 func TestWithoutTheSystem(t *testing.T) {
 	w := start(t, "FeatureLifecycle=false")
 	rows := map[string]row{
@@ -51,9 +51,9 @@ func TestWithoutTheSystem(t *testing.T) {
 			if code != http.StatusNotFound {
 				t.Errorf("the answer is %d, want 404: %s", code, short(body))
 			}
-			r.path = strings.Replace(r.path, "features.k8s.io", "nobody.k8s.io", 1)
-			if twin, twinBody := w.send(t, r); code != twin || body != strings.ReplaceAll(twinBody, "nobody.k8s.io", "features.k8s.io") {
-				t.Errorf("for a group that nobody has it is %d: %s", twin, short(twinBody))
+			r.path = strings.Replace(r.path, "features.k8s.io", "unknown.k8s.io", 1)
+			if twin, twinBody := w.send(t, r); code != twin || body != strings.ReplaceAll(twinBody, "unknown.k8s.io", "features.k8s.io") {
+				t.Errorf("for an unknown group it is %d: %s", twin, short(twinBody))
 			}
 		})
 	}

@@ -219,7 +219,7 @@ func (r row) check(t *testing.T, code int, body string) {
 	}
 	said := status.Message
 	if status.Details != nil {
-		// Of a patch that cannot be applied upstream says the cause there.
+		// For a patch that cannot be applied, upstream has the cause there.
 		for _, cause := range status.Details.Causes {
 			said += "\n" + cause.Message
 		}
@@ -295,8 +295,8 @@ func reportOf(rest string) string {
 	return `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureReport","metadata":{"name":"app.new"},"spec":{"component":"app","instance":"new","liveness":{"lease":{"namespace":"hostile","name":"app.new"}}` + rest + `}}`
 }
 
-// labelled is JSON of a kind with labels of about n bytes, each of which is valid.
-func labelled(head string, n int) string {
+// labeled is JSON of a kind with labels of about n bytes, each of which is valid.
+func labeled(head string, n int) string {
 	var labels strings.Builder
 	for i := 0; labels.Len() < n; i++ {
 		if i > 0 {

@@ -74,7 +74,7 @@ func patches() map[string]row {
 		"a merge without a name":                  {contentType: mergePatch, body: `{"metadata":{"name":null}}`, code: 400, says: "name"},
 		"a merge without metadata":                {contentType: mergePatch, body: `{"metadata":null}`, code: 400, says: "name"},
 		"a merge of more than all":                {contentType: mergePatch, body: `{"spec":{"rollout":{"percent":101}}}`, code: 422, says: "between 0 and 100"},
-		"a merge of too large labels":             {contentType: mergePatch, body: strings.Replace(labelled(`{"kind":"Feature"`, 2<<20), `"large"`, `"Good"`, 1), code: 422, says: "may have at most 1048576 bytes"},
+		"a merge of too large labels":             {contentType: mergePatch, body: strings.Replace(labeled(`{"kind":"Feature"`, 2<<20), `"large"`, `"Good"`, 1), code: 422, says: "may have at most 1048576 bytes"},
 		"a merge of managed fields that are none": {contentType: mergePatch, body: `{"metadata":{"managedFields":[{"manager":"m","operation":"Apply","apiVersion":"x/y/z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}}}]}}`, code: 200, says: "Good", path: good + "?dryRun=All"},
 		// Strategic merge patch.
 		"a directive that is none":        {path: good + "/status", contentType: strategic, body: `{"status":{"tasks":[{"$patch":"whim","name":"a"}]}}`, code: 200, says: "Good"},
@@ -89,14 +89,14 @@ func patches() map[string]row {
 		"deleting from a list of text":    {contentType: strategic, body: `{"spec":{"rollout":{"$deleteFromPrimitiveList/components":"x"}}}`, code: 200, says: "Good", path: good + "?dryRun=All"},
 		"a strategic merge of a list":     {contentType: strategic, body: `[]`, code: 400, says: "cannot unmarshal array"},
 		// Server-side apply.
-		"applied by nobody":                      {contentType: apply, body: applied(""), code: 422, says: "fieldManager"},
+		"applied without a manager":              {contentType: apply, body: applied(""), code: 422, says: "fieldManager"},
 		"applied is nothing":                     {path: good + "?fieldManager=m", contentType: apply, code: 400, says: "invalid object type"},
 		"applied is no YAML":                     {path: good + "?fieldManager=m", contentType: apply, body: "a: [", code: 400, says: "yaml"},
 		"applied is a list":                      {path: good + "?fieldManager=m", contentType: apply, body: "- a", code: 400, says: "cannot unmarshal array"},
 		"applied is YAML that grows":             {path: good + "?fieldManager=m", contentType: apply, body: bomb(), code: 400, says: "yaml"},
 		"applied is without a kind":              {path: good + "?fieldManager=m", contentType: apply, body: "{}", code: 400, says: "Kind"},
 		"applied is another kind":                {path: good + "?fieldManager=m", contentType: apply, body: config(""), code: 400, says: "ConfigMap"},
-		"applied is a version that nobody has":   {path: good + "?fieldManager=m", contentType: apply, body: strings.Replace(applied(""), "v1alpha1", "v9", 1), code: 400, says: "v9"},
+		"applied is an unknown version":          {path: good + "?fieldManager=m", contentType: apply, body: strings.Replace(applied(""), "v1alpha1", "v9", 1), code: 400, says: "v9"},
 		"applied has managed fields":             {path: good + "?fieldManager=m", contentType: apply, body: strings.Replace(applied(""), `"metadata":{`, `"metadata":{"managedFields":[{"manager":"other","operation":"Apply","apiVersion":"features.k8s.io/v1alpha1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}}}],`, 1), code: 400, says: "metadata.managedFields must be nil"},
 		"applied is another name":                {path: good + "?fieldManager=m", contentType: apply, body: strings.Replace(applied(""), "Good", "Other", 1), code: 400, says: "does not match the name"},
 		"applied is another namespace":           {path: good + "?fieldManager=m", contentType: apply, body: strings.Replace(applied(""), `"name"`, `"namespace":"kube-system","name"`, 1), code: 400, says: "namespace"},
@@ -109,12 +109,12 @@ func patches() map[string]row {
 		"applied has more than all":              {path: good + "?fieldManager=m", contentType: apply, body: applied(`,"spec":{"rollout":{"percent":101}}`), code: 422, says: "between 0 and 100"},
 		"applied has no force that is one":       {path: good + "?fieldManager=m&force=perhaps", contentType: apply, body: applied(""), code: 200, says: "Good"},
 		"forced, and it is no apply":             {path: good + "?force=true", contentType: mergePatch, body: "{}", code: 422, says: "force"},
-		"applied to a namespace that nobody has": {path: group + "/namespaces/nobody/features/A?fieldManager=m", contentType: apply, body: feature("A", ""), code: 404, says: "not found"},
+		"applied to an unknown namespace":        {path: group + "/namespaces/nowhere/features/A?fieldManager=m", contentType: apply, body: feature("A", ""), code: 404, says: "not found"},
 		"applied to a name that cannot be":       {path: features + "/a%20b?fieldManager=m", contentType: apply, body: feature("a b", ""), code: 422, says: "must begin with a letter"},
 		// Others.
 		"a patch of a type that is none": {contentType: "application/whim-patch", body: "{}", code: 415, says: "Unsupported Media Type"},
 		"a patch of CBOR":                {contentType: "application/apply-patch+cbor", body: "\xa0", code: 415, says: "Unsupported Media Type"},
-		"a patch of what is not there":   {path: features + "/Nobody", contentType: mergePatch, body: "{}", code: 404, says: `"Nobody" not found`},
+		"a patch of what is not there":   {path: features + "/Missing", contentType: mergePatch, body: "{}", code: 404, says: `"Missing" not found`},
 		"a patch of more than 3 MiB":     {contentType: mergePatch, body: `{"x":"` + strings.Repeat("x", 4<<20) + `"}`, code: 413, says: "limit is 3145728"},
 	}
 	for name, body := range statuses() {

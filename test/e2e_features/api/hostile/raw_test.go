@@ -54,7 +54,7 @@ type raw struct {
 
 // hungUp are the answers to a client that hangs up in the middle of its body. All of
 // it is upstream's: the handler that reads the body fails with a 500, which the server
-// counts, and the request is cancelled at once, which its timeout filter sees beside.
+// counts, and the request is canceled at once, which its timeout filter sees beside.
 // The answer is the filter's 504 if that is first, the handler's if it has ended before
 // the filter looks, and none if it has only begun: 0.
 var hungUp = map[int]string{0: "", http.StatusInternalServerError: "unexpected EOF", http.StatusGatewayTimeout: "request did not complete within the allotted timeout"}

@@ -20,11 +20,11 @@ package hostile
 
 import "strings"
 
-// paths are requests to what is not there, and with methods that nobody has.
+// paths are requests for missing objects, and with unknown methods.
 func paths() map[string]row {
 	cleanup := `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureCleanup"}`
 	return map[string]row{
-		"a feature that is none":                {path: features + "/Nobody", code: 404, says: `"Nobody" not found`},
+		"a feature that is none":                {path: features + "/Missing", code: 404, says: `"Missing" not found`},
 		"a name of 254 characters":              {path: features + "/" + strings.Repeat("a", 254), code: 404, says: "not found"},
 		"a name of 100 kB":                      {path: features + "/" + strings.Repeat("a", 100<<10), code: 404, says: "not found"},
 		"an escaped slash in a name":            {path: features + "/a%2Fb", code: 404, says: "could not find"},
@@ -62,7 +62,7 @@ func paths() map[string]row {
 		"changing all features":                 {method: "PUT", path: features, body: feature("Good", ""), code: 405, says: "does not allow this method"},
 		"patching all features":                 {method: "PATCH", path: features, contentType: "application/merge-patch+json", body: "{}", code: 405, says: "does not allow this method"},
 		"watching in an old way":                {path: group + "/watch/namespaces/" + namespace + "/features?resourceVersion=x", code: 500, says: "resourceVersion: Invalid value", twin: "/api/v1/watch/namespaces/" + namespace + "/configmaps?resourceVersion=x"},
-		"a feature that is not there, by PUT":   {method: "PUT", path: features + "/Nobody", body: feature("Nobody", ""), code: 404, says: `"Nobody" not found`},
+		"a feature that is not there, by PUT":   {method: "PUT", path: features + "/Missing", body: feature("Missing", ""), code: 404, says: `"Missing" not found`},
 		"another name than the path's, by PUT":  {method: "PUT", path: good, body: feature("Other", ""), code: 400, says: "does not match the name on the URL"},
 		"without having read, by PUT":           {method: "PUT", path: good, body: feature("Good", ""), code: 422, says: "metadata.resourceVersion"},
 		"a version of nonsense, by PUT":         {method: "PUT", path: good, body: strings.Replace(feature("Good", ""), `"name"`, `"resourceVersion":"x","name"`, 1), code: 500, says: "invalid syntax", twin: configs + "/good", twinBody: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"good","resourceVersion":"x"}}`},
@@ -78,7 +78,7 @@ func paths() map[string]row {
 		"a policy that is none, by DELETE":      {method: "DELETE", path: good, body: `{"propagationPolicy":"Whim"}`, code: 422, says: "propagationPolicy"},
 		"orphans and a policy, by DELETE":       {method: "DELETE", path: good, body: `{"propagationPolicy":"Orphan","orphanDependents":true}`, code: 422, says: "orphanDependents"},
 		"a dry run that is none, by DELETE":     {method: "DELETE", path: good, body: `{"dryRun":["Some"]}`, code: 422, says: "dryRun"},
-		"a feature that is not there, deleted":  {method: "DELETE", path: features + "/Nobody", code: 404, says: `"Nobody" not found`},
+		"a feature that is not there, deleted":  {method: "DELETE", path: features + "/Missing", code: 404, says: `"Missing" not found`},
 		"all features, with a body of nonsense": {method: "DELETE", path: features, body: `[`, code: 400, says: "unexpected end of JSON input"},
 		"all features, a selector of nonsense":  {method: "DELETE", path: features + "?labelSelector=(((", code: 400, says: "found '('"},
 		"all features, a field that is none":    {method: "DELETE", path: features + "?fieldSelector=spec.nope=1", code: 400, says: `"spec.nope" is not supported`},
@@ -96,7 +96,7 @@ func queries() map[string]row {
 		"a label selector with NUL":                   {path: features + "?labelSelector=a%00", code: 200, says: `"items":[]`},
 		"a label selector of 60 kB":                   {path: features + "?labelSelector=" + strings.Repeat("(", 60<<10), code: 400, says: "found '('"},
 		"a field selector without a value":            {path: features + "?fieldSelector=metadata.name", code: 400, says: "invalid selector"},
-		"a field that nobody can select":              {path: features + "?fieldSelector=spec.enabled%3Dtrue", code: 400, says: `"spec.enabled" is not supported`},
+		"a field that is not selectable":              {path: features + "?fieldSelector=spec.enabled%3Dtrue", code: 400, says: `"spec.enabled" is not supported`},
 		"a field of the other kind":                   {path: reports + "?fieldSelector=status.state%3DOn", code: 400, says: `"status.state" is not supported`},
 		"a field selector with escapes of nonsense":   {path: features + "?fieldSelector=metadata.name%3D%5C", code: 400, says: "invalid field selector"},
 		"a limit that is text":                        {path: features + "?limit=x", code: 400, says: "invalid syntax"},
@@ -139,7 +139,8 @@ func queries() map[string]row {
 	return rows
 }
 
-// negotiation are types of content that nobody has, or that are not what they say.
+// negotiation has unknown types of content, and bodies of another type than
+// declared.
 func negotiation() map[string]row {
 	return map[string]row{
 		"an image":                               {method: "POST", path: features, contentType: "image/png", body: "\x89PNG", code: 415, says: "application/json"},

@@ -126,10 +126,10 @@ func (w *world) counted(t *testing.T) map[failure]int {
 	return counted
 }
 
-// checkFailures holds what the server counted against what was expected, in number:
-// an answer of 5xx that nobody read is counted, too. The server counts when it has
-// answered, so what it should count is waited for. What it should not may come late,
-// and is then told by the next row.
+// checkFailures compares the server's count of failures with the expected number. It
+// includes unread responses of 5xx. The server counts when it has answered, so what
+// it should count is waited for. What it should not may come late, and is then told
+// by the next row.
 func (w *world) checkFailures(t *testing.T) {
 	t.Helper()
 	var counted map[failure]int

@@ -66,8 +66,8 @@ func (w *world) checkStored(t *testing.T) {
 	}
 }
 
-// changeable is what the server flow and reporters leave as it is in an object of
-// Kubernetes, to which nobody writes.
+// changeable returns the part of an object of Kubernetes that the server flow and
+// reporters do not change.
 func changeable(t testing.TB, object runtime.Object) string {
 	t.Helper()
 	of, err := meta.Accessor(object)

@@ -50,7 +50,7 @@ import (
 )
 
 const (
-	// gated is turned off by a restart. Its field stays in objects until somebody
+	// gated is turned off by a restart. Its field stays in objects until a user
 	// decides (WaitForNoneInPods).
 	gated      = "HostnameOverride"
 	gatedType  = "io.k8s.api.core.v1.PodSpec"

@@ -70,21 +70,21 @@ var (
 	wideReportColumns = append(slices.Clone(reportColumns), "EMULATION", "USERNAME", "LEASE")
 )
 
-// plainKubectl looks at features with nothing but kubectl: as somebody who is
-// authenticated and has no other permission, and, at what only administrators may
-// read, as one.
+// plainKubectl reads features with plain kubectl: as an authenticated user
+// without other permissions and, for objects that only administrators may read,
+// as an administrator.
 func plainKubectl(t *testing.T, c *framework.Cluster) {
 	// It is asked for as soon as a server runs.
 	const asked = "APIServerIdentity"
 	c.WaitForFeature(asked, "a user", func(f *v1alpha1.Feature) bool {
 		return slices.ContainsFunc(f.Status.Uses, func(use v1alpha1.FeatureUse) bool { return use.Count == 1 })
 	})
-	somebody, admin := c.Kubectl("somebody", "system:authenticated"), c.Kubectl("")
+	stranger, admin := c.Kubectl("stranger", "system:authenticated"), c.Kubectl("")
 	in := "--namespace=" + metav1.NamespaceSystem
 	want := []string{name, "Beta", "On", "On", "CommandLine", "0", "0", ""}
 
 	for _, ask := range []string{"features", "feature", "feat", "features.features.k8s.io"} {
-		got, rows := table(somebody.Output(t, "get", ask, in))
+		got, rows := table(stranger.Output(t, "get", ask, in))
 		if diff := cmp.Diff(columns, got); diff != "" {
 			t.Fatalf("columns of get %s (-want +got)\n%s", ask, diff)
 		}
@@ -98,7 +98,7 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 			t.Errorf("get %s has %d rows, want all gates", ask, len(rows))
 		}
 	}
-	got, rows := table(somebody.Output(t, "get", "features", in, "--output=wide"))
+	got, rows := table(stranger.Output(t, "get", "features", in, "--output=wide"))
 	if diff := cmp.Diff(wideColumns, got); diff != "" {
 		t.Fatalf("columns of get features --output=wide (-want +got)\n%s", diff)
 	}
@@ -106,9 +106,9 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 		t.Errorf("get features --output=wide (-want +got)\n%s", diff)
 	}
 	t.Run("category", func(t *testing.T) {
-		output, complaint := somebody.Run(t, "get", "features-all", in)
+		output, complaint := stranger.Run(t, "get", "features-all", in)
 		if _, rows := table(output); rows[name] == nil || !strings.Contains(complaint, "featurereports.features.k8s.io is forbidden") {
-			t.Errorf("somebody reads with get features-all, %s:\n%s", complaint, output)
+			t.Errorf("a stranger reads with get features-all, %s:\n%s", complaint, output)
 		}
 		if output = admin.Output(t, "get", "features-all", in, "--output=name"); !strings.Contains(output, "feature.features.k8s.io/"+name+"\n") || !strings.Contains(output, "featurereport.features.k8s.io/kube-apiserver.") {
 			t.Errorf("get features-all:\n%s", output)
@@ -116,7 +116,7 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 	})
 	t.Run("selectors", func(t *testing.T) {
 		for state, is := range map[string]bool{"On": true, "Off": false, "TurningOff": false} {
-			_, rows := table(somebody.Output(t, "get", "features", in, "--field-selector=status.state="+state))
+			_, rows := table(stranger.Output(t, "get", "features", in, "--field-selector=status.state="+state))
 			if (rows[name] != nil) != is {
 				t.Errorf("--field-selector=status.state=%s has %s: %t", state, name, !is)
 			}
@@ -126,13 +126,13 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 				}
 			}
 		}
-		if _, complaint := somebody.Run(t, "get", "features", in, "--field-selector=status.version=1.36"); !strings.Contains(complaint, "use one of [metadata.name metadata.namespace status.state status.stage status.control]") {
+		if _, complaint := stranger.Run(t, "get", "features", in, "--field-selector=status.version=1.36"); !strings.Contains(complaint, "use one of [metadata.name metadata.namespace status.state status.stage status.control]") {
 			t.Errorf("a selector that is not supported: %q", complaint)
 		}
 	})
-	t.Run("describe", func(t *testing.T) { describe(t, somebody.Output(t, "describe", "feature", name, in)) })
+	t.Run("describe", func(t *testing.T) { describe(t, stranger.Output(t, "describe", "feature", name, in)) })
 	t.Run("explain", func(t *testing.T) {
-		output := somebody.Output(t, "explain", "feature.status")
+		output := stranger.Output(t, "explain", "feature.status")
 		for _, field := range []string{"conditions", "configured", "control", "default", "lockedToDefault", "rollout", "stage", "state", "stateSince", "tasks", "transition", "uses", "version"} {
 			if !strings.Contains(output, "\n  "+field+"\t<") {
 				t.Errorf("explain feature.status does not have %s:\n%s", field, output)
@@ -190,13 +190,13 @@ func describe(t *testing.T, output string) {
 // waitForOff waits with nothing but kubectl until a feature is off that a server
 // turns off meanwhile.
 func waitForOff(t *testing.T, c *framework.Cluster) {
-	somebody := c.Kubectl("somebody", "system:authenticated")
+	stranger := c.Kubectl("stranger", "system:authenticated")
 	feature, in := "feature/"+name, "--namespace="+metav1.NamespaceSystem
-	somebody.Output(t, "wait", feature, in, "--for=jsonpath={.status.state}=Off", "--timeout="+framework.Patience.String())
-	if state := somebody.Output(t, "get", feature, in, "--output=jsonpath={.status.state}"); state != "Off" {
+	stranger.Output(t, "wait", feature, in, "--for=jsonpath={.status.state}=Off", "--timeout="+framework.Patience.String())
+	if state := stranger.Output(t, "get", feature, in, "--output=jsonpath={.status.state}"); state != "Off" {
 		t.Errorf("kubectl wait said that it is Off, and it is %s", state)
 	}
-	if output, complaint := somebody.Run(t, "wait", feature, in, "--for=jsonpath={.status.state}=On", "--timeout=1s"); !strings.Contains(complaint, "timed out") {
+	if output, complaint := stranger.Run(t, "wait", feature, in, "--for=jsonpath={.status.state}=On", "--timeout=1s"); !strings.Contains(complaint, "timed out") {
 		t.Errorf("kubectl wait for On says %s%s", output, complaint)
 	}
 }

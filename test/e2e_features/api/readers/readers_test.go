@@ -84,10 +84,10 @@ func buildChart(t *testing.T) string {
 // chartDir has the module.
 var chartDir = filepath.Join("..", "..", "..", "external", "helm")
 
-// ask asks as somebody who is authenticated and has no other permission, in Go and
-// in a chart.
+// ask reads as an authenticated user without other permissions, in Go and in a
+// chart.
 func ask(t *testing.T, c *framework.Cluster, chart string, want bool) {
-	kubeconfig := c.Kubectl("somebody", user.AllAuthenticated).Kubeconfig
+	kubeconfig := c.Kubectl("stranger", user.AllAuthenticated).Kubeconfig
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatal(err)

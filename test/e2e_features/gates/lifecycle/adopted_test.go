@@ -31,8 +31,8 @@ import (
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
-// TestAnAdoptedClusterKeepsItsLeftovers until somebody asks for their removal:
-// the gate was used and turned off when nothing looked after it.
+// TestAnAdoptedClusterKeepsItsLeftovers until a user requests their removal:
+// the gate was used and turned off before the server flow existed.
 func TestAnAdoptedClusterKeepsItsLeftovers(t *testing.T) {
 	config := controlPlane(gate + "=true,FeatureLifecycle=false")
 	config.Only = []string{localcluster.Etcd, localcluster.APIServer}

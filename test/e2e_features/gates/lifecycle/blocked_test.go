@@ -63,9 +63,9 @@ func makePods(t *testing.T, c *framework.Cluster) {
 	}
 }
 
-// released removes the Pods that hold the feature, one by one. Nobody removes a volume
-// from a live Pod, so turning off waits until an administrator has removed the Pods, says
-// for which, and ends by itself (story 4).
+// released removes the Pods that hold the feature, one by one. A volume cannot be removed
+// from a live Pod. So turning off waits until an administrator has removed the Pods,
+// names them, and ends by itself (story 4).
 func released(t *testing.T, c *framework.Cluster) {
 	t.Helper()
 	pods := c.Kube.CoreV1().Pods(ns)

@@ -110,8 +110,8 @@ func TestOnUsedOff(t *testing.T) {
 	values := func(on bool) string { return fmt.Sprintf("%s,%s=%t,%s=%t", bundles, gate, on, projection, on) }
 	config := controlPlane(values(true))
 	config.Only = controlled
-	// Without the StatefulSet controller nobody but this test and the server flow
-	// writes StatefulSets, so that resourceVersions tell.
+	// Without the StatefulSet controller only this test and the server flow write
+	// StatefulSets, so that resourceVersions show their writes.
 	config.ExtraArgs[localcluster.ControllerManager] = []string{"--controllers=*,-statefulset-controller"}
 	// Pods are made before the controller of service accounts is there.
 	config.ExtraArgs[localcluster.APIServer] = append(config.ExtraArgs[localcluster.APIServer],

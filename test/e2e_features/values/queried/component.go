@@ -18,8 +18,8 @@ limitations under the License.
 
 // Package queried holds that no question for a feature goes past the layer: not
 // through the process's gates, not through the registry that parses
-// --feature-gates, not through client-go's, and not through a gate that somebody
-// captured while packages were initialised. Real components run with a spy below
+// --feature-gates, not through client-go's, and not through a gate that was
+// captured while packages were initialized. Real components run with a spy below
 // the layer; what upstream's own gate recorded has to be in the layer's record.
 package queried
 

@@ -61,7 +61,7 @@ func Open(dir, name string) (*Authority, error) {
 	if pkiutil.CertOrKeyExist(dir, name) {
 		a.cert, a.key, err = pkiutil.TryLoadCertAndKeyFromDisk(dir, name)
 		if err != nil {
-			return nil, fmt.Errorf("certificate authority %s in %s is damaged; remove the directory and start anew: %w", name, dir, err)
+			return nil, fmt.Errorf("certificate authority %s in %s is damaged; remove the directory and start again: %w", name, dir, err)
 		}
 		return a, nil
 	}

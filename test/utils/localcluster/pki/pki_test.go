@@ -91,7 +91,7 @@ func TestWhatIsThereIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !before.Equal(load(t, dir, "admin")) {
-		t.Error("the certificate was made anew")
+		t.Error("the certificate was recreated")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", file)
 	if err != nil || config.Host != "https://127.0.0.1:2" {
@@ -108,7 +108,7 @@ func TestWhatIsThereIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := os.ReadFile(KeyFile(dir, ServiceAccounts)); err != nil || string(again) != string(key) {
-		t.Errorf("the service account key was made anew, %v", err)
+		t.Errorf("the service account key was recreated, %v", err)
 	}
 }
 

@@ -16,10 +16,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package process starts, recognises and ends the processes of a local cluster.
+// Package process starts, recognizes and ends the processes of a local cluster.
 // Processes may outlive the command that started them, so a process is known by
-// its id together with its start time: an id that the kernel gave to somebody
-// else is never signalled. Linux only; no root.
+// its id together with its start time: a reused id is never signaled. Linux
+// only; no root.
 package process
 
 import (
@@ -135,8 +135,8 @@ func startOnHost(spec Spec, deathSignal syscall.Signal) (Process, error) {
 		process, err = start(spec, deathSignal)
 	}
 	if back := unix.Setns(int(own.Fd()), unix.CLONE_NEWUTS); back != nil {
-		// The thread stays locked: it must not go on under another name. Nobody
-		// would remember the process.
+		// The thread stays locked: it must not go on under another name. The
+		// process would not be recorded.
 		return Process{}, errors.Join(err, process.Kill(context.Background()), fmt.Errorf("after starting %s, the host's own name: %w", spec.Name, back))
 	}
 	runtime.UnlockOSThread()
@@ -215,7 +215,7 @@ func (p Process) Kill(ctx context.Context) error {
 func (p Process) Signal(signal unix.Signal) error {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	if err != nil {
-		return fmt.Errorf("signalling %s (%d): %w", p.Name, p.PID, err)
+		return fmt.Errorf("signaling %s (%d): %w", p.Name, p.PID, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
 	if !p.Alive() {

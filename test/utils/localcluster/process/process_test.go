@@ -81,7 +81,7 @@ func TestAProcessThatDoesNotListenIsKilled(t *testing.T) {
 }
 
 // TestARecycledIDIsNotTouched takes this test's own process for another one of
-// the same id: if it were signalled, the test would end.
+// the same id: if it were signaled, the test would end.
 func TestARecycledIDIsNotTouched(t *testing.T) {
 	startTime, _, err := stat(os.Getpid())
 	if err != nil {
