@@ -42,8 +42,8 @@ const (
 	Groups = "discovery/apis.json"
 	// V3 is the folder of the OpenAPI v3 documents.
 	V3 = "openapi-spec/v3"
-	// kinds is where the types that every group has (DeleteOptions, WatchEvent)
-	// list all groups.
+	// kinds is the key under which the types that every group has
+	// (DeleteOptions, WatchEvent) list all groups.
 	kinds = "x-kubernetes-group-version-kind"
 )
 

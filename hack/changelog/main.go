@@ -75,8 +75,8 @@ var (
 	section = regexp.MustCompile(`(?m)^# `)
 	// downloads are a version's files, as far as its next chapter.
 	downloads = regexp.MustCompile(`(?ms)^## Downloads for .*?^## `)
-	// published is what stands between the heading of the downloads and the first
-	// of their lists.
+	// published is the text between the heading of the downloads and the first of
+	// their lists.
 	published = regexp.MustCompile(`(?ms)\A(## Downloads for [^\n]*\n).*?^(### )`)
 	hash      = regexp.MustCompile(`(?m)^(\S+\.(?:tar\.gz|zip) \| ).*$`)
 )

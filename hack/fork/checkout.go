@@ -27,7 +27,7 @@ import (
 	"strings"
 )
 
-// examples is how many files a refusal names.
+// examples is the number of files that a refusal names.
 const examples = 5
 
 // check refuses trees in which landing would lose or break something: others
@@ -36,8 +36,8 @@ const examples = 5
 // that differ from upstream's and that landing does not write are named, not
 // refused.
 //
-// What is not committed comes first: advice about what is committed would have
-// people overwrite the only copy of their work.
+// Uncommitted files come first: advice about committed ones would make users
+// overwrite the only copy of their work.
 func (c checkout) check(ctx context.Context, base *upstream, p *plan, different bool, out io.Writer) error {
 	before, err := c.records(ctx)
 	if err != nil {
@@ -63,9 +63,10 @@ func (c checkout) check(ctx context.Context, base *upstream, p *plan, different 
 	return nil
 }
 
-// comparison is how a tree differs from upstream and from what landing writes.
+// comparison has the differences of a tree from upstream and from the files
+// that landing writes.
 type comparison struct {
-	// files is how many of upstream's were looked at.
+	// files is the number of upstream's that were compared.
 	files int
 	// different are files of upstream that landing does not write.
 	different []string
@@ -73,7 +74,7 @@ type comparison struct {
 	edited []string
 	// own are files of the fork where landing puts others.
 	own []string
-	// blocked says what is where landing needs a file or a directory.
+	// blocked names an obstacle where landing needs a file or a directory.
 	blocked []string
 	// deleted are files that an earlier landing wrote and the fork has removed.
 	deleted []string
@@ -154,8 +155,8 @@ func (c checkout) compareOwn(ctx context.Context, p *plan, before sums, r *compa
 	if len(absent) == 0 {
 		return nil
 	}
-	// What HEAD has is only missing because landing was ended, or the tree would
-	// not be clean.
+	// A file of HEAD is missing only because landing was interrupted, or the
+	// tree would not be clean.
 	listed, err := c.git(ctx, "ls-tree", "--full-tree", "-r", "-z", "--name-only", "HEAD")
 	if err != nil {
 		return err
@@ -168,7 +169,7 @@ func (c checkout) compareOwn(ctx context.Context, p *plan, before sums, r *compa
 	return nil
 }
 
-// refuse says what is in the way of landing, nil when nothing is.
+// refuse returns the obstacle to landing, nil when there is none.
 func (c checkout) refuse(ctx context.Context, base *upstream, r comparison, different bool, out io.Writer) error {
 	described, err := c.git(ctx, "describe", "--tags", "--always")
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// identity is who commits in tests.
+// identity sets the committer in tests.
 func identity(t *testing.T) {
 	t.Helper()
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
@@ -61,8 +61,9 @@ func put(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// small is a small upstream, a checkout of it, and what lands there: a new file
-// in the first part, an executable one in the second, and an edited one.
+// small is a small upstream, a checkout of it, and the files that land there: a
+// new file in the first part, an executable one in the second, and an edited
+// one.
 type small struct {
 	base *upstream
 	tree checkout
@@ -310,9 +311,9 @@ func TestALaterDelta(t *testing.T) {
 	}
 }
 
-// TestLandingGoesOn: what an end in between leaves behind is whole files, and the
-// next landing does the rest.
-func TestLandingGoesOn(t *testing.T) {
+// TestLandingContinues checks that an interruption leaves whole files behind, and
+// that the next landing does the rest.
+func TestLandingContinues(t *testing.T) {
 	want := newSmall(t)
 	want.land(t)
 	s := newSmall(t)

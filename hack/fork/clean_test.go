@@ -77,8 +77,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 	}
 }
 
-// TestWithoutModes: where git does not look at modes, the file system's say
-// nothing.
+// TestWithoutModes: where git ignores modes, the file system's do not count.
 func TestWithoutModes(t *testing.T) {
 	s := newSmall(t)
 	s.land(t)

@@ -56,8 +56,8 @@ var groupEdits = []edit{
 }
 
 // editGroupVersions has hack/verify-api-groups.sh find the group, in the list of
-// those without generated code in k8s.io/api and k8s.io/client-go: from the other
-// list hack/update-codegen.sh takes what it looks for in k8s.io/api.
+// those without generated code in k8s.io/api and k8s.io/client-go: the groups of
+// the other list have to be in k8s.io/api for hack/update-codegen.sh.
 func editGroupVersions(ctx context.Context, p *plan, base []byte) ([]byte, error) {
 	const begin = "KUBE_NONSERVER_GROUP_VERSIONS=\"\n"
 	base, err := insert(base, begin, "# features.k8s.io is served, with the types and clients of "+libraryDir+",\n"+

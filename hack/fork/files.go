@@ -30,7 +30,7 @@ import (
 // checkout is a working tree of kubernetes/kubernetes.
 type checkout struct {
 	dir string
-	// modeless is set where git does not look at the modes of files
+	// modeless is set where git ignores the modes of files
 	// (core.fileMode=false): file systems that have none.
 	modeless bool
 }
@@ -72,8 +72,8 @@ func (o *obstacle) Error() string {
 	return fmt.Sprintf("%s is %s, where %s should be", o.name, o.is, o.want)
 }
 
-// lstat is what the tree has as a file, nil where it has nothing. It follows no
-// links: git keeps nothing beyond them, and they may lead out of the checkout.
+// lstat returns the tree's file, nil where it has none. It follows no links:
+// git tracks nothing beyond them, and they may lead out of the checkout.
 func (c checkout) lstat(name string) (fs.FileInfo, error) {
 	for end := 0; ; end++ {
 		at, want := name, "a file"

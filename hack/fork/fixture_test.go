@@ -82,7 +82,7 @@ func withoutSpecs(t *testing.T) *plan {
 
 var wholeFixture = fixture{make: func(ctx context.Context, base *upstream) (*plan, error) { return newPlan(ctx, root, base) }}
 
-// whole is all that landing writes.
+// whole has all files that landing writes.
 func whole(t *testing.T) *plan {
 	t.Helper()
 	return wholeFixture.get(t)

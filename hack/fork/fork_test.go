@@ -34,14 +34,14 @@ import (
 // compiles all of Kubernetes, which takes 10 to 25 minutes and 4 GB the first time.
 const forkVariable = "KUBE_FEATURES_TEST_FORK"
 
-// treeVariable names a directory for the tree of TestAFork, which stays there to
-// be looked at; it must not exist. Without it the tree is a temporary one.
+// treeVariable names a directory for the tree of TestAFork, which stays there
+// for inspection; it must not exist. Without it the tree is a temporary one.
 const treeVariable = "KUBE_FEATURES_FORK_TREE"
 
 // mains are the binaries that are ours in a fork.
 var mains = []string{"./cmd/kube-apiserver", "./cmd/kube-controller-manager", "./cmd/kube-scheduler", "./cmd/kubelet", "./cmd/kube-proxy", "./cmd/kubectl-feature"}
 
-// binaries are what a fork builds for the integration test that is run there.
+// binaries are those that a fork builds for the integration test.
 var binaries = append([]string{"./cmd/kubectl", "./cmd/local-up", "./test/utils/localcluster/kubemark"}, mains...)
 
 // TestAFork lands in the tree of the version as the Go modules have it, builds
@@ -113,7 +113,7 @@ var landed = []string{
 
 // passesChecks runs upstream's own checks of what it has lists and rules for, as
 // far as they run without a network and without vendor/. (Its check of aliases of
-// imports looks at test/e2e only; the one of the publishing bot's rules is in a
+// imports covers test/e2e only; the one of the publishing bot's rules is in a
 // module that is not published, and TestRules compares them.)
 func passesChecks(t *testing.T, tree string) {
 	library := "./" + libraryDir + "/..."
@@ -138,7 +138,7 @@ func passesChecks(t *testing.T, tree string) {
 		t.Errorf("code for tests is in binaries:\n%s", output)
 	}
 	stableMetrics(t, tree)
-	// What boilerplate.py prints are the files whose license is wrong.
+	// boilerplate.py prints the files whose license is wrong.
 	if wrong, err := command(t.Context(), tree, nil, nil, "python3", "hack/boilerplate/boilerplate.py"); err != nil || len(wrong) > 0 {
 		t.Errorf("licenses: %v\n%s", err, wrong)
 	}
@@ -323,9 +323,9 @@ func unpublish(t *testing.T, base *upstream, file string) {
 	}
 }
 
-// inTree is the environment of commands in a fork, with its workspace. Without
-// paths in what it builds, the next run finds in the cache what has not changed,
-// though its tree is elsewhere; tests then have to be told where the binaries are.
+// inTree returns the environment of commands in a fork, with its workspace. Builds
+// have no paths, so the next run finds unchanged ones in the cache, though its
+// tree is elsewhere. Tests then need the path of the binaries.
 func inTree(tree string) []string {
 	return []string{"GOWORK=" + filepath.Join(tree, "go.work"), "KUBE_ROOT=" + tree, "GOFLAGS=-trimpath", "KUBE_FEATURES_BIN=" + filepath.Join(tree, "_output", "bin")}
 }

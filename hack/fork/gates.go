@@ -38,8 +38,8 @@ const (
 	gateLists = "test/compatibility_lifecycle/reference/"
 )
 
-// declaration is how a gate is declared: its constant with the comment, and its
-// entry with the versions.
+// declaration is the declaration of a gate: its constant with the comment, and
+// its entry with the versions.
 type declaration struct{ constant, entry string }
 
 // source is a Go file with its text.

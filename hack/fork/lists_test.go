@@ -189,7 +189,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// TestGroupVersions: of upstream's two lists the group is in the one that no
+// TestGroupVersions: the group is in that of upstream's two lists that no
 // generator reads.
 func TestGroupVersions(t *testing.T) {
 	text := string(withoutSpecs(t).files["hack/lib/init.sh"].data)
@@ -200,7 +200,8 @@ func TestGroupVersions(t *testing.T) {
 	}
 }
 
-// kindsOf is where a definition lists the groups that have its type.
+// kindsOf returns the place where a definition lists the groups that have its
+// type.
 const kindsOf = "x-kubernetes-group-version-kind"
 
 // withoutOurs is a definition without our group, as upstream's file has it.

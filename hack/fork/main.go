@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// fork lands this repository in a kubernetes/kubernetes checkout of the version
-// that go.mod names, or writes it as a series for "git am". docs/contributors/fork.md says
-// what goes where and why.
+// fork lands this repository in a kubernetes/kubernetes checkout of the version that
+// go.mod names, or writes it as a series for "git am". docs/contributors/fork.md has the
+// places and the reasons.
 //
 // Everything it writes is computed from this repository and from upstream's
 // module, whose contents go.sum guards, never from the checkout: landing twice
@@ -101,7 +101,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	return land(ctx, tree, base, plan, out)
 }
 
-// land writes what is missing in the checkout and says what it did.
+// land writes missing files into the checkout and prints a summary.
 func land(ctx context.Context, tree checkout, base *upstream, plan *plan, out io.Writer) error {
 	if err := tree.prepare(ctx, plan); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (c checkout) prepare(ctx context.Context, p *plan) error {
 		}
 	}
 	for _, t := range p.files {
-		// Writing says what is wrong.
+		// The write returns the error.
 		if has, err := c.has(t); err != nil || !has {
 			return c.vendoringDue(ctx)
 		}

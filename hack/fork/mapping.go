@@ -30,7 +30,7 @@ const (
 	// ours and theirs are the prefixes of import paths.
 	ours   = "k8s.io/kubernetes-features"
 	theirs = "k8s.io/kubernetes"
-	// libraryDir is where the staging module is, here and there.
+	// libraryDir is the directory of the staging module, here and there.
 	libraryDir = "staging/src/" + libraryPath
 	// exampleDir is the operator that shows what the staging module is for.
 	exampleDir = libraryDir + "/examples/widget-operator"
@@ -40,8 +40,8 @@ const (
 	libraryName = "feature-lifecycle"
 )
 
-// part is one step of landing and one patch of the series. Each builds with what
-// is before it.
+// part is one step of landing and one patch of the series. Each builds with the
+// parts before it.
 type part struct {
 	// title is the subject of the patch.
 	title string
@@ -149,8 +149,8 @@ var stays = map[string]string{
 // plans are lists of what is to be done, which come and go.
 const plans = "TODO-*.md"
 
-// lands is true for a file that goes to a fork, with the number of the part it
-// belongs to; err is set for those about which the tables say nothing.
+// lands returns true for a file that goes to a fork, with the number of its
+// part; err is set for files that the tables do not have.
 func lands(file string) (number int, ok bool, err error) {
 	longest := ""
 	for n, part := range parts {
@@ -185,8 +185,8 @@ func below(file, dir string) bool {
 	return file == dir || strings.HasPrefix(file, dir+"/")
 }
 
-// yearOf is what upstream's hack/boilerplate no longer takes in new files: after
-// 2025 their license has no year.
+// yearOf matches the year, which upstream's hack/boilerplate no longer accepts
+// in new files after 2025.
 var yearOf = regexp.MustCompile(`Copyright 20(2[6-9]|[3-9][0-9]) The Kubernetes Authors`)
 
 // rewrite is a file's content in a fork.
@@ -221,8 +221,8 @@ func besidePackage(file string, data []byte) ([]byte, error) {
 	return append(append(bytes.Clone(data[:license+3]), '\n'), data[begin[0]:]...), nil
 }
 
-// mainText is what upstream's binaries do. What else one did would be lost with
-// the code of ours.
+// mainText is the main function of upstream's binaries. Other code in one would
+// be lost with ours.
 var mainText = regexp.MustCompile(`^func main\(\) \{
 	command := app\.New\w+\((context\.Background\(\))?\)
 	code := cli\.Run\(command\)

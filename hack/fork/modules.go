@@ -58,8 +58,8 @@ func editWork(ctx context.Context, _ *plan, base []byte) ([]byte, error) {
 
 // editRootModule puts the lines where upstream has those of the other staging
 // modules; the go command alone would put them at the end of the file, into the
-// block of indirect requirements. What landed packages import is a direct
-// requirement, as hack/update-vendor.sh would have it.
+// block of indirect requirements. Imports of landed packages are direct
+// requirements, as hack/update-vendor.sh would write them.
 func editRootModule(_ context.Context, p *plan, base []byte) ([]byte, error) {
 	for _, line := range []string{"\t%s v0.0.0\n", "\t%[1]s => ./staging/src/%[1]s\n"} {
 		var err error
@@ -237,8 +237,8 @@ func editLibraryModule(ctx context.Context, p *plan, base []byte) ([]byte, error
 }
 
 // stagingModule makes the other staging modules the ones beside a staging
-// module, as in each of them: required as v0.0.0 and replaced. What they depend
-// on is replaced too, since no published version has it.
+// module, as in each of them: required as v0.0.0 and replaced. Their
+// dependencies are replaced, too, since no published version has them.
 func stagingModule(ctx context.Context, base *upstream, data []byte) ([]byte, error) {
 	direct, err := required(data)
 	if err != nil {

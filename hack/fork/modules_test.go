@@ -166,8 +166,9 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// TestSums: what upstream has not comes with all its lines, what it has stays at
-// its versions, and a library that needs newer ones is refused.
+// TestSums: modules that upstream does not have come with all their lines,
+// others stay at upstream's versions. A library that needs newer ones is
+// refused.
 func TestSums(t *testing.T) {
 	p := withoutSpecs(t)
 	target := p.files["go.sum"]
@@ -225,7 +226,7 @@ func TestDirect(t *testing.T) {
 }
 
 // TestOtherSystems: upstream type-checks all packages for Windows and macOS
-// (hack/verify-typecheck.sh). What a landed file imports has a file there, too.
+// (hack/verify-typecheck.sh). Imports of landed files have a file there, too.
 func TestOtherSystems(t *testing.T) {
 	p := withoutSpecs(t)
 	for _, system := range []string{"windows", "darwin"} {

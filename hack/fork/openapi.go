@@ -35,7 +35,7 @@ const (
 	openAPI = "pkg/generated/openapi/zz_generated.openapi.go"
 	// typesPath is the package of the group's types.
 	typesPath = libraryPath + "/apis/features/v1alpha1"
-	// typesAlias is how openapi-gen names its import where v1alpha1 is taken.
+	// typesAlias is openapi-gen's name of the import where v1alpha1 is taken.
 	typesAlias = "featuresv1alpha1"
 )
 
@@ -88,7 +88,7 @@ func parseDefinitions(name string, data []byte) (*definitions, error) {
 	return d, nil
 }
 
-// of is the package of an entry's type, which its key begins with:
+// of returns the package of an entry's type, which its key begins with:
 // alias.Type{}.OpenAPIModelName().
 func (d *definitions) of(entry *ast.KeyValueExpr) string {
 	alias, _, _ := strings.Cut(d.text(entry.Key.Pos(), entry.Key.End()), ".")

@@ -35,12 +35,12 @@ type target struct {
 	// path is slash-separated, from the checkout's root.
 	path string
 	data []byte
-	// executable is for new files. Those of upstream keep the mode that the
-	// checkout's git has; modules have none.
+	// executable applies to new files. Those of upstream keep the mode that
+	// the checkout's git has; modules have none.
 	executable bool
 	// part is the index of the part that it belongs to.
 	part int
-	// base is what upstream has there, nil where it has nothing.
+	// base is upstream's file, nil where it has none.
 	base []byte
 	// remove is set for files of an earlier landing that go; they have no data.
 	remove bool
@@ -145,7 +145,7 @@ func (p *plan) addFile(file string) error {
 	return p.add(t)
 }
 
-// upstream is what upstream has at a path, nil for nothing.
+// upstream returns upstream's file at a path, nil for none.
 func (p *plan) upstream(file string) ([]byte, error) {
 	data, err := p.base.read(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -187,7 +187,7 @@ func (p *plan) add(t *target) error {
 	return nil
 }
 
-// of are the files of one part in the order of their paths.
+// of returns the files of one part in the order of their paths.
 func (p *plan) of(number int) []*target {
 	return slices.SortedFunc(func(yield func(*target) bool) {
 		for t := range maps.Values(p.files) {

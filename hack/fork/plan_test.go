@@ -131,7 +131,8 @@ const module = "k8s.io/kubernetes/" // and k8s.io/kubernetes.
 	}
 }
 
-// TestMains: what is left of upstream's main is its license and documentation.
+// TestMains checks that only the license and documentation of upstream's main
+// are left.
 func TestMains(t *testing.T) {
 	const license = "/*\nCopyright 2014\n*/\n\n"
 	const theirs = license + `// The daemon.

@@ -69,8 +69,8 @@ func (p *plan) addRecord() error {
 	return p.add(&target{path: recordFile, data: record.Bytes(), part: len(parts) - 1})
 }
 
-// records are what the landings wrote that a tree had: the last one that is
-// committed, and one that is not yet.
+// records are the files of a tree's landings: the last one that is committed,
+// and one that is not yet.
 func (c checkout) records(ctx context.Context) (sums, error) {
 	found := sums{}
 	here, err := c.read(recordFile)

@@ -193,7 +193,8 @@ func (s small) link(t *testing.T, to, name string) {
 	s.commit(t)
 }
 
-// TestNoCheckouts: what is no root of a checkout is named before anything else.
+// TestNoCheckouts checks that a directory that is no root of a checkout is
+// named before anything else.
 func TestNoCheckouts(t *testing.T) {
 	s := newSmall(t)
 	t.Setenv("GIT_CEILING_DIRECTORIES", "/")

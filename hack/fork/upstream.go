@@ -38,7 +38,7 @@ import (
 type upstream struct {
 	// version is the root module's, for example v1.36.3.
 	version string
-	// dir is where the root module is.
+	// dir is the directory of the root module.
 	dir string
 	// staging are the directories of the staging modules by module path, as far
 	// as this repository depends on them.
@@ -97,7 +97,7 @@ func findUpstream(ctx context.Context, source string) (*upstream, error) {
 	return u, nil
 }
 
-// module is what the go command says of a module.
+// module is the go command's output about a module.
 type module struct{ Path, Version, Dir string }
 
 // modules asks the go command for modules by their paths.

@@ -33,10 +33,10 @@ const (
 	vendorLicenses = "LICENSES/vendor/"
 )
 
-// vendor renews vendor/ where the tree has one and something has landed, a new
-// module is not in it, or an earlier attempt is unfinished, and does to the rest of
-// it what upstream's hack/update-vendor.sh does: it keeps OWNERS, which the go
-// command removes, and gives new modules their licenses in LICENSES/vendor.
+// vendor renews vendor/ where the tree has one. It does so when files have landed,
+// a new module is not in it, or an earlier attempt is unfinished. As upstream's
+// hack/update-vendor.sh, it keeps OWNERS, which the go command removes, and adds
+// licenses of new modules to LICENSES/vendor.
 func (c checkout) vendor(ctx context.Context, brought map[string]string, landed bool) (bool, error) {
 	has, err := c.hasVendor(ctx)
 	if err != nil || !has {
@@ -105,9 +105,9 @@ func (c checkout) isVendored(list []byte, brought map[string]string) bool {
 	return true
 }
 
-// licenses are the files for modules that vendor/ did not have in the last commit
-// and for those that landing brings, as far as they are missing: earlier attempts
-// may have left vendor/ without them.
+// licenses returns missing files for modules that vendor/ did not have in the
+// last commit and for those that landing adds: earlier attempts may have left
+// vendor/ without them.
 func (c checkout) licenses(ctx context.Context, brought map[string]string) ([]*target, error) {
 	after, err := c.read(vendorModules)
 	if err != nil {
@@ -139,7 +139,8 @@ func (c checkout) licenses(ctx context.Context, brought map[string]string) ([]*t
 	return files, nil
 }
 
-// licenseOf is where upstream has the license of a vendored module.
+// licenseOf returns the path at which upstream has the license of a vendored
+// module.
 func licenseOf(module string) string { return path.Join(vendorLicenses, module, "LICENSE") }
 
 // vendored are the modules that vendor/modules.txt lists, with their versions.

@@ -88,7 +88,7 @@ func TestVendor(t *testing.T) {
 	if got := read(t, license); got != want {
 		t.Errorf("the license is\n%s\nwant\n%s", got, want)
 	}
-	// What a fork has of a known module is its own.
+	// A fork's files of a known module are its own.
 	put(t, dir, map[string]string{"LICENSES/vendor/pgregory.net/rapid/LICENSE": "mine"})
 	if _, err := tree.vendor(t.Context(), brought, true); err != nil || read(t, license) != "mine" {
 		t.Errorf("the second time: %v, and the license is %q", err, read(t, license))

@@ -32,7 +32,8 @@ import (
 // user's work.
 const vendoringFile = "feature-lifecycle-vendoring.json"
 
-// vendoring is how far the last landing came with vendor/ and LICENSES/vendor.
+// vendoring is the progress of the last landing with vendor/ and
+// LICENSES/vendor.
 type vendoring struct {
 	// Due is set from before the first file lands until vendor/ is renewed.
 	Due bool `json:"due"`
@@ -91,7 +92,7 @@ func (c checkout) hasVendor(ctx context.Context) (bool, error) {
 	return list != nil, err
 }
 
-// vendoring is what is on record, and nothing where there is no record.
+// vendoring returns the recorded progress, empty without a record.
 func (c checkout) vendoring(ctx context.Context) (vendoring, error) {
 	var v vendoring
 	file, err := c.vendoringFile(ctx)

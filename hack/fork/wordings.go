@@ -23,12 +23,12 @@ import (
 	"strings"
 )
 
-// wording is what a file says here, and what it says in a fork.
+// wording is a text of a file here, and its text in a fork.
 type wording struct{ here, there string }
 
-// wordings are what files say differently in a fork, by their paths here: what is
-// composed from outside here, and is upstream's own there, and names of what a
-// fork does not have.
+// wordings has the texts that differ in a fork, by the files' paths here. They
+// are about parts that are composed from outside here, and are upstream's own
+// there, and about things that a fork does not have.
 var wordings = map[string][]wording{
 	"cmd/kube-apiserver/controlplane/server.go": {
 		// Upstream's definitions have the group's: see editOpenAPI. Nothing refers
@@ -70,7 +70,7 @@ var (
 	localUp = regexp.MustCompile(`\bmake (up|down|demo)\b`)
 )
 
-// reword replaces what a file says differently in a fork.
+// reword replaces the texts of a file that differ in a fork.
 func reword(file string, data []byte) ([]byte, error) {
 	for _, w := range wordings[file] {
 		if n := bytes.Count(data, []byte(w.here)); n != 1 {

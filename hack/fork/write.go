@@ -25,7 +25,7 @@ import (
 	"path/filepath"
 )
 
-// written is what landing did to the files of a part.
+// written has the changes of landing to the files of a part.
 type written struct {
 	created, changed, removed int
 	// upstreams are the names of those changed that are upstream's.

@@ -135,7 +135,7 @@ func steps(tasks lifecycle.Tasks) []string {
 	return texts
 }
 
-// more is what an entry says beside its tasks.
+// more returns the text of an entry beside its tasks.
 func more(e catalog.Entry) []string {
 	var lines []string
 	add := func(what, text string) {

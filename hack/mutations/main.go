@@ -15,10 +15,10 @@ limitations under the License.
 */
 
 // Command mutations breaks lines of the product, one at a time, in a copy of the last
-// commit, and runs the tests there: a line that can be broken without a failing test
-// is not tested. For each line "make test-mutations" runs the unit tests of its package,
-// all of which are in the quick shards; what they miss, the quick shards; and what
-// those miss, all shards. -only takes some mutations.
+// commit, and runs the tests there: a line that can be broken without a failing test is
+// not tested. For each line "make test-mutations" runs the unit tests of its package,
+// all of which are in the quick shards; then, for missed ones, the quick shards; and at
+// last all shards. -only takes some mutations.
 package main
 
 import (
@@ -167,8 +167,8 @@ func (s settings) try(ctx context.Context, c *checkout, m Mutation) (f found, er
 	return f, nil
 }
 
-// notOurs are all shards but the one that compares mutations with the files that they
-// change: it would notice every mutation.
+// notOurs returns all shards but the one that compares mutations with the files that
+// they change: it would notice every mutation.
 const notOurs = "*,!unit-hack"
 
 // Unchanged shards are left out, so that only those run that depend on the line.

@@ -26,7 +26,7 @@ type Mutation struct {
 	File string
 	// Old occurs exactly once in the file and is replaced by New.
 	Old, New string
-	// Wrong is what the product does then.
+	// Wrong is the resulting behavior of the product.
 	Wrong string
 }
 

@@ -113,7 +113,7 @@ func run(ctx context.Context, bin, out string, all bool) (err error) {
 	return write(out, files)
 }
 
-// write replaces the directory's files by these. What cannot be encoded leaves
+// write replaces the directory's files by these. An error of encoding leaves
 // them as they are.
 func write(dir string, files map[string]apispec.Document) error {
 	encoded := map[string][]byte{}

@@ -81,7 +81,7 @@ func (s server) ownGroup(ctx context.Context) (map[string]apispec.Document, erro
 }
 
 // allGroups asks for all files that upstream's script writes, by their names below
-// api/: what a fork has there.
+// api/, which a fork has there.
 func (s server) allGroups(ctx context.Context) (map[string]apispec.Document, error) {
 	index, err := s.get(ctx, "/openapi/v3", plain)
 	if err != nil {

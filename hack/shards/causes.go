@@ -26,7 +26,8 @@ import (
 const (
 	// maxLines bounds what is printed of one test, maxColumns a line.
 	maxLines, maxColumns = 40, 2000
-	// ofTheDead is how much is kept of the log of a process that ended by itself.
+	// ofTheDead limits the part of the log that is kept of a process that ended
+	// by itself.
 	ofTheDead = 8
 )
 

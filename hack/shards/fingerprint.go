@@ -45,7 +45,8 @@ var (
 	workspace = []string{"go.mod", "go.sum", "go.work", "go.work.sum"}
 )
 
-// inputs are what a shard depends on: where files count, and text about the rest.
+// inputs are the dependencies of a shard: folders of files that count, and text
+// about the rest.
 type inputs struct {
 	// text has the row, the toolchain and the environment.
 	text string
@@ -221,7 +222,7 @@ func (f *fingerprints) hash(ctx context.Context, in inputs) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// has is true for a file that counts. What is below the directory of a package counts
+// has is true for a file that counts. Files below the directory of a package count
 // with it: tests read testdata, and packages embed files.
 func (in inputs) has(file string) bool {
 	if in.whole[file] || in.whole["."] {

@@ -28,8 +28,8 @@ import (
 	"time"
 )
 
-// markVariable is in the environment of all processes of a shard, so that those which
-// left its process group, as clusters of local-up do, are found when it has ended.
+// markVariable is in the environment of all processes of a shard, so those that left
+// its process group, as clusters of local-up do, are found after its end.
 const markVariable = "SHARDS_RUN"
 
 // mark distinguishes one run of a shard from all others.

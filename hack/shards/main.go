@@ -51,8 +51,8 @@ type settings struct {
 	// stop ends the run with the first shard that fails.
 	stop  bool
 	lanes int
-	// runs is how often the shards run, busyPerCore how many busy processes run
-	// beside them on each core.
+	// runs is the number of runs of the shards, busyPerCore the number of busy
+	// processes beside them on each core.
 	runs, busyPerCore int
 	seed              uint64
 }

@@ -27,8 +27,8 @@ import (
 	"time"
 )
 
-// build says what a target of the Makefile that shards need is made of, so that a
-// shard runs when that has changed.
+// build has the inputs of a target of the Makefile that shards need, so that a
+// shard runs when they have changed.
 type build struct {
 	// Packages are patterns below the root, whose dependencies count.
 	Packages []string

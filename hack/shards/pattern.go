@@ -69,8 +69,8 @@ func splitPattern(pattern string) ([]alternative, error) {
 	return append(all, levels), nil
 }
 
-// selects says whether the shard runs a top-level test, and whether only some of its
-// subtests. Patterns have been checked.
+// selects returns whether the shard runs a top-level test, and whether only some of
+// its subtests. Patterns have been checked.
 func (s Shard) selects(test string) (selected, partly bool) {
 	match := func(pattern string) (whole, some bool) {
 		all, err := splitPattern(pattern)

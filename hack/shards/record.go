@@ -27,17 +27,17 @@ import (
 	"time"
 )
 
-// record is how a shard ended when it last ran in this checkout.
+// record is the result of a shard's last run in this checkout.
 type record struct {
 	figures
 	// Hash is the fingerprint of what the shard depended on, "" when it is not known.
 	Hash string
-	// At is when it ended.
+	// At is the time of its end.
 	At      time.Time
 	Seconds float64
 }
 
-// dir is where everything about shards is kept.
+// dir is the directory for all data about shards.
 func (r *runner) dir() string { return filepath.Join(r.out, "shards") }
 
 // lock keeps other runs out: they would write the same files, build the same binaries,

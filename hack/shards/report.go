@@ -27,7 +27,7 @@ import (
 	"time"
 )
 
-// long is how much a shard may take when all that it needs is built.
+// long is the limit of a shard's time when its needs are built.
 const long = 9 * time.Minute
 
 // row is a line of the table at the end.
@@ -37,7 +37,7 @@ type row struct {
 	tests, notes string
 }
 
-// tests says how many tests ended how.
+// tests returns the numbers of tests by result.
 func (f figures) tests() string {
 	text := strconv.Itoa(f.ran())
 	if f.ran() == 1 {
@@ -62,8 +62,8 @@ func (o *outcome) row() row {
 	return line
 }
 
-// report prints why shards failed, the table, and how many tests ended how. It says
-// whether the run passed.
+// report prints the causes of failures, the table, and the numbers of tests by
+// result. It returns whether the run passed.
 func (r *runner) report(outcomes []*outcome) bool {
 	rows := slices.Clone(r.builds)
 	var sum, before figures
@@ -141,7 +141,7 @@ func (r *runner) list(shards []Shard, to io.Writer) error {
 	return err
 }
 
-// last says how a shard last ended.
+// last returns the last result of a shard.
 func (r *runner) last(s Shard) (string, error) {
 	for suffix, result := range map[string]string{passedSuffix: passedResult, failedSuffix: failedResult} {
 		rec, err := r.readRecord(s, suffix)
@@ -155,7 +155,7 @@ func (r *runner) last(s Shard) (string, error) {
 	return "-", nil
 }
 
-// needs is all that a shard needs, for people.
+// needs returns a shard's needs as text.
 func (s Shard) needs() []string {
 	needs := slices.Concat(s.Needs, s.Installed)
 	if s.Root {

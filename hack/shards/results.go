@@ -35,7 +35,7 @@ const maxSeeds = 8
 // the Pods: 7".
 var seedLine = regexp.MustCompile(`(?i)([-.\w]*\bseed|\w+_seed)(?:=| of [\w ]+: |: ?)(\d+)`)
 
-// event is what "go test -json" prints (go doc test2json).
+// event is a line of the output of "go test -json" (go doc test2json).
 type event struct {
 	Action, Package, Test, Output string
 	// ImportPath is the package that was built, as "p [p.test]" for a test's.
@@ -43,7 +43,8 @@ type event struct {
 	ImportPath, FailedBuild string
 }
 
-// figures are how many tests and subtests ended how, and the seeds they printed.
+// figures are the numbers of tests and subtests by result, and the seeds they
+// printed.
 type figures struct {
 	Passed, Failed, Skipped int
 	Seeds                   []string `json:",omitempty"`
@@ -60,7 +61,7 @@ type results struct {
 	failed map[[2]string]bool
 	// notBuilt are packages whose tests could not be built.
 	notBuilt map[[2]string]bool
-	// other is what was printed that is no event, the last of it.
+	// other has the last output that is no event.
 	other []string
 	// raw gets all lines, log what tests printed.
 	raw, log io.Writer
@@ -112,7 +113,7 @@ func (r *results) add(e event) {
 		r.failed[key] = true
 	case "fail":
 		if e.FailedBuild != "" {
-			// What the build printed tells why.
+			// The build's output has the cause.
 			r.notBuilt[key] = true
 		}
 		if r.failed[key] = true; e.Test != "" || !r.failedWithin(key) {
@@ -150,9 +151,9 @@ func (r *results) failedWithin(key [2]string) bool {
 	return false
 }
 
-// failures are what failed, sorted by name. A test of which a subtest failed is left
-// out when it says nothing by itself, and so is a package. A test that did not end
-// is among them when its package failed.
+// failures returns the failed tests, sorted by name. A test with a failed subtest is
+// left out when it has no message of its own, and so is a package. A test that did
+// not end is among them when its package failed.
 func (r *results) failures() []failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()

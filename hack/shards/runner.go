@@ -54,7 +54,7 @@ type runner struct {
 	external bool
 	// seed is that of the first process of shards with Schedules.
 	seed uint64
-	// grace is how long processes have to end.
+	// grace is the time that processes have to end.
 	grace  time.Duration
 	now    func() time.Time
 	prints *fingerprints
@@ -66,7 +66,7 @@ type runner struct {
 	failed []string
 }
 
-// outcome is how a shard ended.
+// outcome is the result of a shard.
 type outcome struct {
 	figures
 	shard    Shard

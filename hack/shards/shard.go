@@ -35,7 +35,7 @@ const timeout = "30m"
 // Shard is a set of tests that run in one process of "go test". Each test of the
 // repository belongs to one shard.
 type Shard struct {
-	// Name is what SHARD= of "make test-shard" takes.
+	// Name is the value for SHARD= of "make test-shard".
 	Name string
 	// Covers is the capability that the tests show, in one phrase.
 	Covers string
@@ -149,7 +149,8 @@ func (s Shard) environment(out string) []string {
 	return env
 }
 
-// missing is what the machine lacks for a shard with Root, "" when it lacks nothing.
+// missing returns what the machine lacks for a shard with Root, "" when it lacks
+// nothing.
 func (s Shard) missing() string {
 	if !s.Root {
 		return ""

@@ -22,10 +22,10 @@ const library = "staging/src/k8s.io/feature-lifecycle"
 // disruption is the package of what happens to clusters.
 const disruption = "./test/e2e_features/disruption"
 
-// everything is for tests that read files all over the repository.
+// everything is the input of tests that read files all over the repository.
 var everything = []string{"."}
 
-// shards are all tests of the repository. Each test belongs to one of them; a test
+// shards has all tests of the repository. Each test belongs to one of them; a test
 // that is in Parts belongs to several, each with a part of its own.
 //
 // Quick ones come first: units, the model, real processes. The long ones follow in the
@@ -251,7 +251,7 @@ var shards = []Shard{
 // pagesToO selects pages. The shard that skips them runs all others, also new ones.
 const pagesToO = "^TestPages$/^docs$/^[a-o]"
 
-// What one process takes by Run, another leaves out by Skip.
+// Tests that one process takes by Run, another leaves out by Skip.
 const (
 	quickAPI       = "^(TestWhoMayDoWhat|TestKubectlFeature|TestReportsAreBounded|TestReportersAloneWaitForReporters|TestTheReportOfAProcessThatEndedIsDeleted|TestGateOffIsUpstream)$"
 	quickProcesses = "^TestEveryBinaryTakesTheServersValues$"

@@ -128,7 +128,7 @@ func tests(t *testing.T) []test {
 	return all
 }
 
-// of are the shards that run a test.
+// of returns the shards that run a test.
 func of(tc test) []Shard {
 	return slices.DeleteFunc(slices.Clone(shards), func(s Shard) bool {
 		selected, _ := s.selects(tc.name)
@@ -246,9 +246,9 @@ func TestRowsOfTheTable(t *testing.T) {
 	}
 }
 
-// TestInputsHaveWhatTestsRead finds paths that lead out of a package. What is there
-// has to be an input of the shards that run tests of the package, so that they run
-// when it changes.
+// TestInputsHaveWhatTestsRead finds paths that lead out of a package. They have to
+// be inputs of the shards that run tests of the package, so that these run when
+// they change.
 func TestInputsHaveWhatTestsRead(t *testing.T) {
 	found := 0
 	for _, f := range testFiles(t) {

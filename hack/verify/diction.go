@@ -39,6 +39,21 @@ var dictionFolders = []string{
 	"pkg/features",
 	"pkg/kubectl",
 	"pkg/registry",
+	"test/benchmark/clear",
+	"test/benchmark/fleet",
+	"test/benchmark/measure",
+	"test/benchmark/result",
+	"test/benchmark/start",
+	"test/docs",
+	"test/e2e_features/api",
+	"test/e2e_features/disruption",
+	"test/e2e_features/framework",
+	"test/e2e_features/gates",
+	"test/e2e_features/operators",
+	"test/e2e_features/tasks",
+	"test/e2e_features/versions",
+	"test/external",
+	"test/utils",
 }
 
 // dictionMarker at the end of a line allows what is in that line.

@@ -125,8 +125,8 @@ func arrows(packages []goPackage) []string {
 	return findings
 }
 
-// imports finds what pure packages must not import. What the library must not depend
-// on at all is held by the library's own module_test.go.
+// imports finds forbidden imports of pure packages. Forbidden dependencies of the
+// whole library are checked by its own module_test.go.
 func imports(packages []goPackage) []string {
 	findings := arrows(packages)
 	for _, p := range packages {
