@@ -26,13 +26,13 @@ import (
 )
 
 const (
-	// MaxExamples is how many instances a FeatureUse names.
+	// MaxExamples is the number of instances that a FeatureUse names.
 	MaxExamples = 5
-	// MaxRows is how many rows Aggregate returns. Versions are what reporters say:
-	// one that says ever new ones must not make a status longer than validation, or
-	// etcd, accepts, and so stop all transitions of the feature.
+	// MaxRows is the number of rows that Aggregate returns at most. Versions are chosen by
+	// reporters: one that reports ever new ones must not make a status longer than
+	// validation, or etcd, accepts. That would stop all transitions of the feature.
 	MaxRows = 200
-	// fewRows is how many rows a component may have when there are too many.
+	// fewRows is the number of rows that a component may have when there are too many.
 	fewRows = 20
 	// others is the component of rows when there are too many components.
 	others = "others"
@@ -41,25 +41,24 @@ const (
 // Settings are the periods that decide how long an instance holds a transition. Here
 // they count as they are: 0 is no time at all.
 type Settings struct {
-	// Grace is how long an instance that cannot be reached, or never reported,
-	// holds a transition; 5 minutes by default.
+	// Grace is how long an instance that is unreachable or missing holds a transition; 5
+	// minutes by default.
 	Grace time.Duration
 	// RequireFullCoverage lets instances that never reported hold a transition
 	// without end.
 	RequireFullCoverage bool
-	// ReportPeriod is how late a process may report that it asked for a
-	// feature. So long a potential user holds a transition. It is 70 seconds by
-	// default, the minute between two reports of a process (v1alpha1.ReportPeriod) and some.
+	// ReportPeriod is how late a process may report that it queried a feature. A potential
+	// user holds a transition for as long. The default is 70 seconds: the minute between
+	// two reports of a process (v1alpha1.ReportPeriod) and a margin.
 	ReportPeriod time.Duration
 }
 
-// DefaultSettings are those of a kube-apiserver without flags.
+// DefaultSettings returns those of a kube-apiserver without flags.
 func DefaultSettings() Settings {
 	return Settings{Grace: 5 * time.Minute, ReportPeriod: 70 * time.Second}
 }
 
-// stale says whether an instance is given up: it has been away for the grace
-// period.
+// stale reports whether an instance has been away for the grace period.
 func (s Settings) stale(i Instance, now time.Time) bool {
 	return !i.Alive && !now.Before(i.Since.Add(s.Grace))
 }
@@ -99,7 +98,7 @@ func Aggregate(instances []Instance, settings Settings, now time.Time) []v1alpha
 	return result
 }
 
-// key is what a row counts.
+// key is what distinguishes rows.
 type key struct {
 	component, version, value string
 }
@@ -152,7 +151,7 @@ func firstNames(examples []string, i Instance) []string {
 		return true
 	}
 	for name := range i.Names() {
-		// What follows is behind it.
+		// The rest is sorted behind it.
 		if !add(name) {
 			break
 		}
@@ -160,30 +159,30 @@ func firstNames(examples []string, i Instance) []string {
 	return examples
 }
 
-// Wait says who holds a transition.
+// Wait lists the instances that hold a transition.
 type Wait struct {
 	// Opposing are instances with another value than the one wanted, named
-	// <component>/<name>, sorted. Live ones come without a limit in time,
-	// others until their grace period ends.
+	// <component>/<name>, sorted. Live ones have no time limit, others hold until their
+	// grace period ends.
 	Opposing []string
 	// Missing are instances that should exist and never reported and still
 	// hold the transition.
 	Missing []string
-	// Away are those of Opposing that show no sign of life. AwayUntil and MissingUntil are
-	// when the last of Away and of Missing stops holding the transition if nothing is heard
-	// of it; zero where there are none, or time alone changes nothing.
+	// Away are those of Opposing that are not alive. AwayUntil and MissingUntil are when
+	// the last of Away and of Missing stops holding the transition, unless it returns.
+	// They are zero where there are none, or where time alone changes nothing.
 	Away                    []string
 	AwayUntil, MissingUntil time.Time
-	// Until is when the first of them stops holding the transition if nothing
-	// is heard of it. Zero when time alone changes nothing.
+	// Until is when the first of them stops holding the transition, unless it returns.
+	// Zero when time alone changes nothing.
 	Until time.Time
 }
 
-// Over is true when nobody holds the transition.
+// Over returns true when no instance holds the transition.
 func (w Wait) Over() bool { return len(w.Opposing) == 0 && len(w.Missing) == 0 }
 
-// Waiting says who holds a transition to the value wanted that began at start
-// (KEP-3920, "Waiting for uses").
+// Waiting returns the instances that hold a transition to the value wanted that began
+// at start (KEP-3920, "Waiting for uses").
 func Waiting(instances []Instance, wanted bool, start time.Time, settings Settings, now time.Time) Wait {
 	var wait Wait
 	until := func(t time.Time) {
@@ -195,8 +194,8 @@ func Waiting(instances []Instance, wanted bool, start time.Time, settings Settin
 	for _, i := range instances {
 		switch {
 		case !i.Reported:
-			// Time before the transition does not count against a process that
-			// was not asked anything then.
+			// Time before the transition does not count against a process that had nothing to
+			// change then.
 			end := later(i.Since, start).Add(settings.Grace)
 			if settings.RequireFullCoverage {
 				missing = append(missing, i)
@@ -224,8 +223,8 @@ func Waiting(instances []Instance, wanted bool, start time.Time, settings Settin
 	return wait
 }
 
-// Differing returns the live instances with another value than the one given,
-// named <component>/<name> and sorted.
+// Differing returns the live instances with another value than the one given, named
+// <component>/<name> and sorted.
 func Differing(instances []Instance, value bool) []string {
 	var differing []Instance
 	for _, i := range instances {
@@ -236,9 +235,9 @@ func Differing(instances []Instance, value bool) []string {
 	return fullNames(differing)
 }
 
-// Undecided returns the instances that may use another value than the one given and have
-// not said yet whether they do, named <component>/<name> and sorted: those that set it
-// and may report late, those that took the place of a user, and those that start.
+// Undecided returns the instances that may use another value than the one given and
+// have not reported that yet, named <component>/<name> and sorted. These are processes
+// that set it and may report late, that replaced a user, or that are starting.
 func Undecided(instances []Instance, value bool, settings Settings, now time.Time) []string {
 	var undecided []Instance
 	for _, i := range instances {

@@ -41,7 +41,8 @@ func lost(i Instance, since time.Time) Instance {
 	return i
 }
 
-// potential has a value set explicitly and has not asked.
+// potential returns an instance with a value that is set explicitly and was not
+// queried.
 func potential(i Instance, since time.Time) Instance {
 	i.Potential, i.Since = true, since
 	return i
@@ -57,7 +58,7 @@ func TestAggregate(t *testing.T) {
 		now       time.Time
 		want      []v1alpha1.FeatureUse
 	}{
-		"nobody uses the feature": {now: start},
+		"no users": {now: start},
 		"users with different values are counted apart": {
 			instances: []Instance{user("b", true), user("a", true), user("c", false)},
 			now:       start,
@@ -82,7 +83,7 @@ func TestAggregate(t *testing.T) {
 			want:      []v1alpha1.FeatureUse{{Component: "kubelet", Version: "v1.35.1", Expected: 1, Examples: []string{"old"}}},
 		},
 		"a kubelet that may yet be starting is not shown": {instances: []Instance{{Component: "kubelet", Name: "new", Since: start, Starting: true}}, now: start},
-		"a process that did not ask is no user":           {instances: []Instance{potential(user("a", true), start)}, now: start},
+		"a process that did not query is no user":         {instances: []Instance{potential(user("a", true), start)}, now: start},
 		"at most five are named": {
 			instances: []Instance{user("a", true), user("b", true), user("c", true), user("d", true), user("e", true), user("f", true)},
 			now:       start,
@@ -131,7 +132,7 @@ func TestWaiting(t *testing.T) {
 		now       time.Time
 		want      Wait
 	}{
-		"nobody uses the feature": {settings: settings, now: start},
+		"no users": {settings: settings, now: start},
 		"users with the wanted value do not hold": {
 			instances: []Instance{user("a", false)}, settings: settings, now: start,
 		},
@@ -162,7 +163,7 @@ func TestWaiting(t *testing.T) {
 			settings:  Settings{Grace: grace, RequireFullCoverage: true}, now: start.Add(100 * grace),
 			want: Wait{Missing: []string{"kubelet/old"}},
 		},
-		"a process that did not ask holds while it may yet report that it did": {
+		"a process that did not query holds while it may yet report that it did": {
 			instances: []Instance{potential(user("a", true), start.Add(-time.Hour))}, settings: settings, now: start.Add(settings.ReportPeriod - 1),
 			want: Wait{Opposing: []string{"kubelet/a"}, Until: start.Add(settings.ReportPeriod)},
 		},
@@ -176,7 +177,7 @@ func TestWaiting(t *testing.T) {
 		"a process with the wanted value never holds": {
 			instances: []Instance{potential(user("a", false), start)}, settings: settings, now: start,
 		},
-		"the earliest end is told": {
+		"the earliest end is returned": {
 			instances: []Instance{lost(user("a", true), start.Add(time.Minute)), missing("old", start)}, settings: settings, now: start.Add(time.Minute),
 			want: Wait{
 				Opposing: []string{"kubelet/a"}, Missing: []string{"kubelet/old"}, Until: start.Add(grace), MissingUntil: start.Add(grace),

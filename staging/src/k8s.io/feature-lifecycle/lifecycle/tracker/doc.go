@@ -14,11 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package tracker knows which processes are alive and what they report, and which of them
-// use a feature. It is pure: the controller passes in what it has watched of FeatureReports,
-// Leases and Nodes, and the time; nothing here has a client, reads a clock or logs. Aggregate
-// and Waiting decide from the instances whether a transition has to wait (KEP-3920,
-// "Waiting for uses").
+// Package tracker holds which processes are alive, what they report, and which of them
+// use a feature. It is pure: the controller passes in the FeatureReports, Leases and
+// Nodes that it watches, and the time. Nothing here has a client, reads a clock or logs.
+// Aggregate and Waiting decide from the instances whether a transition has to wait
+// (KEP-3920, "Waiting for uses").
 //
 // The words for processes that are not there mean the same everywhere:
 //

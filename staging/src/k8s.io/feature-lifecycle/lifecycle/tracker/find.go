@@ -25,12 +25,12 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// has is true when a report is known.
+// has returns true when a report is known.
 func (x *index) has(report string) bool {
 	return x.processes[report] != nil
 }
 
-// named is true when a report names the Lease.
+// named returns true when a report names the Lease.
 func (x *index) named(lease types.NamespacedName) bool {
 	return len(x.byLease[lease]) > 0
 }
@@ -68,8 +68,8 @@ func (x *index) counts() map[string]int {
 	return counts
 }
 
-// missingKubelets returns the nodes whose kubelet has no report, sorted. It is the same
-// as long as x.generation is.
+// missingKubelets returns the nodes whose kubelet has no report, sorted. The result is
+// the same as long as x.generation is.
 func (x *index) missingKubelets() []string {
 	return slices.Sorted(maps.Keys(x.reportless))
 }

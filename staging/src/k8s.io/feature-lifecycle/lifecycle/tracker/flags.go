@@ -26,7 +26,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 )
 
-// Flags are what live processes set for a gate, and for the gates that have to do with it.
+// Flags holds what live processes set for a gate, and for the gates related to it.
 type Flags struct {
 	// Explicit are the explicit settings, Controlled the servers that leave the value to
 	// others; both sorted by component and instance.
@@ -56,7 +56,8 @@ func (t *Tracker) Flags(feature string, now time.Time) Flags {
 	return flags
 }
 
-// Values returns whether live processes have a feature on, and whether some have it off.
+// Values returns whether live processes have a feature on, and whether some have it
+// off.
 func (t *Tracker) Values(feature string, now time.Time) (on, off bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +73,7 @@ func (t *Tracker) Values(feature string, now time.Time) (on, off bool) {
 	return on, off
 }
 
-// live is true for a process that exists and is alive.
+// live returns true for a process that exists and is alive.
 func (t *Tracker) live(report *v1alpha1.FeatureReport, now time.Time) bool {
 	alive, _, exists := t.alive(report, now)
 	return alive && exists
@@ -178,7 +179,7 @@ func (x *index) staged() []staged {
 	return all
 }
 
-// addDependences adds to changed features those whose safety depends on what a process
+// addDependences adds to changed the features whose safety depends on what a process
 // sets for them. Either process may be nil.
 func (x *index) addDependences(changed map[string]bool, old, current *process) {
 	if len(x.config.dependences) == 0 {
@@ -195,7 +196,7 @@ func (x *index) addDependences(changed map[string]bool, old, current *process) {
 	}
 }
 
-// sets is true if a process sets a feature, or may set it.
+// sets returns true if a process sets a feature, or may set it.
 func (x *index) sets(p *process, feature string) bool {
 	if p == nil {
 		return false

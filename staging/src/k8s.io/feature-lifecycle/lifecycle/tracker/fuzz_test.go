@@ -29,7 +29,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// odd are texts that reporters may say, and that counting might take for its own.
+// odd are texts that reporters may send, and that Aggregate might take for its own.
 var odd = []string{"", others, "OTHERS", "c1", "c1 ", "c10", "v1.10", "v1.9.0-rc.1+build", "a/b", "é", "\xff", "\x00", strings.Repeat("x", 253)}
 
 // text is one of them for high bytes, and what format makes of the others.
@@ -178,7 +178,7 @@ func FuzzUses(f *testing.F) {
 		checkRows(t, instances, rows, s, now)
 		wait := Waiting(instances, wanted, start, s, now)
 		if diff := gocmp.Diff(naiveWait(instances, wanted, s, now), wait); diff != "" {
-			t.Fatalf("who is waited for (-want +got):\n%s", diff)
+			t.Fatalf("opposing (-want +got):\n%s", diff)
 		}
 		if diff := gocmp.Diff(before, instances); diff != "" {
 			t.Fatalf("what was given has changed:\n%s", diff)
@@ -214,12 +214,12 @@ func checkRows(t *testing.T, instances []Instance, rows []v1alpha1.FeatureUse, s
 	}
 	var count, expected, stale, members int
 	for _, i := range instances {
-		switch gone := !i.Alive && now.Sub(i.Since) >= s.Grace; {
+		switch expired := !i.Alive && now.Sub(i.Since) >= s.Grace; {
 		case i.Potential || i.Starting:
 			continue
 		case !i.Reported:
 			expected++
-		case gone:
+		case expired:
 			stale++
 		default:
 			count++
@@ -257,7 +257,7 @@ func checkRows(t *testing.T, instances []Instance, rows []v1alpha1.FeatureUse, s
 	}
 }
 
-// naiveWait asks each instance.
+// naiveWait evaluates each instance.
 func naiveWait(instances []Instance, wanted bool, s Settings, now time.Time) Wait {
 	var wait Wait
 	for _, i := range slices.SortedStableFunc(slices.Values(instances), func(a, b Instance) int {
@@ -297,7 +297,7 @@ func naiveWait(instances []Instance, wanted bool, s Settings, now time.Time) Wai
 	return wait
 }
 
-func TestThereAreNeverTooManyRows(t *testing.T) {
+func TestAggregateRowsBounded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		components, versions, rows int
 		first                      v1alpha1.FeatureUse

@@ -25,9 +25,9 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 )
 
-// group is the processes of one component and version that report the same of all
-// features. Thousands of kubelets are a few groups, and what is asked of them costs what
-// there are groups.
+// group holds the processes of one component and version that report the same of all
+// features. Thousands of kubelets form a few groups, so the cost of a query grows with
+// the groups.
 type group struct {
 	key groupKey
 	// gates are what they report; byName finds them.

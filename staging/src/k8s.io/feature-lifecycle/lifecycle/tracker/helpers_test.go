@@ -45,19 +45,19 @@ func gate(name string, enabled bool) v1alpha1.ReportedFeature {
 	return v1alpha1.ReportedFeature{Name: name, Enabled: enabled, Explicit: enabled, Stage: v1alpha1.StageBeta}
 }
 
-func asked(f v1alpha1.ReportedFeature) v1alpha1.ReportedFeature {
+func queried(f v1alpha1.ReportedFeature) v1alpha1.ReportedFeature {
 	f.Queried = true
 	return f
 }
 
-// node is a Node with the condition Ready.
+// node returns a Node with the condition Ready.
 func node(name string, status corev1.ConditionStatus) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}},
 	}}
 }
 
-// leaseFor is the Lease of a reporter, renewed at a time.
+// leaseFor returns the Lease of a reporter, renewed at a time.
 func leaseFor(component, instance string, renewed time.Time) *coordinationv1.Lease {
 	l := lease(renewed, 40)
 	l.Namespace, l.Name, l.Labels = "leases", component+"."+instance, map[string]string{v1alpha1.LabelComponent: component}

@@ -28,12 +28,14 @@ import (
 )
 
 // index finds the processes that report a feature. Most processes of a large cluster
-// report the same, so it keeps groups of them. What it holds grows with processes
-// and with kinds of reports; what a query costs grows with the groups
-// and with the processes that are not uniform. Only recent changes are held for
-// each process and feature: after a restart of everything, for as long as a report may
-// be late, since when each sets a value that it has not queried (process.recent).
-// Its reports belong to the informer and are not changed. The lock of Tracker guards it.
+// report the same, so it keeps groups of them. Its size grows with processes and with
+// kinds of reports. The cost of a query grows with the groups and with the processes
+// that are not uniform.
+//
+// Only recent changes are held for each process and feature (process.recent). After a
+// restart of everything, all values that are set and not queried are recent, for as
+// long as a report may be late. Reports belong to the informer and are not changed. The
+// lock of Tracker guards the index.
 type index struct {
 	config indexConfig
 
@@ -65,15 +67,15 @@ type index struct {
 type indexConfig struct {
 	// servers is the component of the servers, which are never uniform.
 	servers string
-	// maxCrashes is how many crashes of a process are remembered, and crashWindow
-	// for how long (transition.CanarySettings).
+	// maxCrashes is the number of crashes of a process that are remembered, and
+	// crashWindow for how long (transition.CanarySettings).
 	maxCrashes  int
 	crashWindow time.Duration
 	// settled is for how long it matters since when a process reports a value
 	// that it has not queried (Settings.ReportPeriod).
 	settled time.Duration
-	// dependences are the gates whose safety changes with what a process sets for
-	// another one (Config.Dependences).
+	// dependences maps a gate to the gates whose safety changes with what a process sets
+	// for it (Config.Dependences).
 	dependences map[string][]versionskew.Dependence
 }
 
@@ -83,9 +85,9 @@ type process struct {
 	group  *group
 	// since is when the process was first seen to report.
 	since time.Time
-	// crashes are the last times at which another process took over the report
-	// without a graceful end of the one before, oldest first, where that is not
-	// long ago (indexConfig.crashWindow). The slice is replaced and not changed.
+	// crashes are the last times at which another process took over the report without a
+	// graceful end of its predecessor, oldest first. Those outside indexConfig.crashWindow
+	// are dropped. The slice is replaced and not changed.
 	crashes []time.Time
 	// recent is since when the process reports what it reports of features that it has
 	// not queried, where that is not long ago (indexConfig.settled).
@@ -94,11 +96,11 @@ type process struct {
 	uniform bool
 }
 
-// record is what one report has of one feature.
+// record holds what one report has of one feature.
 type record struct {
 	report *v1alpha1.FeatureReport
 	gate   *v1alpha1.ReportedFeature
-	// since is when the report was first seen to have this; zero when that is long
+	// since is when the report was first seen to have this. It is zero when that is long
 	// ago or the feature was queried.
 	since time.Time
 	// crashes are those of the process, oldest first.
@@ -115,13 +117,13 @@ func newIndex(config indexConfig) *index {
 	}
 }
 
-// set replaces the report of the same name and returns the
-// features whose picture changed by it, sorted.
+// set replaces the report of the same name and returns the features that this may
+// change, sorted.
 func (x *index) set(report *v1alpha1.FeatureReport, now time.Time) []string {
 	return x.replace(report.Name, report, now)
 }
 
-// remove drops a report and returns the features whose picture changed by it.
+// remove drops a report and returns the features that this may change.
 func (x *index) remove(name string, now time.Time) []string {
 	return x.replace(name, nil, now)
 }
@@ -142,8 +144,8 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 	}
 	changed := changedFeatures(old, current)
 	x.addDependences(changed, old, current)
-	inherited, left := x.keepPredecessor(name, old, current, now)
-	for _, feature := range inherited {
+	features, left := x.keepPredecessor(name, old, current, now)
+	for _, feature := range features {
 		changed[feature] = true
 	}
 	if old != nil {
@@ -165,7 +167,7 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 	return slices.Sorted(maps.Keys(changed))
 }
 
-// changedFeatures returns the features whose picture changes when one process replaces
+// changedFeatures returns the features that may change when one process replaces
 // another; either may be nil.
 func changedFeatures(old, current *process) map[string]bool {
 	changed := map[string]bool{}
@@ -236,7 +238,7 @@ func (x *index) remember(current, old *process, now time.Time) {
 }
 
 // settle drops what is no longer recent. A process whose crashes are long ago becomes
-// uniform again, as after a restart of everything that went wrong.
+// uniform again, as after an outage of everything.
 func (x *index) settle(now time.Time) {
 	for name, p := range x.recent {
 		maps.DeleteFunc(p.recent, func(_ string, since time.Time) bool { return !now.Before(since.Add(x.config.settled)) })
@@ -359,14 +361,14 @@ func (x *index) noteKubelet(node string) {
 	}
 }
 
-// crashed is true when a report has passed to another process without a graceful end of
-// the one before, which would have deleted the report, or annotated it. A process
-// that is replaced while it still runs counts, too.
+// crashed returns true when a report has passed to another process without a graceful
+// end of its predecessor, which would have deleted the report, or annotated it. A
+// process that is replaced while it still runs counts, too.
 func crashed(old, report *v1alpha1.FeatureReport) bool {
 	return old.UID == report.UID && otherProcess(old, report) && !Terminating(old)
 }
 
-// otherProcess is true when a report has passed to another process.
+// otherProcess returns true when a report has passed to another process.
 func otherProcess(old, report *v1alpha1.FeatureReport) bool {
 	before, after := old.Spec.Process, report.Spec.Process
 	return before != "" && after != "" && before != after

@@ -43,8 +43,8 @@ const (
 	modelRetention = 6 * time.Minute
 )
 
-// flatIndex is an index that remembers of each process what it says of each feature,
-// and goes through all of them.
+// flatIndex is an index that keeps, for each process, what it reports of each feature,
+// and scans all of them.
 type flatIndex struct {
 	now       time.Time
 	nodes     map[string]nodeState
@@ -52,7 +52,7 @@ type flatIndex struct {
 	left      map[string]*flatLeft
 	// alive are the Leases that are.
 	alive map[types.NamespacedName]bool
-	// born makes the names of processes, and of reports.
+	// born numbers the names of processes, and of reports.
 	born int
 }
 
@@ -62,7 +62,7 @@ type flatProcess struct {
 	since   map[string]time.Time
 }
 
-// flatLeft is what a process inherits.
+// flatLeft is what a process takes over from its predecessors.
 type flatLeft struct {
 	gates   map[string]v1alpha1.ReportedFeature
 	since   time.Time
@@ -104,13 +104,13 @@ func (m *flatIndex) set(name string, report *v1alpha1.FeatureReport) {
 			}
 		}
 	}
-	m.inherit(name, old, current)
+	m.keep(name, old, current)
 	if delete(m.processes, name); current != nil {
 		m.processes[name] = current
 	}
 }
 
-func (m *flatIndex) inherit(name string, old, current *flatProcess) {
+func (m *flatIndex) keep(name string, old, current *flatProcess) {
 	left := m.left[name]
 	if left == nil {
 		left = &flatLeft{gates: map[string]v1alpha1.ReportedFeature{}}
@@ -144,7 +144,7 @@ func (m *flatIndex) aliveNow(report *v1alpha1.FeatureReport) bool {
 	return report.Spec.NodeName == "" || m.nodes[report.Spec.NodeName].ready
 }
 
-// pass is what the controller does now and then.
+// pass does what the controller does periodically.
 func (m *flatIndex) pass() {
 	for _, p := range m.processes {
 		p.crashes = slices.DeleteFunc(p.crashes, func(at time.Time) bool { return m.now.Sub(at) >= modelConfig.crashWindow })
@@ -158,7 +158,7 @@ func (m *flatIndex) pass() {
 	})
 }
 
-// shown is what gather sees of a feature, a line for each process.
+// shown returns what gather sees of a feature, a line for each process.
 func (m *flatIndex) shown(feature string) []string {
 	var lines []string
 	for name, p := range m.processes {
@@ -180,7 +180,7 @@ func (m *flatIndex) shown(feature string) []string {
 	return lines
 }
 
-// shownBy is the same of an index.
+// shownBy returns the same for an index.
 func shownBy(x *index, feature string) []string {
 	var lines []string
 	crowds, others := x.of(feature)
@@ -217,15 +217,15 @@ func sayingLine(usual bool, name, version string, gate v1alpha1.ReportedFeature,
 }
 
 func heirLine(name string, gate v1alpha1.ReportedFeature, since time.Time) string {
-	return fmt.Sprintf("%s inherits %+v since %s", name, gate, since.Sub(start))
+	return fmt.Sprintf("%s keeps %+v since %s", name, gate, since.Sub(start))
 }
 
 func leftLine(name string, gate v1alpha1.ReportedFeature, since time.Time) string {
 	return fmt.Sprintf("%s has left %+v at %s", name, gate, since.Sub(start))
 }
 
-// draw makes what the process of a report says next. One that goes on lists what it
-// has listed, and does not take back that it asked.
+// draw makes the next report of a process. One that continues lists what it has listed,
+// and does not take back that it queried.
 func (m *flatIndex) draw(t *rapid.T, name string, goesOn bool) *v1alpha1.FeatureReport {
 	component, instance, _ := strings.Cut(name, ".")
 	r, old := report(component, instance), m.processes[name]
@@ -266,9 +266,9 @@ func (m *flatIndex) draw(t *rapid.T, name string, goesOn bool) *v1alpha1.Feature
 	return r
 }
 
-// TestIndexIsLikeAFlatOne, whatever comes, changes, crashes and goes, and however much
+// TestIndexMatchesFlatIndex, whatever comes, changes, crashes and goes, and however much
 // time passes.
-func TestIndexIsLikeAFlatOne(t *testing.T) {
+func TestIndexMatchesFlatIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := newIndex(modelConfig)
 		m := &flatIndex{now: start, nodes: map[string]nodeState{}, processes: map[string]*flatProcess{}, left: map[string]*flatLeft{}, alive: map[types.NamespacedName]bool{}}
@@ -324,7 +324,7 @@ func TestIndexIsLikeAFlatOne(t *testing.T) {
 	})
 }
 
-// checkIndex holds what an index says against what a flat one does.
+// checkIndex compares an index with a flat one.
 func checkIndex(t *rapid.T, x *index, m *flatIndex) {
 	byLease, byNode, counts := map[types.NamespacedName][]string{}, map[string][]string{}, map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(m.processes)) {
@@ -354,18 +354,18 @@ func checkIndex(t *rapid.T, x *index, m *flatIndex) {
 	for _, feature := range modelFeatures {
 		same(t, feature, m.shown(feature), shownBy(x, feature))
 	}
-	for _, key := range slices.Concat(slices.Collect(maps.Keys(byLease)), []types.NamespacedName{{Namespace: "leases", Name: "nobody's"}}) {
+	for _, key := range slices.Concat(slices.Collect(maps.Keys(byLease)), []types.NamespacedName{{Namespace: "leases", Name: "unknown"}}) {
 		same(t, "processes of "+key.Name, byLease[key], namesOf(x.naming(key)))
 	}
-	var silent []string
+	var missing []string
 	for _, node := range modelNodes {
 		same(t, "processes on "+node, byNode[node], namesOf(x.onNode(node)))
 		if _, there := m.nodes[node]; there && m.processes[kubelet+"."+node] == nil {
-			silent = append(silent, node)
+			missing = append(missing, node)
 		}
 	}
 	got := x.missingKubelets()
-	same(t, "silent nodes", silent, got)
+	same(t, "missing kubelets", missing, got)
 	if diff := cmp.Diff(counts, x.counts()); diff != "" {
 		t.Fatalf("processes of components (-want +got):\n%s", diff)
 	}

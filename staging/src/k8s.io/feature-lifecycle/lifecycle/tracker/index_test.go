@@ -28,8 +28,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// TestProcessIsUniformAgainAfterCrashWindow: after a restart of everything that went
-// wrong a look at a feature costs again what there are kinds of reports.
+// TestProcessIsUniformAgainAfterCrashWindow checks that, after an outage of everything,
+// the cost of a query grows again with the kinds of reports.
 func TestProcessIsUniformAgainAfterCrashWindow(t *testing.T) {
 	x := newIndex(indexConfig{maxCrashes: 2, crashWindow: 15 * time.Minute})
 	next := func(process int, at time.Duration) {
@@ -52,7 +52,7 @@ func TestProcessIsUniformAgainAfterCrashWindow(t *testing.T) {
 				t.Errorf("after %s it is not like others: %v, %v", step.after, crowds, others)
 			}
 		} else if len(others) != 1 || len(others[0].crashes) != step.crashes {
-			t.Errorf("after %s these are looked at one by one, want n1 with %d crashes: %v", step.after, step.crashes, others)
+			t.Errorf("after %s these are not in a group, want n1 with %d crashes: %v", step.after, step.crashes, others)
 		}
 	}
 	// It may crash again, and go.
@@ -66,8 +66,9 @@ func TestProcessIsUniformAgainAfterCrashWindow(t *testing.T) {
 	}
 }
 
-// TestGenerationRaisedWhenMissingReportsMayChange raises the generation of an index, and nothing else
-// of a node does: with it all that are silent are found anew.
+// TestGenerationRaisedWhenMissingReportsMayChange checks that only these changes of a
+// node raise the generation of an index: each causes all missing reports to be
+// recomputed.
 func TestGenerationRaisedWhenMissingReportsMayChange(t *testing.T) {
 	x := newIndex(indexConfig{})
 	kubeletReport := report(kubelet, "n1")
@@ -128,8 +129,8 @@ func TestIndexReturnsChangedFeatures(t *testing.T) {
 	}
 }
 
-// TestIndexRemembersSinceWhen a process says what it has not asked for, as long as
-// that matters.
+// TestIndexRemembersSinceWhen checks that the time of a value that was not queried is
+// kept as long as that matters.
 func TestIndexRemembersSinceWhen(t *testing.T) {
 	a, b := v1alpha1.ReportedFeature{Name: "A", Explicit: true}, v1alpha1.ReportedFeature{Name: "B", Explicit: true}
 	x := newIndex(indexConfig{settled: 2 * time.Minute})

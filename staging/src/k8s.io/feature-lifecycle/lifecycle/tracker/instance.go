@@ -22,9 +22,9 @@ import (
 	"time"
 )
 
-// Instance is one process that uses a feature, or one that should exist and has
-// not said whether it does. It may stand for others that are alike: of thousands
-// of kubelets most are, and what is asked of them then costs what there are kinds.
+// Instance is one process that uses a feature, or one that should exist and has not
+// reported whether it does. It may stand for a group of others that are alike, so that
+// the cost of a query over thousands of kubelets grows with their kinds.
 type Instance struct {
 	// Component and Name identify the process, for example kubelet and the
 	// node's name.
@@ -34,25 +34,24 @@ type Instance struct {
 	Group []string
 	// Version is the binary version, "" when not known.
 	Version string
-	// Reported is false for a process that should exist, a kubelet whose Node
-	// is there, say, and has not reported.
+	// Reported is false for a process that should exist and has not reported, for example
+	// a kubelet whose Node exists.
 	Reported bool
 	// Enabled is the value found; without meaning when Reported is false.
 	Enabled bool
-	// Potential is true for a process that has the value set explicitly and has
-	// not asked for it: no user, but it may have become one since its last
-	// report.
+	// Potential is true for a process that has the value set explicitly and has not
+	// queried it. It is no user, but may have become one since its last report.
 	Potential bool
 	// Alive is true while the process shows signs of life.
 	Alive bool
-	// Since is when the observer noticed that the process is not alive, or, of one
-	// that it never saw alive, when its Lease expired, or its Node stopped being
-	// Ready, by what these say. When Reported is false it is when the observer
-	// noticed that the report is missing, and when Potential is true, that the
+	// Since is when the observer noticed that the process is not alive. For one that it
+	// never saw alive, it is when its Lease expired, or its Node stopped being Ready, by
+	// their own times. When Reported is false it is when the observer noticed that the
+	// report is missing. When Potential is true it is when the observer noticed that the
 	// process has this value. Unset otherwise.
 	Since time.Time
-	// Starting is true for a process that has not reported and may yet be
-	// starting: it holds a transition, and nobody is told.
+	// Starting is true for a process that has not reported and may still be starting: it
+	// holds a transition, and is not shown to users.
 	Starting bool
 	// Expected is true for components of which the cluster knows how many
 	// there should be.
@@ -60,26 +59,26 @@ type Instance struct {
 	// Explicit is true for a process that has the value set explicitly: it takes
 	// no other one from a rollout.
 	Explicit bool
-	// Failed is true for a process that the observer saw alive and that went
-	// without an orderly end; Since says when that was noticed.
+	// Failed is true for a process that the observer saw alive and that ended
+	// ungracefully. Since is when that was noticed.
 	Failed bool
-	// LastSeen is when a process that is not alive last showed a sign of life, as
-	// far as the observer can tell: earlier than Since. Unset when it cannot.
+	// LastSeen is when a process that is not alive was last seen alive, as far as the
+	// observer knows: earlier than Since. Unset when unknown.
 	LastSeen time.Time
-	// ReplacedAt is when another process took this one's place that has not said
-	// yet whether it uses the feature, or should have and did not come. Enabled is
-	// what the one before found, all else is of the present one. Unset for what a
-	// process says of itself.
+	// ReplacedAt is when another process replaced this one and has not reported yet
+	// whether it uses the feature, or when this one was to return and did not. Enabled is
+	// what the predecessor found, all else is of the present process. Unset for what a
+	// process reports of itself.
 	ReplacedAt time.Time
 	// Crashes are the last times at which another process took this one's place
 	// without an orderly end, oldest first.
 	Crashes []time.Time
 }
 
-// Count is how many processes the instance stands for.
+// Count returns the number of processes that the instance stands for.
 func (i Instance) Count() int { return 1 + len(i.Group) }
 
-// Names are those of all processes that the instance stands for, sorted.
+// Names returns those of all processes that the instance stands for, sorted.
 func (i Instance) Names() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !yield(i.Name) {
@@ -93,7 +92,7 @@ func (i Instance) Names() iter.Seq[string] {
 	}
 }
 
-// Has is true when the instance stands for the process of a name.
+// Has returns true when the instance stands for the process of a name.
 func (i Instance) Has(name string) bool {
 	if i.Name == name {
 		return true
@@ -102,8 +101,8 @@ func (i Instance) Has(name string) bool {
 	return found
 }
 
-// Each are the processes that instances stand for, one by one: for what depends on
-// their names, and costs what there are processes.
+// Each returns the processes that instances stand for, one by one. Use it only for what
+// depends on names: its cost grows with processes, not with groups.
 func Each(instances []Instance) iter.Seq[Instance] {
 	return func(yield func(Instance) bool) {
 		for _, i := range instances {
@@ -119,8 +118,8 @@ func Each(instances []Instance) iter.Seq[Instance] {
 	}
 }
 
-// GroupOf returns an instance for all processes that are like one, with the names given,
-// sorted, at least one. It does not copy them.
+// GroupOf returns an instance for all processes that are like one, with the names
+// given, sorted, at least one. It does not copy them.
 func GroupOf(one Instance, names []string) Instance {
 	one.Name, one.Group = names[0], names[1:]
 	return one

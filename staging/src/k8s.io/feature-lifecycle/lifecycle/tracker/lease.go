@@ -18,15 +18,14 @@ package tracker
 
 import "time"
 
-// MaxLeaseTimeout bounds how long a Lease counts as alive without being seen to
-// change. kube-apiserver's identity Lease lasts an hour but is renewed every
-// ten seconds (pkg/controlplane/apiserver/server.go), so its own duration says
-// little about a crash.
+// MaxLeaseTimeout bounds how long a Lease counts as alive without being seen to change.
+// The identity Lease of kube-apiserver lasts an hour but is renewed every ten seconds
+// (pkg/controlplane/apiserver/server.go), so its own duration hardly reveals a crash.
 const MaxLeaseTimeout = 40 * time.Second
 
-// LeaseTimeout is for how long a process counts as alive after its Lease was
-// renewed: the Lease's own spec.leaseDurationSeconds, which may be nil, and no
-// longer than MaxLeaseTimeout. The server flow and tools use the same.
+// LeaseTimeout returns how long a process counts as alive after its Lease was renewed:
+// the Lease's own spec.leaseDurationSeconds, which may be nil, and no longer than
+// MaxLeaseTimeout. The server flow and tools use the same.
 func LeaseTimeout(durationSeconds *int32) time.Duration {
 	if durationSeconds == nil || *durationSeconds <= 0 {
 		return MaxLeaseTimeout

@@ -27,7 +27,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// nodeMonitorGrace is how long a node is not heard of, at the least, before its
+// nodeMonitorGrace is the minimum time without a heartbeat of a node before its
 // condition Ready becomes Unknown. --node-monitor-grace-period of
 // kube-controller-manager is 50 seconds by default and was 40 in earlier versions
 // (pkg/controller/nodelifecycle/config/v1alpha1/defaults.go).
@@ -38,8 +38,8 @@ const nodeMonitorGrace = 40 * time.Second
 // long after it was renewed. The condition of a node is no slower.
 const lastSeenDelay = 2 * max(MaxLeaseTimeout, nodeMonitorGrace)
 
-// leases are the Leases that exist. A process is judged by when its Lease was last *seen to
-// change*, on the clock of the observer, as client-go's leader election does.
+// leases holds the Leases that exist. Liveness depends on when a Lease was last *seen
+// to change*, on the clock of the observer, as in client-go's leader election.
 type leases map[types.NamespacedName]*observedLease
 
 type observedLease struct {
@@ -55,7 +55,7 @@ type observedLease struct {
 	// watched: it was seen to change, or was young, by its own clock, when first
 	// seen.
 	fresh bool
-	// component is that of the Lease's label; identity is true for the Lease of a server,
+	// component is that of the Lease's label. identity is true for the Lease of a server,
 	// whose instance is server.
 	component, server string
 	identity          bool
@@ -67,7 +67,7 @@ type observedLease struct {
 // seen for the timeout: clocks of others do not matter.
 func (o *observedLease) expires() time.Time { return o.seen.Add(o.timeout) }
 
-// alive is true before the Lease expires.
+// alive returns true before the Lease expires.
 func (o *observedLease) alive(now time.Time) bool { return now.Before(o.expires()) }
 
 // observe records that a Lease was read at now.
@@ -103,8 +103,8 @@ func (l leases) expiredByOwner(key types.NamespacedName) (time.Time, bool) {
 	return seen.renewed.Add(seen.timeout), true
 }
 
-// failed is true when a process was seen alive and its Lease has expired. One
-// that terminates gracefully deletes its Lease.
+// failed returns true when a process was seen alive and its Lease has expired. One that
+// terminates gracefully deletes its Lease.
 func (l leases) failed(key types.NamespacedName, now time.Time) bool {
 	seen := l[key]
 	return seen != nil && seen.fresh && !seen.alive(now)
@@ -148,8 +148,9 @@ func noticed[K comparable](absences map[K]time.Time, key K, now time.Time) time.
 	return since
 }
 
-// node returns whether the processes of a node are alive, and if not, since when: when the
-// observer noticed it, or, if it never saw the node Ready, when the condition says.
+// node returns whether the processes of a node are alive, and if not, since when. That
+// is when the observer noticed it, or, if it never saw the node Ready, the time in the
+// condition.
 func (a *absences) node(name string, node nodeState, now time.Time) (alive bool, since time.Time) {
 	if node.ready {
 		delete(a.nodes, name)
@@ -163,7 +164,7 @@ func (a *absences) node(name string, node nodeState, now time.Time) (alive bool,
 	return false, since
 }
 
-// nodeFailed is true when a node was seen to be Ready and is not.
+// nodeFailed returns true when a node was seen to be Ready and is not.
 func (a *absences) nodeFailed(name string, node nodeState) bool {
 	return !node.ready && a.seenReady[name]
 }
@@ -175,10 +176,10 @@ func (a *absences) forgetNode(name string) {
 	delete(a.reports, kubelet+"."+name)
 }
 
-// nodeState is what a Node says of the processes on it.
+// nodeState is what a Node reports of the processes on it.
 type nodeState struct {
 	// ready is true while the condition Ready is True, unknown while it is Unknown: the
-	// node lifecycle controller has not heard of the node. changed is when it became so.
+	// node lifecycle controller received no heartbeat. changed is when it became so.
 	ready, unknown bool
 	changed        time.Time
 	// kubelet is the version of its kubelet, the only source while that has no report.
@@ -198,9 +199,9 @@ func stateOf(node *corev1.Node) nodeState {
 }
 
 // lastSeen returns when a node that was noticed at since not to be Ready was last seen
-// alive. A node itself says that it is not Ready; only the node lifecycle controller says
-// Unknown, when it has not heard of the node for a while. (The condition's last heartbeat
-// does not help: it is written every 5 minutes.)
+// alive. A node itself reports that it is not Ready. Only the node lifecycle controller
+// sets Unknown, after a time without heartbeats. (The condition's last heartbeat does
+// not help: it is written every 5 minutes.)
 func (n nodeState) lastSeen(since time.Time) time.Time {
 	if n.unknown {
 		return since.Add(-nodeMonitorGrace)
@@ -208,11 +209,11 @@ func (n nodeState) lastSeen(since time.Time) time.Time {
 	return since
 }
 
-// leaseAlive returns whether the process behind a Lease is alive at now, and if not, since
-// when: when the observer noticed it, or, if it never saw the process alive, when the Lease
-// expired by the clock of its owner. So a server that takes over knows of a process that is
-// long dead what the one before it knew. Clocks of others decide that alone: a process that
-// renews its Lease is alive whatever its clock says.
+// leaseAlive returns whether the process behind a Lease is alive at now, and if not,
+// since when. That is when the observer noticed it, or, if it never saw the process
+// alive, when the Lease expired by the clock of its owner. So a server that takes over
+// knows about a failed process what its predecessor knew. Other clocks decide only
+// that: a process that renews its Lease is alive whatever its clock shows.
 func (t *Tracker) leaseAlive(key types.NamespacedName, now time.Time) (alive bool, since time.Time) {
 	seen := t.leases[key]
 	switch {
@@ -250,15 +251,16 @@ func leaseOf(report *v1alpha1.FeatureReport) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}, true
 }
 
-// alive returns whether a reporting process is alive, and if not, since when, as far as the
-// observer can know. exists is false for a process whose Node is deleted: it leaves at once.
+// alive returns whether a reporting process is alive, and if not, since when, as far as
+// the observer can know. exists is false for a process whose Node is deleted: it counts
+// as removed at once.
 func (t *Tracker) alive(report *v1alpha1.FeatureReport, now time.Time) (alive bool, since time.Time, exists bool) {
 	if lease, ok := leaseOf(report); ok {
 		alive, since = t.leaseAlive(lease, now)
 		return alive, since, true
 	}
 	if report.Spec.NodeName == "" || !t.config.Nodes {
-		// Nothing shows it: a report is believed until it is deleted.
+		// Nothing shows its liveness: it counts as alive until its report is deleted.
 		return true, time.Time{}, true
 	}
 	node, exists := t.index.nodes[report.Spec.NodeName]
@@ -269,8 +271,8 @@ func (t *Tracker) alive(report *v1alpha1.FeatureReport, now time.Time) (alive bo
 	return alive, since, true
 }
 
-// failed is true when the process of a report was seen alive by this observer and is
-// unreachable without a graceful end.
+// failed returns true when the process of a report was seen alive by this observer and
+// is unreachable without a graceful end.
 func (t *Tracker) failed(report *v1alpha1.FeatureReport, now time.Time) bool {
 	if Terminating(report) {
 		return false

@@ -27,8 +27,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// TestLastSeenOfALease is when its Lease was seen to change, or when it was
-// renewed before that, if its clock may be believed.
+// TestLastSeenOfALease checks that it is when the Lease was seen to change, or when it
+// was renewed before that, if its clock is plausible.
 func TestLastSeenOfALease(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "l"}
 	for name, tc := range map[string]struct {
@@ -67,7 +67,7 @@ func TestLeaseExpiresUnlessSeenToChange(t *testing.T) {
 	if alive(0) {
 		t.Error("a Lease that was never seen is alive")
 	}
-	// The holder's clock is an hour behind, and the Lease says it lasts an hour.
+	// The holder's clock is an hour behind, and the Lease lasts an hour.
 	l.SetLease(lease(start.Add(-time.Hour), 3600), start)
 	if !alive(MaxLeaseTimeout - 1) {
 		t.Error("dead although it may still be renewed")
@@ -103,11 +103,11 @@ func TestUnreachableSince(t *testing.T) {
 		renewals []time.Duration
 		want     time.Duration
 	}{
-		"gone before it was watched": {[]time.Duration{-time.Hour}, -time.Hour + 40*time.Second},
-		"gone when it was watched":   {[]time.Duration{-30 * time.Second}, 40 * time.Second},
-		"renewed since":              {[]time.Duration{-30 * time.Second, -20 * time.Second}, 50 * time.Second},
-		"renewed by a slow clock":    {[]time.Duration{-time.Hour, -time.Hour + 10*time.Second}, 50 * time.Second},
-		"by a clock that is fast":    {[]time.Duration{time.Hour}, 40 * time.Second},
+		"not Ready before it was watched": {[]time.Duration{-time.Hour}, -time.Hour + 40*time.Second},
+		"not Ready when it was watched":   {[]time.Duration{-30 * time.Second}, 40 * time.Second},
+		"renewed since":                   {[]time.Duration{-30 * time.Second, -20 * time.Second}, 50 * time.Second},
+		"renewed by a slow clock":         {[]time.Duration{-time.Hour, -time.Hour + 10*time.Second}, 50 * time.Second},
+		"by a clock that is fast":         {[]time.Duration{time.Hour}, 40 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := New(Config{Nodes: true})
@@ -115,10 +115,10 @@ func TestUnreachableSince(t *testing.T) {
 				l.SetLease(lease(start.Add(renewed), 40), start.Add(time.Duration(i)*10*time.Second))
 			}
 			if alive, _ := l.leaseAlive(key, start.Add(39*time.Second)); !alive {
-				t.Error("it is taken for gone before it had the time to renew its Lease")
+				t.Error("it is unreachable before it had the time to renew its Lease")
 			}
 			if alive, since := l.leaseAlive(key, start.Add(time.Minute)); alive || since.Sub(start) != tc.want {
-				t.Errorf("alive %t, gone since %s, want %s", alive, since.Sub(start), tc.want)
+				t.Errorf("alive %t, unreachable since %s, want %s", alive, since.Sub(start), tc.want)
 			}
 		})
 	}
@@ -137,7 +137,7 @@ func TestNodeUnreachableUnlessReady(t *testing.T) {
 	if _, since := look(node("n1", corev1.ConditionUnknown), start.Add(time.Minute)); !since.Equal(start.Add(time.Second)) {
 		t.Errorf("since %s", since)
 	}
-	// What the condition says does not matter for a node that was seen to be Ready.
+	// The condition's time does not matter for a node that was seen to be Ready.
 	long := node("n1", corev1.ConditionUnknown)
 	long.Status.Conditions[0].LastTransitionTime = metav1.NewTime(start.Add(-time.Hour))
 	if _, since := look(long, start.Add(time.Minute)); !since.Equal(start.Add(time.Second)) {

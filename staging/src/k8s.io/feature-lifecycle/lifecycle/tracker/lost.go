@@ -25,17 +25,17 @@ import (
 )
 
 const (
-	// lostRetention is how long a process that failed is remembered after its
-	// report was deleted. Machines that are replaced one by one when they fail would
-	// otherwise never add up.
+	// lostRetention is how long a failed process is remembered after its report was
+	// deleted. Machines that are replaced one by one when they fail would otherwise never
+	// add up.
 	lostRetention = 24 * time.Hour
 	// maxLost bounds how many are remembered.
 	maxLost = 1000
 )
 
-// lostProcesses are processes that failed and whose reports are deleted since: with
-// their Node, say, or after the retention. Each server remembers what it saw itself. The
-// key is the report's name.
+// lostProcesses holds processes that failed and whose reports are deleted since: with
+// their Node, for example, or after the retention. Each server remembers what it saw
+// itself. The key is the report's name.
 type lostProcesses map[string]lostProcess
 
 // lostProcess is a process that failed.
@@ -44,8 +44,8 @@ type lostProcess struct {
 	since time.Time
 	// instance is the process, without what depends on the feature.
 	instance Instance
-	// gates are what it reported, shared with those that reported the same;
-	// replaced is what it may have used besides.
+	// gates are what it reported, shared with those that reported the same. replaced is
+	// what it may have used besides.
 	gates    map[string]*v1alpha1.ReportedFeature
 	replaced map[string]replacement
 }

@@ -30,9 +30,9 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// TestNothingRemembersWhatHasGone: nodes and processes come and go, in order or not, and a
+// TestDeletedProcessesForgotten: nodes and processes come and go, in order or not, and a
 // tracker holds afterwards what it held before.
-func TestNothingRemembersWhatHasGone(t *testing.T) {
+func TestDeletedProcessesForgotten(t *testing.T) {
 	tracker := New(Config{Servers: "server", Nodes: true, Settings: DefaultSettings(), MaxCrashes: 3, CrashWindow: 10 * time.Minute})
 	now := start
 	reports := map[string]*v1alpha1.FeatureReport{}
@@ -63,13 +63,13 @@ func TestNothingRemembersWhatHasGone(t *testing.T) {
 	for i := range 5 {
 		name, terminated, crashed := fmt.Sprint("n", i), fmt.Sprint("terminated-", i), fmt.Sprint("crashed-", i)
 		tracker.SetNode(node(name, corev1.ConditionTrue), now)
-		r := report(kubelet, name, asked(gate("A", false)))
+		r := report(kubelet, name, queried(gate("A", false)))
 		r.Spec.NodeName = name
 		set(r)
 		for _, process := range []string{terminated, crashed} {
 			leases[process] = leaseFor("comp", process, now)
 			tracker.SetLease(leases[process], now)
-			r := report("comp", process, asked(gate("A", false)))
+			r := report("comp", process, queried(gate("A", false)))
 			r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: r.Name}
 			set(r)
 		}

@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// reportingDelay is how long a process that has just appeared may take to
-	// report before its report counts as missing.
+	// reportingDelay is how long a process that has just appeared may take to report
+	// before its report counts as missing.
 	reportingDelay = time.Minute
-	// startingDelay is the same for a server, which reports as soon as it serves.
-	// It is as long as the identity of a server that is gone may seem alive.
+	// startingDelay is the same for a server, which reports as soon as it serves. It is as
+	// long as the identity of a failed server may seem alive.
 	startingDelay = MaxLeaseTimeout
 )
 
@@ -35,9 +35,8 @@ const (
 type missingCache struct {
 	known     bool
 	instances []Instance
-	// generation is that of the index and leases that of leaseChanges, for which the
-	// instances are right, from a time on until another; the zero value of until is
-	// no end.
+	// generation is that of the index, and leases that of leaseChanges, for which the
+	// instances are valid, from a time on until another. A zero until is no end.
 	generation, leases uint64
 	from, until        time.Time
 	// leaseChanges counts changes of Leases that may matter.
@@ -132,10 +131,10 @@ func (t *Tracker) missingProcesses(now time.Time) []Instance {
 }
 
 const (
-	// MaxDeferrals is how many calls of Advance in a row may defer a change of overdue
-	// reports.
+	// MaxDeferrals is the number of calls of Advance in a row that may defer a change of
+	// overdue reports.
 	MaxDeferrals = 5
-	// manyReports is how many reports at once defer a change: others follow.
+	// manyReports is the number of reports at once that defer a change: others follow.
 	manyReports = 5
 )
 

@@ -140,7 +140,7 @@ func TestGroupsAreOfOneVersion(t *testing.T) {
 	}
 	uniform, others := x.of("A")
 	if len(others) > 0 {
-		t.Errorf("processes like others are looked at one by one: %v", others)
+		t.Errorf("processes like others are not in a group: %v", others)
 	}
 	got := map[string][]string{}
 	for _, c := range uniform {
@@ -171,7 +171,7 @@ func missingKubelets(n, upgraded int) []Instance {
 func TestUpgradeOfOverdueKubeletsNoticed(t *testing.T) {
 	for _, test := range []struct {
 		what string
-		// upgraded are how many of 30 are each time.
+		// upgraded is how many of 30 are upgraded each time.
 		upgraded []int
 		want     []bool
 	}{
@@ -191,7 +191,7 @@ func TestUpgradeOfOverdueKubeletsNoticed(t *testing.T) {
 		t.Error("another one is missing, too, and that is not noticed at once")
 	}
 	if u.changed([]Instance{{Component: kubelet, Name: "z", Starting: true}}); len(u.versions) > 0 {
-		t.Errorf("who may be starting is taken for missing: %v", u.versions)
+		t.Errorf("instances that may be starting are missing: %v", u.versions)
 	}
 }
 
@@ -200,11 +200,11 @@ func TestOverdueReportsNoticed(t *testing.T) {
 	const many = manyReports + 1
 	for _, test := range []struct {
 		what string
-		// missing are how many are missing each time.
+		// missing is how many are missing each time.
 		missing []int
 		want    []bool
 	}{
-		{"nobody", []int{0, 0}, []bool{false, false}},
+		{"none", []int{0, 0}, []bool{false, false}},
 		{"some come and go", []int{5, 5, 4, 9, 0, 0}, []bool{true, false, true, true, true, false}},
 		{"very many report, the last of them", []int{10 * many, 8 * many, 6 * many, 0, 0}, []bool{true, false, false, true, false}},
 		{"very many report, and some do not", []int{10 * many, 6 * many, 3, 3, 3}, []bool{true, false, false, true, false}},

@@ -25,37 +25,38 @@ import (
 )
 
 // predecessorRetention is how long the queries of a process are remembered after its
-// report was deleted and the grace period has passed: until the next one of the same
+// report was deleted and the grace period has passed, until the next one of the same
 // name starts. It is as long as the report of a lost process is kept.
 const predecessorRetention = ReportRetention
 
-// maxPredecessors bounds how many earlier processes of one report are remembered. Without
-// it the identity that writes a report could make every server
-// remember, and search, ever more. When an older one is forgotten, a feature that it
-// alone queried seems unused until the present process reports it. That
-// takes so many processes, each of which queried something that no later one lists,
-// and no two of which live for as long as a report may be late (dropDecided).
+// maxPredecessors bounds how many earlier processes of one report are remembered.
+// Without it the identity that writes a report could make every server remember, and
+// search, ever more. When an older one is forgotten, a feature that it alone queried
+// seems unused until the present process reports it. That takes as many processes, each
+// of which queried something that no later one lists. No two of them may live for as
+// long as a report may be late (dropDecided).
 const maxPredecessors = 8
 
-// predecessors are the earlier processes of a report, as far as they queried features that
-// the present one does not report. A process reports what it has queried so far, and the
-// rest a minute later. Without predecessors, a process that crashes as soon as it queries a
-// feature would never seem to use it, and one left out of a canary would seem deleted.
+// predecessors holds the earlier processes of a report, as far as they queried features
+// that the present one does not report. A process reports what it has queried so far,
+// and the rest a minute later. Without predecessors, a process that crashes as soon as
+// it queries a feature would never seem to use it, and one left out of a canary would
+// seem deleted.
 type predecessors struct {
 	// groups are what earlier processes reported, the last one first, at most
-	// maxPredecessors. The first that lists a feature decides whether it was queried;
-	// each decides something (prune).
+	// maxPredecessors. The first that lists a feature decides whether it was queried. Each
+	// decides something (prune).
 	groups []*group
-	// since is when the present process was first seen or, when there is none,
-	// when the report of the last one was deleted.
+	// since is when the present process was first seen or, when there is none, when the
+	// report of the last one was deleted.
 	since time.Time
 	// present is true while there is a report.
 	present bool
 }
 
-// keepPredecessor records that a process replaced another, either of them nil for
-// none, and returns the features whose picture changed by it, and the groups of
-// which the report is no longer a replacement. It is called before the index changes.
+// keepPredecessor records that a process replaced another, either of them nil for none.
+// It returns the features that this may change, and the groups of which the report is
+// no longer a replacement. It is called before the index changes.
 func (x *index) keepPredecessor(name string, old, current *process, now time.Time) (changed []string, left []*group) {
 	h, passed := x.predecessors[name], old == nil || current == nil || otherProcess(old.report, current.report)
 	if h == nil {
@@ -100,8 +101,9 @@ func (x *index) prune(name string, h *predecessors, current *process) (left []*g
 	return left
 }
 
-// deciding returns the predecessors of a process, nil for none, that are the first to list a
-// feature that they queried, or one that they did not query and an older one did.
+// deciding returns the predecessors of a process, nil for none, that are the first to
+// list a feature that they queried, or one that they did not query and an older one
+// did.
 func deciding(groups []*group, current *process) []*group {
 	listed := map[string]bool{}
 	if current != nil {
@@ -131,7 +133,7 @@ func deciding(groups []*group, current *process) []*group {
 	return kept
 }
 
-// anyQueried is true when one of some groups queried a feature.
+// anyQueried returns true when one of some groups queried a feature.
 func anyQueried(groups []*group, feature string) bool {
 	return slices.ContainsFunc(groups, func(c *group) bool {
 		gate := c.byName[feature]
@@ -218,8 +220,8 @@ type notReturned struct {
 	at time.Time
 }
 
-// notReturnedOf returns the reports that were deleted not long ago and whose last process
-// had queried a feature.
+// notReturnedOf returns the reports that were deleted not long ago and whose last
+// process had queried a feature.
 func (x *index) notReturnedOf(feature string) []notReturned {
 	var found []notReturned
 	for c := range x.features[feature] {
@@ -257,7 +259,7 @@ func (x *index) replacement(name string, before *v1alpha1.ReportedFeature) repla
 }
 
 // dropNotReturned drops the predecessors of reports that were deleted before a time,
-// and returns the features whose picture changed by it, sorted.
+// and returns the features that this may change, sorted.
 func (x *index) dropNotReturned(before time.Time) []string {
 	changed := map[string]bool{}
 	for name, h := range x.predecessors {
@@ -292,9 +294,9 @@ func (x *index) dropPredecessors(name string, h *predecessors) {
 	delete(x.predecessors, name)
 }
 
-// dropPredecessors drops what earlier processes queried once it matters no more: no
-// process came to replace them, or the one that did has lived long enough to report
-// what it uses. It returns the features whose picture changed by it.
+// dropPredecessors drops the queries of earlier processes once they no longer matter:
+// no process has replaced them, or the replacement has lived long enough to report what
+// it uses. It returns the features that this may change.
 func (t *Tracker) dropPredecessors(now time.Time) []string {
 	changed := t.index.dropNotReturned(now.Add(-predecessorRetention - t.config.Settings.Grace))
 	// A dead process's last-seen time is known only after lastSeenDelay.

@@ -25,22 +25,22 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// processOf is the report c.1 of one process.
+// processOf returns the report c.1 of one process.
 func processOf(process string, gates ...v1alpha1.ReportedFeature) *v1alpha1.FeatureReport {
 	r := report("c", "1", gates...)
 	r.Spec.Process = process
 	return r
 }
 
-// TestPredecessorsAreBounded: one identity that may write one report says ever new
-// processes, and ever new names.
+// TestPredecessorsAreBounded checks one identity that may write one report, and writes
+// ever new processes and names.
 func TestPredecessorsAreBounded(t *testing.T) {
 	const takeovers, names = 300, 20
 	x := newIndex(indexConfig{maxCrashes: 3})
 	for i := range takeovers {
 		var gates []v1alpha1.ReportedFeature
 		for j := range names {
-			gates = append(gates, asked(gate(fmt.Sprintf("F%d-%d", i, j), true)))
+			gates = append(gates, queried(gate(fmt.Sprintf("F%d-%d", i, j), true)))
 		}
 		changed := x.set(processOf(fmt.Sprint(i), gates...), start)
 		if most := (maxPredecessors + 3) * names; len(changed) > most {
@@ -53,23 +53,23 @@ func TestPredecessorsAreBounded(t *testing.T) {
 			t.Fatalf("after takeover %d there are %d cohorts and %d features", i, len(x.groups), len(x.features))
 		}
 	}
-	// What the last of them asked for is remembered, and no more.
+	// The queries of the last of them are remembered, and no more.
 	for i, want := range map[int]bool{takeovers - 1: false, takeovers - 2: true, takeovers - 1 - maxPredecessors: true, takeovers - 2 - maxPredecessors: false} {
 		if got := len(x.replacementsOf(fmt.Sprintf("F%d-0", i))) == 1; got != want {
-			t.Errorf("what process %d of %d asked for is inherited: %t, want %t", i, takeovers, got, want)
+			t.Errorf("queries of process %d of %d are remembered: %t, want %t", i, takeovers, got, want)
 		}
 	}
 	if n := len(x.replacing("c.1")); n != maxPredecessors*names {
-		t.Errorf("%d features are inherited, want those of %d processes", n, maxPredecessors)
+		t.Errorf("%d features are remembered, want those of %d processes", n, maxPredecessors)
 	}
 }
 
-// TestLastProcessThatListsAFeatureDecides whether the present one inherits it, also
-// one that leaves nothing else.
+// TestLastProcessThatListsAFeatureDecides checks whether the present one takes it over,
+// also after one that leaves nothing else.
 func TestLastProcessThatListsAFeatureDecides(t *testing.T) {
 	explicit := v1alpha1.ReportedFeature{Name: "A", Explicit: true}
 	x := newIndex(indexConfig{})
-	x.set(processOf("1", asked(gate("A", true)), asked(gate("B", true))), start)
+	x.set(processOf("1", queried(gate("A", true)), queried(gate("B", true))), start)
 	x.set(processOf("2", explicit), start)
 	x.set(processOf("3"), start)
 	check := func(what string, wantA, wantB bool) {
@@ -77,16 +77,16 @@ func TestLastProcessThatListsAFeatureDecides(t *testing.T) {
 		for feature, want := range map[string]bool{"A": wantA, "B": wantB} {
 			listed := slices.ContainsFunc(x.replacing("c.1"), func(h replacement) bool { return h.gate.Name == feature })
 			if got := len(x.replacementsOf(feature)) == 1; got != want || listed != want {
-				t.Errorf("%s: %s is inherited: %t, and in the list: %t, want %t", what, feature, got, listed, want)
+				t.Errorf("%s: %s is remembered: %t, and in the list: %t, want %t", what, feature, got, listed, want)
 			}
 		}
 	}
-	check("the second had not asked for A", false, true)
-	x.set(processOf("4", asked(gate("B", true))), start)
+	check("the second had not queried A", false, true)
+	x.set(processOf("4", queried(gate("B", true))), start)
 	if len(x.predecessors) > 0 {
-		t.Errorf("nothing is inherited, and remembered are %v", x.predecessors["c.1"].groups)
+		t.Errorf("nothing is remembered, but groups are %v", x.predecessors["c.1"].groups)
 	}
-	check("the fourth asked for B", false, false)
+	check("the fourth queried B", false, false)
 }
 
 // TestPredecessorsDroppedOnceProcessHasLivedLongEnough covers a process with a Lease, which is
@@ -104,7 +104,7 @@ func TestPredecessorsDroppedOnceProcessHasLivedLongEnough(t *testing.T) {
 	}
 	pass(5 * time.Second)
 	for process := range 2 {
-		r := processOf(fmt.Sprint(process), []v1alpha1.ReportedFeature{asked(gate("A", true))}[process:]...)
+		r := processOf(fmt.Sprint(process), []v1alpha1.ReportedFeature{queried(gate("A", true))}[process:]...)
 		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: "c.1"}
 		tracker.SetReport(r, now)
 	}
@@ -124,7 +124,7 @@ func TestPredecessorsDroppedOnceProcessHasLivedLongEnough(t *testing.T) {
 
 // TestPredecessorsForgotten once the feature is reported, or no process comes.
 func TestPredecessorsForgotten(t *testing.T) {
-	asked := func(process string, names ...string) *v1alpha1.FeatureReport {
+	queried := func(process string, names ...string) *v1alpha1.FeatureReport {
 		var gates []v1alpha1.ReportedFeature
 		for _, name := range names {
 			gates = append(gates, v1alpha1.ReportedFeature{Name: name, Queried: true})
@@ -150,26 +150,26 @@ func TestPredecessorsForgotten(t *testing.T) {
 		}
 	}
 	all := []string{"A", "B", "C"}
-	check("one process", all, x.set(asked("1", all...), start))
-	check("another asked for one so far", all, x.set(asked("2", "A"), start), "B", "C")
-	check("it asks for another", []string{"B"}, x.set(asked("2", "A", "B"), start), "C")
-	check("a third asked for none", all, x.set(asked("3"), start), all...)
+	check("one process", all, x.set(queried("1", all...), start))
+	check("another queried one so far", all, x.set(queried("2", "A"), start), "B", "C")
+	check("it queries another", []string{"B"}, x.set(queried("2", "A", "B"), start), "C")
+	check("a third queried none", all, x.set(queried("3"), start), all...)
 	check("its report goes", all, x.remove("c.1", start))
 	x.dropNotReturned(start)
-	check("a fourth comes in time", all, x.set(asked("4", "A"), start), "B", "C")
+	check("a fourth comes in time", all, x.set(queried("4", "A"), start), "B", "C")
 	x.dropNotReturned(start.Add(24 * time.Hour))
-	if gone := x.notReturnedOf("B"); len(gone) > 0 {
+	if notReturned := x.notReturnedOf("B"); len(notReturned) > 0 {
 		t.Error("it has departed")
 	}
-	check("while it is there nothing is forgotten", nil, x.set(asked("4", "A"), start), "B", "C")
+	check("while it exists nothing is forgotten", nil, x.set(queried("4", "A"), start), "B", "C")
 	x.remove("c.1", start)
-	if gone := x.notReturnedOf("B"); len(gone) != 1 || gone[0].report != "c.1" || gone[0].gate.Name != "B" || !gone[0].at.Equal(start) {
-		t.Errorf("these have departed: %v", gone)
+	if notReturned := x.notReturnedOf("B"); len(notReturned) != 1 || notReturned[0].report != "c.1" || notReturned[0].gate.Name != "B" || !notReturned[0].at.Equal(start) {
+		t.Errorf("not returned: %v", notReturned)
 	}
 	if got := x.dropNotReturned(start.Add(1)); !slices.Equal(got, all) {
 		t.Errorf("%v changed as they were forgotten, want %v", got, all)
 	}
-	check("a fifth comes too late", []string{"A"}, x.set(asked("5", "A"), start))
+	check("a fifth comes too late", []string{"A"}, x.set(queried("5", "A"), start))
 	x.remove("c.1", start)
 	x.dropNotReturned(start.Add(1))
 	if len(x.predecessors)+len(x.groups)+len(x.features) > 0 {

@@ -18,15 +18,15 @@ package tracker
 
 import v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 
-// ControllerStopped is true for the report of a process that runs no server flow any more: others
-// look after the features that it would.
+// ControllerStopped returns true for the report of a process that no longer runs the
+// server flow: other servers reconcile its features.
 func ControllerStopped(report *v1alpha1.FeatureReport) bool {
 	return report.Annotations[v1alpha1.AnnotationControllerStopped] == "true"
 }
 
-// Terminating is true for the report of a process that ends, or has ended, in order, and
-// could not take its report away: it says nothing of a live user any more. The server
-// flow and tools use the same.
+// Terminating returns true for the report of a process that terminates gracefully, or
+// has done so, and could not delete its report. It no longer describes a live user. The
+// server flow and tools use the same.
 func Terminating(report *v1alpha1.FeatureReport) bool {
 	return report.Annotations[v1alpha1.AnnotationTerminating] == "true"
 }

@@ -23,16 +23,16 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-func TestEnding(t *testing.T) {
+func TestTerminating(t *testing.T) {
 	for name, test := range map[string]struct {
 		annotations map[string]string
 		want        bool
 	}{
-		"a process that runs":     {nil, false},
-		"one that ended in order": {map[string]string{v1alpha1.AnnotationTerminating: "true"}, true},
-		"one that was taken back": {map[string]string{v1alpha1.AnnotationTerminating: ""}, false},
-		"what nobody writes":      {map[string]string{v1alpha1.AnnotationTerminating: "yes"}, false},
-		"another annotation":      {map[string]string{v1alpha1.AnnotationRequestedBy: "true"}, false},
+		"a process that runs":           {nil, false},
+		"one that ended in order":       {map[string]string{v1alpha1.AnnotationTerminating: "true"}, true},
+		"one that was taken back":       {map[string]string{v1alpha1.AnnotationTerminating: ""}, false},
+		"a value that is never written": {map[string]string{v1alpha1.AnnotationTerminating: "yes"}, false},
+		"another annotation":            {map[string]string{v1alpha1.AnnotationRequestedBy: "true"}, false},
 	} {
 		report := &v1alpha1.FeatureReport{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}
 		if got := Terminating(report); got != test.want {
@@ -41,15 +41,15 @@ func TestEnding(t *testing.T) {
 	}
 }
 
-func TestFlowEnded(t *testing.T) {
+func TestControllerStopped(t *testing.T) {
 	for name, test := range map[string]struct {
 		annotations map[string]string
 		want        bool
 	}{
-		"a process that runs a flow": {nil, false},
-		"one that does not any more": {map[string]string{v1alpha1.AnnotationControllerStopped: "true"}, true},
-		"what nobody writes":         {map[string]string{v1alpha1.AnnotationControllerStopped: "yes"}, false},
-		"one that ends":              {map[string]string{v1alpha1.AnnotationTerminating: "true"}, false},
+		"a process that runs a flow":    {nil, false},
+		"one that does not any more":    {map[string]string{v1alpha1.AnnotationControllerStopped: "true"}, true},
+		"a value that is never written": {map[string]string{v1alpha1.AnnotationControllerStopped: "yes"}, false},
+		"one that ends":                 {map[string]string{v1alpha1.AnnotationTerminating: "true"}, false},
 	} {
 		report := &v1alpha1.FeatureReport{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}
 		if got := ControllerStopped(report); got != test.want {

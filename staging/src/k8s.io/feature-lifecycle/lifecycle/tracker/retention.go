@@ -26,8 +26,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// ReportRetention is how long the report of a lost process is kept, so that people see
-// what was lost.
+// ReportRetention is how long the report of a failed process is kept, so that users see
+// what failed.
 const ReportRetention = time.Hour
 
 // ExpiredReports returns the reports of processes that terminated or have been unreachable
@@ -42,7 +42,7 @@ func (t *Tracker) ExpiredReports(now time.Time, selected func(report string) boo
 	})
 }
 
-// reportExpired is true for a report that is to be deleted.
+// reportExpired returns true for a report that is to be deleted.
 func (t *Tracker) reportExpired(report *v1alpha1.FeatureReport, now time.Time) bool {
 	alive, since, exists := t.alive(report, now)
 	if !exists {
@@ -57,8 +57,8 @@ func (t *Tracker) reportExpired(report *v1alpha1.FeatureReport, now time.Time) b
 }
 
 // ExpiredLeases returns the Leases of reporters that no report names and that were not
-// renewed for the retention, sorted. A process that dies between writing its Lease and its
-// first report leaves one.
+// renewed for the retention, sorted. A process that crashes between writing its Lease
+// and its first report leaves one.
 func (t *Tracker) ExpiredLeases(now time.Time) []types.NamespacedName {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -27,10 +27,10 @@ import (
 
 // Server is a live server or reporter and what it reports of the gate.
 type Server struct {
-	// ID tells servers apart and is shown to people.
+	// ID identifies the server, and is shown to users.
 	ID string
-	// Reported is false for a live server whose report has not been seen: what
-	// it configures is not known.
+	// Reported is false for a live server whose report has not been seen: its
+	// configuration is unknown.
 	Reported bool
 	// Starting is true for a server that has not reported and has been alive for
 	// so short a time that its report may be on its way.
@@ -53,8 +53,8 @@ type Server struct {
 // API, too, if the feature is dynamic.
 func (s Server) Own() bool { return s.Gate.Enabled != s.Gate.Overridden }
 
-// Servers returns the live servers, sorted by ID, with what they report of a feature; ""
-// is no feature.
+// Servers returns the live servers, sorted by ID, with what they report of a feature;
+// "" is no feature.
 func (t *Tracker) Servers(feature string, now time.Time) []Server {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,8 +107,8 @@ func serverOf(r record) Server {
 	}
 }
 
-// serversChanged is true if the live servers are others than at the last call. A change
-// moves leadership.
+// serversChanged returns true if the set of live servers differs from that of the last
+// call. A change moves leadership.
 func (t *Tracker) serversChanged(now time.Time) bool {
 	var ids []string
 	for _, server := range t.liveServers("", now) {

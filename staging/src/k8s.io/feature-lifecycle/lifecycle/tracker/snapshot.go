@@ -30,7 +30,7 @@ type Snapshot struct {
 	// Servers are the live servers, whether they know the gate or not, sorted by ID.
 	Servers []Server
 	// Reporters are the live processes other than servers that report the gate and may
-	// make it known, sorted by ID.
+	// announce it, sorted by ID.
 	Reporters []Server
 	// Instances are the users of the feature and those that should exist and have not
 	// reported.
@@ -80,10 +80,10 @@ func (t *Tracker) Snapshot(feature string, now time.Time) Snapshot {
 	return s
 }
 
-// announces is true for a process other than a server that may make a gate known
-// which no server knows: one that renews a Lease of its own. A node must not be able
-// to make up features, and identities of nodes cannot renew such a
-// Lease, whatever their report says.
+// announces returns true for a process other than a server that may announce a gate
+// unknown to servers: one that renews a Lease of its own. A node must not be able to
+// make up features. The identity of a node cannot renew such a Lease, whatever its
+// report contains.
 func announces(report *v1alpha1.FeatureReport) bool {
 	lease := report.Spec.Liveness.Lease
 	return report.Spec.NodeName == "" && lease != nil && lease.Name == report.Name
@@ -148,9 +148,9 @@ func (t *Tracker) replaced(feature string, now time.Time) []Instance {
 }
 
 // notReturned returns the kubelets, among those whose reports are missing, that used a
-// feature, terminated and did not come back, although their Nodes exist and are not
-// Ready: so looks a kubelet that restarts for a value and fails before it reports.
-// Other components need not come back.
+// feature, terminated and did not return, although their Nodes exist and are not Ready.
+// That is how a kubelet appears that restarts for a value and fails before it reports.
+// Other components need not return.
 func (t *Tracker) notReturned(feature string, missing []Instance, now time.Time) []Instance {
 	var instances []Instance
 	for _, d := range t.index.notReturnedOf(feature) {
@@ -161,14 +161,14 @@ func (t *Tracker) notReturned(feature string, missing []Instance, now time.Time)
 		}
 		i := GroupOf(missing[at], []string{node})
 		i.Since = noticed(t.absences.reports, d.report, now)
-		// No process has replaced it, so its last report still tells who set the value.
+		// No process has replaced it, so its last report still shows what set the value.
 		i.Reported, i.Enabled, i.Explicit, i.Failed, i.ReplacedAt = true, d.gate.Enabled, d.gate.Explicit, true, d.at
 		instances = append(instances, i)
 	}
 	return instances
 }
 
-// undecided is true while a process may have queried a feature without having
+// undecided returns true while a process may have queried a feature without having
 // reported it, or until its end.
 func (t *Tracker) undecided(r replacement, i Instance, now time.Time) bool {
 	end := now
@@ -178,9 +178,9 @@ func (t *Tracker) undecided(r replacement, i Instance, now time.Time) bool {
 	return end.Before(r.replacedAt.Add(t.config.Settings.ReportPeriod))
 }
 
-// Newcomers returns the live processes other than servers that were first seen less than
-// Settings.ReportPeriod ago and have not queried a feature in their reports, named
-// <component>/<name>, sorted by the names of their reports.
+// Newcomers returns the live processes other than servers that were first seen less
+// than Settings.ReportPeriod ago and have not reported a query of a feature. They are
+// named <component>/<name> and sorted by the names of their reports.
 func (t *Tracker) Newcomers(feature string, now time.Time) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

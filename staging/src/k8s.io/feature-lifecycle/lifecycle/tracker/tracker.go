@@ -35,10 +35,10 @@ const kubelet = "kubelet"
 
 // Config is what a Tracker needs to know of its cluster.
 type Config struct {
-	// Namespace has the reports. Servers is the component whose processes are the
-	// servers, for example kube-apiserver.
+	// Namespace has the reports. Servers is the component whose processes are the servers,
+	// for example kube-apiserver.
 	Namespace, Servers string
-	// IsIdentity says which Leases are identities of servers, named as their instances.
+	// IsIdentity decides which Leases are identities of servers, named as their instances.
 	// Nil means that servers have none but the Leases of their reports, with the label
 	// v1alpha1.LabelComponent.
 	IsIdentity func(*coordinationv1.Lease) bool
@@ -47,8 +47,8 @@ type Config struct {
 	Nodes bool
 	// Settings are the periods that decide how long an instance matters.
 	Settings Settings
-	// MaxCrashes is how many crashes of a process are remembered, CrashWindow for how
-	// long.
+	// MaxCrashes is the number of crashes of a process that are remembered, CrashWindow
+	// for how long.
 	MaxCrashes  int
 	CrashWindow time.Duration
 	// Dependences are the gates that each gate depends on or that depend on it: their
@@ -56,10 +56,10 @@ type Config struct {
 	Dependences map[string][]versionskew.Dependence
 }
 
-// Tracker holds what reports, Leases and Nodes say of processes. It takes what the caller
-// has watched, and answers which instances use a feature. It reads no clock: the caller
-// gives the time, which must not go back. It is safe for concurrent use. What it returns is
-// shared and must not be changed.
+// Tracker holds what reports, Leases and Nodes contain about processes. It is fed what
+// the caller watches, and returns the instances that use a feature. It reads no clock:
+// the caller passes the time, which must not decrease. It is safe for concurrent use.
+// What it returns is shared and must not be changed.
 type Tracker struct {
 	config Config
 
@@ -78,7 +78,7 @@ type Tracker struct {
 
 // Changes are the features that a change concerns.
 type Changes struct {
-	// Features are those whose picture may have changed, sorted.
+	// Features are those that may have changed, sorted.
 	Features []string
 	// Transitions is true when the change may end the wait of any transition, whichever
 	// features it concerns.
@@ -260,7 +260,7 @@ func (t *Tracker) Reports() map[string]int {
 	return t.index.counts()
 }
 
-// identity is the server whose existence a Lease shows, false if it shows none.
+// identity returns the server whose existence a Lease shows, false if it shows none.
 func (c *Config) identity(lease *coordinationv1.Lease) (id string, is bool) {
 	if c.IsIdentity != nil {
 		return lease.Name, c.IsIdentity(lease)
