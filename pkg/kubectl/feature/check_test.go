@@ -550,7 +550,7 @@ func TestUnsettledFeatureIsNotSafe(t *testing.T) {
 	w.want("1.35", ExitNotSafe, `
 HPAScaleToZero: not safe (InTransition)
   Why:  the feature is Off and configured as true, and has not begun to change
-  Next: it does not go on by itself: spec.paused holds the feature; set it to false to let the transition start
+  Next: it does not proceed by itself: spec.paused holds the feature; set it to false to let the transition start
 Not safe to move from 1.36 to 1.35: 1 of 1 features are not safe, of 0 it cannot be told.
 `)
 	inconsistent := func(reason, message string) {

@@ -14,12 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package leader decides which server leads a feature. It is pure: the
-// controller calls it with the servers it believes to be alive, and nothing here
-// has a client or a memory.
+// Package leader decides which server leads a feature. It is pure: the controller calls
+// it with the servers it considers alive, and nothing here has a client or state.
 //
-// Every server computes the same answer from the same set, so that no election
-// traffic is needed. Two servers that see different sets may both believe they
-// lead. That is harmless, because every write carries a resourceVersion and
-// tasks are idempotent (KEP-3920, "Leader").
+// Every server computes the same answer from the same set, so that no election traffic
+// is needed. Two servers that see different sets may both act as leader. That is
+// harmless, because every write carries a resourceVersion and tasks are idempotent
+// (KEP-3920, "Leader").
 package leader

@@ -24,9 +24,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestNobodyLeadsWithoutServers(t *testing.T) {
+func TestNoLeaderWithoutServers(t *testing.T) {
 	if got := Of("A", nil); got != "" {
-		t.Errorf("Of(A, nil) = %q, want nobody", got)
+		t.Errorf("Of(A, nil) = %q, want none", got)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestLeaderDoesNotDependOnOrder(t *testing.T) {
 	})
 }
 
-func TestAServerThatLeavesMovesOnlyItsOwnFeatures(t *testing.T) {
+func TestRemovedServerMovesOnlyItsOwnFeatures(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		servers := servers(t)
 		gone := rapid.SampledFrom(servers).Draw(t, "gone")

@@ -25,12 +25,12 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// Dependencies are which gates may be on only while others are, as
-// component-base's featuregate has them.
+// Dependencies maps a gate to the gates that it requires, as component-base's
+// featuregate records them.
 type Dependencies map[featuregate.Feature][]featuregate.Feature
 
-// Of returns the gates that a gate depends on, directly or through others, sorted.
-// A binary refuses to start with the gate on while one of them is off
+// Of returns the gates that a gate depends on, directly or through others, sorted. A
+// binary refuses to start with the gate on while one of them is off
 // (component-base/featuregate, SetFromMap).
 func (d Dependencies) Of(name string) []string { return closure(d, name) }
 
@@ -45,7 +45,7 @@ func (d Dependencies) On(name string) []string {
 	return closure(reversed, name)
 }
 
-// closure is what can be reached from a gate, without the gate itself.
+// closure returns what can be reached from a gate, without the gate itself.
 func closure(edges Dependencies, name string) []string {
 	reached := map[string]bool{name: true}
 	for pending := []string{name}; len(pending) > 0; pending = pending[1:] {
@@ -60,10 +60,10 @@ func closure(edges Dependencies, name string) []string {
 	return slices.Sorted(maps.Keys(reached))
 }
 
-// Conflict says that a gate would be on without one that it depends on, and what
-// avoids that. Value is the value that the gate name would have, others are those
-// that would have the opposite one and depend on it, or are depended on. Place is
-// where, for example " in 1.35", "" for here and now.
+// Conflict describes a gate that would be on without one that it depends on, and how to
+// avoid that. Value is the value that the gate name would have. Others are the gates
+// with the opposite value on which it depends, or which depend on it. Place is where,
+// for example " in 1.35"; "" means here and now.
 func Conflict(name string, value bool, others []string, place string) string {
 	list := strings.Join(others, ", ")
 	verb := map[bool]string{true: "are", false: "is"}[len(others) > 1]

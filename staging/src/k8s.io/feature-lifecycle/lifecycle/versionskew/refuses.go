@@ -24,9 +24,9 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// Refuses says whether binaries of the other version would refuse to start with
-// what processes were given on their command lines, and with which flags they would
-// start. Plans, conditions and upgrade-check all ask it.
+// Refuses reports whether binaries of the other version would refuse to start with the
+// flags that processes have now. The result names the flags with which they would
+// start. Plans, conditions and upgrade-check all use it.
 func (q Input) Refuses() (Result, bool) {
 	var why, next []string
 	for _, refused := range []func() (why, next string){q.refusesValue, q.refusesControl, q.RefusesDependencies} {

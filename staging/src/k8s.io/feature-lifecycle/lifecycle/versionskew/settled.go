@@ -25,8 +25,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// held are the reasons of the condition Progressing with which a transition does
-// not go on by itself; the messages say what to do.
+// held lists the reasons of the condition Progressing with which a transition does not
+// proceed by itself. The messages name the next step.
 var held = []string{
 	v1alpha1.ReasonPaused, v1alpha1.ReasonRolloutHalted, v1alpha1.ReasonBlocked, v1alpha1.ReasonUnknownTask,
 	v1alpha1.ReasonWaitingForAgreement, v1alpha1.ReasonMixedVersions,
@@ -39,7 +39,7 @@ func (q Input) atRest() (Result, bool) {
 	why := fmt.Sprintf("the feature is %s", state)
 	switch state {
 	case "":
-		return Result{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "the feature has no state yet", "wait until a kube-apiserver has looked at it"}, false
+		return Result{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "the feature has no state yet", "wait until a kube-apiserver has reconciled it"}, false
 	case v1alpha1.StateOn, v1alpha1.StateOff:
 		if configured == nil || configured.Value == (state == v1alpha1.StateOn) {
 			return Result{}, true
@@ -49,14 +49,14 @@ func (q Input) atRest() (Result, bool) {
 	return Result{metav1.ConditionFalse, v1alpha1.ReasonInTransition, why, q.wait()}, false
 }
 
-// wait says how a transition comes to its end: what is stored has to wait for
-// that, however long people hold it.
+// wait describes how a transition completes. Stored objects have to wait for that,
+// however long it is held.
 func (q Input) wait() string {
 	status := &q.Feature.Status
 	progress := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing)
 	switch {
 	case progress != nil && slices.Contains(held, progress.Reason):
-		return "it does not go on by itself: " + progress.Message
+		return "it does not proceed by itself: " + progress.Message
 	case status.Rollout != nil && status.Configured != nil:
 		return fmt.Sprintf("it does not end by itself, since spec.rollout limits the value to a part of the instances: widen or remove spec.rollout, or call it off by asking for %t, and wait until it is On or Off", !status.Configured.Value)
 	default:
@@ -64,9 +64,9 @@ func (q Input) wait() string {
 	}
 }
 
-// settled takes back that a move is safe while processes contradict what the
-// feature's state says, which everything else here relies on. That users have a
-// feature off which is on does no harm to what is stored: nodes may be of a version
+// settled withdraws the answer that a move is safe while processes contradict the
+// feature's recorded state, on which everything else here relies. A user with the
+// feature off while it is on does no harm to stored objects: nodes may run a version
 // that has it off.
 func (q Input) settled(v Result) Result {
 	if v.Status != metav1.ConditionTrue {

@@ -27,21 +27,21 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// with is a feature with a condition.
+// with returns a feature with a condition.
 func with(f *v1alpha1.Feature, kind string, status metav1.ConditionStatus, reason, message string) *v1alpha1.Feature {
 	f = f.DeepCopy()
 	meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
 	return f
 }
 
-// due is a feature that is off and configured to be on.
+// due returns a feature that is off and configured to be on.
 func due() *v1alpha1.Feature {
 	f := feature(v1alpha1.StateOff)
 	f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceCommandLine}
 	return f
 }
 
-// pending is a feature that is off and asked for, while the answer is postponed.
+// pending returns a feature that is off and requested, while the answer is postponed.
 func pending() *v1alpha1.Feature {
 	f := feature(v1alpha1.StateOff)
 	f.Spec.Enabled = ptr.To(true)
@@ -49,7 +49,7 @@ func pending() *v1alpha1.Feature {
 	return f
 }
 
-// limited is a canary.
+// limited returns a feature in a canary.
 func limited(halted bool) *v1alpha1.Feature {
 	f := due()
 	f.Status.State = v1alpha1.StateTurningOn
@@ -57,9 +57,9 @@ func limited(halted bool) *v1alpha1.Feature {
 	return f
 }
 
-// TestWhatIsNotSettled: a picture that is about to change is not safe, and one in
+// TestUnsettledFeatureNotSafe: a picture that is about to change is not safe, and one in
 // which processes contradict each other is not known.
-func TestWhatIsNotSettled(t *testing.T) {
+func TestUnsettledFeatureNotSafe(t *testing.T) {
 	on, off := feature(v1alpha1.StateOn), feature(v1alpha1.StateOff)
 	progressing := func(f *v1alpha1.Feature, reason, message string) *v1alpha1.Feature {
 		return with(f, v1alpha1.ConditionProgressing, metav1.ConditionFalse, reason, message)
@@ -78,11 +78,11 @@ func TestWhatIsNotSettled(t *testing.T) {
 	}{
 		"off, and configured as on": {due(), metav1.ConditionFalse, v1alpha1.ReasonInTransition, "the feature is Off and configured as true, and has not begun to change; wait until"},
 		"off, configured as on, and paused": {progressing(due(), v1alpha1.ReasonPaused, "spec.paused holds the feature; set it to false to let the transition start"),
-			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "does not go on by itself: spec.paused holds the feature; set it to false"},
+			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "does not proceed by itself: spec.paused holds the feature; set it to false"},
 		"off, asked for, and paused": {progressing(pending(), v1alpha1.ReasonPaused, "spec.paused holds the feature; set it to false to let the transition start"),
-			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "configured as true, and has not begun to change; it does not go on by itself: spec.paused holds the feature"},
+			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "configured as true, and has not begun to change; it does not proceed by itself: spec.paused holds the feature"},
 		"a canary that was halted": {progressing(limited(true), v1alpha1.ReasonRolloutHalted, "the rollout was halted. Change spec.rollout"),
-			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "does not go on by itself: the rollout was halted. Change spec.rollout"},
+			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "does not proceed by itself: the rollout was halted. Change spec.rollout"},
 		"a canary that goes to a part": {progressing(limited(false), v1alpha1.ReasonWaitingForUses, "waiting for 3 users"),
 			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "widen or remove spec.rollout, or call it off by asking for false"},
 		"a task that is blocked": {progressing(feature(v1alpha1.StateTurningOff), v1alpha1.ReasonBlocked, "WaitForNone: delete shop/web"),
@@ -91,7 +91,7 @@ func TestWhatIsNotSettled(t *testing.T) {
 			metav1.ConditionFalse, v1alpha1.ReasonInTransition, "wait until it is On or Off"},
 		"off, and servers disagree":            {disagree(off, v1alpha1.ReasonServersDisagree), metav1.ConditionUnknown, v1alpha1.ReasonUnsettled, "on in a, off in b"},
 		"on, and a server has not reported":    {disagree(on, v1alpha1.ReasonReportMissing), metav1.ConditionUnknown, v1alpha1.ReasonUnsettled, "Consistent"},
-		"a gate that nobody knows any more":    {disagree(off, v1alpha1.ReasonNotKnown), metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"a gate that is no longer known":       {disagree(off, v1alpha1.ReasonNotKnown), metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"off, and a user has it on":            {differ(off), metav1.ConditionUnknown, v1alpha1.ReasonUnsettled, "1 live user has the feature on; wait until the condition UsesMatch is True"},
 		"on, and a user has it off, as older ": {differ(on), metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 	} {
@@ -107,15 +107,15 @@ func TestWhatIsNotSettled(t *testing.T) {
 			}
 		})
 	}
-	// What is wrong in any case is said first.
+	// A problem that exists in any case is reported first.
 	if got := Evaluate(Input{Feature: disagree(on, v1alpha1.ReasonServersDisagree), To: "1.35", Down: true, Current: beta, Target: absent, Clears: true}); got.Reason != v1alpha1.ReasonNotInAdjacentVersion {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// TestWhatKeepsServersFromBecomingReady: tasks of an upgrade run once all servers
+// TestStartupBlockingLeftovers: tasks of an upgrade run once all servers
 // have the version, and these would never serve.
-func TestWhatKeepsServersFromBecomingReady(t *testing.T) {
+func TestStartupBlockingLeftovers(t *testing.T) {
 	on, off := configured(v1alpha1.SourceCommandLine), feature(v1alpha1.StateOff)
 	task := []string{"Upgrade/1.37/ClearUnreadable/workloads"}
 	for name, tc := range map[string]struct {
@@ -127,7 +127,7 @@ func TestWhatKeepsServersFromBecomingReady(t *testing.T) {
 		"on, and something is found": {Input{Feature: on, Current: alpha, Target: alpha, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks,
 			"never becomes ready while it finds what Upgrade/1.37/ClearUnreadable/workloads removes: 3 workloads; set --feature-gates=F=false in all components and wait until the feature is Off; turn it on again once status.version is 1.37"},
 		"on, and nothing is found":    {Input{Feature: on, Current: alpha, Target: alpha, Looked: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
-		"on, and nobody looked":       {Input{Feature: on, Current: alpha, Target: alpha}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "kubectl feature upgrade-check --to 1.37"},
+		"on, and not inspected":       {Input{Feature: on, Current: alpha, Target: alpha}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "kubectl feature upgrade-check --to 1.37"},
 		"on by default from there on": {Input{Feature: off, Current: alpha, Target: beta, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "F=false"},
 		"off on both sides":           {Input{Feature: off, Current: alpha, Target: alpha, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionTrue, v1alpha1.ReasonSafe, "Upgrade/1.37"},
 		"locked on both sides":        {Input{Feature: on, Current: ga, Target: ga, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "start the servers of 1.37 with --feature-gates=F=false"},

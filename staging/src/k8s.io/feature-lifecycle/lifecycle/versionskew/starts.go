@@ -28,7 +28,7 @@ import (
 
 // Dependence is a gate that a feature depends on, or that depends on the feature,
 // directly. A binary refuses to start with the dependent one on and the other one off
-// (component-base/featuregate, SetFromMap), whoever set which of the two.
+// (component-base/featuregate, SetFromMap), whichever source set them.
 type Dependence struct {
 	// Name is the other gate. Needed is true when the feature depends on it, and
 	// false when it depends on the feature.
@@ -66,8 +66,9 @@ type StageSetting struct {
 }
 
 // Stages returns the values of AllAlpha and AllBeta that a process was given, by stage,
-// as far as its report shows them: they are not reported, and a gate that nobody set
-// and that has not its default was set by one of them. It is nil where none is seen.
+// as far as its report shows them. They are not reported themselves: a gate without an
+// explicit setting that differs from its default was set by one of them. Stages returns
+// nil where none is seen.
 func Stages(reported []v1alpha1.ReportedFeature) map[v1alpha1.FeatureStage]bool {
 	var stages map[v1alpha1.FeatureStage]bool
 	for i := range reported {
@@ -87,7 +88,7 @@ func Stages(reported []v1alpha1.ReportedFeature) map[v1alpha1.FeatureStage]bool 
 // process names a process.
 type process struct{ component, instance string }
 
-// given is what processes were given, for one gate or one stage.
+// given holds the values that processes were given, for one gate or one stage.
 type given map[process]bool
 
 func settingsOf(explicit []Setting) given {
@@ -100,15 +101,15 @@ func settingsOf(explicit []Setting) given {
 	return of
 }
 
-// gateThere is a gate in the other version, and who sets it.
+// gateThere is a gate in the other version, with the processes that set it.
 type gateThere struct {
 	name     string
 	spec     Spec
 	explicit given
 }
 
-// value is the one that a gate has in a process of the other version, and the setting
-// that makes it so, "" for its default.
+// value returns the value that a gate has in a process of the other version, and the
+// setting that causes it; "" means the gate's default.
 func (g gateThere) value(p process, stages map[v1alpha1.FeatureStage]given) (value bool, setting string) {
 	if !g.spec.Known {
 		return false, ""
@@ -130,11 +131,11 @@ func (g gateThere) value(p process, stages map[v1alpha1.FeatureStage]given) (val
 type conflict struct {
 	needed bool
 	others []gateThere
-	// refused says of each process what it sets.
+	// refused lists what each process sets.
 	refused []string
 }
 
-// conflicts are the dependences that would not hold in some process, together where
+// conflicts returns the dependences that would not hold in some process, grouped where
 // these are the same.
 func (q Input) conflicts() []conflict {
 	if len(q.Dependences) == 0 {
@@ -165,8 +166,8 @@ func (q Input) conflicts() []conflict {
 	return found
 }
 
-// refusedPair says which processes would have the dependent one of two gates on and the
-// other one off, sorted, and what they set. Defaults alone never are so
+// refusedPair returns the processes that would have the dependent one of two gates on
+// and the other one off, sorted, and what they set. Defaults alone never conflict
 // (component-base/featuregate, AddDependencies).
 func refusedPair(this, other gateThere, needed bool, stages map[v1alpha1.FeatureStage]given) []string {
 	processes := maps.Clone(this.explicit)
@@ -197,9 +198,9 @@ func pick[T any](needed bool, this, other T) (dependent, dependency T) {
 	return other, this
 }
 
-// RefusesDependencies says which processes would refuse to start in the other version
-// because one gate would be on without another one that it depends on, and with which
-// flags they would start; "" when none would.
+// RefusesDependencies returns the processes that would refuse to start in the other
+// version because one gate would be on without another one that it depends on. Next
+// names the flags with which they would start. Both are "" when none would refuse.
 func (q Input) RefusesDependencies() (why, next string) {
 	this := gateThere{name: q.Feature.Name, spec: q.Target}
 	var whys, nexts []string
@@ -223,8 +224,8 @@ func (q Input) RefusesDependencies() (why, next string) {
 	return strings.Join(whys, "; "), strings.Join(nexts, "; ")
 }
 
-// together is the flag that gives gates one value, "" where one of them cannot have
-// it. What is off because it does not exist is left out.
+// together returns the flag that gives gates one value, "" where one of them cannot
+// have it. A gate that is off because it does not exist is left out.
 func together(gates []gateThere, value bool) string {
 	var settings []string
 	for _, g := range gates {

@@ -26,8 +26,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// TestRefusesDependencies: a process refuses to start with a gate on and one that this
-// depends on off, whichever of the two it was given, and whichever component it is.
+// TestRefusesDependencies checks that a process refuses to start with a gate on and a
+// dependency of it off, whichever of the two it was given, in every component.
 func TestRefusesDependencies(t *testing.T) {
 	on, off := feature(v1alpha1.StateOn), feature(v1alpha1.StateOff)
 	setting := func(component string, value bool) Setting {
@@ -88,7 +88,8 @@ func TestRefusesDependencies(t *testing.T) {
 	}
 }
 
-// TestDependencesAhead: of a version that nobody here knows it is not known what it has on.
+// TestDependencesAhead checks that the gates of a version without known specs are
+// unknown.
 func TestDependencesAhead(t *testing.T) {
 	setOff := []Dependence{{Name: "N", Needed: true, Target: beta, Explicit: set(false)}}
 	setOn := []Dependence{{Name: "N", Needed: true, Target: beta, Explicit: set(true)}}
@@ -98,7 +99,7 @@ func TestDependencesAhead(t *testing.T) {
 		says   string
 	}{
 		"off, and what it depends on is set off": {Input{Feature: feature(v1alpha1.StateOff), Current: alpha, Dependences: setOff}, metav1.ConditionUnknown, "processes set N=false, on which the feature depends, and their binaries would refuse to start if 1.37 turned it on"},
-		"off, and what it depends on is set on":  {Input{Feature: feature(v1alpha1.StateOff), Current: alpha, Dependences: setOn}, metav1.ConditionTrue, "nobody sets the gate"},
+		"off, and what it depends on is set on":  {Input{Feature: feature(v1alpha1.StateOff), Current: alpha, Dependences: setOn}, metav1.ConditionTrue, "no process sets the gate"},
 		"set off, and something depends on it":   {Input{Feature: feature(v1alpha1.StateOff), Current: beta, Explicit: set(false)}, metav1.ConditionUnknown, "or turned on what depends on it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +111,8 @@ func TestDependencesAhead(t *testing.T) {
 	}
 }
 
-// TestStages: a gate that nobody set and that has not its default shows what set it.
+// TestStages checks that a gate without an explicit setting that differs from its
+// default shows what set it.
 func TestStages(t *testing.T) {
 	reported := func(stage v1alpha1.FeatureStage, enabled, byDefault bool) v1alpha1.ReportedFeature {
 		return v1alpha1.ReportedFeature{Name: "F", Stage: stage, Enabled: enabled, Default: byDefault}

@@ -18,10 +18,10 @@ package versionskew
 
 import v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 
-// Value is the value that the feature has in the other version if nobody changes
-// anything, and what decides it there: what servers set explicitly stays where the
-// gate exists, what the API asked for stays where somebody reads it, and
-// otherwise it is the default of that version.
+// Value returns the value that the feature has in the other version if nothing is
+// changed, and its source there. An explicit setting of servers stays where the gate
+// exists. A value requested in the API stays where a server reads it. Otherwise the
+// default of that version applies.
 func (q Input) Value() v1alpha1.FeatureConfiguration {
 	byDefault := v1alpha1.FeatureConfiguration{Value: q.Target.Default, Source: v1alpha1.SourceDefault}
 	if !q.Target.Known {
@@ -41,32 +41,32 @@ func (q Input) Value() v1alpha1.FeatureConfiguration {
 	case configured == nil:
 		return byDefault
 	case configured.Source == v1alpha1.SourceAPI && (!q.Down || q.Emulated):
-		// A binary of a lower version may have nobody who reads spec.enabled. A
-		// request that was taken back while it waits leaves the default.
+		// A binary of a lower version may not read spec.enabled. A request that was withdrawn
+		// while it waits leaves the default.
 		if q.withdrawn() {
 			return byDefault
 		}
 		return *configured
 	case configured.Source == v1alpha1.SourceCommandLine && q.Current.Stage == q.Target.Stage:
-		// AllAlpha or AllBeta set it, since nobody sets it explicitly, and do so
-		// there: they are for a stage.
+		// AllAlpha or AllBeta set it, since there is no explicit setting. They apply there
+		// too: they are for a stage.
 		return v1alpha1.FeatureConfiguration{Value: configured.Value, Source: v1alpha1.SourceCommandLine}
 	default:
 		return byDefault
 	}
 }
 
-// withdrawn is true for a request that is gone, while the answer to that is
+// withdrawn returns true for a request that was removed, while the answer to that is
 // postponed.
 func (q Input) withdrawn() bool {
 	return q.Feature.Status.Control == v1alpha1.ControlDynamic && q.Feature.Spec.Enabled == nil
 }
 
-// Configured is the value that a feature is to have in the version that the
-// cluster has, nil when nobody knows: what the API asks for also while the answer
-// in status.configured is postponed, as by a pause or in the middle of an upgrade
-// (package transition). Which value servers have by themselves, once a request is
-// taken back, is known with the answer only.
+// Configured returns the value that a feature is to have in the version that the
+// cluster has; nil when that is unknown. A value requested in the API counts also while
+// the answer in status.configured is postponed, as by a pause or during an upgrade
+// (package transition). The servers' own value after a withdrawn request is known only
+// with the answer.
 func Configured(feature *v1alpha1.Feature) *v1alpha1.FeatureConfiguration {
 	if requested := feature.Spec.Enabled; requested != nil && feature.Status.Control == v1alpha1.ControlDynamic {
 		return &v1alpha1.FeatureConfiguration{Value: *requested, Source: v1alpha1.SourceAPI}

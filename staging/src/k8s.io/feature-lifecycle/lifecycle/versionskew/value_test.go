@@ -93,7 +93,7 @@ func TestRefusesControl(t *testing.T) {
 		"up: locked there":          {Input{To: "1.37", Target: ga, Controlled: dynamic}, "1.37 has the gate locked"},
 		"up: removed":               {Input{To: "1.37", Controlled: dynamic}, "1.37 does not have the gate"},
 		"there":                     {Input{To: "1.35", Down: true, Target: alpha, Controlled: dynamic}, ""},
-		"nobody names it":           {Input{To: "1.35", Down: true}, ""},
+		"no server names it":        {Input{To: "1.35", Down: true}, ""},
 		"set by name, and named so": {Input{To: "1.37", Target: ga, Controlled: dynamic, Explicit: set(false)}, "sets F=false; 1.37 has the gate locked and its servers would refuse to start"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestAhead(t *testing.T) {
 	known := utilversion.MajorMinor(1, 36)
 	q := Input{Feature: feature(v1alpha1.StateOn), To: "1.37", Current: beta}
 	if got := q.Ahead(known); len(got) != 1 || !strings.Contains(got[0], "is not known to binaries of 1.36; kubectl feature upgrade-check --to 1.37") {
-		t.Errorf("of a version that nobody here has it says %q", got)
+		t.Errorf("for a version without specs Ahead = %q", got)
 	}
 	own := q
 	own.Feature = q.Feature.DeepCopy()
@@ -124,7 +124,7 @@ func TestAhead(t *testing.T) {
 	}
 	q.Explicit = set(true)
 	if got := q.Ahead(known); len(got) != 2 || !strings.Contains(got[1], "would refuse to start if 1.37 removed it") {
-		t.Errorf("of a gate that somebody sets it says %q", got)
+		t.Errorf("for a gate that is set Ahead = %q", got)
 	}
 	q.Explicit, q.Controlled = nil, []Controlled{{"kube-apiserver", "a", v1alpha1.ControlCentral}}
 	if got := q.Ahead(known); len(got) != 2 || !strings.Contains(got[1], "--central-features") {
@@ -141,7 +141,7 @@ func TestDependencies(t *testing.T) {
 		"what depends on the first":    {d.On("A"), []string{"B", "C", "D"}},
 		"what depends on the last":     {d.On("C"), nil},
 		"a circle ends":                {Dependencies{"A": {"B"}, "B": {"A"}}.Of("A"), []string{"B"}},
-		"a gate that nobody knows":     {d.On("X"), nil},
+		"an unknown gate":              {d.On("X"), nil},
 		"nothing depends on anything":  {Dependencies(nil).On("A"), nil},
 		"the one that stands alone":    {d.On("E"), []string{"F"}},
 		"several ways lead to the one": {d.Of("D"), []string{"A", "B"}},

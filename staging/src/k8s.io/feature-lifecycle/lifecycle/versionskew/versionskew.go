@@ -40,7 +40,7 @@ type Spec struct {
 	Stage v1alpha1.FeatureStage
 }
 
-// SpecAt is a gate's spec at a version, from its specs by version.
+// SpecAt returns a gate's spec at a version, from its specs by version.
 func SpecAt(specs featuregate.VersionedSpecs, version *utilversion.Version) Spec {
 	var at Spec
 	for _, s := range specs {
@@ -71,15 +71,14 @@ type Setting struct {
 	// Component and Instance name the process.
 	Component, Instance string
 	Enabled             bool
-	// Server is true for processes that store objects, and whose value is the
-	// configured one.
+	// Server is true for processes that store objects. Their value is the configured one.
 	Server bool
 	// Foreign is true for a process that may have other dependencies between its gates
 	// than the specs are of.
 	Foreign bool
 }
 
-// Input is what has to be known of one feature.
+// Input is everything about one feature that the result depends on.
 type Input struct {
 	// Feature is the feature as it is stored.
 	Feature *v1alpha1.Feature
@@ -87,8 +86,8 @@ type Input struct {
 	// the lower one.
 	To   string
 	Down bool
-	// Emulated is true when servers of now emulate To, and not binaries of To take
-	// their place: they still honour spec.enabled.
+	// Emulated is true when current servers emulate To instead of being replaced by
+	// binaries of To: they still honor spec.enabled.
 	Emulated bool
 	// Current and Target are the gate's specs at the cluster's version and at To.
 	Current, Target Spec
@@ -103,23 +102,23 @@ type Input struct {
 	Controlled []Controlled
 	// Tasks are the declared tasks of the way to To.
 	Tasks []string
-	// StartupBlocking are those of Tasks that have to run before servers have the
-	// feature on (task.Task.BlocksStartup). Looked is true when somebody asked them
-	// what they find; Obstacles is what was found, "" for nothing.
+	// StartupBlocking are those of Tasks that have to run before servers have the feature
+	// on (task.Task.BlocksStartup). Looked is true when these tasks were inspected.
+	// Obstacles is what the inspection found, "" for nothing.
 	StartupBlocking []string
 	Looked          bool
 	Obstacles       string
-	// Clears is true when the author declared tasks for turning the feature
-	// off: it stores something that they look after.
+	// Clears is true when the author declared tasks for turning the feature off: it stores
+	// objects that they handle.
 	Clears bool
-	// Harmless says why nothing that the feature stores does harm where it is off,
-	// for example because it stores nothing; "" when that is not known.
+	// Harmless is the reason why nothing that the feature stores does harm where it is
+	// off, for example because it stores nothing. It is "" when that is unknown.
 	Harmless string
-	// Leftovers is what the condition Clean says of objects that hold something
-	// of a feature that is off, "" when there are none.
+	// Leftovers is the message of the condition Clean about objects that hold data of a
+	// feature that is off; "" when there are none.
 	Leftovers string
-	// Examined is true when somebody looked which stored objects use the
-	// feature; Used is what was found, "" for none.
+	// Examined is true when stored objects were inspected for use of the feature. Used is
+	// what was found, "" for none.
 	Examined bool
 	Used     string
 }
@@ -129,7 +128,7 @@ type Input struct {
 type Controlled struct {
 	// Component and Instance name the server.
 	Component, Instance string
-	// Control is who it lets decide the value; not Local.
+	// Control is the source that decides the value; not Local.
 	Control v1alpha1.FeatureControl
 }
 
@@ -138,12 +137,12 @@ type Result struct {
 	Status metav1.ConditionStatus
 	// Reason is one of those of ConditionUpgradeSafe.
 	Reason string
-	// Why says what is wrong, Next what makes it safe; Next is empty where
-	// nothing is to be done.
+	// Why is what is wrong, Next what makes it safe. Next is empty where no action is
+	// needed.
 	Why, Next string
 }
 
-// Message is what a condition says.
+// Message returns the message for a condition.
 func (v Result) Message() string {
 	if v.Next == "" {
 		return v.Why
@@ -151,7 +150,8 @@ func (v Result) Message() string {
 	return v.Why + "; " + v.Next
 }
 
-// Evaluate answers a question. What makes a binary refuse to start goes first.
+// Evaluate returns the result for an input. What makes a binary refuse to start takes
+// precedence.
 func Evaluate(q Input) Result {
 	if v, refuses := q.Refuses(); refuses {
 		return v
@@ -178,11 +178,12 @@ func Evaluate(q Input) Result {
 	}
 }
 
-// EvaluateAhead answers for a higher version whose specs nobody here knows, such as
-// the one after a running server's own. It is safe where no version could object:
-// the feature is off, stores nothing and nobody sets the gate or turns off what it
-// depends on, or it is generally available and locked. What is wrong in any case is said, all else is unknown,
-// with who can tell. Target, Tasks, StartupBlocking and Used are not looked at.
+// EvaluateAhead returns the result for a higher version without known specs, such as
+// the one after a running server's own. It is safe where no version could object. One
+// such case: the feature is off, stores nothing, and neither its gate is set nor one of
+// its dependencies turned off. The other: it is generally available and locked.
+// Problems that exist in any case are reported. All else is unknown, with a pointer to
+// what knows it. Target, Tasks, StartupBlocking and Used are ignored.
 func EvaluateAhead(q Input) Result {
 	if v, found := q.atRest(); !found {
 		return v
@@ -199,16 +200,16 @@ func EvaluateAhead(q Input) Result {
 	case len(q.needsSetOff()) > 0:
 		return q.ask(fmt.Sprintf("processes set %s=false, on which the feature depends, and their binaries would refuse to start if %s turned it on", strings.Join(q.needsSetOff(), "=false, "), q.To))
 	case state == v1alpha1.StateOff:
-		return q.settled(Result{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is off, nothing is known to be left of it, and nobody sets the gate"})
+		return q.settled(Result{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is off, nothing is known to be left of it, and no process sets the gate"})
 	case q.Current.Stage == v1alpha1.StageGA && q.Current.Locked && q.Current.Default:
-		return q.settled(Result{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is generally available, and nobody sets the gate"})
+		return q.settled(Result{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: "the feature is generally available, and no process sets the gate"})
 	default:
-		return q.ask(fmt.Sprintf("the feature is on, and what %s makes of it is not known here", q.To))
+		return q.ask(fmt.Sprintf("the feature is on, and its behavior in %s is not known here", q.To))
 	}
 }
 
-// Ahead says for a plan what is not known of a higher version whose specs nobody
-// here has; known is the highest version that somebody has.
+// Ahead returns, for a plan, what is unknown about a higher version without specs here.
+// Known is the highest version with known specs.
 func (q Input) Ahead(known *utilversion.Version) []string {
 	unknown := []string{q.ask(fmt.Sprintf("what %s makes of the gate, and which tasks it declares, is not known to binaries of %d.%d", q.To, known.Major(), known.Minor())).Message()}
 	if v := EvaluateAhead(q); len(q.Explicit)+len(q.Controlled)+len(q.needsSetOff()) > 0 && v.Status == metav1.ConditionUnknown {
@@ -226,38 +227,39 @@ func (q Input) orDependents() string {
 	return ""
 }
 
-// ask sends people to who knows the next version: the plugin does of Kubernetes' own
-// features, which are in kube-system.
+// ask refers users to a source that knows the next version. For Kubernetes' own
+// features, which are in kube-system, that is the plugin.
 func (q Input) ask(why string) Result {
-	who := fmt.Sprintf("kubectl feature upgrade-check --to %s, with the plugin of %s, can tell", q.To, q.To)
+	source := fmt.Sprintf("kubectl feature upgrade-check --to %s, with the plugin of %s, can tell", q.To, q.To)
 	if namespace := q.Feature.Namespace; namespace != "" && namespace != metav1.NamespaceSystem {
-		who = fmt.Sprintf("the notes of release %s can tell", q.To)
+		source = fmt.Sprintf("the notes of release %s can tell", q.To)
 	}
-	return Result{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, why, who}
+	return Result{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, why, source}
 }
 
-// onThere is the value that the feature has there if nobody changes anything.
+// onThere returns the value that the feature has there if nothing is changed.
 func (q Input) onThere() bool { return q.Value().Value }
 
-// left is the answer for a feature that is off and left something.
+// left returns the result for a feature that is off and left objects behind.
 func (q Input) left() Result {
 	return Result{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNeedsTasks,
 		Why: fmt.Sprintf("the feature is off and left something behind that may not be updated or deleted any more, here or in %s: %s", q.To, q.Leftovers)}
 }
 
-// StartupBlocked is true when servers of the other version have the feature on as soon
-// as they start, while what keeps such a server from becoming ready is there, or may
-// be. Tasks of an upgrade run only once the last server has the version.
+// StartupBlocked returns true when servers of the other version have the feature on as
+// soon as they start, while there is, or may be, something that keeps such a server
+// from becoming ready. Tasks of an upgrade run only once the last server has the
+// version.
 func (q Input) StartupBlocked() bool {
 	return !q.Down && len(q.StartupBlocking) > 0 && q.onThere() && (!q.Looked || q.Obstacles != "")
 }
 
-// obstacles is the answer for what is obstructed.
+// obstacles returns the result for startup-blocking leftovers.
 func (q Input) obstacles() Result {
 	const never = "and a server of %s that has the feature on never becomes ready while it finds what %s removes"
 	tasks := strings.Join(q.StartupBlocking, ", ")
 	if !q.Looked {
-		return q.ask(fmt.Sprintf("the feature is on in %s, "+never+"; nobody has looked for that", q.To, q.To, tasks))
+		return q.ask(fmt.Sprintf("the feature is on in %s, "+never+"; that was not checked", q.To, q.To, tasks))
 	}
 	off := q.off()
 	if off == "" {
@@ -268,7 +270,7 @@ func (q Input) obstacles() Result {
 		fmt.Sprintf("%s; turn it on again once status.version is %s", off, q.To)}
 }
 
-// loses is the answer for a feature that is on here and off there.
+// loses returns the result for a feature that is on here and off there.
 func (q Input) loses() Result {
 	how := "is off in " + q.To
 	if !q.Target.Known {
@@ -289,8 +291,8 @@ func (q Input) loses() Result {
 	return Result{metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, fmt.Sprintf("the feature is on and %s, where %s may be lost, or stand in the way of updates and deletions", how, used), q.off()}
 }
 
-// off says how the feature gets off before binaries are replaced, while there is
-// somebody who knows what it stored.
+// off describes how the feature is turned off before binaries are replaced, while a
+// running version still knows what it stored.
 func (q Input) off() string {
 	var ways []string
 	if q.Down {
@@ -302,7 +304,7 @@ func (q Input) off() string {
 	return strings.Join(ways, ", or ")
 }
 
-// turnOff says how the feature is turned off.
+// turnOff describes how the feature is turned off.
 func (q Input) turnOff() string {
 	if q.Feature.Status.Control == v1alpha1.ControlDynamic {
 		return fmt.Sprintf(`kubectl patch features -n %s %s --type=merge -p '{"spec":{"enabled":false}}', and wait until the feature is Off`, q.Feature.Namespace, q.Feature.Name)

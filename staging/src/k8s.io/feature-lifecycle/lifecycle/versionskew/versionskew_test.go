@@ -35,7 +35,7 @@ func feature(state v1alpha1.FeatureState) *v1alpha1.Feature {
 	}
 }
 
-// configured is a feature that is on because of a source.
+// configured returns a feature that is on because of a source.
 func configured(source v1alpha1.FeatureValueSource) *v1alpha1.Feature {
 	f := feature(v1alpha1.StateOn)
 	f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: true, Source: source}
@@ -60,7 +60,7 @@ var (
 	}
 )
 
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	on, off := feature(v1alpha1.StateOn), feature(v1alpha1.StateOff)
 	for name, tc := range map[string]struct {
 		q      Input
@@ -79,7 +79,7 @@ func TestJudge(t *testing.T) {
 			metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart, "refuse to start"},
 		"up: set to the value that the next version locks": {
 			Input{Feature: on, Current: beta, Target: ga, Explicit: set(true)}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
-		"a refusal is told first, even in a transition": {
+		"a refusal is reported first, even in a transition": {
 			Input{Feature: feature(v1alpha1.StateTurningOff), Down: true, Current: beta, Target: absent, Explicit: set(false)},
 			metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart, ""},
 		"in transition": {
@@ -109,7 +109,7 @@ func TestJudge(t *testing.T) {
 			Input{Feature: configured(v1alpha1.SourceCommandLine), Current: alpha, Target: alpha, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"up: spec.enabled stays": {
 			Input{Feature: configured(v1alpha1.SourceAPI), Current: alpha, Target: betaOff, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
-		"down: spec.enabled may be read by nobody, and is to be false before": {
+		"down: spec.enabled may not be read, and has to be false before": {
 			Input{Feature: configured(v1alpha1.SourceAPI), Down: true, Current: betaOff, Target: alpha, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion,
 			`kubectl patch features -n kube-system F --type=merge -p '{"spec":{"enabled":false}}'`},
 		"down: on, off there, and objects use it": {
@@ -146,9 +146,9 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeAhead: a server says of the next version what it can, and who knows
-// the rest.
-func TestJudgeAhead(t *testing.T) {
+// TestEvaluateAhead checks what a server reports about the next version, and the source
+// that it names for the rest.
+func TestEvaluateAhead(t *testing.T) {
 	on, off := feature(v1alpha1.StateOn), feature(v1alpha1.StateOff)
 	for name, tc := range map[string]struct {
 		q      Input
@@ -156,7 +156,7 @@ func TestJudgeAhead(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"off and clean, and nobody sets it":   {Input{Feature: off, Current: alpha}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"off and clean, and not set":          {Input{Feature: off, Current: alpha}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"off and set":                         {Input{Feature: off, Current: alpha, Explicit: set(false)}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "kubectl feature upgrade-check --to 1.37"},
 		"off and not clean":                   {Input{Feature: off, Current: alpha, Leftovers: "2 pods", Explicit: set(false)}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "2 pods"},
 		"on and GA":                           {Input{Feature: on, Current: ga}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
