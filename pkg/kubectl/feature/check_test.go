@@ -563,8 +563,8 @@ Not safe to move from 1.36 to 1.35: 1 of 1 features are not safe, of 0 it cannot
 	if out, code := w.run("1.35", ""); code != ExitUnknown || strings.Count(out, "cannot tell (Unsettled)") != 2 || !strings.Contains(out, "on in a, off in b") {
 		t.Errorf("exit code %d and\n%s", code, out)
 	}
-	inconsistent(v1alpha1.ReasonReportMissing, "upstream is alive and has not reported which value it configures; no transition starts until it reports or is gone")
-	want := `Not known: kube-apiserver upstream is alive and has not reported which value it configures; no transition starts until it reports or is gone
+	inconsistent(v1alpha1.ReasonReportMissing, "upstream is alive and has not reported which value it configures; no transition starts until it reports or is removed")
+	want := `Not known: kube-apiserver upstream is alive and has not reported which value it configures; no transition starts until it reports or is removed
 Cannot tell whether it is safe to move from 1.36 to 1.35: 0 of 2 features are not safe, of 0 it cannot be told.
 `
 	w.want("1.35", ExitUnknown, want)

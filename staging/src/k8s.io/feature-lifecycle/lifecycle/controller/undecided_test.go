@@ -49,7 +49,7 @@ func TestAPlanSaysWhatIsNotKnownYet(t *testing.T) {
 		w.pass(time.Second)
 		p = plan(false)
 		blocked(t, p, restart)
-		known(p, "1 live process has started lately, and whether it uses the feature is not known before it reports that: manager/m1; ask again in 1m10s")
+		known(p, "1 live process has started lately, and whether it uses the feature is not known before it reports that: manager/m1; check again in 1m10s")
 		known(plan(true))
 		w.pass(w.settings.ReportPeriod)
 		known(plan(false))

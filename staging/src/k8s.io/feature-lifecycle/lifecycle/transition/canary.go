@@ -32,17 +32,17 @@ import (
 )
 
 const (
-	// renewal is how long a process may have lived after it was last seen: Leases
-	// are renewed every 10 seconds and a little. Without it a process that dies
-	// of a value as it takes it would seem to have died before.
+	// renewal is how long a process may have lived after it was last seen: Leases are
+	// renewed every 10 seconds and a little. Without it a process that crashes as it takes
+	// a value would seem to have failed before.
 	renewal = 12 * time.Second
-	// noticing is how long after the beginning of a canary an instance may take a
-	// dynamic value and die of it unheard: a running node notices within 10 minutes
-	// that a feature has become dynamic (SyncerConfig.ResyncPeriod of package agent).
+	// noticing is how long after the beginning of a canary an instance may take a dynamic
+	// value and crash before it reports it. A running node notices within 10 minutes that
+	// a feature has become dynamic (SyncerConfig.ResyncPeriod of package agent).
 	noticing = 11 * time.Minute
 )
 
-// watchRollout begins, judges and ends the canary that the status tells of.
+// watchRollout begins, evaluates and ends the canary in the status.
 func (s *step) watchRollout() {
 	value, active := s.canary()
 	current := s.Status.Rollout
@@ -59,7 +59,7 @@ func (s *step) watchRollout() {
 	}
 	switch limits := Audience(wanted); {
 	case current == nil || current.Value != value:
-		s.event(false, EventRolloutStarted, "the feature goes %s for %s%s", OnOff(value), limits, s.requested())
+		s.event(false, EventRolloutStarted, "the feature is turned %s for %s%s", OnOff(value), limits, s.requested())
 	case current.Halted:
 		s.event(false, EventRolloutResumed, "the rollout was changed: the feature is %s again for %s%s", OnOff(value), limits, s.requested())
 	default:
@@ -68,7 +68,7 @@ func (s *step) watchRollout() {
 	s.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Value: value, Observed: *wanted.DeepCopy(), StartTime: metav1.NewMicroTime(s.now)}
 }
 
-// endRollout drops the canary, if there is one, and tells if people did that.
+// endRollout drops the canary, if there is one, and emits an event if a user ended it.
 func (s *step) endRollout(current *v1alpha1.FeatureRolloutStatus) {
 	s.Status.Rollout = nil
 	if current == nil {
@@ -85,16 +85,17 @@ func (s *step) endRollout(current *v1alpha1.FeatureRolloutStatus) {
 	}
 }
 
-// requested names who asked for what is in the spec, "" when nobody knows.
+// requested names the user that requested what is in the spec, "" when unknown.
 func (s *step) requested() string {
-	if who := s.feature.Annotations[v1alpha1.AnnotationRequestedBy]; who != "" {
-		return fmt.Sprintf(" (requested by %s)", who)
+	if user := s.feature.Annotations[v1alpha1.AnnotationRequestedBy]; user != "" {
+		return fmt.Sprintf(" (requested by %s)", user)
 	}
 	return ""
 }
 
-// wantedRollout is who shall take the configured value, nil for all. A canary that
-// is frozen neither grows nor shrinks, begins nor ends; it is judged all the same.
+// wantedRollout returns the instances that shall take the configured value, nil for
+// all. A canary that is frozen neither grows nor shrinks, begins nor ends. Its health
+// is still evaluated.
 func (s *step) wantedRollout() *v1alpha1.FeatureRollout {
 	if !s.frozen() {
 		return s.feature.Spec.Rollout
@@ -105,10 +106,10 @@ func (s *step) wantedRollout() *v1alpha1.FeatureRollout {
 	return &s.Status.Rollout.Observed
 }
 
-// frozen is true while what spec.rollout says is not for the configured value: the
-// feature is paused, or another value is requested and not answered yet, which the
-// rollout then belongs to. A halt outlasts servers that disagree, since nobody
-// knows whether it was called off.
+// frozen returns true while spec.rollout is not for the configured value: the feature
+// is paused, or another value is requested and not answered yet, to which the rollout
+// then belongs. A halt outlasts servers that disagree, since it may not have been
+// called off.
 func (s *step) frozen() bool {
 	if configured := s.Status.Configured; configured != nil && s.config.agreed && !s.feature.Spec.Paused {
 		return s.postponed() && configured.Value != s.config.value.Value
@@ -116,8 +117,8 @@ func (s *step) frozen() bool {
 	return s.feature.Spec.Paused || rollout.Halted(&s.Status)
 }
 
-// canary says which value a part of the instances takes. There is no canary once
-// all users have agreed: what is left of the transition is no trial.
+// canary returns the value that a part of the instances takes. There is no canary once
+// all users have agreed: the rest of the transition needs no trial.
 func (s *step) canary() (value, active bool) {
 	status := &s.Status
 	if !rollout.Limits(s.wantedRollout()) || status.Configured == nil ||
@@ -135,9 +136,9 @@ func (s *step) canary() (value, active bool) {
 	return value, before != nil && *before != value
 }
 
-// judgeRollout halts a canary that has too many instances gone for long enough.
+// judgeRollout halts a canary in which too many instances have failed for long enough.
 func (s *step) judgeRollout(current *v1alpha1.FeatureRolloutStatus) {
-	gone, message := s.tooManyGone(current)
+	failed, message := s.tooManyFailed(current)
 	if message == "" {
 		current.UnhealthySince, current.Message = nil, ""
 		return
@@ -148,25 +149,25 @@ func (s *step) judgeRollout(current *v1alpha1.FeatureRolloutStatus) {
 	}
 	current.Message = message
 	if end := current.UnhealthySince.Add(s.canarySettings().Patience); s.now.Before(end) {
-		s.lookAgainAt(end)
+		s.requeueAt(end)
 		return
 	}
 	current.Halted, current.HaltTime = true, s.timestamp()
 	current.UnhealthySince = nil
-	current.FailedInstances = gone[:min(len(gone), v1alpha1.MaxFailedInstances)]
+	current.FailedInstances = failed[:min(len(failed), v1alpha1.MaxFailedInstances)]
 	s.event(true, EventRolloutHalted, "%s: %s; all instances go back to %s", s.feature.Name, message, OnOff(!current.Value))
 }
 
 // healthCount counts instances of one component.
 type healthCount struct {
-	total int
-	gone  []string
+	total  int
+	failed []string
 }
 
-func (t *healthCount) add(instance tracker.Instance, gone bool) {
+func (t *healthCount) add(instance tracker.Instance, failed bool) {
 	t.total++
-	if gone {
-		t.gone = append(t.gone, instance.Component+"/"+instance.Name)
+	if failed {
+		t.failed = append(t.failed, instance.Component+"/"+instance.Name)
 	}
 }
 
@@ -180,14 +181,14 @@ func (t healthCounts) of(component string) *healthCount {
 	return t[component]
 }
 
-// tooManyGone judges each component of the canary by itself, so that one
-// scheduler counts beside a thousand kubelets. It compares with the instances of
-// the same component that do not have the value or, if there are none, with all
-// others. The message is empty when not too many are gone.
-func (s *step) tooManyGone(current *v1alpha1.FeatureRolloutStatus) (gone []string, message string) {
+// tooManyFailed evaluates each component of the canary separately, so that one
+// scheduler counts beside a thousand kubelets. It compares with the instances of the
+// same component that do not have the value or, if there are none, with all others. The
+// message is empty when not too many have failed.
+func (s *step) tooManyFailed(current *v1alpha1.FeatureRolloutStatus) (failed []string, message string) {
 	in, out, others, chosen := healthCounts{}, healthCounts{}, &healthCount{}, map[string]int{}
 	for instance := range tracker.Each(slices.Concat(s.view.Instances, s.view.Replaced, s.view.Lost)) {
-		// Who has the value by itself is neither on trial nor without it.
+		// An instance with an explicit value is neither on trial nor without it.
 		if !counts(instance, current.StartTime.Time) || instance.Explicit && instance.Enabled == current.Value {
 			continue
 		}
@@ -198,11 +199,11 @@ func (s *step) tooManyGone(current *v1alpha1.FeatureRolloutStatus) (gone []strin
 				side = in
 			}
 		}
-		side.of(instance.Component).add(instance, s.isGone(instance))
+		side.of(instance.Component).add(instance, s.hasFailed(instance))
 	}
 	for _, t := range out {
 		others.total += t.total
-		others.gone = append(others.gone, t.gone...)
+		others.failed = append(others.failed, t.failed...)
 	}
 	var parts []string
 	for _, component := range slices.Sorted(maps.Keys(in)) {
@@ -213,70 +214,71 @@ func (s *step) tooManyGone(current *v1alpha1.FeatureRolloutStatus) (gone []strin
 		if !s.canarySettings().exceeds(in[component], compared, chosen[component]) {
 			continue
 		}
-		names := slices.Sorted(slices.Values(in[component].gone))
-		gone = append(gone, names...)
-		part := fmt.Sprintf("%d of %d %s that have the feature %s died or vanished (%s)",
+		names := slices.Sorted(slices.Values(in[component].failed))
+		failed = append(failed, names...)
+		part := fmt.Sprintf("%d of %d %s that have the feature %s failed (%s)",
 			len(names), in[component].total, component, OnOff(current.Value), list("", names))
 		if compared.total > 0 {
-			part += fmt.Sprintf(", of %s without it %d of %d", named, len(compared.gone), compared.total)
+			part += fmt.Sprintf(", of %s without it %d of %d", named, len(compared.failed), compared.total)
 		}
 		parts = append(parts, part)
 	}
-	return gone, strings.Join(parts[:min(len(parts), maxNamed)], "; ")
+	return failed, strings.Join(parts[:min(len(parts), maxNamed)], "; ")
 }
 
-// exceeds compares shares without dividing. Chosen is how many the canary has,
-// whether they have taken the value or not: the first of many that takes it and
-// dies is no more than one. With nobody to compare with, the canary is to blame.
+// exceeds compares shares without dividing. Chosen is the size of the canary, whether
+// its instances have taken the value or not: the first of many that takes it and fails
+// is no more than one. Without instances to compare with, the canary is the cause.
 func (c CanarySettings) exceeds(in, compared *healthCount, chosen int) bool {
-	gone := len(in.gone)
-	return gone > 0 && gone >= min(c.Count, chosen) &&
-		gone*100 > c.Percent*in.total &&
-		gone*max(compared.total, 1) > c.Factor*len(compared.gone)*in.total
+	failed := len(in.failed)
+	return failed > 0 && failed >= min(c.Count, chosen) &&
+		failed*100 > c.Percent*in.total &&
+		failed*max(compared.total, 1) > c.Factor*len(compared.failed)*in.total
 }
 
-// includes is true for an instance that the canary has chosen.
+// includes returns true for an instance that the canary has chosen.
 func (s *step) includes(i tracker.Instance) bool {
 	return rollout.Includes(&s.Status.Rollout.Observed, s.feature.Name, rollout.Instance{Component: i.Component, Name: i.Name})
 }
 
-// onTrial is true for an instance that the canary has chosen and that has its
-// value, or has died of it, as far as anybody can tell. Those that wait for their
-// restart do not have a central value yet.
+// onTrial returns true for an instance that the canary has chosen and that has its
+// value, or has failed of it, as far as known. Those that wait for their restart do not
+// have a central value yet.
 func (s *step) onTrial(i tracker.Instance) bool {
 	current, dynamic := s.Status.Rollout, s.Status.Control == v1alpha1.ControlDynamic
 	switch {
 	case i.Enabled == current.Value:
 		return true
 	case !i.ReplacedAt.IsZero():
-		// It takes the value when it starts, before it reports what it asks.
+		// It takes the value when it starts, before it reports its queries.
 		return dynamic || !i.ReplacedAt.Before(current.StartTime.Time)
 	default:
-		return dynamic && !i.Alive && death(i).Before(current.StartTime.Add(noticing))
+		return dynamic && !i.Alive && failedBy(i).Before(current.StartTime.Add(noticing))
 	}
 }
 
-// counts is false for what says nothing about a canary: processes that never
-// reported, and those that were gone already when it began.
+// counts returns false for instances that say nothing about a canary: processes that
+// never reported, and those that had failed already when it began.
 func counts(instance tracker.Instance, began time.Time) bool {
-	return instance.Reported && (instance.Alive || instance.Failed && !death(instance).Before(began))
+	return instance.Reported && (instance.Alive || instance.Failed && !failedBy(instance).Before(began))
 }
 
-// death is the latest time at which an instance that is gone may have died.
-func death(i tracker.Instance) time.Time {
+// failedBy returns the latest time at which an instance that is not alive may have
+// failed.
+func failedBy(i tracker.Instance) time.Time {
 	if end := i.LastSeen.Add(renewal); !i.LastSeen.IsZero() && end.Before(i.Since) {
 		return end
 	}
 	return i.Since
 }
 
-// isGone is true for an instance that died or vanished since a canary began, or
-// keeps crashing.
-func (s *step) isGone(i tracker.Instance) bool {
+// hasFailed returns true for an instance that failed or was lost since a canary began,
+// or keeps crashing.
+func (s *step) hasFailed(i tracker.Instance) bool {
 	return !i.Alive || len(s.recent(i.Crashes)) >= s.canarySettings().CrashLoop
 }
 
-// recent are the crashes since the canary began, within the window.
+// recent returns the crashes since the canary began, within the window.
 func (s *step) recent(crashes []time.Time) []time.Time {
 	var result []time.Time
 	for _, at := range crashes {
@@ -287,20 +289,20 @@ func (s *step) recent(crashes []time.Time) []time.Time {
 	return result
 }
 
-// canaryHolds says why a transition may not go on although nobody who can be
-// reached holds it: the value would then go to all.
+// canaryHolds returns why a transition may not proceed although no reachable instance
+// holds it: all instances would then get the value.
 func (s *step) canaryHolds(goal bool) string {
 	current := s.Status.Rollout
 	if current == nil {
 		return ""
 	}
 	if current.UnhealthySince != nil {
-		return "waiting for instances of the canary to come back: " + current.Message
+		return "waiting for instances of the canary to return: " + current.Message
 	}
 	leftOut := func(i tracker.Instance) bool {
 		return i.Reported && !i.Potential && i.Enabled != goal && !s.includes(i)
 	}
-	var away, silent []string
+	var away, missing []string
 	for i := range tracker.Each(s.view.Instances) {
 		if leftOut(i) {
 			away = append(away, i.Component+"/"+i.Name)
@@ -308,9 +310,9 @@ func (s *step) canaryHolds(goal bool) string {
 	}
 	for i := range tracker.Each(s.view.Replaced) {
 		if leftOut(i) {
-			silent = append(silent, i.Component+"/"+i.Name)
+			missing = append(missing, i.Component+"/"+i.Name)
 			if i.Alive {
-				s.lookAgainAt(i.ReplacedAt.Add(s.settings.ReportPeriod))
+				s.requeueAt(i.ReplacedAt.Add(s.settings.ReportPeriod))
 			}
 		}
 	}
@@ -322,7 +324,7 @@ func (s *step) canaryHolds(goal bool) string {
 		}
 	}
 	wait(away, "cannot be reached", "cannot be reached")
-	wait(silent, "has not reported since it restarted", "have not reported since they restarted")
+	wait(missing, "has not reported since it restarted", "have not reported since they restarted")
 	if len(waits) == 0 {
 		return ""
 	}
@@ -330,7 +332,7 @@ func (s *step) canaryHolds(goal bool) string {
 	return strings.Join(append(waits, s.limitedRollout()), "; ")
 }
 
-// rolloutHalted says why the transition holds and what to do.
+// rolloutHalted returns why the transition is held and the next step.
 func (s *step) rolloutHalted() *holdup {
 	current := s.Status.Rollout
 	return &holdup{v1alpha1.ReasonRolloutHalted, fmt.Sprintf(
@@ -338,8 +340,8 @@ func (s *step) rolloutHalted() *holdup {
 		current.HaltTime.UTC().Format(time.RFC3339), current.Message, OnOff(!current.Value), !current.Value)}
 }
 
-// limitedRollout says what people have to do for a transition to go on whose
-// value goes to a part of the instances only, "" when it goes to all.
+// limitedRollout returns the next step that lets a transition proceed whose value is
+// limited to a part of the instances, "" when it is for all.
 func (s *step) limitedRollout() string {
 	if s.Status.Control == v1alpha1.ControlLocal {
 		return ""
@@ -348,12 +350,12 @@ func (s *step) limitedRollout() string {
 	if limits == "" {
 		return ""
 	}
-	return fmt.Sprintf("spec.rollout limits the value to %s; widen or remove it to go on", limits)
+	return fmt.Sprintf("spec.rollout limits the value to %s; widen or remove it to continue", limits)
 }
 
-// Audience says in words whom a rollout gives the requested value to, as events,
-// conditions and tools call it: "10 percent of the instances of the components
-// kubelet". It is "" when it is for all (rollout.Limits); nil is.
+// Audience describes the instances to which a rollout gives the requested value, as
+// used by events, conditions and tools: "10 percent of the instances of the components
+// kubelet". It is "" when the value is for all (rollout.Limits), as for nil.
 func Audience(limited *v1alpha1.FeatureRollout) string {
 	if !rollout.Limits(limited) {
 		return ""

@@ -32,7 +32,7 @@ import (
 	"k8s.io/feature-lifecycle/rollout"
 )
 
-// half is a canary of half of the instances.
+// half returns a canary of half of the instances.
 func half() *v1alpha1.FeatureRollout {
 	percent := int32(50)
 	return &v1alpha1.FeatureRollout{Percent: &percent}
@@ -50,7 +50,7 @@ func nodes(n int, included bool) []string {
 	return names
 }
 
-// group are instances of which so many have died at a time.
+// group returns instances of which so many have failed at a time.
 func group(component string, n, dead int, included bool, at time.Time) []tracker.Instance {
 	var instances []tracker.Instance
 	for i, name := range nodes(n, included) {
@@ -76,8 +76,8 @@ type looked struct {
 }
 
 // look lets the flow look once and stores what it decides.
-func look(f *v1alpha1.Feature, at time.Time, instances []tracker.Instance, vanished ...tracker.Instance) looked {
-	view := View{Servers: controlled([]tracker.Server{server("a", true)}, v1alpha1.ControlDynamic), Instances: instances, Lost: vanished, Declared: declared, NewTransitionID: "t2"}
+func look(f *v1alpha1.Feature, at time.Time, instances []tracker.Instance, lost ...tracker.Instance) looked {
+	view := View{Servers: controlled([]tracker.Server{server("a", true)}, v1alpha1.ControlDynamic), Instances: instances, Lost: lost, Declared: declared, NewTransitionID: "t2"}
 	d := Next(f, view, settings, at)
 	f = f.DeepCopy()
 	f.Status = d.Status
@@ -85,12 +85,12 @@ func look(f *v1alpha1.Feature, at time.Time, instances []tracker.Instance, vanis
 }
 
 // lookTwice looks when news come and again once patience has ended.
-func lookTwice(f *v1alpha1.Feature, at time.Time, instances []tracker.Instance, vanished ...tracker.Instance) looked {
-	first := look(f, at, instances, vanished...)
+func lookTwice(f *v1alpha1.Feature, at time.Time, instances []tracker.Instance, lost ...tracker.Instance) looked {
+	first := look(f, at, instances, lost...)
 	if rollout := first.feature.Status.Rollout; rollout != nil && rollout.UnhealthySince != nil && first.decision.RequeueAfter > settings.Canary.Patience {
-		panic("the flow does not look again when patience ends")
+		panic("the flow is not requeued when patience ends")
 	}
-	return look(first.feature, at.Add(settings.Canary.Patience), instances, vanished...)
+	return look(first.feature, at.Add(settings.Canary.Patience), instances, lost...)
 }
 
 func progress(f *v1alpha1.Feature) (reason, message string) {
@@ -98,7 +98,7 @@ func progress(f *v1alpha1.Feature) (reason, message string) {
 	return c.Reason, c.Message
 }
 
-func TestACanaryIsHalted(t *testing.T) {
+func TestCanaryHalted(t *testing.T) {
 	later := start.Add(time.Minute)
 	both := func(in, out []tracker.Instance) []tracker.Instance { return slices.Concat(in, out) }
 	change := func(instances []tracker.Instance, f func(*tracker.Instance)) []tracker.Instance {
@@ -115,35 +115,35 @@ func TestACanaryIsHalted(t *testing.T) {
 		return instances
 	}
 	for name, tc := range map[string]struct {
-		instances, vanished []tracker.Instance
-		want                string
+		instances, lost []tracker.Instance
+		want            string
 	}{
-		"nobody is gone":                         {both(group("kubelet", 10, 0, true, later), group("kubelet", 10, 0, false, later)), nil, ""},
+		"none failed":                            {both(group("kubelet", 10, 0, true, later), group("kubelet", 10, 0, false, later)), nil, ""},
 		"one of ten is not enough":               {both(group("kubelet", 10, 1, true, later), group("kubelet", 10, 0, false, later)), nil, ""},
 		"two of ten":                             {both(group("kubelet", 10, 2, true, later), group("kubelet", 10, 0, false, later)), nil, "2 of 10 kubelet"},
 		"two of twenty are ten percent":          {both(group("kubelet", 20, 2, true, later), group("kubelet", 20, 0, false, later)), nil, ""},
 		"three of twenty are more":               {both(group("kubelet", 20, 3, true, later), group("kubelet", 20, 0, false, later)), nil, "3 of 20 kubelet"},
 		"the only one":                           {both(group("kubelet", 1, 1, true, later), group("kubelet", 10, 0, false, later)), nil, "1 of 1 kubelet"},
 		"a general outage":                       {both(group("kubelet", 10, 10, true, later), group("kubelet", 10, 10, false, later)), nil, ""},
-		"others are as often gone":               {both(group("kubelet", 10, 4, true, later), group("kubelet", 20, 8, false, later)), nil, ""},
+		"others fail as often":                   {both(group("kubelet", 10, 4, true, later), group("kubelet", 20, 8, false, later)), nil, ""},
 		"exactly twice as often is not more":     {both(group("kubelet", 10, 4, true, later), group("kubelet", 10, 2, false, later)), nil, ""},
 		"more than twice as often":               {both(group("kubelet", 10, 5, true, later), group("kubelet", 10, 2, false, later)), nil, "5 of 10 kubelet"},
 		"only instances without the value":       {both(group("kubelet", 10, 0, true, later), group("kubelet", 10, 9, false, later)), nil, ""},
-		"nobody to compare with":                 {group("kubelet", 2, 2, true, later), nil, "2 of 2 kubelet"},
-		"gone before the canary began":           {both(group("kubelet", 10, 5, true, start.Add(-time.Second)), group("kubelet", 10, 0, false, later)), nil, ""},
+		"none to compare with":                   {group("kubelet", 2, 2, true, later), nil, "2 of 2 kubelet"},
+		"failed before the canary began":         {both(group("kubelet", 10, 5, true, start.Add(-time.Second)), group("kubelet", 10, 0, false, later)), nil, ""},
 		"ended in order, and not yet taken away": {both(change(group("kubelet", 10, 5, true, later), func(i *tracker.Instance) { i.Failed = false }), group("kubelet", 10, 0, false, later)), nil, ""},
 		"never reported":                         {both(change(group("kubelet", 10, 5, true, later), func(i *tracker.Instance) { i.Reported = false }), group("kubelet", 10, 0, false, later)), nil, ""},
 		"set explicitly, so not on trial":        {both(change(group("kubelet", 10, 5, true, later), func(i *tracker.Instance) { i.Explicit = true }), group("kubelet", 10, 0, false, later)), nil, ""},
 		"one scheduler beside many kubelets":     {slices.Concat(group("kubelet", 30, 0, true, later), group("kubelet", 30, 0, false, later), group("kube-scheduler", 1, 1, true, later), group("kube-scheduler", 2, 0, false, later)), nil, "1 of 1 kube-scheduler"},
 		"compared with their own component":      {slices.Concat(group("kubelet", 10, 5, true, later), group("kubelet", 10, 5, false, later), group("kube-proxy", 30, 0, false, later)), nil, ""},
-		"vanished with their reports":            {both(group("kubelet", 10, 0, true, later)[3:], group("kubelet", 10, 0, false, later)), group("kubelet", 3, 3, true, later), "3 of 10 kubelet"},
+		"lost with their reports":                {both(group("kubelet", 10, 0, true, later)[3:], group("kubelet", 10, 0, false, later)), group("kubelet", 3, 3, true, later), "3 of 10 kubelet"},
 		"a crash loop":                           {both(crashing(group("kubelet", 10, 0, true, later), 30*time.Second, 40*time.Second, 50*time.Second), group("kubelet", 10, 0, false, later)), nil, "2 of 10 kubelet"},
 		"crashes are no loop if they are few":    {both(crashing(group("kubelet", 10, 0, true, later), 30*time.Second, 40*time.Second), group("kubelet", 10, 0, false, later)), nil, ""},
 		"nor if they began before":               {both(crashing(group("kubelet", 10, 0, true, later), -time.Second, 40*time.Second, 50*time.Second), group("kubelet", 10, 0, false, later)), nil, ""},
-		"everybody crashes":                      {both(crashing(group("kubelet", 2, 0, true, later), 1, 2, 3), crashing(group("kubelet", 2, 0, false, later), 1, 2, 3)), nil, ""},
+		"all crash":                              {both(crashing(group("kubelet", 2, 0, true, later), 1, 2, 3), crashing(group("kubelet", 2, 0, false, later), 1, 2, 3)), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := lookTwice(trial(), later.Add(time.Second), tc.instances, tc.vanished...)
+			got := lookTwice(trial(), later.Add(time.Second), tc.instances, tc.lost...)
 			current := got.feature.Status.Rollout
 			if current.Halted != (tc.want != "") || !strings.HasPrefix(current.Message, tc.want) || current.Halted && current.HaltTime == nil {
 				t.Fatalf("halted is %t with %q, want %q", current.Halted, current.Message, tc.want)
@@ -159,8 +159,8 @@ func TestACanaryIsHalted(t *testing.T) {
 	}
 }
 
-// TestCrashesOfLongAgoAreForgotten: three in weeks are no loop.
-func TestCrashesOfLongAgoAreForgotten(t *testing.T) {
+// TestOldCrashesForgotten: three in weeks are no loop.
+func TestOldCrashesForgotten(t *testing.T) {
 	one := group("kubelet", 1, 0, true, start)
 	one[0].Crashes = []time.Time{start.Add(time.Hour), start.Add(2 * time.Hour), start.Add(3 * time.Hour)}
 	if got := lookTwice(trial(), start.Add(3*time.Hour), slices.Concat(one, group("kubelet", 2, 0, false, start))); got.feature.Status.Rollout.Halted {
@@ -168,19 +168,19 @@ func TestCrashesOfLongAgoAreForgotten(t *testing.T) {
 	}
 }
 
-// TestAfterAnOutageACanaryIsGivenTime: processes come back one by one, and those
-// of the canary may be last.
-func TestAfterAnOutageACanaryIsGivenTime(t *testing.T) {
+// TestCanaryNotHaltedAfterOutage checks that processes may return one by one, those of
+// the canary last.
+func TestCanaryNotHaltedAfterOutage(t *testing.T) {
 	at := start.Add(time.Minute)
 	late := slices.Concat(group("kubelet", 4, 4, true, at), group("kubelet", 4, 0, false, at))
 	got := look(trial(), at, late)
 	if got.feature.Status.Rollout.UnhealthySince == nil || got.decision.RequeueAfter != settings.Canary.Patience {
-		t.Fatalf("it looks again after %s", got.decision.RequeueAfter)
+		t.Fatalf("requeued after %s", got.decision.RequeueAfter)
 	}
 	got = look(got.feature, at.Add(settings.Canary.Patience-time.Millisecond), late)
 	got = look(got.feature, at.Add(settings.Canary.Patience), slices.Concat(group("kubelet", 4, 0, true, at), group("kubelet", 4, 0, false, at)))
 	if current := got.feature.Status.Rollout; current.Halted || current.UnhealthySince != nil || current.Message != "" {
-		t.Errorf("after all came back: %+v", current)
+		t.Errorf("after all returned: %+v", current)
 	}
 }
 
@@ -195,8 +195,8 @@ func halted(t testing.TB) *v1alpha1.Feature {
 	return got.feature
 }
 
-// TestWhatResumesAHaltedCanary, and what does not.
-func TestWhatResumesAHaltedCanary(t *testing.T) {
+// TestHaltedCanaryResumed, and what does not.
+func TestHaltedCanaryResumed(t *testing.T) {
 	off := false
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.Feature)
@@ -210,9 +210,9 @@ func TestWhatResumesAHaltedCanary(t *testing.T) {
 		"a greater share":     {func(f *v1alpha1.Feature) { *f.Spec.Rollout.Percent = 60 }, false, false},
 		"a smaller share":     {func(f *v1alpha1.Feature) { *f.Spec.Rollout.Percent = 1 }, false, false},
 		"other components":    {func(f *v1alpha1.Feature) { f.Spec.Rollout.Components = []string{"kubelet"} }, false, false},
-		"everybody":           {func(f *v1alpha1.Feature) { f.Spec.Rollout = nil }, false, true},
+		"all":                 {func(f *v1alpha1.Feature) { f.Spec.Rollout = nil }, false, true},
 		"it is called off":    {func(f *v1alpha1.Feature) { f.Spec.Enabled = &off }, false, true},
-		"it is not asked for": {func(f *v1alpha1.Feature) { f.Spec.Enabled = nil }, true, false}, // The server's own value is on.
+		"it is not requested": {func(f *v1alpha1.Feature) { f.Spec.Enabled = nil }, true, false}, // The server's own value is on.
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := halted(t)
@@ -229,7 +229,7 @@ func TestWhatResumesAHaltedCanary(t *testing.T) {
 			if !slices.ContainsFunc(got.decision.Events, func(e Event) bool { return e.Reason == EventRolloutResumed }) {
 				t.Error("no event says that it was resumed")
 			}
-			// Those it was halted for are gone still: people know.
+			// The instances for which it was halted are still failed: that is known.
 			got = lookTwice(got.feature, at.Add(time.Minute), slices.Concat(group("kubelet", 4, 3, true, start.Add(time.Minute)), group("kubelet", 4, 0, false, at)))
 			if got.feature.Status.Rollout.Halted {
 				t.Errorf("halted again for what was known: %s", got.feature.Status.Rollout.Message)
@@ -243,19 +243,19 @@ func TestWhatResumesAHaltedCanary(t *testing.T) {
 	}
 }
 
-// TestAHaltedCanaryHoldsTheTransition also when nobody is left to wait for, and
-// says what to do.
-func TestAHaltedCanaryHoldsTheTransition(t *testing.T) {
+// TestHaltedCanaryHoldsTransition checks that it does so also when no instance is
+// waited for, with the next step in its message.
+func TestHaltedCanaryHoldsTransition(t *testing.T) {
 	f := halted(t)
 	for _, after := range []time.Duration{time.Hour, time.Hour + time.Minute, 2 * time.Hour} {
 		got := look(f, start.Add(after), nil)
 		f = got.feature
 		if f.Status.State != v1alpha1.StateTurningOn || !got.decision.Hold || got.decision.Start != "" {
-			t.Fatalf("it goes on: %s, starts %q", f.Status.State, got.decision.Start)
+			t.Fatalf("it proceeds: %s, starts %q", f.Status.State, got.decision.Start)
 		}
 	}
 	reason, message := progress(f)
-	want := "the rollout was halted at 2026-01-02T03:05:25Z: 3 of 4 kubelet that have the feature on died or vanished (" + strings.Join(prefixed(nodes(3, true)), ", ") +
+	want := "the rollout was halted at 2026-01-02T03:05:25Z: 3 of 4 kubelet that have the feature on failed (" + strings.Join(prefixed(nodes(3, true)), ", ") +
 		"), of kubelet without it 0 of 4; all instances have the feature off. Change spec.rollout (percent, components, or attempt to change nothing else) to resume it, or call it off by asking for false"
 	if diff := cmp.Diff(want, message); reason != v1alpha1.ReasonRolloutHalted || diff != "" {
 		t.Errorf("it says %s (-want +got):\n%s", reason, diff)
@@ -271,9 +271,9 @@ func prefixed(names []string) []string {
 	return result
 }
 
-// TestACanaryStaysOneWhileOthersAreAway: were the transition to end without them,
-// they would come back and take the value.
-func TestACanaryStaysOneWhileOthersAreAway(t *testing.T) {
+// TestCanaryContinuesWhileOthersUnreachable checks that the transition does not end
+// without them: they would return and take the value.
+func TestCanaryContinuesWhileOthersUnreachable(t *testing.T) {
 	f := trial()
 	for _, after := range []time.Duration{time.Minute, time.Hour, 2 * time.Hour} {
 		got := look(f, start.Add(after), slices.Concat(group("kubelet", 2, 0, true, start), group("kubelet", 2, 2, false, start)))
@@ -285,8 +285,8 @@ func TestACanaryStaysOneWhileOthersAreAway(t *testing.T) {
 	}
 }
 
-// TestThereIsACanaryOnlyWhileValuesDiffer.
-func TestThereIsACanaryOnlyWhileValuesDiffer(t *testing.T) {
+// TestCanaryOnlyWhileValuesDiffer.
+func TestCanaryOnlyWhileValuesDiffer(t *testing.T) {
 	all := int32(100)
 	for name, tc := range map[string]struct {
 		feature *v1alpha1.Feature
@@ -301,7 +301,7 @@ func TestThereIsACanaryOnlyWhileValuesDiffer(t *testing.T) {
 		"all users have agreed":          {feature(v1alpha1.StateTurningOn, "Install"), v1alpha1.ControlDynamic, half(), false},
 		"for all":                        {feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses), v1alpha1.ControlDynamic, &v1alpha1.FeatureRollout{Percent: &all}, false},
 		"no rollout":                     {feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses), v1alpha1.ControlDynamic, nil, false},
-		"nobody follows":                 {feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses), v1alpha1.ControlLocal, half(), false},
+		"none follows":                   {feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses), v1alpha1.ControlLocal, half(), false},
 		"a new feature starts as it is":  {feature(""), v1alpha1.ControlDynamic, half(), false},
 		"back to the value of last rest": {enabledBefore(feature(v1alpha1.StateTurningOff, v1alpha1.TaskWaitForUses), true), v1alpha1.ControlDynamic, half(), false},
 	} {
@@ -315,38 +315,38 @@ func TestThereIsACanaryOnlyWhileValuesDiffer(t *testing.T) {
 	}
 }
 
-// enabledBefore is a feature with a value of its last rest.
+// enabledBefore returns a feature with a value of its last rest.
 func enabledBefore(f *v1alpha1.Feature, previous bool) *v1alpha1.Feature {
 	f.Status.Control = v1alpha1.ControlDynamic
 	f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: !previous, Previous: &previous, Source: v1alpha1.SourceAPI}
 	return f
 }
 
-// TestHaltingHoldsItsRules over random populations and times.
-func TestHaltingHoldsItsRules(tb *testing.T) {
+// TestHaltingMatchesRules over random populations and times.
+func TestHaltingMatchesRules(tb *testing.T) {
 	rapid.Check(tb, func(t *rapid.T) {
 		at := start.Add(time.Minute)
 		size, others := rapid.IntRange(1, 30).Draw(t, "canary"), rapid.IntRange(1, 30).Draw(t, "others")
-		gone, otherGone := rapid.IntRange(0, size).Draw(t, "gone"), rapid.IntRange(0, others).Draw(t, "others gone")
-		population := func(gone, otherGone int) []tracker.Instance {
-			return slices.Concat(group("kubelet", size, gone, true, at), group("kubelet", others, otherGone, false, at))
+		failed, otherFailed := rapid.IntRange(0, size).Draw(t, "failed"), rapid.IntRange(0, others).Draw(t, "others failed")
+		population := func(failed, otherFailed int) []tracker.Instance {
+			return slices.Concat(group("kubelet", size, failed, true, at), group("kubelet", others, otherFailed, false, at))
 		}
-		isHalted := func(gone, otherGone int) bool {
-			return lookTwice(trial(), at, population(gone, otherGone)).feature.Status.Rollout.Halted
+		isHalted := func(failed, otherFailed int) bool {
+			return lookTwice(trial(), at, population(failed, otherFailed)).feature.Status.Rollout.Halted
 		}
-		share, otherShare := float64(gone)/float64(size), float64(otherGone)/float64(others)
+		share, otherShare := float64(failed)/float64(size), float64(otherFailed)/float64(others)
 		// A naive twin, away from the edges of floating point.
-		want := gone >= min(2, size) && share > 0.1+1e-9 && share > 2*otherShare+1e-9
-		got := isHalted(gone, otherGone)
+		want := failed >= min(2, size) && share > 0.1+1e-9 && share > 2*otherShare+1e-9
+		got := isHalted(failed, otherFailed)
 		if got != want {
-			t.Fatalf("%d of %d gone, of others %d of %d: halted %t, want %t", gone, size, otherGone, others, got, want)
+			t.Fatalf("%d of %d failed, of others %d of %d: halted %t, want %t", failed, size, otherFailed, others, got, want)
 		}
-		// More losses in the canary never make it less suspect, more among others
-		// never more.
-		if got && gone < size && !isHalted(gone+1, otherGone) {
+		// More failures in the canary never make a halt less likely, more among others never
+		// more likely.
+		if got && failed < size && !isHalted(failed+1, otherFailed) {
 			t.Fatal("another loss made it safe")
 		}
-		if !got && otherGone < others && isHalted(gone, otherGone+1) {
+		if !got && otherFailed < others && isHalted(failed, otherFailed+1) {
 			t.Fatal("a loss among others made it suspect")
 		}
 		// A halt is stable whatever becomes of the instances and however often
@@ -364,9 +364,9 @@ func TestHaltingHoldsItsRules(tb *testing.T) {
 	})
 }
 
-// TestACentralCanaryIsJudgedByWhoTookTheValue: most wait for their restart, and
+// TestCentralCanaryCountsInstancesWithValue: most wait for their restart, and
 // what becomes of them is not its doing.
-func TestACentralCanaryIsJudgedByWhoTookTheValue(t *testing.T) {
+func TestCentralCanaryCountsInstancesWithValue(t *testing.T) {
 	at := start.Add(time.Hour)
 	// canary are so many instances, of which so many have the value; of these, and
 	// of the others, so many are dead.
@@ -391,14 +391,14 @@ func TestACentralCanaryIsJudgedByWhoTookTheValue(t *testing.T) {
 		instances, replaced []tracker.Instance
 		want                string
 	}{
-		"nine of a hundred took it and died": {v1alpha1.ControlCentral, canary("kubelet", 100, 9, 9, 0), nil,
-			"9 of 9 kubelet that have the feature on died or vanished"},
-		"the first of a hundred": {v1alpha1.ControlCentral, canary("kubelet", 100, 1, 1, 0), nil, ""},
-		"the only one":           {v1alpha1.ControlCentral, canary("kubelet", 1, 1, 1, 0), nil, "1 of 1 kubelet"},
-		"nobody took it":         {v1alpha1.ControlCentral, canary("kube-scheduler", 1, 0, 0, 1), nil, ""},
-		"those that did not die": {v1alpha1.ControlCentral, canary("kubelet", 20, 10, 0, 10), nil, ""},
-		"both alike":             {v1alpha1.ControlCentral, canary("kubelet", 20, 10, 5, 5), nil, ""},
-		"its successor has not reported yet and dies": {v1alpha1.ControlCentral, nil,
+		"nine of a hundred took it and failed": {v1alpha1.ControlCentral, canary("kubelet", 100, 9, 9, 0), nil,
+			"9 of 9 kubelet that have the feature on failed"},
+		"the first of a hundred":  {v1alpha1.ControlCentral, canary("kubelet", 100, 1, 1, 0), nil, ""},
+		"the only one":            {v1alpha1.ControlCentral, canary("kubelet", 1, 1, 1, 0), nil, "1 of 1 kubelet"},
+		"none took it":            {v1alpha1.ControlCentral, canary("kube-scheduler", 1, 0, 0, 1), nil, ""},
+		"those that did not fail": {v1alpha1.ControlCentral, canary("kubelet", 20, 10, 0, 10), nil, ""},
+		"both alike":              {v1alpha1.ControlCentral, canary("kubelet", 20, 10, 5, 5), nil, ""},
+		"its successor has not reported yet and fails": {v1alpha1.ControlCentral, nil,
 			replaced(canary("kube-scheduler", 1, 0, 0, 1), time.Minute), "1 of 1 kube-scheduler"},
 		"nor one that took the value": {v1alpha1.ControlCentral, nil,
 			replaced(canary("kube-scheduler", 1, 1, 1, 0), -time.Minute), "1 of 1 kube-scheduler"},
@@ -422,9 +422,9 @@ func TestACentralCanaryIsJudgedByWhoTookTheValue(t *testing.T) {
 	}
 }
 
-// TestWhoWasLastSeenBeforeACanaryBeganDoesNotCount, but for who may have died
+// TestInstanceLastSeenBeforeCanaryNotCounted checks also instances that may have failed
 // since.
-func TestWhoWasLastSeenBeforeACanaryBeganDoesNotCount(t *testing.T) {
+func TestInstanceLastSeenBeforeCanaryNotCounted(t *testing.T) {
 	at := start.Add(time.Minute)
 	for seen, want := range map[time.Duration]bool{-15 * time.Second: false, -10 * time.Second: true, time.Second: true} {
 		dead := group("kubelet", 2, 2, true, start.Add(30*time.Second))
@@ -437,9 +437,10 @@ func TestWhoWasLastSeenBeforeACanaryBeganDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestWhoDiesUnheardWhileNodesNoticeCounts: who has not said that it has the value took it
-// when it noticed that there is one, which takes a node ten minutes, and may have died of it.
-func TestWhoDiesUnheardWhileNodesNoticeCounts(t *testing.T) {
+// TestFailureBeforeReportCountsWhileNodesNotice checks an instance that has not
+// reported the value. It took the value when it noticed it, which takes a node ten
+// minutes, and may have failed of it.
+func TestFailureBeforeReportCountsWhileNodesNotice(t *testing.T) {
 	for after, want := range map[time.Duration]bool{10 * time.Minute: true, noticing: false} {
 		at := start.Add(after)
 		dead := group("kubelet", 2, 2, true, at)
@@ -452,8 +453,8 @@ func TestWhoDiesUnheardWhileNodesNoticeCounts(t *testing.T) {
 	}
 }
 
-// TestChangesOfARolloutAreTold, with whoever made them.
-func TestChangesOfARolloutAreTold(t *testing.T) {
+// TestRolloutChangesEmitEvents checks events with the user that made the change.
+func TestRolloutChangesEmitEvents(t *testing.T) {
 	sixty, all, off := int32(60), int32(100), false
 	for name, tc := range map[string]struct {
 		halted bool
@@ -465,17 +466,17 @@ func TestChangesOfARolloutAreTold(t *testing.T) {
 		"widened":                  {false, func(f *v1alpha1.Feature) { f.Spec.Rollout.Percent = &sixty }, "RolloutChanged: the rollout was changed: the feature is on for 60 percent of the instances (requested by jane)"},
 		"another attempt":          {false, func(f *v1alpha1.Feature) { f.Spec.Rollout.Attempt++ }, "RolloutChanged: the rollout was changed: the feature is on for 50 percent of the instances (requested by jane)"},
 		"removed":                  {false, func(f *v1alpha1.Feature) { f.Spec.Rollout = nil }, "RolloutChanged: the rollout was removed: the feature is on for all instances (requested by jane)"},
-		"for everybody":            {false, func(f *v1alpha1.Feature) { f.Spec.Rollout.Percent = &all }, "RolloutChanged: the rollout was removed: the feature is on for all instances (requested by jane)"},
+		"for all":                  {false, func(f *v1alpha1.Feature) { f.Spec.Rollout.Percent = &all }, "RolloutChanged: the rollout was removed: the feature is on for all instances (requested by jane)"},
 		"halted, resumed":          {true, func(f *v1alpha1.Feature) { f.Spec.Rollout.Attempt++ }, "RolloutResumed: the rollout was changed: the feature is on again for 50 percent of the instances (requested by jane)"},
 		"halted, removed":          {true, func(f *v1alpha1.Feature) { f.Spec.Rollout = nil }, "RolloutResumed: the rollout was removed: the feature is on for all instances, also for those that it was halted for (requested by jane)"},
 		"halted, called off":       {true, func(f *v1alpha1.Feature) { f.Spec.Enabled = &off }, "RolloutCalledOff: the halted rollout of on was called off (requested by jane)"},
 		"called off":               {false, func(f *v1alpha1.Feature) { f.Spec.Enabled = &off }, ""},
 		"halted, off and for all":  {true, func(f *v1alpha1.Feature) { f.Spec.Enabled, f.Spec.Rollout = &off, nil }, "RolloutCalledOff: the halted rollout of on was called off (requested by jane)"},
 		"called off and for all":   {false, func(f *v1alpha1.Feature) { f.Spec.Enabled, f.Spec.Rollout = &off, nil }, ""},
-		"nobody knows who it was":  {false, func(f *v1alpha1.Feature) { f.Spec.Rollout, f.Annotations = nil, nil }, "RolloutChanged: the rollout was removed: the feature is on for all instances"},
-		"there was none":           {false, func(f *v1alpha1.Feature) { f.Status.Rollout = nil }, "RolloutStarted: the feature goes on for 50 percent of the instances (requested by jane)"},
-		"it was one of the other":  {false, func(f *v1alpha1.Feature) { f.Status.Rollout.Value = false }, "RolloutStarted: the feature goes on for 50 percent of the instances (requested by jane)"},
-		"its transition goes on":   {false, func(f *v1alpha1.Feature) { f.Status.Tasks = feature("", "Install").Status.Tasks }, ""},
+		"by an unknown user":       {false, func(f *v1alpha1.Feature) { f.Spec.Rollout, f.Annotations = nil, nil }, "RolloutChanged: the rollout was removed: the feature is on for all instances"},
+		"there was none":           {false, func(f *v1alpha1.Feature) { f.Status.Rollout = nil }, "RolloutStarted: the feature is turned on for 50 percent of the instances (requested by jane)"},
+		"it was one of the other":  {false, func(f *v1alpha1.Feature) { f.Status.Rollout.Value = false }, "RolloutStarted: the feature is turned on for 50 percent of the instances (requested by jane)"},
+		"its transition continues": {false, func(f *v1alpha1.Feature) { f.Status.Tasks = feature("", "Install").Status.Tasks }, ""},
 		"and so does a halted one": {true, func(f *v1alpha1.Feature) { f.Spec.Paused = true }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -493,26 +494,26 @@ func TestChangesOfARolloutAreTold(t *testing.T) {
 				t.Errorf("unexpected events (-want +got):\n%s", diff)
 			}
 			again := look(got.feature, at, slices.Concat(group("kubelet", 4, 0, true, at), group("kubelet", 4, 0, false, at)))
-			if told := rolloutEvents(again.decision); told != "" {
-				t.Errorf("told again: %s", told)
+			if events := rolloutEvents(again.decision); events != "" {
+				t.Errorf("events again: %s", events)
 			}
 		})
 	}
 }
 
-// rolloutEvents are those about canaries.
+// rolloutEvents returns those about canaries.
 func rolloutEvents(d Decision) string {
-	var told []string
+	var events []string
 	for _, e := range d.Events {
 		if strings.HasPrefix(e.Reason, "Rollout") {
-			told = append(told, e.Reason+": "+e.Message)
+			events = append(events, e.Reason+": "+e.Message)
 		}
 	}
-	return strings.Join(told, "\n")
+	return strings.Join(events, "\n")
 }
 
-// TestWhenACanaryIsHaltedIsASetting; without any the defaults hold.
-func TestWhenACanaryIsHaltedIsASetting(t *testing.T) {
+// TestCanarySettingsDecideHalt; without any the defaults hold.
+func TestCanarySettingsDecideHalt(t *testing.T) {
 	at := start.Add(time.Minute)
 	instances := slices.Concat(group("kubelet", 10, 2, true, at), group("kubelet", 10, 0, false, at))
 	crashed := []time.Time{at}
@@ -553,13 +554,13 @@ func TestAudience(t *testing.T) {
 		rollout *v1alpha1.FeatureRollout
 		want    string
 	}{
-		"no rollout":              {nil, ""},
-		"one that limits nobody":  {&v1alpha1.FeatureRollout{Percent: percent(100), Attempt: 2}, ""},
-		"nobody":                  {&v1alpha1.FeatureRollout{Percent: percent(0)}, "0 percent of the instances"},
-		"a part":                  {&v1alpha1.FeatureRollout{Percent: percent(10)}, "10 percent of the instances"},
-		"all of some components":  {&v1alpha1.FeatureRollout{Percent: percent(100), Components: []string{"kubelet", "kube-proxy"}}, "the components kubelet, kube-proxy"},
-		"a part of a component":   {&v1alpha1.FeatureRollout{Percent: percent(10), Components: []string{"kubelet"}}, "10 percent of the instances of the components kubelet"},
-		"more than anybody reads": {&v1alpha1.FeatureRollout{Components: many}, "the components a, b, c, d, e and 1 more"},
+		"no rollout":             {nil, ""},
+		"one without limits":     {&v1alpha1.FeatureRollout{Percent: percent(100), Attempt: 2}, ""},
+		"none":                   {&v1alpha1.FeatureRollout{Percent: percent(0)}, "0 percent of the instances"},
+		"a part":                 {&v1alpha1.FeatureRollout{Percent: percent(10)}, "10 percent of the instances"},
+		"all of some components": {&v1alpha1.FeatureRollout{Percent: percent(100), Components: []string{"kubelet", "kube-proxy"}}, "the components kubelet, kube-proxy"},
+		"a part of a component":  {&v1alpha1.FeatureRollout{Percent: percent(10), Components: []string{"kubelet"}}, "10 percent of the instances of the components kubelet"},
+		"many components":        {&v1alpha1.FeatureRollout{Components: many}, "the components a, b, c, d, e and 1 more"},
 	} {
 		if got := Audience(test.rollout); got != test.want {
 			t.Errorf("%s: Audience is %q, want %q", name, got, test.want)

@@ -21,30 +21,30 @@ import (
 	"time"
 )
 
-// CanarySettings say when a canary is halted: a value that goes to a part of the
+// CanarySettings configure when a canary is halted: a value that is for a part of the
 // instances only (spec.rollout).
 //
-// It is halted by itself when too many of the instances that took the value are
-// gone, for any of the components: at least Count of them, or all if the canary
-// has fewer, and more than Percent percent, and more than Factor times the share
-// that is gone of the instances without the value; and that stays so for Patience
-// (KEP-3920, "Canaries"). An instance is gone when it died or vanished since the
-// canary began, or has crashed CrashLoop times within CrashWindow.
+// It is halted automatically when too many of the instances that took the value have
+// failed, for any of the components. That means at least Count of them, or all if the
+// canary has fewer; more than Percent percent; and more than Factor times the failed
+// share of the instances without the value. This has to last for Patience (KEP-3920,
+// "Canaries"). An instance has failed when it crashed or was lost since the canary
+// began, or has crashed CrashLoop times within CrashWindow.
 //
-// Halted, nobody takes the value, and who had taken it goes back (package
-// rollout); the transition holds. People resume it by changing spec.rollout, or
-// call it off by asking for the other value.
+// While a canary is halted, no instance takes the value, and those that had taken it
+// return to the previous one (package rollout). The transition is held. Change
+// spec.rollout to resume it, or request the other value to call it off.
 type CanarySettings struct {
-	// Count is how many instances of a component have to be gone.
+	// Count is the number of instances of a component that have to have failed.
 	Count int
-	// Percent is the share of them that may be gone.
+	// Percent is the share of them that may have failed.
 	Percent int
-	// Factor is how much greater than that of the instances without the value
-	// the share may be.
+	// Factor is how much greater than that of the instances without the value the share
+	// may be.
 	Factor int
 	// Patience is for how long all that has to be so.
 	Patience time.Duration
-	// CrashLoop is after how many crashes an instance counts as gone.
+	// CrashLoop is the number of crashes after which an instance counts as failed.
 	CrashLoop int
 	// CrashWindow is how long a crash counts.
 	CrashWindow time.Duration
@@ -56,8 +56,8 @@ func DefaultCanarySettings() CanarySettings {
 		Count:   2,
 		Percent: 10,
 		Factor:  2,
-		// Twice the period at which processes renew their Leases: after an outage
-		// of everything they come back one by one.
+		// Twice the period at which processes renew their Leases: after an outage of
+		// everything they return one by one.
 		Patience:  20 * time.Second,
 		CrashLoop: 3,
 		// Three times the longest pause that kubelet makes before it starts a
@@ -66,7 +66,7 @@ func DefaultCanarySettings() CanarySettings {
 	}
 }
 
-// OrDefault are the settings, with the default in place of each that is zero.
+// OrDefault returns the settings, with the default in place of each that is zero.
 func (s CanarySettings) OrDefault() CanarySettings {
 	d := DefaultCanarySettings()
 	return CanarySettings{

@@ -27,8 +27,8 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
-// describeUses stores who uses the feature. A transition that begins in this
-// step leaves the list empty: uses count from its beginning.
+// describeUses stores the users of the feature. A transition that begins in this step
+// leaves the list empty: uses count from its beginning.
 func (s *step) describeUses() {
 	if s.began {
 		return
@@ -36,7 +36,7 @@ func (s *step) describeUses() {
 	s.Status.Uses = tracker.Aggregate(s.view.Instances, s.settings.Settings, s.now)
 	for _, i := range s.view.Instances {
 		if !i.Alive && i.Reported && !i.Potential && s.now.Before(i.Since.Add(s.settings.Grace)) {
-			s.lookAgainAt(i.Since.Add(s.settings.Grace))
+			s.requeueAt(i.Since.Add(s.settings.Grace))
 		}
 	}
 }
@@ -49,7 +49,7 @@ func (s *step) describeConditions() {
 	s.describeUsesMatch()
 	s.describeClean()
 	s.describeProgress()
-	// While versions are mixed there is no neighbour to speak of.
+	// While versions are mixed there is no adjacent version.
 	if s.version != "" && !s.mixed {
 		s.describeSafety(v1alpha1.ConditionUpgradeSafe, s.view.Upgrade)
 		s.describeSafety(v1alpha1.ConditionDowngradeSafe, s.view.Downgrade)
@@ -94,13 +94,13 @@ func (s *step) describeUsesMatch() {
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionUnknown, v1alpha1.ReasonUsersUnknown,
 			fmt.Sprintf("%s not: %s; they may be older than this system, or not allowed to write FeatureReports", phrase.Count(len(missing), "process should report and has", "processes should report and have"), list("", missing)))
 	case len(s.Status.Uses) == 0:
-		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonNoUsers, "no process has asked for the gate")
+		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonNoUsers, "no process has queried the gate")
 	default:
 		s.condition(v1alpha1.ConditionUsesMatch, metav1.ConditionTrue, v1alpha1.ReasonAllUsersMatch, fmt.Sprintf("all live users have the feature %s", OnOff(goal)))
 	}
 }
 
-// howToFollow says what makes users take a value.
+// howToFollow describes what makes users take a value.
 func (s *step) howToFollow(goal bool) string {
 	switch s.Status.Control {
 	case v1alpha1.ControlCentral:
@@ -112,10 +112,10 @@ func (s *step) howToFollow(goal bool) string {
 	}
 }
 
-// describeClean says whether a feature that is off left something behind. It is
-// about dangling references only: what a feature that is not off stores is in use, and
-// whether something of it is left over nobody can know. So Clean is True of no feature that
-// is not off, and who waits for it waits until then.
+// describeClean sets whether a feature that is off left something behind. It is about
+// dangling references only: what a feature that is not off stores is in use, and
+// leftovers in it cannot be distinguished. So Clean is never True for a feature that is
+// not off, and clients that wait for it wait until then.
 func (s *step) describeClean() {
 	found := s.view.Leftovers
 	value, _ := Value(&s.Status)
@@ -123,20 +123,21 @@ func (s *step) describeClean() {
 	case s.Status.State == "":
 	case s.misdeclared():
 	case OfVersion(s.Status.State) && !value:
-		// What was found before stays; nobody looks meanwhile.
+		// Earlier findings stay; they are not updated in this state.
 	case s.Status.State != v1alpha1.StateOff:
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonInUse, "the feature is not off, so what is stored for it is in use; this is answered when it is off")
 	case len(s.view.Declared.OnDisable) == 0:
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNothingDeclared, "the feature does not declare what it stores")
 	case found == nil:
-		// What another server found stays until this one has looked.
+		// The findings of another server stay until this one has inspected.
 		if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionClean); c == nil || c.Reason == v1alpha1.ReasonInUse || c.Reason == v1alpha1.ReasonNothingDeclared {
 			s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNotExamined, "looking for stored objects that hold something of the feature")
 		}
 	case found.Err != "":
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNotExamined, "looking for leftovers failed and is tried again: "+found.Err)
 	case len(found.Resources) == 0 && len(tracker.Differing(s.view.Instances, false)) > 0:
-		// One that was not waited for and has come back, say: what it stores was not looked for.
+		// For example one that was not waited for and has returned: what it stores was not
+		// searched for.
 		users := tracker.Differing(s.view.Instances, false)
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonStillUsed,
 			fmt.Sprintf("nothing was found, and %s the feature on and may store it again: %s; %s", phrase.Count(len(users), "live user has", "live users have"), list("", users), s.howToFollow(false)))
@@ -147,10 +148,10 @@ func (s *step) describeClean() {
 	}
 }
 
-// misdeclared says that tasks are declared for what the server does not have, if so: what
-// they find says nothing of what is stored. What others have found wins, with the same
-// sentences in its message. Until the declaration has been inspected again after a change
-// of state, what was said stays.
+// misdeclared returns true when tasks are declared for resources that the server does
+// not have, and reports it. Their findings do not cover what is stored. Findings of
+// other tasks take precedence, with the same sentences in their message. Until the
+// declaration is inspected again after a change of state, the condition stays.
 func (s *step) misdeclared() bool {
 	before := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionClean)
 	found := s.view.Leftovers
@@ -170,7 +171,7 @@ func (s *step) misdeclared() bool {
 	case found.Err != "":
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonMisdeclared, "tasks are "+problems+"; looking for leftovers failed, too, and is tried again: "+found.Err)
 	default:
-		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonMisdeclared, "nobody can tell what is stored, since tasks are "+problems)
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonMisdeclared, "what is stored is unknown, since tasks are "+problems)
 	}
 	return true
 }
@@ -233,7 +234,7 @@ func (s *step) describeProgress() {
 	case !inTransition && s.config.gate == nil && s.config.message != "":
 		s.condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonComplete, "nothing is left to do; "+s.config.message)
 	case !inTransition && !s.config.agreed:
-		// A server is starting: what was said stays.
+		// A server is starting: the condition stays.
 		if meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionProgressing) == nil {
 			s.condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonComplete, "nothing is left to do")
 		}

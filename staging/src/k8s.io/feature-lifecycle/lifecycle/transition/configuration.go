@@ -34,14 +34,13 @@ type configuration struct {
 	// transition starts then (S4).
 	agreed bool
 	value  v1alpha1.FeatureConfiguration
-	// gate is what the deciding servers say of the gate, nil when nobody
-	// knows it.
+	// gate is what the deciding servers report of the gate, nil when it is unknown.
 	gate *v1alpha1.ReportedFeature
-	// control is who the servers let decide the value.
+	// control is the source that the servers let decide the value.
 	control v1alpha1.FeatureControl
-	// reason and message explain the condition Consistent. They are empty while
-	// a server is starting: its report is awaited, and nothing is said, so that
-	// a restart does not rewrite every feature.
+	// reason and message explain the condition Consistent. They are empty while a server
+	// is starting: its report is awaited, and the condition stays, so that a restart does
+	// not rewrite every feature.
 	reason, message string
 	// byReporters is true when no server knows the gate and others decide.
 	byReporters bool
@@ -60,20 +59,20 @@ func configurationOf(feature *v1alpha1.Feature, view View) configuration {
 	if len(deciding) > 0 {
 		c.gate = deciding[0].Gate.DeepCopy()
 	}
-	if silent := unreported(view.Servers); len(silent) > 0 {
+	if missing := unreported(view.Servers); len(missing) > 0 {
 		if starting(view.Servers) {
 			return c
 		}
 		c.reason = v1alpha1.ReasonReportMissing
-		c.message = fmt.Sprintf("%s alive and has not reported which value it configures; no transition starts until it reports or is gone", list("is", silent))
+		c.message = fmt.Sprintf("%s alive and has not reported which value it configures; no transition starts until it reports or is removed", list("is", missing))
 		return c
 	}
 	if c.gate == nil {
 		c.reason = v1alpha1.ReasonNotKnown
-		c.message = "no live process knows the feature gate, so nobody configures it"
+		c.message = "no live process knows the feature gate, so it is not configured"
 		return c
 	}
-	// Only servers say who decides: others follow.
+	// Only reports of servers decide the source: others follow.
 	if !byReporters {
 		c.control, c.message = controlOf(deciding)
 	}
@@ -104,8 +103,8 @@ func configurationOf(feature *v1alpha1.Feature, view View) configuration {
 	return c
 }
 
-// ignored says what of a spec has no effect under a control, "" for nothing: it may
-// be left over from when servers had other flags.
+// ignored returns the part of a spec that has no effect under a control, "" for none.
+// It may be left over from when servers had other flags.
 func ignored(spec *v1alpha1.FeatureSpec, control v1alpha1.FeatureControl) string {
 	var text string
 	if spec.Enabled != nil && control != v1alpha1.ControlDynamic {
@@ -129,8 +128,8 @@ func split(servers []tracker.Server) (on, off []string) {
 	return on, off
 }
 
-// controlOf is who the servers let decide the value; disagreement is "" when
-// they agree.
+// controlOf returns the source that the servers let decide the value. disagreement is
+// "" when they agree.
 func controlOf(servers []tracker.Server) (control v1alpha1.FeatureControl, disagreement string) {
 	by := map[v1alpha1.FeatureControl][]string{}
 	for _, s := range servers {
@@ -167,15 +166,14 @@ func unreported(servers []tracker.Server) []string {
 	return ids
 }
 
-// starting is true when every server that has not reported may still be about
-// to.
+// starting returns true when every server that has not reported may still be about to.
 func starting(servers []tracker.Server) bool {
 	return !slices.ContainsFunc(servers, func(s tracker.Server) bool { return !s.Reported && !s.Starting })
 }
 
-// clusterVersion is the lowest effective version of the live servers (KEP-3920,
-// "Upgrade and downgrade"); mixed is true when they have different ones. A
-// server whose version does not parse counts as different.
+// clusterVersion returns the lowest effective version of the live servers (KEP-3920,
+// "Upgrade and downgrade"). mixed is true when they have different ones. A server whose
+// version does not parse counts as different.
 func clusterVersion(servers []tracker.Server) (lowest string, mixed bool) {
 	var low *utilversion.Version
 	for _, s := range servers {
@@ -199,9 +197,10 @@ func clusterVersion(servers []tracker.Server) (lowest string, mixed bool) {
 	return fmt.Sprintf("%d.%d", low.Major(), low.Minor()), mixed
 }
 
-// minorsBetween is how many minor versions later is after earlier, at least; 0 when one
-// of them does not parse. How many minor versions a major one had, nobody knows: 1.0 may
-// come right after 0.9. So what is kept for some versions is never deleted too early.
+// minorsBetween returns by how many minor versions later is after earlier, at least; 0
+// when one of them does not parse. The number of minor versions of a major one is
+// unknown: 1.0 may directly follow 0.9. So what is kept for some versions is never
+// deleted too early.
 func minorsBetween(earlier, later string) int {
 	a, errA := parseVersion(earlier)
 	b, errB := parseVersion(later)
@@ -217,7 +216,7 @@ func minorsBetween(earlier, later string) int {
 	}
 }
 
-// maxNamed is how many things a message names before it counts the rest.
+// maxNamed is the number of things that a message names before it counts the rest.
 const maxNamed = 5
 
 // list names things for a message: "a, b and c". With a verb of "is" it reads

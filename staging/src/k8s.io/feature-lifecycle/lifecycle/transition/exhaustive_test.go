@@ -43,7 +43,7 @@ type combination struct {
 	Settled bool
 }
 
-// nextStep is what a combination leads to.
+// nextStep is the expected result of a combination.
 type nextStep struct {
 	State   v1alpha1.FeatureState
 	Version string
@@ -63,9 +63,9 @@ func (n nextStep) equal(other nextStep) bool {
 const (
 	agree    = "all agree"
 	disagree = "one disagrees"
-	silent   = "one is silent"
+	missing  = "a report is missing"
 	begins   = "one is starting"
-	nobody   = "nobody knows it"
+	unknown  = "it is unknown"
 )
 
 const (
@@ -89,7 +89,7 @@ var paths = map[[3]string][]string{
 	{"1.35", "1.37", "1.37"}: {up36, up37},
 }
 
-// versions are the stored version, where a version transition leads, and the
+// versions returns the stored version, the goal of a version transition, and the
 // versions between which forms may be stored, those of live servers included.
 func (c combination) versions() (version, to, lowest, highest string) {
 	version, lowest, highest = "1.36", "1.36", "1.36"
@@ -106,13 +106,13 @@ func (c combination) versions() (version, to, lowest, highest string) {
 	return version, to, lowest, highest
 }
 
-// ends are the versions, apart from one, whose forms may be stored.
+// ends returns the versions, apart from one, whose forms may be stored.
 func ends(version, lowest, highest string) []string {
 	return slices.DeleteFunc(slices.Compact([]string{lowest, highest}), func(v string) bool { return v == version })
 }
 
-// expected is the table of the design, written down a second time: each rule is
-// one that a person could check.
+// expected is the table of the design, written down a second time: each rule can be
+// checked by hand.
 func (c combination) expected(tasks []string) nextStep {
 	version, to, lowest, highest := c.versions()
 	stays := nextStep{State: c.State, Tasks: tasks, Version: version, Stored: ends(version, lowest, highest)}
@@ -133,8 +133,8 @@ func (c combination) expected(tasks []string) nextStep {
 	ofVersion := c.State == v1alpha1.StateUpgrading || c.State == v1alpha1.StateDowngrading
 	atRest := c.State == v1alpha1.StateOn || c.State == v1alpha1.StateOff
 	// The value of a gate that is removed cannot be disagreed about.
-	mayMove := (agreed || c.Agreement == nobody && ofVersion) && !c.Paused && !c.Mixed
-	due := (agreed || c.Agreement == nobody) && !c.Mixed && c.Cluster != version && !ofVersion || ofVersion && c.Cluster != to
+	mayMove := (agreed || c.Agreement == unknown && ofVersion) && !c.Paused && !c.Mixed
+	due := (agreed || c.Agreement == unknown) && !c.Mixed && c.Cluster != version && !ofVersion || ofVersion && c.Cluster != to
 	valueFirst := c.Cluster < version && agreed && leadsToOn != c.Desired
 	if due && !c.Paused && (atRest && !valueFirst || ofVersion && mayMove) {
 		return nextStep{
@@ -185,8 +185,8 @@ func (c combination) expected(tasks []string) nextStep {
 	}
 }
 
-// lowest is the lowest version of the servers; one of them has 1.34 while they
-// are mixed.
+// lowest returns the lowest version of the servers; one of them has 1.34 while they are
+// mixed.
 func (c combination) lowest() string {
 	if c.Mixed {
 		return "1.34"
@@ -241,7 +241,7 @@ func TestEveryCombination(t *testing.T) {
 // apart.
 func forEachView(do func(combination)) {
 	for _, desired := range []bool{false, true} {
-		for _, agreement := range []string{agree, disagree, silent, begins, nobody} {
+		for _, agreement := range []string{agree, disagree, missing, begins, unknown} {
 			for flags := range 8 {
 				for _, attempt := range []string{"none", "running", "finished", "blocked", "failed"} {
 					do(combination{Desired: desired, Agreement: agreement, Paused: flags&1 != 0, Mixed: flags&2 != 0, Settled: flags&4 != 0, Attempt: attempt})
@@ -277,11 +277,11 @@ func (c combination) decide(tasks []string) nextStep {
 	switch c.Agreement {
 	case disagree:
 		view.Servers[1] = emulating(server("b", !c.Desired), c.Cluster)
-	case silent:
+	case missing:
 		view.Servers = append(view.Servers, tracker.Server{ID: "c"})
 	case begins:
 		view.Servers = append(view.Servers, tracker.Server{ID: "c", Starting: true})
-	case nobody:
+	case unknown:
 		for i := range view.Servers {
 			view.Servers[i].Knows = false
 		}

@@ -41,8 +41,8 @@ type model struct {
 	// done are the tasks that finished in the transition under way.
 	done  []string
 	count int
-	// forms are the versions in whose form something is stored: that of every
-	// server that lived, until tasks have changed it.
+	// forms are the versions in whose form something is stored: that of every server so
+	// far, until tasks have changed it.
 	forms map[string]bool
 }
 
@@ -86,8 +86,8 @@ func (m *model) view() View {
 	}
 }
 
-// step lets the flow look once. With lost the write does not arrive, and what
-// the process remembered is gone.
+// step runs one reconciliation. With lost the write does not arrive, and the process
+// loses its memory.
 func (m *model) step(t *rapid.T, lost bool) {
 	view := m.view()
 	d := Next(m.stored, view, settings, m.now)
@@ -159,10 +159,10 @@ func (m *model) check(t *rapid.T, before v1alpha1.FeatureStatus, view View) {
 	m.done = append(m.done, was[0])
 }
 
-// TestModel runs random schedules: restarts with other values and versions, users
-// that follow, lost writes, lost memory, time that passes. S1 to S4 hold at every
-// write, nothing is stored in another version's form when a version transition
-// ends, and once everybody agrees the feature comes to rest (L1).
+// TestModel runs random schedules: restarts with other values and versions, users that
+// follow, lost writes, lost memory, time that passes. S1 to S4 hold at every write.
+// Nothing is stored in another version's form when a version transition ends. Once all
+// agree the feature comes to rest (L1).
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{stored: feature(v1alpha1.StateOff), now: start, servers: []tracker.Server{server("a", false), server("b", false)}, forms: map[string]bool{"1.36": true}}
@@ -194,7 +194,7 @@ func TestModel(t *testing.T) {
 			m.step(t, false)
 		}
 		if status := m.stored.Status; status.State != finalState(wanted) || status.Version != version || len(status.StoredVersions) > 0 {
-			t.Fatalf("L1: everybody has %t at %s and the feature is %+v", wanted, version, status)
+			t.Fatalf("L1: all have %t at %s and the feature is %+v", wanted, version, status)
 		}
 		if want := map[string]bool{version: true}; !maps.Equal(m.forms, want) {
 			t.Fatalf("L1: at %s these forms are stored: %v", version, m.forms)

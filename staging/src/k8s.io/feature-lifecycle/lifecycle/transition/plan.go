@@ -46,25 +46,26 @@ type Step struct {
 	// State is the transitional state; "" for a transition that would not happen,
 	// since the feature has the wanted value.
 	State v1alpha1.FeatureState
-	// Tasks are the names of its tasks, in order. What is done already of a
-	// transition that is under way is left out.
+	// Tasks are the names of its tasks, in order. Completed tasks of a transition under
+	// way are left out.
 	Tasks []string
 }
 
-// changesValue is true for a step that is one of the value.
+// changesValue returns true for a step that is one of the value.
 func (s Step) changesValue() bool {
 	_, ok := Goal(s.State)
 	return ok
 }
 
-// ChangesValue is true when a plan is one of the value, or leads to a change of it.
+// ChangesValue returns true when a plan is one of the value, or leads to a change of
+// it.
 func (p Plan) ChangesValue(steps []Step) bool {
 	return p.Value != nil && (p.To == "" || slices.ContainsFunc(steps, Step.changesValue))
 }
 
-// Foresee says which transitions a plan would lead to, in the order in which Next
-// takes them: what is under way first; a value is changed while the form of the
-// higher version is stored (shouldMove).
+// Foresee returns the transitions to which a plan would lead, in the order in which
+// Next takes them. The one under way comes first. A value is changed while the form of
+// the higher version is stored (shouldMove).
 func Foresee(status *v1alpha1.FeatureStatus, declared Declared, plan Plan) []Step {
 	moving := foreseeMove(status, declared, plan.To)
 	underWay := status.Transition != nil
@@ -88,9 +89,9 @@ func highestStored(status *v1alpha1.FeatureStatus) string {
 	return slices.MaxFunc(append([]string{status.Version}, status.StoredVersions...), compareMinors)
 }
 
-// foreseeTurn is the change of the value. One to the value that there is has no
-// step, or, when that was asked for, one that would not happen.
-func foreseeTurn(status *v1alpha1.FeatureStatus, declared Declared, wanted, asked bool) []Step {
+// foreseeTurn returns the change of the value. One to the present value has no step,
+// or, when it was requested, one that would not happen.
+func foreseeTurn(status *v1alpha1.FeatureStatus, declared Declared, wanted, requested bool) []Step {
 	step := Step{State: Turning(wanted), Tasks: append([]string{v1alpha1.TaskWaitForUses}, declared.tasks(wanted)...)}
 	if status.State == step.State {
 		step.Tasks = leftOf(status)
@@ -99,15 +100,15 @@ func foreseeTurn(status *v1alpha1.FeatureStatus, declared Declared, wanted, aske
 	if value, ok := Value(status); !ok || value != wanted {
 		return []Step{step}
 	}
-	if !asked {
+	if !requested {
 		return nil
 	}
 	step.State = ""
 	return []Step{step}
 }
 
-// foreseeMove is the change of the stored version, none where nothing is declared
-// for it. Without a version it is what is left of the one under way.
+// foreseeMove returns the change of the stored version, none where nothing is declared
+// for it. Without a version it is the rest of the one under way.
 func foreseeMove(status *v1alpha1.FeatureStatus, declared Declared, to string) []Step {
 	if t := status.Transition; OfVersion(status.State) && t != nil {
 		if !t.Interrupted && (to == "" || to == t.ToVersion) {
@@ -138,15 +139,15 @@ func leftOf(status *v1alpha1.FeatureStatus) []string {
 	return names
 }
 
-// ClusterVersion is the lowest effective version of the live servers, "" when none
-// has reported one; mixed is true when they have different ones.
+// ClusterVersion returns the lowest effective version of the live servers, "" when none
+// has reported one. mixed is true when they have different ones.
 func ClusterVersion(servers []tracker.Server) (lowest string, mixed bool) {
 	return clusterVersion(servers)
 }
 
-// Blockers say what would hold the steps of a plan until somebody acts, as far as
-// servers, users and people hold them. Package safety knows why binaries would not
-// start.
+// Blockers returns what would hold the steps of a plan until it is resolved, as far as
+// servers, users and the spec hold them. Package versionskew knows why binaries would
+// not start.
 func Blockers(feature *v1alpha1.Feature, view View, plan Plan, steps []Step) []string {
 	var blockers []string
 	config := configurationOf(feature, view)
@@ -162,7 +163,7 @@ func Blockers(feature *v1alpha1.Feature, view View, plan Plan, steps []Step) []s
 		blockers = append(blockers, serversConfigureOther(feature, view, plan, config)...)
 	}
 	if gate := config.gate; plan.To == "" && plan.Value != nil && gate != nil && gate.LockedToDefault && gate.Default != *plan.Value {
-		blockers = append(blockers, fmt.Sprintf("the gate is locked to %t and nobody can set it", gate.Default))
+		blockers = append(blockers, fmt.Sprintf("the gate is locked to %t and cannot be set", gate.Default))
 	}
 	if len(steps) > 0 && feature.Spec.Paused {
 		blockers = append(blockers, "spec.paused holds the feature; set it to false to let the transition start")
@@ -170,7 +171,7 @@ func Blockers(feature *v1alpha1.Feature, view View, plan Plan, steps []Step) []s
 	return blockers
 }
 
-// serversElsewhere says what becomes of live servers that have another version.
+// serversElsewhere describes what happens to live servers that have another version.
 // Those whose binary is older cannot get the version without another binary.
 func serversElsewhere(servers []tracker.Server, plan Plan) []string {
 	var emulate, replace []string
@@ -180,7 +181,7 @@ func serversElsewhere(servers []tracker.Server, plan Plan) []string {
 		}
 		binary, err := utilversion.ParseGeneric(s.Binary)
 		to, ok := parseMinor(plan.To)
-		// A binary that nobody released is of version 0: what it can is not known.
+		// An unreleased binary is of version 0: its capabilities are unknown.
 		if err == nil && ok && int(binary.Major()) == to[0] && int(binary.Minor()) < to[1] {
 			replace = append(replace, s.ID)
 		} else {
@@ -198,8 +199,8 @@ func serversElsewhere(servers []tracker.Server, plan Plan) []string {
 	return blockers
 }
 
-// heldOff says what would hold the steps whoever the users are, as shouldBegin and
-// heldUp do. A plan for another version says of each server what becomes of it.
+// heldOff returns what would hold the steps whatever the users are, as shouldBegin and
+// heldUp do. A plan for another version describes what happens to each server.
 func heldOff(feature *v1alpha1.Feature, view View, plan Plan, steps []Step) []string {
 	s := &step{feature: feature}
 	s.Status = *feature.Status.DeepCopy()
@@ -214,21 +215,20 @@ func heldOff(feature *v1alpha1.Feature, view View, plan Plan, steps []Step) []st
 	return blockers
 }
 
-// leavesOut says of a user whether spec.rollout would keep the plan's value from
-// it, so that the transition waits for it without end: that is so where the value
-// of the last state of rest is another one (canary), and as long as waiting for
-// uses is not over.
+// leavesOut returns whether spec.rollout would keep the plan's value from a user, so
+// that the transition waits for it without end. That is so where the value of the last
+// state of rest is another one (canary), and as long as waiting for uses is not over.
 func leavesOut(feature *v1alpha1.Feature, plan Plan, config configuration) func(tracker.Instance) bool {
 	status, limited := &feature.Status, feature.Spec.Rollout
-	nobody := func(tracker.Instance) bool { return false }
+	none := func(tracker.Instance) bool { return false }
 	if !rollout.Limits(limited) || config.control == v1alpha1.ControlLocal || status.Configured == nil {
-		return nobody
+		return none
 	}
 	if before := rollout.Previous(status); before == nil || *before == *plan.Value {
-		return nobody
+		return none
 	}
 	if status.State == Turning(*plan.Value) && len(status.Tasks) > 0 && status.Tasks[0].Name != v1alpha1.TaskWaitForUses {
-		return nobody
+		return none
 	}
 	return func(i tracker.Instance) bool {
 		if i.Explicit || i.Component == plan.Component && config.control == v1alpha1.ControlCentral {
@@ -239,8 +239,8 @@ func leavesOut(feature *v1alpha1.Feature, plan Plan, config configuration) func(
 	}
 }
 
-// usersElsewhere says who would hold the change of the value, and what lets go.
-// Servers that are restarted for another version take its value with it.
+// usersElsewhere returns the users that would hold the change of the value, and what
+// resolves that. Servers that are restarted for another version take its value with it.
 func usersElsewhere(feature *v1alpha1.Feature, view View, plan Plan, config configuration) []string {
 	name, leftOut := feature.Name, leavesOut(feature, plan, config)
 	follows := config.control == v1alpha1.ControlDynamic && plan.To == ""
@@ -258,8 +258,8 @@ func usersElsewhere(feature *v1alpha1.Feature, view View, plan Plan, config conf
 	}
 	var blockers []string
 	if names := tracker.Differing(explicit, *plan.Value); len(names) > 0 {
-		who := phrase.Count(len(names), "live user sets the other value itself, which wins over the API, and has", "live users set the other value themselves, which wins over the API, and have")
-		blockers = append(blockers, fmt.Sprintf("%s to be restarted without %s in --feature-gates: %s", who, name, list("", names)))
+		subject := phrase.Count(len(names), "live user sets the other value itself, which wins over the API, and has", "live users set the other value themselves, which wins over the API, and have")
+		blockers = append(blockers, fmt.Sprintf("%s to be restarted without %s in --feature-gates: %s", subject, name, list("", names)))
 	}
 	if names := tracker.Differing(left, *plan.Value); len(names) > 0 {
 		blockers = append(blockers, fmt.Sprintf("%s would keep the other value, since spec.rollout limits the value to %s; widen or remove it: %s", phrase.Count(len(names), "live user", "live users"), Audience(feature.Spec.Rollout), list("", names)))
@@ -275,13 +275,13 @@ func usersElsewhere(feature *v1alpha1.Feature, view View, plan Plan, config conf
 	case config.control == v1alpha1.ControlCentral:
 		how = fmt.Sprintf("once all %s have --feature-gates=%s=%t", plan.Component, name, *plan.Value)
 	}
-	who := phrase.Count(len(names), "live user has the other value and has", "live users have the other value and have")
-	return append(blockers, fmt.Sprintf("%s to be restarted %s: %s", who, how, list("", names)))
+	subject := phrase.Count(len(names), "live user has the other value and has", "live users have the other value and have")
+	return append(blockers, fmt.Sprintf("%s to be restarted %s: %s", subject, how, list("", names)))
 }
 
-// serversConfigureOther says which live servers configure another value than a plan's,
-// and have not asked for the gate yet: as users they would be named only then. A server
-// decides the value unless the API does.
+// serversConfigureOther returns the live servers that configure another value than a
+// plan's, and have not queried the gate yet: as users they would be named only then. A
+// server decides the value unless the API does.
 func serversConfigureOther(feature *v1alpha1.Feature, view View, plan Plan, config configuration) []string {
 	if plan.To != "" || plan.Value == nil || !config.agreed || config.control == v1alpha1.ControlDynamic || config.gate == nil || config.gate.LockedToDefault {
 		return nil
@@ -296,13 +296,13 @@ func serversConfigureOther(feature *v1alpha1.Feature, view View, plan Plan, conf
 	if len(names) == 0 {
 		return nil
 	}
-	who := phrase.Count(len(names), "live server configures the other value and has", "live servers configure the other value and have")
-	return []string{fmt.Sprintf("%s to be restarted with --feature-gates=%s=%t: %s", who, feature.Name, *plan.Value, list("", names))}
+	subject := phrase.Count(len(names), "live server configures the other value and has", "live servers configure the other value and have")
+	return []string{fmt.Sprintf("%s to be restarted with --feature-gates=%s=%t: %s", subject, feature.Name, *plan.Value, list("", names))}
 }
 
-// UsersUndecided says for a plan that processes may use the feature that have not said so,
-// and when that is known. Period is how late they may say it.
+// UsersUndecided reports, for a plan, processes that may use the feature and have not
+// reported that, and when it is known. Period is how late they may report it.
 func UsersUndecided(names []string, period time.Duration) string {
-	return fmt.Sprintf("%s: %s; ask again in %s", phrase.Count(len(names), "live process has started lately, and whether it uses the feature is not known before it reports that",
+	return fmt.Sprintf("%s: %s; check again in %s", phrase.Count(len(names), "live process has started lately, and whether it uses the feature is not known before it reports that",
 		"live processes have started lately, and whether they use the feature is not known before they report that"), list("", names), period)
 }

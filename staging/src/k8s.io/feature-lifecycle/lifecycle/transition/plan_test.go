@@ -32,16 +32,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestWhatIsForeseenIsWhatHappens asks for a plan at each moment of every way that
-// a feature can go, and then lets it come about: the transitions and their tasks are
-// the foreseen ones, in the same order.
-func TestWhatIsForeseenIsWhatHappens(t *testing.T) {
+// TestForeseeMatchesTransitions makes a plan at each moment of every path of a feature,
+// and then executes it. The transitions and their tasks are the foreseen ones, in the
+// same order.
+func TestForeseeMatchesTransitions(t *testing.T) {
 	plans := 0
 	for _, from := range []string{"1.35", "1.36"} {
 		for _, state := range []v1alpha1.FeatureState{v1alpha1.StateOn, v1alpha1.StateOff} {
 			for _, first := range changes() {
-				// looks is how far the first change has come when a second one is
-				// planned.
+				// looks is the progress of the first change when a second one is planned.
 				for looks := 0; ; looks++ {
 					more := false
 					for _, second := range changes() {
@@ -50,7 +49,7 @@ func TestWhatIsForeseenIsWhatHappens(t *testing.T) {
 						for range looks {
 							more = f.look(at(*first.Value, first.To, first.To)) && more
 						}
-						name := fmt.Sprintf("%s@%s, %d looks at %s, then to %s", state, from, looks, first, second)
+						name := fmt.Sprintf("%s@%s, %d reconciliations of %s, then to %s", state, from, looks, first, second)
 						f.foreseen(name, second)
 						plans++
 					}
@@ -66,7 +65,7 @@ func TestWhatIsForeseenIsWhatHappens(t *testing.T) {
 	}
 }
 
-// String is a plan for the name of a test.
+// String returns a plan for the name of a test.
 func (p Plan) String() string { return fmt.Sprintf("%t@%s", *p.Value, p.To) }
 
 func changes() []Plan {
@@ -140,7 +139,7 @@ func TestForesee(t *testing.T) {
 			under(v1alpha1.StateTurningOff, "", "off"), Plan{Value: ptr.To(true)}, []Step{{v1alpha1.StateTurningOn, []string{wait, "on"}}}},
 		"a value waits for the version": {
 			under(v1alpha1.StateDowngrading, "1.35", "down"), Plan{Value: ptr.To(false)}, []Step{{v1alpha1.StateDowngrading, []string{"down"}}, {v1alpha1.StateTurningOff, []string{wait, "off"}}}},
-		"no state yet: nobody knows what is stored": {&v1alpha1.FeatureStatus{}, Plan{Value: ptr.To(true)}, []Step{{v1alpha1.StateTurningOn, []string{wait, "on"}}}},
+		"no state yet: what is stored is unknown": {&v1alpha1.FeatureStatus{}, Plan{Value: ptr.To(true)}, []Step{{v1alpha1.StateTurningOn, []string{wait, "on"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Foresee(tc.status, declared, tc.plan), cmpopts.EquateEmpty()); diff != "" {
@@ -167,7 +166,7 @@ func TestBlockers(t *testing.T) {
 	several := append(asking, user("other", true))
 	explicit := slices.Concat(node(func(i *tracker.Instance) { i.Explicit = true }), node(func(i *tracker.Instance) { i.Name, i.Explicit = "other", true }))
 	dynamic := controlled(at(true, "1.36"), v1alpha1.ControlDynamic)
-	// canary is a feature whose value goes to no kubelet.
+	// canary returns a feature whose value is for no kubelet.
 	canary := func(f *v1alpha1.Feature, value bool) *v1alpha1.Feature {
 		f.Spec.Rollout = &v1alpha1.FeatureRollout{Components: []string{"scheduler"}}
 		f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: value, Source: v1alpha1.SourceAPI}
@@ -185,10 +184,10 @@ func TestBlockers(t *testing.T) {
 		// want has a part of each message.
 		want []string
 	}{
-		"nobody holds it":            {on, View{Servers: dynamic}, Plan{Value: off}, nil},
+		"none holds it":              {on, View{Servers: dynamic}, Plan{Value: off}, nil},
 		"a user has the other value": {on, View{Servers: at(true, "1.36"), Instances: asking}, Plan{Value: off}, []string{"1 live user has the other value and has to be restarted with --feature-gates=F=false: kubelet/node", "1 live server configures the other value and has to be restarted with --feature-gates=F=false: s0"}},
-		"a server decides the value, whether it has asked or not": {on, View{Servers: at(true, "1.36")}, Plan{Value: off}, []string{"1 live server configures the other value and has to be restarted with --feature-gates=F=false: s0"}},
-		"a server that has asked is named once": {on, View{Servers: at(true, "1.36"), Instances: []tracker.Instance{{Component: "apiserver", Name: "s0", Reported: true, Alive: true, Enabled: true}}}, Plan{Value: off, Component: "apiserver"},
+		"a server decides the value, whether it has queried or not": {on, View{Servers: at(true, "1.36")}, Plan{Value: off}, []string{"1 live server configures the other value and has to be restarted with --feature-gates=F=false: s0"}},
+		"a server that has queried is named once": {on, View{Servers: at(true, "1.36"), Instances: []tracker.Instance{{Component: "apiserver", Name: "s0", Reported: true, Alive: true, Enabled: true}}}, Plan{Value: off, Component: "apiserver"},
 			[]string{"1 live user has the other value and has to be restarted with --feature-gates=F=false: apiserver/s0"}},
 		"servers disagree":            {on, View{Servers: append(at(true, "1.36"), server("other", false))}, Plan{Value: off}, []string{"on in s0, off in other; no transition starts"}},
 		"a server has not reported":   {on, View{Servers: append(at(true, "1.36"), tracker.Server{ID: "new", Starting: true})}, Plan{Value: off}, []string{reportAwaited}},
@@ -203,10 +202,10 @@ func TestBlockers(t *testing.T) {
 		"down: servers are restarted":                 {on, View{Servers: binary("v1.36.3", at(true, "1.36", "1.35"))}, Plan{To: "1.35"}, []string{"1 live server has another version and has to be restarted with --emulated-version=1.35, or without the flag where the binary is of 1.35: s0"}},
 		"up: binaries are replaced":                   {on, View{Servers: binary("v1.36.3+feature.1", at(true, "1.36"))}, Plan{To: "1.37"}, []string{"1 live server has an older binary, and has to be replaced with 1.37 or newer: s0"}},
 		"up: binaries are there already":              {on, View{Servers: binary("v1.36.3", at(true, "1.35"))}, Plan{To: "1.36"}, []string{"--emulated-version=1.36"}},
-		"everybody is there":                          {on, View{Servers: at(true, "1.36")}, Plan{To: "1.36"}, nil},
-		"down: who else has to follow":                {on, View{Servers: at(true, "1.35"), Instances: asking}, Plan{Value: off, To: "1.35"}, []string{"by --emulated-version=1.35 or --feature-gates=F=false: kubelet/node"}},
+		"all are there":                               {on, View{Servers: at(true, "1.36")}, Plan{To: "1.36"}, nil},
+		"down: others that have to follow":            {on, View{Servers: at(true, "1.35"), Instances: asking}, Plan{Value: off, To: "1.35"}, []string{"by --emulated-version=1.35 or --feature-gates=F=false: kubelet/node"}},
 		"down: servers follow themselves":             {on, View{Servers: at(true, "1.35"), Instances: node(func(i *tracker.Instance) { i.Component = "apiserver" })}, Plan{Value: off, To: "1.35", Component: "apiserver"}, nil},
-		"servers have different versions":             {on, View{Servers: at(true, "1.36", "1.35")}, Plan{Value: off}, []string{"different effective versions; the transition goes on when they are the same", "2 live servers configure the other value and have to be restarted with --feature-gates=F=false: s0, s1"}},
+		"servers have different versions":             {on, View{Servers: at(true, "1.36", "1.35")}, Plan{Value: off}, []string{"different effective versions; the transition continues when they are the same", "2 live servers configure the other value and have to be restarted with --feature-gates=F=false: s0, s1"}},
 		"different versions, and no change":           {on, View{Servers: at(true, "1.36", "1.35")}, Plan{Value: ptr.To(true)}, nil},
 		"different versions, and a move ends that":    {on, View{Servers: at(true, "1.36", "1.35")}, Plan{To: "1.35"}, []string{"1 live server has another version"}},
 		"a halted canary":                             {halted, View{Servers: dynamic}, Plan{Value: off}, []string{"the rollout was halted at 2026-01-01T00:00:00Z: 2 of 2 died"}},
@@ -218,7 +217,7 @@ func TestBlockers(t *testing.T) {
 		"central servers decide, a rollout or not":    {canary(feature(v1alpha1.StateOn), true), View{Servers: controlled(at(true, "1.36"), v1alpha1.ControlCentral), Instances: asking}, Plan{Value: off, Component: "kubelet"}, []string{"once all kubelet have", "1 live server configures the other value"}},
 		"a rollout that includes them":                {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *tracker.Instance) { i.Component = "scheduler" })}, Plan{Value: off}, nil},
 		"a rollout without effect":                    {canary(feature(v1alpha1.StateOn), true), View{Servers: at(true, "1.36"), Instances: asking}, Plan{Value: off}, []string{"restarted with --feature-gates=F=false", "1 live server configures the other value"}},
-		"a rollout does not limit who sets it":        {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *tracker.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"1 live user sets the other value itself, which wins over the API, and has to be restarted without F in --feature-gates"}},
+		"a rollout does not limit explicit values":    {canary(feature(v1alpha1.StateOn), true), View{Servers: dynamic, Instances: node(func(i *tracker.Instance) { i.Explicit = true })}, Plan{Value: off}, []string{"1 live user sets the other value itself, which wins over the API, and has to be restarted without F in --feature-gates"}},
 		"a canary under way":                          {turningOff(v1alpha1.TaskWaitForUses, "off"), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, []string{"1 live user would keep the other value"}},
 		"a canary that all have":                      {turningOff("off"), View{Servers: dynamic, Instances: asking}, Plan{Value: off}, nil},
 		"a canary that is called off":                 {turningOff(v1alpha1.TaskWaitForUses, "off"), View{Servers: dynamic, Instances: node(func(i *tracker.Instance) { i.Enabled = false })}, Plan{Value: ptr.To(true)}, nil},

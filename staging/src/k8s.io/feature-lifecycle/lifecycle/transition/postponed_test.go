@@ -30,8 +30,8 @@ import (
 	"k8s.io/feature-lifecycle/rollout"
 )
 
-// overriding is a server that is set to off by itself and has taken on from the
-// API.
+// overriding returns a server that has off in its own settings and has taken on from
+// the API.
 func overriding(id string) tracker.Server {
 	s := server(id, true)
 	s.Gate.Explicit, s.Gate.Overridden, s.Gate.Control = false, true, v1alpha1.ControlDynamic
@@ -54,21 +54,21 @@ func answer(f *v1alpha1.Feature, view View, at time.Time) *v1alpha1.Feature {
 	return f
 }
 
-// chooses is what a process that holds a value takes, and one that just starts. A
-// process that is told nothing would use its own default: that is an error here.
+// chooses returns the value that a process takes that holds a value, and one that just
+// starts. A process without an answer would use its own default: that is an error here.
 func chooses(t *testing.T, f *v1alpha1.Feature, instance string, held bool) [2]bool {
 	t.Helper()
-	who := rollout.Instance{Component: "kubelet", Name: instance}
-	holding, starting := rollout.Choose(f, who, &held), rollout.Choose(f, who, nil)
+	kubelet := rollout.Instance{Component: "kubelet", Name: instance}
+	holding, starting := rollout.Choose(f, kubelet, &held), rollout.Choose(f, kubelet, nil)
 	if !holding.Told || !starting.Told {
 		t.Errorf("the Feature says nothing: %+v, %+v", holding, starting)
 	}
 	return [2]bool{holding.Value, starting.Value}
 }
 
-// TestWithdrawingACanaryTurnsNobodyOn: a server inside the canary uses the value
-// itself. That is not what it is set to, and nobody may take it for that.
-func TestWithdrawingACanaryTurnsNobodyOn(t *testing.T) {
+// TestWithdrawnCanaryTurnsNoInstanceOn checks a server inside the canary, which uses
+// the value itself. That is not its own setting, and must not be taken for it.
+func TestWithdrawnCanaryTurnsNoInstanceOn(t *testing.T) {
 	outside, off := nodes(1, false)[0], [2]bool{}
 	view := View{Servers: []tracker.Server{overriding("a")}, Declared: declared}
 	f := trial()
@@ -91,8 +91,8 @@ func TestWithdrawingACanaryTurnsNobodyOn(t *testing.T) {
 	}
 }
 
-// TestOnlyServersSayWhoDecides: what others report about it is not believed.
-func TestOnlyServersSayWhoDecides(t *testing.T) {
+// TestControlDecidedByServersOnly checks that reports of others about it are ignored.
+func TestControlDecidedByServersOnly(t *testing.T) {
 	reporter := overriding("scheduler")
 	f := answer(feature(""), View{Servers: []tracker.Server{{ID: "a", Reported: true, Version: "1.36"}}, Reporters: []tracker.Server{reporter}}, start)
 	if f.Status.Control != v1alpha1.ControlLocal || f.Status.Configured == nil || f.Status.Configured.Value {
@@ -100,9 +100,9 @@ func TestOnlyServersSayWhoDecides(t *testing.T) {
 	}
 }
 
-// TestARequestIsAnsweredWhenItMayBegin: until then nobody takes the value that is
-// requested, whoever starts meanwhile.
-func TestARequestIsAnsweredWhenItMayBegin(t *testing.T) {
+// TestRequestAnsweredWhenTransitionMayBegin checks that no instance takes the requested
+// value until then, also one that starts meanwhile.
+func TestRequestAnsweredWhenTransitionMayBegin(t *testing.T) {
 	at := func(version string) tracker.Server { return emulating(overriding("a"), version) }
 	for name, tc := range map[string]struct {
 		servers  []tracker.Server
@@ -165,8 +165,8 @@ func TestARequestIsAnsweredWhenItMayBegin(t *testing.T) {
 	}
 }
 
-// TestADowngradeChangesTheValueFirst, so the request is answered before.
-func TestADowngradeChangesTheValueFirst(t *testing.T) {
+// TestDowngradeChangesValueFirst, so the request is answered before.
+func TestDowngradeChangesValueFirst(t *testing.T) {
 	f := enabled(settled(false, v1alpha1.ControlDynamic))
 	f = answer(f, View{Servers: controlled([]tracker.Server{emulating(server("a", false), "1.35")}, v1alpha1.ControlDynamic), Declared: moving}, start)
 	if f.Status.State != v1alpha1.StateTurningOn || !f.Status.Configured.Value {
@@ -174,9 +174,9 @@ func TestADowngradeChangesTheValueFirst(t *testing.T) {
 	}
 }
 
-// TestAFrozenCanaryStaysAsItIs, whatever becomes of spec.rollout: while the feature
+// TestFrozenCanaryUnchanged, whatever becomes of spec.rollout: while the feature
 // is paused, and while another value is requested and not answered yet.
-func TestAFrozenCanaryStaysAsItIs(t *testing.T) {
+func TestFrozenCanaryUnchanged(t *testing.T) {
 	outside, inside := nodes(1, false)[0], nodes(1, true)[0]
 	one, mixed := []tracker.Server{overriding("a")}, []tracker.Server{overriding("a"), emulating(overriding("b"), "1.35")}
 	off := false
@@ -190,7 +190,7 @@ func TestAFrozenCanaryStaysAsItIs(t *testing.T) {
 		"paused, and mixed as well": {mixed, func(f *v1alpha1.Feature) { paused(f) }},
 	} {
 		for name, changed := range map[string]*v1alpha1.FeatureRollout{
-			"removed": nil, "for nobody": {Percent: new(int32)}, "for others": {Components: []string{"kube-proxy"}}, "tried again": {Percent: half().Percent, Attempt: 1},
+			"removed": nil, "for none": {Percent: new(int32)}, "for others": {Components: []string{"kube-proxy"}}, "tried again": {Percent: half().Percent, Attempt: 1},
 		} {
 			for _, halted := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, %s, halted %t", frozen, name, halted), func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestAFrozenCanaryStaysAsItIs(t *testing.T) {
 					for range 2 {
 						d := Next(f, View{Servers: tc.servers, Declared: declared}, settings, start.Add(time.Second))
 						for _, e := range d.Events {
-							t.Errorf("told: %s %s", e.Reason, e.Message)
+							t.Errorf("event: %s %s", e.Reason, e.Message)
 						}
 						f.Status = d.Status
 						if r := f.Status.Rollout; r == nil || !cmp.Equal(&r.Observed, half()) || r.Halted != halted {
@@ -229,8 +229,8 @@ func TestAFrozenCanaryStaysAsItIs(t *testing.T) {
 	}
 }
 
-// TestNoCanaryBeginsWhileItIsFrozen: all have the value, and keep it.
-func TestNoCanaryBeginsWhileItIsFrozen(t *testing.T) {
+// TestNoCanaryBeginsWhileFrozen: all have the value, and keep it.
+func TestNoCanaryBeginsWhileFrozen(t *testing.T) {
 	outside, off := nodes(1, false)[0], false
 	for name, tc := range map[string]struct {
 		servers []tracker.Server
@@ -262,8 +262,8 @@ func TestNoCanaryBeginsWhileItIsFrozen(t *testing.T) {
 	}
 }
 
-// TestAHaltOutlastsServersThatDisagree: nobody knows whether it was called off.
-func TestAHaltOutlastsServersThatDisagree(t *testing.T) {
+// TestHaltOutlastsDisagreement checks a halt that may not have been called off.
+func TestHaltOutlastsDisagreement(t *testing.T) {
 	since := metav1.NewTime(start)
 	f := trial()
 	f.Spec.Enabled, f.Spec.Rollout = nil, nil
@@ -275,7 +275,7 @@ func TestAHaltOutlastsServersThatDisagree(t *testing.T) {
 	} {
 		f = answer(f, View{Servers: controlled(servers, v1alpha1.ControlCentral), Declared: declared}, start.Add(time.Second))
 		if f.Status.Rollout == nil || !f.Status.Rollout.Halted {
-			t.Fatalf("the halt is gone: %+v", f.Status.Rollout)
+			t.Fatalf("the halt was dropped: %+v", f.Status.Rollout)
 		}
 		if got := chooses(t, f, nodes(1, false)[0], false); got != [2]bool{} {
 			t.Errorf("an instance takes %v", got)

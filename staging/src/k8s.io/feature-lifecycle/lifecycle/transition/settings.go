@@ -24,36 +24,35 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
-// None asks for 0 in a field of Settings where 0 makes sense and its zero value means
+// None requests 0 in a field of Settings where 0 makes sense and its zero value means
 // the default (OrDefault): Grace and KeepUnknownMinors.
 const None = -1
 
-// Settings are the periods of the server flow. Next takes them as they are; OrDefault
-// fills in what is left out, and Validate says what cannot work.
+// Settings are the periods of the server flow. Next takes them as they are. OrDefault
+// fills in what is left out, and Validate rejects what cannot work.
 type Settings struct {
 	tracker.Settings
-	// Settle is how long no user may contradict before waiting for uses ends; 10
-	// seconds by default.
+	// Settle is how long waiting for uses lasts without a contradiction by a user before
+	// it ends; 10 seconds by default.
 	Settle time.Duration
-	// MinBackoff and MaxBackoff bound the pause between two attempts at a task
-	// that failed; it doubles with each. They are 1 and 30 seconds by default.
-	// MaxBackoff should be less than the minute within which everything goes on after a
-	// fault (L2).
+	// MinBackoff and MaxBackoff bound the pause between two attempts at a task that
+	// failed; it doubles with each. They are 1 and 30 seconds by default. MaxBackoff
+	// should be less than the minute within which all work continues after a fault (L2).
 	MinBackoff, MaxBackoff time.Duration
-	// MaxBlockedBackoff is the longest pause of a task that waits for somebody
-	// to act; 10 minutes by default. That may take days, and an attempt reads whole
+	// MaxBlockedBackoff is the longest pause of a task that is blocked until an external
+	// action; 10 minutes by default. That may take days, and an attempt reads whole
 	// collections.
 	MaxBlockedBackoff time.Duration
-	// KeepUnknownMinors is for how many minor versions a Feature is kept that
+	// KeepUnknownMinors is the number of minor versions for which a Feature is kept that
 	// no live process knows; 3 by default. A major version counts as one step, and its
 	// minor versions as further ones.
 	KeepUnknownMinors int
-	// HowToClean is what people do to have leftovers of a feature that is off removed. It
-	// stands in the message of the condition Clean, before "to remove them". By default
-	// that is to create the subresource cleanup, which kube-apiserver answers for the
-	// features of Kubernetes alone.
+	// HowToClean is the action that removes leftovers of a feature that is off. It appears
+	// in the message of the condition Clean, before "to remove them". By default it is to
+	// create the subresource cleanup, which kube-apiserver serves for the features of
+	// Kubernetes alone.
 	HowToClean string
-	// Canary says when a canary is halted. Each field that is 0 has its default
+	// Canary configures when a canary is halted. Each field that is 0 has its default
 	// (DefaultCanarySettings).
 	Canary CanarySettings
 }
@@ -61,7 +60,7 @@ type Settings struct {
 // maxHowToClean is the most that HowToClean may have, in bytes.
 const maxHowToClean = 512
 
-// DefaultSettings are the settings of a kube-apiserver without flags.
+// DefaultSettings returns the settings of a kube-apiserver without flags.
 func DefaultSettings() Settings {
 	return Settings{
 		Settings:          tracker.DefaultSettings(),
@@ -75,8 +74,8 @@ func DefaultSettings() Settings {
 	}
 }
 
-// OrDefault are the settings, with the default in place of each that is zero, and with 0
-// in place of None.
+// OrDefault returns the settings, with the default in place of each that is zero, and
+// with 0 in place of None.
 func (s Settings) OrDefault() Settings {
 	d := DefaultSettings()
 	s.Grace = orDefault(s.Grace, d.Grace)
@@ -91,7 +90,7 @@ func (s Settings) OrDefault() Settings {
 	return s
 }
 
-// orDefault is a value that may be None.
+// orDefault returns a value that may be None.
 func orDefault[T time.Duration | int](value, whenZero T) T {
 	switch value {
 	case 0:
@@ -109,7 +108,7 @@ type InvalidSetting struct {
 	Field string
 	// Value is what it has.
 	Value any
-	// Want says, as "longer than 0", what it has to be.
+	// Want is what it has to be, for example "longer than 0".
 	Want string
 }
 
@@ -118,8 +117,8 @@ func (e *InvalidSetting) Error() string {
 	return fmt.Sprintf("%s is %v and has to be %s", e.Field, e.Value, e.Want)
 }
 
-// Validate returns an *InvalidSetting for each setting that cannot work. What is left out
-// has to be filled in before (OrDefault): of all periods only Grace may be 0.
+// Validate returns an *InvalidSetting for each setting that cannot work. What is left
+// out has to be filled in before (OrDefault): of all periods only Grace may be 0.
 func (s Settings) Validate() []*InvalidSetting {
 	const positive = "longer than 0"
 	var invalid []*InvalidSetting
@@ -130,7 +129,7 @@ func (s Settings) Validate() []*InvalidSetting {
 	}
 	check(s.Settle > 0, "Settle", s.Settle, positive+": reports need time to arrive")
 	check(s.Grace >= 0, "Grace", s.Grace, "0 or longer")
-	check(s.ReportPeriod > 0, "ReportPeriod", s.ReportPeriod, positive+": processes report that they have asked for a feature up to a minute later")
+	check(s.ReportPeriod > 0, "ReportPeriod", s.ReportPeriod, positive+": processes report that they have queried a feature up to a minute later")
 	check(s.MinBackoff > 0, "MinBackoff", s.MinBackoff, positive+": a task that fails must not be tried without a pause")
 	check(s.MaxBackoff >= s.MinBackoff, "MaxBackoff", s.MaxBackoff, fmt.Sprintf("at least MinBackoff, %s", s.MinBackoff))
 	check(s.MaxBlockedBackoff >= s.MinBackoff, "MaxBlockedBackoff", s.MaxBlockedBackoff, fmt.Sprintf("at least MinBackoff, %s", s.MinBackoff))
@@ -146,7 +145,7 @@ func (s Settings) Validate() []*InvalidSetting {
 	return invalid
 }
 
-// backoff is the pause after so many attempts, of which the last ended with the
+// backoff returns the pause after so many attempts, of which the last ended with the
 // outcome.
 func (s Settings) backoff(attempts int32, outcome Outcome) time.Duration {
 	most := s.longest(outcome)
@@ -159,7 +158,7 @@ func (s Settings) backoff(attempts int32, outcome Outcome) time.Duration {
 	return pause
 }
 
-// longest is the longest pause after an attempt that ended so.
+// longest returns the longest pause after an attempt that ended so.
 func (s Settings) longest(outcome Outcome) time.Duration {
 	if outcome == Blocked {
 		return s.MaxBlockedBackoff

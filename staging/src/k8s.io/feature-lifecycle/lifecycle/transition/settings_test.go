@@ -23,8 +23,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWhatSettingsLeaveOut has its default, field by field, and nothing else has.
-func TestWhatSettingsLeaveOut(t *testing.T) {
+// TestSettingsDefaulted has its default, field by field, and nothing else has.
+func TestSettingsDefaulted(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		settings Settings
 		change   func(*Settings)
@@ -46,8 +46,8 @@ func TestWhatSettingsLeaveOut(t *testing.T) {
 	}
 }
 
-// TestSettingsThatCannotWork are named with their value and what they have to be.
-func TestSettingsThatCannotWork(t *testing.T) {
+// TestInvalidSettings are named with their value and what they have to be.
+func TestInvalidSettings(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		change func(*Settings)
 		want   string
@@ -58,12 +58,12 @@ func TestSettingsThatCannotWork(t *testing.T) {
 		"pauses that do not grow":      {change: func(s *Settings) { s.MaxBackoff, s.MaxBlockedBackoff = s.MinBackoff, s.MinBackoff }},
 		"a negative grace":             {change: func(s *Settings) { s.Grace = -time.Minute }, want: "Grace is -1m0s and has to be 0 or longer"},
 		"no settle period":             {change: func(s *Settings) { s.Settle = 0 }, want: "Settle is 0s and has to be longer than 0: reports need time to arrive"},
-		"no period of reports":         {change: func(s *Settings) { s.ReportPeriod = 0 }, want: "ReportPeriod is 0s and has to be longer than 0: processes report that they have asked for a feature up to a minute later"},
+		"no period of reports":         {change: func(s *Settings) { s.ReportPeriod = 0 }, want: "ReportPeriod is 0s and has to be longer than 0: processes report that they have queried a feature up to a minute later"},
 		"no pause":                     {change: func(s *Settings) { s.MinBackoff = 0 }, want: "MinBackoff is 0s and has to be longer than 0: a task that fails must not be tried without a pause"},
 		"a longest pause that is less": {change: func(s *Settings) { s.MaxBackoff = 0 }, want: "MaxBackoff is 0s and has to be at least MinBackoff, 1s"},
-		"and of who is blocked":        {change: func(s *Settings) { s.MaxBlockedBackoff = -1 }, want: "MaxBlockedBackoff is -1ns and has to be at least MinBackoff, 1s"},
+		"and of blocked tasks":         {change: func(s *Settings) { s.MaxBlockedBackoff = -1 }, want: "MaxBlockedBackoff is -1ns and has to be at least MinBackoff, 1s"},
 		"less than no versions":        {change: func(s *Settings) { s.KeepUnknownMinors = -2 }, want: "KeepUnknownMinors is -2 and has to be 0 or more minor versions"},
-		"a canary of nobody":           {change: func(s *Settings) { s.Canary.Count = -1 }, want: "Canary.Count is -1 and has to be 1 or more instances"},
+		"a negative count":             {change: func(s *Settings) { s.Canary.Count = -1 }, want: "Canary.Count is -1 and has to be 1 or more instances"},
 		"more than all":                {change: func(s *Settings) { s.Canary.Percent = 101 }, want: "Canary.Percent is 101 and has to be from 1 to 100"},
 		"a negative factor":            {change: func(s *Settings) { s.Canary.Factor = -1 }, want: "Canary.Factor is -1 and has to be 1 or more"},
 		"no patience":                  {change: func(s *Settings) { s.Canary.Patience = -1 }, want: "Canary.Patience is -1ns and has to be longer than 0"},

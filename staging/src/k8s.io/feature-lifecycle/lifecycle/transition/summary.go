@@ -25,12 +25,12 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// MaxDoing is to how many characters tables cut what Doing says: they stay readable,
+// MaxDoing is the number of characters to which tables cut Doing. They stay readable,
 // and the whole message is in the object.
 const MaxDoing = 60
 
-// troubling are the reasons that somebody should look at when no task runs, the
-// most important first.
+// troubling lists the reasons that need attention when no task runs, the most important
+// first.
 var troubling = []struct {
 	kind    string
 	reasons []string
@@ -42,9 +42,8 @@ var troubling = []struct {
 	{v1alpha1.ConditionClean, []string{v1alpha1.ReasonLeftovers, v1alpha1.ReasonMisdeclared}},
 }
 
-// Doing says what is going on with a feature: the task that runs and how far it is, or
-// why somebody should look, and nothing when all is well. The server's columns and
-// tools say the same.
+// Doing summarizes a feature: the task that runs and its progress, or why it needs
+// attention, "" when all is well. The server's columns and tools show the same.
 func Doing(status *v1alpha1.FeatureStatus) string {
 	if len(status.Tasks) > 0 {
 		task := &status.Tasks[0]
@@ -67,7 +66,7 @@ func Doing(status *v1alpha1.FeatureStatus) string {
 }
 
 // LiveUsers counts the live users of status.uses by the value that they found. Those
-// that are out of reach, or have not reported, are in neither number.
+// that are unreachable, or have not reported, are in neither number.
 func LiveUsers(counts []v1alpha1.FeatureUse) (on, off int64) {
 	for _, use := range counts {
 		switch {
@@ -82,7 +81,7 @@ func LiveUsers(counts []v1alpha1.FeatureUse) (on, off int64) {
 }
 
 // Shorten cuts a text to a number of characters, at least 1, of which the last one
-// says that there is more.
+// shows that it was cut.
 func Shorten(text string, most int) string {
 	characters := []rune(text)
 	if len(characters) <= most {

@@ -48,9 +48,9 @@ func TestDoing(t *testing.T) {
 		"all is well":           {conditions(v1alpha1.ConditionProgressing, v1alpha1.ReasonComplete, v1alpha1.ConditionClean, v1alpha1.ReasonNothingLeft), ""},
 		"a task":                {tasks(v1alpha1.FeatureTask{Name: v1alpha1.TaskWaitForUses}), "WaitForUses"},
 		"its progress":          {tasks(v1alpha1.FeatureTask{Name: "ClearField/pods/spec.x", Total: 3, Message: "clearing"}, v1alpha1.FeatureTask{Name: "Next"}), "ClearField 0/3: clearing"},
-		"nobody knows it":       {conditions(v1alpha1.ConditionKnown, v1alpha1.ReasonNotKnown), v1alpha1.ReasonNotKnown},
+		"no process knows it":   {conditions(v1alpha1.ConditionKnown, v1alpha1.ReasonNotKnown), v1alpha1.ReasonNotKnown},
 		"servers disagree":      {conditions(v1alpha1.ConditionConsistent, v1alpha1.ReasonServersDisagree), v1alpha1.ReasonServersDisagree},
-		"a server is silent":    {conditions(v1alpha1.ConditionConsistent, v1alpha1.ReasonReportMissing), v1alpha1.ReasonReportMissing},
+		"a report is missing":   {conditions(v1alpha1.ConditionConsistent, v1alpha1.ReasonReportMissing), v1alpha1.ReasonReportMissing},
 		"paused":                {conditions(v1alpha1.ConditionProgressing, v1alpha1.ReasonPaused), v1alpha1.ReasonPaused},
 		"versions are mixed":    {conditions(v1alpha1.ConditionProgressing, v1alpha1.ReasonMixedVersions), v1alpha1.ReasonMixedVersions},
 		"a canary is halted":    {conditions(v1alpha1.ConditionProgressing, v1alpha1.ReasonRolloutHalted), v1alpha1.ReasonRolloutHalted},
@@ -75,7 +75,7 @@ func TestLiveUsers(t *testing.T) {
 	}
 }
 
-func TestALongTextIsCutBetweenCharacters(t *testing.T) {
+func TestShortenCutsBetweenCharacters(t *testing.T) {
 	for name, text := range map[string]string{
 		"of one byte each":    strings.Repeat("a", 80),
 		"of three bytes each": strings.Repeat("…", 80),

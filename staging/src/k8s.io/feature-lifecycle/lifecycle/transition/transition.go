@@ -71,17 +71,17 @@ type step struct {
 	move *move
 	// began is true once this step has begun a transition.
 	began bool
-	// wait is what the condition Progressing says of a transition that does
-	// not move, nil when it moves or there is none.
+	// wait is the content of the condition Progressing for a transition that is held, nil
+	// when it proceeds or there is none.
 	wait *holdup
 }
 
-// holdup is why a transition does not move.
+// holdup is why a transition is held.
 type holdup struct {
 	reason, message string
 }
 
-// describeGate copies what the deciding servers say of the gate.
+// describeGate copies what the deciding servers report of the gate.
 func (s *step) describeGate() {
 	if gate := s.config.gate; gate != nil {
 		s.Status.Stage = gate.Stage
@@ -106,8 +106,8 @@ func (s *step) configure() {
 	s.Status.Configured = &value
 }
 
-// postponed is true while nobody may take a requested value yet: the feature is
-// paused, servers have different versions (S4), or what is stored is brought to
+// postponed returns true while no instance may take a requested value yet. The feature
+// is paused, servers have different versions (S4), or stored objects are brought to
 // another version first.
 func (s *step) postponed() bool {
 	if s.Status.Control == v1alpha1.ControlLocal || s.Status.State == "" {
@@ -117,14 +117,14 @@ func (s *step) postponed() bool {
 		s.move != nil && len(s.move.tasks) > 0 && !s.move.down() && s.atRest()
 }
 
-// atRest is true when no transition is under way.
+// atRest returns true when no transition is under way.
 func (s *step) atRest() bool {
 	_, ok := Goal(s.Status.State)
 	return ok && s.Status.Transition == nil && len(s.Status.Tasks) == 0
 }
 
-// previous is the value of the last state of rest, for instances that a rollout
-// leaves out. It is nil where the state says it or nobody takes values from here.
+// previous returns the value of the last state of rest, for instances that a rollout
+// leaves out. It is nil where the state shows it or no instance takes values from here.
 func (s *step) previous() *bool {
 	switch value, ok := Goal(s.Status.State); {
 	case s.Status.Control == v1alpha1.ControlLocal || !ok:
@@ -169,7 +169,7 @@ func (s *step) adopt() {
 	s.Status.State = finalState(s.config.value.Value)
 	s.Status.StateSince = s.timestamp()
 	s.Status.Version, s.Status.StoredVersions = s.version, nil
-	// Of what obstructs servers with the feature on there is nothing, since these run.
+	// Startup-blocking leftovers cannot exist: servers with the feature on are running.
 	tasks := slices.DeleteFunc(slices.Clone(s.view.Declared.OnEnable), func(name string) bool {
 		return slices.Contains(s.view.Declared.StartupBlocking, name)
 	})
@@ -179,8 +179,8 @@ func (s *step) adopt() {
 	}
 }
 
-// shouldBegin is true when the configured value leads elsewhere than the state
-// and nothing forbids a transition to start (S4).
+// shouldBegin returns true when the configured value leads elsewhere than the state and
+// nothing forbids a transition to start (S4).
 func (s *step) shouldBegin() bool {
 	goal, ok := Goal(s.Status.State)
 	if !ok || !s.config.agreed || goal == s.config.value.Value {
@@ -198,7 +198,7 @@ func (s *step) shouldBegin() bool {
 }
 
 func (s *step) mixedVersions() *holdup {
-	return &holdup{v1alpha1.ReasonMixedVersions, "live servers have different effective versions; the transition goes on when they are the same"}
+	return &holdup{v1alpha1.ReasonMixedVersions, "live servers have different effective versions; the transition continues when they are the same"}
 }
 
 // begin starts a transition to the goal, replacing one that is under way. The
@@ -210,24 +210,24 @@ func (s *step) begin(goal bool) {
 	s.event(false, EventTransitionStarted, "%s: configured value is %s by %s; %s", s.Status.State, OnOff(goal), s.source(), phrase.Count(len(s.Status.Tasks), "task", "tasks"))
 }
 
-// source is where the configured value comes from, for people: who asked for it,
-// or ended the pause that held it. Without a request the value is that of the
-// servers, and nobody knows whether it is new since a request was taken back or
-// since they were told another one; the name is that of who wrote the spec last.
-// The servers' own value of a feature that nobody can ask for has no name in it.
+// source returns the source of the configured value, for users: who requested it, or
+// ended the pause that held it. Without a request the value is that of the servers.
+// Whether it is new since a request was withdrawn or since their flags changed is
+// unknown, so the name is that of the last writer of the spec. The servers' own value
+// of a feature that cannot be requested has no name in it.
 func (s *step) source() string {
 	source := string(s.config.value.Source)
-	who := s.feature.Annotations[v1alpha1.AnnotationRequestedBy]
+	user := s.feature.Annotations[v1alpha1.AnnotationRequestedBy]
 	progressing := meta.FindStatusCondition(s.feature.Status.Conditions, v1alpha1.ConditionProgressing)
 	switch {
-	case who == "":
+	case user == "":
 		return source
 	case progressing != nil && progressing.Reason == v1alpha1.ReasonPaused:
-		return fmt.Sprintf("%s (resumed by %s)", source, who)
+		return fmt.Sprintf("%s (resumed by %s)", source, user)
 	case s.config.value.Source == v1alpha1.SourceAPI:
 		return source + s.requested()
 	case s.config.control == v1alpha1.ControlDynamic:
-		return fmt.Sprintf("%s (nothing is requested; spec last changed by %s)", source, who)
+		return fmt.Sprintf("%s (nothing is requested; spec last changed by %s)", source, user)
 	}
 	return source
 }
@@ -289,8 +289,8 @@ func (s *step) timestamp() *metav1.Time {
 	return &t
 }
 
-// lookAgainAt asks to be called at a time, or earlier.
-func (s *step) lookAgainAt(t time.Time) {
+// requeueAt requests a reconciliation at a time, or earlier.
+func (s *step) requeueAt(t time.Time) {
 	// A time that has passed still needs a moment, or the queue spins.
 	after := max(t.Sub(s.now), time.Millisecond)
 	if s.RequeueAfter == 0 || after < s.RequeueAfter {
@@ -298,8 +298,8 @@ func (s *step) lookAgainAt(t time.Time) {
 	}
 }
 
-// MayClean says why a transition that removes leftovers must not start now, nil
-// when it may (S4). Whether something is left is not looked at.
+// MayClean returns why a transition that removes leftovers must not start now, nil when
+// it may (S4). Whether there are leftovers does not matter.
 func MayClean(feature *v1alpha1.Feature, view View) error {
 	if err := Cleanable(feature); err != nil {
 		return err
@@ -318,8 +318,9 @@ func MayClean(feature *v1alpha1.Feature, view View) error {
 	}
 }
 
-// Cleanable says why the state or the spec of a feature keep it from being cleaned, nil
-// if neither does. It is a part of MayClean, for who has the feature alone.
+// Cleanable returns why the state or the spec of a feature keep it from being cleaned,
+// nil if neither does. It is a part of MayClean, for callers that have the feature
+// alone.
 func Cleanable(feature *v1alpha1.Feature) error {
 	switch {
 	case feature.Status.State == "":
@@ -333,7 +334,7 @@ func Cleanable(feature *v1alpha1.Feature) error {
 	}
 }
 
-// Goal is the value that a state has or leads to. It is false for the states of
+// Goal returns the value that a state has or leads to. It is false for the states of
 // the version flow, which leave the value alone, and for none.
 func Goal(state v1alpha1.FeatureState) (value, ok bool) {
 	switch state {
@@ -346,7 +347,7 @@ func Goal(state v1alpha1.FeatureState) (value, ok bool) {
 	}
 }
 
-// Turning is the state that leads to a value.
+// Turning returns the state that leads to a value.
 func Turning(goal bool) v1alpha1.FeatureState {
 	if goal {
 		return v1alpha1.StateTurningOn
@@ -361,7 +362,7 @@ func finalState(value bool) v1alpha1.FeatureState {
 	return v1alpha1.StateOff
 }
 
-// OnOff is the word for a value in a sentence: on or off.
+// OnOff returns the word for a value in a sentence: on or off.
 func OnOff(value bool) string {
 	if value {
 		return "on"

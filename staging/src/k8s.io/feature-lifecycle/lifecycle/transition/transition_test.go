@@ -38,7 +38,7 @@ var (
 	declared = Declared{OnEnable: []string{"Install"}, OnDisable: []string{"ClearA", "ClearB"}, Removes: true}
 )
 
-// server is a live server that has the gate with a value.
+// server returns a live server that has the gate with a value.
 func server(id string, enabled bool) tracker.Server {
 	return tracker.Server{ID: id, Reported: true, Knows: true, Version: "1.36",
 		Gate: v1alpha1.ReportedFeature{Name: "F", Enabled: enabled, Explicit: enabled, Stage: v1alpha1.StageBeta}}
@@ -70,7 +70,7 @@ func paused(f *v1alpha1.Feature) *v1alpha1.Feature {
 	return f
 }
 
-// settling is a feature whose wait for uses saw no contradiction since a time.
+// settling returns a feature whose wait for uses saw no contradiction since a time.
 func settling(f *v1alpha1.Feature, since time.Time) *v1alpha1.Feature {
 	t := metav1.NewMicroTime(since)
 	f.Status.Tasks[0].LastAttemptTime = &t
@@ -150,7 +150,7 @@ func TestNext(t *testing.T) {
 			feature: feature(v1alpha1.StateTurningOff, wait, "ClearA"), view: View{Servers: off, Declared: declared, Instances: []tracker.Instance{user("n1", true)}},
 			after: time.Hour, want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait, "ClearA"}, reason: v1alpha1.ReasonWaitingForUses},
 		},
-		"the settle period begins when nobody contradicts": {
+		"the settle period begins without contradiction": {
 			feature: feature(v1alpha1.StateTurningOff, wait, "ClearA"), view: View{Servers: off, Declared: declared, Instances: []tracker.Instance{user("n1", false)}},
 			want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait, "ClearA"}, reason: v1alpha1.ReasonWaitingForUses, again: settings.Settle},
 		},
@@ -170,7 +170,7 @@ func TestNext(t *testing.T) {
 			feature: settling(feature(v1alpha1.StateTurningOff, wait), start), view: View{Servers: off, WatchingSince: start.Add(time.Hour)},
 			after: time.Hour, want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait}, reason: v1alpha1.ReasonWaitingForUses, again: settings.Settle},
 		},
-		"a contradiction begins the settle period anew": {
+		"a contradiction restarts the settle period": {
 			feature: settling(feature(v1alpha1.StateTurningOff, wait), start), view: View{Servers: off, Instances: []tracker.Instance{user("n1", true)}},
 			after: settings.Settle, want: want{state: v1alpha1.StateTurningOff, tasks: []string{wait}, reason: v1alpha1.ReasonWaitingForUses},
 		},
@@ -234,7 +234,7 @@ func TestNext(t *testing.T) {
 			feature: enabled(feature(v1alpha1.StateOff)), view: View{Servers: controlled([]tracker.Server{server("a", true), server("b", false)}, v1alpha1.ControlDynamic)},
 			want: want{state: v1alpha1.StateTurningOn, tasks: []string{wait}, hold: true, reason: v1alpha1.ReasonWaitingForUses},
 		},
-		"servers that differ on who decides hold everything": {
+		"servers that differ on the source hold everything": {
 			feature: enabled(feature(v1alpha1.StateOff)), view: View{Servers: append(controlled([]tracker.Server{server("a", false)}, v1alpha1.ControlDynamic), server("b", false))},
 			want: want{state: v1alpha1.StateOff, reason: v1alpha1.ReasonWaitingForAgreement},
 		},
@@ -264,7 +264,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-func TestTheSettlePeriodBeginsAnewAfterAHold(t *testing.T) {
+func TestSettlePeriodRestartsAfterHold(t *testing.T) {
 	agreed, disagreed := []tracker.Server{server("a", false)}, []tracker.Server{server("a", false), server("b", true)}
 	f := settling(feature(v1alpha1.StateTurningOff, v1alpha1.TaskWaitForUses, "ClearA"), start)
 	f.Status = Next(f, View{Servers: disagreed, Declared: declared}, settings, start.Add(time.Second)).Status
@@ -274,9 +274,9 @@ func TestTheSettlePeriodBeginsAnewAfterAHold(t *testing.T) {
 	}
 }
 
-// TestManyUsersOfADynamicFeatureHaveTheirTurnsInTheSettlePeriod: those that have just got
-// the other value of a request that was taken back may not have said so yet.
-func TestManyUsersOfADynamicFeatureHaveTheirTurnsInTheSettlePeriod(t *testing.T) {
+// TestSettlePeriodCoversTurnsOfManyDynamicUsers checks users that have just got the
+// other value of a request that was withdrawn: they may not have reported it yet.
+func TestSettlePeriodCoversTurnsOfManyDynamicUsers(t *testing.T) {
 	for _, test := range []struct {
 		dynamic bool
 		users   int
@@ -308,8 +308,8 @@ func TestManyUsersOfADynamicFeatureHaveTheirTurnsInTheSettlePeriod(t *testing.T)
 	}
 }
 
-// TestATaskOfTheOtherDirectionIsUnknown: both may have one of the same name.
-func TestATaskOfTheOtherDirectionIsUnknown(t *testing.T) {
+// TestTaskOfOtherDirectionUnknown: both may have one of the same name.
+func TestTaskOfOtherDirectionUnknown(t *testing.T) {
 	both := Declared{OnEnable: []string{"Apply"}, OnDisable: []string{"ClearA"}}
 	d := Next(feature(v1alpha1.StateTurningOff, "Apply"), View{Servers: []tracker.Server{server("a", false)}, Declared: both}, settings, start)
 	if d.Start != "" || !d.Hold {
@@ -348,15 +348,15 @@ func TestMayClean(t *testing.T) {
 	}
 }
 
-// TestLeftoversSayHowTheyGo: what a flow offers for that is its own.
-func TestLeftoversSayHowTheyGo(t *testing.T) {
-	left := &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Resource: "widgets", Group: "example.com", Field: "spec.colour", Count: 1, Examples: []string{"default/lamp"}}}}
+// TestLeftoversMessageNamesCleanup: what a flow offers for that is its own.
+func TestLeftoversMessageNamesCleanup(t *testing.T) {
+	left := &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Resource: "widgets", Group: "example.com", Field: "spec.color", Count: 1, Examples: []string{"default/lamp"}}}}
 	view := View{Servers: []tracker.Server{server("a", false)}, Declared: Declared{OnDisable: []string{"ClearA"}, Removes: true}, Leftovers: left}
 	own := settings
-	own.HowToClean = "ask the gardener"
+	own.HowToClean = "call the gardener"
 	for want, s := range map[string]Settings{
-		"1 widgets.example.com have spec.colour (default/lamp); create the subresource cleanup to remove them": settings,
-		"1 widgets.example.com have spec.colour (default/lamp); ask the gardener to remove them":               own,
+		"1 widgets.example.com have spec.color (default/lamp); create the subresource cleanup to remove them": settings,
+		"1 widgets.example.com have spec.color (default/lamp); call the gardener to remove them":              own,
 	} {
 		d := Next(feature(v1alpha1.StateOff), view, s, start)
 		if c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionClean); c == nil || c.Message != want {
@@ -380,7 +380,7 @@ func enabled(f *v1alpha1.Feature) *v1alpha1.Feature {
 	return f
 }
 
-func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
+func TestNoWriteWithoutChange(t *testing.T) {
 	for name, view := range map[string]View{
 		"at rest":             {Servers: []tracker.Server{server("a", false), server("b", false)}, Declared: declared, Instances: []tracker.Instance{user("n1", false)}},
 		"with leftovers":      {Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Resource: "pods", Count: 3}}}},
@@ -407,7 +407,7 @@ func TestRestartOfOneServerOfSeveralChangesNothingAtRest(t *testing.T) {
 	f := feature(v1alpha1.StateOff)
 	f.Status = Next(f, View{Servers: []tracker.Server{server("a", false), server("b", false)}}, settings, start).Status
 	for name, servers := range map[string][]tracker.Server{
-		"it is gone":     {server("a", false)},
+		"deleted":        {server("a", false)},
 		"it is starting": {server("a", false), {ID: "b", Starting: true}},
 	} {
 		if diff := cmp.Diff(f.Status, Next(f, View{Servers: servers}, settings, start.Add(time.Second)).Status); diff != "" {
@@ -430,27 +430,27 @@ func TestConditions(t *testing.T) {
 		"a server has not reported": {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false), {ID: "b"}}}, v1alpha1.ConditionConsistent, v1alpha1.ReasonReportMissing, metav1.ConditionFalse, "b is alive"},
 		"a user differs":            {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Instances: []tracker.Instance{user("n1", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "1 live user has the feature on: kubelet/n1; restart them with --feature-gates=F=false"},
 		"users differ":              {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Instances: []tracker.Instance{user("n1", true), user("n2", true)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer, metav1.ConditionFalse, "2 live users have the feature on: kubelet/n1, kubelet/n2; restart"},
-		"a kubelet is silent":       {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Instances: []tracker.Instance{{Component: "kubelet", Name: "n1"}}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersUnknown, metav1.ConditionUnknown, "kubelet/n1"},
+		"a report is missing":       {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Instances: []tracker.Instance{{Component: "kubelet", Name: "n1"}}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersUnknown, metav1.ConditionUnknown, "kubelet/n1"},
 		"users agree":               {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Instances: []tracker.Instance{user("n1", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonAllUsersMatch, metav1.ConditionTrue, ""},
-		"nobody uses it":            {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonNoUsers, metav1.ConditionTrue, ""},
+		"no users":                  {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}}, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonNoUsers, metav1.ConditionTrue, ""},
 		"nothing is declared":       {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingDeclared, metav1.ConditionUnknown, ""},
-		"nobody has looked yet":     {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, ""},
+		"not inspected yet":         {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, ""},
 		"nothing is left":           {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonNothingLeft, metav1.ConditionTrue, ""},
-		"nothing is left, and a user has come back with the value on": {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}, Instances: []tracker.Instance{user("n1", true)}},
+		"nothing is left, and a user has returned with the value on": {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}, Instances: []tracker.Instance{user("n1", true)}},
 			v1alpha1.ConditionClean, v1alpha1.ReasonStillUsed, metav1.ConditionUnknown, "nothing was found, and 1 live user has the feature on and may store it again: kubelet/n1; restart them"},
-		"something is left":                      {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: leftovers}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "2 statefulsets.apps have spec.x (ns/a, ns/b); create the subresource cleanup"},
-		"looking failed":                         {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Err: "no etcd"}}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, "no etcd"},
-		"what is on is in use":                   {v1alpha1.StateOn, View{Servers: []tracker.Server{server("a", true)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionUnknown, "when it is off"},
-		"what turns off is in use":               {v1alpha1.StateTurningOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionUnknown, "when it is off"},
-		"declared for what is not there, and on": {v1alpha1.StateOn, View{Servers: []tracker.Server{server("a", true)}, Declared: declared, Leftovers: &Leftovers{Misdeclared: []string{"ClearA: no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "nobody can tell what is stored, since tasks are declared for what the server does not have: ClearA: no lamps"},
-		"declared for what is not there":         {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Misdeclared: []string{"ClearA: no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "ClearA: no lamps"},
-		"that, and looking failed":               {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Err: "no etcd", Misdeclared: []string{"no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "no lamps; looking for leftovers failed, too, and is tried again: no etcd"},
-		"that, and others find something":        {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Resources: leftovers.Resources, Misdeclared: []string{"no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "to remove them; tasks are declared for what the server does not have: no lamps"},
-		"on, and its API is not served":          {v1alpha1.StateOn, View{Servers: []tracker.Server{server("a", true)}, NotServed: []string{"no lamps", "no hues"}}, v1alpha1.ConditionProgressing, v1alpha1.ReasonNotServed, metav1.ConditionFalse, "no lamps; no hues"},
-		"off, and its API is not served":         {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, NotServed: []string{"no lamps"}}, v1alpha1.ConditionProgressing, v1alpha1.ReasonComplete, metav1.ConditionFalse, "nothing is left to do"},
-		"turning off, and its API is not served": {v1alpha1.StateOn, View{Servers: []tracker.Server{server("a", false)}, NotServed: []string{"no lamps"}}, v1alpha1.ConditionProgressing, v1alpha1.ReasonWaitingForUses, metav1.ConditionTrue, ""},
-		"no server knows it":                     {v1alpha1.StateOff, View{Servers: []tracker.Server{{ID: "a", Reported: true, Version: "1.36"}}}, v1alpha1.ConditionKnown, v1alpha1.ReasonNotKnown, metav1.ConditionFalse, "3 minor versions"},
-		"only the scheduler knows it":            {v1alpha1.StateOff, View{Servers: []tracker.Server{{ID: "a", Reported: true, Version: "1.36"}}, Reporters: []tracker.Server{server("s", false)}}, v1alpha1.ConditionKnown, v1alpha1.ReasonKnownToReporters, metav1.ConditionTrue, ""},
+		"something is left":                        {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: leftovers}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "2 statefulsets.apps have spec.x (ns/a, ns/b); create the subresource cleanup"},
+		"looking failed":                           {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Err: "no etcd"}}, v1alpha1.ConditionClean, v1alpha1.ReasonNotExamined, metav1.ConditionUnknown, "no etcd"},
+		"what is on is in use":                     {v1alpha1.StateOn, View{Servers: []tracker.Server{server("a", true)}, Declared: declared}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionUnknown, "when it is off"},
+		"what turns off is in use":                 {v1alpha1.StateTurningOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{}}, v1alpha1.ConditionClean, v1alpha1.ReasonInUse, metav1.ConditionUnknown, "when it is off"},
+		"declared for what does not exist, and on": {v1alpha1.StateOn, View{Servers: []tracker.Server{server("a", true)}, Declared: declared, Leftovers: &Leftovers{Misdeclared: []string{"ClearA: no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "what is stored is unknown, since tasks are declared for what the server does not have: ClearA: no lamps"},
+		"declared for what does not exist":         {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Misdeclared: []string{"ClearA: no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "ClearA: no lamps"},
+		"that, and looking failed":                 {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Err: "no etcd", Misdeclared: []string{"no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonMisdeclared, metav1.ConditionUnknown, "no lamps; looking for leftovers failed, too, and is tried again: no etcd"},
+		"that, and others find something":          {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Resources: leftovers.Resources, Misdeclared: []string{"no lamps"}}}, v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, metav1.ConditionFalse, "to remove them; tasks are declared for what the server does not have: no lamps"},
+		"on, and its API is not served":            {v1alpha1.StateOn, View{Servers: []tracker.Server{server("a", true)}, NotServed: []string{"no lamps", "no hues"}}, v1alpha1.ConditionProgressing, v1alpha1.ReasonNotServed, metav1.ConditionFalse, "no lamps; no hues"},
+		"off, and its API is not served":           {v1alpha1.StateOff, View{Servers: []tracker.Server{server("a", false)}, NotServed: []string{"no lamps"}}, v1alpha1.ConditionProgressing, v1alpha1.ReasonComplete, metav1.ConditionFalse, "nothing is left to do"},
+		"turning off, and its API is not served":   {v1alpha1.StateOn, View{Servers: []tracker.Server{server("a", false)}, NotServed: []string{"no lamps"}}, v1alpha1.ConditionProgressing, v1alpha1.ReasonWaitingForUses, metav1.ConditionTrue, ""},
+		"no server knows it":                       {v1alpha1.StateOff, View{Servers: []tracker.Server{{ID: "a", Reported: true, Version: "1.36"}}}, v1alpha1.ConditionKnown, v1alpha1.ReasonNotKnown, metav1.ConditionFalse, "3 minor versions"},
+		"only the scheduler knows it":              {v1alpha1.StateOff, View{Servers: []tracker.Server{{ID: "a", Reported: true, Version: "1.36"}}, Reporters: []tracker.Server{server("s", false)}}, v1alpha1.ConditionKnown, v1alpha1.ReasonKnownToReporters, metav1.ConditionTrue, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Next(feature(tc.state), tc.view, settings, start)
@@ -485,8 +485,8 @@ func TestConfiguredValueAndItsSource(t *testing.T) {
 	}
 }
 
-// TestEventsNameWhoWroteTheSpec, if that is why a transition begins.
-func TestEventsNameWhoWroteTheSpec(t *testing.T) {
+// TestEventsNameWriterOfSpec, if that is why a transition begins.
+func TestEventsNameWriterOfSpec(t *testing.T) {
 	dynamic := func(value bool) []tracker.Server {
 		return controlled([]tracker.Server{server("a", value)}, v1alpha1.ControlDynamic)
 	}
@@ -503,7 +503,7 @@ func TestEventsNameWhoWroteTheSpec(t *testing.T) {
 		says    string
 	}{
 		"a request":                            {by(enabled(feature(v1alpha1.StateOff))), dynamic(false), "on by API (requested by alice); 1 task"},
-		"a request by nobody knows whom":       {enabled(feature(v1alpha1.StateOff)), dynamic(false), "on by API; 1 task"},
+		"a request by an unknown user":         {enabled(feature(v1alpha1.StateOff)), dynamic(false), "on by API; 1 task"},
 		"a request that was taken back":        {by(feature(v1alpha1.StateOn)), dynamic(false), "off by Default (nothing is requested; spec last changed by alice); 1 task"},
 		"a pause that ended":                   {resumed, []tracker.Server{server("a", false)}, "off by Default (resumed by alice); 1 task"},
 		"the servers' flags":                   {by(feature(v1alpha1.StateOff)), []tracker.Server{server("a", true)}, "on by CommandLine; 1 task"},
@@ -517,9 +517,9 @@ func TestEventsNameWhoWroteTheSpec(t *testing.T) {
 	}
 }
 
-// TestAFeatureThatIsOnFromTheStart: nothing turned it on, which is said once, and only if
-// there would have been something to do.
-func TestAFeatureThatIsOnFromTheStart(t *testing.T) {
+// TestFeatureOnFromStart checks a feature that no transition turned on. That is
+// reported once, and only if there would have been tasks.
+func TestFeatureOnFromStart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		on       bool
 		declared Declared
@@ -549,9 +549,9 @@ func TestAFeatureThatIsOnFromTheStart(t *testing.T) {
 	}
 }
 
-// TestAWrongDeclarationIsSaidOnce, by an event, and stays in the condition until somebody
-// has inspected the declaration again.
-func TestAWrongDeclarationIsSaidOnce(t *testing.T) {
+// TestMisdeclarationReportedOnce checks that it is one event, and stays in the
+// condition until the declaration is inspected again.
+func TestMisdeclarationReportedOnce(t *testing.T) {
 	f, now := feature(v1alpha1.StateOn), start
 	next := func(on, inspected bool, found *Leftovers) (reason string, said []string) {
 		t.Helper()
@@ -577,7 +577,7 @@ func TestAWrongDeclarationIsSaidOnce(t *testing.T) {
 		reason    string
 		events    int
 	}{
-		{"nobody has inspected it", true, true, nil, v1alpha1.ReasonInUse, 0},
+		{"not inspected", true, true, nil, v1alpha1.ReasonInUse, 0},
 		{"it is wrong", true, true, lamps, v1alpha1.ReasonMisdeclared, 1},
 		{"it still is", true, true, lamps, v1alpha1.ReasonMisdeclared, 0},
 		{"it is turned off", false, true, nil, v1alpha1.ReasonMisdeclared, 0},
@@ -590,8 +590,8 @@ func TestAWrongDeclarationIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestWhatHasNoEffectIsSaid in the condition that is about who configures what.
-func TestWhatHasNoEffectIsSaid(t *testing.T) {
+// TestIneffectiveSpecReported checks the condition about the source of the value.
+func TestIneffectiveSpecReported(t *testing.T) {
 	rolling := func(f *v1alpha1.Feature) *v1alpha1.Feature {
 		f.Spec.Rollout = half()
 		return f
@@ -608,7 +608,7 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 		"a rollout of a local feature":       {rolling(feature(v1alpha1.StateOn)), v1alpha1.ControlLocal, []string{"spec.rollout"}},
 		"both":                               {rolling(enabled(feature(v1alpha1.StateOn))), v1alpha1.ControlLocal, []string{"spec.enabled", "spec.rollout"}},
 		"a rollout of a central feature":     {rolling(feature(v1alpha1.StateOn)), v1alpha1.ControlCentral, nil},
-		"nothing is asked for":               {feature(v1alpha1.StateOn), v1alpha1.ControlLocal, nil},
+		"nothing is requested":               {feature(v1alpha1.StateOn), v1alpha1.ControlLocal, nil},
 	} {
 		status := Next(tc.feature, View{Servers: controlled([]tracker.Server{server("a", true)}, tc.control)}, settings, start).Status
 		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionConsistent)
@@ -625,7 +625,7 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 	}
 }
 
-func TestAFeatureThatNobodyKnowsIsKeptForThreeMinors(t *testing.T) {
+func TestUnknownFeatureKeptForThreeMinors(t *testing.T) {
 	for _, tc := range []struct {
 		known, version string
 		want           bool
@@ -651,9 +651,9 @@ func TestAFeatureThatNobodyKnowsIsKeptForThreeMinors(t *testing.T) {
 	}
 }
 
-// TestThePreviousValueIsThatOfTheLastRest, for instances that a rollout leaves
+// TestPreviousValueFromLastRest, for instances that a rollout leaves
 // out, however often the desired value changes meanwhile.
-func TestThePreviousValueIsThatOfTheLastRest(t *testing.T) {
+func TestPreviousValueFromLastRest(t *testing.T) {
 	f := feature(v1alpha1.StateOff)
 	view := View{Servers: controlled([]tracker.Server{server("a", false)}, v1alpha1.ControlDynamic), NewTransitionID: "t"}
 	step := func(want bool, previous *bool, state v1alpha1.FeatureState) {

@@ -76,8 +76,8 @@ func PathTo(status *v1alpha1.FeatureStatus, declared Declared, to string) []stri
 	return declared.path(slices.MinFunc(versions, compareMinors), slices.MaxFunc(versions, compareMinors), to)
 }
 
-// compareMinors is negative when a is below b. What does not parse is equal to
-// everything; validation keeps it from being stored.
+// compareMinors returns a negative number when a is below b. What does not parse is
+// equal to everything; validation keeps it from being stored.
 func compareMinors(a, b string) int {
 	va, okA := parseMinor(a)
 	vb, okB := parseMinor(b)
@@ -87,9 +87,9 @@ func compareMinors(a, b string) int {
 	return slices.Compare(va[:], vb[:])
 }
 
-// parseMinor reads a version as Features and declarations have it: 1.36. It is
-// called for each boundary whenever a feature is looked at, so without the
-// regular expression of apimachinery's util/version.
+// parseMinor parses a version as Features and declarations have it: 1.36. It is called
+// for each boundary at each reconciliation, so it avoids the regular expression of
+// apimachinery's util/version.
 func parseMinor(version string) (parsed [2]int, ok bool) {
 	major, minor, _ := strings.Cut(version, ".")
 	var errs [2]error
@@ -107,12 +107,12 @@ func parseVersion(version string) (*utilversion.Version, error) {
 	return utilversion.ParseMajorMinor(version)
 }
 
-// OfVersion is true for the states of a version transition.
+// OfVersion returns true for the states of a version transition.
 func OfVersion(state v1alpha1.FeatureState) bool {
 	return state == v1alpha1.StateUpgrading || state == v1alpha1.StateDowngrading
 }
 
-// Value is the value that a feature has or is being brought to. A version
+// Value returns the value that a feature has or is being brought to. A version
 // transition leaves it alone. It is false, false without a state.
 func Value(status *v1alpha1.FeatureStatus) (value, ok bool) {
 	if OfVersion(status.State) && status.Transition != nil {
@@ -130,11 +130,11 @@ type move struct {
 	tasks []string
 }
 
-// down is true when something stored may be of a higher version than the
+// down returns true when something stored may be of a higher version than the
 // cluster's.
 func (m *move) down() bool { return compareMinors(m.to, m.highest) < 0 }
 
-// dueMove is the change of the stored version that the servers agree on, nil when
+// dueMove returns the change of the stored version on which the servers agree, nil when
 // there is none.
 func (s *step) dueMove() *move {
 	if !s.versionAgreed() {
@@ -151,35 +151,34 @@ func (s *step) dueMove() *move {
 	return &move{lowest, highest, s.version, s.view.Declared.path(lowest, highest, s.version)}
 }
 
-// versionAgreed is true when every live server has reported the same version,
-// and agrees with the others about the feature (S4). Only servers have to: what
-// nodes run may be three minor versions older, and they never touch what is
-// stored otherwise than through a server.
+// versionAgreed returns true when every live server has reported the same version, and
+// agrees with the others about the feature (S4). Only servers have to. Nodes may be
+// three minor versions older, and they never change stored objects except through a
+// server.
 func (s *step) versionAgreed() bool {
 	return s.version != "" && !s.mixed && (s.config.agreed || removed(s.config, s.view))
 }
 
-// removed is true for a gate that no live process knows any more, while authors
-// still declare what becomes of its stored form. Nobody can disagree about its
-// value.
+// removed returns true for a gate that is no longer known to any live process, while
+// authors still declare what becomes of its stored form. There can be no disagreement
+// about its value.
 func removed(config configuration, view View) bool {
 	return config.gate == nil && len(unreported(view.Servers)) == 0 && len(view.Declared.Versions) > 0
 }
 
-// stored bounds the versions whose forms may be stored.
+// stored returns the bounds of the versions whose forms may be stored.
 func (s *step) stored() (lowest, highest string) {
 	versions := append([]string{s.Status.Version}, s.Status.StoredVersions...)
 	if s.Status.Version == "" {
-		// A Feature of a server that did not say: taken as it is, like an
-		// adopted one.
+		// A Feature of a server that did not report it: taken as it is, like an adopted one.
 		versions[0] = s.version
 	}
 	return slices.MinFunc(versions, compareMinors), slices.MaxFunc(versions, compareMinors)
 }
 
-// recordVersions notes which versions live servers have: each writes in the form
-// of its own. Where authors declare nothing between them forms are the same, and
-// nothing is noted.
+// recordVersions records the versions of live servers: each writes in the form of its
+// own. Where authors declare nothing between them forms are the same, and nothing is
+// recorded.
 func (s *step) recordVersions() {
 	nothing := len(s.view.Declared.Versions) == 0 && !OfVersion(s.Status.State)
 	if s.Status.State == "" || s.Status.Version == "" || nothing {
@@ -220,13 +219,13 @@ func (s *step) recordVersions() {
 	}
 }
 
-// waiting is true while waiting for uses is not over, so that no declared task of
+// waiting returns true while waiting for uses is not over, so that no declared task of
 // the transition has begun.
 func (s *step) waiting() bool {
 	return len(s.Status.Tasks) > 0 && s.Status.Tasks[0].Name == v1alpha1.TaskWaitForUses
 }
 
-// differ is true when authors declare a boundary between two versions.
+// differ returns true when authors declare a boundary between two versions.
 func (d Declared) differ(a, b string) bool {
 	return len(d.path(a, a, b)) > 0 || len(d.path(b, b, a)) > 0
 }
@@ -236,7 +235,7 @@ func (d Declared) differ(a, b string) bool {
 // at once, each with the write that it gets anyway.
 func (s *step) follow() {
 	if s.config.gate == nil {
-		// How long nobody has known a gate is counted from this version.
+		// The time that a gate has been unknown is counted from this version.
 		return
 	}
 	if s.move != nil && len(s.move.tasks) == 0 && !OfVersion(s.Status.State) {
@@ -247,14 +246,14 @@ func (s *step) follow() {
 	}
 }
 
-// shouldMove is true when a version transition has to begin, or to replace the
-// one under way, now.
+// shouldMove returns true when a version transition has to begin, or to replace the one
+// under way, now.
 //
-// A value is changed while the form of the higher version is stored, since
-// OnEnable and OnDisable are written for that: where both differ, an upgrade goes
-// before the change of the value and a downgrade after it. A change of the value
-// that is under way is brought to its end first, or turned back, and a version
-// transition likewise: no two lists of tasks are ever half done.
+// A value is changed while the form of the higher version is stored, since OnEnable and
+// OnDisable are written for that. Where both differ, an upgrade precedes the change of
+// the value and a downgrade follows it. A change of the value that is under way is
+// completed first, or reversed, and so is a version transition: no two lists of tasks
+// are ever half done.
 func (s *step) shouldMove() bool {
 	if s.move == nil {
 		s.awaitOneVersion()
@@ -277,7 +276,7 @@ func (s *step) shouldMove() bool {
 	}
 }
 
-// awaitOneVersion says that a version transition will begin as soon as the last
+// awaitOneVersion reports that a version transition will begin as soon as the last
 // server has followed.
 func (s *step) awaitOneVersion() {
 	if _, atRest := Goal(s.Status.State); !s.mixed || !atRest {
@@ -326,21 +325,20 @@ func (s *step) beginMove() {
 	s.event(false, EventTransitionStarted, "%s from %s to %s: the cluster's version is %s; %s", s.Status.State, fromVersion, m.to, m.to, phrase.Count(len(s.Status.Tasks), "task", "tasks"))
 }
 
-// waitForServers is waiting for uses of a version: what is stored is read and
-// written by servers alone, so it ends once all live ones have had the version
-// for the settle period. Others' versions do not count (KEP-3920, "Upgrade and
-// downgrade").
+// waitForServers is waiting for uses of a version. Stored objects are read and written
+// by servers alone, so it ends once all live ones have had the version for the settle
+// period. Others' versions do not count (KEP-3920, "Upgrade and downgrade").
 func (s *step) waitForServers(task *v1alpha1.FeatureTask) {
 	task.Total = int64(len(s.view.Servers))
 	task.Done = task.Total
 	s.settle(task, time.Time{}, "all live servers have the version "+s.version)
 }
 
-// settle ends waiting for uses once nobody has contradicted what they say for the
-// settle period, and not before a time. Its start is stored as the time of the task's
-// last attempt; time in which this server did not watch does not count.
+// settle ends waiting for uses once there was no contradiction for the settle period,
+// and not before a time. Its start is stored as the time of the task's last attempt.
+// Time in which this server did not watch does not count.
 func (s *step) settle(task *v1alpha1.FeatureTask, notBefore time.Time, say string) {
-	// A time in the future comes from a server whose clock was ahead.
+	// A time in the future is from a server whose clock was ahead.
 	if task.LastAttemptTime == nil || task.LastAttemptTime.After(s.now) {
 		since := metav1.NewMicroTime(s.now)
 		task.LastAttemptTime = &since
@@ -356,13 +354,13 @@ func (s *step) settle(task *v1alpha1.FeatureTask, notBefore time.Time, say strin
 		end = notBefore
 	}
 	if s.now.Before(end) {
-		s.lookAgainAt(end)
+		s.requeueAt(end)
 		return
 	}
 	s.complete()
 }
 
-// took is how long the transition under way has taken, 0 without one.
+// took returns how long the transition under way has taken, 0 without one.
 func (s *step) took() time.Duration {
 	if s.Status.Transition == nil {
 		return 0

@@ -185,9 +185,9 @@ func TestVersionTransitions(t *testing.T) {
 	}
 }
 
-// TestAVersionTransitionThatTurnsBack at each of its steps is replaced by one that
+// TestVersionTransitionReversed at each of its steps is replaced by one that
 // undoes it, and what was wanted first can be had after all.
-func TestAVersionTransitionThatTurnsBack(t *testing.T) {
+func TestVersionTransitionReversed(t *testing.T) {
 	for steps := range 4 {
 		f := newFlow(t, v1alpha1.StateOn, "1.35")
 		upgraded := at(true, "1.36", "1.36")
@@ -206,7 +206,7 @@ func TestAVersionTransitionThatTurnsBack(t *testing.T) {
 		tr := f.feature.Status.Transition
 		if steps == 0 {
 			if tr != nil {
-				t.Errorf("something began that nobody wants: %+v", tr)
+				t.Errorf("an unwanted transition began: %+v", tr)
 			}
 			continue
 		}
@@ -221,9 +221,9 @@ func TestAVersionTransitionThatTurnsBack(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedVersionTransitionBeginsAnew: a server of another version has
+// TestInterruptedVersionTransitionRestarts: a server of another version has
 // lived after tasks had begun, and may have undone what they did.
-func TestAnInterruptedVersionTransitionBeginsAnew(t *testing.T) {
+func TestInterruptedVersionTransitionRestarts(t *testing.T) {
 	f := newFlow(t, v1alpha1.StateOff, "1.35")
 	upgraded := at(false, "1.37", "1.37")
 	for len(f.did) < 2 {
@@ -249,29 +249,29 @@ func TestAnInterruptedVersionTransitionBeginsAnew(t *testing.T) {
 	before := f.now
 	f.look(upgraded)
 	if f.now.Sub(before) != settings.Settle || f.feature.Status.Transition.ID != id {
-		t.Errorf("it goes on after %s", f.now.Sub(before))
+		t.Errorf("it continues after %s", f.now.Sub(before))
 	}
 }
 
-// TestASilentServerInterruptsAVersionTransition: it may be of any version. One that
+// TestMissingReportInterruptsVersionTransition: it may be of any version. One that
 // is only starting has not written anything yet.
-func TestASilentServerInterruptsAVersionTransition(t *testing.T) {
+func TestMissingReportInterruptsVersionTransition(t *testing.T) {
 	for _, starting := range []bool{true, false} {
 		f := newFlow(t, v1alpha1.StateOff, "1.35")
 		upgraded := at(false, "1.37", "1.37")
 		for len(f.did) < 2 {
 			f.look(upgraded)
 		}
-		f.look(append(upgraded, tracker.Server{ID: "silent", Starting: starting}))
+		f.look(append(upgraded, tracker.Server{ID: "missing", Starting: starting}))
 		if tr := f.feature.Status.Transition; tr == nil || tr.Interrupted == starting {
 			t.Errorf("starting: %t, the transition is %+v", starting, tr)
 		}
 	}
 }
 
-// TestAVersionTransitionThatLearnsOfAnotherForm begins anew: its list of tasks
-// does not deal with it.
-func TestAVersionTransitionThatLearnsOfAnotherForm(t *testing.T) {
+// TestVersionTransitionRestartsForAnotherForm checks that its list of tasks is computed
+// again, since the old one does not cover that form.
+func TestVersionTransitionRestartsForAnotherForm(t *testing.T) {
 	f := newFlow(t, v1alpha1.StateOff, "1.37")
 	f.look(at(false, "1.36", "1.36"))
 	if got := taskNames(f.feature.Status); len(got) != 2 || got[1] != down37 {
@@ -282,9 +282,9 @@ func TestAVersionTransitionThatLearnsOfAnotherForm(t *testing.T) {
 	f.want([]string{"Downgrading@1.37", "Off@1.36"}, []string{down37, up36})
 }
 
-// TestOtherUsersVersionsDoNotHold: kubelets may be three minor versions older, and
+// TestVersionsOfOtherUsersDoNotHold: kubelets may be three minor versions older, and
 // may even have another value.
-func TestOtherUsersVersionsDoNotHold(t *testing.T) {
+func TestVersionsOfOtherUsersDoNotHold(t *testing.T) {
 	f := feature(v1alpha1.StateOn)
 	f.Status.Version = "1.35"
 	kubelet := user("n1", false)
@@ -297,11 +297,11 @@ func TestOtherUsersVersionsDoNotHold(t *testing.T) {
 		t.Errorf("tasks %v, want waiting to be over", got)
 	}
 	if c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionUsesMatch); c == nil || c.Reason != v1alpha1.ReasonUsersDiffer {
-		t.Errorf("who differs is not told during an upgrade: %+v", c)
+		t.Errorf("a difference is not reported during an upgrade: %+v", c)
 	}
 }
 
-func TestAVersionWithoutTasksMovesAtOnceInAnyState(t *testing.T) {
+func TestVersionWithoutTasksMovesAtOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		feature *v1alpha1.Feature
 		value   bool
@@ -328,7 +328,7 @@ func TestAVersionWithoutTasksMovesAtOnceInAnyState(t *testing.T) {
 	}
 }
 
-func TestAnUpgradeWithoutTasksIsOneWrite(t *testing.T) {
+func TestUpgradeWithoutTasksNeedsOneWrite(t *testing.T) {
 	f := newFlow(t, v1alpha1.StateOff, "1.35")
 	view := View{Servers: at(false, "1.35", "1.35"), Declared: declared}
 	f.feature.Status = Next(f.feature, view, settings, start).Status
@@ -345,29 +345,29 @@ func TestAnUpgradeWithoutTasksIsOneWrite(t *testing.T) {
 	}
 }
 
-// TestAGateThatIsRemoved keeps its version, unless tasks are declared for what it
+// TestRemovedGate keeps its version, unless tasks are declared for what it
 // stored.
-func TestAGateThatIsRemoved(t *testing.T) {
+func TestRemovedGate(t *testing.T) {
 	removed := []tracker.Server{{ID: "a", Reported: true, Version: "1.37"}}
 	if d := Next(feature(v1alpha1.StateOn), View{Servers: removed, Declared: declared}, settings, start); d.Status.Version != "1.36" {
-		t.Errorf("nobody knows since when the gate is gone: version %s", d.Status.Version)
+		t.Errorf("since when the gate is unknown is not stored: version %s", d.Status.Version)
 	}
 	f := newFlow(t, v1alpha1.StateOn, "1.36")
 	f.rest(removed)
 	f.want([]string{"Upgrading@1.36", "On@1.37"}, []string{up37})
 }
 
-func TestAnAdoptedFeatureHasTheVersionOfTheCluster(t *testing.T) {
+func TestAdoptedFeatureHasClusterVersion(t *testing.T) {
 	f := newFlow(t, "", "")
 	f.rest(at(true, "1.36", "1.36"))
 	f.want([]string{"On@1.36"}, nil)
-	// A Feature whose server did not say is taken as it is, too.
+	// A Feature whose server did not report a version is taken as it is, too.
 	f = newFlow(t, v1alpha1.StateOn, "")
 	f.rest(at(true, "1.36", "1.36"))
 	f.want([]string{"On@1.36"}, nil)
 }
 
-func TestWhatIsSaidOfAVersionTransition(t *testing.T) {
+func TestVersionTransitionMessages(t *testing.T) {
 	progressing := func(f *v1alpha1.Feature, servers []tracker.Server) string {
 		d := Next(f, View{Servers: servers, Declared: both, NewTransitionID: "t2"}, settings, start)
 		c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing)

@@ -30,38 +30,36 @@ import (
 type View struct {
 	// Servers are the live servers, whether they know the gate or not.
 	Servers []tracker.Server
-	// Reporters are the live processes other than servers that report the
-	// gate. They decide the configured value of a gate that no server knows.
+	// Reporters are the live processes other than servers that report the gate. They
+	// decide the configured value of a gate that no server knows.
 	Reporters []tracker.Server
-	// Declared is what the feature's author declared; the zero value declares
-	// nothing.
+	// Declared is what the feature's author declared; the zero value declares nothing.
 	Declared Declared
 	// Instances are the users of the feature and those that should exist and
 	// never reported.
 	Instances []tracker.Instance
-	// Lost are users of the feature that failed and whose reports are deleted since, as with
-	// their Node. They hold nothing; they count for canaries.
+	// Lost are users of the feature that failed and whose reports are deleted since, as
+	// with their Node. They hold nothing. They count for canaries.
 	Lost []tracker.Instance
 	// Replaced are users of the feature that other processes replaced
 	// (tracker.Instance.ReplacedAt). They count for canaries, and hold only those.
 	Replaced []tracker.Instance
-	// WatchingSince is since when this server has looked after the feature with
-	// a complete picture. What happened before it did not see.
+	// WatchingSince is when this server began to watch the feature completely. It did not
+	// see earlier changes.
 	WatchingSince time.Time
-	// Leftovers are what the finders of a feature that is off found, nil when
-	// they have not looked since the last change of state. Of one that is on they
-	// have Misdeclared alone.
+	// Leftovers are what the finders of a feature that is off found, nil when they have
+	// not run since the last change of state. For one that is on they have Misdeclared
+	// alone.
 	Leftovers *Leftovers
 	// NotServed are sentences about APIs that the feature needs while it is on and the
 	// server does not serve.
 	NotServed []string
 	// Inspected is true if declarations are held against the server.
 	Inspected bool
-	// Attempt is what this server knows of its attempt at a task, nil when it
-	// made none.
+	// Attempt is what this server knows of its attempt at a task, nil when it made none.
 	Attempt *Attempt
-	// Upgrade and Downgrade judge whether the cluster may move to the next and to
-	// the previous minor version; nil when nobody can tell.
+	// Upgrade and Downgrade evaluate whether the cluster may move to the next and to the
+	// previous minor version; nil when that is unknown.
 	Upgrade, Downgrade EvaluateSkew
 	// NewTransitionID is the id that a transition begun now gets.
 	NewTransitionID string
@@ -77,12 +75,12 @@ type Declared struct {
 	// Removes is true when a task of OnDisable removes something; others wait
 	// for people to do that.
 	Removes bool
-	// StartupBlocking are those of the tasks of OnUpgrade that have to run before a
-	// server has the feature on.
+	// StartupBlocking are those of the tasks of OnUpgrade that have to run before a server
+	// has the feature on.
 	StartupBlocking []string
 }
 
-// ObstructingOf are those of some tasks that have to run before a server has the
+// ObstructingOf returns those of some tasks that have to run before a server has the
 // feature on.
 func (d Declared) ObstructingOf(tasks []string) []string {
 	var obstructing []string
@@ -102,8 +100,8 @@ func (d Declared) tasks(goal bool) []string {
 	return d.OnDisable
 }
 
-// knows is true when the declaration has the task for the transition that the
-// state is of. Names of version tasks say boundary and direction.
+// knows returns true when the declaration has the task for the transition of the state.
+// Names of version tasks contain boundary and direction.
 func (d Declared) knows(state v1alpha1.FeatureState, task string) bool {
 	if OfVersion(state) {
 		return slices.ContainsFunc(d.Versions, func(v VersionTasks) bool {
@@ -119,8 +117,8 @@ type Leftovers struct {
 	// Resources has an entry for each resource and field that still holds
 	// something of the feature.
 	Resources []v1alpha1.ResourceLeftovers
-	// Held says of each of Resources whether no task removes that, so that people have
-	// to; what it does not reach is removed.
+	// Held is true for each of Resources that no task removes, so that a user has to. What
+	// it does not cover is removed.
 	Held []bool
 	// Err is why the search failed, "" when it did not.
 	Err string
@@ -130,32 +128,32 @@ type Leftovers struct {
 
 // Attempt is one attempt at the first task of a transition by this process.
 type Attempt struct {
-	// TransitionID and Task say which task of which transition.
+	// TransitionID and Task identify the task and its transition.
 	TransitionID, Task string
 	// Outcome is empty while the attempt runs.
 	Outcome Outcome
-	// Previous is how the attempt before this one at the same task of the same
-	// transition ended, empty for the first.
+	// Previous is the outcome of the attempt before this one at the same task of the same
+	// transition, empty for the first.
 	Previous Outcome
 	// Done and Total count objects as far as the attempt got.
 	Done, Total int64
-	// Checkpoint is where another attempt goes on, "" for the beginning.
+	// Checkpoint is where another attempt resumes, "" for the beginning.
 	Checkpoint string
 	// Ended is when the attempt ended, zero while it runs.
 	Ended time.Time
-	// Retry is true when what blocked the attempt may be gone, so that the next
+	// Retry is true when what blocked the attempt may have been resolved, so that the next
 	// one need not wait for its time.
 	Retry bool
-	// Message says what the attempt is doing, or why it did not finish.
+	// Message describes the progress of the attempt, or why it did not finish.
 	Message string
 }
 
-// EvaluateSkew returns whether the cluster may move away from its version with a Feature
-// (package versionskew). Like everything in a View it answers from what was gathered.
-// It returns nil when there is no such move, and changes nothing.
+// EvaluateSkew evaluates whether the cluster may move away from its version with a
+// Feature (package versionskew). Like everything in a View it depends on gathered data
+// only. It returns nil when there is no such move, and changes nothing.
 type EvaluateSkew func(feature *v1alpha1.Feature, clusterVersion string) *SkewResult
 
-// SkewResult is what a condition says.
+// SkewResult is the content of a condition.
 type SkewResult struct {
 	Status          metav1.ConditionStatus
 	Reason, Message string
@@ -167,8 +165,8 @@ type Outcome string
 const (
 	// Finished means that nothing is left to do for the task.
 	Finished Outcome = "Finished"
-	// Blocked means that somebody else has to act first. The task is tried
-	// again with back-off.
+	// Blocked means that an external action is needed first. The task is retried with
+	// backoff.
 	Blocked Outcome = "Blocked"
 	// Failed means that the attempt ended with an error. The task is tried
 	// again with back-off.
@@ -180,22 +178,22 @@ type Decision struct {
 	// Status is the complete status that should be stored. When it equals the
 	// stored one nothing is written.
 	Status v1alpha1.FeatureStatus
-	// Start names the task whose attempt begins once Status is stored, so that
-	// a server whose picture is out of date cannot begin: its write fails.
+	// Start names the task whose attempt begins once Status is stored, so that a server
+	// with an outdated view cannot begin: its write fails.
 	Start string
 	// Hold is true when an attempt that is running has to stop.
 	Hold bool
-	// RequeueAfter is when to look again although nothing was heard. Zero means
-	// that only news can change anything.
+	// RequeueAfter is when to reconcile again without an event. Zero means that only an
+	// event can change anything.
 	RequeueAfter time.Duration
-	// Delete is true when nobody has known the feature for so long that its
-	// object goes.
+	// Delete is true when the feature has been unknown for so long that its object is
+	// deleted.
 	Delete bool
-	// Events are told to people once Status is stored.
+	// Events are emitted once Status is stored.
 	Events []Event
 }
 
-// Event is something that people should hear of.
+// Event is a notification for users.
 type Event struct {
 	// Warning is true for what needs attention.
 	Warning bool
@@ -218,19 +216,18 @@ const (
 	EventTransitionCompleted = "TransitionCompleted"
 	// EventTaskCompleted: a task is done, others are left.
 	EventTaskCompleted = "TaskCompleted"
-	// EventTaskBlocked: a task waits for somebody to act, or failed.
+	// EventTaskBlocked: a task waits for an external action, or failed.
 	EventTaskBlocked = "TaskBlocked"
-	// EventRolloutHalted: too many instances of a canary died or vanished.
+	// EventRolloutHalted: too many instances of a canary failed.
 	EventRolloutHalted = "RolloutHalted"
-	// EventRolloutResumed: a halted canary goes on because spec.rollout changed,
-	// or its value goes to all because spec.rollout was removed.
+	// EventRolloutResumed: a halted canary continues because spec.rollout changed, or its
+	// value is for all because spec.rollout was removed.
 	EventRolloutResumed = "RolloutResumed"
 	// EventRolloutStarted: a value begins to go to a part of the instances.
 	EventRolloutStarted = "RolloutStarted"
 	// EventRolloutChanged: spec.rollout of a canary that is not halted was changed
 	// or removed.
 	EventRolloutChanged = "RolloutChanged"
-	// EventRolloutCalledOff: the value of a halted canary is not asked for any
-	// more.
+	// EventRolloutCalledOff: the value of a halted canary is no longer requested.
 	EventRolloutCalledOff = "RolloutCalledOff"
 )

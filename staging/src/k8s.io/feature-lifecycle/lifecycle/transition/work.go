@@ -39,8 +39,8 @@ func (s *step) work() {
 	if s.wait = s.heldUp(); s.wait != nil {
 		s.Hold = true
 		s.keepRefusal()
-		// Nobody watches for contradictions meanwhile, and a task that was held
-		// is attempted at once when it goes on: pausing and resuming asks for it.
+		// Contradictions are not watched meanwhile. A task that was held is attempted at once
+		// when it continues: pausing and resuming requests that.
 		s.Status.Tasks[0].LastAttemptTime = nil
 		return
 	}
@@ -52,19 +52,19 @@ func (s *step) work() {
 		s.waitForUses(task)
 	case !s.view.Declared.knows(s.Status.State, task.Name):
 		s.Hold = true
-		s.wait = &holdup{v1alpha1.ReasonUnknownTask, fmt.Sprintf("this server does not know the task %s and leaves it alone; a server that knows it goes on", task.Name)}
+		s.wait = &holdup{v1alpha1.ReasonUnknownTask, fmt.Sprintf("this server does not know the task %s and leaves it alone; a server that knows it continues", task.Name)}
 	default:
 		s.attempt(task)
 	}
 }
 
-// heldUp says what keeps a transition that began from going on. A server that
-// still has the feature on may write again what a task has just cleared, so
-// disagreement holds tasks too, not only the start.
+// heldUp returns what holds a transition that began. A server that still has the
+// feature on may write again what a task has just cleared, so disagreement holds tasks
+// too, not only the start.
 func (s *step) heldUp() *holdup {
 	switch {
 	case s.feature.Spec.Paused:
-		return &holdup{v1alpha1.ReasonPaused, "spec.paused holds the transition; set it to false to let it go on"}
+		return &holdup{v1alpha1.ReasonPaused, "spec.paused holds the transition; set it to false to let it continue"}
 	case !OfVersion(s.Status.State) && rollout.Halted(&s.Status):
 		return s.rolloutHalted()
 	case !s.config.agreed && (!OfVersion(s.Status.State) || !removed(s.config, s.view)):
@@ -76,8 +76,8 @@ func (s *step) heldUp() *holdup {
 	}
 }
 
-// waitForUses ends once no live user reports the other value and the settle
-// period has passed without a contradiction (KEP-3920, "Waiting for uses").
+// waitForUses ends once no live user reports the other value and the settle period has
+// passed without a contradiction (KEP-3920, "Waiting for uses").
 func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 	goal, _ := Goal(s.Status.State)
 	var start time.Time
@@ -100,7 +100,7 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 			task.Message += "; " + next
 		}
 		if !wait.Until.IsZero() {
-			s.lookAgainAt(wait.Until)
+			s.requeueAt(wait.Until)
 		}
 		return
 	}
@@ -111,8 +111,8 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 	}
 	var notBefore time.Time
 	if s.Status.Control == v1alpha1.ControlDynamic {
-		// Users that have just got the other value, in a transition that this one
-		// replaced, say so when it is their turn.
+		// Users that have just got the other value, in a transition that this one replaced,
+		// report it when it is their turn.
 		notBefore = start.Add(stagger.MaxDelay(int(task.Total)) + s.settings.Settle)
 	}
 	s.settle(task, notBefore, "all users have the feature "+OnOff(goal))
@@ -138,7 +138,7 @@ func waitMessage(wait tracker.Wait, goal bool) string {
 	return message
 }
 
-// moment is a time as people read it in a message, and as it is stored.
+// moment formats a time as messages show it, and as it is stored.
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // attempt starts an attempt at a declared task when one is due, and records
@@ -172,7 +172,7 @@ func (s *step) attempt(task *v1alpha1.FeatureTask) {
 	}
 	if task.LastAttemptTime != nil && !task.LastAttemptTime.After(s.now) {
 		if due := s.due(task, current); s.now.Before(due) {
-			s.lookAgainAt(due)
+			s.requeueAt(due)
 			return
 		}
 	}
@@ -182,9 +182,9 @@ func (s *step) attempt(task *v1alpha1.FeatureTask) {
 	s.Start = task.Name
 }
 
-// due is when the next attempt at a task begins. The pause counts from the end of
-// the one before it and is at least as long as that took, within the limits, so
-// that a task that takes long to fail does not run without a break.
+// due returns when the next attempt at a task begins. The pause counts from the end of
+// the previous one and is at least as long as that took, within the limits. A task that
+// takes long to fail does not run without a break.
 func (s *step) due(task *v1alpha1.FeatureTask, last *Attempt) time.Time {
 	begun := task.LastAttemptTime.Time
 	if last == nil {
@@ -201,13 +201,13 @@ func (s *step) due(task *v1alpha1.FeatureTask, last *Attempt) time.Time {
 	return end.Add(max(pause, min(end.Sub(begun), most)))
 }
 
-// quietPeriod is how long an attempt that follows one that did not finish says
-// nothing: most end the same way at once, and what people read, and what is
-// stored, would flap. One that takes longer gets somewhere.
+// quietPeriod is how long an attempt that follows an unfinished one is not shown. Most
+// end the same way at once, and the stored status would flap. One that takes longer
+// makes progress.
 const quietPeriod = 15 * time.Second
 
-// quiet is true while an attempt should not be told of. It asks to be called
-// again when that is over.
+// quiet returns true while an attempt should not be shown. It requests a reconciliation
+// when that is over.
 func (s *step) quiet(a *Attempt) bool {
 	if a.Outcome != "" || a.Previous == "" || s.Status.Tasks[0].LastAttemptTime == nil {
 		return false
@@ -216,12 +216,12 @@ func (s *step) quiet(a *Attempt) bool {
 	if !s.now.Before(end) {
 		return false
 	}
-	s.lookAgainAt(end)
+	s.requeueAt(end)
 	return true
 }
 
-// blocked is true from when an attempt at the first task did not finish until
-// another gets somewhere.
+// blocked returns true from when an attempt at the first task did not finish until
+// another makes progress.
 func (s *step) blocked() bool {
 	a := s.view.Attempt
 	if a == nil && len(s.Status.Tasks) > 0 && s.Status.Tasks[0].Attempts > 0 {
@@ -244,8 +244,8 @@ const behindHoldup = "; the first task is blocked: "
 // longestRefusal is to how many characters what blocks a task is repeated.
 const longestRefusal = 2000
 
-// keepRefusal says beside what holds a transition that its first task is blocked all the
-// same: a pause does not change that somebody has to act.
+// keepRefusal reports, beside what holds a transition, that its first task is still
+// blocked: a pause does not remove the need for an external action.
 func (s *step) keepRefusal() {
 	before := s.feature.Status.Tasks
 	if len(before) == 0 || before[0].Name != s.Status.Tasks[0].Name {
@@ -256,9 +256,9 @@ func (s *step) keepRefusal() {
 	}
 }
 
-// Blocking returns what blocks the first task of a transition, "" if nothing does. It is
-// told also while something else holds the transition, a pause say, and then is what was
-// found last.
+// Blocking returns what blocks the first task of a transition, "" if nothing does. It
+// is returned also while something else holds the transition, such as a pause; then it
+// is what was found last.
 func Blocking(status *v1alpha1.FeatureStatus) string {
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing)
 	if c == nil || len(status.Tasks) == 0 {
@@ -271,8 +271,8 @@ func Blocking(status *v1alpha1.FeatureStatus) string {
 	return what
 }
 
-// SaysBlocked is true when it is stored that a feature is blocked. A server that
-// has just taken over says what the one before it did, until it knows better.
+// SaysBlocked returns true when it is stored that a feature is blocked. A server that
+// has just taken over keeps what its predecessor stored, until it knows better.
 func SaysBlocked(feature *v1alpha1.Feature) bool {
 	c := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionProgressing)
 	return c != nil && c.Reason == v1alpha1.ReasonBlocked

@@ -46,9 +46,9 @@ func TestBackoffDoublesUpToItsLimit(t *testing.T) {
 	}
 }
 
-// TestABlockedTaskIsQuiet: a day of attempts that end alike writes no more than
+// TestBlockedTaskQuiet: a day of attempts that end alike writes no more than
 // that each was made, and people read the same all the time.
-func TestABlockedTaskIsQuiet(t *testing.T) {
+func TestBlockedTaskQuiet(t *testing.T) {
 	f := feature(v1alpha1.StateTurningOff, "ClearA")
 	view := View{Servers: []tracker.Server{server("a", false)}, Declared: declared}
 	now := start
@@ -101,8 +101,8 @@ func TestABlockedTaskIsQuiet(t *testing.T) {
 	}
 }
 
-// TestALongAttemptIsShown although the one before did not finish.
-func TestALongAttemptIsShown(t *testing.T) {
+// TestLongAttemptShown although the one before did not finish.
+func TestLongAttemptShown(t *testing.T) {
 	for _, previous := range []Outcome{Blocked, Failed} {
 		f := settling(feature(v1alpha1.StateTurningOff, "ClearA"), start)
 		f.Status.Tasks[0].Message = "one refuses"
@@ -113,7 +113,7 @@ func TestALongAttemptIsShown(t *testing.T) {
 			t.Errorf("%s, early: %+v, %+v", previous, got, d.Status.Tasks[0])
 		}
 		if d.RequeueAfter != time.Second {
-			t.Errorf("%s: looked at again after %s", previous, d.RequeueAfter)
+			t.Errorf("%s: requeued after %s", previous, d.RequeueAfter)
 		}
 		d = Next(f, view, settings, start.Add(quietPeriod))
 		if got := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing); got.Reason != v1alpha1.ReasonRunningTask || d.Status.Tasks[0].Done != 5 || d.Status.Tasks[0].Message != "working" {
@@ -128,9 +128,9 @@ func TestProgressDoesNotClaimAgreement(t *testing.T) {
 		servers []tracker.Server
 		says    string
 	}{
-		"servers disagree":   {[]tracker.Server{server("a", true), server("b", false)}, "on in a, off in b"},
-		"nobody knows it":    {[]tracker.Server{{ID: "a", Reported: true, Version: "1.36"}}, "no live process knows"},
-		"a server is silent": {[]tracker.Server{server("a", true), {ID: "b"}}, "b is alive"},
+		"servers disagree":    {[]tracker.Server{server("a", true), server("b", false)}, "on in a, off in b"},
+		"no process knows it": {[]tracker.Server{{ID: "a", Reported: true, Version: "1.36"}}, "no live process knows"},
+		"a report is missing": {[]tracker.Server{server("a", true), {ID: "b"}}, "b is alive"},
 	} {
 		d := Next(feature(v1alpha1.StateOn), View{Servers: tc.servers}, settings, start)
 		got := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing)
@@ -138,7 +138,7 @@ func TestProgressDoesNotClaimAgreement(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	// A server that is starting says nothing yet, and nothing is rewritten.
+	// A server that is starting has not reported yet, and nothing is rewritten.
 	f := feature(v1alpha1.StateOn)
 	f.Status = Next(f, View{Servers: []tracker.Server{server("a", true)}}, settings, start).Status
 	d := Next(f, View{Servers: []tracker.Server{server("a", true), {ID: "b", Starting: true}}}, settings, start.Add(time.Second))
@@ -147,9 +147,9 @@ func TestProgressDoesNotClaimAgreement(t *testing.T) {
 	}
 }
 
-// TestAPauseCountsFromTheEnd of an attempt, and is as long as that took at least:
+// TestBackoffCountsFromEndOfAttempt of an attempt, and is as long as that took at least:
 // else one that takes long to fail would run without a break.
-func TestAPauseCountsFromTheEnd(t *testing.T) {
+func TestBackoffCountsFromEndOfAttempt(t *testing.T) {
 	const long = 11 * time.Minute
 	for name, tc := range map[string]struct {
 		outcome Outcome
@@ -180,9 +180,9 @@ func TestAPauseCountsFromTheEnd(t *testing.T) {
 	}
 }
 
-// TestResumingAttemptsAtOnce: whoever has removed what blocked a task need not
-// wait for the end of its pause.
-func TestResumingAttemptsAtOnce(t *testing.T) {
+// TestResumedTaskAttemptedAtOnce checks that a task is retried without the rest of its
+// pause once its obstacle may be removed.
+func TestResumedTaskAttemptedAtOnce(t *testing.T) {
 	f := settling(feature(v1alpha1.StateTurningOff, "ClearA"), start)
 	f.Status.Tasks[0].Attempts = 20
 	view := View{Servers: []tracker.Server{server("a", false)}, Declared: declared,
@@ -204,19 +204,19 @@ func TestResumingAttemptsAtOnce(t *testing.T) {
 	}
 }
 
-// TestALimitedRolloutHoldsTheTransition, and says what to do.
-func TestALimitedRolloutHoldsTheTransition(t *testing.T) {
+// TestLimitedRolloutHoldsTransition checks the hold and its next step.
+func TestLimitedRolloutHoldsTransition(t *testing.T) {
 	percent := func(p int32) *v1alpha1.FeatureRollout { return &v1alpha1.FeatureRollout{Percent: &p} }
 	for name, tc := range map[string]struct {
 		control v1alpha1.FeatureControl
 		rollout *v1alpha1.FeatureRollout
 		want    string
 	}{
-		"no rollout":           {v1alpha1.ControlDynamic, nil, ""},
-		"all of them":          {v1alpha1.ControlDynamic, percent(100), ""},
-		"a part":               {v1alpha1.ControlDynamic, percent(10), "spec.rollout limits the value to 10 percent of the instances; widen or remove it to go on"},
-		"some components":      {v1alpha1.ControlCentral, &v1alpha1.FeatureRollout{Components: []string{"kubelet"}}, "spec.rollout limits the value to the components kubelet; widen or remove it to go on"},
-		"where nobody follows": {v1alpha1.ControlLocal, percent(10), ""},
+		"no rollout":         {v1alpha1.ControlDynamic, nil, ""},
+		"all of them":        {v1alpha1.ControlDynamic, percent(100), ""},
+		"a part":             {v1alpha1.ControlDynamic, percent(10), "spec.rollout limits the value to 10 percent of the instances; widen or remove it to continue"},
+		"some components":    {v1alpha1.ControlCentral, &v1alpha1.FeatureRollout{Components: []string{"kubelet"}}, "spec.rollout limits the value to the components kubelet; widen or remove it to continue"},
+		"where none follows": {v1alpha1.ControlLocal, percent(10), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := enabled(feature(v1alpha1.StateTurningOn, v1alpha1.TaskWaitForUses))
@@ -231,9 +231,10 @@ func TestALimitedRolloutHoldsTheTransition(t *testing.T) {
 	}
 }
 
-// TestWhatHoldsHidesNoRefusal: somebody has to act, whatever else a transition waits for,
-// and that is told until the task is attempted again or another one is first.
-func TestWhatHoldsHidesNoRefusal(t *testing.T) {
+// TestHeldTransitionShowsBlockedTask checks that a needed external action is shown,
+// whatever else a transition waits for. It is shown until the task is attempted again
+// or another one is first.
+func TestHeldTransitionShowsBlockedTask(t *testing.T) {
 	const refusal = "ClearA: shop/web refuses"
 	off := View{Servers: []tracker.Server{server("a", false)}, Declared: declared}
 	disagreeing := View{Servers: []tracker.Server{server("a", false), server("b", true)}, Declared: declared}
@@ -263,16 +264,16 @@ func TestWhatHoldsHidesNoRefusal(t *testing.T) {
 	}
 }
 
-// TestAMessageSaysUntilWhenItIsWaited for users that show no sign of life or never reported.
-func TestAMessageSaysUntilWhenItIsWaited(t *testing.T) {
-	away, silent := user("away", true), tracker.Instance{Component: "kubelet", Name: "silent", Since: start}
+// TestWaitMessageNamesEndTime for users that show no sign of life or never reported.
+func TestWaitMessageNamesEndTime(t *testing.T) {
+	away, missing := user("away", true), tracker.Instance{Component: "kubelet", Name: "missing", Since: start}
 	away.Alive, away.Since = false, start.Add(time.Minute)
-	view := View{Servers: []tracker.Server{server("a", false)}, Instances: []tracker.Instance{away, user("here", true), silent}, Declared: declared}
+	view := View{Servers: []tracker.Server{server("a", false)}, Instances: []tracker.Instance{away, user("here", true), missing}, Declared: declared}
 	f := feature(v1alpha1.StateTurningOff, v1alpha1.TaskWaitForUses)
 	f.Status.Transition = &v1alpha1.FeatureTransition{ID: "t", StartTime: metav1.NewMicroTime(start)}
 	at := func(d time.Duration) string { return start.Add(d).UTC().Format(time.RFC3339) }
 	want := "waiting for 2 users that have the feature on: kubelet/away, kubelet/here; of these 1 shows no sign of life, and the last of them is waited for until " +
-		at(time.Minute+settings.Grace) + ": kubelet/away; waiting for 1 that should report and has not: kubelet/silent; the last of them is waited for until " + at(settings.Grace)
+		at(time.Minute+settings.Grace) + ": kubelet/away; waiting for 1 that should report and has not: kubelet/missing; the last of them is waited for until " + at(settings.Grace)
 	if got := Next(f, view, settings, start.Add(2*time.Minute)).Status.Tasks[0].Message; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

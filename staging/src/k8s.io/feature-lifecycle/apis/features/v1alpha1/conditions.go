@@ -61,7 +61,7 @@ const (
 	ReasonUsersDiffer = "UsersDiffer"
 	// ReasonUsersUnknown: instances that should exist have not reported.
 	ReasonUsersUnknown = "UsersUnknown"
-	// ReasonNoUsers: no process has asked for the gate.
+	// ReasonNoUsers: no process has queried the gate.
 	ReasonNoUsers = "NoUsers"
 )
 
@@ -82,7 +82,7 @@ const (
 	// ReasonNotExamined: looking for leftovers failed or is still under way.
 	ReasonNotExamined = "NotExamined"
 	// ReasonMisdeclared: tasks of the feature are declared for what the server does not
-	// have, so that nobody can tell what is stored. It is said whatever the state is.
+	// have, so that what is stored is unknown. It is said whatever the state is.
 	ReasonMisdeclared = "Misdeclared"
 )
 
@@ -109,7 +109,7 @@ const (
 	ReasonWaitingForAgreement = "WaitingForAgreement"
 	// ReasonUnknownTask: the server does not know the first task.
 	ReasonUnknownTask = "UnknownTask"
-	// ReasonRolloutHalted: too many instances of a canary died or vanished; it
+	// ReasonRolloutHalted: too many instances of a canary failed; it
 	// goes on when spec.rollout is changed.
 	ReasonRolloutHalted = "RolloutHalted"
 )
