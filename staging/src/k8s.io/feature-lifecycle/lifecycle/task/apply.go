@@ -38,11 +38,10 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// Apply installs objects by server-side apply, in the order in which the
-// manifests, YAML documents, have them: CustomResourceDefinitions, say, on
-// enablement. It waits until definitions are established, since what follows may
-// be objects of theirs. A field that somebody else owns with another value
-// blocks the task: whose value holds is for people to decide.
+// Apply installs objects by server-side apply, in the order of the YAML documents in
+// the manifests: CustomResourceDefinitions on enablement, for example. It waits until
+// definitions are established, since their objects may follow. A field that another
+// manager owns with another value blocks the task: users decide which value holds.
 func Apply(name string, manifests []byte) Task {
 	objects, err := parseManifests(manifests)
 	if err != nil {
@@ -109,9 +108,10 @@ type apply struct {
 	objects []*unstructured.Unstructured
 }
 
-// manifestRules permit verbs on the very objects of manifests: those that are in a
-// namespace there, by its name, and all others everywhere. A list and a watch of one name
-// are authorized as of that name. Resources are guessed from kinds: no server is there to be asked.
+// manifestRules returns rules that permit verbs on the very objects of manifests: those
+// that are in a namespace there, by its name, and all others everywhere. A list and a
+// watch of one name are authorized as of that name. Resources are guessed from kinds,
+// since there is no server for discovery.
 func manifestRules(objects []*unstructured.Unstructured, verbs func(schema.GroupResource) []string) (everywhere []rbacv1.PolicyRule, namespaced map[string][]rbacv1.PolicyRule) {
 	namespaced = map[string][]rbacv1.PolicyRule{}
 	for _, o := range objects {
@@ -164,8 +164,8 @@ func (a apply) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLe
 	return found, nil
 }
 
-// obstacles tells which objects may not be applied as they are. Of those whose namespace or
-// definition is applied, too, nothing can be seen.
+// obstacles returns the objects that may not be applied as they are. Objects whose
+// namespace or definition is applied, too, cannot be checked.
 func (a apply) obstacles(ctx context.Context, clients Clients) (outlook Outlook, err error) {
 	for _, wanted := range a.objects {
 		client, _, err := clientFor(clients, wanted)
@@ -236,8 +236,8 @@ func (a apply) run(ctx context.Context, clients Clients, attempt Attempt) error 
 	return nil
 }
 
-// establishing is how long a definition may take to be established: the server
-// needs seconds.
+// establishing is how long a definition may take to be established: the server needs
+// seconds.
 const establishing = time.Minute
 
 // established waits until a definition's objects can be made.
@@ -246,7 +246,7 @@ func established(ctx context.Context, clients Clients, client dynamic.ResourceIn
 	defer cancel()
 	err := watchOne(ctx, clients, client, name, func(definition *unstructured.Unstructured) (bool, error) {
 		if definition == nil {
-			return false, errors.New("it was deleted by somebody else")
+			return false, errors.New("it was deleted by another client")
 		}
 		_, is := hasCondition(definition, "Established")
 		return is, nil

@@ -88,7 +88,7 @@ func (w *wire) applied() []string {
 	return names
 }
 
-func TestApplyKeepsTheOrder(t *testing.T) {
+func TestApplyKeepsOrder(t *testing.T) {
 	w := applying()
 	task := Apply("x", []byte(twoWidgets))
 	if err := task.Validate(); err != nil {
@@ -108,7 +108,7 @@ func TestApplyKeepsTheOrder(t *testing.T) {
 	w.permitted(t, task)
 }
 
-func TestApplyFindsWhatIsMissingOrDiffers(t *testing.T) {
+func TestApplyFindsMissingOrDifferingObjects(t *testing.T) {
 	same := widget("a", "")
 	same.SetResourceVersion("")
 	different := widget("b", "x")
@@ -134,7 +134,7 @@ func TestApplyFindsWhatIsMissingOrDiffers(t *testing.T) {
 	}
 }
 
-func TestApplyFindsWhatHasNoDefinitionYet(t *testing.T) {
+func TestApplyFindsObjectsWithoutDefinition(t *testing.T) {
 	w := applying()
 	found, err := Apply("x", []byte(twoWidgets)).Find(t.Context(), Clients{Dynamic: w, Mapper: mapperOf()})
 	if err != nil || len(found) != 1 || found[0].Count != 2 || found[0].Resource != "widgets" {
@@ -142,20 +142,20 @@ func TestApplyFindsWhatHasNoDefinitionYet(t *testing.T) {
 	}
 }
 
-func TestApplyIsBlockedByWhoOwnsAField(t *testing.T) {
+func TestApplyBlockedByFieldOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var taken atomic.Bool
 		taken.Store(true)
 		w := applying()
 		w.before = func(_ context.Context, r request) error {
 			if strings.HasSuffix(r.verb, "patch") && r.name == "b" && taken.Load() {
-				return apierrors.NewConflict(widgets.GroupResource(), "b", errors.New(`conflict with "somebody": .spec.other`))
+				return apierrors.NewConflict(widgets.GroupResource(), "b", errors.New(`conflict with "other": .spec.other`))
 			}
 			return nil
 		}
 		task := Apply("x", []byte(twoWidgets))
 		blocked := blockedBy(t, task, w.clients(), ignored)
-		if !strings.Contains(blocked.Message, "Widget ns/b") || !strings.Contains(blocked.Message, "somebody") {
+		if !strings.Contains(blocked.Message, "Widget ns/b") || !strings.Contains(blocked.Message, "other") {
 			t.Errorf("got %q", blocked.Message)
 		}
 		done := make(chan error, 1)
@@ -179,9 +179,9 @@ func TestApplyIsBlockedByWhoOwnsAField(t *testing.T) {
 	})
 }
 
-// TestFlowsHaveManagersOfTheirOwn: with one manager for all, what a flow has applied would
+// TestFlowsHaveOwnManagers: with one manager for all, what a flow has applied would
 // be another's to overwrite, without a conflict.
-func TestFlowsHaveManagersOfTheirOwn(t *testing.T) {
+func TestFlowsHaveOwnManagers(t *testing.T) {
 	long := strings.Repeat("n", validation.DNS1123LabelMaxLength)
 	of := map[string]string{}
 	for _, flow := range []string{"", "red", "kube-system", long} {
@@ -191,7 +191,7 @@ func TestFlowsHaveManagersOfTheirOwn(t *testing.T) {
 			switch a := a.(type) {
 			case clienttesting.PatchActionImpl:
 				managers[a.PatchOptions.FieldManager] = true
-				// Only who it is matters.
+				// Only the identity matters.
 				return a.PatchType != types.ApplyPatchType, widget(a.Name, ""), nil
 			case clienttesting.CreateActionImpl:
 				managers[a.CreateOptions.FieldManager] = true
@@ -242,7 +242,7 @@ func TestFlowsHaveManagersOfTheirOwn(t *testing.T) {
 	}
 }
 
-// fieldPath is the path of what is cleared.
+// fieldPath returns the path of what is cleared.
 func fieldPath(t *testing.T) Path {
 	t.Helper()
 	path, err := ParsePath("spec.field")
@@ -305,7 +305,7 @@ func (w *wire) establish(t *testing.T) {
 	}
 }
 
-func TestManifestsThatAreWrong(t *testing.T) {
+func TestInvalidManifests(t *testing.T) {
 	const object = "apiVersion: v1\nkind: ConfigMap\n"
 	for name, tc := range map[string]struct{ manifests, says string }{
 		"none":                     {"# nothing\n", "there are none"},
@@ -321,7 +321,7 @@ func TestManifestsThatAreWrong(t *testing.T) {
 	}
 }
 
-func TestFuncIsWhatItsAuthorSays(t *testing.T) {
+func TestFuncUsesOwnFunctions(t *testing.T) {
 	rule := rbacv1.PolicyRule{APIGroups: []string{"g"}, Resources: []string{"r"}, Verbs: []string{"v"}}
 	failure := errors.New("no")
 	task := Func(Own{

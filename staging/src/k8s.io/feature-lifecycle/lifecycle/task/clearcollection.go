@@ -36,17 +36,18 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// ClearCollection removes every object of a resource. It is for collections that
-// go away with their feature: whatever they hold is lost.
+// ClearCollection removes every object of a resource. It is for collections that are
+// removed with their feature: all their data is lost.
 //
-// While the API serves the resource, objects are deleted through it, in
-// whatever version it has. Finalizers that are listed are removed then, since
-// their controllers go with the feature, too; objects with others are waited
-// for, wherever they are deleted. What this server does not serve any more, or
-// cannot decode, is deleted where it is stored, if Clients.Storage is there; the
-// finalizers of objects that do not decode hold nothing, since no server can
-// remove them. What the objects own goes with them: the garbage collector sees to
-// that while the API is served, Clients.Collector afterwards.
+// While the API serves the resource, objects are deleted through it, in whatever
+// version it has. Listed finalizers are then removed, since their controllers are
+// removed with the feature, too. Objects with other finalizers are waited for, wherever
+// they are deleted.
+//
+// What this server does not serve any more, or cannot decode, is deleted in storage, if
+// Clients.Storage is set. The finalizers of objects that do not decode are ignored,
+// since no server can remove them. Dependents are deleted with the objects: by the
+// garbage collector while the API is served, by Clients.Collector afterwards.
 func ClearCollection(resource schema.GroupResource, finalizers ...string) Task {
 	c := clearCollection{resource: resource, finalizers: finalizers}
 	verbs := []string{"list", "watch", "delete"}
@@ -98,8 +99,8 @@ func findStored(ctx context.Context, storage Storage, resource schema.GroupResou
 	return nonEmpty(found), err
 }
 
-// run deletes through the API what can be deleted so, and in storage the rest.
-// The API comes first, so that finalizers, admission and audit have their say.
+// run deletes through the API what can be deleted so, and in storage the rest. The API
+// comes first, so that finalizers, admission and audit apply.
 func (c clearCollection) run(ctx context.Context, clients Clients, attempt Attempt) error {
 	resource, isServed, err := served(clients, c.resource)
 	if err != nil {
@@ -121,7 +122,7 @@ func (c clearCollection) run(ctx context.Context, clients Clients, attempt Attem
 	case err != nil:
 		return errors.Join(readable, err)
 	case readable != nil && removed > 0:
-		return fmt.Errorf("removed what no server could decode, %s of %s; the next attempt looks after the others: %w", phrase.Count(removed, "object", "objects"), c.resource, readable)
+		return fmt.Errorf("removed what no server could decode, %s of %s; the next attempt handles the others: %w", phrase.Count(removed, "object", "objects"), c.resource, readable)
 	default:
 		return readable
 	}
@@ -144,7 +145,7 @@ func (c clearCollection) clearServed(ctx context.Context, clients Clients, resou
 			return nil
 		}
 	}
-	return &BlockedError{Message: fmt.Sprintf("objects of %s keep being created; find out who creates them", c.resource)}
+	return &BlockedError{Message: fmt.Sprintf("objects of %s keep being created; find out what creates them", c.resource)}
 }
 
 // collectionPass is one walk through a collection that is being emptied.
@@ -155,9 +156,8 @@ type collectionPass struct {
 	attempt  Attempt
 	limiter  *writeLimiter
 	progress Progress
-	// waiting are the objects that are being deleted and not gone, left these
-	// and those that cannot be deleted, each with the reason. refused is the
-	// first of the latter.
+	// waiting are the objects that are being deleted and still exist, left these and those
+	// that cannot be deleted, each with the reason. refused is the first of the latter.
 	waiting []object
 	left    []string
 	refused *unstructured.Unstructured
@@ -199,7 +199,7 @@ func (p *collectionPass) page(ctx context.Context, page *unstructured.Unstructur
 	return ctx.Err()
 }
 
-// lasts is true for an object that is not gone once it is deleted: others have
+// lasts returns true for an object that still exists once it is deleted: others have
 // finalizers on it, or it was being deleted before.
 func (p *collectionPass) lasts(item *unstructured.Unstructured) bool {
 	foreign := p.foreign(item.GetFinalizers())
@@ -232,12 +232,12 @@ func (c clearCollection) blocked(clients Clients, resource schema.GroupVersionRe
 	}}
 }
 
-// foreign are those of some finalizers that somebody else has to remove.
+// foreign returns those of some finalizers that other controllers have to remove.
 func (c clearCollection) foreign(finalizers []string) []string {
 	return slices.DeleteFunc(slices.Clone(finalizers), func(name string) bool { return slices.Contains(c.finalizers, name) })
 }
 
-// remove deletes one object, if it is still the one that was read. Gone is no
+// remove deletes one object, if it is still the one that was read. NotFound is no
 // error. It returns how long the deletion took, 0 if there was none.
 func (c clearCollection) remove(ctx context.Context, clients Clients, resource schema.GroupVersionResource, object *unstructured.Unstructured) (took time.Duration, err error) {
 	in := clients.Dynamic.Resource(resource).Namespace(object.GetNamespace())
@@ -252,9 +252,9 @@ func (c clearCollection) remove(ctx context.Context, clients Clients, resource s
 	if len(c.foreign(object.GetFinalizers())) == len(object.GetFinalizers()) {
 		return took, nil
 	}
-	// Last: a controller that is alive must not see the object without its
-	// finalizer and not being deleted. It is read again, since the list is
-	// written as a whole and somebody may have added to it.
+	// Last: a live controller must not see the object without its finalizer and not being
+	// deleted. It is read again, since the list is written as a whole and may have been
+	// extended.
 	current, err := in.Get(ctx, object.GetName(), metav1.GetOptions{})
 	if err != nil || current.GetUID() != object.GetUID() {
 		return took, ignoreGone(err)
@@ -282,8 +282,8 @@ func deletion(object *unstructured.Unstructured, dryRun ...string) metav1.Delete
 	}
 }
 
-// ignoreGone: another object of the same name is a conflict and looked at when
-// the collection is read again.
+// ignoreGone drops NotFound errors. Another object of the same name is a conflict and
+// handled when the collection is read again.
 func ignoreGone(err error) error {
 	if err == nil || (!denied(err) && (apierrors.IsNotFound(err) || apierrors.IsConflict(err))) {
 		return nil

@@ -153,7 +153,7 @@ func TestClearCollectionKeepsFinalizersOfOthers(t *testing.T) {
 	}
 	blocked := blockedBy(t, ClearCollection(widgets.GroupResource(), own), w.clients(), ignored)
 	if !strings.Contains(blocked.Message, foreign) {
-		t.Errorf("got %q, want it to wait for who added a finalizer", blocked.Message)
+		t.Errorf("got %q, want it to wait for the owner of the new finalizer", blocked.Message)
 	}
 	if diff := cmp.Diff([]string{"a " + foreign}, w.left(t)); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
@@ -188,8 +188,8 @@ func TestClearCollectionAndGracefulDeletion(t *testing.T) {
 	})
 }
 
-// TestClearCollectionAndAnotherOfTheSameName: what was read is deleted and
-// nothing else; the next pass looks at the other.
+// TestClearCollectionAndAnotherOfTheSameName checks that only the object that was read
+// is deleted; the next pass handles the other.
 func TestClearCollectionAndAnotherOfTheSameName(t *testing.T) {
 	w := finalizing(t, "", held("a"))
 	again := true
@@ -210,7 +210,7 @@ func TestClearCollectionAndAnotherOfTheSameName(t *testing.T) {
 	}
 }
 
-func TestClearCollectionThatIsFilledAgain(t *testing.T) {
+func TestClearCollectionBlockedWhileRefilled(t *testing.T) {
 	w := finalizing(t, "", held("a"))
 	made := 0
 	w.before = func(_ context.Context, r request) error {
@@ -221,7 +221,7 @@ func TestClearCollectionThatIsFilledAgain(t *testing.T) {
 		return w.Tracker().Create(widgets, held(fmt.Sprintf("new-%d", made)), "ns")
 	}
 	blocked := blockedBy(t, ClearCollection(widgets.GroupResource()), w.clients(), ignored)
-	if !strings.Contains(blocked.Message, "find out who creates them") || made > 20 {
+	if !strings.Contains(blocked.Message, "find out what creates them") || made > 20 {
 		t.Errorf("after %d deletions: %q", made, blocked.Message)
 	}
 }
@@ -239,9 +239,10 @@ func widgetDefinition() *unstructured.Unstructured {
 	return definition
 }
 
-// TestClearCollectionIsNotDoneWhileNobodyCanLook: an operator has no access to storage.
-// While no version of a definition is served its objects stay in etcd, and come back.
-func TestClearCollectionIsNotDoneWhileNobodyCanLook(t *testing.T) {
+// TestClearCollectionNotDoneWithoutStorageAccess checks an operator, which has no
+// access to storage. While no version of a definition is served its objects stay in
+// etcd, and return with it.
+func TestClearCollectionNotDoneWithoutStorageAccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clearing := ClearCollection(widgets.GroupResource())
 		w, kinds := finalizing(t, "", widgetDefinition(), held("a")), mapperOf()
@@ -271,7 +272,7 @@ func TestClearCollectionIsNotDoneWhileNobodyCanLook(t *testing.T) {
 	})
 }
 
-func TestClearCollectionThatIsNotServed(t *testing.T) {
+func TestClearCollectionNotServed(t *testing.T) {
 	clearing := ClearCollection(widgets.GroupResource(), own)
 	objects := func() *storage {
 		return store(StoredObject{Namespace: "ns", Name: "a"}, StoredObject{Namespace: "ns", Name: "b", Unreadable: errors.New("garbage")})
@@ -287,7 +288,7 @@ func TestClearCollectionThatIsNotServed(t *testing.T) {
 		}
 		w.permitted(t, clearing)
 	})
-	t.Run("without storage nothing can be done, and all is gone with the definition", func(t *testing.T) {
+	t.Run("without storage nothing can be done, and all is deleted with the definition", func(t *testing.T) {
 		w := finalizing(t, "")
 		if err := clearing.Run(t.Context(), w.unserved(nil), ignored); err != nil {
 			t.Error(err)
@@ -297,7 +298,7 @@ func TestClearCollectionThatIsNotServed(t *testing.T) {
 		}
 		w.permitted(t, clearing)
 	})
-	t.Run("one that somebody changed is for the next attempt", func(t *testing.T) {
+	t.Run("one that was changed is for the next attempt", func(t *testing.T) {
 		w, s := finalizing(t, ""), objects()
 		s.refuse = func(o StoredObject) error {
 			if o.Name == "a" {

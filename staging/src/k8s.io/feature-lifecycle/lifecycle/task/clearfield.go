@@ -34,19 +34,19 @@ import (
 )
 
 const (
-	// conflictRetries is how often one object is read and written again in one
-	// pass when somebody else keeps writing it.
+	// conflictRetries is how often one object is read and written again in one pass while
+	// there are conflicts.
 	conflictRetries = 5
-	// maxPasses is how often one attempt goes through the collection. The last
-	// pass has to find nothing, since somebody may write the field meanwhile.
+	// maxPasses is how often one attempt reads the collection. The last pass has to find
+	// nothing, since the field may be written meanwhile.
 	maxPasses = 5
 )
 
-// ClearField removes a field from every stored object of a resource and changes
-// nothing else in them (S7). Objects without the field are not written. It is
-// for fields that may be removed from live objects; what a controller does when
-// the field goes is for the author to know. A field of status is removed through
-// the subresource status, since the resource itself keeps it.
+// ClearField removes a field from every stored object of a resource and changes nothing
+// else in them (S7). Objects without the field are not written. It is for fields that
+// may be removed from live objects; the author has to know how controllers react to the
+// removal. A field of status is removed through the subresource status, since the
+// resource itself keeps it.
 func ClearField(resource schema.GroupVersionResource, field string) Task {
 	return newClearField(clearField{resource: resource}, field)
 }
@@ -59,7 +59,7 @@ func newClearField(c clearField, field string) Task {
 	if err == nil && path.segments[0].key == "status" {
 		c.subresources = []string{"status"}
 		rules = []rbacv1.PolicyRule{
-			// Who owns the fields of status is written through the resource itself.
+			// The owners of the fields of status are written through the resource itself.
 			rule(resource.GroupResource(), "get", "list", "patch"),
 			rule(schema.GroupResource{Group: resource.Group, Resource: resource.Resource + "/status"}, "patch"),
 		}
@@ -91,13 +91,13 @@ func newClearField(c clearField, field string) Task {
 type clearField struct {
 	resource schema.GroupVersionResource
 	path     Path
-	// subresources is what objects are written through, empty for themselves.
+	// subresources are those through which objects are written, empty for themselves.
 	subresources []string
 	// uncontrolled leaves objects alone that a controller made.
 	uncontrolled bool
 }
 
-// in is the task in another version of the resource.
+// in returns the task in another version of the resource.
 func (c clearField) in(resource schema.GroupVersionResource) clearField {
 	c.resource = resource
 	return c
@@ -107,12 +107,12 @@ func (c clearField) has(object *unstructured.Unstructured) bool {
 	return !c.spares(object) && c.path.in(object.Object)
 }
 
-// spares is true for an object that the task does not look after.
+// spares returns true for an object that the task does not handle.
 func (c clearField) spares(object *unstructured.Unstructured) bool {
 	return c.uncontrolled && metav1.GetControllerOf(object) != nil
 }
 
-// unfinished is true for an object that an attempt that has ended, of whatever process,
+// unfinished returns true for an object that an earlier attempt, of whatever process,
 // left without its field and with the taker in its managed fields.
 func (c clearField) unfinished(object *unstructured.Unstructured, taker string) bool {
 	return !c.spares(object) && hasTaken(object, taker)
@@ -127,7 +127,7 @@ func (c clearField) find(ctx context.Context, clients Clients) ([]v1alpha1.Resou
 	return find(ctx, clients, c.resource, c.path.String(), c.has)
 }
 
-// obstacles tells which objects may not have the field removed.
+// obstacles returns the objects from which the field may not be removed.
 func (c clearField) obstacles(ctx context.Context, clients Clients) (Outlook, error) {
 	return tryEach(ctx, clients, c.resource, c.has, fmt.Sprintf("to have %s removed", c.path), func(ctx context.Context, o *unstructured.Unstructured) error {
 		patch, err := c.patch(o, nil)
@@ -139,9 +139,8 @@ func (c clearField) obstacles(ctx context.Context, clients Clients) (Outlook, er
 	})
 }
 
-// run goes through the collection until a whole pass finds no object with the
-// field. The first pass goes on where an earlier attempt got, even one of a
-// server that crashed.
+// run reads the collection until a whole pass finds no object with the field. The first
+// pass resumes where an earlier attempt stopped, even one of a server that crashed.
 func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) error {
 	if err := findable(ctx, clients, c.resource, c.path, nil); err != nil {
 		return err
@@ -162,7 +161,7 @@ func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) e
 		from = ""
 		progress.verify()
 	}
-	return &BlockedError{Message: fmt.Sprintf("objects of %s keep getting %s again; find out who writes it", c.resource.GroupResource(), c.path)}
+	return &BlockedError{Message: fmt.Sprintf("objects of %s keep getting %s again; find out what writes it", c.resource.GroupResource(), c.path)}
 }
 
 // pass clears what one walk through the collection finds. Objects that refuse
@@ -194,9 +193,9 @@ func (c clearField) pass(ctx context.Context, clients Clients, from string, atte
 }
 
 // clear removes the field from one object, and leaves all else with its owners. The
-// resourceVersion in a patch makes the server refuse it when the object is no longer the
-// one that was read, and the uid when it is another one of the same name. It returns how
-// long the patch took, 0 if none succeeded.
+// resourceVersion in a patch makes the server refuse it when the object is no longer
+// the one that was read, and the uid when it is another one of the same name. It
+// returns how long the patch took, 0 if none succeeded.
 func (c clearField) clear(ctx context.Context, clients Clients, object *unstructured.Unstructured) (time.Duration, error) {
 	client := clients.Dynamic.Resource(c.resource).Namespace(object.GetNamespace())
 	for range conflictRetries {
@@ -205,7 +204,7 @@ func (c clearField) clear(ctx context.Context, clients Clients, object *unstruct
 		case err == nil:
 			return took, nil
 		case apierrors.IsNotFound(err):
-			// The object is gone, or its resource has no status to write.
+			// The object was deleted, or its resource has no status to write.
 		case denied(err) || (!apierrors.IsConflict(err) && !apierrors.IsInvalid(err)):
 			return 0, err
 		}
@@ -216,14 +215,14 @@ func (c clearField) clear(ctx context.Context, clients Clients, object *unstruct
 		case getErr != nil:
 			return 0, getErr
 		case current.GetUID() != object.GetUID():
-			// Another object took the name; the next pass looks at it.
+			// Another object took the name; the next pass handles it.
 			return 0, nil
 		case apierrors.IsNotFound(err):
 			return 0, fmt.Errorf("%s has no subresource status: %w", c.resource.GroupResource(), err)
 		case apierrors.IsInvalid(err) && current.GetResourceVersion() == object.GetResourceVersion():
-			// The object is what it was, so it is the server that refuses. Else
-			// the field may have gone first, and a patch that removes what is not
-			// there is invalid (apiserver's endpoints/handlers/patch.go).
+			// The object is unchanged, so it is the server that refuses. Otherwise the field may
+			// have been removed first: a patch that removes a missing field is invalid
+			// (apiserver's endpoints/handlers/patch.go).
 			return 0, err
 		}
 		object = current
@@ -231,7 +230,7 @@ func (c clearField) clear(ctx context.Context, clients Clients, object *unstruct
 	return 0, errWrittenByOthers
 }
 
-var errWrittenByOthers = errors.New("somebody else keeps writing it")
+var errWrittenByOthers = errors.New("another client keeps writing it")
 
 // clearOnce is clear for the object as it was read: conflicts are for the caller. An
 // object without the field may come from an attempt that ended between its two writes.
@@ -305,8 +304,8 @@ func (c clearField) setOwners(ctx context.Context, clients Clients, object metav
 	return written, nil
 }
 
-// send sends a patch of an object, and returns the metadata of what becomes of it. What
-// else becomes of it is not of interest.
+// send sends a patch of an object, and returns the metadata of the result. The rest of
+// the result is not needed.
 func (c clearField) send(ctx context.Context, clients Clients, object metav1.Object, patch []byte, options metav1.PatchOptions, subresources ...string) (metav1.Object, error) {
 	options.FieldManager, options.FieldValidation = clients.fieldManager(), metav1.FieldValidationIgnore
 	namespace, name := object.GetNamespace(), object.GetName()

@@ -37,14 +37,14 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// deny is a webhook's denial with a code of its choice, as
+// deny returns a webhook's denial with a code of its choice, as
 // k8s.io/apiserver/pkg/admission/plugin/webhook/errors makes it.
 func deny(code int32) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: `admission webhook "w.example.com" denied the request: no`}}
 }
 
-// TestADenialHasAnyCode: webhooks choose it, and some say 500 or 409.
-func TestADenialHasAnyCode(t *testing.T) {
+// TestDenialWithAnyCode checks the codes that webhooks choose: some send 500 or 409.
+func TestDenialWithAnyCode(t *testing.T) {
 	policy := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusUnauthorized, Reason: metav1.StatusReasonUnauthorized,
 		Message: `widgets.example.com "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`}}
 	for name, err := range map[string]error{
@@ -65,15 +65,15 @@ func TestADenialHasAnyCode(t *testing.T) {
 				}
 			}
 			if n := len(w.requests("patch")); n != 1 {
-				t.Errorf("%d patches, want 1: it is nobody's write that is in the way", n)
+				t.Errorf("%d patches, want 1: there is no conflict with a write", n)
 			}
 		})
 	}
 }
 
-// TestWhatIsGoneMeanwhileIsDone: deleted, or deleted and made again, between
+// TestClearFieldCountsDeletedObjectsAsDone: deleted, or deleted and made again, between
 // being read and being written.
-func TestWhatIsGoneMeanwhileIsDone(t *testing.T) {
+func TestClearFieldCountsDeletedObjectsAsDone(t *testing.T) {
 	other := widget("a", "y")
 	other.SetUID("other")
 	for name, tc := range map[string]struct {
@@ -121,16 +121,16 @@ func TestMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// TestUntilSomethingRefusesNoMore: at no other time, and without a hot loop.
-func TestUntilSomethingRefusesNoMore(t *testing.T) {
+// TestUntilEndsWhenRefusalEnds: at no other time, and without a hot loop.
+func TestUntilEndsWhenRefusalEnds(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, s *server, permit func()){
 		"it may be cleared": func(_ *testing.T, _ *server, permit func()) { permit() },
-		"it is gone": func(t *testing.T, s *server, _ func()) {
+		"it is deleted": func(t *testing.T, s *server, _ func()) {
 			if err := s.Tracker().Delete(widgets, "ns", "a"); err != nil {
 				t.Error(err)
 			}
 		},
-		"somebody else cleared it": func(t *testing.T, s *server, _ func()) {
+		"another client cleared it": func(t *testing.T, s *server, _ func()) {
 			if err := s.Tracker().Update(widgets, widget("a", ""), "ns"); err != nil {
 				t.Error(err)
 			}
@@ -193,8 +193,8 @@ func TestUntilEndsWithTheServer(t *testing.T) {
 	})
 }
 
-// clearNaively is the twin of ClearField: it goes through everything and
-// removes what has the path.
+// clearNaively is the twin of ClearField: it visits everything and removes what has the
+// path.
 func clearNaively(value any, path []string) {
 	switch {
 	case len(path) == 0:
@@ -294,9 +294,9 @@ func normal(t *rapid.T, object map[string]any) map[string]any {
 	return result
 }
 
-// TestProgressDoesNotCountWhatIsLeft: an object that refuses, or that the server did not
+// TestProgressExcludesRemainingObjects: an object that refuses, or that the server did not
 // write, is not done.
-func TestProgressDoesNotCountWhatIsLeft(t *testing.T) {
+func TestProgressExcludesRemainingObjects(t *testing.T) {
 	for name, cause := range map[string]error{
 		"one refuses":           apierrors.NewForbidden(widgets.GroupResource(), "b", errors.New("no")),
 		"the server is in need": apierrors.NewInternalError(errors.New("etcd is away")),

@@ -76,7 +76,7 @@ func (p *progresses) monotone(t *testing.T, total int64) {
 }
 
 // crashAfter runs an attempt whose process ends once so many pages are done, and
-// returns what was known of it.
+// returns its last progress.
 func crashAfter(t *testing.T, w *wire, pages int) Progress {
 	t.Helper()
 	ctx, crash := context.WithCancel(t.Context())
@@ -93,13 +93,13 @@ func crashAfter(t *testing.T, w *wire, pages int) Progress {
 	return known[pages-1]
 }
 
-func TestClearFieldGoesOnAfterACrashAndLooksAtAllAgain(t *testing.T) {
+func TestClearFieldResumesAfterCrashAndRereadsAll(t *testing.T) {
 	s := &wire{server: serve(many(20)...), size: 4}
 	known := crashAfter(t, s, 2)
 	if known.Done != 8 || known.Total != 20 || known.Checkpoint == "" {
 		t.Fatalf("known is %+v, want 8 of 20 and a checkpoint", known)
 	}
-	// Somebody wrote the field behind the checkpoint while nobody looked.
+	// The field was written behind the checkpoint between the attempts.
 	if err := s.Tracker().Update(widgets, widget("w01", "again"), "ns"); err != nil {
 		t.Fatal(err)
 	}
@@ -128,9 +128,9 @@ func TestClearFieldGoesOnAfterACrashAndLooksAtAllAgain(t *testing.T) {
 	}
 }
 
-// TestACleanRestIsNotEnough: nothing is left behind the checkpoint, and before it
-// somebody wrote the field meanwhile.
-func TestACleanRestIsNotEnough(t *testing.T) {
+// TestClearFieldRereadsBeforeCheckpoint checks that nothing is left behind the
+// checkpoint, and the field was written before it meanwhile.
+func TestClearFieldRereadsBeforeCheckpoint(t *testing.T) {
 	w := &wire{server: serve(widget("w01", "again"), widget("w20", "")), size: 4}
 	last := Progress{Done: 19, Total: 20, Checkpoint: checkpoint(19, "after w19")}
 	var p progresses
@@ -153,7 +153,7 @@ func TestACleanRestIsNotEnough(t *testing.T) {
 	}
 }
 
-func TestACheckpointDoesNotPassWhatWasNotCleared(t *testing.T) {
+func TestCheckpointStaysBeforeUnclearedObjects(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"an object refuses": apierrors.NewForbidden(widgets.GroupResource(), "w09", errors.New("no")),
 		"an object fails":   apierrors.NewInternalError(errors.New("etcd")),
@@ -183,18 +183,18 @@ func TestACheckpointDoesNotPassWhatWasNotCleared(t *testing.T) {
 	}
 }
 
-// TestTokensExpire: a walk that takes longer than etcd keeps old revisions goes
-// on at the present one, or begins again when the server says nothing better.
+// TestTokensExpire checks a walk that takes longer than etcd keeps old revisions. It
+// continues at the present one, or restarts when the server offers no token.
 func TestTokensExpire(t *testing.T) {
 	inconsistent := apierrors.NewResourceExpired("the provided continue parameter is too old")
 	inconsistent.ErrStatus.Continue = "after w07 as of now"
 	for name, tc := range map[string]struct {
 		err error
-		// lists is how often is listed: 5 pages in each of two passes, one
-		// answer that is an error, and what is listed again.
+		// lists is the number of LIST calls: 5 pages in each of two passes, one answer that
+		// is an error, and what is listed again.
 		lists int
 	}{
-		"the server says where to go on": {inconsistent, 11},
+		"the server returns a new token": {inconsistent, 11},
 		"the server says nothing":        {apierrors.NewResourceExpired("too old"), 13},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -219,8 +219,8 @@ func TestTokensExpire(t *testing.T) {
 	}
 }
 
-// TestATokenThatExpiresEachTime is trouble, and no endless loop.
-func TestATokenThatExpiresEachTime(t *testing.T) {
+// TestTokenExpiresEachTime is trouble, and no endless loop.
+func TestTokenExpiresEachTime(t *testing.T) {
 	w := &wire{server: serve(many(20)...), size: 4, expired: func(token string) error {
 		if token == "" {
 			return nil
@@ -235,8 +235,8 @@ func TestATokenThatExpiresEachTime(t *testing.T) {
 	}
 }
 
-// TestTheEndOfAnAttempt leaves no goroutine behind: synctest fails then.
-func TestTheEndOfAnAttempt(t *testing.T) {
+// TestAttemptEnds leaves no goroutine behind: synctest fails then.
+func TestAttemptEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
 		defer cancel()

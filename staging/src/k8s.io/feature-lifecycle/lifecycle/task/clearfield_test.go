@@ -89,7 +89,7 @@ func (s *server) spec(t *testing.T, name string) any {
 	return object.(*unstructured.Unstructured).Object["spec"]
 }
 
-// ignored is an attempt whose progress nobody reads.
+// ignored is an attempt whose progress is not read.
 var ignored = Attempt{Report: func(Progress) {}}
 
 func TestClearFieldWritesOnlyWhatHasTheField(t *testing.T) {
@@ -115,11 +115,11 @@ func TestClearFieldWritesOnlyWhatHasTheField(t *testing.T) {
 		}
 	}
 	if last.Done != 3 || last.Total != 3 || !strings.HasPrefix(last.Message, "2 objects changed") {
-		t.Errorf("progress ended with %+v, want 3 of 3 looked at and 2 changed", last)
+		t.Errorf("progress ended with %+v, want 3 of 3 read and 2 changed", last)
 	}
 }
 
-func TestClearFieldNamesWhatItRead(t *testing.T) {
+func TestClearFieldNamesReadVersion(t *testing.T) {
 	s := serve(widget("a", "x"))
 	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignored); err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestClearFieldRetriesConflicts(t *testing.T) {
 	}
 }
 
-func TestClearFieldNamesWhatRefuses(t *testing.T) {
+func TestClearFieldNamesRefusals(t *testing.T) {
 	s := serve(widget("a", "x"), widget("b", "x"), widget("c", "x"))
 	s.PrependReactor("patch", "widgets", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		denied := a.(clienttesting.PatchAction).GetName() == "b"
@@ -183,9 +183,9 @@ func TestClearFieldNamesWhatRefuses(t *testing.T) {
 	}
 }
 
-// TestClearFieldNamesTheSameEachTime: which of many refusals come first differs
+// TestClearFieldNamesSameObjectsEachTime: which of many refusals come first differs
 // from attempt to attempt.
-func TestClearFieldNamesTheSameEachTime(t *testing.T) {
+func TestClearFieldNamesSameObjectsEachTime(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for i := range 40 {
 		objects = append(objects, widget(fmt.Sprintf("w%02d", i), "x"))
@@ -209,22 +209,22 @@ func TestClearFieldNamesTheSameEachTime(t *testing.T) {
 	}
 }
 
-// TestWhatIsARefusal: what passes by itself is tried again soon, what somebody
-// has to end is tried again rarely.
-func TestWhatIsARefusal(t *testing.T) {
+// TestRefusesOnlyPermanentErrors checks that transient errors are retried soon, and
+// those that need an external action rarely.
+func TestRefusesOnlyPermanentErrors(t *testing.T) {
 	resource := widgets.GroupResource()
 	for name, tc := range map[string]struct {
 		err  error
 		want bool
 	}{
-		"a webhook says no":           {apierrors.NewForbidden(resource, "a", errors.New("no")), true},
-		"the object is not valid":     {apierrors.NewInvalid(schema.GroupKind{}, "a", nil), true},
-		"the patch does not fit":      {apierrors.NewBadRequest("no"), true},
-		"a webhook cannot be reached": {apierrors.NewInternalError(errors.New("failed calling webhook")), true},
-		"the store has trouble":       {apierrors.NewInternalError(errors.New("etcdserver: request timed out")), false},
-		"the server is busy":          {apierrors.NewTooManyRequests("busy", 1), false},
-		"the server is gone":          {errors.New("connection refused"), false},
-		"somebody keeps writing":      {apierrors.NewConflict(resource, "a", errors.New("changed")), false},
+		"a webhook says no":            {apierrors.NewForbidden(resource, "a", errors.New("no")), true},
+		"the object is not valid":      {apierrors.NewInvalid(schema.GroupKind{}, "a", nil), true},
+		"the patch does not fit":       {apierrors.NewBadRequest("no"), true},
+		"a webhook cannot be reached":  {apierrors.NewInternalError(errors.New("failed calling webhook")), true},
+		"the store has trouble":        {apierrors.NewInternalError(errors.New("etcdserver: request timed out")), false},
+		"the server is busy":           {apierrors.NewTooManyRequests("busy", 1), false},
+		"the server is down":           {errors.New("connection refused"), false},
+		"another client keeps writing": {apierrors.NewConflict(resource, "a", errors.New("changed")), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(widget("a", "x"))
@@ -238,14 +238,14 @@ func TestWhatIsARefusal(t *testing.T) {
 	}
 }
 
-// TestClearFieldThatGoesMeanwhile: a patch that removes what somebody else has
-// just removed is invalid, and no refusal.
-func TestClearFieldThatGoesMeanwhile(t *testing.T) {
+// TestClearFieldRemovedMeanwhile checks a patch that removes what another client has
+// just removed: it is invalid, and no refusal.
+func TestClearFieldRemovedMeanwhile(t *testing.T) {
 	s := serve(widget("a", "x"))
 	s.PrependReactor("patch", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		gone := widget("a", "")
-		gone.SetResourceVersion("8")
-		if err := s.Tracker().Update(widgets, gone, "ns"); err != nil {
+		removed := widget("a", "")
+		removed.SetResourceVersion("8")
+		if err := s.Tracker().Update(widgets, removed, "ns"); err != nil {
 			t.Error(err)
 		}
 		return true, nil, apierrors.NewInvalid(schema.GroupKind{}, "a", nil)
@@ -258,8 +258,8 @@ func TestClearFieldThatGoesMeanwhile(t *testing.T) {
 	}
 }
 
-// TestACollectionThatCannotBeListed waits for somebody, or passes by itself.
-func TestACollectionThatCannotBeListed(t *testing.T) {
+// TestCollectionNotListable checks permanent and transient errors.
+func TestCollectionNotListable(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error
 		want bool
@@ -267,7 +267,7 @@ func TestACollectionThatCannotBeListed(t *testing.T) {
 		"it is forbidden":  {apierrors.NewForbidden(widgets.GroupResource(), "", errors.New("no")), true},
 		"it is not served": {apierrors.NewNotFound(widgets.GroupResource(), ""), true},
 		"the page expired": {apierrors.NewResourceExpired("too old"), false},
-		"etcd is gone":     {apierrors.NewInternalError(errors.New("etcd")), false},
+		"etcd is down":     {apierrors.NewInternalError(errors.New("etcd")), false},
 	} {
 		s := serve()
 		s.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
@@ -279,13 +279,13 @@ func TestACollectionThatCannotBeListed(t *testing.T) {
 	}
 }
 
-func TestClearFieldGivesUpOnAFieldThatComesBack(t *testing.T) {
+func TestClearFieldBlockedByRecurringField(t *testing.T) {
 	s := serve(widget("a", "x"))
 	s.PrependReactor("patch", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, widget("a", "x"), nil
 	})
 	var blocked *BlockedError
-	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignored); !errors.As(err, &blocked) || !strings.Contains(blocked.Message, "who writes it") {
+	if err := ClearField(widgets, "spec.field").Run(t.Context(), s.clients(), ignored); !errors.As(err, &blocked) || !strings.Contains(blocked.Message, "what writes it") {
 		t.Errorf("got %v, want it blocked", err)
 	}
 }

@@ -26,8 +26,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// maxOperations are how many operations kube-apiserver takes in one JSON patch
-// (maxJSONPatchOperations in k8s.io/apiserver/pkg/endpoints/handlers/patch.go).
+// maxOperations is the number of operations that kube-apiserver accepts in one JSON
+// patch (maxJSONPatchOperations in k8s.io/apiserver/pkg/endpoints/handlers/patch.go).
 const maxOperations = 10000
 
 type jsonPatchOperation struct {
@@ -140,7 +140,7 @@ func without(value any, keys []string) any {
 	return value
 }
 
-// number is that of an element in a place.
+// number returns that of an element in a place.
 func number(key string) int {
 	n, _ := strconv.Atoi(key)
 	return n

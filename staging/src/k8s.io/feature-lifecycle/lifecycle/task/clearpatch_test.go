@@ -57,8 +57,8 @@ func TestClearFieldWithMorePlacesThanAPatchMayHave(t *testing.T) {
 	}
 }
 
-// TestAReplacementIsNoLargerThanItHasToBe: what is beside the places is not sent.
-func TestAReplacementIsNoLargerThanItHasToBe(t *testing.T) {
+// TestReplacementMinimal: what is beside the places is not sent.
+func TestReplacementMinimal(t *testing.T) {
 	object := map[string]any{"spec": map[string]any{"beside": "x"}}
 	for i := range 3 {
 		object["spec"].(map[string]any)[strconv.Itoa(i)] = map[string]any{"list": []any{map[string]any{"a": "x"}, map[string]any{"a": "x", "b": "x"}}}

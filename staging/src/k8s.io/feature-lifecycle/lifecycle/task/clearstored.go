@@ -30,9 +30,9 @@ import (
 )
 
 const (
-	// storedBatch is how many objects are removed from storage after one look
-	// at whether the transition is still wanted, and batchPatience how long that
-	// may take: a server that was frozen in between must not go on with it.
+	// storedBatch is the number of objects that are removed from storage after one check
+	// that the transition is still wanted. batchPatience is how long that may take: a
+	// server that was frozen in between must not continue.
 	storedBatch   = 100
 	batchPatience = 5 * time.Second
 )
@@ -63,10 +63,10 @@ func (c clearCollection) holders(finalizers []string) []string {
 	})
 }
 
-// clearStored deletes what is stored and out of the API's reach: everything when
-// this server serves no version of the resource, else what it cannot decode. It is
-// blocked by finalizers of others, as the API would be; objects that no server can
-// decode go whatever finalizers they have, since nobody could take those away.
+// clearStored deletes what is stored and out of the API's reach: everything when this
+// server serves no version of the resource, otherwise what it cannot decode. It is
+// blocked by finalizers of others, as the API would be. Objects that no server can
+// decode are deleted whatever finalizers they have, since these could never be removed.
 func (c clearCollection) clearStored(ctx context.Context, clients Clients, served bool, attempt Attempt) (removed int64, err error) {
 	storage := clients.Storage
 	left, held, err := c.stored(ctx, storage, served)
@@ -87,10 +87,11 @@ func (c clearCollection) clearStored(ctx context.Context, clients Clients, serve
 	return removed, err
 }
 
-// heldInStorage says which objects the finalizers of others hold, and what has to happen.
+// heldInStorage returns an error that names the objects that the finalizers of others
+// hold, and the next step.
 func (c clearCollection) heldInStorage(clients Clients, held []StoredObject) error {
-	message := fmt.Sprintf("%s, and no version is served, so that whoever set the finalizers cannot act: serve it again (turn the feature on, with its API if that is off), "+
-		"delete the objects, or take the finalizers away if nobody needs them any more, and turn the feature off again once they are gone", c.describeHeld(held))
+	message := fmt.Sprintf("%s, and no version is served, so that the owners of the finalizers cannot act: serve it again (turn the feature on, with its API if that is off), "+
+		"delete the objects, or remove the finalizers if they are no longer needed, and turn the feature off again once they are gone", c.describeHeld(held))
 	return &BlockedError{Message: message, Until: func(ctx context.Context) error {
 		return probe(ctx, func(ctx context.Context) bool {
 			if _, isServed, err := served(clients, c.resource); err == nil && isServed {
@@ -111,8 +112,9 @@ func (c clearCollection) describeHeld(held []StoredObject) string {
 	return fmt.Sprintf("%s held by finalizers of others: %s", phrase.Objects(len(held), c.resource, "is", "are"), strings.Join(names, ", "))
 }
 
-// obstacles tells which objects the finalizers of others would hold, and which may not be
-// deleted. It reads what is stored, or what the API shows when that is all there is.
+// obstacles returns the objects that the finalizers of others would hold, and those
+// that may not be deleted. It reads what is stored, or only what the API shows when
+// storage is not available.
 func (c clearCollection) obstacles(ctx context.Context, clients Clients) (outlook Outlook, err error) {
 	resource, isServed, err := served(clients, c.resource)
 	if err != nil {
@@ -133,7 +135,7 @@ func (c clearCollection) obstacles(ctx context.Context, clients Clients) (outloo
 	}
 	held, err := c.heldNow(ctx, clients)
 	if err == nil && len(held) > 0 {
-		outlook.Held = append(outlook.Held, c.describeHeld(held)+"; while the API is served, delete them and wait until they are gone, or take the finalizers away if nobody needs them any more")
+		outlook.Held = append(outlook.Held, c.describeHeld(held)+"; while the API is served, delete them and wait until they are gone, or remove the finalizers if they are no longer needed")
 	}
 	return outlook, err
 }

@@ -86,8 +86,8 @@ func TestClearUnreadableAndFinalizers(t *testing.T) {
 	}
 }
 
-// TestObstaclesOfClearCollection are the same whether the finalizers are seen in storage
-// or through the API.
+// TestObstaclesOfClearCollection checks that they are the same whether the finalizers
+// are seen in storage or through the API.
 func TestObstaclesOfClearCollection(t *testing.T) {
 	const want = "1 object of widgets.example.com is held by finalizers of others: ns/c (" + foreign + "); while the API is served"
 	w := finalizing(t, "", held("a"), held("b", own), held("c", foreign))

@@ -24,12 +24,12 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// ClearUnreadable removes the objects of a resource whose bytes this server
-// cannot decode, where they are stored: what a version that is gone stored in a
-// form that nobody knows any more, an alpha version that was removed, say. One
-// such object makes every LIST of its collection fail. Objects that decode are
-// left alone. Finalizers hold none, since no server could take them away. It needs
-// Clients.Storage, which only kube-apiserver has.
+// ClearUnreadable removes the objects of a resource whose bytes this server cannot
+// decode, where they are stored. An old version stored them in a form that is no longer
+// known, for example an alpha version that was removed. One such object makes every
+// LIST of its collection fail. Objects that decode are left alone. Finalizers hold
+// none, since no server could remove them. It needs Clients.Storage, which only
+// kube-apiserver has.
 func ClearUnreadable(resource schema.GroupResource) Task {
 	c := clearUnreadable{clearCollection{resource: resource}}
 	return Task{
@@ -65,8 +65,8 @@ func (c clearUnreadable) run(ctx context.Context, clients Clients, attempt Attem
 	return err
 }
 
-// unreachable is the answer of a server that cannot look: nothing found, or
-// nothing left to do, would be a lie.
+// unreachable returns the error of a server without access to storage: "nothing found"
+// or "done" would be wrong.
 func (c clearUnreadable) unreachable() error {
 	return &BlockedError{Message: fmt.Sprintf("only kube-apiserver can reach etcd, where the objects of %s are that no server can decode; take ClearUnreadable out of the declaration", c.resource)}
 }

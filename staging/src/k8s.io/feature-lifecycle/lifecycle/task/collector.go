@@ -34,22 +34,21 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Collector takes away what stored objects own before these are removed behind the API.
+// Collector deletes what stored objects own before these are removed without the API.
 // It does what the garbage collector of Kubernetes does for objects that are served
-// (attemptToDeleteItem in k8s.io/kubernetes/pkg/controller/garbagecollector): that one asks
-// the API whether an owner is there, and asks for ever where no version of its kind is
-// served. Its methods may be called concurrently.
+// (attemptToDeleteItem in k8s.io/kubernetes/pkg/controller/garbagecollector). That one
+// queries the API for an owner, without end where no version of its kind is served. Its
+// methods may be called concurrently.
 type Collector struct {
-	// Discovery says what may be owned: every resource that can be listed and deleted.
-	// A group that does not answer blocks the task, as it blocks the deletion of
-	// namespaces.
+	// Discovery lists what may be owned: every resource that can be listed and deleted. A
+	// group that does not answer blocks the task, as it blocks the deletion of namespaces.
 	Discovery discovery.ServerResourcesInterface
 	// Metadata lists, deletes and patches objects of all these resources. It should act as
-	// the garbage collector, which has the permissions and is who does it elsewhere.
+	// the garbage collector, which has the permissions.
 	Metadata metadata.Interface
 }
 
-// ownablePage is how many objects one LIST of metadata returns.
+// ownablePage is the number of objects that one LIST of metadata returns.
 const ownablePage = 500
 
 // collectorRun is a run of a collector for the objects of one resource that are about to be
@@ -63,9 +62,9 @@ type collectorRun struct {
 	refused []string
 }
 
-// collect deletes what the owners own, and takes their references from what others own,
-// too. It reads every collection of the cluster once, and nothing if the owners have no
-// UID. A *BlockedError says what could not be looked at, changed or deleted.
+// collect deletes what the owners own, and removes their references from what others
+// own, too. It reads every collection of the cluster once, and nothing if the owners
+// have no UID. A *BlockedError names what could not be read, changed or deleted.
 func (c *Collector) collect(ctx context.Context, resource schema.GroupResource, owners []StoredObject, attempt Attempt) error {
 	run := &collectorRun{Collector: c, resource: resource, owners: map[types.UID]StoredObject{}, attempt: attempt}
 	for _, owner := range owners {
@@ -92,8 +91,8 @@ func (c *Collector) collect(ctx context.Context, resource schema.GroupResource, 
 	return nil
 }
 
-// ownable returns the resources whose objects may be owned, each in the version that the
-// server prefers.
+// ownable returns the resources whose objects may be owned, each in the version that
+// the server prefers.
 func (c *Collector) ownable(except schema.GroupResource) ([]schema.GroupVersionResource, error) {
 	lists, err := c.Discovery.ServerPreferredResources()
 	if failed, ok := discovery.GroupDiscoveryFailedErrorGroups(err); ok {
@@ -135,10 +134,10 @@ func (r *collectorRun) each(ctx context.Context, of schema.GroupVersionResource)
 		}
 		switch {
 		case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
-			// Its definition has gone meanwhile.
+			// Its definition was deleted meanwhile.
 			return nil
 		case apierrors.IsForbidden(err):
-			return &BlockedError{Message: fmt.Sprintf("%s may be owned and cannot be looked at; the garbage collector has to be permitted everything, as its role does with RBAC: %s", of.GroupResource(), cut(err))}
+			return &BlockedError{Message: fmt.Sprintf("%s may be owned and cannot be read; the garbage collector has to be permitted everything, as its role does with RBAC: %s", of.GroupResource(), cut(err))}
 		case apierrors.IsInternalError(err):
 			// Most often it has an object that does not decode, which fails every LIST.
 			return &BlockedError{Message: fmt.Sprintf("%s may be owned and cannot be read; if an object does not decode, repair or delete it: %s", of.GroupResource(), cut(err))}
@@ -192,7 +191,7 @@ func (r *collectorRun) owner(reference metav1.OwnerReference, namespace string) 
 	return owner, ok && err == nil && version.Group == r.resource.Group && reference.Name == owner.Name && (owner.Namespace == "" || owner.Namespace == namespace)
 }
 
-// others are the references of an object to all owners but those that go.
+// others returns the references of an object to all owners but those that are deleted.
 func (r *collectorRun) others(item *metav1.PartialObjectMetadata) []metav1.OwnerReference {
 	return slices.DeleteFunc(slices.Clone(item.OwnerReferences), func(reference metav1.OwnerReference) bool {
 		_, goes := r.owner(reference, item.Namespace)
@@ -200,7 +199,7 @@ func (r *collectorRun) others(item *metav1.PartialObjectMetadata) []metav1.Owner
 	})
 }
 
-// orphaned is true when all owners of an object that go leave what they own behind.
+// orphaned returns true when all deleted owners of an object orphan their dependents.
 func (r *collectorRun) orphaned(item *metav1.PartialObjectMetadata) bool {
 	return !slices.ContainsFunc(item.OwnerReferences, func(reference metav1.OwnerReference) bool {
 		owner, goes := r.owner(reference, item.Namespace)
@@ -234,11 +233,11 @@ func (r *collectorRun) take(ctx context.Context, of schema.GroupVersionResource,
 			return ignoreGone(err)
 		}
 	}
-	return errors.New("somebody else keeps writing it")
+	return errors.New("another client keeps writing it")
 }
 
-// propagation is what becomes of what the object itself owns: what its finalizers say,
-// else it is collected.
+// propagation returns the policy for the dependents of the object itself: that of its
+// finalizers, otherwise they are collected.
 func propagation(finalizers []string) metav1.DeletionPropagation {
 	switch {
 	case slices.Contains(finalizers, metav1.FinalizerOrphanDependents):

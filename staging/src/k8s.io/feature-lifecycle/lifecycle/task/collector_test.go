@@ -92,7 +92,7 @@ func (o *ownership) clients(t *testing.T, err error) Clients {
 	return clients
 }
 
-// left are the ConfigMaps that are left, with their owners.
+// left returns the ConfigMaps that are left, with their owners.
 func (o *ownership) left(t *testing.T) []string {
 	t.Helper()
 	list, err := o.Resource(configMaps).List(t.Context(), metav1.ListOptions{})
@@ -111,13 +111,14 @@ func (o *ownership) left(t *testing.T) []string {
 	return names
 }
 
-// TestClearCollectionCollectsWhatGoesWithIt: nobody else can once no version is served.
+// TestClearCollectionCollectsWhatGoesWithIt checks dependents that no garbage collector
+// handles once no version is served.
 func TestClearCollectionCollectsWhatGoesWithIt(t *testing.T) {
 	o := newOwnership([]StoredObject{
 		{Namespace: "ns", Name: "a"}, {Namespace: "ns", Name: "b"}, {Name: "everywhere"}, {Namespace: "elsewhere", Name: "c"},
 		{Namespace: "ns", Name: "left-behind", Finalizers: []string{metav1.FinalizerOrphanDependents}},
 		{Namespace: "ns", Name: "held", Finalizers: []string{foreign}},
-		{Namespace: "ns", Name: "garbage", Unreadable: errors.New("of a version that is gone")},
+		{Namespace: "ns", Name: "garbage", Unreadable: errors.New("of a removed version")},
 	},
 		owned("of-none"), owned("of-a", reference("a")), owned("of-a-and-b", reference("a"), reference("b")), owned("of-everywhere", reference("everywhere")),
 		owned("of-garbage", reference("garbage")),
@@ -138,13 +139,13 @@ func TestClearCollectionCollectsWhatGoesWithIt(t *testing.T) {
 	}
 	for _, a := range o.Actions() {
 		if a.GetResource().Resource == "events" || a.GetResource().Resource == "widgets" {
-			t.Errorf("it looks at %s", a.GetResource())
+			t.Errorf("it reads %s", a.GetResource())
 		}
 	}
 }
 
-// TestOwnersStayWhileWhatTheyOwnDoes: an attempt that follows has to find them.
-func TestOwnersStayWhileWhatTheyOwnDoes(t *testing.T) {
+// TestOwnersStayWhileDependentsDo: an attempt that follows has to find them.
+func TestOwnersStayWhileDependentsDo(t *testing.T) {
 	forbidden := func(verb string) func(*ownership) {
 		return func(o *ownership) {
 			o.PrependReactor(verb, "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -157,8 +158,8 @@ func TestOwnersStayWhileWhatTheyOwnDoes(t *testing.T) {
 		discovery error
 		want      string
 	}{
-		"what is owned may not be deleted":   {forbidden("delete"), nil, "1 object is owned by objects of widgets.example.com and cannot be collected: configmaps ns/of-a: "},
-		"what is owned may not be looked at": {forbidden("list"), nil, "configmaps may be owned and cannot be looked at"},
+		"what is owned may not be deleted": {forbidden("delete"), nil, "1 object is owned by objects of widgets.example.com and cannot be collected: configmaps ns/of-a: "},
+		"what is owned may not be read":    {forbidden("list"), nil, "configmaps may be owned and cannot be read"},
 		"what is owned cannot be read": {func(o *ownership) {
 			o.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, apierrors.NewInternalError(errors.New("does not decode"))
@@ -179,7 +180,8 @@ func TestOwnersStayWhileWhatTheyOwnDoes(t *testing.T) {
 	}
 }
 
-// TestCollectingConflicts: what was read is deleted, and nothing that somebody has written since.
+// TestCollectingConflicts checks that what was read is deleted, and nothing that was
+// written since.
 func TestCollectingConflicts(t *testing.T) {
 	o := newOwnership([]StoredObject{{Namespace: "ns", Name: "a"}}, owned("of-a", reference("a")))
 	conflicts := 0
@@ -206,8 +208,8 @@ func TestCollectingConflicts(t *testing.T) {
 	}
 }
 
-// TestNothingIsCollectedForAReplacedTransition, nor read when nothing is to be removed.
-func TestNothingIsCollectedForAReplacedTransition(t *testing.T) {
+// TestNothingCollectedForReplacedTransition, nor read when nothing is to be removed.
+func TestNothingCollectedForReplacedTransition(t *testing.T) {
 	o := newOwnership([]StoredObject{{Namespace: "ns", Name: "a"}}, owned("of-a", reference("a")))
 	replaced := Attempt{Report: func(Progress) {}, Check: func(context.Context) error { return errors.New("replaced") }}
 	if err := ClearCollection(widgets.GroupResource()).Run(t.Context(), o.clients(t, nil), replaced); err == nil {

@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// definedField is what the schema of a custom resource makes of a field.
+// definedField is how the schema of a custom resource treats a field.
 type definedField struct {
 	// absent is true if the schema does not have the field: the server removes it from
 	// what it reads (pruning), and stored objects keep it until they are written.
@@ -37,11 +37,11 @@ type definedField struct {
 	value any
 }
 
-// findable returns an error if the definition of a custom resource keeps a field from being
-// found or cleared: a *BlockedError that says what to change, before anything is written.
-// matches says which defaults matter; nil means all. It is nil for what has no definition,
-// and if that may not be read. Finders of kube-apiserver's own flow do without it: they look
-// every half hour, and nearly all that they look at is built in.
+// findable returns an error if the definition of a custom resource keeps a field from
+// being found or cleared: a *BlockedError that names the next step, before anything is
+// written. matches selects the defaults that matter; nil means all. It is nil without a
+// definition, and if that may not be read. Finders of kube-apiserver's own flow do
+// without it: they run every half hour, and nearly all their resources are built in.
 func findable(ctx context.Context, clients Clients, resource schema.GroupVersionResource, path Path, matches func(value any) bool) error {
 	look := func(ctx context.Context) (string, error) {
 		definition, err := clients.Dynamic.Resource(crds).Get(ctx, resource.GroupResource().String(), metav1.GetOptions{})
@@ -68,7 +68,7 @@ func findable(ctx context.Context, clients Clients, resource schema.GroupVersion
 	}}
 }
 
-// fieldProblem says what a definition does to a field, and what to do about it.
+// fieldProblem describes what a definition does to a field, and the next step.
 func fieldProblem(definition *unstructured.Unstructured, resource schema.GroupVersionResource, path Path, matches func(value any) bool) string {
 	root := withMetadata(schemaOf(definition, resource.Version))
 	if root == nil {
@@ -105,7 +105,7 @@ func schemaOf(definition *unstructured.Unstructured, version string) map[string]
 	return root
 }
 
-// withMetadata adds what every object has, whatever its definition says, and nil to nil.
+// withMetadata adds what every object has, whatever its definition, and nil to nil.
 func withMetadata(root map[string]any) map[string]any {
 	if root == nil {
 		return nil
@@ -128,7 +128,7 @@ var open = map[string]any{preserves: true}
 
 const preserves = "x-kubernetes-preserve-unknown-fields"
 
-// definedIn looks for a field in a structural schema
+// definedIn finds a field in a structural schema
 // (k8s.io/apiextensions-apiserver/pkg/apiserver/schema).
 func definedIn(node map[string]any, segments []segment) definedField {
 	part := segments[0]
@@ -136,7 +136,7 @@ func definedIn(node map[string]any, segments []segment) definedField {
 	if child == nil {
 		return definedField{absent: true}
 	}
-	// Defaults are of properties: elements and entries do not come back.
+	// Defaults are of properties: elements and entries are not restored.
 	value := child["default"]
 	switch part.which {
 	case eachElement, someElements:
@@ -161,7 +161,7 @@ func definedIn(node map[string]any, segments []segment) definedField {
 	return definedIn(child, segments[1:])
 }
 
-// definedInEach looks for a field in all entries of a map: one that has it is enough.
+// definedInEach finds a field in all entries of a map: one that has it is enough.
 func definedInEach(node map[string]any, segments []segment) definedField {
 	properties, _ := node["properties"].(map[string]any)
 	names := slices.Sorted(maps.Keys(properties))
@@ -181,7 +181,7 @@ func definedInEach(node map[string]any, segments []segment) definedField {
 	return found
 }
 
-// entrySchema is the schema of an entry of an object, nil if it may not have it.
+// entrySchema returns the schema of an entry of an object, nil if it may not have it.
 func entrySchema(node map[string]any, key string) map[string]any {
 	properties, _ := node["properties"].(map[string]any)
 	if property, ok := properties[key].(map[string]any); ok {

@@ -40,8 +40,8 @@ func define(t *testing.T, s *server, spec string) {
 	}
 }
 
-// TestADefinitionThatKeepsAFieldFromBeingCleared is found before anything is written.
-func TestADefinitionThatKeepsAFieldFromBeingCleared(t *testing.T) {
+// TestDefinitionPreventsClearing is found before anything is written.
+func TestDefinitionPreventsClearing(t *testing.T) {
 	const gone, back = "has no spec.", "the default"
 	for schema, fields := range map[string]map[string]string{
 		`{"type":"object","properties":{"field":{"type":"string"},"other":{"type":"string","default":"red"}}}`: {
@@ -83,8 +83,8 @@ func TestADefinitionThatKeepsAFieldFromBeingCleared(t *testing.T) {
 	}
 }
 
-// TestADefaultOfAnotherValueIsWaitedForAsEver: what is put in does not match.
-func TestADefaultOfAnotherValueIsWaitedForAsEver(t *testing.T) {
+// TestDefaultOfAnotherValueDoesNotBlock: what is put in does not match.
+func TestDefaultOfAnotherValueDoesNotBlock(t *testing.T) {
 	s := serve(widget("a", ""))
 	define(t, s, `{"type":"object","properties":{"field":{"type":"string","default":"red"}}}`)
 	if err := WaitForNone(widgets, "blue", "spec.field=blue").Run(t.Context(), s.clients(), ignored); err != nil {
@@ -95,8 +95,8 @@ func TestADefaultOfAnotherValueIsWaitedForAsEver(t *testing.T) {
 	}
 }
 
-// TestADefinitionThatIsMendedIsNoticed: the task waits for that.
-func TestADefinitionThatIsMendedIsNoticed(t *testing.T) {
+// TestCorrectedDefinitionNoticed: the task waits for that.
+func TestCorrectedDefinitionNoticed(t *testing.T) {
 	synctest.Test(t, mendedDefinition)
 }
 

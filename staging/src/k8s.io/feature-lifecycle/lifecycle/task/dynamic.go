@@ -29,9 +29,9 @@ import (
 )
 
 // NewDynamicClient returns a client for Clients.Dynamic. It does what client-go's does
-// and decodes collections faster: client-go decodes each object of a LIST twice, after
-// it has gone through its bytes several times (unstructuredJSONScheme of apimachinery's
-// pkg/apis/meta/v1/unstructured), which is most of what finding costs. The config is
+// and decodes collections faster. Client-go decodes each object of a LIST twice, after
+// several scans of its bytes (unstructuredJSONScheme of apimachinery's
+// pkg/apis/meta/v1/unstructured), which is most of the cost of finding. The config is
 // not changed; its rate limit applies.
 func NewDynamicClient(config *restclient.Config) (*dynamic.DynamicClient, error) {
 	config = dynamic.ConfigFor(config)
@@ -96,7 +96,7 @@ func decodeList(data []byte, list *unstructured.UnstructuredList) bool {
 		if item.Object, ok = object.(map[string]any); !ok {
 			return false
 		}
-		// Servers do not say what objects of built-in lists are, since that is clear.
+		// Servers omit the kind of objects in built-in lists, since it is clear.
 		if item.GetKind() == "" && item.GetAPIVersion() == "" {
 			item.SetKind(strings.TrimSuffix(kind, "List"))
 			item.SetAPIVersion(version)

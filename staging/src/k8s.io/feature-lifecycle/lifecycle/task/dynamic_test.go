@@ -65,7 +65,7 @@ func sameList(t *testing.T, data []byte) {
 	}
 }
 
-// lists are what servers might answer to a LIST.
+// lists are possible answers of servers to a LIST.
 var lists = []string{
 	`{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7","continue":"x","remainingItemCount":3},"items":[{"metadata":{"name":"a"},"spec":{"n":1,"f":1.5,"big":9223372036854775807,"none":null}},{"kind":"Other","apiVersion":"other/v1"}]}`,
 	`{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{},"items":[{"kind":"Half"},{"apiVersion":"half/v1"},{}]}`,
@@ -90,7 +90,7 @@ var lists = []string{
 	`[]`, `null`, `"text"`, ``,
 }
 
-func TestListsAreDecodedAsByClientGo(t *testing.T) {
+func TestListsDecodedAsByClientGo(t *testing.T) {
 	for _, list := range lists {
 		sameList(t, []byte(list))
 	}
@@ -104,7 +104,7 @@ func FuzzDecodeList(f *testing.F) {
 	f.Fuzz(sameList)
 }
 
-// TestNewDynamicClient asks a server for a list, an object and something that fails.
+// TestNewDynamicClient requests a list, an object and something that fails.
 func TestNewDynamicClient(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

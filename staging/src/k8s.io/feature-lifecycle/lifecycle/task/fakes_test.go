@@ -51,7 +51,7 @@ type request struct {
 type wire struct {
 	*server
 	before func(ctx context.Context, r request) error
-	// size is how many objects a page has, 0 for as many as are asked for.
+	// size is the number of objects in a page, 0 for the requested limit.
 	size int
 	// expired decides which continue tokens are answered with an error.
 	expired func(token string) error
@@ -83,11 +83,11 @@ func (w *wire) pass(ctx context.Context, r request) error {
 			return err
 		}
 	}
-	// The fake does not look at contexts.
+	// The fake ignores contexts.
 	return ctx.Err()
 }
 
-// requests are those seen so far, of some verbs only if any are given.
+// requests returns those seen so far, of some verbs only if any are given.
 func (w *wire) requests(verbs ...string) []request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,7 +131,7 @@ func (w *wired) Get(ctx context.Context, name string, options metav1.GetOptions,
 	return w.ResourceInterface.Get(ctx, name, options, sub...)
 }
 
-// only is the name of the one object that is asked for, "" if it is not one.
+// only returns the name of the one requested object, "" if it is not one.
 func only(options metav1.ListOptions) string {
 	return strings.TrimPrefix(options.FieldSelector, metav1.ObjectNameField+"=")
 }
@@ -260,7 +260,7 @@ var widgetKind = widgets.GroupVersion().WithKind("Widget")
 type storage struct {
 	mu      sync.Mutex
 	objects map[string]StoredObject
-	// conflict, if not nil, says what Delete answers.
+	// refuse, if not nil, returns the answer of Delete.
 	refuse func(StoredObject) error
 	listed int
 }

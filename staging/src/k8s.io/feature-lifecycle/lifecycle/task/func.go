@@ -30,25 +30,26 @@ type Own struct {
 	// Name identifies the task among those of its feature (Task.Name, which is Func/<Name>);
 	// it is required.
 	Name string
-	// Description says what the task does, for plans.
+	// Description is what the task does, for plans.
 	Description string
-	// Find counts what the task would look after. It reads only; it is required.
+	// Find counts what the task would handle. It reads only; it is required.
 	Find func(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error)
 	// Run does the task until nothing is left. It is idempotent, and may run in two servers at
 	// once; it is required.
 	Run func(ctx context.Context, clients Clients, attempt Attempt) error
-	// Fields are what both look at, for those who check declarations; optional.
+	// Fields are those that both read, for checks of declarations; optional.
 	Fields []Field
 	// Defines are resources that the task defines, which may be absent before it has run;
 	// optional.
 	Defines []schema.GroupResource
-	// Rules are the permissions that both need in all namespaces and for what is in none,
-	// NamespacedRules those that they need in one namespace alone, by its name.
+	// Rules are the permissions that both need in all namespaces and for cluster-scoped
+	// objects. NamespacedRules are those that they need in one namespace alone, by its
+	// name.
 	Rules           []rbacv1.PolicyRule
 	NamespacedRules map[string][]rbacv1.PolicyRule
 }
 
-// Func is a task of the author's own, for what the others do not do. It has to
+// Func returns a task of the author's own, for what the others do not cover. It has to
 // keep the contract of Task.Find and Task.Run.
 func Func(own Own) Task {
 	return Task{
@@ -57,10 +58,10 @@ func Func(own Own) Task {
 	}
 }
 
-// Leftovers is what a finder of an author's own (Func) returns about the objects
-// of a resource that it has found: how many they are and the names of the first
-// five. Field is what they have, as for ClearField; "" means the objects
-// themselves. No objects are no leftovers: nil.
+// Leftovers returns what a finder of an author's own (Func) reports about the objects
+// of a resource that it has found: their number and the names of the first five. Field
+// is what they have, as for ClearField; "" means the objects themselves. Without
+// objects it returns nil.
 func Leftovers(resource schema.GroupResource, field string, objects []unstructured.Unstructured) []v1alpha1.ResourceLeftovers {
 	found := v1alpha1.ResourceLeftovers{Group: resource.Group, Resource: resource.Resource, Field: field}
 	for i := range objects {

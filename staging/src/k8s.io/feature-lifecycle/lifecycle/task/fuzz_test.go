@@ -36,9 +36,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// FuzzClearField removes any path from any object with the patch that is sent and
-// with what applies it in kube-apiserver: the field is gone, everything else is as
-// it was (S7), and there is nothing left to send.
+// FuzzClearField removes any path from any object with the patch that is sent and with
+// what applies it in kube-apiserver. Afterwards the field is removed, everything else
+// is unchanged (S7), and there is nothing left to send.
 func FuzzClearField(f *testing.F) {
 	foundClearField(f)
 	for _, seed := range [][2]string{
@@ -99,7 +99,7 @@ func FuzzClearField(f *testing.F) {
 			return
 		}
 		if patch, err := c.patch(&unstructured.Unstructured{Object: got}, nil); err != nil || patch != nil {
-			t.Fatalf("%q: once it is gone there is %s to send, %v", text, patch, err)
+			t.Fatalf("%q: once it is removed there is %s to send, %v", text, patch, err)
 		}
 	})
 }
@@ -117,7 +117,7 @@ func encodedAndDecoded(t *testing.T, object map[string]any) map[string]any {
 	return result
 }
 
-// applied is an object after the patch of a task.
+// applied returns an object after the patch of a task.
 func applied(t *testing.T, c clearField, object map[string]any) map[string]any {
 	t.Helper()
 	patch, err := c.patch(&unstructured.Unstructured{Object: object}, nil)
@@ -127,7 +127,8 @@ func applied(t *testing.T, c clearField, object map[string]any) map[string]any {
 	return patched(t, patch, object)
 }
 
-// patched is an object after a JSON patch, nil for none, as kube-apiserver applies it.
+// patched returns an object after a JSON patch, nil for none, as kube-apiserver applies
+// it.
 func patched(t *testing.T, patch []byte, object map[string]any) map[string]any {
 	t.Helper()
 	data := mustEncode(t, object)
@@ -237,7 +238,7 @@ func naiveRemove(object map[string]any, parts [][3]string) {
 	}
 }
 
-// naiveFind is what the parts lead to, one object after the other.
+// naiveFind returns what the parts lead to, one object after the other.
 func naiveFind(object map[string]any, parts [][3]string) (found []any) {
 	value, ok := object[parts[0][0]]
 	if !ok {
@@ -279,8 +280,8 @@ func naiveFind(object map[string]any, parts [][3]string) (found []any) {
 	return found
 }
 
-// FuzzMatcher reads what WaitForNone waits for, and finds it in another way, too. What it
-// does not understand it says.
+// FuzzMatcher parses what WaitForNone waits for, and finds it in another way, too. What
+// it does not understand is an error.
 func FuzzMatcher(f *testing.F) {
 	foundMatcher(f)
 	for _, seed := range []string{"spec.a", "spec.a=b", "spec.a=", "spec[a=b]=c", "spec.list[*].x=y=z", "spec.list[x=y=z]", "spec{a}=b", "spec{*}.x", "=", "a=b}", "a{b=c}"} {
@@ -326,7 +327,7 @@ func FuzzCheckpoint(f *testing.F) {
 		tracked := newProgressTracker(Attempt{Last: Progress{Checkpoint: text, Total: total}})
 		if tracked.from == "" {
 			if tracked.progress != (Progress{}) {
-				t.Fatalf("%q: the attempt begins anew and has done %+v", text, tracked.progress)
+				t.Fatalf("%q: the attempt restarts and has done %+v", text, tracked.progress)
 			}
 			return
 		}

@@ -32,9 +32,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Inspection holds declarations against what a server has: a task whose resource the
-// server does not have, or whose path its schema does not have, finds nothing whatever is
-// stored, and nothing found is taken for clean. An inspection asks the server for each
+// Inspection compares declarations with what a server has. A task whose resource the
+// server does not have, or whose path its schema does not have, finds nothing whatever
+// is stored, and that would count as clean. An inspection queries the server for each
 // thing once, so one is for tasks that are inspected at one time. It reads only, and is
 // safe for concurrent use.
 type Inspection struct {
@@ -45,7 +45,7 @@ type Inspection struct {
 	kinds   map[schema.GroupKind]bool
 
 	mu sync.Mutex
-	// asked is true once discovery has been asked anew.
+	// asked is true once discovery has been refreshed.
 	asked     bool
 	resources map[schema.GroupResource]*inspected
 	documents map[schema.GroupVersion]map[string]any
@@ -64,9 +64,9 @@ type inspected struct {
 	scope  meta.RESTScopeName
 }
 
-// NewInspection returns an inspection by clients that have a Mapper and OpenAPI; without
-// them it finds nothing wrong. All are the tasks of all features that are looked after
-// together: what their manifests or Own.Defines define is no mistake while it is absent.
+// NewInspection returns an inspection by clients that have a Mapper and OpenAPI;
+// without them it finds no problem. All are the tasks of all features of the same
+// controller: what their manifests or Own.Defines define may be absent.
 func NewInspection(clients Clients, all []Task) *Inspection {
 	i := &Inspection{
 		clients: clients, brought: map[schema.GroupResource]bool{}, kinds: map[schema.GroupKind]bool{},
@@ -80,7 +80,7 @@ func NewInspection(clients Clients, all []Task) *Inspection {
 			if o.GroupVersionKind().GroupKind() != definitionKind {
 				continue
 			}
-			// The name says what it defines, also where the manifest has no more than that.
+			// The name contains what it defines, also where the manifest has no more than that.
 			i.brought[schema.ParseGroupResource(o.GetName())] = true
 			group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
 			kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
@@ -90,12 +90,13 @@ func NewInspection(clients Clients, all []Task) *Inspection {
 	return i
 }
 
-// Inspects is true if declarations can be held against the server: only with the
+// Inspects returns true if declarations can be compared with the server: only with the
 // clients' Mapper and OpenAPI.
 func (c Clients) Inspects() bool { return c.Mapper != nil && c.OpenAPI != nil }
 
-// Problems returns what of the tasks does not fit the server, a sentence for each with the
-// next step. What the server does not tell is no problem. An error means that it could not be asked.
+// Problems returns what of the tasks does not fit the server, a sentence for each with
+// the next step. What the server does not publish is no problem. An error means that
+// the server could not be queried.
 func (i *Inspection) Problems(ctx context.Context, tasks []Task) ([]string, error) {
 	if !i.clients.Inspects() {
 		return nil, nil
@@ -115,7 +116,7 @@ func (i *Inspection) Problems(ctx context.Context, tasks []Task) ([]string, erro
 	return problems, nil
 }
 
-// problem is the first of a task, "" if it has none.
+// problem returns the first of a task, "" if it has none.
 func (i *Inspection) problem(ctx context.Context, t Task) (string, error) {
 	if t.Installs {
 		return i.manifestProblem(t)
@@ -127,7 +128,7 @@ func (i *Inspection) problem(ctx context.Context, t Task) (string, error) {
 		}
 		switch {
 		case len(has.served) == 0 && (has.definition != nil || i.brought[resource]):
-			// The finders say so, or it comes with a feature.
+			// The finders report it, or it is installed with a feature.
 			continue
 		case len(has.served) == 0:
 			return absent(resource, has), nil
@@ -146,14 +147,14 @@ func (i *Inspection) problem(ctx context.Context, t Task) (string, error) {
 	return "", nil
 }
 
-// absent says that the server does not have a resource.
+// absent reports that the server does not have a resource.
 func absent(resource schema.GroupResource, has *inspected) string {
 	next := "correct the declaration, or let kube-apiserver serve it (--runtime-config)"
 	if mayBeCustom(resource) {
 		next = "correct the declaration, or install its definition"
 	}
 	if has.hidden {
-		next = fmt.Sprintf("whether it has a definition may not be looked at: permit get on %s %s", crds.GroupResource(), resource)
+		next = fmt.Sprintf("whether it has a definition may not be read: permit get on %s %s", crds.GroupResource(), resource)
 	}
 	if len(has.like) > 0 {
 		next = fmt.Sprintf("it has %s: declare the task for that", strings.Join(has.like, ", "))
@@ -204,7 +205,7 @@ func (i *Inspection) manifestProblem(t Task) (string, error) {
 	return "", nil
 }
 
-// resources are those that the task looks at.
+// resources returns those that the task reads.
 func (t Task) resources() []schema.GroupResource {
 	var all []schema.GroupResource
 	if !t.about.Empty() {
@@ -218,7 +219,7 @@ func (t Task) resources() []schema.GroupResource {
 	return all
 }
 
-// ask has discovery asked anew, once.
+// ask refreshes discovery, once.
 func (i *Inspection) ask() {
 	if !i.asked {
 		i.clients.Mapper.Reset()
@@ -263,7 +264,7 @@ func (i *Inspection) inspect(ctx context.Context, resource schema.GroupResource)
 	return has, nil
 }
 
-// version is the one that a task reads that is declared for a version, or for any.
+// version returns the one that a task reads that is declared for a version, or for any.
 func (has *inspected) version(declared string) schema.GroupVersionResource {
 	for _, served := range has.served {
 		if served.Version == declared {
@@ -273,13 +274,14 @@ func (has *inspected) version(declared string) schema.GroupVersionResource {
 	return has.served[0]
 }
 
-// hasStatus is true if a version of a custom resource has the subresource status.
+// hasStatus returns true if a version of a custom resource has the subresource status.
 func hasStatus(definition *unstructured.Unstructured, name string) bool {
 	_, has, _ := unstructured.NestedMap(versionOf(definition, name), "subresources", "status")
 	return has
 }
 
-// schema is that of the objects of a version, nil if the server does not tell it.
+// schema returns that of the objects of a version, nil if the server does not publish
+// it.
 func (i *Inspection) schema(version schema.GroupVersionResource, definition *unstructured.Unstructured) (*objectSchema, error) {
 	if definition != nil {
 		root := schemaOf(definition, version.Version)
@@ -309,8 +311,8 @@ func (i *Inspection) schema(version schema.GroupVersionResource, definition *uns
 	return nil, nil
 }
 
-// document are the schemas that the server publishes for a version of a group (OpenAPI
-// v3), nil if it publishes none, or not for us.
+// document returns the schemas that the server publishes for a version of a group
+// (OpenAPI v3), nil if it publishes none, or not for this client.
 func (i *Inspection) document(version schema.GroupVersion) (map[string]any, error) {
 	if known, ok := i.documents[version]; ok {
 		return known, nil

@@ -36,8 +36,8 @@ var (
 	sets    = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
 )
 
-// widgetSchema is a definition of widgets with a schema of all that schemas have, as JSON
-// has it.
+// widgetSchema returns a definition of widgets with a schema of all that schemas have,
+// as JSON has it.
 func widgetSchema(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	definition := &unstructured.Unstructured{}
@@ -63,8 +63,8 @@ func widgetSchema(t *testing.T) *unstructured.Unstructured {
 	return definition
 }
 
-// inspecting are the clients of a server that has widgets with their definition, and
-// StatefulSets with what Kubernetes publishes.
+// inspecting returns the clients of a server that has widgets with their definition,
+// and StatefulSets with what Kubernetes publishes.
 func inspecting(t *testing.T, objects ...*unstructured.Unstructured) (Clients, *server) {
 	t.Helper()
 	s := serve(objects...)
@@ -72,9 +72,9 @@ func inspecting(t *testing.T, objects ...*unstructured.Unstructured) (Clients, *
 	return Clients{Dynamic: s, Mapper: known, OpenAPI: openapitest.NewEmbeddedFileClient()}, s
 }
 
-// TestADeclarationThatDoesNotFitTheServerIsNamed: its finder would find nothing, which
+// TestMisdeclaredTaskNamed: its finder would find nothing, which
 // would pass as clean.
-func TestADeclarationThatDoesNotFitTheServerIsNamed(t *testing.T) {
+func TestMisdeclaredTaskNamed(t *testing.T) {
 	lampManifest := []byte("apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: a, namespace: ns}\n")
 	clears := func(path string) Task { return ClearField(widgets, path) }
 	for name, test := range map[string]struct {
@@ -99,8 +99,8 @@ func TestADeclarationThatDoesNotFitTheServerIsNamed(t *testing.T) {
 		"an object that Kubernetes leaves open": {ClearField(sets, "spec.template.spec.containers[*].resources.limits{cpu}"), ""},
 
 		"the singular":                       {ClearField(widget1.WithVersion("v1"), "spec.hue"), "the server has no resource widget.example.com; it has widgets.example.com: declare the task for that"},
-		"what nobody defines":                {ClearField(gizmos, "spec.hue"), "ClearField/gizmos.example.com/spec.hue: the server has no resource gizmos.example.com; correct the declaration, or install its definition"},
-		"a collection that nobody defines":   {ClearCollection(gizmos.GroupResource()), "the server has no resource gizmos.example.com"},
+		"an undefined resource":              {ClearField(gizmos, "spec.hue"), "ClearField/gizmos.example.com/spec.hue: the server has no resource gizmos.example.com; correct the declaration, or install its definition"},
+		"an undefined collection":            {ClearCollection(gizmos.GroupResource()), "the server has no resource gizmos.example.com"},
 		"a migration of what is not defined": {MigrateStorage(gizmos.GroupResource()), "the server has no resource gizmos.example.com"},
 		"an author's own about gizmos":       {Func(Own{Name: "own", Fields: []Field{{Resource: gizmos.GroupResource()}}}), "the server has no resource gizmos.example.com"},
 		"a resource of another group":        {ClearField(schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "statefulsets"}, "spec.x"), "no resource statefulsets.batch; correct the declaration, or let kube-apiserver serve it"},
@@ -139,14 +139,14 @@ func TestADeclarationThatDoesNotFitTheServerIsNamed(t *testing.T) {
 			// Without OpenAPI, as in kube-apiserver, nothing is inspected.
 			clients.OpenAPI = nil
 			if problems, err := NewInspection(clients, nil).Problems(t.Context(), []Task{test.declared}); len(problems) > 0 || err != nil {
-				t.Errorf("nobody asked for it, and it says %q, %v", problems, err)
+				t.Errorf("without clients it reports %q, %v", problems, err)
 			}
 		})
 	}
 }
 
-// TestADefinitionThatAFeatureBringsMayBeAbsent, of whichever feature.
-func TestADefinitionThatAFeatureBringsMayBeAbsent(t *testing.T) {
+// TestDefinitionInstalledByFeatureMayBeAbsent, of whichever feature.
+func TestDefinitionInstalledByFeatureMayBeAbsent(t *testing.T) {
 	definition := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gizmos.example.com}\nspec: {group: example.com, names: {kind: Gizmo}}\n"
 	gizmo := Apply("gizmo", []byte("apiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: a, namespace: ns}\n"))
 	declared := []Task{ClearField(gizmos, "spec.hue"), gizmo}
@@ -154,22 +154,22 @@ func TestADefinitionThatAFeatureBringsMayBeAbsent(t *testing.T) {
 		"installed":   Apply("definition", []byte(definition)),
 		"deleted":     Remove("definition", []byte(definition)),
 		"by a finder": Func(Own{Name: "own", Defines: []schema.GroupResource{gizmos.GroupResource()}}),
-		"by nobody":   {},
+		"by none":     {},
 	} {
 		clients, _ := inspecting(t)
 		problems, err := NewInspection(clients, []Task{brings}).Problems(t.Context(), declared)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]int{"by nobody": 2, "by a finder": 1}[name]
+		want := map[string]int{"by none": 2, "by a finder": 1}[name]
 		if len(problems) != want {
 			t.Errorf("%s: got %q, want %d problems", name, problems, want)
 		}
 	}
 }
 
-// TestATaskOfOneNamespaceNeedsAResourceThatHasThem.
-func TestATaskOfOneNamespaceNeedsAResourceThatHasThem(t *testing.T) {
+// TestNamespacedTaskNeedsNamespacedResource.
+func TestNamespacedTaskNeedsNamespacedResource(t *testing.T) {
 	clients, _ := inspecting(t, widgetSchema(t))
 	kinds := mapperOf()
 	kinds.add(widgetKind)
@@ -180,9 +180,9 @@ func TestATaskOfOneNamespaceNeedsAResourceThatHasThem(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeReadIsNoMistake: nothing is said of what the server keeps to itself, an
-// error of what it could not say this time.
-func TestWhatCannotBeReadIsNoMistake(t *testing.T) {
+// TestUnreadableSchemaNoProblem checks that what the server does not publish is no
+// problem, and a transient failure is an error.
+func TestUnreadableSchemaNoProblem(t *testing.T) {
 	refused := apierrors.NewForbidden(crds.GroupResource(), "widgets.example.com", errors.New("no"))
 	for name, test := range map[string]struct {
 		definition, schemas error
@@ -191,7 +191,7 @@ func TestWhatCannotBeReadIsNoMistake(t *testing.T) {
 		fails               bool
 	}{
 		"the definition of a misspelt path":       {refused, refused, ClearField(widgets, "spec.hu"), "", false},
-		"the definition of what is not there":     {refused, nil, ClearField(gizmos, "spec.hu"), "whether it has a definition may not be looked at: permit get on customresourcedefinitions.apiextensions.k8s.io gizmos.example.com", false},
+		"the definition of what is not there":     {refused, nil, ClearField(gizmos, "spec.hu"), "whether it has a definition may not be read: permit get on customresourcedefinitions.apiextensions.k8s.io gizmos.example.com", false},
 		"the definition, by trouble":              {errors.New("boom"), nil, ClearField(widgets, "spec.hu"), "", true},
 		"what Kubernetes publishes, by trouble":   {nil, errors.New("boom"), ClearField(sets, "spec.hu"), "", true},
 		"what Kubernetes publishes, since it may": {nil, refused, ClearField(sets, "spec.hu"), "", false},
@@ -210,8 +210,8 @@ func TestWhatCannotBeReadIsNoMistake(t *testing.T) {
 	}
 }
 
-// TestAnInspectionAsksOnce, however many tasks have a resource.
-func TestAnInspectionAsksOnce(t *testing.T) {
+// TestInspectionQueriesOnce, however many tasks have a resource.
+func TestInspectionQueriesOnce(t *testing.T) {
 	clients, s := inspecting(t, widgetSchema(t))
 	inspection := NewInspection(clients, nil)
 	for range 3 {

@@ -28,19 +28,19 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// NewMapper returns a mapper for Clients.Mapper. Unlike client-go's it does not take
-// for unknown what it could not ask for: GetAPIGroupResources of client-go's restmapper
-// leaves out the groups whose discovery fails, those of an aggregated API that does not
-// answer, say, and a task would take their collections for gone. For these ResourcesFor
+// NewMapper returns a mapper for Clients.Mapper. Unlike client-go's it does not treat
+// failed discovery as absence. GetAPIGroupResources of client-go's restmapper leaves
+// out the groups whose discovery fails, such as those of an aggregated API that does
+// not answer. A task would consider their collections deleted. For these ResourcesFor
 // and RESTMapping return an error that is none of meta.IsNoMatchError; for all others
-// they do what client-go's do. The mapper asks when it is first used and after each
-// Reset, and is safe for concurrent use.
+// they do what client-go's do. The mapper runs discovery when it is first used and
+// after each Reset, and is safe for concurrent use.
 func NewMapper(client discovery.DiscoveryInterface) meta.ResettableRESTMapper {
 	asked := &discovered{CachedDiscoveryInterface: memory.NewMemCacheClient(client)}
 	return &wholeMapper{DeferredDiscoveryRESTMapper: restmapper.NewDeferredDiscoveryRESTMapper(asked), asked: asked}
 }
 
-// discovered remembers which versions of groups could not be asked for the last time.
+// discovered remembers the versions of groups whose last discovery failed.
 type discovered struct {
 	discovery.CachedDiscoveryInterface
 
@@ -57,7 +57,7 @@ func (d *discovered) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.A
 	return groups, resources, err
 }
 
-// failure is why a version of a group could not be asked for, nil if all could.
+// failure returns why the discovery of a version of a group failed, nil if none did.
 func (d *discovered) failure(group string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,7 +72,7 @@ func (d *discovered) failure(group string) error {
 type wholeMapper struct {
 	*restmapper.DeferredDiscoveryRESTMapper
 	asked *discovered
-	// mu lets nobody reset the mapper between an answer and the look at what failed.
+	// mu prevents a reset of the mapper between an answer and the check for failures.
 	mu sync.Mutex
 }
 

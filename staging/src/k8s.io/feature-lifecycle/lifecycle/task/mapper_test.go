@@ -32,8 +32,8 @@ import (
 	restclient "k8s.io/client-go/rest"
 )
 
-// discovering is a mapper of a server that has widgets, and the group other.example.com
-// of an aggregated API, which answers unless it is down.
+// discovering returns a mapper of a server that has widgets, and the group
+// other.example.com of an aggregated API, which answers unless it is down.
 func discovering(t *testing.T, down *atomic.Bool) meta.ResettableRESTMapper {
 	t.Helper()
 	groupOf := func(name string) metav1.APIGroup {
@@ -65,9 +65,9 @@ func discovering(t *testing.T, down *atomic.Bool) meta.ResettableRESTMapper {
 	return NewMapper(discovery.NewDiscoveryClientForConfigOrDie(&restclient.Config{Host: server.URL}))
 }
 
-// TestAMapperKnowsWhatItCouldNotAskFor: what an aggregated API that does not answer has
+// TestMapperReportsFailedDiscovery: what an aggregated API that does not answer has
 // is not unknown.
-func TestAMapperKnowsWhatItCouldNotAskFor(t *testing.T) {
+func TestMapperReportsFailedDiscovery(t *testing.T) {
 	var down atomic.Bool
 	down.Store(true)
 	mapper := discovering(t, &down)
@@ -84,7 +84,7 @@ func TestAMapperKnowsWhatItCouldNotAskFor(t *testing.T) {
 	says(err)
 	_, err = mapper.RESTMapping(sprocket, "v1")
 	says(err)
-	// Everybody else goes on.
+	// Other groups are unaffected.
 	if found, is, err := served(clients, widgets.GroupResource()); err != nil || !is || found != widgets {
 		t.Errorf("widgets are served: %t, as %v, %v", is, found, err)
 	}
@@ -92,10 +92,10 @@ func TestAMapperKnowsWhatItCouldNotAskFor(t *testing.T) {
 		t.Errorf("the kind Widget is mapped to %v, %v", mapping, err)
 	}
 	if _, is, err := served(clients, schema.GroupResource{Group: "example.com", Resource: "sprockets"}); err != nil || is {
-		t.Errorf("what nobody serves is served: %t, %v", is, err)
+		t.Errorf("an unknown resource is served: %t, %v", is, err)
 	}
-	if _, err := mapper.RESTMapping(schema.GroupKind{Group: "nobody.example.com", Kind: "Sprocket"}); !meta.IsNoMatchError(err) {
-		t.Errorf("of a kind that nobody serves it says: %v", err)
+	if _, err := mapper.RESTMapping(schema.GroupKind{Group: "unknown.example.com", Kind: "Sprocket"}); !meta.IsNoMatchError(err) {
+		t.Errorf("of an unknown kind: %v", err)
 	}
 	down.Store(false)
 	if found, is, err := served(clients, sprockets); err != nil || !is || found.Version != "v1" {
@@ -106,9 +106,9 @@ func TestAMapperKnowsWhatItCouldNotAskFor(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeDiscoveredIsNotGone: no task ends because an aggregated API does not
+// TestFailedDiscoveryIsNotAbsence: no task ends because an aggregated API does not
 // answer.
-func TestWhatCannotBeDiscoveredIsNotGone(t *testing.T) {
+func TestFailedDiscoveryIsNotAbsence(t *testing.T) {
 	var down atomic.Bool
 	down.Store(true)
 	clients := Clients{Dynamic: finalizing(t, ""), Mapper: discovering(t, &down)}

@@ -28,8 +28,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// answering is a client that passes patches on to a server and answers with the
-// metadata of the object, as servers do that are asked for it.
+// answering returns a client that passes patches on to a server and answers with the
+// metadata of the object, as servers do on request.
 func answering(t *testing.T, s *server) *metadatafake.FakeMetadataClient {
 	client := metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme())
 	client.PrependReactor("patch", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -50,7 +50,8 @@ func answering(t *testing.T, s *server) *metadatafake.FakeMetadataClient {
 	return client
 }
 
-// TestClearFieldAsksForMetadata: nobody reads what else is in the answers.
+// TestClearFieldAsksForMetadata checks that answers have metadata only, since nothing
+// else is read.
 func TestClearFieldAsksForMetadata(t *testing.T) {
 	for field, want := range map[string]string{"spec.field": "", "status.field": "status"} {
 		withStatus := widget("a", "x")

@@ -46,8 +46,8 @@ const (
 	flowLabel      = "features.k8s.io/namespace"
 )
 
-// labelOf is the value of that label: the feature's name or, since names may be
-// longer than labels and end in what labels do not, a hash of it.
+// labelOf returns the value of that label: the feature's name, or a hash of it. Names
+// may be longer than labels and end in characters that labels may not end in.
 func labelOf(feature string) string {
 	if feature != "" && len(validation.IsValidLabelValue(feature)) == 0 {
 		return feature
@@ -56,9 +56,9 @@ func labelOf(feature string) string {
 	return "sha256-" + hex.EncodeToString(sum[:16])
 }
 
-// MigrateStorage rewrites every object of a resource in the version that the
-// server stores now. It drives the in-tree StorageVersionMigration, whose
-// controller is part of kube-controller-manager, and waits for it.
+// MigrateStorage rewrites every object of a resource in the version that the server
+// stores now. It drives the in-tree StorageVersionMigration, whose controller is part
+// of kube-controller-manager, and waits for it.
 func MigrateStorage(resource schema.GroupResource) Task {
 	m := migrateStorage{resource: resource}
 	return Task{
@@ -68,7 +68,7 @@ func MigrateStorage(resource schema.GroupResource) Task {
 		about:       resource,
 		Find:        m.find,
 		Run:         m.run,
-		// Migrations are named after transitions, so no rule can say which.
+		// Migrations are named after transitions, so rules cannot name them.
 		Rules: append([]rbacv1.PolicyRule{rule(migrations, "list", "watch", "create", "delete"), rule(resource, "list")}, definitionRules(resource)...),
 	}
 }
@@ -77,8 +77,8 @@ type migrateStorage struct {
 	resource schema.GroupResource
 }
 
-// find counts the objects of other versions. Without access to storage only a
-// custom resource's definition tells that there may be some; then all count.
+// find counts the objects of other versions. Without access to storage only a custom
+// resource's definition shows that there may be some; then all count.
 func (m migrateStorage) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error) {
 	definition, err := m.definition(ctx, clients)
 	switch {
@@ -107,7 +107,7 @@ func (m migrateStorage) find(ctx context.Context, clients Clients) ([]v1alpha1.R
 	return find(ctx, clients, resource, "", func(*unstructured.Unstructured) bool { return true })
 }
 
-// definition is that of a custom resource, nil for others.
+// definition returns that of a custom resource, nil for others.
 func (m migrateStorage) definition(ctx context.Context, clients Clients) (*unstructured.Unstructured, error) {
 	if !mayBeCustom(m.resource) {
 		return nil, nil
@@ -119,7 +119,7 @@ func (m migrateStorage) definition(ctx context.Context, clients Clients) (*unstr
 	return definition, err
 }
 
-// storageVersion is the version that a definition's objects are stored in.
+// storageVersion returns the version in which a definition's objects are stored.
 func storageVersion(definition *unstructured.Unstructured) string {
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	for _, v := range versions {
@@ -177,8 +177,8 @@ func (m migrateStorage) run(ctx context.Context, clients Clients, attempt Attemp
 		return fmt.Errorf("deleting storage version migration %s: %w", name, err)
 	}
 	if failure != "" {
-		// It rewrites the whole collection, and what failed once for an object's
-		// sake fails again until somebody acts.
+		// It rewrites the whole collection, and a failure because of an object repeats until
+		// that is resolved.
 		return &BlockedError{Message: fmt.Sprintf("storage version migration of %s failed: %s", m.resource, failure)}
 	}
 	return nil
@@ -205,19 +205,19 @@ func (m migrateStorage) dropOthers(ctx context.Context, client dynamic.ResourceI
 	return nil
 }
 
-// name is the same for every attempt of one transition: a server that goes on
-// after a crash finds the migration, and one of an earlier transition is not
-// taken for this one's.
+// name returns the same for every attempt of one transition. A server that continues
+// after a crash finds the migration, and one of an earlier transition is not taken for
+// this one's.
 func (m migrateStorage) name(flow string, attempt Attempt) string {
 	sum := sha256.Sum256([]byte(flow + "/" + attempt.Feature + "/" + attempt.TransitionID + "/" + m.resource.String()))
 	return "feature-lifecycle-" + hex.EncodeToString(sum[:8])
 }
 
-// ended waits until a migration succeeded or failed, and says why it failed.
+// ended waits until a migration succeeded or failed, and returns why it failed.
 func (m migrateStorage) ended(ctx context.Context, clients Clients, resource schema.GroupVersionResource, name string) (failure string, err error) {
 	err = watchOne(ctx, clients, clients.Dynamic.Resource(resource), name, func(migration *unstructured.Unstructured) (bool, error) {
 		if migration == nil {
-			return false, fmt.Errorf("storage version migration %s was deleted by somebody else", name)
+			return false, fmt.Errorf("storage version migration %s was deleted by another client", name)
 		}
 		message, failed := hasCondition(migration, "Failed")
 		if failed {
@@ -229,8 +229,8 @@ func (m migrateStorage) ended(ctx context.Context, clients Clients, resource sch
 	return failure, err
 }
 
-// hasCondition says whether a condition of an object is true, and its message,
-// or its reason if there is none.
+// hasCondition returns whether a condition of an object is true, and its message, or
+// its reason if there is none.
 func hasCondition(object *unstructured.Unstructured, kind string) (message string, is bool) {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, c := range conditions {

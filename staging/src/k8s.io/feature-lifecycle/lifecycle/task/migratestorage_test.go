@@ -37,7 +37,7 @@ var (
 	migrationKind    = migrationVersion.GroupVersion().WithKind("StorageVersionMigration")
 )
 
-// migrating is a server with the API of migrations.
+// migrating returns a server with the API of migrations.
 func migrating(objects ...*unstructured.Unstructured) *wire {
 	var list []runtime.Object
 	for _, o := range objects {
@@ -52,7 +52,7 @@ func (w *wire) migrationClients() Clients {
 	return Clients{Dynamic: w, Mapper: mapperOf(widgetKind, migrationKind)}
 }
 
-// only is the only migration that there is.
+// only returns the only migration.
 func (w *wire) only(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	list, err := w.Tracker().List(migrationVersion, migrationKind, "")
@@ -100,11 +100,11 @@ func TestMigrateStorageWaitsForTheMigrator(t *testing.T) {
 	}{
 		"it succeeds": {func(t *testing.T, w *wire) { w.migrator(t, "Succeeded", "") }, ""},
 		"it fails":    {func(t *testing.T, w *wire) { w.migrator(t, "Failed", "an object is too large") }, "failed: an object is too large"},
-		"somebody deletes it": {func(t *testing.T, w *wire) {
+		"another client deletes it": {func(t *testing.T, w *wire) {
 			if err := w.Tracker().Delete(migrationVersion, "", w.only(t).GetName()); err != nil {
 				t.Fatal(err)
 			}
-		}, "deleted by somebody else"},
+		}, "deleted by another client"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -136,8 +136,8 @@ func TestMigrateStorageWaitsForTheMigrator(t *testing.T) {
 	}
 }
 
-// TestMigrateStorageTakesUpWhatACrashedServerBegan.
-func TestMigrateStorageTakesUpWhatACrashedServerBegan(t *testing.T) {
+// TestMigrateStorageResumesAfterCrash.
+func TestMigrateStorageResumesAfterCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := migrating()
 		task := MigrateStorage(widgets.GroupResource())
@@ -182,9 +182,9 @@ func TestNamesOfMigrations(t *testing.T) {
 	}
 }
 
-// TestFlowsLeaveEachOthersMigrationsAlone: two operators have features of one name, and
+// TestFlowsKeepMigrationsApart: two operators have features of one name, and
 // migrate one resource. A migration of an earlier transition goes, in its own flow.
-func TestFlowsLeaveEachOthersMigrationsAlone(t *testing.T) {
+func TestFlowsKeepMigrationsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := migrating()
 		migrating := MigrateStorage(widgets.GroupResource())
@@ -298,7 +298,7 @@ func TestMigrateStorageFindsOldVersions(t *testing.T) {
 		}
 		w.permitted(t, task)
 	}
-	// A version that is switched off for a while is no reason to say that there are none.
+	// A version that is switched off for a while does not mean that there are none.
 	w := migrating(definition("v1", "v2"), widget("a", ""))
 	if found, err := MigrateStorage(widgets.GroupResource()).Find(t.Context(), Clients{Dynamic: w, Mapper: mapperOf(migrationKind)}); err == nil {
 		t.Errorf("found %v in a collection that is not served", found)

@@ -31,22 +31,23 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// InNamespace returns the task limited to the objects of one namespace: it finds, reads,
-// writes and waits for no others, whether through the API or in storage, and what it needs
-// for them it needs in that namespace alone (NamespacedRules). It is for whoever looks after
-// one namespace: of two installations of an operator that share a definition each has its
-// own features, and one that turns a feature off must not take from the objects of the
-// other.
+// InNamespace returns the task limited to the objects of one namespace. It finds,
+// reads, writes and waits for no others, whether through the API or in storage. The
+// permissions that it needs for them are in that namespace alone (NamespacedRules). It
+// is for a controller of one namespace: two installations of an operator may share a
+// definition and have their own features. Turning a feature off in one must not change
+// the objects of the other.
 //
 // Not every task can be limited (Validate): a storage version migration rewrites whole
-// collections, manifests name their namespaces themselves, and the functions of Func are
-// their author's. Nobody knows before a server is asked whether a resource has namespaces at
-// all: a task that is limited is blocked, and finds nothing but an error, when it has none.
+// collections, manifests name their namespaces themselves, and the functions of Func
+// are their author's. Whether a resource is namespaced is known only from a server. A
+// limited task of a resource without namespaces is blocked, and finds nothing but an
+// error.
 //
-// The task has another name than without the limit. A transition that is under way when an
-// operator gets a version that limits its tasks, or limits them no more, waits for the name
-// of before, which nobody knows (UnknownTask): it goes on with a version that does, or once
-// the value is asked for anew, the other way and back.
+// The task has another name than without the limit. An operator's new version may add
+// or remove the limit while a transition is under way. The transition then waits for
+// the old name, which is unknown (UnknownTask). It continues with a version that knows
+// the name, or once the value is requested again, the other way and back.
 func (t Task) InNamespace(namespace string) Task {
 	if t.invalid != nil {
 		return t
@@ -58,7 +59,7 @@ func (t Task) InNamespace(namespace string) Task {
 	problems := validation.IsDNS1123Label(namespace)
 	switch {
 	case t.collection.Empty():
-		return refuse(cmp.Or(t.unlimited, "its functions are its author's own; let them look at no other namespace, and put what they need there into NamespacedRules"))
+		return refuse(cmp.Or(t.unlimited, "its functions are its author's own; let them read no other namespace, and put what they need there into NamespacedRules"))
 	case len(problems) > 0:
 		return refuse(strings.Join(problems, "; "))
 	case t.namespace != "":
@@ -111,14 +112,14 @@ func limitRules(rules []rbacv1.PolicyRule, namespace string, resource schema.Gro
 	return everywhere, namespaced
 }
 
-// in are the clients for what a task does with the objects of a resource that are in one
-// namespace. The error is one of *BlockedError if the resource has no namespaces: asked for
-// those of one, a server answers as if it did not know the resource.
+// in returns the clients for what a task does with the objects of a resource that are
+// in one namespace. The error is a *BlockedError if the resource has no namespaces: a
+// server answers a namespaced request as if it did not know the resource.
 func (c Clients) in(namespace string, resource schema.GroupResource) (Clients, error) {
 	if c.Mapper != nil {
 		scope, err := scopeOf(c.Mapper, resource)
 		if err == nil && scope == meta.RESTScopeNameRoot {
-			// A definition may have been made anew, with namespaces.
+			// A definition may have been created again, with namespaces.
 			c.Mapper.Reset()
 			scope, err = scopeOf(c.Mapper, resource)
 		}
@@ -132,7 +133,7 @@ func (c Clients) in(namespace string, resource schema.GroupResource) (Clients, e
 	return c.limited(namespace), nil
 }
 
-// limited are the clients for one namespace, or for all if that is "".
+// limited returns the clients for one namespace, or for all if that is "".
 func (c Clients) limited(namespace string) Clients {
 	c.namespace = namespace
 	if c.Storage != nil && namespace != "" {
@@ -141,7 +142,8 @@ func (c Clients) limited(namespace string) Clients {
 	return c
 }
 
-// scopeOf is the scope of a resource, "" if the server does not know it: others say so.
+// scopeOf returns the scope of a resource, "" if the server does not know it: that is
+// reported elsewhere.
 func scopeOf(mapper meta.RESTMapper, resource schema.GroupResource) (meta.RESTScopeName, error) {
 	version, is, err := known(mapper, resource)
 	if err != nil || !is {
@@ -158,7 +160,7 @@ func scopeOf(mapper meta.RESTMapper, resource schema.GroupResource) (meta.RESTSc
 	return mapping.Scope.Name(), nil
 }
 
-// ignoreNoMatch: somebody else may have reset the mapper meanwhile.
+// ignoreNoMatch drops such errors: the mapper may have been reset concurrently.
 func ignoreNoMatch(err error) error {
 	if meta.IsNoMatchError(err) {
 		return nil
@@ -166,7 +168,8 @@ func ignoreNoMatch(err error) error {
 	return err
 }
 
-// collection is what is read at once: the objects of a resource, of all namespaces or of one.
+// collection is what is read at once: the objects of a resource, of all namespaces or
+// of one.
 type collection struct {
 	schema.GroupVersionResource
 	// namespace is "" for all.
@@ -177,7 +180,7 @@ func (c collection) String() string {
 	return c.GroupVersionResource.String() + ", Namespace=" + c.namespace
 }
 
-// of is the collection of a resource that the clients are for.
+// of returns the collection of a resource that the clients are for.
 func (c Clients) of(resource schema.GroupVersionResource) collection {
 	return collection{resource, c.namespace}
 }

@@ -34,8 +34,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// elsewhere is a widget of another namespace than ns, which another installation looks
-// after.
+// elsewhere returns a widget of another namespace than ns, which belongs to another
+// installation.
 func elsewhere(name, value string) *unstructured.Unstructured {
 	object := widget(name, value)
 	object.SetNamespace("other")
@@ -47,9 +47,9 @@ func limitable() []Task {
 	return []Task{ClearField(widgets, "spec.field"), WaitForNone(widgets, "a field", "spec.field"), ClearCollection(widgets.GroupResource())}
 }
 
-// TestATaskOfOneNamespaceLeavesOthersAlone: two installations of an operator share a
+// TestNamespacedTaskLeavesOthersAlone: two installations of an operator share a
 // definition, and what one of them turns off is on in the other.
-func TestATaskOfOneNamespaceLeavesOthersAlone(t *testing.T) {
+func TestNamespacedTaskLeavesOthersAlone(t *testing.T) {
 	for _, of := range limitable() {
 		limited := of.InNamespace("ns")
 		if err := limited.Validate(); err != nil {
@@ -91,7 +91,7 @@ func TestATaskOfOneNamespaceLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestWaitingInOneNamespaceEnds while others go on.
+// TestWaitingInOneNamespaceEnds checks that others do not hold it.
 func TestWaitingInOneNamespaceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := finalizing(t, "", widget("a", "x"), elsewhere("a", "y"))
@@ -140,8 +140,9 @@ func TestStorageOfOneNamespace(t *testing.T) {
 	}
 }
 
-// TestWhatOthersStoreHoldsNobody: an API that is gone may have left objects of others.
-func TestWhatOthersStoreHoldsNobody(t *testing.T) {
+// TestStoredObjectsOfOtherNamespacesDoNotHold checks a removed API that has left
+// objects of others.
+func TestStoredObjectsOfOtherNamespacesDoNotHold(t *testing.T) {
 	var others []StoredObject
 	for i := range storedPageSize + 1 {
 		others = append(others, StoredObject{Namespace: "before", Name: strings.Repeat("x", i+1)})
@@ -189,7 +190,7 @@ func TestFindersOfOneNamespaceTogether(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeLimited(t *testing.T) {
+func TestTasksNotLimitable(t *testing.T) {
 	of := ClearField(widgets, "spec.field")
 	author := Func(Own{
 		Name: "x",
@@ -216,9 +217,9 @@ func TestWhatCannotBeLimited(t *testing.T) {
 	}
 }
 
-// TestWhatHasNoNamespacesIsNotLimited: a server that is asked for the namespace answers as
-// if it did not know the resource, which would be taken for gone.
-func TestWhatHasNoNamespacesIsNotLimited(t *testing.T) {
+// TestClusterScopedResourceNotLimited checks that a server answers a namespaced request
+// as if it did not know the resource. That must not count as removed.
+func TestClusterScopedResourceNotLimited(t *testing.T) {
 	for _, of := range append(limitable(), ClearUnreadable(widgets.GroupResource())) {
 		limited := of.InNamespace("ns")
 		for name, storage := range map[string]Storage{"an operator": nil, "kube-apiserver": store(StoredObject{Name: "a"})} {
@@ -239,7 +240,7 @@ func TestWhatHasNoNamespacesIsNotLimited(t *testing.T) {
 	}
 }
 
-func TestALimitedTaskSaysSo(t *testing.T) {
+func TestLimitedTaskDescribesLimit(t *testing.T) {
 	of := ClearField(widgets, "status.x").WithDeadline(7).InNamespace("red")
 	if of.Name != "ClearField/widgets.example.com/status.x/InNamespace/red" || !strings.HasSuffix(of.Description, "of widgets.example.com in namespace red") || of.Deadline != 7 {
 		t.Errorf("it is %q, %q, with the deadline %d", of.Name, of.Description, of.Deadline)
@@ -247,7 +248,7 @@ func TestALimitedTaskSaysSo(t *testing.T) {
 	if other := ClearField(widgets, "status.x").InNamespace("blue"); other.Name == of.Name {
 		t.Errorf("those of two namespaces are called %s both", of.Name)
 	}
-	// What is in no namespace stays.
+	// Cluster-scoped objects stay.
 	everywhere := definitionRules(widgets.GroupResource())
 	inRed := []rbacv1.PolicyRule{rule(widgets.GroupResource(), "get", "list", "patch"), rule(schema.GroupResource{Group: widgets.Group, Resource: "widgets/status"}, "patch")}
 	if diff := cmp.Diff(everywhere, of.Rules); diff != "" {
@@ -270,8 +271,9 @@ type outdated struct {
 
 func (o *outdated) Reset() { o.mapper = o.now }
 
-// TestWhatHasNamespacesNowIsLimited: a definition was made anew, with namespaces.
-func TestWhatHasNamespacesNowIsLimited(t *testing.T) {
+// TestRecreatedNamespacedResourceLimited checks a definition that was created again,
+// with namespaces.
+func TestRecreatedNamespacedResourceLimited(t *testing.T) {
 	before := mapperOf()
 	before.add(widgetKind)
 	w := finalizing(t, "", held("a"))

@@ -27,13 +27,14 @@ import (
 
 // fieldOwner is one entry of an object's managed fields.
 //
-// A server hands to a writer whatever the write changes. Of what it treats as one value,
-// such as a list without x-kubernetes-list-type, that is the whole, even if one field
-// of one element goes. Managed fields that the same request brings along do not help: the
-// change is taken out of them, too (Update in structured-merge-diff's merge/update.go).
-// So a second write gives back what the first one takes. Until then the entries of the
-// owners themselves note it, below a field that no object has: the name of the taker.
-// Notes are not taken, and whoever finds them can finish what a crash has left.
+// A server gives a writer ownership of whatever the write changes. For what it treats
+// as one value, such as a list without x-kubernetes-list-type, that is the whole, even
+// if one field of one element is removed. Managed fields in the same request do not
+// help: the change is removed from them, too (Update in structured-merge-diff's
+// merge/update.go). So a second write returns what the first one takes. Until then the
+// entries of the owners themselves record it, below a field that no object has: the
+// name of the taker. These records are not taken, so any later attempt can finish what
+// a crash has left.
 type fieldOwner struct {
 	metav1.ManagedFieldsEntry
 	fields *fieldpath.Set
@@ -68,15 +69,15 @@ func entriesOf(owners []fieldOwner) ([]metav1.ManagedFieldsEntry, error) {
 	return entries, nil
 }
 
-// same is true for two entries of one owner (BuildManagerIdentifier in apimachinery's
-// pkg/util/managedfields/internal).
+// same returns true for two entries of one owner (BuildManagerIdentifier in
+// apimachinery's pkg/util/managedfields/internal).
 func (o fieldOwner) same(other fieldOwner) bool {
 	return o.Manager == other.Manager && o.Operation == other.Operation && o.Subresource == other.Subresource &&
 		(o.APIVersion == other.APIVersion || o.Operation == metav1.ManagedFieldsOperationApply)
 }
 
-// isTaker is true for the entry that writes of tasks leave. Tasks own what they apply, and
-// nothing that they only write.
+// isTaker returns true for the entry that writes of tasks leave. Tasks own what they
+// apply, and nothing that they only write.
 func isTaker(entry metav1.ManagedFieldsEntry, taker string) bool {
 	return entry.Manager == taker && entry.Operation == metav1.ManagedFieldsOperationUpdate
 }
@@ -103,8 +104,8 @@ func noteTaken(owners []fieldOwner, path Path, taker string) (noted []fieldOwner
 	return noted
 }
 
-// giveBack returns to the owners what is noted with them and still with the taker, who
-// ends with nothing. What others have taken since stays with them.
+// giveBack returns to the owners what is recorded with them and still with the taker,
+// which ends with nothing. What others have taken since stays with them.
 func giveBack(owners []fieldOwner, taker string) []fieldOwner {
 	with := fieldpath.NewSet()
 	for _, owner := range owners {
@@ -127,8 +128,8 @@ func giveBack(owners []fieldOwner, taker string) []fieldOwner {
 	return left
 }
 
-// withoutField are the owners before a write without what went with the field, as the
-// owners after it show. All else that they lost is theirs still.
+// withoutField returns the owners before a write without what was removed with the
+// field, as the owners after it show. All else that they lost is still theirs.
 func withoutField(before, after []fieldOwner, path Path) []fieldOwner {
 	var wanted []fieldOwner
 	for _, owner := range before {
@@ -150,7 +151,7 @@ func withoutField(before, after []fieldOwner, path Path) []fieldOwner {
 	return wanted
 }
 
-// sameOwners is true if the same own the same, in any order, whenever that began.
+// sameOwners returns true if the same own the same, in any order, whenever that began.
 func sameOwners(a, b []fieldOwner) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(owner fieldOwner) bool {
 		i := slices.IndexFunc(b, owner.same)
@@ -158,7 +159,8 @@ func sameOwners(a, b []fieldOwner) bool {
 	})
 }
 
-// hasTaken is true for an object of which the taker owns something, or has it noted.
+// hasTaken returns true for an object of which the taker owns something, or has it
+// recorded.
 func hasTaken(object *unstructured.Unstructured, taker string) bool {
 	return slices.ContainsFunc(rawEntries(object), func(entry map[string]any) bool {
 		if entry["manager"] == taker && entry["operation"] == string(metav1.ManagedFieldsOperationUpdate) {
@@ -170,8 +172,8 @@ func hasTaken(object *unstructured.Unstructured, taker string) bool {
 	})
 }
 
-// mayLose is true if a write below the path in this API version may take something from
-// an owner that it does not remove. It is cheap, since most objects need no more.
+// mayLose returns true if a write below the path in this API version may take something
+// from an owner that it does not remove. It is cheap, since most objects need no more.
 func mayLose(object *unstructured.Unstructured, path Path, apiVersion string) bool {
 	return slices.ContainsFunc(rawEntries(object), func(entry map[string]any) bool {
 		fields, _ := entry["fieldsV1"].(map[string]any)
@@ -180,7 +182,8 @@ func mayLose(object *unstructured.Unstructured, path Path, apiVersion string) bo
 	})
 }
 
-// ownsWhole is true if something on the way to the field is owned, and nothing in it.
+// ownsWhole returns true if something on the way to the field is owned, and nothing in
+// it.
 func ownsWhole(fields map[string]any, segments []segment) bool {
 	if len(fields) == 0 {
 		return true
@@ -207,7 +210,7 @@ func ownsWhole(fields map[string]any, segments []segment) bool {
 	return segments[0].which == someElements && ownsWhole(children, segments[1:])
 }
 
-// rawEntries are the managed fields of an object as they were decoded.
+// rawEntries returns the managed fields of an object as they were decoded.
 func rawEntries(object *unstructured.Unstructured) []map[string]any {
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	list, _ := metadata["managedFields"].([]any)
@@ -225,7 +228,7 @@ type relation int
 
 const (
 	isElsewhere relation = iota
-	// isAbove is what the field is in.
+	// isAbove contains the field.
 	isAbove
 	// isBelow is the field itself, or in it.
 	isBelow

@@ -43,7 +43,7 @@ import (
 type ownedServer struct {
 	*server
 	manager *managedfields.FieldManager
-	// refuse, if not nil, is asked before each patch.
+	// refuse, if not nil, is called before each patch.
 	refuse func(patch string) error
 	t      *testing.T
 }
@@ -64,7 +64,7 @@ func serveOwned(t *testing.T) *ownedServer {
 	return s
 }
 
-// live is the object that tests are about.
+// live returns the object under test.
 func (s *ownedServer) live() *unstructured.Unstructured {
 	s.t.Helper()
 	object, err := s.Tracker().Get(widgets, "ns", "a")
@@ -151,7 +151,7 @@ func (s *ownedServer) tryApply(manager, content string) error {
 	return err
 }
 
-// owners are who owns what.
+// owners returns the fields by owner.
 func (s *ownedServer) owners() map[string]string {
 	s.t.Helper()
 	owners := map[string]string{}
@@ -200,7 +200,7 @@ func TestClearFieldTakesOverNothing(t *testing.T) {
 			begin: func(s *ownedServer) { s.disown("f:devices") },
 			field: "spec.devices[*].taints", patches: 2,
 		},
-		"nobody is tracked": {
+		"no owner is tracked": {
 			begin: func(s *ownedServer) {
 				object := s.live()
 				object.SetManagedFields(nil)
@@ -273,8 +273,8 @@ func (s *ownedServer) eachEntry(change func(*metav1.ManagedFieldsEntry)) {
 	s.store(object)
 }
 
-// TestAppliersMeetNoConflictAfterClearing: the owner of a list applies it as ever.
-func TestAppliersMeetNoConflictAfterClearing(t *testing.T) {
+// TestApplyWithoutConflictAfterClearing: the owner of a list applies it as ever.
+func TestApplyWithoutConflictAfterClearing(t *testing.T) {
 	s := serveOwned(t)
 	s.create("driver", devices)
 	if err := s.clearing("spec.devices[*].taints"); err != nil {
@@ -290,11 +290,11 @@ func TestAppliersMeetNoConflictAfterClearing(t *testing.T) {
 func TestClearFieldGivesBackAfterACrash(t *testing.T) {
 	for name, tc := range map[string]struct {
 		happens func(s *ownedServer)
-		// same is false if what happens changes who owns what.
+		// same is false if the event changes ownership.
 		same bool
 	}{
 		"nothing happens": {func(*ownedServer) {}, true},
-		"the field comes back by force": {func(s *ownedServer) {
+		"the field returns by force": {func(s *ownedServer) {
 			object, err := s.manager.Apply(s.live(), s.applied(devices), "driver", true)
 			if err != nil {
 				s.t.Fatal(err)
@@ -346,7 +346,7 @@ func TestClearFieldGivesBackAfterACrash(t *testing.T) {
 	}
 }
 
-// applied is what a manager applies.
+// applied returns what a manager applies.
 func (s *ownedServer) applied(content string) *unstructured.Unstructured {
 	s.t.Helper()
 	applied := &unstructured.Unstructured{}

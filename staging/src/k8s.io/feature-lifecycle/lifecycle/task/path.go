@@ -141,14 +141,14 @@ func (p Path) Pointers(object map[string]any) []string {
 	return pointers
 }
 
-// in is true if the object has the field somewhere.
+// in returns true if the object has the field somewhere.
 func (p Path) in(object map[string]any) bool {
 	return !walk(object, p.segments, nil, func(*place, any) bool { return false })
 }
 
 // place is where something is in an object: below another place, nil for the object,
-// with a key or the number of an element. Most places are only looked at, and those of
-// all objects of a cluster are: few are ever written as a pointer.
+// with a key or the number of an element. Places of all objects of a cluster are
+// visited, and few are ever written as a pointer.
 type place struct {
 	below *place
 	key   string
@@ -162,7 +162,7 @@ func (p *place) pointer() string {
 	return p.below.pointer() + "/" + escaper.Replace(p.key)
 }
 
-// keys are those that lead to the place from the object.
+// keys returns those that lead to the place from the object.
 func (p *place) keys() []string {
 	if p == nil {
 		return nil
@@ -216,7 +216,7 @@ func (s segment) each(value any, at *place, visit func(at *place, selected any) 
 	return true
 }
 
-// selects is true for an element with the name and value of the segment.
+// selects returns true for an element with the name and value of the segment.
 func (s segment) selects(element any) bool {
 	fields, _ := element.(map[string]any)
 	value, ok := fields[s.name]
@@ -226,7 +226,7 @@ func (s segment) selects(element any) bool {
 // matcher matches objects that have a field, or a field with a value.
 type matcher struct {
 	path Path
-	// wanted says which values match; nil means all.
+	// wanted selects the values that match; nil means all.
 	wanted func(value any) bool
 	// value is the one that matches, "" if wanted is not about one.
 	value string
@@ -246,11 +246,11 @@ func parseMatcher(text string) (matcher, error) {
 	return m, err
 }
 
-// isValue is true for the one value that matches.
+// isValue returns true for the one value that matches.
 func (m matcher) isValue(value any) bool { return fmt.Sprint(value) == m.value }
 
-// matches is false for null: the server writes it for a field that nobody set
-// where the type does not leave it out (PodGroupTemplate.schedulingConstraints).
+// matches returns false for null: the server writes it for an unset field whose type
+// does not omit it (PodGroupTemplate.schedulingConstraints).
 func (m matcher) matches(object map[string]any) bool {
 	return !walk(object, m.path.segments, nil, func(_ *place, value any) bool {
 		return value == nil || m.wanted != nil && !m.wanted(value)

@@ -141,7 +141,7 @@ func TestPointersAgreeWithPlainSearch(t *testing.T) {
 	})
 }
 
-// BenchmarkMatches looks for what a pod template may have and has not, as finders do with
+// BenchmarkMatches searches a pod template for a missing field, as finders do with
 // every object of a cluster.
 func BenchmarkMatches(b *testing.B) {
 	container := map[string]any{

@@ -53,20 +53,20 @@ func podTemplates() []podTemplate {
 	}
 }
 
-// ClearPodTemplates removes a field from the pod template of every workload
-// kind. The field is written as in a Pod, for example spec.containers[*].x. Job
-// templates cannot be changed: Jobs that have the field are waited for; using
-// says what they use, as in WaitForNone.
+// ClearPodTemplates removes a field from the pod template of every workload kind. The
+// field is written as in a Pod, for example spec.containers[*].x. Job templates cannot
+// be changed: Jobs that have the field are waited for. Using describes what they use,
+// as in WaitForNone.
 //
 // The ReplicaSets of a Deployment are left alone: they are its history until its
-// revisionHistoryLimit ends them. One whose template became that of the
-// Deployment would be taken for its present one (FindNewReplicaSet in
-// k8s.io/kubernetes/pkg/controller/deployment/util), and the rollout would turn
-// back to pods that still have the field.
+// revisionHistoryLimit removes them. One whose template became that of the Deployment
+// would be taken for its present one (FindNewReplicaSet in
+// k8s.io/kubernetes/pkg/controller/deployment/util), and the rollout would revert to
+// pods that still have the field.
 //
-// A template that changes rolls its pods, except those of StatefulSets and
-// DaemonSets with the update strategy OnDelete, and of ReplicaSets. Where that
-// does harm, declare WaitForNoneInPods instead.
+// A template that changes rolls its pods, except those of StatefulSets and DaemonSets
+// with the update strategy OnDelete, and of ReplicaSets. Where that does harm, declare
+// WaitForNoneInPods instead.
 func ClearPodTemplates(using, field string) []Task {
 	var tasks []Task
 	for _, t := range podTemplates() {

@@ -37,8 +37,8 @@ type progressTracker struct {
 	report func(Progress)
 
 	mu sync.Mutex
-	// progress counts objects that do not have the field, or not any more; walked are those
-	// that were looked at.
+	// progress counts objects that do not have the field, or not any more. walked counts
+	// those that were visited.
 	progress Progress
 	walked   int64
 	// found had the field, written had it removed.
@@ -77,9 +77,9 @@ func newProgressTracker(attempt Attempt) *progressTracker {
 	return t
 }
 
-// checkpoint is where another attempt goes on: how many objects are before it
-// and the continue token of what follows. An attempt that something refused
-// counts on behind its checkpoint, so what it has done is not the number.
+// checkpoint is where another attempt resumes: the number of objects before it and the
+// continue token of what follows. An attempt with a refused object counts on behind its
+// checkpoint, so its number of completed objects differs.
 func checkpoint(done int64, from string) string {
 	if from == "" {
 		return ""
@@ -119,7 +119,7 @@ func (t *progressTracker) cleared(object *unstructured.Unstructured, err error) 
 	}
 }
 
-// pageDone tells how far the attempt got. Once an object failed or refused the
+// pageDone reports the progress of the attempt. Once an object failed or refused the
 // checkpoint stays before its page.
 func (t *progressTracker) pageDone(page *unstructured.UnstructuredList) {
 	t.mu.Lock()
@@ -145,7 +145,7 @@ func (t *progressTracker) verify() {
 	t.mu.Lock()
 	t.verifying = true
 	t.progress.Checkpoint = ""
-	t.progress.Message = phrase.Count(t.written, "object", "objects") + " changed; looking again for what was written meanwhile"
+	t.progress.Message = phrase.Count(t.written, "object", "objects") + " changed; checking for what was written meanwhile"
 	progress := t.progress
 	t.mu.Unlock()
 	t.report(progress)
@@ -170,7 +170,7 @@ func (t *progressTracker) blocked(c clearField, clients Clients) error {
 	return &BlockedError{
 		Message: fmt.Sprintf("%s to have %s removed: %s",
 			phrase.Objects(t.refused, c.resource.GroupResource(), "refuses", "refuse"), c.path, strings.Join(named, "; ")),
-		// One of them tells when it is worth trying all.
+		// One of them shows when it is worth retrying all.
 		Until: func(ctx context.Context) error {
 			return probe(ctx, func(ctx context.Context) bool {
 				current, err := clients.Dynamic.Resource(c.resource).Namespace(first.GetNamespace()).Get(ctx, first.GetName(), metav1.GetOptions{})

@@ -33,11 +33,11 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// Remove deletes the objects that manifests name, whoever made them, in the
-// reverse of the order in which Apply installs them: what Apply did, on downgrade
-// say. Deleting a CustomResourceDefinition deletes all objects of its kind; leave
-// it out of the manifests, or declare no Remove, where they are to stay. It waits
-// until they are gone, and is blocked while somebody's finalizer holds one.
+// Remove deletes the objects that manifests name, whatever created them, in the reverse
+// of the order in which Apply installs them. It reverts Apply, for example on
+// downgrade. Deleting a CustomResourceDefinition deletes all objects of its kind. Where
+// these are to stay, leave it out of the manifests, or declare no Remove. Remove waits
+// until the objects are deleted, and is blocked while a finalizer holds one.
 func Remove(name string, manifests []byte) Task {
 	objects, err := parseManifests(manifests)
 	if err != nil {
@@ -64,13 +64,14 @@ func Remove(name string, manifests []byte) Task {
 	return t
 }
 
-// alongRules permit to count what goes with definitions, and to look whether the
-// definitions of the other objects are there, of which manifestRules know nothing.
+// alongRules returns rules that permit to count what is deleted with definitions, and
+// to check whether the definitions of the other objects exist, which manifestRules do
+// not cover.
 func alongRules(objects []*unstructured.Unstructured) (rules []rbacv1.PolicyRule) {
 	looked := map[schema.GroupResource]bool{crds.GroupResource(): true}
 	for _, o := range objects {
 		if o.GroupVersionKind().GroupKind() == definitionKind {
-			// The name says what it defines, also where the manifest has no more than that.
+			// The name contains what it defines, also where the manifest has no more than that.
 			resource := schema.ParseGroupResource(o.GetName())
 			looked[resource] = true
 			rules = append(rules, rule(resource, "list"))
@@ -90,8 +91,8 @@ type remove struct {
 	objects []*unstructured.Unstructured
 }
 
-// defined is the resource of a CustomResourceDefinition, whose objects go with it;
-// false for what is none.
+// defined returns the resource of a CustomResourceDefinition, whose objects are deleted
+// with it; false for what is none.
 func defined(o *unstructured.Unstructured) (schema.GroupVersionResource, bool) {
 	if o.GroupVersionKind().GroupKind() != definitionKind {
 		return schema.GroupVersionResource{}, false
@@ -127,7 +128,7 @@ func (r remove) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceL
 			return nil, fmt.Errorf("looking for %s: %w", describe(unwanted), err)
 		}
 		found = add(found, resource, unwanted)
-		// What is stored says which version is served now.
+		// The stored object shows which version is served now.
 		if objects, ok := defined(stored); ok && stored.GetDeletionTimestamp() == nil {
 			along, err := find(ctx, clients, objects, "", func(*unstructured.Unstructured) bool { return true })
 			if err != nil {
@@ -139,7 +140,7 @@ func (r remove) find(ctx context.Context, clients Clients) ([]v1alpha1.ResourceL
 	return found, nil
 }
 
-// obstacles tells which objects may not be deleted.
+// obstacles returns the objects that may not be deleted.
 func (r remove) obstacles(ctx context.Context, clients Clients) (outlook Outlook, err error) {
 	for _, unwanted := range r.objects {
 		client, _, err := clientForRemoval(ctx, clients, unwanted)
@@ -178,12 +179,12 @@ func clientForRemoval(ctx context.Context, clients Clients, object *unstructured
 		if stored.Namespace != object.GetNamespace() || stored.Name != object.GetName() {
 			return nil
 		}
-		return &BlockedError{Message: fmt.Sprintf("%s is stored, and no version of %s is served, so nobody can delete it as the API does: turn the API on again", describe(object), resource)}
+		return &BlockedError{Message: fmt.Sprintf("%s is stored, and no version of %s is served, so it cannot be deleted as the API does: turn the API on again", describe(object), resource)}
 	})
 }
 
-// removing is how long an object that is being deleted is waited for before the
-// task says that it is blocked: a definition takes its objects with it.
+// removing is how long an object that is being deleted is waited for before the task is
+// reported as blocked: a definition takes its objects with it.
 const removing = 10 * time.Second
 
 func (r remove) run(ctx context.Context, clients Clients, attempt Attempt) error {
@@ -195,7 +196,7 @@ func (r remove) run(ctx context.Context, clients Clients, attempt Attempt) error
 			return fmt.Errorf("deleting %s: %w", describe(unwanted), err)
 		}
 		if client == nil {
-			// Its definition is gone, and it went with that.
+			// Its definition was deleted, and it was deleted with that.
 			continue
 		}
 		if err := r.remove(ctx, clients, client, unwanted); err != nil {
@@ -206,7 +207,7 @@ func (r remove) run(ctx context.Context, clients Clients, attempt Attempt) error
 	return nil
 }
 
-// remove deletes one object and waits until it is gone.
+// remove deletes one object and waits until it no longer exists.
 func (r remove) remove(ctx context.Context, clients Clients, client dynamic.ResourceInterface, unwanted *unstructured.Unstructured) error {
 	found, err := client.Get(ctx, unwanted.GetName(), metav1.GetOptions{})
 	if err == nil && found.GetDeletionTimestamp() == nil {
@@ -231,10 +232,10 @@ func (r remove) remove(ctx context.Context, clients Clients, client dynamic.Reso
 	case err == nil || ctx.Err() != nil:
 		return ctx.Err()
 	case wait.Err() == nil:
-		// The watch failed, and says nothing about the object.
+		// The watch failed, which shows nothing about the object.
 		return fmt.Errorf("waiting until %s is gone: %w", describe(unwanted), err)
 	}
-	// Who holds it now: a definition gets a finalizer as it is deleted.
+	// Its holders now: a definition gets a finalizer as it is deleted.
 	held, err := client.Get(ctx, unwanted.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && held.GetUID() != found.GetUID() {
 		return nil

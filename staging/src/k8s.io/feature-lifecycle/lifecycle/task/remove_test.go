@@ -44,7 +44,7 @@ func names(found []request) []string {
 	return names
 }
 
-func TestRemoveDeletesInReverseOrderWhatIsThere(t *testing.T) {
+func TestRemoveDeletesInReverseOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := finalizing(t, "", held("a"), held("b"), held("c"))
 		removing := Remove("widgets", []byte(twoWidgets))
@@ -75,7 +75,7 @@ func TestRemoveDeletesInReverseOrderWhatIsThere(t *testing.T) {
 	})
 }
 
-func TestRemoveIsBlockedByFinalizersUntilTheObjectIsGone(t *testing.T) {
+func TestRemoveBlockedByFinalizersUntilDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := finalizing(t, "", held("a", foreign))
 		removing := Remove("widgets", []byte(twoWidgets))
@@ -90,7 +90,7 @@ func TestRemoveIsBlockedByFinalizersUntilTheObjectIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := <-done; err != nil {
-			t.Errorf("it is gone: %v", err)
+			t.Errorf("it is deleted: %v", err)
 		}
 		if err := removing.Run(t.Context(), w.clients(), ignored); err != nil {
 			t.Error(err)
@@ -98,19 +98,19 @@ func TestRemoveIsBlockedByFinalizersUntilTheObjectIsGone(t *testing.T) {
 	})
 }
 
-// TestRemoveLooksWhoHoldsIt before it says so: it may be gone, or held by others
-// than before, and a server in trouble is no finalizer.
-func TestRemoveLooksWhoHoldsIt(t *testing.T) {
+// TestRemoveRereadsFinalizers checks the object before the block is reported: it may be
+// deleted, or held by others than before, and a server in trouble is no finalizer.
+func TestRemoveRereadsFinalizers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		// meanwhile happens before the object is read again.
 		meanwhile func(w *wire) error
 		says      string
 		blocked   bool
 	}{
-		"somebody else":          {func(w *wire) error { return w.Tracker().Update(widgets, held("a", "example.com/late"), "ns") }, "finalizers hold it: example.com/late", true},
-		"nobody any more":        {func(w *wire) error { return w.Tracker().Update(widgets, held("a"), "ns") }, "is being deleted and still there", true},
-		"gone, and nobody saw":   {func(w *wire) error { return w.Tracker().Delete(widgets, "ns", "a") }, "", false},
-		"a server is in trouble": {func(*wire) error { return apierrors.NewServiceUnavailable("later") }, "looking for what holds Widget ns/a: later", false},
+		"another holder":            {func(w *wire) error { return w.Tracker().Update(widgets, held("a", "example.com/late"), "ns") }, "finalizers hold it: example.com/late", true},
+		"no holder any more":        {func(w *wire) error { return w.Tracker().Update(widgets, held("a"), "ns") }, "is being deleted and still there", true},
+		"deleted, without an event": {func(w *wire) error { return w.Tracker().Delete(widgets, "ns", "a") }, "", false},
+		"a server is in trouble":    {func(*wire) error { return apierrors.NewServiceUnavailable("later") }, "looking for what holds Widget ns/a: later", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestRemoveLooksWhoHoldsIt(t *testing.T) {
 				w.before = func(_ context.Context, r request) error {
 					switch {
 					case r.verb == "list" || r.verb == "watch":
-						return apierrors.NewServiceUnavailable("nobody watches")
+						return apierrors.NewServiceUnavailable("no watch")
 					case r.verb == "get" && r.name == "a":
 						if reads++; reads == 2 {
 							return tc.meanwhile(w)
@@ -142,7 +142,7 @@ func TestRemoveWhatIsNotServedOrRefused(t *testing.T) {
 		w := finalizing(t, "", held("a"))
 		removing := Remove("widgets", []byte(twoWidgets))
 		if err := removing.Run(t.Context(), w.unserved(nil), ignored); err != nil || len(w.requests("get")) != len(w.requests()) {
-			t.Errorf("a kind that nobody serves or defines: %v, requests: %v", err, w.requests())
+			t.Errorf("an unknown kind: %v, requests: %v", err, w.requests())
 		}
 		var refusal error
 		w.before = func(_ context.Context, r request) error {
@@ -163,8 +163,8 @@ func TestRemoveWhatIsNotServedOrRefused(t *testing.T) {
 	})
 }
 
-// TestRemoveLeavesNothingInStorage: kube-apiserver sees what is stored of a kind that it
-// does not serve, and that comes back with the API.
+// TestRemoveLeavesNothingInStorage checks that kube-apiserver sees what is stored of a
+// kind that it does not serve, and that returns with the API.
 func TestRemoveLeavesNothingInStorage(t *testing.T) {
 	removing := Remove("widgets", []byte(twoWidgets))
 	others := []StoredObject{{Namespace: "other", Name: "a"}, {Namespace: "ns", Name: "c"}}
@@ -203,7 +203,7 @@ func TestRemoveInAnotherVersion(t *testing.T) {
 	}
 }
 
-func TestRemoveOfNothingIsNotValid(t *testing.T) {
+func TestRemoveWithoutObjectsInvalid(t *testing.T) {
 	if err := Remove("nothing", nil).Validate(); err == nil || !strings.Contains(err.Error(), "Remove/nothing") {
 		t.Errorf("got %v", err)
 	}
@@ -220,7 +220,7 @@ func TestClearUnreadableLeavesWhatDecodes(t *testing.T) {
 	}
 	s.refuse = func(StoredObject) error { return errors.New("no etcd") }
 	if err := clearing.Run(t.Context(), clients, ignored); err == nil || len(s.keys()) != 3 {
-		t.Errorf("a failure is not told: %v, left %v", err, s.keys())
+		t.Errorf("a failure is not returned: %v, left %v", err, s.keys())
 	}
 	s.refuse = nil
 	if err := clearing.Run(t.Context(), clients, ignored); err != nil {
@@ -232,9 +232,9 @@ func TestClearUnreadableLeavesWhatDecodes(t *testing.T) {
 	if found, err := clearing.Find(t.Context(), clients); err != nil || len(found) != 0 {
 		t.Errorf("found %v (%v) afterwards", found, err)
 	}
-	// Without storage nobody can look, and so nothing is done.
+	// Without storage nothing is visible, and so nothing is done.
 	if blocked := blockedBy(t, clearing, Clients{}, ignored); !strings.Contains(blocked.Message, "only kube-apiserver can reach etcd") {
-		t.Errorf("it does not say who can: %s", blocked.Message)
+		t.Errorf("it does not name kube-apiserver: %s", blocked.Message)
 	}
 	if found, err := clearing.Find(t.Context(), Clients{}); err == nil {
 		t.Errorf("found %v without looking", found)

@@ -49,8 +49,8 @@ kind: ConfigMap
 metadata: {name: a, namespace: blue}
 `
 
-// TestRulesAreExact: a task asks for no more than it needs. Other tests, by permitted, and
-// those of integration say that it needs all of it.
+// TestRulesAreExact checks that a task requests no more than it needs. Other tests, by
+// permitted, and those of integration check that it needs all of it.
 func TestRulesAreExact(t *testing.T) {
 	permit := func(resource schema.GroupResource, names []string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{resource.Group}, Resources: []string{resource.Resource}, ResourceNames: names, Verbs: verbs}
@@ -92,7 +92,7 @@ func TestRulesAreExact(t *testing.T) {
 			task: Remove("x", []byte(manyManifests)),
 			everywhere: []rbacv1.PolicyRule{
 				permit(crds.GroupResource(), []string{"sprockets.example.com", "widgets.example.com"}, "get", "list", "watch", "delete"),
-				// What goes with a definition is counted.
+				// What is deleted with a definition is counted.
 				permit(schema.GroupResource{Group: "example.com", Resource: "sprockets"}, nil, "list"),
 				permit(resource, nil, "list"),
 			},

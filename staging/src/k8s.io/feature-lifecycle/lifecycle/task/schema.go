@@ -33,11 +33,12 @@ type objectSchema struct {
 	references map[string]any
 }
 
-// mostNamed is how many fields a message names of those that are there instead.
+// mostNamed is the number of existing fields that a message names instead.
 const mostNamed = 8
 
 // metadataSchema is that of every object's metadata (ObjectMeta in
-// k8s.io/apimachinery/pkg/apis/meta/v1); definitions leave it out. What nobody clears is open.
+// k8s.io/apimachinery/pkg/apis/meta/v1); definitions leave it out. What no task clears
+// is open.
 var metadataSchema = map[string]any{"type": "object", "properties": map[string]any{
 	"name": text, "generateName": text, "namespace": text, "selfLink": text, "uid": text, "resourceVersion": text,
 	"generation":        map[string]any{"type": "integer"},
@@ -50,12 +51,12 @@ var metadataSchema = map[string]any{"type": "object", "properties": map[string]a
 
 var text = map[string]any{"type": "string"}
 
-// lacks says what of a field the schema does not have, "" if it has all of it or leaves
-// it open.
+// lacks returns what of a field the schema does not have, "" if it has all of it or
+// leaves it open.
 func (s objectSchema) lacks(f Field) string {
 	path, err := ParsePath(f.Path)
 	if err != nil {
-		// Validate says so.
+		// Validate reports it.
 		return ""
 	}
 	root := s.root
@@ -96,7 +97,7 @@ func (s objectSchema) descend(node map[string]any, segments []segment, at, value
 	return s.descend(child, segments[1:], place, value)
 }
 
-// orObject is a place in words.
+// orObject returns a place in words.
 func orObject(at string) string {
 	if at == "" {
 		return "the object"
@@ -111,8 +112,9 @@ func shortened(names []string) []string {
 	return names
 }
 
-// property is the schema of an entry of an object. Open is true if it may be anything;
-// others are the entries that the object may have, for one that has no such entry.
+// property returns the schema of an entry of an object. Open is true if it may be
+// anything. Others are the entries that the object may have, for one that has no such
+// entry.
 func (s objectSchema) property(node map[string]any, key string) (child map[string]any, open bool, others []string) {
 	node = s.resolved(node)
 	properties, _ := node["properties"].(map[string]any)
@@ -131,7 +133,7 @@ func (s objectSchema) property(node map[string]any, key string) (child map[strin
 	return nil, false, slices.Sorted(maps.Keys(properties))
 }
 
-// isOpen is true for a schema that says nothing of what it does not name.
+// isOpen returns true for a schema that leaves open what it does not name.
 func (s objectSchema) isOpen(node map[string]any) bool {
 	if node["x-kubernetes-preserve-unknown-fields"] == true || node["x-kubernetes-int-or-string"] == true {
 		return true
@@ -163,8 +165,8 @@ func (s objectSchema) resolved(node map[string]any) map[string]any {
 	return nil
 }
 
-// selected is the schema of what a part of a path selects of its key's value, nil if that
-// may be anything.
+// selected returns the schema of what a part of a path selects of its key's value, nil
+// if that may be anything.
 func (s objectSchema) selected(node map[string]any, part segment, place string) (map[string]any, string) {
 	items, _ := node["items"].(map[string]any)
 	switch part.which {
@@ -205,7 +207,7 @@ func (s objectSchema) selected(node map[string]any, part segment, place string) 
 	return node, ""
 }
 
-// refuses says why a field never has a value, "" if it may.
+// refuses returns why a field never has a value, "" if it may.
 func (s objectSchema) refuses(node map[string]any, place, value string) string {
 	if value == "" || node["x-kubernetes-int-or-string"] == true {
 		return ""

@@ -57,7 +57,8 @@ func known(mapper meta.RESTMapper, resource schema.GroupResource) (found schema.
 	return candidates[i], true, nil
 }
 
-// servedVersions are those in which the API serves a resource, the preferred one first.
+// servedVersions returns those in which the API serves a resource, the preferred one
+// first.
 func servedVersions(clients Clients, resource schema.GroupResource) ([]string, error) {
 	if clients.Mapper == nil {
 		return nil, nil
@@ -76,7 +77,7 @@ func servedVersions(clients Clients, resource schema.GroupResource) ([]string, e
 	return versions, nil
 }
 
-// toServe says how a resource comes to be served in a version: a definition decides about a
+// toServe describes how to serve a resource in a version: a definition decides about a
 // custom one, and the flags of kube-apiserver about all others.
 func toServe(ctx context.Context, clients Clients, resource schema.GroupVersionResource) string {
 	flags := fmt.Sprintf("serve it again (--runtime-config=%s=true; a server that emulates a version without it cannot)", resource.GroupVersion())
@@ -91,21 +92,21 @@ func toServe(ctx context.Context, clients Clients, resource schema.GroupVersionR
 	case apierrors.IsNotFound(err):
 		return flags
 	default:
-		// Whether it has one cannot be seen.
+		// Whether it has one is unknown.
 		return definition + " if it is a custom resource, or " + flags
 	}
 }
 
-// indexOf is where a resource is among those that a mapper offers, below 0 if it is not
-// there: a mapper also finds groups that only begin alike, and any group for a resource
-// of the core group.
+// indexOf returns where a resource is among those that a mapper offers, below 0 if it
+// is missing. A mapper also finds groups with the same prefix, and any group for a
+// resource of the core group.
 func indexOf(candidates []schema.GroupVersionResource, resource schema.GroupResource) int {
 	return slices.IndexFunc(candidates, func(candidate schema.GroupVersionResource) bool { return candidate.GroupResource() == resource })
 }
 
-// nothingStored is true when nothing of a resource can be left that the server
-// answered to know nothing of: no version of it is served, and nothing is stored,
-// as far as that can be seen. The error says why it cannot be seen.
+// nothingStored returns true when nothing can be left of a resource unknown to the
+// server: no version of it is served, and nothing is stored, as far as known. The error
+// is why that is unknown.
 func nothingStored(ctx context.Context, clients Clients, resource schema.GroupResource, listErr error) (bool, error) {
 	if !apierrors.IsNotFound(listErr) || clients.Mapper == nil {
 		return false, nil
@@ -144,7 +145,7 @@ func undefined(ctx context.Context, clients Clients, resource schema.GroupResour
 		return nil
 	case apierrors.IsForbidden(err):
 		return &BlockedError{
-			Message: fmt.Sprintf("%s is not served, and whether it still has a definition may not be looked at: permit get on %s %s, as lifecycle.Rules does: %s",
+			Message: fmt.Sprintf("%s is not served, and whether it still has a definition may not be read: permit get on %s %s, as lifecycle.Rules does: %s",
 				resource, crds.GroupResource(), resource, cut(err)),
 			Until: func(ctx context.Context) error {
 				return probe(ctx, func(ctx context.Context) bool { return !apierrors.IsForbidden(look(ctx)) })
@@ -168,7 +169,8 @@ func undefined(ctx context.Context, clients Clients, resource schema.GroupResour
 // groups have a dot (ValidateCustomResourceDefinition in k8s.io/apiextensions-apiserver).
 func mayBeCustom(resource schema.GroupResource) bool { return strings.Contains(resource.Group, ".") }
 
-// definitionRules permit to look at the definition of a resource, which undefined does.
+// definitionRules returns rules that permit to read the definition of a resource, as
+// undefined does.
 func definitionRules(resource schema.GroupResource) []rbacv1.PolicyRule {
 	if !mayBeCustom(resource) {
 		return nil

@@ -35,8 +35,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestServedMeansTheVeryResource: a mapper also offers what only begins alike.
-func TestServedMeansTheVeryResource(t *testing.T) {
+// TestServedMatchesExactResource: a mapper also offers what only begins alike.
+func TestServedMatchesExactResource(t *testing.T) {
 	clients := Clients{Mapper: mapperOf(schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "Scaler"})}
 	for resource, want := range map[schema.GroupResource]bool{
 		{Group: "autoscaling.k8s.io", Resource: "scalers"}: true,
@@ -51,8 +51,8 @@ func TestServedMeansTheVeryResource(t *testing.T) {
 	}
 }
 
-// TestWhatIsServedNoMoreHoldsNothing, if nothing of it is stored.
-func TestWhatIsServedNoMoreHoldsNothing(t *testing.T) {
+// TestRemovedAPIHoldsNothing, if nothing of it is stored.
+func TestRemovedAPIHoldsNothing(t *testing.T) {
 	gone := func() *server {
 		s := serve()
 		s.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -79,9 +79,9 @@ func TestWhatIsServedNoMoreHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestWhatIsServedNoMoreIsGoneWithItsDefinition, for who has no access to storage: an
-// operator. It has to be permitted to look, and is told when it is not.
-func TestWhatIsServedNoMoreIsGoneWithItsDefinition(t *testing.T) {
+// TestRemovedAPIWithoutDefinition checks an operator, which has no access to storage.
+// It needs permission to read the definition, and its error names a missing one.
+func TestRemovedAPIWithoutDefinition(t *testing.T) {
 	refusal := apierrors.NewForbidden(crds.GroupResource(), "widgets.example.com", errors.New(`user "operator" cannot get it`))
 	for name, tc := range map[string]struct {
 		objects []*unstructured.Unstructured
@@ -89,9 +89,9 @@ func TestWhatIsServedNoMoreIsGoneWithItsDefinition(t *testing.T) {
 		says    []string
 		blocked bool
 	}{
-		"the definition is gone": {},
-		"it is there":            {objects: []*unstructured.Unstructured{widgetDefinition()}, says: []string{"widgets.example.com is defined and not served"}, blocked: true},
-		"nobody may look": {looking: refusal, blocked: true, says: []string{
+		"the definition is deleted": {},
+		"it is there":               {objects: []*unstructured.Unstructured{widgetDefinition()}, says: []string{"widgets.example.com is defined and not served"}, blocked: true},
+		"no permission": {looking: refusal, blocked: true, says: []string{
 			"widgets.example.com is not served", "permit get on customresourcedefinitions.apiextensions.k8s.io widgets.example.com", "lifecycle.Rules", `user "operator" cannot get it`,
 		}},
 		"the server is in trouble": {looking: apierrors.NewServiceUnavailable("later"), says: []string{"widgets.example.com", ": later"}},
@@ -126,8 +126,8 @@ func TestWhatIsServedNoMoreIsGoneWithItsDefinition(t *testing.T) {
 	}
 }
 
-// TestWhoMayLookAgainGoesOn: permissions are given while the task waits.
-func TestWhoMayLookAgainGoesOn(t *testing.T) {
+// TestTaskResumesWithRestoredPermission: permissions are given while the task waits.
+func TestTaskResumesWithRestoredPermission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused atomic.Bool
 		refused.Store(true)
@@ -160,8 +160,8 @@ func TestWhoMayLookAgainGoesOn(t *testing.T) {
 	})
 }
 
-// TestNobodyLooksForADefinitionOfWhatHasNone: groups of custom resources have a dot.
-func TestNobodyLooksForADefinitionOfWhatHasNone(t *testing.T) {
+// TestBuiltInResourceDefinitionNotRead: groups of custom resources have a dot.
+func TestBuiltInResourceDefinitionNotRead(t *testing.T) {
 	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	for _, of := range []Task{ClearField(deployments.WithVersion("v1"), "spec.x"), WaitForNone(deployments.WithVersion("v1"), "x", "spec.x"), ClearCollection(deployments)} {
 		for _, rule := range of.Rules {
@@ -176,9 +176,9 @@ func TestNobodyLooksForADefinitionOfWhatHasNone(t *testing.T) {
 	}
 }
 
-// TestWhatIsServedNoMoreEndsWithWhatIsStored: another feature may clear the
-// collection of an API that went away; what looks for fields in it goes on then.
-func TestWhatIsServedNoMoreEndsWithWhatIsStored(t *testing.T) {
+// TestRemovedAPIEndsWithStoredObjects checks a collection that another feature clears
+// after its API was removed: tasks for fields in it then continue.
+func TestRemovedAPIEndsWithStoredObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, stored := serve(), store(StoredObject{Name: "a"})
 		s.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -213,9 +213,9 @@ func TestWhatIsServedNoMoreEndsWithWhatIsStored(t *testing.T) {
 	})
 }
 
-// TestWhoClearsTheCollectionIsNamed: flags that serve it otherwise are of no use while the
+// TestClearingFeatureNamed: flags that serve it otherwise are of no use while the
 // gate of another feature is off.
-func TestWhoClearsTheCollectionIsNamed(t *testing.T) {
+func TestClearingFeatureNamed(t *testing.T) {
 	s := serve()
 	s.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewNotFound(widgets.GroupResource(), "")
@@ -223,13 +223,14 @@ func TestWhoClearsTheCollectionIsNamed(t *testing.T) {
 	clients := Clients{Dynamic: s, Mapper: mapperOf(), Storage: store(StoredObject{Name: "a"})}
 	clients.ClearedBy = func(resource schema.GroupResource) string { return "feature G, which clears " + resource.Resource }
 	blocked := blockedBy(t, WaitForNone(widgets, "a field", "spec.field"), clients, ignored)
-	if want := "which nobody can look at: it waits for feature G, which clears widgets"; !strings.HasSuffix(blocked.Message, want) {
+	if want := "which cannot be read: it waits for feature G, which clears widgets"; !strings.HasSuffix(blocked.Message, want) {
 		t.Errorf("got %q, want it to end with %q", blocked.Message, want)
 	}
 }
 
-// TestAReplacedTransitionWritesNothingMore: a process that was frozen asks first.
-func TestAReplacedTransitionWritesNothingMore(t *testing.T) {
+// TestReplacedTransitionStopsWriting checks that a process that was frozen checks
+// first.
+func TestReplacedTransitionStopsWriting(t *testing.T) {
 	replaced := Attempt{Report: func(Progress) {}, Check: func(context.Context) error {
 		return apierrors.NewConflict(widgets.GroupResource(), "A", nil)
 	}}
@@ -254,9 +255,9 @@ func TestAReplacedTransitionWritesNothingMore(t *testing.T) {
 	}
 }
 
-// TestHistoryIsLeftAlone: a ReplicaSet of a Deployment whose template was cleared
-// would be taken for the present one.
-func TestHistoryIsLeftAlone(t *testing.T) {
+// TestReplicaSetsOfDeploymentsKept checks history: a ReplicaSet of a Deployment whose
+// template was cleared would be taken for the present one.
+func TestReplicaSetsOfDeploymentsKept(t *testing.T) {
 	owned := widget("owned", "x")
 	owned.SetOwnerReferences(nil)
 	c := clearField{resource: widgets, uncontrolled: true}

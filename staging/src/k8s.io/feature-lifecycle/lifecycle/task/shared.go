@@ -27,19 +27,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// patience is how long reads wait for a finder that neither ends nor reads. One that looks
-// at something else, outside the cluster perhaps, may take as long as its context lets it.
+// patience is how long reads wait for a finder that neither ends nor reads. One that
+// inspects something else, perhaps outside the cluster, may take as long as its context
+// allows.
 const patience = 2 * time.Minute
 
-// FindShared calls finders concurrently, with clients that read a collection once
-// for all who want it at the same time, and returns when all have ended. Many
-// features look at the same few collections: reading each on its own took a
+// FindShared calls finders concurrently, with clients that read a collection once for
+// all finders that request it at the same time, and returns when all have ended. Many
+// features inspect the same few collections: reading each on its own took a
 // kube-apiserver with 10,000 StatefulSets half a minute of processor time after its
-// start. Each finder still sees every object. One that stops, or whose context ends,
-// does not keep others from going on; collections are read with ctx. While a finder
-// neither ends nor reads, others wait for it for up to two minutes. Finders must end
-// with their contexts, and must not wait for each other. One that panics ends the
-// process, as ever.
+// start.
+//
+// Each finder still sees every object. One that stops, or whose context ends, does not
+// stop others; collections are read with ctx. While a finder neither ends nor reads,
+// others wait for it for up to two minutes. Finders must end with their contexts, and
+// must not wait for each other. A panic in one ends the process.
 func FindShared(ctx context.Context, clients Clients, finders []func(Clients)) {
 	shared := &sharedReads{ctx: ctx, clients: clients, waiting: map[collection][]*sharedRead{}}
 	for range finders {
@@ -62,8 +64,8 @@ func FindShared(ctx context.Context, clients Clients, finders []func(Clients)) {
 	shared.reading.Wait()
 }
 
-// sharedReads are the reads of finders that run together. A collection is read when
-// nobody goes on any more without one, but those that have not for too long.
+// sharedReads are the reads of finders that run together. A collection is read when no
+// finder can proceed without one, except for those that have been idle for too long.
 type sharedReads struct {
 	ctx     context.Context
 	clients Clients
@@ -71,45 +73,45 @@ type sharedReads struct {
 	reading sync.WaitGroup
 
 	mu sync.Mutex
-	// again looks whether to read when enough time has passed.
+	// again checks whether to read when enough time has passed.
 	again   *time.Timer
 	waiting map[collection][]*sharedRead
 }
 
-// sharedFinder is one of the finders. Something that it has begun may go on when it has
-// ended, and reads for itself from then on.
+// sharedFinder is one of the finders. Work that it started may continue after its end,
+// and reads for itself from then on.
 type sharedFinder struct {
 	all *sharedReads
-	// pending is how many of its reads have not begun.
+	// pending is the number of its reads that have not begun.
 	pending int
 	ended   bool
 	// since is when it, or a read of it, began or ended last, or it saw a page.
 	since time.Time
 }
 
-// runs is true while it neither has ended nor waits for a collection.
+// runs returns true while it neither has ended nor waits for a collection.
 func (f *sharedFinder) runs() bool { return !f.ended && f.pending == 0 }
 
-// sharedRead is what one finder wants of a collection. Its visitor is called where it
-// waits, so that what that does is its own affair.
+// sharedRead is what one finder reads of a collection. Its visitor is called where it
+// waits, so that the visitor's effects stay there.
 type sharedRead struct {
 	finder *sharedFinder
 	ctx    context.Context
-	// pages are given to it one by one; it says when it has looked at one. Once gone is
+	// pages are sent to it one by one; it reports when it has processed one. Once gone is
 	// closed it wants no more.
 	pages  chan *unstructured.UnstructuredList
 	looked chan struct{}
 	gone   chan struct{}
 	// done has room for how the reading ended.
 	done chan error
-	// group are those that the reading is for, nil before it begins.
+	// group are those for which the reading is, nil before it begins.
 	group *readGroup
 }
 
-// readGroup are those for whom a collection is being read.
+// readGroup are those for which a collection is being read.
 type readGroup struct {
 	left int
-	// cancel ends the reading when nobody is left.
+	// cancel ends the reading when none is left.
 	cancel context.CancelFunc
 }
 
@@ -120,7 +122,7 @@ func (s *sharedReads) alone(what collection) Clients {
 	return clients.limited(what.namespace)
 }
 
-// end says that a finder has ended.
+// end records that a finder has ended.
 func (f *sharedFinder) end() {
 	f.all.mu.Lock()
 	defer f.all.mu.Unlock()
@@ -162,7 +164,7 @@ func (f *sharedFinder) read(ctx context.Context, what collection, visit func(*un
 				return ctx.Err()
 			}
 		case err := <-r.done:
-			// It may have been skipped, which the others' end does not say.
+			// It may have been skipped, which the others' end does not show.
 			return cmp.Or(ctx.Err(), err)
 		case <-ctx.Done():
 			return ctx.Err()
@@ -170,7 +172,7 @@ func (f *sharedFinder) read(ctx context.Context, what collection, visit func(*un
 	}
 }
 
-// leave says that somebody wants to see no more of a collection.
+// leave records that a reader wants to see no more of a collection.
 func (s *sharedReads) leave(what collection, r *sharedRead) {
 	close(r.gone)
 	s.mu.Lock()
@@ -182,7 +184,7 @@ func (s *sharedReads) leave(what collection, r *sharedRead) {
 		}
 		return
 	}
-	// It goes on without having seen anything.
+	// It proceeds without having seen anything.
 	s.waiting[what] = slices.DeleteFunc(s.waiting[what], func(other *sharedRead) bool { return other == r })
 	if len(s.waiting[what]) == 0 {
 		delete(s.waiting, what)
@@ -197,7 +199,7 @@ func (s *sharedReads) read() {
 	s.readLocked()
 }
 
-// readLocked reads what is most wanted while nobody goes on without.
+// readLocked reads the collection with most waiters while no finder proceeds without.
 func (s *sharedReads) readLocked() {
 	for len(s.waiting) > 0 {
 		if left := s.patienceLocked(); left > 0 {
@@ -208,8 +210,8 @@ func (s *sharedReads) readLocked() {
 	}
 }
 
-// patienceLocked is for how long still those that run may want what others wait for, 0
-// when there are none that have gone on lately.
+// patienceLocked returns for how long still running finders may request what others
+// wait for, 0 when none has made progress lately.
 func (s *sharedReads) patienceLocked() (left time.Duration) {
 	for _, f := range s.finders {
 		if f.runs() {
@@ -219,14 +221,14 @@ func (s *sharedReads) patienceLocked() (left time.Duration) {
 	return left
 }
 
-// sawPage says that a finder goes on.
+// sawPage records that a finder makes progress.
 func (s *sharedReads) sawPage(f *sharedFinder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f.since = time.Now()
 }
 
-// beginLocked begins to read a collection for all who wait for it.
+// beginLocked begins to read a collection for all that wait for it.
 func (s *sharedReads) beginLocked(what collection) {
 	readers := s.waiting[what]
 	delete(s.waiting, what)
@@ -247,8 +249,8 @@ func (s *sharedReads) beginLocked(what collection) {
 	})
 }
 
-// mostWantedLocked is the collection that most finders wait for, so that it need not
-// be read again for those that come to it later.
+// mostWantedLocked returns the collection that most finders wait for, so that it need
+// not be read again for those that request it later.
 func (s *sharedReads) mostWantedLocked() collection {
 	var most collection
 	for what, readers := range s.waiting {
@@ -259,11 +261,11 @@ func (s *sharedReads) mostWantedLocked() collection {
 	return most
 }
 
-var errNobodyReads = errors.New("nobody wants to see more")
+var errNoReader = errors.New("no reader is left")
 
 // visitAll gives a page to one after the other.
 func visitAll(readers []*sharedRead, page *unstructured.UnstructuredList) error {
-	left := errNobodyReads
+	left := errNoReader
 	for _, r := range readers {
 		select {
 		case r.pages <- page:

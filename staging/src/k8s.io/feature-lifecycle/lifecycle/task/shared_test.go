@@ -55,8 +55,8 @@ func two() *wire {
 	return &wire{server: &server{fake}, size: 3}
 }
 
-// together are tasks of several features that look at the same collections, in one
-// order or another, or at none.
+// together returns tasks of several features that read the same collections, in one
+// order or another, or none.
 func together() [][]Task {
 	of := func(resource schema.GroupVersionResource) []Task {
 		return []Task{ClearField(resource, "spec.field"), WaitForNone(resource, "a kept field", "spec.kept"), ClearField(resource, "spec.nothing")}
@@ -69,7 +69,7 @@ func together() [][]Task {
 	}
 }
 
-// findings are what the finders of some features find, by feature.
+// findings returns what the finders of some features find, by feature.
 func findings(ctx context.Context, features [][]Task) (finders []func(Clients), found [][]v1alpha1.ResourceLeftovers, failed []error) {
 	found, failed = make([][]v1alpha1.ResourceLeftovers, len(features)), make([]error, len(features))
 	for i, tasks := range features {
@@ -83,7 +83,7 @@ func findings(ctx context.Context, features [][]Task) (finders []func(Clients), 
 	return finders, found, failed
 }
 
-func TestFindersTogetherFindWhatEachFindsAlone(t *testing.T) {
+func TestFindSharedFindsSameAsAlone(t *testing.T) {
 	alone, shared := two(), two()
 	finders, want, _ := findings(t.Context(), together())
 	for _, find := range finders {
@@ -114,7 +114,7 @@ func TestFindersTogetherFindWhatEachFindsAlone(t *testing.T) {
 	}
 }
 
-func TestACollectionThatCannotBeReadFailsForItsFindersOnly(t *testing.T) {
+func TestUnreadableCollectionFailsItsFindersOnly(t *testing.T) {
 	w := two()
 	w.before = func(_ context.Context, r request) error {
 		if r.resource == widgets.GroupResource() {
@@ -138,7 +138,7 @@ func TestACollectionThatCannotBeReadFailsForItsFindersOnly(t *testing.T) {
 	}
 }
 
-func TestAFinderThatStopsDoesNotStopOthers(t *testing.T) {
+func TestStoppedFinderDoesNotStopOthers(t *testing.T) {
 	w := two()
 	enough := errors.New("enough")
 	var mu sync.Mutex
@@ -165,16 +165,16 @@ func TestAFinderThatStopsDoesNotStopOthers(t *testing.T) {
 	w = two()
 	seen = map[string]int{}
 	FindShared(t.Context(), w.clients(), []func(Clients){reading("a", 1), reading("b", 1)})
-	// The reader is a page ahead, and no more than that is read for nobody.
+	// The reader is a page ahead, and no more than that is read without a reader.
 	if n := len(w.requests()); n > 2 {
 		t.Errorf("%d pages were read after the first was enough for all", n-1)
 	}
 }
 
-// TestWhoseContextEndsStopsReadingAlone: others go on, whoever came first, and also
-// while it waits for others.
-func TestWhoseContextEndsStopsReadingAlone(t *testing.T) {
-	for _, who := range []int{0, 1, 2} {
+// TestCanceledFinderStopsAlone checks that others proceed, whichever came first, and
+// also while it waits for others.
+func TestCanceledFinderStopsAlone(t *testing.T) {
+	for _, canceled := range []int{0, 1, 2} {
 		for _, when := range []string{"before it is read", "at the first page", "at the second page"} {
 			w := two()
 			ended, cancel := context.WithCancel(t.Context())
@@ -189,11 +189,11 @@ func TestWhoseContextEndsStopsReadingAlone(t *testing.T) {
 			var finders []func(Clients)
 			for i := range 3 {
 				ctx := t.Context()
-				if i == who {
+				if i == canceled {
 					ctx = ended
 				}
 				finders = append(finders, func(clients Clients) {
-					if i == who && when == "before it is read" {
+					if i == canceled && when == "before it is read" {
 						cancel()
 					}
 					errs[i] = forEachPage(ctx, clients, widgets, "", func(page *unstructured.UnstructuredList) error {
@@ -204,20 +204,20 @@ func TestWhoseContextEndsStopsReadingAlone(t *testing.T) {
 			}
 			FindShared(t.Context(), w.clients(), finders)
 			for i := range 3 {
-				if i != who && (errs[i] != nil || seen[i] != 8) {
-					t.Errorf("the context of %d ends %s: %d saw %d and got %v", who, when, i, seen[i], errs[i])
+				if i != canceled && (errs[i] != nil || seen[i] != 8) {
+					t.Errorf("the context of %d ends %s: %d saw %d and got %v", canceled, when, i, seen[i], errs[i])
 				}
 			}
-			if when == "before it is read" && !errors.Is(errs[who], context.Canceled) {
-				t.Errorf("it got %v", errs[who])
+			if when == "before it is read" && !errors.Is(errs[canceled], context.Canceled) {
+				t.Errorf("it got %v", errs[canceled])
 			}
 			cancel()
 		}
 	}
 }
 
-// TestWhoWaitsInVainEndsWithItsContext: the other one neither reads nor ends.
-func TestWhoWaitsInVainEndsWithItsContext(t *testing.T) {
+// TestWaitingFinderEndsWithItsContext: the other one neither reads nor ends.
+func TestWaitingFinderEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -241,9 +241,9 @@ func TestWhoWaitsInVainEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestWhoNeitherEndsNorReadsIsNotWaitedForForEver: those who wait for the same read it
-// together all the same.
-func TestWhoNeitherEndsNorReadsIsNotWaitedForForEver(t *testing.T) {
+// TestIdleFinderNotWaitedForForever checks that those that wait for the same still read
+// it together.
+func TestIdleFinderNotWaitedForForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, free, begun := two(), make(chan bool), time.Now()
 		seen := make([]int, 2)
@@ -266,10 +266,10 @@ func TestWhoNeitherEndsNorReadsIsNotWaitedForForEver(t *testing.T) {
 				if took := time.Since(begun); took != patience {
 					t.Errorf("%d waited for %s, want %s", i, took, patience)
 				}
-				// It is known by now who does not go on.
+				// It is known by now which finder is idle.
 				look(clients, widgets, func(int) {})
 				if took := time.Since(begun); took > 2*patience {
-					t.Errorf("%d has looked at both after %s", i, took)
+					t.Errorf("%d has read both after %s", i, took)
 				}
 				if done.Add(1) == 2 {
 					close(free)
@@ -286,9 +286,9 @@ func TestWhoNeitherEndsNorReadsIsNotWaitedForForEver(t *testing.T) {
 	})
 }
 
-// TestPatienceBeginsAnewWithWhatIsRead: one that hangs after it has read is waited for
+// TestPatienceRestartsWithEachRead: one that hangs after it has read is waited for
 // from then on, and one that waits for a slow server does not hang.
-func TestPatienceBeginsAnewWithWhatIsRead(t *testing.T) {
+func TestPatienceRestartsWithEachRead(t *testing.T) {
 	all := func(t *testing.T, clients Clients, resources ...schema.GroupVersionResource) {
 		for _, resource := range resources {
 			if err := forEachPage(t.Context(), clients, resource, "", func(*unstructured.UnstructuredList) error { return nil }); err != nil {
@@ -334,9 +334,9 @@ func TestPatienceBeginsAnewWithWhatIsRead(t *testing.T) {
 	})
 }
 
-// TestNothingIsReadForNobody: a server that does not answer is not waited for when all
-// who asked have given up.
-func TestNothingIsReadForNobody(t *testing.T) {
+// TestReadCanceledWithoutReaders checks that a server that does not answer is not
+// waited for when all readers have stopped.
+func TestReadCanceledWithoutReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := two()
 		w.before = func(ctx context.Context, _ request) error { <-ctx.Done(); return ctx.Err() }
@@ -356,8 +356,8 @@ func TestNothingIsReadForNobody(t *testing.T) {
 	})
 }
 
-// TestAFinderThatEndsItsGoroutineDoesNotStopOthers, in the midst of a page, say.
-func TestAFinderThatEndsItsGoroutineDoesNotStopOthers(t *testing.T) {
+// TestFinderGoexitDoesNotStopOthers checks a finder that ends in the middle of a page.
+func TestFinderGoexitDoesNotStopOthers(t *testing.T) {
 	w, seen := two(), 0
 	var stray Clients
 	FindShared(t.Context(), w.clients(), []func(Clients){
@@ -372,7 +372,7 @@ func TestAFinderThatEndsItsGoroutineDoesNotStopOthers(t *testing.T) {
 			}
 		},
 	})
-	// What it has begun may go on.
+	// What it has begun may continue.
 	if found, err := find(t.Context(), stray, widgets, "", func(*unstructured.Unstructured) bool { return true }); err != nil || found[0].Count != 8 {
 		t.Errorf("when it has ended it finds %v, %v", found, err)
 	}

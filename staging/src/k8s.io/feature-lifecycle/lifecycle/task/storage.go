@@ -23,16 +23,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Storage is what is stored, beside the API: a collection whose API is gone, or
-// whose bytes no server can decode any more, cannot be reached otherwise.
+// Storage reads and deletes stored data without the API. A collection whose API was
+// removed, or whose bytes no server can decode any more, cannot be reached otherwise.
 // Implementations are safe for concurrent use.
 type Storage interface {
-	// List returns a page of at most limit stored objects of a resource, in the
-	// order of their keys, and where the next page begins, "" when there is none.
+	// List returns a page of at most limit stored objects of a resource, in the order of
+	// their keys, and where the next page begins, "" when there is none.
 	List(ctx context.Context, resource schema.GroupResource, limit int64, from string) (page []StoredObject, next string, err error)
-	// Delete removes the bytes of one object if they are still those that were
-	// listed. It does not go through the API: no admission, no finalizers, which
-	// callers look at, no audit. Gone is no error; changed is a conflict (apierrors.IsConflict).
+	// Delete removes the bytes of one object if they are still those that were listed. It
+	// does not go through the API: no admission, no finalizers, which callers check, no
+	// audit. A missing object is no error; a changed one is a conflict
+	// (apierrors.IsConflict).
 	Delete(ctx context.Context, resource schema.GroupResource, object StoredObject) error
 }
 
@@ -44,21 +45,21 @@ type StoredObject struct {
 	// Key and Revision identify the bytes.
 	Key      string
 	Revision int64
-	// UID and Finalizers are those of the object's metadata; empty where the bytes do
-	// not say.
+	// UID and Finalizers are those of the object's metadata; empty where the bytes do not
+	// have them.
 	UID        types.UID
 	Finalizers []string
 	// Unreadable is why the bytes do not decode, nil when they do.
 	Unreadable error
-	// Outdated is true when the bytes decode and are of another API version
-	// than the server writes now. Of custom resources it is not known here:
-	// which version is written stands in their definition.
+	// Outdated is true when the bytes decode and are of another API version than the
+	// server writes now. For custom resources it is unknown here: their definition has the
+	// version that is written.
 	Outdated bool
-	// APIVersion is what the bytes of a custom resource are of, "" for others.
+	// APIVersion is that of the bytes of a custom resource, "" for others.
 	APIVersion string
 }
 
-// storedPageSize is how many stored objects one read returns.
+// storedPageSize is the number of stored objects that one read returns.
 const storedPageSize = 100
 
 // eachStored calls visit for every stored object of a resource.

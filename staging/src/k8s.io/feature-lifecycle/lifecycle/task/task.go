@@ -32,20 +32,20 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// Clients are what tasks talk to the cluster with.
+// Clients are the clients with which tasks access the cluster.
 type Clients struct {
 	// Dynamic reads and writes objects of any resource (NewDynamicClient). It has to be
 	// without a client-side rate limit: the server's priority and fairness decides.
 	Dynamic dynamic.Interface
-	// Metadata, if not nil, writes what nobody has to read back: servers answer it
-	// with the metadata of an object alone. It needs what Dynamic needs.
+	// Metadata, if not nil, performs writes whose result is not needed: servers answer it
+	// with the metadata of an object alone. It needs the permissions of Dynamic.
 	Metadata metadata.Interface
-	// Mapper finds which resources the server has now (NewMapper); it is reset before it
-	// is asked. Tasks that name no version need it, and those that shall see that an API
-	// is gone.
+	// Mapper maps the resources that the server has now (NewMapper); it is reset before
+	// each use. Tasks that name no version need it, and so do those that have to notice a
+	// removed API.
 	Mapper meta.ResettableRESTMapper
-	// Flow is the namespace of the Features for which tasks run: what several flows make
-	// in one cluster is told apart by it. The controller sets it to its own; "" is a
+	// Flow is the namespace of the Features for which tasks run. It distinguishes what
+	// several flows create in one cluster. The controller sets it to its own; "" is a
 	// flow, too.
 	Flow string
 	// OpenAPI, if not nil, publishes the schemas of what has no definition, and declarations
@@ -55,19 +55,19 @@ type Clients struct {
 	// Storage reads what is stored beside the API. Only kube-apiserver has it;
 	// without it tasks do what the API alone allows.
 	Storage Storage
-	// ClearedBy says in half a sentence which feature deletes the collection of a resource
-	// and how far it is, "" if none does; nil means that nobody knows. The controller sets it.
+	// ClearedBy describes in half a sentence which feature deletes the collection of a
+	// resource and its progress, "" if none does; nil means unknown. The controller sets
+	// it.
 	ClearedBy func(resource schema.GroupResource) string
-	// HasField says whether objects of a built-in resource have a field, written as for
-	// ClearField, in a version: tasks look there where the one for which they are declared
-	// is not served. Nil means that it is not known; of custom resources their definition
-	// tells.
+	// HasField returns whether objects of a built-in resource have a field, written as for
+	// ClearField, in a version. Tasks use it where the version for which they are declared
+	// is not served. Nil means unknown. Custom resources have a definition instead.
 	HasField func(resource schema.GroupVersionResource, path string) bool
-	// Collector takes away what objects own that are removed from Storage. Without it what
-	// they own stays, since no garbage collector sees that its owner is gone.
+	// Collector deletes what objects own that are removed from Storage. Without it
+	// dependents stay, since no garbage collector notices the removal of their owner.
 	Collector *Collector
 
-	// namespace is the only one that the task that has the clients looks at, "" for all.
+	// namespace is the only one that the task with these clients reads, "" for all.
 	namespace string
 	// shared reads collections for several finders at once; nil means that each
 	// reads for itself (FindShared).
@@ -84,25 +84,22 @@ func (c Clients) fieldManager() string {
 	return "feature-lifecycle/" + c.Flow
 }
 
-// DefaultDeadline is how long one attempt at a task may take that sets nothing
-// else.
+// DefaultDeadline is how long one attempt at a task may take that sets nothing else.
 const DefaultDeadline = 30 * time.Minute
 
 // Attempt is one run of a task.
 type Attempt struct {
-	// Feature and TransitionID say what the run belongs to. Attempts at one task
-	// of one transition have the same.
+	// Feature and TransitionID identify the origin of the run. Attempts at one task of one
+	// transition have the same.
 	Feature, TransitionID string
 	// Last is the progress that the attempt before this one was last known to
 	// have made, in whatever process; the zero value for the first.
 	Last Progress
-	// Check returns an error when the transition is not wanted any more, as far
-	// as the server knows at this moment. Tasks ask before they begin with a
-	// number of writes: a process that was frozen may have missed the news. Nil
-	// means that nobody can be asked.
+	// Check returns an error when the transition is no longer wanted, as far as the server
+	// knows at this moment. Tasks call it before they begin with a number of writes: a
+	// process that was frozen may have missed a change. Nil means that there is no check.
 	Check func(ctx context.Context) error
-	// Report tells how far the run got. It may be called concurrently and
-	// often.
+	// Report reports the progress of the run. It may be called concurrently and often.
 	Report func(Progress)
 }
 
@@ -114,14 +111,14 @@ func (a Attempt) check(ctx context.Context) error {
 	return a.Check(ctx)
 }
 
-// Progress is how far a task got.
+// Progress is the progress of a task.
 type Progress struct {
 	// Done and Total count objects; Total may grow while objects are found.
 	Done, Total int64
-	// Message says what the task is doing.
+	// Message describes what the task is doing.
 	Message string
-	// Checkpoint is where another attempt goes on, "" for the beginning. Only
-	// the task understands it.
+	// Checkpoint is where another attempt resumes, "" for the beginning. Only the task
+	// understands it.
 	Checkpoint string
 }
 
@@ -131,44 +128,45 @@ type Task struct {
 	// Name identifies the task among those of its feature. It is stored while a
 	// transition is under way, so changing it strands transitions.
 	Name string
-	// Description says what the task does, for plans.
+	// Description is what the task does, for plans.
 	Description string
-	// Find counts what the task would look after. It writes nothing, and ends when its
-	// context does. Resources without leftovers are left out.
+	// Find counts what the task would handle. It writes nothing, and ends when its context
+	// does. Resources without leftovers are left out.
 	Find func(ctx context.Context, clients Clients) ([]v1alpha1.ResourceLeftovers, error)
-	// Run does the task until nothing is left. A *BlockedError says that
-	// somebody else has to act first. Any other error, or a cancelled context,
-	// leaves the task to be run again.
+	// Run does the task until nothing is left. A *BlockedError means that an external
+	// action is needed first. Any other error, or a canceled context, leaves the task to
+	// be run again.
 	Run func(ctx context.Context, clients Clients, attempt Attempt) error
-	// Obstacles tells what would hold Run until people act, as far as that can be seen
-	// beforehand: a plan shows it. It stores nothing, and is asked if Find finds something;
-	// nil for a task of which nothing can be seen. What Find counts of a task that Waits needs
-	// no sentence. A *BlockedError is an obstacle, too.
+	// Obstacles returns what would hold Run until an external action, as far as that is
+	// known beforehand: a plan shows it. It stores nothing, and is called if Find finds
+	// something; nil for a task without such a check. What Find counts of a task that
+	// Waits needs no sentence. A *BlockedError is an obstacle, too.
 	Obstacles func(ctx context.Context, clients Clients) (Outlook, error)
-	// Deadline bounds one attempt, and one look for leftovers; 0 means
-	// DefaultDeadline. A task that needs longer is attempted again and goes on.
+	// Deadline bounds one attempt, and one search for leftovers; 0 means DefaultDeadline.
+	// A task that needs longer is attempted again and resumes.
 	Deadline time.Duration
-	// Fields are what the task looks at, for those who check declarations.
+	// Fields are those that the task reads, for checks of declarations.
 	Fields []Field
 	// Waits is true for a task that waits for others and removes nothing.
 	Waits bool
 	// Installs is true for a task that makes objects: what it finds is missing, or not as
 	// it is to be, and nothing of it is left of the feature.
 	Installs bool
-	// BlocksStartup is true when what the task finds keeps a server that has the
-	// feature on from becoming ready: stored objects that no server can decode, of
-	// which one makes every LIST of their collection fail. On upgrade the feature
-	// has to be off until the task has run, or nobody is there to run it.
+	// BlocksStartup is true when what the task finds keeps a server that has the feature
+	// on from becoming ready: stored objects that no server can decode, of which one makes
+	// every LIST of their collection fail. On upgrade the feature has to be off until the
+	// task has run, otherwise no server is there to run it.
 	BlocksStartup bool
 	// NeedsStorage is true for a task that does nothing without Clients.Storage.
 	NeedsStorage bool
-	// Rules are the permissions that Find and Run need in all namespaces, and for what is
-	// in none, NamespacedRules those that they need in one namespace alone, by its name.
+	// Rules are the permissions that Find and Run need in all namespaces, and for
+	// cluster-scoped objects. NamespacedRules are those that they need in one namespace
+	// alone, by its name.
 	Rules           []rbacv1.PolicyRule
 	NamespacedRules map[string][]rbacv1.PolicyRule
-	// collection is the resource that the task looks after, of which InNamespace limits it
-	// to the objects of one namespace; empty for one that cannot be limited, and unlimited
-	// says why. namespace is "" for one that is not limited.
+	// collection is the resource that the task handles, of which InNamespace limits it to
+	// the objects of one namespace. It is empty for one that cannot be limited; unlimited
+	// is the reason. namespace is "" for one that is not limited.
 	collection schema.GroupResource
 	unlimited  string
 	namespace  string
@@ -223,9 +221,9 @@ type Field struct {
 	Chosen bool
 }
 
-// In says whether an object has the field, and has the Value in it if that is set.
-// Null is no value. It is an error if the path cannot be read, or if a function
-// chooses the values: only the task's finder knows that.
+// In returns whether an object has the field, and has the Value in it if that is set.
+// Null is no value. It is an error if the path cannot be read, or if a function chooses
+// the values: only the task's finder knows that.
 func (f Field) In(object map[string]any) (bool, error) {
 	if f.Path == "" {
 		return true, nil
@@ -244,7 +242,7 @@ func (f Field) In(object map[string]any) (bool, error) {
 	return m.matches(object), nil
 }
 
-// BlockedError says that a task cannot go on until somebody else acts.
+// BlockedError is returned for a task that cannot continue without an external action.
 type BlockedError struct {
 	// Message names what and how much.
 	Message string

@@ -30,26 +30,27 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 )
 
-// Outlook is what can be seen of a task before it runs.
+// Outlook is what is known of a task before it runs.
 type Outlook struct {
 	// Held are sentences about what would hold it until people act.
 	Held []string
 	// Unknown are sentences about what cannot be seen beforehand.
 	Unknown []string
-	// Tried tells how many objects were tried, if not all were; "" otherwise.
+	// Tried is the number of objects that were tried, in words, if not all were; ""
+	// otherwise.
 	Tried string
 }
 
-// maxTried is how many objects a plan tries to change. Admission decides by namespaces
-// more often than by objects, so each namespace comes first with one.
+// maxTried is the number of objects that a plan tries to change. Admission decides by
+// namespaces more often than by objects, so each namespace comes first with one.
 const maxTried = 20
 
 // dryRun has the server do all of a write, admission too, but store it.
 var dryRun = []string{metav1.DryRunAll}
 
-// tryEach tries a change of up to maxTried objects that match without storing it, first one of
-// each namespace, and returns which are refused by admission or
-// for want of permissions. Doing is what is tried: "to have spec.x removed".
+// tryEach tries a change of up to maxTried objects that match without storing it, first
+// one of each namespace, and returns which are refused by admission or for lack of
+// permissions. Doing is what is tried: "to have spec.x removed".
 //
 // Validation is left out: it may decide otherwise once the gate is off.
 func tryEach(ctx context.Context, clients Clients, resource schema.GroupVersionResource, matches func(*unstructured.Unstructured) bool, doing string, try func(context.Context, *unstructured.Unstructured) error) (Outlook, error) {
@@ -117,21 +118,21 @@ func someOf(ctx context.Context, clients Clients, resource schema.GroupVersionRe
 	return objects, strings.TrimSpace(tried), nil
 }
 
-// firstOf are the first of some texts, in their order.
+// firstOf returns the first of some texts, in their order.
 func firstOf(texts []string) string {
 	slices.Sort(texts)
 	return strings.Join(texts[:min(len(texts), maxExamples)], "; ")
 }
 
-// admits says of the answer to a write that is not stored whether admission, or a missing
-// permission, hinders it, and whether that can be told: a webhook with side effects is not
-// asked then, and a server in trouble has not got that far.
+// admits returns, for the answer to a write that is not stored, whether admission or a
+// missing permission prevents it, and whether that is known. A webhook with side
+// effects is not called then, and a server in trouble has not got that far.
 func admits(err error) (hinders, tells bool) {
 	switch {
 	case err == nil, apierrors.IsNotFound(err) && !denied(err), apierrors.IsConflict(err) && !denied(err):
 		return false, true
 	case strings.Contains(err.Error(), "does not support dry run"):
-		// Only the text tells (k8s.io/apiserver/pkg/admission/plugin/webhook/errors).
+		// Only the text shows it (k8s.io/apiserver/pkg/admission/plugin/webhook/errors).
 		return false, false
 	case denied(err):
 		return true, true
@@ -142,7 +143,7 @@ func admits(err error) (hinders, tells bool) {
 	}
 }
 
-// note adds what the answer to a write that is not stored says.
+// note adds the answer to a write that is not stored.
 func (o *Outlook) note(doing string, err error) {
 	switch hinders, tells := admits(err); {
 	case !tells:
@@ -152,7 +153,7 @@ func (o *Outlook) note(doing string, err error) {
 	}
 }
 
-// outlookIn is an outlook in whichever version of a resource has the fields.
+// outlookIn returns an outlook in whichever version of a resource has the fields.
 func outlookIn(declared schema.GroupVersionResource, fields []Path, look func(context.Context, Clients, schema.GroupVersionResource) (Outlook, error)) func(context.Context, Clients) (Outlook, error) {
 	return func(ctx context.Context, clients Clients) (outlook Outlook, err error) {
 		err = anyVersion(ctx, clients, declared, fields, func(resource schema.GroupVersionResource) error {

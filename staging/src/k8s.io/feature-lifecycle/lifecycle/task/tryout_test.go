@@ -29,12 +29,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// sideEffects is how the server answers a dry run that a webhook with side effects would see.
+// sideEffects is how the server answers a dry run that a webhook with side effects
+// would see.
 var sideEffects = apierrors.NewBadRequest(`admission webhook "w.example.com" does not support dry run`)
 
-// TestWhatAdmissionRefusesIsForeseen: objects of each namespace are tried, whatever
-// becomes of the others, and what validation says is left out.
-func TestWhatAdmissionRefusesIsForeseen(t *testing.T) {
+// TestAdmissionRefusalsForeseen checks that objects of each namespace are tried,
+// whatever happens to the others, and that validation is left out.
+func TestAdmissionRefusalsForeseen(t *testing.T) {
 	answers := map[string]error{
 		"denied": deny(http.StatusConflict), "denied-invalid": deny(http.StatusUnprocessableEntity), "forbidden": apierrors.NewForbidden(widgets.GroupResource(), "a", errors.New("no")),
 		"untold": sideEffects, "invalid": apierrors.NewInvalid(widgetKind.GroupKind(), "a", nil), "fine": nil,
@@ -78,9 +79,9 @@ func TestWhatAdmissionRefusesIsForeseen(t *testing.T) {
 	}
 }
 
-// TestObjectsOfOneNamespaceAreTried: one that is refused is not the first, and when not all are
-// tried the plan says so.
-func TestObjectsOfOneNamespaceAreTried(t *testing.T) {
+// TestObjectsOfOneNamespaceTried checks that one that is refused is not the first, and
+// that the plan states when not all are tried.
+func TestObjectsOfOneNamespaceTried(t *testing.T) {
 	for n, tried := range map[int]string{3: "", maxTried + 5: "admission was tried with 20 of 25 objects of widgets.example.com"} {
 		var objects []*unstructured.Unstructured
 		for i := range n {
@@ -101,8 +102,8 @@ func TestObjectsOfOneNamespaceAreTried(t *testing.T) {
 	}
 }
 
-// TestAPlanTriesFewObjects, and none that the task leaves alone.
-func TestAPlanTriesFewObjects(t *testing.T) {
+// TestPlanTriesFewObjects, and none that the task leaves alone.
+func TestPlanTriesFewObjects(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for i := range 2 * maxTried {
 		o := widget(fmt.Sprintf("w-%02d", i), []string{"", "x"}[i%2])
@@ -120,9 +121,9 @@ func TestAPlanTriesFewObjects(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeTriedIsNotKnown: a collection that is looked for in storage, and that the
-// API cannot list.
-func TestWhatCannotBeTriedIsNotKnown(t *testing.T) {
+// TestUntriableObjectsUnknown checks a collection that is searched in storage, and that
+// the API cannot list.
+func TestUntriableObjectsUnknown(t *testing.T) {
 	w := &wire{server: serve(), before: func(_ context.Context, r request) error {
 		if r.verb == "list" {
 			return apierrors.NewInternalError(errors.New("does not decode"))
@@ -137,9 +138,9 @@ func TestWhatCannotBeTriedIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestWhatAdmissionRefusesOfManifestsIsForeseen, also of objects that are not there, which
+// TestAdmissionRefusalsOfManifestsForeseen, also of objects that are not there, which
 // finding them does not try.
-func TestWhatAdmissionRefusesOfManifestsIsForeseen(t *testing.T) {
+func TestAdmissionRefusalsOfManifestsForeseen(t *testing.T) {
 	w := applying(widget("b", "x"))
 	w.before = func(_ context.Context, r request) error {
 		if !slices.Contains([]string{"get", "list", "watch"}, r.verb) {

@@ -35,9 +35,8 @@ import (
 	"k8s.io/feature-lifecycle/watchtools"
 )
 
-// probePeriod is how often something that refused is tried again while nobody
-// announces that it no longer does. One request is small; a minute is what
-// everything has to go on within (L2).
+// probePeriod is how often a refused request is retried while no event announces a
+// change. One request is small; a minute is the limit for progress (L2).
 const probePeriod = 30 * time.Second
 
 // probe tries from time to time until try succeeds. It returns an error when
@@ -54,9 +53,9 @@ type object struct {
 	uid             string
 }
 
-// untilOneIsGone watches a few objects, each by its name, and returns nil as
-// soon as one of them is gone, is another one of the same name, or does not
-// match any more. Watching a whole collection for days would cost a copy of it.
+// untilOneIsGone watches a few objects, each by its name, and returns nil as soon as
+// one of them is deleted, is another one of the same name, or does not match any more.
+// Watching a whole collection for days would cost a copy of it.
 func untilOneIsGone(ctx context.Context, clients Clients, resource schema.GroupVersionResource, objects []object, matches func(*unstructured.Unstructured) bool) error {
 	var waits []func(context.Context) error
 	for _, o := range objects {
@@ -93,9 +92,9 @@ func untilGone(ctx context.Context, clients Clients, resource schema.GroupVersio
 	})
 }
 
-// watchOne watches one object by its name until done says so, or returns an
-// error. It is called with nil when the object is not there. The clients are
-// those that client is one of.
+// watchOne watches one object by its name until done returns true or an error. Done is
+// called with nil when the object does not exist. The clients are those that client is
+// one of.
 func watchOne(ctx context.Context, clients Clients, client dynamic.ResourceInterface, name string, done func(*unstructured.Unstructured) (bool, error)) error {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	lw := &cache.ListWatch{
@@ -109,7 +108,7 @@ func watchOne(ctx context.Context, clients Clients, client dynamic.ResourceInter
 		},
 	}
 	absent := func() (bool, error) { return done(nil) }
-	// A fake client cannot begin a watch with what there is, and says so.
+	// A fake client cannot begin a watch with the existing objects, and declares that.
 	source := cache.ToListWatcherWithWatchListSemantics(lw, clients.Dynamic)
 	return watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, absent, func(event watch.Event) (bool, error) {
 		found, ok := event.Object.(*unstructured.Unstructured)
@@ -124,20 +123,20 @@ func watchOne(ctx context.Context, clients Clients, client dynamic.ResourceInter
 	})
 }
 
-// refuses is true when an object cannot be changed until somebody acts:
-// permissions, validation or a webhook forbid it, or one cannot be called.
-// Anything else, such as a server that is busy or gone, passes by itself.
+// refuses returns true when an object cannot be changed without an external action:
+// permissions, validation or a webhook forbid it, or one cannot be called. Anything
+// else, such as a busy or missing server, is transient.
 func refuses(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err) || denied(err) ||
-		// A webhook that cannot be called is an internal error like many others;
-		// only the text tells (k8s.io/apiserver/pkg/admission/plugin/webhook).
+		// A webhook that cannot be called is an internal error like many others; only the
+		// text distinguishes it (k8s.io/apiserver/pkg/admission/plugin/webhook).
 		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
 }
 
-// denied is true when a webhook or a policy denies a request. A webhook chooses
-// any code, those of conflicts and of a server in trouble among them, and a
-// policy may choose 401; only the text tells (k8s.io/apiserver's
+// denied returns true when a webhook or a policy denies a request. A webhook chooses
+// any code, those of conflicts and of a server in trouble among them, and a policy may
+// choose 401. Only the text distinguishes them (k8s.io/apiserver's
 // pkg/admission/plugin/webhook/errors and plugin/policy/validating).
 func denied(err error) bool {
 	text := err.Error()

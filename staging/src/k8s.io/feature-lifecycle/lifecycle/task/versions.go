@@ -30,10 +30,11 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// anyVersion looks at a resource in the version for which a task is declared, or if the API
-// does not serve that one, in another in which objects have the same fields: a server may
-// emulate a version of Kubernetes that lacks it, or have it switched off. Where no served
-// version has the fields the task is blocked, unless the collection is empty.
+// anyVersion reads a resource in the version for which a task is declared, or if the
+// API does not serve that one, in another in which objects have the same fields. A
+// server may emulate a version of Kubernetes that lacks it, or have it switched off.
+// Where no served version has the fields the task is blocked, unless the collection is
+// empty.
 func anyVersion(ctx context.Context, clients Clients, declared schema.GroupVersionResource, fields []Path, look func(schema.GroupVersionResource) error) error {
 	err := look(declared)
 	var elsewhere *servedElsewhereError
@@ -58,7 +59,8 @@ func anyVersion(ctx context.Context, clients Clients, declared schema.GroupVersi
 	return blockedElsewhere(ctx, clients, declared, elsewhere.versions, fields)
 }
 
-// blockedElsewhere says which version has to be served so that fields can be seen.
+// blockedElsewhere returns an error that names the version to serve so that fields can
+// be read.
 func blockedElsewhere(ctx context.Context, clients Clients, declared schema.GroupVersionResource, versions []string, fields []Path) error {
 	var paths []string
 	for _, field := range fields {
@@ -67,7 +69,8 @@ func blockedElsewhere(ctx context.Context, clients Clients, declared schema.Grou
 	message := fmt.Sprintf("%s is served in %s and not in %s, and objects are there that show no %s in it: %s", declared.GroupResource(),
 		strings.Join(versions, ", "), declared.Version, strings.Join(paths, ", "), toServe(ctx, clients, declared))
 	if clients.Storage == nil {
-		// Of kube-apiserver's own tasks no administrator can change the declaration.
+		// The declarations of kube-apiserver's own tasks cannot be changed by an
+		// administrator.
 		message += fmt.Sprintf(", or declare the task for %s", versions[0])
 	}
 	return &BlockedError{Message: message, Until: func(ctx context.Context) error {
@@ -82,8 +85,9 @@ func blockedElsewhere(ctx context.Context, clients Clients, declared schema.Grou
 	}}
 }
 
-// servedElsewhereError says that a resource is not served in the version for which a task is
-// declared, and in which it is, the preferred one first.
+// servedElsewhereError is returned for a resource that is not served in the version for
+// which a task is declared. It has the versions in which it is, the preferred one
+// first.
 type servedElsewhereError struct {
 	declared schema.GroupVersionResource
 	versions []string
@@ -93,15 +97,16 @@ func (e *servedElsewhereError) Error() string {
 	return fmt.Sprintf("%s is served in %s and not in %s", e.declared.GroupResource(), strings.Join(e.versions, ", "), e.declared.Version)
 }
 
-// isEmpty is true when a collection has no object.
+// isEmpty returns true when a collection has no object.
 func isEmpty(ctx context.Context, clients Clients, resource schema.GroupVersionResource) (bool, error) {
 	page, err := clients.of(resource).reader(clients.Dynamic).List(ctx, metav1.ListOptions{Limit: 1})
 	return err == nil && len(page.Items) == 0, err
 }
 
-// sameFields returns the first of some versions in which objects of a resource have all the
-// fields, "" if none is known to: metadata is the same in all versions, of built-in
-// resources Clients.HasField tells, and of custom ones the schemas of their definition.
+// sameFields returns the first of some versions in which objects of a resource have all
+// the fields, "" if none is known to. Metadata is the same in all versions.
+// Clients.HasField covers built-in resources, and the schemas of their definition
+// custom ones.
 func sameFields(ctx context.Context, clients Clients, resource schema.GroupResource, versions []string, fields []Path) (string, error) {
 	fields = slices.DeleteFunc(slices.Clone(fields), func(p Path) bool { return p.segments[0].key == "metadata" })
 	if len(fields) == 0 {
@@ -132,7 +137,7 @@ func sameFields(ctx context.Context, clients Clients, resource schema.GroupResou
 	return "", nil
 }
 
-// findIn is a finder that looks in whichever version of a resource has the fields.
+// findIn returns a finder that reads whichever version of a resource has the fields.
 func findIn(declared schema.GroupVersionResource, fields []Path, find func(context.Context, Clients, schema.GroupVersionResource) ([]v1alpha1.ResourceLeftovers, error)) func(context.Context, Clients) ([]v1alpha1.ResourceLeftovers, error) {
 	return func(ctx context.Context, clients Clients) (found []v1alpha1.ResourceLeftovers, err error) {
 		err = anyVersion(ctx, clients, declared, fields, func(resource schema.GroupVersionResource) error {

@@ -32,7 +32,7 @@ import (
 // v2 is the version that is served, while v1, for which tasks are declared, is not.
 var v2 = widgets.GroupResource().WithVersion("v2")
 
-// servedElsewhere is a server that serves widgets in v2 alone.
+// servedElsewhere returns a server that serves widgets in v2 alone.
 func servedElsewhere(objects ...*unstructured.Unstructured) *wire {
 	s := &server{dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{widgets: "WidgetList", v2: "WidgetList", crds: "CustomResourceDefinitionList"})}
@@ -67,8 +67,8 @@ func definitionWith(properties map[string]any) *unstructured.Unstructured {
 	return definition
 }
 
-// TestAnyVersionWithTheFieldsWillDo: which one is served is the cluster's business.
-func TestAnyVersionWithTheFieldsWillDo(t *testing.T) {
+// TestAnyVersionWithFieldsUsed: which one is served is the cluster's business.
+func TestAnyVersionWithFieldsUsed(t *testing.T) {
 	has := func(resource schema.GroupVersionResource, path string) bool {
 		return resource == v2 && path == "spec.field"
 	}
@@ -79,8 +79,8 @@ func TestAnyVersionWithTheFieldsWillDo(t *testing.T) {
 		field    string
 		hasField func(schema.GroupVersionResource, string) bool
 		storage  Storage
-		// found is how many objects a finder sees, says what the message has while it waits for
-		// the declared version, "" if it sees the field in the other.
+		// found is the number of objects that a finder sees. says is in the message while it
+		// waits for the declared version, "" if it sees the field in the other.
 		found int64
 		says  []string
 		wrong string

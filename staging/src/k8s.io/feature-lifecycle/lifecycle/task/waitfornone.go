@@ -28,11 +28,11 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// WaitForNone waits until no object of a resource uses something, and changes
-// nothing: it is for what cannot be removed from live objects, or whose removal
-// would destroy something. Using says in the field's words what is used, for
-// example "volume source clusterTrustBundle". An object matches if it has any of
-// the fields, written as for ClearField; <field>=<value> asks for a value, too.
+// WaitForNone waits until no object of a resource uses something, and changes nothing.
+// It is for what cannot be removed from live objects, or whose removal would destroy
+// something. Using names what is used in the field's words, for example "volume source
+// clusterTrustBundle". An object matches if it has any of the fields, written as for
+// ClearField; <field>=<value> requires a value, too.
 func WaitForNone(resource schema.GroupVersionResource, using string, fields ...string) Task {
 	return waitForNoneWith(resource, using, fields, parseMatcher)
 }
@@ -92,7 +92,7 @@ type waitForNone struct {
 	matchers []matcher
 }
 
-// paths are the fields that are looked at.
+// paths returns the fields that are read.
 func (w waitForNone) paths() []Path {
 	var paths []Path
 	for _, m := range w.matchers {
@@ -101,7 +101,7 @@ func (w waitForNone) paths() []Path {
 	return paths
 }
 
-// in is the task in another version of the resource.
+// in returns the task in another version of the resource.
 func (w waitForNone) in(resource schema.GroupVersionResource) waitForNone {
 	w.resource = resource
 	return w
@@ -125,7 +125,7 @@ func (w waitForNone) find(ctx context.Context, clients Clients) ([]v1alpha1.Reso
 	return find(ctx, clients, w.resource, w.text, w.matches)
 }
 
-// findable says whether the definition lets the fields be found.
+// findable returns whether the definition lets the fields be found.
 func (w waitForNone) findable(ctx context.Context, clients Clients) error {
 	for _, m := range w.matchers {
 		if err := findable(ctx, clients, w.resource, m.path, m.wanted); err != nil {
@@ -188,12 +188,12 @@ func (w waitForNone) message(total int64, some []object) string {
 }
 
 const (
-	// restShare is how many times longer than a walk through a collection the
-	// pause before the next one is: while thousands of objects go, one after
-	// the other, reading takes a tenth of the time at most.
+	// restShare is how many times longer than reading a collection the pause before the
+	// next reading is. While thousands of objects are deleted, one after the other,
+	// reading takes a tenth of the time at most.
 	restShare = 10
-	// minRest and maxRest bound such a pause: each attempt writes a status, and
-	// everything has to go on within a minute (L2).
+	// minRest and maxRest bound such a pause: each attempt writes a status, and all work
+	// has to continue within a minute (L2).
 	minRest = 5 * time.Second
 	maxRest = 30 * time.Second
 )

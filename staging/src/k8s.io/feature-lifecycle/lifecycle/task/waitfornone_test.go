@@ -29,7 +29,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 )
 
-func TestWaitForNoneSaysWhatItWaitsFor(t *testing.T) {
+func TestWaitForNoneNamesObjects(t *testing.T) {
 	waiting := WaitForNone(widgets, "the old field", "spec.field")
 	for name, tc := range map[string]struct {
 		objects []*unstructured.Unstructured
@@ -54,8 +54,8 @@ func TestWaitForNoneSaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-// TestWaitForNoneSaysPods: core resources have no group to be named.
-func TestWaitForNoneSaysPods(t *testing.T) {
+// TestWaitForNoneNamesPods: core resources have no group to be named.
+func TestWaitForNoneNamesPods(t *testing.T) {
 	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	pod := func(name string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
@@ -70,8 +70,8 @@ func TestWaitForNoneSaysPods(t *testing.T) {
 	}
 }
 
-// TestWaitForNoneTakesNullForUnset: a type that does not leave the field out
-// shows null for everybody who never set it.
+// TestWaitForNoneTakesNullForUnset checks a type that does not omit the field: it shows
+// null for every unset one.
 func TestWaitForNoneTakesNullForUnset(t *testing.T) {
 	unset := widget("a", "")
 	unset.Object["spec"] = map[string]any{"field": nil}
@@ -103,7 +103,7 @@ func TestWaitForNoneWhere(t *testing.T) {
 	}
 }
 
-func TestWaitForNoneGoesOnWhenOneIsGone(t *testing.T) {
+func TestWaitForNoneRetriesWhenOneIsDeleted(t *testing.T) {
 	other := widget("w02", "x")
 	other.SetUID("another")
 	for name, tc := range map[string]struct {

@@ -32,21 +32,22 @@ import (
 )
 
 const (
-	// firstPage is how many objects the first LIST returns, and mostObjects how many
-	// any does. Between them a page has about pageBytes of JSON: two pages are held,
-	// one being looked at and one being read, and decoded ones take some three times
-	// as much. A small page is slower to write, since its last writes are waited for.
+	// firstPage is the number of objects that the first LIST returns, and mostObjects the
+	// number for any. Between them a page has about pageBytes of JSON. Two pages are held,
+	// one in progress and one being read, and decoded ones take some three times as much.
+	// A small page is slower to write, since its last writes are waited for.
 	firstPage, mostObjects = 10, 250
 	pageBytes              = 4 << 20
-	// samples are how many objects tell how large those of the next page are.
+	// samples is the number of objects from which the size of those of the next page is
+	// estimated.
 	samples = 4
-	// maxExamples is how many objects a message or a finder names.
+	// maxExamples is the number of objects that a message or a finder names.
 	maxExamples = 5
 )
 
-// forEachPage reads a resource, of the namespace that the clients are for, page by page and
-// calls visit for each, while the next one is being read. It begins where the continue
-// token says, "" for the beginning.
+// forEachPage reads a resource, of the namespace that the clients are for, page by page
+// and calls visit for each, while the next one is being read. It begins where the
+// continue token points, "" for the beginning.
 func forEachPage(ctx context.Context, clients Clients, resource schema.GroupVersionResource, from string, visit func(*unstructured.UnstructuredList) error) error {
 	if clients.shared != nil && from == "" {
 		return clients.shared.read(ctx, clients.of(resource), visit)
@@ -75,7 +76,7 @@ func forEachPage(ctx context.Context, clients Clients, resource schema.GroupVers
 func readPages(ctx context.Context, clients Clients, resource schema.GroupVersionResource, from string, pages chan<- *unstructured.UnstructuredList) error {
 	options := metav1.ListOptions{Limit: firstPage, Continue: from}
 	for {
-		// A page may be taken by who ends the walk.
+		// A page may be taken by the caller that ends the walk.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -95,8 +96,8 @@ func readPages(ctx context.Context, clients Clients, resource schema.GroupVersio
 			}
 			return listError(ctx, clients, resource, err)
 		}
-		// Before it is handed on: an author's function that changed what it looks at, say
-		// by sorting it, would do so while this reads it.
+		// Before it is passed on: an author's function that changed what it reads, for
+		// example by sorting it, would do so while this reads it.
 		options.Continue = page.GetContinue()
 		if options.Continue != "" {
 			options.Limit = nextLimit(page.Items)
@@ -127,10 +128,10 @@ func nextLimit(last []unstructured.Unstructured) int64 {
 	return int64(min(max(pageBytes*sampled/size, 1), mostObjects))
 }
 
-// continueAnyway returns where a walk goes on whose token has expired: with the
-// token in the error the server goes on behind the same key at its present
-// version (apimachinery's ListMeta.Continue), which suffices here, since each
-// object is written by its own version. Without one it begins again.
+// continueAnyway returns where a walk resumes whose token has expired. With the token
+// in the error the server continues behind the same key at its present version
+// (apimachinery's ListMeta.Continue). That suffices here, since each object is written
+// by its own version. Without one it restarts.
 func continueAnyway(err error) (token string, expired bool) {
 	if err == nil || !apierrors.IsResourceExpired(err) {
 		return "", false
@@ -142,16 +143,15 @@ func continueAnyway(err error) (token string, expired bool) {
 	return status.Status().Continue, true
 }
 
-// tokenRefused is true when the server does not understand a continue token: it
-// says that the request is wrong, and not that it has trouble.
+// tokenRefused returns true when the server does not understand a continue token: it
+// reports a bad request, and not a failure of its own.
 func tokenRefused(err error) bool {
 	return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
-// listError says what a failed LIST means: permissions, or the API itself, have
-// to come back first, or what is stored of an API that is gone has to go, or the API is
-// served in other versions alone (*servedElsewhereError), or the server has trouble that
-// passes.
+// listError describes a failed LIST: permissions, or the API itself, have to be
+// restored first, or stored objects of a removed API have to be deleted, or the API is
+// served in other versions alone (*servedElsewhereError), or the failure is transient.
 func listError(ctx context.Context, clients Clients, resource schema.GroupVersionResource, err error) error {
 	described := fmt.Errorf("listing %s: %w", resource.GroupResource(), err)
 	if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
@@ -162,7 +162,7 @@ func listError(ctx context.Context, clients Clients, resource schema.GroupVersio
 		others, servedErr := servedVersions(clients, resource.GroupResource())
 		switch {
 		case slices.Contains(others, resource.Version):
-			// It has come back meanwhile, and another attempt finds it.
+			// It is served again meanwhile, and another attempt finds it.
 			return described
 		case servedErr == nil && len(others) > 0:
 			return &servedElsewhereError{declared: resource, versions: others}
@@ -172,7 +172,7 @@ func listError(ctx context.Context, clients Clients, resource schema.GroupVersio
 				// The API went with that feature's gate, whatever flags serve it otherwise.
 				how = "it waits for " + by
 			}
-			message = fmt.Sprintf("%s %s is not served and objects of it may be stored, which nobody can look at: %s", resource.GroupResource(), resource.Version, how)
+			message = fmt.Sprintf("%s %s is not served and objects of it may be stored, which cannot be read: %s", resource.GroupResource(), resource.Version, how)
 		}
 	}
 	return &BlockedError{Message: message, Until: func(ctx context.Context) error {

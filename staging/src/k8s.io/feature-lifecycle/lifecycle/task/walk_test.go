@@ -26,8 +26,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestPagesAreNotTooLarge walks through objects of several sizes.
-func TestPagesAreNotTooLarge(t *testing.T) {
+// TestPagesBounded walks through objects of several sizes.
+func TestPagesBounded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		objects int
 		size    func(i int) int

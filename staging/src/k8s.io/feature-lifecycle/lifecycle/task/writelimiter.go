@@ -25,53 +25,53 @@ import (
 )
 
 const (
-	// clearWorkers is how many writes are under way at most at once.
+	// clearWorkers is the maximum number of concurrent writes.
 	clearWorkers = 16
 	// fewWriters are so few writes at once that they hardly wait for each other.
 	fewWriters = 2
-	// leastWaiting and mostWaiting bound how many writes of one walk should wait at
-	// the server for others. Fewer, and it may be idle; more, and they only hold up
-	// everybody else: beyond some number of writes at once a server does not get
-	// faster.
+	// leastWaiting and mostWaiting bound the number of writes of one walk that should wait
+	// at the server for others. Fewer, and it may be idle. More, and they only delay all
+	// other clients: beyond some number of concurrent writes a server does not get faster.
 	leastWaiting, mostWaiting = 5, 8
-	// firstWriters are how many writes may be under way while little is known of the
-	// server: as many as a small one keeps up with.
+	// firstWriters is the number of concurrent writes while little is known of the server:
+	// a small one keeps up with it.
 	firstWriters = 8
-	// aloneWrites are how many writes tell how long one takes that does not wait, if
-	// there are so many, and aloneEvery how many others follow: what others do and the
+	// aloneWrites is the number of writes that measure how long one takes without waiting,
+	// if there are so many. aloneEvery is the number of others that follow: load and the
 	// size of objects change.
 	aloneWrites, aloneEvery = 16, 4000
-	// roundSize is how many writes at least tell how long they take at some pace.
+	// roundSize is the minimum number of writes that measure the duration at some pace.
 	roundSize = 8
 )
 
-// writeLimiter limits how many writes of one walk are under way at once. It finds the number
+// writeLimiter limits the number of concurrent writes of one walk. It finds the number
 // with which the server is just busy, in the way of TCP Vegas (Brakmo and Peterson,
-// 1995): of the writes under way as many wait as writes take longer than when there
-// are few at once. It compares means, so that a server whose answers take now more
-// and now less time does not seem to be busy. A server in trouble gets less to do. It
-// is safe for concurrent use.
+// 1995). The share of concurrent writes that wait equals the share by which writes take
+// longer than with few at once. It compares means, so that a server whose answers vary
+// in duration does not seem busy. A server in trouble gets less work. It is safe for
+// concurrent use.
 type writeLimiter struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	// allowed are the writes that may be under way, underWay those that are.
 	allowed, underWay int
-	// round is what ended since it was last looked at. It counts each write once,
-	// also one that takes longer than a round: else the slow would not count.
+	// round is what ended since the last evaluation. It counts each write once, also one
+	// that takes longer than a round: otherwise slow ones would not count.
 	round sum
-	// probing is true while it is found out how long one takes that does not wait.
-	// What began before says nothing of that, and so does what begins once it is
-	// closed; it ends when no write that counts is pending.
+	// probing is true while the duration of a write without waiting is measured. Earlier
+	// writes do not count for that, nor do those that begin once it is closed. It ends
+	// when no write that counts is pending.
 	probing, closed bool
 	pending         int
-	// alone is what was found, 0 for nothing, and before what was allowed before.
+	// alone is the measured duration, 0 for none, and before is the limit that applied
+	// before.
 	alone  time.Duration
 	before int
-	// since is how many writes have ended since that was found.
+	// since is the number of writes that have ended since the measurement.
 	since int
 }
 
-// sum is what some calls came to.
+// sum is the total of some calls.
 type sum struct {
 	calls int
 	// writes are the calls that were one write each, which took so long together,
@@ -91,26 +91,26 @@ func (s *sum) add(o outcome) {
 	}
 }
 
-// mean is how long a write took, 0 if there was none.
+// mean returns how long a write took, 0 if there was none.
 func (s *sum) mean() time.Duration { return s.took / time.Duration(max(s.writes, 1)) }
 
-// outcome is what became of a call. The zero value is for one that was not one write
-// that succeeded, through no fault of the server: what is gone or refused takes more or
-// less time than a write.
+// outcome is the result of a call. The zero value is for one that was not one
+// successful write, without a fault of the server: missing or refused objects take more
+// or less time than a write.
 type outcome struct {
 	// took is how long its write took.
 	took time.Duration
-	// failed is true when the server did not do what it might: it has too much to do,
-	// say, or does not answer.
+	// failed is true when the server failed: it is overloaded, for example, or does not
+	// answer.
 	failed bool
 }
 
-// outcomeOf is what became of a call that took so long, 0 if it was not one write.
+// outcomeOf returns the result of a call that took so long, 0 if it was not one write.
 func outcomeOf(took time.Duration, err error) outcome {
 	if err == nil {
 		return outcome{took: took}
 	}
-	// Somebody else's writes are no trouble.
+	// Conflicts with other writers are no trouble.
 	others := apierrors.IsConflict(err) || apierrors.IsNotFound(err) || errors.Is(err, errWrittenByOthers)
 	return outcome{failed: !others && !refuses(err)}
 }
@@ -130,7 +130,7 @@ func (p *writeLimiter) each(n int, do func(i int) outcome) {
 	})
 }
 
-// counted says for what a call counts, by when it began.
+// counted is the measurement in which a call counts, by when it began.
 type counted int
 
 const (
@@ -158,7 +158,7 @@ func (p *writeLimiter) begin() counted {
 	}
 }
 
-// end is told what became of a call.
+// end records the result of a call.
 func (p *writeLimiter) end(began counted, o outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

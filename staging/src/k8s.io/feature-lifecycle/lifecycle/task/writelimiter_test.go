@@ -139,9 +139,9 @@ func TestPaceFollowsTheServer(t *testing.T) {
 	})
 }
 
-// TestPaceLooksAtWritesAlone: what is gone, refused or repeated takes another time
-// than a write.
-func TestPaceLooksAtWritesAlone(t *testing.T) {
+// TestPaceMeasuresWritesOnly checks that missing, refused or repeated objects take
+// another time than a write.
+func TestPaceMeasuresWritesOnly(t *testing.T) {
 	for what, other := range map[string]time.Duration{"shorter": 100 * time.Microsecond, "longer": time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			p, server := newWriteLimiter(), newBusy(4, constant(5*time.Millisecond))

@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// fails is a server that takes its time to do nothing.
+// fails returns the outcome of a slow server that does nothing.
 func fails(int) outcome {
 	<-time.After(5 * time.Millisecond)
 	return outcome{failed: true}
@@ -115,8 +115,8 @@ func TestPaceFindsOutHowLongWritesTakeAlone(t *testing.T) {
 	})
 }
 
-// TestPaceIsNotJudgedByFewWrites: most of what there is needs none.
-func TestPaceIsNotJudgedByFewWrites(t *testing.T) {
+// TestPaceNeedsEnoughWrites: most of what there is needs none.
+func TestPaceNeedsEnoughWrites(t *testing.T) {
 	p := newWriteLimiter()
 	rate(p, 1, func(int) outcome { return outcome{took: 5} })
 	const before = 4
@@ -152,8 +152,8 @@ func TestPaceWhereNothingIsWritten(t *testing.T) {
 	})
 }
 
-// TestWhatIsTrouble of a server, and what is not.
-func TestWhatIsTrouble(t *testing.T) {
+// TestServerTroubleClassified of a server, and what is not.
+func TestServerTroubleClassified(t *testing.T) {
 	widget := schema.GroupResource{Resource: "widgets"}
 	for _, test := range []struct {
 		err    error
