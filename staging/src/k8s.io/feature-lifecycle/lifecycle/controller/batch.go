@@ -26,20 +26,18 @@ import (
 )
 
 const (
-	// reportBatch folds reports that arrive together into one look at a feature.
+	// reportBatch folds reports that arrive together into one reconciliation of a feature.
 	reportBatch = 500 * time.Millisecond
-	// longestBatch is for how long reports are folded when very many arrive. What
-	// is stored is written for everybody who watches features, and what is stored of a
-	// dynamic one is sent to each of its users, who are about to report: that must not
-	// take what their reports need.
+	// longestBatch is how long reports are folded when very many arrive. Each write is
+	// sent to all that watch features. For a dynamic one that is each of its users, which
+	// are about to report: writes must not use up what their reports need.
 	longestBatch = 10 * time.Second
-	// quietAfter is when reports that are folded for longer are counted all the same,
-	// because no other came: that was the last one, and uses are right soon after it.
-	// Between reports of thousands there is less time, also while a server sends each of
-	// them what it has counted.
+	// quietAfter is when reports with a longer batch are counted anyway, because no other
+	// arrived: that was the last one, and uses are right soon after it. Reports of
+	// thousands arrive faster, also while a server sends each of them what it has counted.
 	quietAfter = 2 * time.Second
-	// counts is how often users are counted while so many report that it would be for
-	// less than longestBatch each time.
+	// counts is how often users are counted while so many report that each batch would be
+	// shorter than longestBatch.
 	counts = 4
 	// manyReports in one batch make the next one twice as long. Processes that start
 	// have some 50 features, each of which would be written as often: it must not take
@@ -47,10 +45,9 @@ const (
 	manyReports = 5
 )
 
-// batches are the features that are to be looked at a little later, together with
-// what changes meanwhile. When thousands of processes start or follow a value, each
-// report changes the same features: then they are looked at less often. It is safe
-// for concurrent use.
+// batches holds the features whose reconciliation is delayed, together with further
+// changes. When thousands of processes start or follow a value, each report changes the
+// same features: these are then reconciled less often. It is safe for concurrent use.
 type batches struct {
 	// many is manyReports.
 	many int
@@ -61,22 +58,22 @@ type batches struct {
 	of map[string]*batch
 }
 
-// batch is what is known of one feature. It goes when it says nothing.
+// batch is what is known of one feature. It is dropped when it holds nothing.
 type batch struct {
 	// waiting is true while the feature is put off: it is in the queue, where an
 	// earlier time of it wins, until a worker takes it.
 	waiting bool
-	// period is for how long its reports are folded. It is judged once in a period,
-	// by the changes since.
+	// period is how long its reports are folded. It is set once in a period, by the
+	// changes since.
 	period  time.Duration
 	changes int
 	since   time.Time
-	// last is when the last of them came, or when the first of those that are expected
-	// comes at the earliest.
+	// last is when the last of them arrived, or when the first of those that are expected
+	// arrives at the earliest.
 	last time.Time
 }
 
-// heard says when a change came, or is to come. What was said of later stays.
+// heard records when a change arrived, or is to arrive. A later time stays.
 func (b *batch) heard(at time.Time) {
 	if b.last.Before(at) {
 		b.last = at
@@ -87,8 +84,8 @@ func newBatches() *batches {
 	return &batches{many: manyReports, putOff: make(chan struct{}, 1), of: map[string]*batch{}}
 }
 
-// add folds a change of a feature. It returns after which time the feature is to be
-// looked at, false when it is put off already.
+// add folds a change of a feature. It returns the delay after which the feature is to
+// be reconciled, false when it is delayed already.
 func (b *batches) add(name string, now time.Time) (after time.Duration, first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,10 +106,10 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 	return known.period, first
 }
 
-// expect says that so many users of a feature are about to report, in turn: they are
-// folded from the first one on for as long as if they had been coming for a while. What
-// is counted meanwhile would be sent to all of them, while they still wait for the value.
-// Until the first of them has his turn, that none has reported says nothing.
+// expect records that so many users of a feature are about to report, in turn. They are
+// folded from the first one on as if they had been reporting for a while. Counts
+// meanwhile would be sent to all of them, while they still wait for the value. Before
+// the turn of the first of them, the absence of reports has no meaning.
 func (b *batches) expect(name string, users int, now time.Time) {
 	period := min(stagger.MaxDelay(users)/counts, longestBatch)
 	if period <= reportBatch {
@@ -131,7 +128,7 @@ func (b *batches) expect(name string, users int, now time.Time) {
 	known.heard(now.Add(stagger.Delay(users, 0)))
 }
 
-// taken says that a feature is about to be looked at.
+// taken records that a feature is about to be reconciled.
 func (b *batches) taken(name string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,7 +138,7 @@ func (b *batches) taken(name string, now time.Time) {
 	}
 	known.waiting = false
 	if passed := now.Sub(known.since); passed >= 0 && passed < known.period {
-		// It is looked at for another reason as well.
+		// It is reconciled for another reason as well.
 		return
 	}
 	if known.changes > b.many {
@@ -154,9 +151,9 @@ func (b *batches) taken(name string, now time.Time) {
 	}
 }
 
-// quiet returns the features that are put off still although no report has come for
-// quietAfter, sorted. They are to be looked at now. Next is after which time others may
-// be, 0 when none is put off for so long.
+// quiet returns the features that are still delayed although no report has arrived for
+// quietAfter, sorted. They are to be reconciled now. Next is after which time others
+// may be, 0 when none is delayed for so long.
 func (b *batches) quiet(now time.Time) (names []string, next time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -176,7 +173,8 @@ func (b *batches) quiet(now time.Time) (names []string, next time.Duration) {
 	return names, next
 }
 
-// waits is true while a feature is put off: it is looked at in at most its period.
+// waits returns true while a feature is delayed: it is reconciled in at most its
+// period.
 func (b *batches) waits(name string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -184,8 +182,8 @@ func (b *batches) waits(name string) bool {
 	return known != nil && known.waiting
 }
 
-// least is how long a feature is left alone while very many reports arrive,
-// whatever there is to look at.
+// least returns the minimum interval between reconciliations of a feature while very
+// many reports arrive.
 func (b *batches) least(name string) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -195,8 +193,8 @@ func (b *batches) least(name string) time.Duration {
 	return 0
 }
 
-// forget drops what is known of features whose reports have not changed for a while:
-// the next ones may be few.
+// forget drops the batches of features whose reports have not changed for a while: the
+// next ones may be few.
 func (b *batches) forget(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -74,9 +74,9 @@ func turnOff(w *world) *serverProcess {
 	return s1
 }
 
-// TestABlockedTaskGoesOnAsSoonAsItCan, after hours, and until then costs nothing
+// TestBlockedTaskResumesAtOnce, after hours, and until then costs nothing
 // but one attempt in ten minutes.
-func TestABlockedTaskGoesOnAsSoonAsItCan(t *testing.T) {
+func TestBlockedTaskResumesAtOnce(t *testing.T) {
 	gone := make(chan struct{})
 	s := &scripted{run: func(_ context.Context, _ int, _ task.Attempt) error {
 		select {
@@ -111,8 +111,8 @@ func TestABlockedTaskGoesOnAsSoonAsItCan(t *testing.T) {
 	}, s.declare())
 }
 
-// TestAnAttemptGoesOnWhereAnotherServerGot: the checkpoint is stored.
-func TestAnAttemptGoesOnWhereAnotherServerGot(t *testing.T) {
+// TestAttemptResumesFromCheckpointOfOtherServer: the checkpoint is stored.
+func TestAttemptResumesFromCheckpointOfOtherServer(t *testing.T) {
 	s := &scripted{run: func(ctx context.Context, n int, attempt task.Attempt) error {
 		if n > 1 {
 			return nil
@@ -160,9 +160,9 @@ func TestAnAttemptHasADeadline(t *testing.T) {
 	}, s.declare())
 }
 
-// TestAnEndlessMessageIsShortened: else the status could not be stored, and
+// TestLongMessageShortened: else the status could not be stored, and
 // nothing would move any more.
-func TestAnEndlessMessageIsShortened(t *testing.T) {
+func TestLongMessageShortened(t *testing.T) {
 	s := &scripted{run: func(context.Context, int, task.Attempt) error { return errors.New(strings.Repeat("ä", 1<<20)) }}
 	inWorld(t, func(w *world) {
 		turnOff(w)
@@ -176,8 +176,8 @@ func TestAnEndlessMessageIsShortened(t *testing.T) {
 	}, s.declare())
 }
 
-// TestADeletedNodeLeavesAtOnce, whatever its kubelet has reported.
-func TestADeletedNodeLeavesAtOnce(t *testing.T) {
+// TestDeletedNodeRemovedAtOnce, whatever its kubelet has reported.
+func TestDeletedNodeRemovedAtOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.node("n1", corev1.ConditionTrue)
 		w.report("kubelet", "n1", asked(gate("A", true)))
@@ -197,9 +197,9 @@ func TestADeletedNodeLeavesAtOnce(t *testing.T) {
 	})
 }
 
-// TestALateUserIsTold: it comes back with the old value once nobody waits for it
+// TestLateUserReported: it comes back with the old value once nobody waits for it
 // any more.
-func TestALateUserIsTold(t *testing.T) {
+func TestLateUserReported(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.node("n1", corev1.ConditionUnknown)
 		w.report("kubelet", "n1", asked(gate("A", true)))
@@ -252,9 +252,9 @@ func TestADeletedFeatureStopsItsAttempt(t *testing.T) {
 	}, s.declare())
 }
 
-// TestAnAttemptAsksWhetherItIsWanted: pausing and replacing are seen even by a
+// TestAttemptChecksTransition: pausing and replacing are seen even by a
 // process that has not heard of them.
-func TestAnAttemptAsksWhetherItIsWanted(t *testing.T) {
+func TestAttemptChecksTransition(t *testing.T) {
 	ask, answers := make(chan struct{}), make(chan error)
 	s := &scripted{run: func(ctx context.Context, _ int, attempt task.Attempt) error {
 		for {
@@ -315,13 +315,13 @@ func TestAnAttemptStopsWhenItsTransitionIsReplaced(t *testing.T) {
 		select {
 		case <-stopped:
 		case <-time.After(time.Minute):
-			t.Error("it goes on")
+			t.Error("it continues")
 		}
 	}, s.declare())
 }
 
-// TestWhatATaskReportsCanBeStored, whatever it is.
-func TestWhatATaskReportsCanBeStored(t *testing.T) {
+// TestTaskReportsStorable, whatever it is.
+func TestTaskReportsStorable(t *testing.T) {
 	s := &scripted{run: func(ctx context.Context, _ int, attempt task.Attempt) error {
 		attempt.Report(task.Progress{Done: -1, Total: -1, Message: "told", Checkpoint: strings.Repeat("x", v1alpha1.MaxCheckpointLength+1)})
 		<-ctx.Done()

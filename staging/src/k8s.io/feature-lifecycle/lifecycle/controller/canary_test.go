@@ -137,9 +137,9 @@ func (w *trial) goesOn(d time.Duration) {
 	}
 }
 
-// TestNodesOfACanaryThatDieHaltIt, for whatever server looks after it, until
+// TestFailedNodesHaltCanary, for whatever server looks after it, until
 // people resume it.
-func TestNodesOfACanaryThatDieHaltIt(t *testing.T) {
+func TestFailedNodesHaltCanary(t *testing.T) {
 	inTrial(t, func(w *trial) {
 		w.node(w.in[0], corev1.ConditionFalse)
 		w.goesOn(2 * time.Minute)
@@ -164,8 +164,8 @@ func TestNodesOfACanaryThatDieHaltIt(t *testing.T) {
 	})
 }
 
-// TestMachinesThatAreReplacedAddUp: one after the other fails, and its Node goes.
-func TestMachinesThatAreReplacedAddUp(t *testing.T) {
+// TestReplacedMachinesAddUp: one after the other fails, and its Node goes.
+func TestReplacedMachinesAddUp(t *testing.T) {
 	inTrial(t, func(w *trial) {
 		for i, name := range w.in[:2] {
 			w.node(name, corev1.ConditionUnknown)
@@ -181,8 +181,8 @@ func TestMachinesThatAreReplacedAddUp(t *testing.T) {
 	})
 }
 
-// TestNodesThatAreTakenAwayInOrderDoNotCount.
-func TestNodesThatAreTakenAwayInOrderDoNotCount(t *testing.T) {
+// TestDrainedNodesDoNotHaltCanary.
+func TestDrainedNodesDoNotHaltCanary(t *testing.T) {
 	inTrial(t, func(w *trial) {
 		for _, name := range w.in {
 			w.removeNode(name)
@@ -193,8 +193,8 @@ func TestNodesThatAreTakenAwayInOrderDoNotCount(t *testing.T) {
 	})
 }
 
-// TestAGeneralOutageIsNotTheCanarysFault, nor that some come back late.
-func TestAGeneralOutageIsNotTheCanarysFault(t *testing.T) {
+// TestGeneralOutageDoesNotHaltCanary, nor that some come back late.
+func TestGeneralOutageDoesNotHaltCanary(t *testing.T) {
 	inTrial(t, func(w *trial) {
 		all := slices.Concat(w.in, w.out)
 		for _, name := range all {
@@ -211,8 +211,8 @@ func TestAGeneralOutageIsNotTheCanarysFault(t *testing.T) {
 	})
 }
 
-// TestWhoWasGoneWhenAServerStartedDoesNotCount: it saw nobody die.
-func TestWhoWasGoneWhenAServerStartedDoesNotCount(t *testing.T) {
+// TestInstanceLostBeforeServerStartNotCounted: it saw nobody die.
+func TestInstanceLostBeforeServerStartNotCounted(t *testing.T) {
 	inTrial(t, func(w *trial) {
 		for _, id := range []string{"a", "b"} {
 			w.stop(w.servers[id])
@@ -224,8 +224,8 @@ func TestWhoWasGoneWhenAServerStartedDoesNotCount(t *testing.T) {
 	})
 }
 
-// TestACrashLoopHaltsACanary, and restarts in order do not.
-func TestACrashLoopHaltsACanary(t *testing.T) {
+// TestCrashLoopHaltsCanary, and restarts in order do not.
+func TestCrashLoopHaltsCanary(t *testing.T) {
 	inTrial(t, func(w *trial) {
 		for range 5 {
 			for _, name := range w.in {
@@ -247,8 +247,8 @@ func TestACrashLoopHaltsACanary(t *testing.T) {
 	})
 }
 
-// TestAProcessWithALeaseHaltsACanary when it dies, and not when it ends in order.
-func TestAProcessWithALeaseHaltsACanary(t *testing.T) {
+// TestFailedLeaseHolderHaltsCanary when it dies, and not when it ends in order.
+func TestFailedLeaseHolderHaltsCanary(t *testing.T) {
 	for name, orderly := range map[string]bool{"it is killed": false, "it ends": true} {
 		t.Run(name, func(t *testing.T) {
 			inTrial(t, func(w *trial) {
@@ -272,9 +272,9 @@ func TestAProcessWithALeaseHaltsACanary(t *testing.T) {
 	}
 }
 
-// TestACanaryThatCrashesWhenItAsksIsHalted, although what it asks for never gets
+// TestCrashAtQueryHaltsCanary, although what it asks for never gets
 // into a report: restarts after a crash, and the first after one in order.
-func TestACanaryThatCrashesWhenItAsksIsHalted(t *testing.T) {
+func TestCrashAtQueryHaltsCanary(t *testing.T) {
 	for name, orderly := range map[string]bool{"it runs as the value comes": false, "it restarts for the value": true} {
 		t.Run(name, func(t *testing.T) {
 			inTrial(t, func(w *trial) {
@@ -296,9 +296,9 @@ func TestACanaryThatCrashesWhenItAsksIsHalted(t *testing.T) {
 	}
 }
 
-// TestProcessesThatDoNotAskForTheFeatureAnyMoreAreNoCanary: they have lived long
+// TestProcessesWithoutQueryNotInCanary: they have lived long
 // enough to report it.
-func TestProcessesThatDoNotAskForTheFeatureAnyMoreAreNoCanary(t *testing.T) {
+func TestProcessesWithoutQueryNotInCanary(t *testing.T) {
 	inTrial(t, func(w *trial) {
 		for _, name := range w.in {
 			w.silent(kubelet, name)
@@ -311,8 +311,8 @@ func TestProcessesThatDoNotAskForTheFeatureAnyMoreAreNoCanary(t *testing.T) {
 	})
 }
 
-// TestWhoDiesBeforeItReportsAgainHaltsACanary, also when its Node goes with it.
-func TestWhoDiesBeforeItReportsAgainHaltsACanary(t *testing.T) {
+// TestFailureBeforeNextReportHaltsCanary, also when its Node goes with it.
+func TestFailureBeforeNextReportHaltsCanary(t *testing.T) {
 	for name, goes := range map[string]bool{"its Node stays": false, "its Node goes": true} {
 		t.Run(name, func(t *testing.T) {
 			inTrial(t, func(w *trial) {
@@ -335,9 +335,9 @@ func TestWhoDiesBeforeItReportsAgainHaltsACanary(t *testing.T) {
 	}
 }
 
-// TestATransitionDoesNotEndWhileThoseLeftOutRestart: they report what they ask
+// TestTransitionHeldWhileExcludedInstancesRestart: they report what they ask
 // for a minute later, and would then have the value.
-func TestATransitionDoesNotEndWhileThoseLeftOutRestart(t *testing.T) {
+func TestTransitionHeldWhileExcludedInstancesRestart(t *testing.T) {
 	inTrial(t, func(w *trial) {
 		for _, name := range w.out {
 			w.removeReport("kubelet." + name)
@@ -347,12 +347,12 @@ func TestATransitionDoesNotEndWhileThoseLeftOutRestart(t *testing.T) {
 		if w.state("A") != v1alpha1.StateTurningOn {
 			t.Fatalf("the state is %s", w.state("A"))
 		}
-		w.until(time.Minute, "nobody is left who may have the old value", func() bool { return w.state("A") == v1alpha1.StateOn })
+		w.until(time.Minute, "no user may have the old value", func() bool { return w.state("A") == v1alpha1.StateOn })
 	})
 }
 
-// TestWhoDiedBeforeACanaryWasResumedDoesNotHaltIt, although that shows later.
-func TestWhoDiedBeforeACanaryWasResumedDoesNotHaltIt(t *testing.T) {
+// TestFailureBeforeResumeDoesNotHaltCanary, although that shows later.
+func TestFailureBeforeResumeDoesNotHaltCanary(t *testing.T) {
 	inTrial(t, func(w *trial) {
 		stop := w.lease("scheduler", w.in[0])
 		w.leased = true
@@ -382,9 +382,9 @@ func TestWhoDiedBeforeACanaryWasResumedDoesNotHaltIt(t *testing.T) {
 	})
 }
 
-// TestWhoDiesOfAValueAsItTakesItHaltsACanary: it was last seen before the canary
+// TestFailureAtValueChangeHaltsCanary: it was last seen before the canary
 // began, and never reported the value.
-func TestWhoDiesOfAValueAsItTakesItHaltsACanary(t *testing.T) {
+func TestFailureAtValueChangeHaltsCanary(t *testing.T) {
 	inTrial(t, func(w *trial) {
 		w.change(func(spec *v1alpha1.FeatureSpec) { spec.Enabled = ptr.To(false) })
 		for _, name := range w.in {
@@ -402,10 +402,10 @@ func TestWhoDiesOfAValueAsItTakesItHaltsACanary(t *testing.T) {
 	})
 }
 
-// TestKubeletsThatDoNotComeBackHaltACanary: they ended in order, to start with the
+// TestNotReturnedKubeletsHaltCanary: they ended in order, to start with the
 // value, and never reported again. Those that come back late do not, nor those
 // that are expected to be away.
-func TestKubeletsThatDoNotComeBackHaltACanary(t *testing.T) {
+func TestNotReturnedKubeletsHaltCanary(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(w *trial)
 		// all is true when as many of the others end.

@@ -25,9 +25,9 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// TestCleanPromisesWhatItCanDo: ClearA removes, ClearB waits for people. The condition says
+// TestCleanMessageMatchesTasks: ClearA removes, ClearB waits for people. The condition says
 // which is which, and a clean-up is refused where it could only wait.
-func TestCleanPromisesWhatItCanDo(t *testing.T) {
+func TestCleanMessageMatchesTasks(t *testing.T) {
 	l := newLeftovers()
 	declared := l.declare("A")
 	declared.OnDisable[1].Waits = true
@@ -53,7 +53,7 @@ func TestCleanPromisesWhatItCanDo(t *testing.T) {
 			t.Errorf("a clean-up that could only wait: %v", err)
 		}
 		// The request made it look.
-		w.until(time.Minute, "found anew", func() bool {
+		w.until(time.Minute, "found again", func() bool {
 			return strings.HasSuffix(says(), "; nothing may remove that from live objects: delete or replace them")
 		})
 		left("ClearB", 0)

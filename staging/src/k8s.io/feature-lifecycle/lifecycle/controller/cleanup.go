@@ -31,7 +31,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
-// cleanAttempts is how often a clean-up is started again whose Feature was written
+// cleanAttempts is how often a cleanup is restarted whose Feature was written
 // meanwhile: its leader counts users in it.
 const cleanAttempts = 5
 
@@ -42,10 +42,10 @@ type cleaner struct {
 	requeue func(feature string, after time.Duration)
 }
 
-// clean starts the removal of the leftovers of a feature that is off, as a
-// transition like any other. The resourceVersion of the feature that was read
-// goes with it; if the feature was written since, it is read again. An error for which
-// apierrors.IsConflict is true tells why there is nothing to clean, or not now.
+// clean starts the removal of the leftovers of a feature that is off, as a transition
+// like any other. The write has the resourceVersion of the feature that was read; if
+// the feature was written since, it is read again. An error for which
+// apierrors.IsConflict is true explains why there is nothing to clean, or not now.
 func (o *cleaner) clean(ctx context.Context, feature *v1alpha1.Feature) (*v1alpha1.FeatureCleanupStatus, error) {
 	found := false
 	for attempt := 1; ; attempt++ {
@@ -62,7 +62,7 @@ func (o *cleaner) clean(ctx context.Context, feature *v1alpha1.Feature) (*v1alph
 			return nil, err
 		}
 		if attempt == cleanAttempts {
-			return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, errors.New("the feature was changed again and again meanwhile; ask again"))
+			return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, errors.New("the feature kept changing meanwhile; try again"))
 		}
 		if feature, err = features.Get(ctx, feature.Name, metav1.GetOptions{}); err != nil {
 			return nil, err
@@ -70,8 +70,8 @@ func (o *cleaner) clean(ctx context.Context, feature *v1alpha1.Feature) (*v1alph
 	}
 }
 
-// cleanUp returns a feature with a clean-up that has started. Its errors are those of clean. It
-// looks for leftovers, unless some were found.
+// cleanUp returns a feature with a cleanup that has started. Its errors are those of
+// clean. It searches for leftovers, unless some were found.
 func (o *cleaner) cleanUp(ctx context.Context, feature *v1alpha1.Feature, found *bool) (*v1alpha1.Feature, error) {
 	declared := o.features.declared(feature.Name)
 	if len(declared.OnDisable) == 0 {
@@ -117,7 +117,7 @@ func (o *cleaner) mayRemove(ctx context.Context, feature string) error {
 			return nil
 		}
 	}
-	// The condition Clean may say that there is something to remove.
+	// The condition Clean may report that there is something to remove.
 	o.finder.expire(feature)
 	o.requeue(feature, 0)
 	reason := errors.New("nothing is left of the feature")

@@ -26,10 +26,10 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/task"
 )
 
-// clearedBy says which feature deletes the collection of a resource and what it waits for
-// itself, for task.Clients.ClearedBy: tasks of other features look for fields in the
-// collection, and cannot once its API has gone with that feature's gate. It is "" while
-// that feature is on or about to be, since it deletes nothing then.
+// clearedBy returns which feature deletes the collection of a resource and what it
+// waits for itself, for task.Clients.ClearedBy. Tasks of other features search the
+// collection for fields, and cannot once its API was removed with that feature's gate.
+// It is "" while that feature is on or about to be, since it deletes nothing then.
 func (o *observer) clearedBy(resource schema.GroupResource) string {
 	name := task.ClearCollection(resource).Name
 	for _, feature := range slices.Sorted(maps.Keys(o.features)) {

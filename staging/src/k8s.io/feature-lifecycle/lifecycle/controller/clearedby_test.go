@@ -28,9 +28,9 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
-// TestWhoClearsACollection is named with what that feature waits for itself: its
+// TestClearedByNamesFeature is named with what that feature waits for itself: its
 // dependants wait for it once the API has gone with its gate.
-func TestWhoClearsACollection(t *testing.T) {
+func TestClearedByNamesFeature(t *testing.T) {
 	groups := schema.GroupResource{Group: "scheduling.k8s.io", Resource: "podgroups"}
 	clearing, waiting := lifecycle.ClearCollection(groups), "WaitForNone/pods/a-scheduling-group"
 	for name, tc := range map[string]struct {

@@ -27,17 +27,17 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
-// collector shows the controllers of this process when metrics are read, so that
-// nothing of a feature stays behind when another server takes over, nor of a
-// controller that has ended. What says something of single features is there only
-// while there is something to say: a cluster at rest has the state of each feature
-// and its uses. It is safe for concurrent use.
+// collector shows the controllers of this process when metrics are read. So no series
+// of a feature remains when another server takes over, nor of a controller that has
+// ended. Series about single features exist only while they carry information: a
+// cluster at rest has the state of each feature and its uses. It is safe for concurrent
+// use.
 type collector struct {
 	metrics.BaseStableCollector
 
 	mu sync.Mutex
-	// controllers are those of each namespace, the newest last. It alone is shown:
-	// a registry refuses to show anything when two have the same series.
+	// controllers are those of each namespace, the newest last. Only that one is shown: a
+	// registry fails when two have the same series.
 	controllers map[string][]*Controller
 }
 
@@ -62,7 +62,7 @@ func (c *collector) remove(controller *Controller) {
 	}
 }
 
-// shown are the controllers whose series are shown, one of each namespace.
+// shown returns the controllers whose series are shown, one of each namespace.
 func (c *collector) shown() []*Controller {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c *collector) shown() []*Controller {
 	return newest
 }
 
-// DescribeWithStability is for the registry.
+// DescribeWithStability implements the registry's interface.
 func (c *collector) DescribeWithStability(ch chan<- *metrics.Desc) {
 	for _, desc := range []*metrics.Desc{
 		runningDesc, leaderDesc, reportsDesc, stateDesc, usesDesc, mismatchedDesc, conditionDesc, danglingDesc, startTimeDesc, tasksDesc, rolloutDesc,
@@ -92,7 +92,7 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 	}
 }
 
-// collect shows what this controller looks after. Gauge adds its namespace.
+// collect shows the features of this controller. Gauge adds its namespace.
 func (c *Controller) collect(gauge func(desc *metrics.Desc, value float64, labels ...string)) {
 	for component, count := range c.tracker.Reports() {
 		gauge(reportsDesc, float64(count), component)
@@ -124,12 +124,12 @@ func (c *Controller) collect(gauge func(desc *metrics.Desc, value float64, label
 	}
 }
 
-// asksForAttention is true for a condition that is not as it should be.
-// Progressing is False in rest and while people or a halt hold a feature. Clean is
-// Unknown for good where nothing is declared; where something is, looking has
-// failed unless it is under way.
-// UpgradeSafe and DowngradeSafe are answers for whoever means to change the
-// version: a cluster at rest has features that its neighbour does not.
+// asksForAttention returns true for a condition that is not as it should be.
+// Progressing is False at rest and while a pause or a halt holds a feature. Clean is
+// permanently Unknown where nothing is declared. Where something is, the search has
+// failed unless it is under way. UpgradeSafe and DowngradeSafe matter only before a
+// change of the version: a cluster at rest has features that the adjacent version does
+// not.
 func asksForAttention(kind string, status metav1.ConditionStatus, reason string) bool {
 	switch kind {
 	case v1alpha1.ConditionUpgradeSafe, v1alpha1.ConditionDowngradeSafe:
@@ -149,7 +149,7 @@ func collectUses(gauge func(*metrics.Desc, float64, ...string), name string, sta
 	for _, use := range status.Uses {
 		count := use.Count
 		if use.Enabled == nil {
-			// Nobody counts processes that are not heard of; they are expected.
+			// Unreachable processes are not counted; they are expected.
 			count = use.Expected
 		}
 		counts[[2]string{use.Component, valueLabel(use.Enabled)}] += count
@@ -177,7 +177,7 @@ func collectLeftovers(gauge func(*metrics.Desc, float64, ...string), name string
 	}
 }
 
-// What the label enabled says of a value.
+// Values of the label enabled.
 const (
 	enabledTrue    = "true"
 	enabledFalse   = "false"

@@ -45,11 +45,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Config is what a controller needs. All fields are required unless they say
-// otherwise.
+// Config is what a controller needs. All fields are required unless stated otherwise.
 type Config struct {
-	// Namespace has the Features and FeatureReports that this server flow looks
-	// after.
+	// Namespace has the Features and FeatureReports that this server flow reconciles.
 	Namespace string
 	// Component is the component whose processes are the servers, for example
 	// kube-apiserver. They have to agree on what is configured.
@@ -63,41 +61,40 @@ type Config struct {
 	// conditions UpgradeSafe and DowngradeSafe; features that are not in it have
 	// none.
 	Specs map[featuregate.Feature]featuregate.VersionedSpecs
-	// SpecsUpTo is the minor version of the binary, up to which Specs are
-	// complete: a binary that emulates a lower version knows the next one. Nil
-	// means that they say nothing of versions above the cluster's.
+	// SpecsUpTo is the minor version of the binary, up to which Specs are complete: a
+	// binary that emulates a lower version knows the next one. Nil means that they do not
+	// cover versions above the cluster's.
 	SpecsUpTo *utilversion.Version
 	// SpecsFrom is the lowest minor version that Specs are complete for, which is
 	// the lowest that the binary can emulate. Nil means that it is not known.
 	SpecsFrom *utilversion.Version
-	// Dependencies are those between the gates, as of the gate's method of this
-	// name, for plans and for the conditions UpgradeSafe and DowngradeSafe.
+	// Dependencies are those between the gates, as of the gate's method of this name, for
+	// plans and for the conditions UpgradeSafe and DowngradeSafe.
 	Dependencies map[featuregate.Feature][]featuregate.Feature
 	// NotServed returns a sentence for each API that a feature needs while it is on and this
 	// server does not serve, with the flag that changes it. It is called often and must not
 	// wait. Nil means that features need nothing.
 	NotServed func(feature string) []string
-	// Settings are the periods. Each that is 0 has its default, as DefaultSettings has
-	// it; transition.None in Grace or KeepUnknownMinors asks for 0.
+	// Settings are the periods. Each that is 0 has its default, as in DefaultSettings.
+	// transition.None in Grace or KeepUnknownMinors means 0.
 	Settings transition.Settings
 	// Client reads and writes Features and reads FeatureReports.
 	Client versioned.Interface
-	// Tasks are the clients that tasks work with. Dynamic is required: Leases of
-	// processes that are gone are read and deleted with it. Flow is set to Namespace.
+	// Tasks are the clients with which tasks work. Dynamic is required: it reads and
+	// deletes Leases of failed processes. Flow is set to Namespace.
 	Tasks task.Clients
-	// Leases are informers of the Leases that reports name. Whoever made them
-	// starts them.
+	// Leases are informers of the Leases that reports name. Their creator starts them.
 	Leases []cache.SharedIndexInformer
-	// IsIdentity says which Leases are identities of servers, named as their instances,
-	// so that a live server that has not reported is seen. nil means that they have none
-	// but the Leases of their reports, with the label v1alpha1.LabelComponent, which they
-	// renew before the first report and when somebody has deleted it.
+	// IsIdentity decides which Leases are identities of servers, named as their instances,
+	// so that a live server that has not reported is seen. Nil means that they have none
+	// but the Leases of their reports, with the label v1alpha1.LabelComponent. They renew
+	// these before the first report and after a deletion.
 	IsIdentity func(*coordinationv1.Lease) bool
-	// Nodes says which nodes exist and are Ready. Without it node components
-	// count as alive until their reports are gone, and none is expected.
+	// Nodes shows which nodes exist and are Ready. Without it node components count as
+	// alive until their reports are deleted, and none is expected.
 	Nodes coreinformers.NodeInformer
-	// Owner is what the Features belong to that this flow makes: they go with it. nil
-	// means nothing.
+	// Owner is the owner of the Features that this flow creates: they are deleted with it.
+	// Nil means none.
 	Owner *metav1.OwnerReference
 	// Recorder writes events on Features.
 	Recorder record.EventRecorder
@@ -216,15 +213,16 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 
 // Plan returns what a change of a feature would do: one of its value, or one of the
 // cluster's version, which may change the value, too. It reads only; any server can
-// answer. Only the spec of the request counts: the feature is the one given. An error for
-// which apierrors.IsBadRequest is true tells what is wrong with the request.
+// answer. Only the spec of the request counts: the feature is the one given. An error
+// for which apierrors.IsBadRequest is true explains what is wrong with the request.
 func (c *Controller) Plan(ctx context.Context, feature *v1alpha1.Feature, request *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error) {
 	return c.planner.plan(ctx, feature, request)
 }
 
 // Clean starts the removal of the leftovers of a feature that is off, as a transition
-// like any other. Any server may start it; the feature's leader carries on. An error for which
-// apierrors.IsConflict is true tells why there is nothing to clean, or not now.
+// like any other. Any server may start it; the feature's leader continues it. An error
+// for which apierrors.IsConflict is true explains why there is nothing to clean, or not
+// now.
 func (c *Controller) Clean(ctx context.Context, feature *v1alpha1.Feature) (*v1alpha1.FeatureCleanupStatus, error) {
 	return c.cleaner.clean(ctx, feature)
 }
@@ -236,9 +234,9 @@ func (c *Controller) Cleanable(ctx context.Context, feature *v1alpha1.Feature) e
 	return err
 }
 
-// Run looks after features until the context ends, and returns when everything
-// it started has ended. A controller runs once; another one takes its place. It calls ready, if not nil, once its picture is complete:
-// plans made earlier would be wrong.
+// Run reconciles features until the context ends, and returns when everything it
+// started has ended. A controller runs once; another one replaces it. It calls ready,
+// if not nil, once it has a complete view: earlier plans would be wrong.
 func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	logger := klog.FromContext(ctx)
@@ -277,11 +275,11 @@ func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 	c.finder.drain()
 }
 
-// noticePeriod is how often a server looks for what nobody announces.
+// noticePeriod is how often a server checks for changes without events.
 const noticePeriod = 5 * time.Second
 
-// notice looks for what nobody announces: that a server's Lease has not changed for
-// too long, or that a server is no longer starting. It reads memory and writes nothing.
+// notice checks for changes without events: a server's Lease has not changed for too
+// long, or a server is no longer starting. It reads memory and writes nothing.
 func (c *Controller) notice(context.Context) {
 	now := c.config.Clock.Now()
 	c.enqueueChanges(c.tracker.Advance(now))
@@ -294,7 +292,7 @@ func (c *Controller) work(ctx context.Context) {
 		if quit {
 			return
 		}
-		// Without the API nothing can be brought forward, which the watches say once.
+		// Without the API nothing can be synced, which the watches report once.
 		if err := c.process(ctx, name); err != nil && ctx.Err() == nil && !isConflict(err) && !backoff.IsAPINotServed(err) {
 			utilruntime.HandleErrorWithContext(ctx, err, "Failed to sync Feature, requeuing", "feature", name)
 		}
@@ -304,7 +302,7 @@ func (c *Controller) work(ctx context.Context) {
 // process brings a feature from the queue forward, or puts it back.
 func (c *Controller) process(ctx context.Context, name string) error {
 	defer c.queue.Done(name)
-	// Before it is looked at: what changes from now on has to be looked at again.
+	// Before the reconciliation: later changes have to be reconciled again.
 	c.queue.batches.taken(name, c.config.Clock.Now())
 	if err := c.sync(ctx, name); err != nil {
 		c.queue.AddRateLimited(name)

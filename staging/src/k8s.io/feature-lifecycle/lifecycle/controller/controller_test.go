@@ -93,7 +93,7 @@ func TestDeclarationsAreChecked(t *testing.T) {
 	}
 }
 
-func TestReportsOfProcessesThatAreLongGoneAreDeleted(t *testing.T) {
+func TestReportsOfStaleProcessesDeleted(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	client := fake.NewClientset()
 	c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Tasks: emptyCluster(), Client: client, Clock: clock, Recorder: record.NewFakeRecorder(1)})

@@ -53,9 +53,9 @@ type expirer struct {
 	backoff map[string]postponement
 }
 
-// deleteExpired deletes the reports, and the Leases, of processes that terminated or have been
-// unreachable for long, so that instances with ever new names do not pile up. One server
-// deletes each.
+// deleteExpired deletes the reports, and the Leases, of processes that terminated or
+// have been unreachable for long, so that instances with ever new names do not
+// accumulate. One server deletes each.
 func (e *expirer) deleteExpired(ctx context.Context) {
 	now := e.config.Clock.Now()
 	servers := candidates(e.tracker.Servers("", now), false)
@@ -148,8 +148,9 @@ func (e *expirer) removeLease(ctx context.Context, lease *v1alpha1.LeaseReferenc
 		if e.config.Clock.Now().Before(renewed.Add(tracker.ReportRetention)) {
 			return apierrors.NewConflict(leases.GroupResource(), lease.Name, errNotObserved)
 		}
-		// It will never be observed: it has lost the label by which Leases are watched, say,
-		// and is not renewed. For so long a time the process's own clock will do.
+		// It will never be observed: for example, it has lost the label by which Leases are
+		// watched, and is not renewed. For so long a time the process's own clock is
+		// sufficient.
 		version = &metav1.Preconditions{UID: &stored.UID, ResourceVersion: &stored.ResourceVersion}
 	}
 	return client.Delete(ctx, lease.Name, metav1.DeleteOptions{Preconditions: version})

@@ -84,9 +84,9 @@ func (c hangingReports) Delete(ctx context.Context, _ string, _ metav1.DeleteOpt
 	return ctx.Err()
 }
 
-// TestADeletionThatHangsDoesNotKeepFromNoticing: reports are deleted of processes that
+// TestHangingDeletionDoesNotBlockNotice: reports are deleted of processes that
 // ended in order, and the server that leads a feature dies without a word meanwhile.
-func TestADeletionThatHangsDoesNotKeepFromNoticing(t *testing.T) {
+func TestHangingDeletionDoesNotBlockNotice(t *testing.T) {
 	inWorld(t, func(w *world) {
 		begun := make(chan struct{}, 1)
 		w.client = func(inner versioned.Interface) versioned.Interface { return hanging{inner, begun} }
@@ -141,10 +141,10 @@ func ended(t *testing.T, c *Controller, client *fake.Clientset, names ...string)
 	}
 }
 
-// TestALeaseThatNobodyWatchesIsAskedFor: reports say that their processes end, and no
+// TestUnwatchedLeaseRead: reports say that their processes end, and no
 // Lease of theirs was heard of. One has been renewed just now; the other has lost the
 // label by which Leases are watched, and its process died long ago.
-func TestALeaseThatNobodyWatchesIsAskedFor(t *testing.T) {
+func TestUnwatchedLeaseRead(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	client := fake.NewClientset()
 	made := map[string]*coordinationv1.Lease{}
@@ -168,16 +168,16 @@ func TestALeaseThatNobodyWatchesIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestADeletionThatIsRefusedIsTriedLessAndLess: the report of a process that ended was
+// TestRefusedDeletionBacksOff: the report of a process that ended was
 // written by somebody else, and the server flow may not delete it until an administrator
 // permits that.
-func TestADeletionThatIsRefusedIsTriedLessAndLess(t *testing.T) {
+func TestRefusedDeletionBacksOff(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	client := fake.NewClientset()
 	tries, permitted := 0, false
 	client.PrependReactor("delete", "featurereports", func(clienttesting.Action) (bool, runtime.Object, error) {
 		tries++
-		return !permitted, nil, apierrors.NewForbidden(v1alpha1.Resource("featurereports"), "comp.i1", errors.New("somebody else wrote it"))
+		return !permitted, nil, apierrors.NewForbidden(v1alpha1.Resource("featurereports"), "comp.i1", errors.New("another client wrote it"))
 	})
 	c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s1", Client: client, Clock: clock, Recorder: record.NewFakeRecorder(1), Tasks: emptyCluster()})
 	if err != nil {
@@ -216,10 +216,10 @@ func TestADeletionThatIsRefusedIsTriedLessAndLess(t *testing.T) {
 	}
 }
 
-// TestALeaseThatWasRenewedStays: an informer has stored that a process renewed its Lease,
+// TestRenewedLeaseKept: an informer has stored that a process renewed its Lease,
 // and its handlers are not told yet. What is deleted is the version that has expired, which
 // the server does not have any more.
-func TestALeaseThatWasRenewedStays(t *testing.T) {
+func TestRenewedLeaseKept(t *testing.T) {
 	for name, test := range map[string]struct {
 		// renewed and heard say whether the process has renewed its Lease, and whether the
 		// handlers were told; waits is for how long nothing comes after that.
@@ -286,9 +286,9 @@ func TestALeaseThatWasRenewedStays(t *testing.T) {
 	}
 }
 
-// TestLeasesOfNobodyGo: a process that dies between writing its Lease and its first report
+// TestOrphanedLeasesDeleted: a process that dies between writing its Lease and its first report
 // leaves a Lease that no report names. It goes when a report would.
-func TestLeasesOfNobodyGo(t *testing.T) {
+func TestOrphanedLeasesDeleted(t *testing.T) {
 	const long = tracker.ReportRetention + 40*time.Second
 	for name, test := range map[string]struct {
 		// before is how long before the flow saw it the Lease was renewed last.
@@ -305,8 +305,8 @@ func TestLeasesOfNobodyGo(t *testing.T) {
 		"gone for long when first seen":         {before: long, after: time.Minute, goes: true},
 		"gone for long when first seen, just":   {before: long, after: 39 * time.Second},
 		"named by a report of a process":        {before: long, after: time.Minute, reported: true},
-		"of somebody else":                      {after: long, change: func(l *coordinationv1.Lease) { l.Labels = nil }},
-		"of somebody else with a name":          {after: long, change: func(l *coordinationv1.Lease) { l.Name = "other.i1" }},
+		"of another owner":                      {after: long, change: func(l *coordinationv1.Lease) { l.Labels = nil }},
+		"of another owner with a name":          {after: long, change: func(l *coordinationv1.Lease) { l.Name = "other.i1" }},
 		"never renewed, seen for long":          {after: long, change: func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil }, goes: true},
 		"never renewed, not seen for very long": {after: long - time.Second, change: func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil }},
 	} {
@@ -347,7 +347,7 @@ func TestLeasesOfNobodyGo(t *testing.T) {
 				r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: left.Namespace, Name: left.Name}
 				c.tracker.SetReport(r, clock.Now())
 				if orphans := c.tracker.ExpiredLeases(start.Add(24 * time.Hour)); len(orphans) > 0 {
-					t.Errorf("%v are of nobody, want none: a report names it", orphans)
+					t.Errorf("%v are orphaned, want none: a report names it", orphans)
 				}
 				return
 			}

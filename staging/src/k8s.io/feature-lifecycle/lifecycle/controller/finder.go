@@ -30,26 +30,27 @@ import (
 )
 
 const (
-	// findPeriod is how often the leftovers of a feature that is off are looked
-	// for again: whole collections are read for it.
+	// findPeriod is how often the leftovers of a feature that is off are searched again:
+	// that reads whole collections.
 	findPeriod = 30 * time.Minute
 	// findRetry is the same after a search that failed, or that found a declaration which
 	// does not fit the server, as before its definition is installed; it doubles with each,
 	// up to findPeriod.
 	findRetry = 30 * time.Second
-	// roundPatience is how long those who want something wait for the searches of the
-	// round before: one of them may take until its deadline.
+	// roundPatience is how long waiting features wait for the searches of the round
+	// before: one of them may take until its deadline.
 	roundPatience = 2 * time.Minute
-	// firstLull is how long no feature may have come before the first round begins, which
-	// waits for mostGathered at most. After the start of a server all features that are off
-	// come within seconds, and each round reads the collections that its features share.
+	// firstLull is how long no feature may have been added before the first round begins,
+	// which waits for mostGathered at most. After the start of a server all features that
+	// are off are added within seconds, and each round reads the collections that its
+	// features share.
 	firstLull    = time.Second
 	mostGathered = 10 * time.Second
 )
 
-// finder looks for leftovers of features that are off, beside the queue: for all
-// that want it at one time together, so that each collection is read once and not
-// for every feature. It also holds declarations against the server, of features that are
+// finder searches leftovers of features that are off, beside the queue: for all that
+// request it at one time together, so that each collection is read once and not for
+// every feature. It also compares declarations with the server, of features that are
 // on, too. It reads only. It is safe for concurrent use.
 type finder struct {
 	clients task.Clients
@@ -63,20 +64,21 @@ type finder struct {
 	// busy are features that are searched for, or will be in the next round. There is
 	// no other search before that has ended, also when its result is not wanted any more.
 	busy map[string]bool
-	// waiting are those of the next round. At the start of a server many features
-	// want to be looked at, and they come while a round is under way.
+	// waiting are those of the next round. At the start of a server many features are to
+	// be searched, and they are added while a round is under way.
 	waiting []wanted
-	// came is when the last of them did.
+	// came is when the last of them was added.
 	came time.Time
 	// running is true while there are rounds.
 	running bool
-	// lull is firstLull before the first round, and 0 after that. It is of who runs rounds.
+	// lull is firstLull before the first round, and 0 after that. Only the goroutine that
+	// runs rounds uses it.
 	lull time.Duration
 	wait sync.WaitGroup
 }
 
-// search is what is known of the leftovers of one feature. Found is nil while
-// the first search runs.
+// search is what is known of the leftovers of one feature. Found is nil while the first
+// search runs.
 type search struct {
 	found *transition.Leftovers
 	next  time.Time
@@ -99,8 +101,8 @@ func newFinder(clients task.Clients, all lifecycle.Tasks, clock clock.Clock, not
 	return &finder{clients: clients, all: all, clock: clock, notify: notify, lull: firstLull, results: map[string]*search{}, busy: map[string]bool{}}
 }
 
-// result returns what was found last, nil when nothing was looked for since the
-// last change of state.
+// result returns what was found last, nil when no search ended since the last change of
+// state.
 func (f *finder) result(feature string) *transition.Leftovers {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,7 +129,7 @@ func (f *finder) forgetLeftovers(feature string) {
 	}
 }
 
-// expire makes the next search of a feature due: somebody who looked found something else
+// expire makes the next search of a feature due: a newer search found something else
 // than the last one.
 func (f *finder) expire(feature string) {
 	f.mu.Lock()
@@ -142,7 +144,7 @@ func (f *finder) refresh(ctx context.Context, feature lifecycle.Feature) time.Du
 	return f.want(ctx, feature, true)
 }
 
-// inspect has the declaration of a feature that is not looked for held against the server
+// inspect compares the declaration of a feature that is not searched with the server
 // when that is due, and returns when it is due again: 0 for never while all is well.
 func (f *finder) inspect(ctx context.Context, feature lifecycle.Feature) time.Duration {
 	if !f.clients.Inspects() || len(feature.AllTasks()) == 0 {
@@ -274,8 +276,8 @@ func (f *finder) search(ctx context.Context, clients task.Clients, inspection *t
 	f.notify(string(feature.Name), 0)
 }
 
-// findAll asks every task for what it would look after. If one does not answer in time,
-// what it has begun ends when stray is closed, which is nil otherwise.
+// findAll calls every task's finder. If one does not return in time, what it has begun
+// ends when stray is closed, which is nil otherwise.
 func findAll(ctx context.Context, clients task.Clients, tasks lifecycle.Tasks) (found *transition.Leftovers, stray <-chan struct{}) {
 	found = &transition.Leftovers{}
 	for _, t := range tasks {
@@ -292,9 +294,9 @@ func findAll(ctx context.Context, clients task.Clients, tasks lifecycle.Tasks) (
 	return found, nil
 }
 
-// findInTime asks a task for what it would look after, and waits for no longer than an
-// attempt at it may take: nothing is read for others meanwhile, and an author's own
-// finder may not heed its context.
+// findInTime calls a task's finder, and waits for no longer than an attempt at the task
+// may take. Nothing is read for others meanwhile, and an author's own finder may ignore
+// its context.
 func findInTime(ctx context.Context, clients task.Clients, t task.Task) (found []v1alpha1.ResourceLeftovers, stray <-chan struct{}, err error) {
 	ctx, cancel := limited(ctx, t, "")
 	defer cancel()
@@ -321,10 +323,10 @@ func findInTime(ctx context.Context, clients task.Clients, t task.Task) (found [
 	}
 }
 
-// drain waits until no search runs; its context has been cancelled.
+// drain waits until no search runs; its context has been canceled.
 func (f *finder) drain() { f.wait.Wait() }
 
-// planned is what one task would look after, for a plan.
+// planned returns what one task would handle, for a plan.
 func planned(ctx context.Context, clients task.Clients, t task.Task) (v1alpha1.PlannedTask, error) {
 	leftovers, err := t.Find(ctx, clients)
 	if err != nil {

@@ -37,9 +37,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TestFeaturesThatComeMeanwhileAreLookedAtTogether: while the first is looked at two
+// TestFeaturesAddedMeanwhileSearchedTogether: while the first is looked at two
 // more come; they begin with the next round, both before one of them ends.
-func TestFeaturesThatComeMeanwhileAreLookedAtTogether(t *testing.T) {
+func TestFeaturesAddedMeanwhileSearchedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, release := make(chan string, 10), make(chan bool)
 		told := make(chan string, 10)
@@ -88,9 +88,9 @@ func TestFeaturesThatComeMeanwhileAreLookedAtTogether(t *testing.T) {
 	})
 }
 
-// TestTheFirstRoundHasAllThatComeAtTheStart, for a while: they share collections, each of
+// TestFirstRoundGathersFeaturesOfStart, for a while: they share collections, each of
 // which is read once in a round.
-func TestTheFirstRoundHasAllThatComeAtTheStart(t *testing.T) {
+func TestFirstRoundGathersFeaturesOfStart(t *testing.T) {
 	// feature is one of which a search is counted.
 	feature := func(i int, begun *atomic.Int32) lifecycle.Feature {
 		return lifecycle.Feature{Name: featuregate.Feature(fmt.Sprint(i)), OnDisable: lifecycle.Tasks{task.Func(task.Own{Name: "look", Find: func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
@@ -148,8 +148,8 @@ func TestTheFirstRoundHasAllThatComeAtTheStart(t *testing.T) {
 	})
 }
 
-// TestAFinderIsNotAskedTwiceAtOnce: nobody wants the first answer any more.
-func TestAFinderIsNotAskedTwiceAtOnce(t *testing.T) {
+// TestFinderNotCalledConcurrently: nobody wants the first answer any more.
+func TestFinderNotCalledConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFinder(task.Clients{}, nil, clock.RealClock{}, func(string, time.Duration) {})
 		f.lull = 0
@@ -181,9 +181,9 @@ func TestAFinderIsNotAskedTwiceAtOnce(t *testing.T) {
 	})
 }
 
-// TestAFinderThatDoesNotEndHoldsUpOthersForAWhile: those of its round and those that come
+// TestHangingFinderDelaysOthersBounded: those of its round and those that come
 // later, whether it heeds its context or not. It is not asked again before it has ended.
-func TestAFinderThatDoesNotEndHoldsUpOthersForAWhile(t *testing.T) {
+func TestHangingFinderDelaysOthersBounded(t *testing.T) {
 	const deadline = 5 * time.Minute
 	for _, test := range []struct {
 		what   string

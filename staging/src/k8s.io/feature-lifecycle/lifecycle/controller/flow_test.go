@@ -202,9 +202,9 @@ func TestAnOrderlyRestartOfOneOfTwoServersWritesNothing(t *testing.T) {
 	}
 }
 
-// TestS4AServerThatStillServesHoldsTransitions: a server that was told to end
+// TestS4ServingServerHoldsTransitions: a server that was told to end
 // serves for a while, and what it configures counts until it has ended.
-func TestS4AServerThatStillServesHoldsTransitions(t *testing.T) {
+func TestS4ServingServerHoldsTransitions(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for _, id := range []string{"s1", "s2"} {
 			w.report("server", id, gate("A", true))
@@ -229,10 +229,10 @@ func TestS4AServerThatStillServesHoldsTransitions(t *testing.T) {
 	})
 }
 
-// TestS4AServerWhoseReportIsDeletedHoldsTransitions: in the middle of a rollout somebody
+// TestS4ServerWithDeletedReportHoldsTransitions: in the middle of a rollout somebody
 // deletes the report of the server that has the old value. It lives, and does what its
 // value says, whatever the others agree on.
-func TestS4AServerWhoseReportIsDeletedHoldsTransitions(t *testing.T) {
+func TestS4ServerWithDeletedReportHoldsTransitions(t *testing.T) {
 	for name, unidentified := range map[string]bool{"it has an identity": false, "it has the Lease of its report alone": true} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -269,8 +269,8 @@ func TestS4AServerWhoseReportIsDeletedHoldsTransitions(t *testing.T) {
 	}
 }
 
-// TestASilentKubeletHoldsUntilItReports, whatever it reports, and no longer.
-func TestASilentKubeletHoldsUntilItReports(t *testing.T) {
+// TestMissingKubeletHoldsUntilItReports, whatever it reports, and no longer.
+func TestMissingKubeletHoldsUntilItReports(t *testing.T) {
 	for name, tc := range map[string]struct {
 		full bool
 		ends func(w *world)
@@ -299,9 +299,9 @@ func TestASilentKubeletHoldsUntilItReports(t *testing.T) {
 	}
 }
 
-// TestAProcessWhoseReportIsDeletedHolds: it renews its Lease and writes the report
+// TestProcessWithDeletedReportHolds: it renews its Lease and writes the report
 // again soon.
-func TestAProcessWhoseReportIsDeletedHolds(t *testing.T) {
+func TestProcessWithDeletedReportHolds(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("server", "s1", gate("A", true))
 		w.report("comp", "u1", asked(gate("A", true)))
@@ -320,9 +320,9 @@ func TestAProcessWhoseReportIsDeletedHolds(t *testing.T) {
 	})
 }
 
-// TestAProcessThatIsGoneWithoutItsReportHoldsUntilItsLeaseLapses: its report was
+// TestLostProcessHoldsUntilLeaseExpires: its report was
 // deleted, and it ended without a word.
-func TestAProcessThatIsGoneWithoutItsReportHoldsUntilItsLeaseLapses(t *testing.T) {
+func TestLostProcessHoldsUntilLeaseExpires(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("server", "s1", gate("A", true))
 		w.report("comp", "u1", asked(gate("A", true)))
@@ -340,9 +340,9 @@ func TestAProcessThatIsGoneWithoutItsReportHoldsUntilItsLeaseLapses(t *testing.T
 	})
 }
 
-// TestWhoIsLongGoneDoesNotHoldAfterAHandover: a server that takes over has not seen the
+// TestStaleProcessDoesNotHoldAfterHandover: a server that takes over has not seen the
 // process go, and waits no longer than it takes to see that it does not live.
-func TestWhoIsLongGoneDoesNotHoldAfterAHandover(t *testing.T) {
+func TestStaleProcessDoesNotHoldAfterHandover(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("server", "s1", gate("A", true))
 		w.leased = true
@@ -367,8 +367,8 @@ func TestWhoIsLongGoneDoesNotHoldAfterAHandover(t *testing.T) {
 	})
 }
 
-// TestReportsAreRetiredBesideASilentServer: it runs no server flow.
-func TestReportsAreRetiredBesideASilentServer(t *testing.T) {
+// TestReportsDeletedDespiteMissingServerReport: it runs no server flow.
+func TestReportsDeletedDespiteMissingServerReport(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("server", "s1", gate("A", false))
 		for i := range 20 {
@@ -388,8 +388,8 @@ func TestReportsAreRetiredBesideASilentServer(t *testing.T) {
 	})
 }
 
-// TestWhenASilentKubeletIsShown: it may be starting, or rebooting.
-func TestWhenASilentKubeletIsShown(t *testing.T) {
+// TestMissingKubeletShown: it may be starting, or rebooting.
+func TestMissingKubeletShown(t *testing.T) {
 	for status, after := range map[corev1.ConditionStatus]time.Duration{
 		corev1.ConditionTrue:    reportingDelay,
 		corev1.ConditionUnknown: transition.DefaultSettings().Grace,
@@ -413,10 +413,10 @@ func TestWhenASilentKubeletIsShown(t *testing.T) {
 	}
 }
 
-// TestLeftoversAreLookedForAfterADisagreement: a server that has a feature on stores
+// TestLeftoversSearchedAfterDisagreement: a server that has a feature on stores
 // what turning it off had removed. People learn that at once, not half an hour later,
 // and may have it removed.
-func TestLeftoversAreLookedForAfterADisagreement(t *testing.T) {
+func TestLeftoversSearchedAfterDisagreement(t *testing.T) {
 	l := newLeftovers()
 	l.left = map[string]int{}
 	inWorld(t, func(w *world) {
@@ -444,8 +444,8 @@ func TestLeftoversAreLookedForAfterADisagreement(t *testing.T) {
 	}, l.declare("A"))
 }
 
-// TestReportsAreRetired: when nobody else does it.
-func TestReportsAreRetired(t *testing.T) {
+// TestReportsDeleted: when nobody else does it.
+func TestReportsDeleted(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("server", "s1", gate("A", false))
 		w.node("n1", corev1.ConditionTrue)
@@ -463,9 +463,9 @@ func TestReportsAreRetired(t *testing.T) {
 	})
 }
 
-// TestAServerThatNeverReportsIsNamed: it is live and nobody knows what it
+// TestServerWithoutReportNamed: it is live and nobody knows what it
 // configures.
-func TestAServerThatNeverReportsIsNamed(t *testing.T) {
+func TestServerWithoutReportNamed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("server", "s1", gate("A", false))
 		w.serve("s1")
@@ -540,8 +540,8 @@ func TestDisagreementStopsARunningTask(t *testing.T) {
 	}, l.declare("A"))
 }
 
-// TestABlockedTaskCostsOneWriteInTenMinutes and goes on when it can.
-func TestABlockedTaskCostsOneWriteInTenMinutes(t *testing.T) {
+// TestBlockedTaskWritesOnceInTenMinutes and goes on when it can.
+func TestBlockedTaskWritesOnceInTenMinutes(t *testing.T) {
 	l := newLeftovers()
 	l.refuse["ClearA"] = &task.BlockedError{Message: "one widget refuses"}
 	inWorld(t, func(w *world) {
@@ -621,9 +621,9 @@ func TestLeftoversAreCountedAndCleanedOnRequest(t *testing.T) {
 	}, l.declare("A"))
 }
 
-// TestASettlePeriodCountsWhatWasWatched: the user contradicts while no server
+// TestSettlePeriodCountsWatchedTime: the user contradicts while no server
 // looks.
-func TestASettlePeriodCountsWhatWasWatched(t *testing.T) {
+func TestSettlePeriodCountsWatchedTime(t *testing.T) {
 	l := newLeftovers()
 	inWorld(t, func(w *world) {
 		turnedOff(w, l, nil)
@@ -639,7 +639,7 @@ func TestASettlePeriodCountsWhatWasWatched(t *testing.T) {
 		synctest.Wait()
 		w.until(2*time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
 		if took := time.Since(begun); took < w.servers["s1"].controller.config.Settings.Settle {
-			t.Errorf("off %s after somebody looked again", took)
+			t.Errorf("off %s after the next search", took)
 		}
 	}, l.declare("A"))
 }

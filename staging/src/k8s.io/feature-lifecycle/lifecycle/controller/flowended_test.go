@@ -73,22 +73,22 @@ func TestAFlowEndsBeforeItsProcess(t *testing.T) {
 	}, l.declare("A"))
 }
 
-// TestWhoMayLead: servers that report and run a flow, and of them those that know the gate
+// TestLeads: servers that report and run a flow, and of them those that know the gate
 // if any server does.
-func TestWhoMayLead(t *testing.T) {
+func TestLeads(t *testing.T) {
 	knows := tracker.Server{ID: "s1", Reported: true, Knows: true}
 	plain := tracker.Server{ID: "s2", Reported: true}
-	silent := tracker.Server{ID: "s3"}
+	missing := tracker.Server{ID: "s3"}
 	ended := tracker.Server{ID: "s4", Reported: true, Knows: true, ControllerStopped: true}
 	for sentence, test := range map[string]struct {
 		servers []tracker.Server
 		leads   string
 	}{
-		"one that knows the gate":                {[]tracker.Server{knows, plain, silent}, "s1"},
-		"nobody knows the gate":                  {[]tracker.Server{plain, silent}, "s2"},
-		"the flow of another has ended":          {[]tracker.Server{ended, knows}, "s1"},
-		"who knows the gate has no flow":         {[]tracker.Server{ended, plain}, ""},
-		"nobody that reports, and nobody at all": {[]tracker.Server{silent}, ""},
+		"one that knows the gate":               {[]tracker.Server{knows, plain, missing}, "s1"},
+		"no server knows the gate":              {[]tracker.Server{plain, missing}, "s2"},
+		"the flow of another has ended":         {[]tracker.Server{ended, knows}, "s1"},
+		"those that know the gate have no flow": {[]tracker.Server{ended, plain}, ""},
+		"none that reports, and none at all":    {[]tracker.Server{missing}, ""},
 	} {
 		for _, id := range []string{"s1", "s2", "s3", "s4"} {
 			c := &observer{config: &Config{ServerID: id}}

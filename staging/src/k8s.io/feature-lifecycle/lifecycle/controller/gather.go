@@ -61,10 +61,10 @@ func (o *observer) gather(name string, now time.Time) transition.View {
 	return view
 }
 
-// leads is true if this server leads a feature: the first by rendezvous
-// hashing among the live servers that know the gate or, when none does, among
-// all that report. Servers whose controller has stopped are left out. If all that know the
-// gate are such, no server leads: the others lack the tasks of the feature.
+// leads returns true if this server leads a feature: the first by rendezvous hashing
+// among the live servers that know the gate or, when none does, among all that report.
+// Servers whose controller has stopped are left out. If all that know the gate have
+// stopped, no server leads: the others lack the tasks of the feature.
 func (o *observer) leads(name string, servers []tracker.Server) bool {
 	known := slices.ContainsFunc(servers, func(s tracker.Server) bool { return s.Knows })
 	return leader.Of(name, candidates(servers, known)) == o.config.ServerID

@@ -29,8 +29,7 @@ import (
 
 const subsystem = "feature_lifecycle"
 
-// All series have the namespace of the controller first, whose features they are
-// about.
+// All series have the namespace of the controller first, which has their features.
 
 var (
 	transitionSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
@@ -57,11 +56,11 @@ var (
 	}, []string{"namespace", "task", "outcome"})
 
 	runningDesc = metrics.NewDesc(subsystem+"_running",
-		"1 while the server flow of this server looks at features, 0 before it has permission and a complete picture.",
+		"1 while the server flow of this server reconciles features, 0 before it has permission and a complete picture.",
 		[]string{"namespace"}, nil, metrics.ALPHA, "")
 
 	leaderDesc = metrics.NewDesc(subsystem+"_leader",
-		"Features that this server looks after.",
+		"Features that this server leads.",
 		[]string{"namespace"}, nil, metrics.ALPHA, "")
 
 	reportsDesc = metrics.NewDesc(subsystem+"_reports",
@@ -110,20 +109,20 @@ var registerMetrics = sync.OnceFunc(func() {
 	legacyregistry.CustomMustRegister(collected)
 })
 
-// queueName is what the metrics of a controller's queue have as name.
+// queueName returns the name of a controller's queue in metrics.
 func queueName(namespace string) string { return subsystem + "/" + namespace }
 
-// ledFeatures are the features that this server looks after, as last stored. It
-// is safe for concurrent use.
+// ledFeatures are the features that this server leads, as last stored. It is safe for
+// concurrent use.
 type ledFeatures struct {
-	// running is true while the server flow looks at features.
+	// running is true while the server flow reconciles features.
 	running atomic.Bool
 
 	mu       sync.Mutex
 	statuses map[string]*v1alpha1.FeatureStatus
 	// leftovers are what was found of features that are off.
 	leftovers map[string][]v1alpha1.ResourceLeftovers
-	// sinces is since when this server looks after each.
+	// sinces is since when this server leads each.
 	sinces map[string]time.Time
 }
 
@@ -131,8 +130,7 @@ func newLedFeatures() *ledFeatures {
 	return &ledFeatures{statuses: map[string]*v1alpha1.FeatureStatus{}, leftovers: map[string][]v1alpha1.ResourceLeftovers{}, sinces: map[string]time.Time{}}
 }
 
-// since is since when this server looks after a feature: now, if it does not
-// yet.
+// since returns since when this server leads a feature: now, if it does not yet.
 func (l *ledFeatures) since(name string, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,8 +140,8 @@ func (l *ledFeatures) since(name string, now time.Time) time.Time {
 	return now
 }
 
-// set notes a feature as it was stored, and what was found of it if it is off;
-// nil means that nobody has looked.
+// set records a feature as it was stored, and what was found of it if it is off; nil
+// means that there was no search.
 func (l *ledFeatures) set(name string, status *v1alpha1.FeatureStatus, found *transition.Leftovers) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,8 +152,7 @@ func (l *ledFeatures) set(name string, status *v1alpha1.FeatureStatus, found *tr
 	}
 }
 
-// take notes that this server looks after a feature, from now on unless it
-// already does.
+// take records that this server leads a feature, from now on unless it already does.
 func (l *ledFeatures) take(name string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -115,7 +115,7 @@ func TestCollector(t *testing.T) {
 			},
 			want: []string{"leader{namespace=ns} 1", "running{namespace=ns} 0", "state{feature=A,namespace=ns,state=On} 1", "uses{component=kubelet,enabled=true,feature=A,namespace=ns} 3"},
 		},
-		"users that differ, and those that nobody heard of": {
+		"users that differ, and unreachable ones": {
 			status: v1alpha1.FeatureStatus{
 				State: v1alpha1.StateOff,
 				Uses: []v1alpha1.FeatureUse{
@@ -176,7 +176,7 @@ func TestCollector(t *testing.T) {
 				"leader{namespace=ns} 1", "running{namespace=ns} 0", "state{feature=A,namespace=ns,state=Off} 1",
 			},
 		},
-		"leftovers that nobody could look for are told although Clean is Unknown": {
+		"leftovers that could not be searched are shown although Clean is Unknown": {
 			status: v1alpha1.FeatureStatus{State: v1alpha1.StateOff, Conditions: []metav1.Condition{condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNotExamined)}},
 			found:  &transition.Leftovers{Err: "pods is forbidden"},
 			want:   []string{"condition{condition=Clean,feature=A,namespace=ns,reason=NotExamined} 1", "leader{namespace=ns} 1", "running{namespace=ns} 0", "state{feature=A,namespace=ns,state=Off} 1"},
@@ -321,9 +321,9 @@ func TestAFlowThatIsStartedAgainIsShown(t *testing.T) {
 	}, lifecycle.Feature{Name: "A"})
 }
 
-// TestAControllerThatNeverLookedLeavesNothing: it is told to end before it has a
+// TestControllerWithoutReconciliationLeavesNoSeries: it is told to end before it has a
 // complete picture.
-func TestAControllerThatNeverLookedLeavesNothing(t *testing.T) {
+func TestControllerWithoutReconciliationLeavesNoSeries(t *testing.T) {
 	alone(t)
 	c, err := New(Config{Namespace: "other", Component: "server", ServerID: "s", Tasks: emptyCluster(), Client: newWorld(t).api(&serverProcess{})})
 	if err != nil {

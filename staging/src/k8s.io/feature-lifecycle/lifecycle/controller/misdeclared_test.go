@@ -39,9 +39,9 @@ type lastingMapper struct{ *meta.DefaultRESTMapper }
 
 func (lastingMapper) Reset() {}
 
-// TestADeclarationForWhatIsNotThereIsSaidAtOnce, while its feature is on, off and on its
+// TestMisdeclarationReportedAtOnce, while its feature is on, off and on its
 // way, and taken back once the server has it.
-func TestADeclarationForWhatIsNotThereIsSaidAtOnce(t *testing.T) {
+func TestMisdeclarationReportedAtOnce(t *testing.T) {
 	lamps := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "lamps"}
 	misspelt := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "lamp"}
 	const want = "ClearField/lamp.example.com/spec.hue: the server has no resource lamp.example.com"
@@ -90,8 +90,8 @@ func TestADeclarationForWhatIsNotThereIsSaidAtOnce(t *testing.T) {
 	}, declared)
 }
 
-// TestAnInspectionOfWhatIsOnIsDoneOnce: nothing is asked at rest.
-func TestAnInspectionOfWhatIsOnIsDoneOnce(t *testing.T) {
+// TestInspectionOfEnabledFeatureRunsOnce: nothing is asked at rest.
+func TestInspectionOfEnabledFeatureRunsOnce(t *testing.T) {
 	lamps := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "lamps"}
 	inWorld(t, func(w *world) {
 		known := meta.NewDefaultRESTMapper(nil)

@@ -155,9 +155,9 @@ func TestARollingRestartDoesNotFlap(t *testing.T) {
 	})
 }
 
-// TestARestartThatIsTakenBackBeginsNothing: one server came up with another value,
+// TestRevertedRestartBeginsNothing: one server came up with another value,
 // and was restarted with the old one.
-func TestARestartThatIsTakenBackBeginsNothing(t *testing.T) {
+func TestRevertedRestartBeginsNothing(t *testing.T) {
 	inCluster(t, 3, func(c *cluster) {
 		c.crash(c.servers[1])
 		c.serve(c.servers[1], values{}, time.Second, 0)
@@ -253,10 +253,10 @@ func TestTwoCoordinatorsDoNoHarm(t *testing.T) {
 	}, l.declare("A"))
 }
 
-// TestAReportIsKeptWhoseLeaseIsNotHeardOfYet: a server had ended in order, its Lease
+// TestReportWithUnobservedLeaseKept: a server had ended in order, its Lease
 // is deleted, and its report not. It starts again and is told to end at once. Another server
 // hears of the report, and not of the new Lease.
-func TestAReportIsKeptWhoseLeaseIsNotHeardOfYet(t *testing.T) {
+func TestReportWithUnobservedLeaseKept(t *testing.T) {
 	inCluster(t, 2, func(c *cluster) {
 		s0, s1 := c.servers[0], c.servers[1]
 		lease := func() bool { return c.etcd.objects[leaseKind]["leases/server.s0"] != nil }

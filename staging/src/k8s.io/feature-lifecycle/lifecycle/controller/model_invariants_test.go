@@ -62,7 +62,7 @@ func (c *cluster) admit(r *replica, before, after *v1alpha1.Feature) {
 	}
 	begins := a.Transition != nil && (b.Transition == nil || b.Transition.ID != a.Transition.ID)
 	if before.Spec.Paused && (begins || len(a.Tasks) < len(b.Tasks) || attempts(a) > attempts(b)) {
-		c.violate("%s goes on although it is paused", name)
+		c.violate("%s continues although it is paused", name)
 	}
 	switch {
 	case begins:
@@ -141,7 +141,7 @@ func (c *cluster) checkAgreement(r *replica, name string) {
 	view := r.controller.gather(name, r.controller.config.Clock.Now())
 	for _, s := range view.Servers {
 		if !s.Reported || s.Gate.Enabled != view.Servers[0].Gate.Enabled || s.Version != view.Servers[0].Version {
-			c.violate("S4: %s goes on while %s knows that servers disagree: %+v", name, r.id, view.Servers)
+			c.violate("S4: %s continues while %s knows that servers disagree: %+v", name, r.id, view.Servers)
 		}
 	}
 }
@@ -156,14 +156,14 @@ func (c *cluster) checkTrueAgreement(name string, old time.Duration) {
 		case !r.up || r.upSince > old:
 		case r.stored == nil && r.ending:
 		case r.stored == nil:
-			c.violate("S4: %s goes on while %s has not reported", name, r.id)
+			c.violate("S4: %s continues while %s has not reported", name, r.id)
 		case r.stored[f].from > old:
 		case first == nil:
 			first = r
 		case r.stored[f].value != first.stored[f].value:
-			c.violate("S4: %s goes on while %s and %s disagree", name, first.id, r.id)
+			c.violate("S4: %s continues while %s and %s disagree", name, first.id, r.id)
 		case r.storedVersion != first.storedVersion && max(r.storedVersionFrom, first.storedVersionFrom) <= old:
-			c.violate("S4: %s goes on while %s has %s and %s has %s", name, first.id, first.storedVersion, r.id, r.storedVersion)
+			c.violate("S4: %s continues while %s has %s and %s has %s", name, first.id, first.storedVersion, r.id, r.storedVersion)
 		}
 	}
 }

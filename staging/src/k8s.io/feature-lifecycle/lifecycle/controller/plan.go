@@ -40,10 +40,10 @@ import (
 // planner answers what a change would do. It changes nothing.
 type planner struct{ *observer }
 
-// plan answers what a change of a feature would do: one of its value, or one of the
+// plan returns what a change of a feature would do: one of its value, or one of the
 // cluster's version, which may change the value, too. It reads only; any server can
-// answer. Of the request only the spec counts: the feature is the one given. An error for
-// which apierrors.IsBadRequest is true says what is wrong with the request.
+// answer. Of the request only the spec counts: the feature is the one given. An error
+// for which apierrors.IsBadRequest is true explains what is wrong with the request.
 func (o *planner) plan(ctx context.Context, feature *v1alpha1.Feature, request *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error) {
 	if request == nil || (request.Spec.Enabled == nil) == (request.Spec.TargetVersion == "") {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("a plan for feature %s needs either spec.enabled or spec.targetVersion, and not both", feature.Name))
@@ -92,8 +92,8 @@ func (o *planner) plan(ctx context.Context, feature *v1alpha1.Feature, request *
 	return result, nil
 }
 
-// misdeclared says what of a feature's declaration does not fit the server, or why the
-// server could not be asked.
+// misdeclared returns what of a feature's declaration does not fit the server, or why
+// the server could not be queried.
 func (o *planner) misdeclared(ctx context.Context, feature string) []string {
 	problems, err := task.NewInspection(o.config.Tasks, o.finder.all).Problems(ctx, o.features[feature].AllTasks())
 	if err != nil {
@@ -102,8 +102,8 @@ func (o *planner) misdeclared(ctx context.Context, feature string) []string {
 	return problems
 }
 
-// planStep is what the tasks of one transition would look after, and which of them
-// would wait for people.
+// planStep returns what the tasks of one transition would handle, and which of them
+// would wait for an external action.
 func (o *planner) planStep(ctx context.Context, feature string, plan transition.Plan, step transition.Step) (result []v1alpha1.PlannedTask, outlook task.Outlook, err error) {
 	state := step.State
 	if state == "" {
@@ -118,7 +118,7 @@ func (o *planner) planStep(ctx context.Context, feature string, plan transition.
 		case name == v1alpha1.TaskWaitForUses:
 			p.Message = "wait until every live user has the value"
 		case !ok:
-			p.Message = "this server does not know the task and cannot tell what it looks after"
+			p.Message = "this server does not know the task, so what it would handle is unknown"
 		default:
 			var blocked *task.BlockedError
 			p, err = planned(ctx, o.config.Tasks, declared)
@@ -151,8 +151,8 @@ func (o *planner) planStep(ctx context.Context, feature string, plan transition.
 	return result, outlook, nil
 }
 
-// planObstacles adds what a task that has found something tells of its run, and returns how
-// many objects it tried, if not all.
+// planObstacles adds the obstacles of a task that has found something, and returns the
+// number of objects that it tried, if not all.
 func (o *planner) planObstacles(ctx context.Context, t task.Task, outlook *task.Outlook) (tried string, err error) {
 	of, err := t.Obstacles(ctx, o.config.Tasks)
 	var blocked *task.BlockedError
@@ -168,7 +168,7 @@ func (o *planner) planObstacles(ctx context.Context, t task.Task, outlook *task.
 	return of.Tried, err
 }
 
-// waitsFor says which objects hold a task that removes nothing.
+// waitsFor returns the objects that hold a task that removes nothing.
 func waitsFor(p v1alpha1.PlannedTask) []string {
 	var held []string
 	for _, l := range p.Leftovers {
@@ -179,9 +179,9 @@ func waitsFor(p v1alpha1.PlannedTask) []string {
 	return held
 }
 
-// planVersion finds out which value the feature would have at a version, and why
-// binaries would refuse to start there. It judges by the specs of this binary: what
-// others report is about the version that they have.
+// planVersion determines which value the feature would have at a version, and why
+// binaries would refuse to start there. It uses the specs of this binary: reports of
+// others are about the version that they have.
 func (o *planner) planVersion(feature *v1alpha1.Feature, view transition.View, to string, result *v1alpha1.FeaturePlanStatus, now time.Time) error {
 	there, err := utilversion.ParseMajorMinor(to)
 	if err != nil {
@@ -218,7 +218,7 @@ func (o *planner) planVersion(feature *v1alpha1.Feature, view transition.View, t
 	return nil
 }
 
-// questionAt is what is known of a feature for a move of these servers; known is
+// questionAt returns what is known of a feature for a move of these servers. known is
 // false when this server does not have the gate.
 func (o *planner) questionAt(feature *v1alpha1.Feature, here, there *utilversion.Version, now time.Time) (q versionskew.Input, known bool) {
 	_, known = o.config.Specs[featuregate.Feature(feature.Name)]
@@ -227,7 +227,7 @@ func (o *planner) questionAt(feature *v1alpha1.Feature, here, there *utilversion
 	return q, known
 }
 
-// outOfReach says what this server cannot know of a version, and what no server can
+// outOfReach returns what this server cannot know of a version, and what no server can
 // do about it.
 func (o *planner) outOfReach(q versionskew.Input, known bool, here, there *utilversion.Version) (blockers, unknown []string) {
 	highest := here
@@ -237,7 +237,7 @@ func (o *planner) outOfReach(q versionskew.Input, known bool, here, there *utilv
 	switch lowest := o.config.SpecsFrom; {
 	case there.GreaterThan(highest):
 		// Whether the next minor version is one of this major version or the first of the
-		// next one, nobody here knows.
+		// next one is unknown.
 		next := highest.AddMinor(1)
 		if there.Major() > highest.Major() {
 			next = utilversion.MajorMinor(highest.Major()+1, 0)
@@ -256,7 +256,7 @@ func (o *planner) outOfReach(q versionskew.Input, known bool, here, there *utilv
 	}
 }
 
-// planDependencies says which gates would stand against the value of this one,
+// planDependencies adds the gates that would conflict with the value of this one,
 // because one depends on the other, and returns them.
 func (o *planner) planDependencies(result *v1alpha1.FeaturePlanStatus, name string, values func(name string) (on, off bool)) []string {
 	value := result.Configured.Value
@@ -269,8 +269,8 @@ func (o *planner) planDependencies(result *v1alpha1.FeaturePlanStatus, name stri
 	return slices.Concat(result.Dependencies, result.Dependents)
 }
 
-// valueAt says whether a gate would be on or off at a version; neither when that
-// is not known.
+// valueAt returns whether a gate would be on or off at a version; neither when that is
+// unknown.
 func (o *planner) valueAt(name string, here, there *utilversion.Version, now time.Time) (on, off bool) {
 	feature, err := o.lister.Get(name)
 	if err != nil {

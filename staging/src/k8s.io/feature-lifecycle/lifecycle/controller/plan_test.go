@@ -130,9 +130,9 @@ func TestAPlanOfADowngradeHasTheTasksOfTheValue(t *testing.T) {
 	}, l.boundary("A"))
 }
 
-// TestAPlanNamesWhatKeepsServersFromBecomingReady: a task that runs too late for
+// TestPlanNamesStartupBlockers: a task that runs too late for
 // servers that have the feature on.
-func TestAPlanNamesWhatKeepsServersFromBecomingReady(t *testing.T) {
+func TestPlanNamesStartupBlockers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		on, found bool
 		blockers  []string
@@ -199,7 +199,7 @@ func TestPlansForVersions(t *testing.T) {
 		"the next major version":                        {"Plain", "2.0", nil, nil, []string{move("2.0")}, "what 2.0 makes of the gate, and which tasks it declares, is not known to binaries of 1.36"},
 		"a version of that which is skipped to":         {"Plain", "2.3", nil, nil, []string{"move to 2.0 first", move("2.3")}, "the notes of release 2.3 can tell"},
 		"the major version before":                      {"Plain", "0.9", nil, nil, []string{"can emulate no version below 1.33", move("0.9")}, "this binary knows versions from 1.33 on"},
-		"a version that nobody emulates":                {"Plain", "1.32", nil, nil, []string{"can emulate no version below 1.33", move("1.32")}, "this binary knows versions from 1.33 on"},
+		"a version that no binary emulates":             {"Plain", "1.32", nil, nil, []string{"can emulate no version below 1.33", move("1.32")}, "this binary knows versions from 1.33 on"},
 		"a gate that this server does not have":         {"Foreign", "1.35", nil, nil, []string{move("1.35")}, "this server does not have it"},
 		"a gate that is locked and was not, going down": {"Locked", "1.35", byDefault(false), []string{"TurningOff WaitForUses"}, []string{move("1.35")}, ""},
 	} {
@@ -266,9 +266,9 @@ func TestARequestThatWaitsCounts(t *testing.T) {
 	}, l.boundary("A"))
 }
 
-// TestAPlanNamesWhatDependsOnTheFeature, and what it depends on, now and at another
+// TestPlanNamesDependents, and what it depends on, now and at another
 // version.
-func TestAPlanNamesWhatDependsOnTheFeature(t *testing.T) {
+func TestPlanNamesDependents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		// C depends on B, which depends on A. At 1.35 A is off by default, and B
 		// exists and is set.
@@ -351,7 +351,7 @@ func TestDependentsOfAGateThatAKubeletSetsAreNotSafe(t *testing.T) {
 	})
 }
 
-func TestAPlanOfTheValueThatThereIsCountsWhatIsLeft(t *testing.T) {
+func TestPlanOfPresentValueCountsLeftovers(t *testing.T) {
 	l := newLeftovers()
 	inWorld(t, func(w *world) {
 		w.emulate("1.36", []v1alpha1.ReportedFeature{gate("A", false)}, "s1")
@@ -368,9 +368,9 @@ func TestAPlanOfTheValueThatThereIsCountsWhatIsLeft(t *testing.T) {
 	}, l.declare("A"))
 }
 
-// TestAPlanNamesWhatPeopleHaveToRemove: a task that waits holds the transition, and
+// TestPlanNamesManualRemovals: a task that waits holds the transition, and
 // what it finds of a feature that is off already holds nothing.
-func TestAPlanNamesWhatPeopleHaveToRemove(t *testing.T) {
+func TestPlanNamesManualRemovals(t *testing.T) {
 	l := newLeftovers()
 	waiting := l.declare("A")
 	waiting.OnDisable[1].Waits = true
@@ -389,8 +389,8 @@ func TestAPlanNamesWhatPeopleHaveToRemove(t *testing.T) {
 	}, waiting)
 }
 
-// TestAPlanNamesWhatBlocksAFinder: it does not fail for it.
-func TestAPlanNamesWhatBlocksAFinder(t *testing.T) {
+// TestPlanNamesBlockedFinder: it does not fail for it.
+func TestPlanNamesBlockedFinder(t *testing.T) {
 	declared := newLeftovers().declare("A")
 	declared.OnDisable[1].Find = func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
 		return nil, &task.BlockedError{Message: "the definition has a default"}

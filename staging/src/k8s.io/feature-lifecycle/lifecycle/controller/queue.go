@@ -93,8 +93,8 @@ func (q *featureQueue) flushQuiet(ctx context.Context) {
 	}
 }
 
-// drain shuts the queue down and takes out what is left, so that the
-// metrics of the queue that replaces it under the same name begin at 0.
+// drain shuts the queue down and takes out what is left, so that the metrics of the
+// queue that replaces it under the same name begin at 0.
 func (q *featureQueue) drain() {
 	q.ShutDown()
 	for name, quit := q.Get(); !quit; name, quit = q.Get() {

@@ -30,10 +30,10 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
-// TestWhatChangesAfterALookIsLookedAt: an earlier time at which a feature is to be
+// TestChangeAfterReconciliationReconciled: an earlier time at which a feature is to be
 // looked at wins in the queue, and takes what was put off along. What changes after
 // that must not count on it.
-func TestWhatChangesAfterALookIsLookedAt(t *testing.T) {
+func TestChangeAfterReconciliationReconciled(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s", Tasks: emptyCluster(), Client: w.api(&serverProcess{}), Features: []lifecycle.Feature{{Name: "A"}}})
 		if err != nil {
@@ -132,9 +132,9 @@ func TestManyReportsAreFoldedForLonger(t *testing.T) {
 	}
 }
 
-// TestUsersThatAreExpectedAreFoldedFromTheFirstOn: counts of the first would be sent to all
+// TestExpectedUsersFoldedFromFirst: counts of the first would be sent to all
 // others, who still wait for the value.
-func TestUsersThatAreExpectedAreFoldedFromTheFirstOn(t *testing.T) {
+func TestExpectedUsersFoldedFromFirst(t *testing.T) {
 	for users, want := range map[int]time.Duration{
 		0: reportBatch, 100: reportBatch, 1000: stagger.MaxDelay(1000) / counts, 10_000: stagger.MaxDelay(10_000) / counts, 1 << 40: stagger.MaxDelay(1<<40) / counts,
 	} {
@@ -172,8 +172,8 @@ func TestUsersThatAreExpectedAreFoldedFromTheFirstOn(t *testing.T) {
 	}
 }
 
-// TestACrowdIsForgotten: the next reports may be few.
-func TestACrowdIsForgotten(t *testing.T) {
+// TestBatchForgotten: the next reports may be few.
+func TestBatchForgotten(t *testing.T) {
 	b := newBatches()
 	for _, test := range []struct {
 		after, least time.Duration
@@ -208,7 +208,7 @@ func TestWhenReportsHaveBecomeQuiet(t *testing.T) {
 			return false
 		}
 	}
-	check("nobody has reported", 0)
+	check("no report yet", 0)
 	for name, want := range map[string]bool{"A": true, "B": true, "C": false, "new": false} {
 		if got := add(name); got != want {
 			t.Errorf("a report of %s: put off for long is %t, want %t", name, got, want)
@@ -267,8 +267,8 @@ func TestTheLastOfManyReportsIsCountedSoon(t *testing.T) {
 	})
 }
 
-// TestWhatIsLookedAtWhileVeryManyReport: counts wait, what is to be done does not.
-func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
+// TestUrgentFeaturesReconciledDuringManyReports: counts wait, what is to be done does not.
+func TestUrgentFeaturesReconciledDuringManyReports(t *testing.T) {
 	const other = "other"
 	before := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "A", Generation: 1}}
 	before.Status = v1alpha1.FeatureStatus{
@@ -345,7 +345,7 @@ func TestWhatIsLookedAtWhileVeryManyReport(t *testing.T) {
 			c.queue.addBatched("A")
 			stored(func(f *v1alpha1.Feature) { f.Status.Uses = []v1alpha1.FeatureUse{{Component: other}} })(c)
 		}, reportBatch},
-		"uses while nobody does": {func(c *Controller) {
+		"uses without a user": {func(c *Controller) {
 			delete(c.queue.batches.of, "A")
 			stored(func(f *v1alpha1.Feature) { f.Status.Uses = []v1alpha1.FeatureUse{{Component: other}} })(c)
 		}, 0},

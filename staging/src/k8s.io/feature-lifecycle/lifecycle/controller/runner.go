@@ -32,7 +32,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// progressPeriod is how often the progress of an attempt is written at most.
+// progressPeriod is the minimum interval between writes of the progress of an attempt.
 const progressPeriod = 5 * time.Second
 
 // runner runs attempts at tasks beside the queue, at most one for each feature,
@@ -103,19 +103,19 @@ func (r *runner) start(ctx context.Context, t task.Task, attempt task.Attempt, p
 
 // run makes one attempt within its deadline.
 func (r *runner) run(ctx context.Context, t task.Task, attempt task.Attempt) error {
-	ctx, cancel := limited(ctx, t, "; another attempt goes on")
+	ctx, cancel := limited(ctx, t, "; another attempt continues")
 	defer cancel()
 	return tooLate(ctx, t.Run(ctx, r.clients, attempt))
 }
 
-// limited is a context with the deadline of a task.
+// limited returns a context with the deadline of a task.
 func limited(ctx context.Context, t task.Task, what string) (context.Context, context.CancelFunc) {
 	deadline := cmp.Or(t.Deadline, task.DefaultDeadline)
 	return context.WithTimeoutCause(ctx, deadline, fmt.Errorf("not done within %s%s", deadline, what))
 }
 
-// tooLate is an error of a task that was given a limited context, which says so if it
-// ended by its deadline.
+// tooLate returns an error of a task that was given a limited context. The error states
+// if it ended by its deadline.
 func tooLate(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -123,7 +123,7 @@ func tooLate(ctx context.Context, err error) error {
 	return err
 }
 
-// retry says that what blocked an attempt may be gone.
+// retry records that what blocked an attempt may have been resolved.
 func (r *runner) retry(feature string, current *running) {
 	r.mu.Lock()
 	current.attempt.Retry = true
@@ -136,7 +136,7 @@ func (r *runner) progress(feature string, current *running, p task.Progress) {
 	current.attempt.Done, current.attempt.Total = max(p.Done, 0), max(p.Total, 0)
 	current.attempt.Message, current.attempt.Checkpoint = shorten(p.Message), p.Checkpoint
 	if len(p.Checkpoint) > v1alpha1.MaxCheckpointLength {
-		// It could not be stored. The task begins anew after a crash.
+		// It could not be stored. The task restarts after a crash.
 		current.attempt.Checkpoint = ""
 	}
 	r.mu.Unlock()
@@ -144,13 +144,13 @@ func (r *runner) progress(feature string, current *running, p task.Progress) {
 	r.notify(feature, progressPeriod)
 }
 
-// maxMessage bounds what one attempt says. Servers' answers can be long, and a
+// maxMessage bounds the message of one attempt. Servers' answers can be long, and a
 // status that is too large to be stored would stop everything.
 const maxMessage = 4096
 
 func shorten(message string) string { return phrase.Cut(message, maxMessage) }
 
-// end records what became of an attempt, and tells.
+// end records the result of an attempt, and enqueues the feature.
 func (r *runner) end(ctx context.Context, feature string, current *running, begun time.Time, err error) {
 	var blocked *task.BlockedError
 	r.mu.Lock()
@@ -158,7 +158,7 @@ func (r *runner) end(ctx context.Context, feature string, current *running, begu
 	case err == nil:
 		current.attempt.Outcome = transition.Finished
 	case errors.As(err, &blocked):
-		// What the error is wrapped in, or joined with, is said, too.
+		// What the error is wrapped in, or joined with, is included.
 		current.attempt.Outcome, current.attempt.Message = transition.Blocked, shorten(err.Error())
 	default:
 		current.attempt.Outcome, current.attempt.Message = transition.Failed, shorten(err.Error())
@@ -166,7 +166,7 @@ func (r *runner) end(ctx context.Context, feature string, current *running, begu
 	current.attempt.Ended = r.clock.Now()
 	outcome, took := current.attempt.Outcome, current.attempt.Ended.Sub(begun)
 	r.mu.Unlock()
-	// One that was stopped has no outcome that anybody should learn from.
+	// One that was stopped has no outcome to record.
 	if ctx.Err() == nil {
 		attemptSeconds.WithLabelValues(r.namespace, current.attempt.Task, string(outcome)).Observe(took.Seconds())
 	}
@@ -184,5 +184,5 @@ func (r *runner) stop(feature string) {
 	}
 }
 
-// drain waits until no attempt runs; their contexts have been cancelled.
+// drain waits until no attempt runs; their contexts have been canceled.
 func (r *runner) drain() { r.wait.Wait() }

@@ -22,8 +22,8 @@ import (
 	"k8s.io/feature-lifecycle/intern"
 )
 
-// shareReports is a transformer of informers: reports share what they say alike, and
-// lose what the server flow does not read.
+// shareReports returns a transformation for informers: reports share what they have
+// alike, and lose what the server flow does not read.
 func shareReports() cache.TransformFunc {
 	lists := intern.NewLists[v1alpha1.ReportedFeature]()
 	return func(object any) (any, error) {

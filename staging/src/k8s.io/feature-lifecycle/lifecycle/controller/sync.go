@@ -60,8 +60,8 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 		view.Attempt = nil
 	}
 	if feature.Status.State != v1alpha1.StateOff {
-		// Who asks for a clean-up writes its beginning, on any server: what was found
-		// before says nothing of what is left after it.
+		// The request for a cleanup writes its beginning, on any server: earlier findings do
+		// not show what is left after it.
 		c.finder.forgetLeftovers(name)
 		view.Leftovers = c.finder.result(name)
 	}
@@ -89,8 +89,8 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 	return nil
 }
 
-// look has leftovers looked for, and the declaration held against the server, when that is
-// due, and returns when it is due again, 0 for not before the state changes.
+// look starts a search for leftovers, and an inspection of the declaration, when that
+// is due, and returns when it is due again, 0 for not before the state changes.
 func (c *Controller) look(ctx context.Context, status *v1alpha1.FeatureStatus, feature lifecycle.Feature) time.Duration {
 	switch status.State {
 	case v1alpha1.StateOff:
@@ -165,7 +165,7 @@ func (c *Controller) commit(ctx context.Context, feature *v1alpha1.Feature, deci
 		klog.FromContext(ctx).Info("Feature changed state", "feature", klog.KObj(feature), "from", feature.Status.State, "to", stored.Status.State)
 	}
 	if differed(&feature.Status) && !differed(&stored.Status) {
-		// Who had the other value may have stored what turning off had removed; one
+		// An instance with the other value may have stored what turning off had removed; one
 		// kube-apiserver is enough.
 		c.finder.forget(feature.Name)
 	}
@@ -186,21 +186,21 @@ func (c *Controller) commit(ctx context.Context, feature *v1alpha1.Feature, deci
 	return stored, nil
 }
 
-// differed is true while somebody has another value than the state.
+// differed returns true while a user has another value than the state.
 func differed(status *v1alpha1.FeatureStatus) bool {
 	return meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionConsistent) || meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionUsesMatch)
 }
 
-// orphaned is true when what an attempt of this server works on has been finished
-// or replaced, by itself or another server. An older version of the feature does not make it
-// true: a list of tasks only gets shorter, and what an attempt began with had
-// its transition.
+// orphaned returns true when the task of an attempt of this server has been finished or
+// replaced, by itself or another server. An older version of the feature does not make
+// it true: a list of tasks only gets shorter, and what an attempt began with had its
+// transition.
 func orphaned(feature *v1alpha1.Feature, attempt *transition.Attempt) bool {
 	return feature.Status.Transition == nil || feature.Status.Transition.ID != attempt.TransitionID ||
 		!slices.ContainsFunc(feature.Status.Tasks, func(t v1alpha1.FeatureTask) bool { return t.Name == attempt.Task })
 }
 
-// start begins an attempt at a task. The status that says so has been stored.
+// start begins an attempt at a task. The status that announces it has been stored.
 func (c *Controller) start(ctx context.Context, feature *v1alpha1.Feature, name string) {
 	t, ok := c.features.taskOf(feature, name)
 	if !ok {
@@ -219,8 +219,8 @@ func (c *Controller) start(ctx context.Context, feature *v1alpha1.Feature, name 
 	}, previous)
 }
 
-// stillWanted asks the API whether a transition is under way. What this process
-// last heard may be old.
+// stillWanted reads from the API whether a transition is under way. This process's
+// cache may be stale.
 func (c *Controller) stillWanted(ctx context.Context, name, transitionID string) error {
 	feature, err := c.config.Client.FeaturesV1alpha1().Features(c.config.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {

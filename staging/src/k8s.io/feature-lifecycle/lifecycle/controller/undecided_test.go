@@ -25,9 +25,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestAPlanSaysWhatIsNotKnownYet: right after the start of a process nobody knows whether it
+// TestPlanNamesUnknownUsers: right after the start of a process nobody knows whether it
 // uses the feature. What a server configures is known at once.
-func TestAPlanSaysWhatIsNotKnownYet(t *testing.T) {
+func TestPlanNamesUnknownUsers(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("server", "s1", gate("A", true))
 		s1 := w.serve("s1")

@@ -273,7 +273,7 @@ func TestUpgradeSafe(t *testing.T) {
 		w.emulate("1.36", []v1alpha1.ReportedFeature{gate("A", true), {Name: "B"}}, "s1")
 		w.until(time.Minute, "judged at its own version", func() bool { return is("A") == "Unknown NotExamined" && is("B") == "True Safe" })
 		if c := w.condition("A", v1alpha1.ConditionUpgradeSafe); !strings.Contains(c.Message, "the notes of release 1.37 can tell") {
-			t.Errorf("it does not say who knows: %s", c.Message)
+			t.Errorf("it does not name a source: %s", c.Message)
 		}
 		w.pass(2 * time.Minute)
 		w.written()

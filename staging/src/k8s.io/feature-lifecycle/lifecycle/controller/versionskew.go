@@ -28,10 +28,9 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 )
 
-// safety returns who judges moves to the neighbouring minor versions from this
-// binary's own specs of the gate, as far as they reach. They are nil for gates
-// that this server does not have: what another version does with them is not
-// known here.
+// safety returns the functions that evaluate moves to the adjacent minor versions from
+// this binary's own specs of the gate, as far as they reach. They are nil for gates
+// that this server does not have: their behavior in another version is unknown here.
 func (o *observer) safety(name string, flags tracker.Flags, declared transition.Declared) (upgrade, downgrade transition.EvaluateSkew) {
 	if _, ok := o.config.Specs[featuregate.Feature(name)]; !ok {
 		return nil, nil
@@ -61,8 +60,8 @@ func (o *observer) safety(name string, flags tracker.Flags, declared transition.
 	return upgrade, downgrade
 }
 
-// question is what is known of a feature for a move between two versions, from the
-// specs of its gate and of those that have to do with it.
+// question returns what is known of a feature for a move between two versions, from the
+// specs of its gate and of the related ones.
 func (o *observer) question(feature *v1alpha1.Feature, flags tracker.Flags, declared transition.Declared, here, there *utilversion.Version) versionskew.Input {
 	specs := o.config.Specs[featuregate.Feature(feature.Name)]
 	q := versionskew.Input{

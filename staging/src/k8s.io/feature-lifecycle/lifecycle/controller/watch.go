@@ -85,10 +85,10 @@ func (c *Controller) register(informer cache.SharedIndexInformer, handlers cache
 	return nil
 }
 
-// featureStored looks at a feature that was stored. Most of these changes are counts
-// that the server flow has written itself: while many reports arrive, each look that
-// follows at once would find more of them, and write again. All who follow a dynamic
-// feature get what is written, most of all when they wait for its new value.
+// featureStored enqueues a feature that was stored. Most of these changes are counts
+// that the server flow has written itself. While many reports arrive, each immediate
+// reconciliation would find more of them, and write again. All that follow a dynamic
+// feature receive each write, most of all while they wait for its new value.
 func (c *Controller) featureStored(old, object any) {
 	before, ok := old.(*v1alpha1.Feature)
 	after, is := object.(*v1alpha1.Feature)
@@ -106,7 +106,7 @@ func (c *Controller) featureStored(old, object any) {
 		}
 		c.queue.Add(name)
 	case c.queue.batches.waits(name):
-		// It is looked at with the reports that arrive.
+		// It is reconciled with the reports that arrive.
 	case counted(before, after):
 		c.queue.addAfter(name, max(c.queue.batches.least(name), countPeriod))
 	default:
@@ -114,13 +114,13 @@ func (c *Controller) featureStored(old, object any) {
 	}
 }
 
-// countPeriod is after which time a feature is looked at of which only counts have
-// changed. There is nothing to do for it, and while very many kubelets report for the
-// first time each look finds fewer that are silent, which all features count.
+// countPeriod is the delay for a feature of which only counts have changed. It needs no
+// action. While very many kubelets report for the first time each reconciliation finds
+// fewer missing reports, which all features count.
 const countPeriod = (tracker.MaxDeferrals + 1) * noticePeriod
 
-// counted is true when nothing is under way, and nothing has changed but who was counted,
-// and what conditions say of them. A canary lives of who is counted.
+// counted returns true when nothing is under way, and nothing has changed but the
+// counts, and what conditions contain of them. A canary depends on the counts.
 func counted(before, after *v1alpha1.Feature) bool {
 	if before.Status.Transition != nil || after.Status.Transition != nil || after.Spec.Rollout != nil {
 		return false
@@ -136,20 +136,20 @@ func counted(before, after *v1alpha1.Feature) bool {
 	return equality.Semantic.DeepEqual(rest(before), rest(after))
 }
 
-// awaitsUsers is true while a transition waits for users that have the other value:
-// there is nothing to do before they report.
+// awaitsUsers returns true while a transition waits for users that have the other
+// value: there is nothing to do before they report.
 func awaitsUsers(s *v1alpha1.FeatureStatus) bool {
 	// Changes of version wait for servers.
 	return s.Transition != nil && !transition.OfVersion(s.State) && len(s.Tasks) > 0 && s.Tasks[0].Name == v1alpha1.TaskWaitForUses &&
 		meta.IsStatusConditionFalse(s.Conditions, v1alpha1.ConditionUsesMatch)
 }
 
-// awaited is how many users are about to report the value that a transition has begun to
-// wait for: by what was counted last, those that had another one.
+// awaited returns how many users are about to report the value that a transition has
+// begun to wait for: by the last counts, those that had another one.
 func awaited(before, after *v1alpha1.FeatureStatus) int {
 	uses := after.Uses
 	if len(uses) == 0 {
-		// It has just begun: they are counted anew.
+		// It has just begun: they are counted again.
 		uses = before.Uses
 	}
 	users := 0
@@ -161,7 +161,7 @@ func awaited(before, after *v1alpha1.FeatureStatus) int {
 	return users
 }
 
-// stepped is true when a transition began, ended or came a step forward: there is
+// stepped returns true when a transition began, ended or completed a step: there is
 // something to do now, or an attempt to stop.
 func stepped(before, after *v1alpha1.FeatureStatus) bool {
 	under := func(s *v1alpha1.FeatureStatus) string {
@@ -173,7 +173,7 @@ func stepped(before, after *v1alpha1.FeatureStatus) bool {
 	return before.State != after.State || under(before) != under(after) || len(before.Tasks) != len(after.Tasks)
 }
 
-// featureCame looks at a feature that came or went.
+// featureCame enqueues a feature that was created or deleted.
 func (c *Controller) featureCame(object any) {
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
 		_, name, _ := cache.SplitMetaNamespaceKey(key)
@@ -200,9 +200,9 @@ func (c *Controller) reportDeleted(report *v1alpha1.FeatureReport, now time.Time
 	return changes
 }
 
-// enqueueDisagreeing enqueues at once those of the features in a server's report whose value
-// differs from the configured one, and returns the others. The server may
-// already use what is being removed.
+// enqueueDisagreeing enqueues at once those of the features in a server's report whose
+// value differs from the configured one, and returns the others. The server may already
+// use what is being removed.
 func (c *Controller) enqueueDisagreeing(report *v1alpha1.FeatureReport, names []string) (agreeing []string) {
 	for _, name := range names {
 		feature, err := c.lister.Get(name)
