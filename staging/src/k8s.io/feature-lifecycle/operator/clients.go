@@ -57,7 +57,7 @@ func connect(config *rest.Config) (c clients, err error) {
 	if c.tasks.Dynamic, err = task.NewDynamicClient(unlimited); err != nil {
 		return c, err
 	}
-	// Who clears a field does not read back what is left of the object.
+	// A task that clears a field does not read the rest of the object back.
 	if c.tasks.Metadata, err = metadata.NewForConfig(unlimited); err != nil {
 		return c, err
 	}

@@ -53,10 +53,10 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/control"
 )
 
-// Config is what an operator is. Fields are required unless they say otherwise.
+// Config configures an operator. Fields are required unless stated otherwise.
 type Config struct {
 	// Namespace has the operator's Features, reports and Leases. It belongs to one
-	// operator: its server flow looks after every Feature there.
+	// operator: its server flow reconciles every Feature there.
 	Namespace string
 	// Component is the name that all replicas report as, for example widget-operator,
 	// and Instance that of this replica, which no other has at the same time: that of
@@ -73,28 +73,28 @@ type Config struct {
 	// Features are the declarations of the authors. They may be fewer than the gate has:
 	// what is not declared is reported, and nothing is cleaned.
 	Features []lifecycle.Feature
-	// Control says which features are set in one place for all replicas. It is
-	// what their flags say; the zero value leaves all to each command line.
+	// Control selects the features that are set in one place for all replicas, as by their
+	// flags. The zero value leaves all to each command line.
 	Control control.Options
-	// Client is how a replica reaches the cluster.
+	// Client is the client configuration for the cluster.
 	Client *rest.Config
-	// OwnedByServiceAccount makes Features, reports and Leases belong to the service
-	// account that the replica runs as, which has to be one of Namespace: they go when
-	// it is deleted with the operator, although the namespace stays. That takes
-	// kube-controller-manager, which collects what has lost its owner. Features that were
-	// there before belong to nobody.
+	// OwnedByServiceAccount makes the replica's service account, which has to be one of
+	// Namespace, the owner of Features, reports and Leases. They are deleted with it when
+	// the operator is removed, although the namespace stays. That needs
+	// kube-controller-manager, which collects objects without their owner. Earlier
+	// Features have no owner.
 	//
-	// They also go when the service account is only made anew (kubectl replace --force) or
-	// gets another name: the new object is another owner. What people asked for (spec of a
-	// Feature) and transitions under way are lost then, and no task runs: a feature that was
-	// on begins in its default, and objects keep what it stored. So before such a change
-	// turn features off, or remove metadata.ownerReferences of the Features.
+	// They are also deleted when the service account is only replaced (kubectl replace
+	// --force) or renamed: the new object is another owner. Requests (spec of a Feature)
+	// and transitions under way are lost then, and no task runs. A feature that was on
+	// begins in its default, and objects keep what it stored. So before such a change turn
+	// features off, or remove metadata.ownerReferences of the Features.
 	OwnedByServiceAccount bool
 	// Settings are the periods of the server flow. Each that is left out has its default.
 	Settings Settings
-	// LoadTimeout is how long Load waits for the server at most: for features that are not
-	// dynamic, what it does not get counts only after the next start. 0 means 15 seconds;
-	// below 0 there is one attempt.
+	// LoadTimeout is how long Load waits for the server at most. For features that are not
+	// dynamic, later values count only after the next start. 0 means 15 seconds; below 0
+	// there is one attempt.
 	LoadTimeout time.Duration
 }
 
@@ -197,7 +197,7 @@ func (c *Config) validateReport() (errs []error) {
 	return errs
 }
 
-// version is the operator's minor version.
+// version returns the operator's minor version.
 func (c *Config) version() (*utilversion.Version, error) {
 	parsed, err := utilversion.ParseSemantic(c.Version)
 	if err != nil {
@@ -206,7 +206,7 @@ func (c *Config) version() (*utilversion.Version, error) {
 	return utilversion.MajorMinor(parsed.Major(), parsed.Minor()), nil
 }
 
-// names are those of gates, without the two of component-base for all of a stage.
+// names returns those of gates, without the two of component-base for all of a stage.
 func names[V any](known map[componentfeaturegate.Feature]V) []string {
 	var all []string
 	for name := range maps.Keys(known) {
@@ -218,10 +218,10 @@ func names[V any](known map[componentfeaturegate.Feature]V) []string {
 	return all
 }
 
-// Rules are the permissions that replicas need in their own namespace, for a Role: they
-// report as the component and run the server flow. What the tasks of features need is in
-// lifecycle.Rules, for a ClusterRole, and in lifecycle.NamespacedRules, for Roles. Everybody
-// who is authenticated may read Features.
+// Rules returns the permissions that replicas need in their own namespace, for a Role:
+// they report as the component and run the server flow. The permissions of tasks are in
+// lifecycle.Rules, for a ClusterRole, and in lifecycle.NamespacedRules, for Roles. All
+// authenticated users may read Features.
 func Rules(component string) []rbacv1.PolicyRule {
 	features, leases := []string{v1alpha1.GroupName}, []string{coordinationv1.GroupName}
 	return []rbacv1.PolicyRule{
@@ -233,8 +233,8 @@ func Rules(component string) []rbacv1.PolicyRule {
 		{APIGroups: features, Resources: []string{"features"}, Verbs: []string{"create", "delete"}},
 		{APIGroups: features, Resources: []string{"features/status"}, Verbs: []string{"update"}},
 		{APIGroups: features, Resources: []string{"featurereports"}, Verbs: []string{"list", "watch", "delete"}},
-		// Reports of processes that are gone, whoever wrote them: the operator may have had
-		// another service account.
+		// Reports of lost processes, whatever wrote them: the operator may have had another
+		// service account.
 		{APIGroups: features, Resources: []string{"featurereports/any"}, Verbs: []string{"delete"}},
 		{APIGroups: leases, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "delete"}},
 		{APIGroups: []string{corev1.GroupName}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},

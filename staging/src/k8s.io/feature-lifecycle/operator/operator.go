@@ -42,11 +42,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// workers is how many features are looked at concurrently. Operators have few.
+// workers is the number of features that are reconciled concurrently. Operators have
+// few.
 const workers = 1
 
-// defaultLoadTimeout is how long Load waits for a server: one that restarts is ready again
-// in this time.
+// defaultLoadTimeout is how long Load waits for a server: one that restarts is ready
+// again in this time.
 const defaultLoadTimeout = 15 * time.Second
 
 // ErrNotRunning means that this replica's server flow does not run: it has not started,
@@ -62,11 +63,11 @@ type Replica struct {
 	// agent runs from Start to Close: the operator's own work may take longer than Start.
 	agent *agent.Agent
 	flow  atomic.Pointer[controller.Controller]
-	// belongs is what everything belongs to that this replica makes, nil for nothing or
-	// while it is not known; misfit takes the error of who cannot own anything.
+	// belongs is the owner of everything that this replica creates, nil for none or while
+	// it is unknown. misfit takes the error of a user that cannot be an owner.
 	belongs atomic.Pointer[metav1.OwnerReference]
 	misfit  chan error
-	// permissions are what the server says that the replica may do.
+	// permissions are those of the replica, according to the server.
 	permissions permissions
 
 	mu   sync.Mutex
@@ -76,7 +77,7 @@ type Replica struct {
 	stop    context.CancelFunc
 }
 
-// step is what was called last.
+// step is the last call.
 type step int
 
 const (
@@ -145,12 +146,12 @@ func newReplica(config Config, c clients, ticking clock.WithTicker) (*Replica, e
 	return r, nil
 }
 
-// Load takes the values that people asked for through the API, and declares the gate's
-// values final. Code that asks the gate earlier finds what the command line says, and
-// may find something else later. It waits for the server for Config.LoadTimeout at most,
-// and returns where the values come from: from nowhere means that those of the command
+// Load takes the values that were requested through the API, and declares the gate's
+// values final. Code that queries the gate earlier finds the value of the command line,
+// and may find another one later. Load waits for the server for Config.LoadTimeout at
+// most, and returns the origin of the values. Without an origin those of the command
 // line count, until Start has seen others that may change while the process runs. An
-// error means that the values were final before, or that it is not Load's turn.
+// error means that the values were final before, or that Load was called out of order.
 func (r *Replica) Load(ctx context.Context) (agent.Origin, error) {
 	origin, inTime := agent.FromNowhere, false
 	if err := r.advance("Load", loaded); err != nil {
@@ -164,18 +165,18 @@ func (r *Replica) Load(ctx context.Context) (agent.Origin, error) {
 	return origin, nil
 }
 
-// Start follows values, reports, and runs the server flow until the context ends, whenever
-// the server has the API. It is
-// the Start of a Runnable of controller-runtime. What follows values and reports goes on
-// until Close, whatever becomes of the context: the rest of the process may still do what its features say, and managers
-// of controller-runtime stop a replica before they stop controllers. The report says that
-// the flow has ended, and other replicas look after features meanwhile.
+// Start follows values, reports, and runs the server flow until the context ends,
+// whenever the server has the API. It is the Start of a Runnable of controller-runtime.
+// Following values and reporting continue until Close, whatever happens to the context.
+// The rest of the process may still use its features, and managers of
+// controller-runtime stop a replica before they stop controllers. The report records
+// that the flow has ended, and other replicas reconcile features meanwhile.
 //
-// An error means that the configuration cannot work, or that it is not Start's turn. A
-// server that does not answer, that refuses, or that lacks the API is no error: it is
-// asked again from time to time. Which of the permissions the replica lacks that Rules,
-// lifecycle.Rules and lifecycle.NamespacedRules return is logged in one error, as far as the
-// server tells; without those to read, the server flow waits for them.
+// An error means that the configuration cannot work, or that Start was called out of
+// order. A server that does not answer, that refuses, or that lacks the API is no
+// error: requests are retried periodically. Permissions of Rules, lifecycle.Rules and
+// lifecycle.NamespacedRules that the replica lacks are logged in one error, as far as
+// the server reports them. Without those to read, the server flow waits for them.
 func (r *Replica) Start(ctx context.Context) error {
 	if err := r.advance("Start", started); err != nil {
 		return err
@@ -185,15 +186,15 @@ func (r *Replica) Start(ctx context.Context) error {
 		_ = r.advance("", ended)
 	}()
 	r.run(ctx)
-	// The rest of the process may be at work for long, and be reported as alive. Another
-	// replica looks after features from now on.
+	// The rest of the process may run for long, and be reported as alive. Another replica
+	// reconciles features from now on.
 	defer r.agent.MarkControllerStopped()
 	var reviewing wait.Group
 	defer reviewing.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	reviewing.StartWithContext(ctx, r.watchPermissions)
-	// A cluster that does not take reports has no Features to look after.
+	// A cluster that does not accept reports has no Features to reconcile.
 	for ctx.Err() == nil {
 		reporting, changed := r.agent.Reporting()
 		readable, reviewed := r.permissions.readable()
@@ -223,12 +224,12 @@ func (r *Replica) run(ctx context.Context) {
 	r.running.StartWithContext(own, r.agent.Run)
 }
 
-// NeedLeaderElection is that of a LeaderElectionRunnable of controller-runtime: every
-// replica reports, and looks after some features.
+// NeedLeaderElection implements LeaderElectionRunnable of controller-runtime: every
+// replica reports, and reconciles some features.
 func (r *Replica) NeedLeaderElection() bool { return false }
 
-// serve runs the server flow until the context ends, or the server does not take reports
-// any more, which closes gone: the API has gone, and all that the flow would get is errors.
+// serve runs the server flow until the context ends, or the server no longer accepts
+// reports, which closes gone: the API was removed, and the flow would only get errors.
 func (r *Replica) serve(ctx context.Context, gone <-chan struct{}) error {
 	ctx, stop := context.WithCancel(ctx)
 	var ending wait.Group
@@ -269,13 +270,13 @@ func (r *Replica) serve(ctx context.Context, gone <-chan struct{}) error {
 	return nil
 }
 
-// Close ends what Start has left running, and takes the report away, in some seconds at
-// most: nothing of this process uses a feature any more. Call it when Start has returned
-// and the operator's own work has ended. An error means that the report stays, as that of
-// a replica that has crashed (Abandon).
+// Close ends what Start has left running, and deletes the report, in some seconds at
+// most: this process no longer uses any feature. Call it when Start has returned and
+// the operator's own work has ended. An error means that the report stays, as that of a
+// replica that has crashed (Abandon).
 //
-// A process that goes on without Close or Abandon renews the Lease of its report for as
-// long as it lives, and so counts as one that uses its features.
+// A process that continues without Close or Abandon renews the Lease of its report for
+// as long as it runs, and so counts as one that uses its features.
 func (r *Replica) Close(ctx context.Context) error {
 	if err := r.end("Close"); err != nil {
 		return err
@@ -315,11 +316,11 @@ func (r *Replica) end(call string) error {
 	return nil
 }
 
-// Plan answers what a change of a feature would do (kubectl feature plan does for those
-// of Kubernetes). It changes nothing. The request says in its spec what is to change, the
-// value or the version; its name and namespace may be left out. Errors are those of an API
-// (apierrors): IsBadRequest for a request that cannot be answered, IsNotFound for a feature
-// that is not there. If this replica cannot tell, errors.Is(err, ErrNotRunning).
+// Plan returns what a change of a feature would do (as kubectl feature plan for those
+// of Kubernetes). It changes nothing. The spec of the request has the change, of the
+// value or the version; its name and namespace may be left out. Errors are those of an
+// API (apierrors): IsBadRequest for an invalid request, IsNotFound for a missing
+// feature. If this replica has no answer, errors.Is(err, ErrNotRunning).
 func (r *Replica) Plan(ctx context.Context, feature string, request *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error) {
 	if request != nil && (request.Name != "" && request.Name != feature || request.Namespace != "" && request.Namespace != r.config.Namespace) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the plan is named %s, and is asked of feature %s in namespace %s; leave its name and namespace out or make them equal", types.NamespacedName{Namespace: request.Namespace, Name: request.Name}, feature, r.config.Namespace))
@@ -349,7 +350,7 @@ func (r *Replica) ask(ctx context.Context, name string) (*controller.Controller,
 	}
 	feature, err := r.clients.features.FeaturesV1alpha1().Features(r.config.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if backoff.IsAPINotServed(err) {
-		// It had it a moment ago, and the flow will hear of it.
+		// It existed a moment ago, and the flow will receive the event.
 		return nil, nil, fmt.Errorf("feature %s in namespace %s: %w: the server does not have the API %s any more", name, r.config.Namespace, ErrNotRunning, v1alpha1.SchemeGroupVersion)
 	}
 	return flow, feature, err

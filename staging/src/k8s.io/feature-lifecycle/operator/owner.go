@@ -28,11 +28,11 @@ import (
 
 const serviceAccountUser = "system:serviceaccount:"
 
-// errNotOwner means that what a replica makes cannot belong to whom it runs as.
+// errNotOwner means that the user of a replica cannot own what it creates.
 var errNotOwner = errors.New("no service account of the operator's namespace")
 
-// owner asks which service account this replica runs as; nil if nobody wants to know. The
-// reporter asks it, once the server is known to have the API.
+// owner returns the lookup of the service account of this replica, nil if it is not
+// needed. The reporter calls it, once the server is known to have the API.
 func (r *Replica) owner() func(context.Context) (*metav1.OwnerReference, error) {
 	if !r.config.OwnedByServiceAccount {
 		return nil
@@ -56,7 +56,8 @@ func (r *Replica) owner() func(context.Context) (*metav1.OwnerReference, error) 
 	}
 }
 
-// serviceAccount is a reference to a user that is a service account of a namespace.
+// serviceAccount returns a reference to a user that is a service account of a
+// namespace.
 func serviceAccount(namespace string, user authenticationv1.UserInfo) (*metav1.OwnerReference, error) {
 	prefix := serviceAccountUser + namespace + ":"
 	if len(user.Username) <= len(prefix) || user.Username[:len(prefix)] != prefix || user.UID == "" {

@@ -37,11 +37,11 @@ import (
 )
 
 const (
-	// leastReview and mostReview bound the pause between two reviews of what a replica may do
-	// while it lacks something: whoever grants it sees the effect soon.
+	// leastReview and mostReview bound the pause between two reviews of the replica's
+	// permissions while it lacks some: a new grant takes effect soon.
 	leastReview, mostReview = 5 * time.Second, time.Minute
-	// mostRefusals is how often in a row the server may refuse a review, before nothing but a
-	// report that is refused brings another one. A server that has just started refuses some.
+	// mostRefusals is how often in a row the server may refuse a review, before only a
+	// refused report causes another one. A server that has just started refuses some.
 	mostRefusals = 5
 )
 
@@ -51,7 +51,7 @@ type permission struct {
 	verb, name string
 }
 
-// permissionsOf are those that rules permit.
+// permissionsOf returns those that rules permit.
 func permissionsOf(rules []rbacv1.PolicyRule) (all []permission) {
 	for _, r := range rules {
 		names := r.ResourceNames
@@ -71,7 +71,7 @@ func permissionsOf(rules []rbacv1.PolicyRule) (all []permission) {
 	return all
 }
 
-// in is true if rules permit it, as the RBAC authorizer reads them
+// in returns true if rules permit it, as the RBAC authorizer reads them
 // (k8s.io/component-helpers/auth/rbac/validation).
 func (p permission) in(rules []authorizationv1.ResourceRule) bool {
 	has := func(list []string, wanted ...string) bool {
@@ -113,25 +113,26 @@ func listed(permissions []permission) string {
 	return strings.Join(all, "; ")
 }
 
-// reads are what the informers of the server flow need. Without it they would say so, again
-// and again, in words of client-go.
+// reads are what the informers of the server flow need. Without it they would log the
+// same errors of client-go repeatedly.
 var reads = []schema.GroupResource{
 	v1alpha1.Resource("features"), v1alpha1.Resource("featurereports"), {Group: "coordination.k8s.io", Resource: "leases"},
 }
 
-// permissions is what is known of what the replica may do. It is safe for concurrent use.
+// permissions is what is known of the replica's permissions. It is safe for concurrent
+// use.
 type permissions struct {
 	mu sync.Mutex
-	// known is true once the server has said it, or that it does not; unreadable is true while
-	// the informers of the flow would be refused.
+	// known is true once the server has reported them, or that it does not. unreadable is
+	// true while the informers of the flow would be refused.
 	known, unreadable bool
 	changed           chan struct{}
 	// again has a review be made at once, as after a report that was refused.
 	again chan struct{}
 }
 
-// readable says whether the server flow may read what it needs, as far as is known. changed
-// is closed when the answer has become another one.
+// readable returns whether the server flow may read what it needs, as far as known.
+// changed is closed when the answer changes.
 func (p *permissions) readable() (readable bool, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,7 +158,7 @@ func (p *permissions) refused() {
 	}
 }
 
-// lack is what a replica may not do.
+// lack lists the permissions that a replica lacks.
 type lack struct {
 	// own is of Rules, and tasks of lifecycle.Rules and, by namespace, of
 	// lifecycle.NamespacedRules.
@@ -167,18 +168,18 @@ type lack struct {
 
 func (l lack) empty() bool { return len(l.own) == 0 && len(l.tasks) == 0 }
 
-// unreadable is true if informers of the server flow would be refused.
+// unreadable returns true if informers of the server flow would be refused.
 func (l lack) unreadable() bool {
 	return slices.ContainsFunc(l.own, func(p permission) bool {
 		return (p.verb == "list" || p.verb == "watch") && slices.Contains(reads, p.resource)
 	})
 }
 
-// review asks the server what the replica lacks: with one request if it lacks nothing and
-// its tasks are for no other namespace.
+// review queries the server for what the replica lacks: with one request if it lacks
+// nothing and its tasks are for no other namespace.
 func (r *Replica) review(ctx context.Context) (found lack, err error) {
 	own := permissionsOf(Rules(r.config.Component))
-	// Everybody who is authenticated may read Features, unless an administrator has withdrawn it.
+	// All authenticated users may read Features, unless an administrator has withdrawn it.
 	own = append(own, permission{reads[0], "list", ""}, permission{reads[0], "watch", ""})
 	everywhere := permissionsOf(lifecycle.Rules(r.config.Features))
 	lacks, err := r.lacks(ctx, r.config.Namespace, append(slices.Clone(own), everywhere...))
@@ -206,8 +207,9 @@ func (r *Replica) review(ctx context.Context) (found lack, err error) {
 	return found, nil
 }
 
-// lacks are those of some permissions that the replica does not have in a namespace. What it
-// has there alone, and needs everywhere, is not noticed: a blocked task names it.
+// lacks returns those of some permissions that the replica does not have in a
+// namespace. A permission that it has there alone, and needs everywhere, is not
+// noticed: a blocked task names it.
 func (r *Replica) lacks(ctx context.Context, namespace string, wanted []permission) ([]permission, error) {
 	reviews := r.clients.ownKube.AuthorizationV1()
 	review, err := reviews.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
@@ -218,7 +220,8 @@ func (r *Replica) lacks(ctx context.Context, namespace string, wanted []permissi
 	}
 	rules := review.Status.ResourceRules
 	if len(rules) == 0 && !review.Status.Incomplete {
-		// Who may ask has a rule for that at least: the server does not tell.
+		// An authorized query implies a rule for the query itself: the server does not list
+		// rules.
 		return nil, nil
 	}
 	var lacking []permission
@@ -227,7 +230,7 @@ func (r *Replica) lacks(ctx context.Context, namespace string, wanted []permissi
 			continue
 		}
 		if review.Status.Incomplete {
-			// An authorizer that does not list what it permits: a webhook, say.
+			// An authorizer that does not list what it permits: a webhook, for example.
 			resource, sub, _ := strings.Cut(p.resource.Resource, "/")
 			access, err := reviews.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 				ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: p.verb, Group: p.resource.Group, Resource: resource, Subresource: sub, Name: p.name},
@@ -264,10 +267,11 @@ func (r *Replica) explain(ctx context.Context, l lack) error {
 	return fmt.Errorf("operator %s in namespace %s runs as %s, which lacks permissions; %s", r.config.Component, r.config.Namespace, user, strings.Join(parts, "; and "))
 }
 
-// watchPermissions has the server say what the replica may do: once when it takes reports,
-// and whenever it refuses one; while the replica lacks something, again and again. What it
-// lacks is logged once, all of it in one error. The agent retries when it lacks nothing any
-// more. A server without the API is not asked: reports are neither taken nor refused.
+// watchPermissions reviews the replica's permissions: once when the server accepts
+// reports, whenever it refuses one, and repeatedly while the replica lacks something.
+// What it lacks is logged once, all of it in one error. The agent retries when it no
+// longer lacks anything. A server without the API is not queried: reports are neither
+// accepted nor refused.
 func (r *Replica) watchPermissions(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	complained, failures, refusals, refused := "", 0, 0, false
@@ -278,7 +282,7 @@ func (r *Replica) watchPermissions(ctx context.Context) {
 		switch {
 		case !reporting && !refused:
 		case !reporting && !r.served():
-			// Who is refused is not told that a path is unknown. The reporter asks again.
+			// A refused client does not learn that a path is unknown. The reporter retries.
 			refused = false
 		default:
 			rest := false
