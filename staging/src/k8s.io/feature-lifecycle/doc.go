@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package featurelifecycle finishes feature gates: a gate that is turned off
-// leaves nothing behind, and everybody can see who has it on (KEP-3920).
+// leaves nothing behind, and its users are visible to all (KEP-3920).
 //
 // A process wraps its gate (featuregate), takes the values that are set centrally and
 // reports what it observed (agent). A server, kube-apiserver or an operator, runs the

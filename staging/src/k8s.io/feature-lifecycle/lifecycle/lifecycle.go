@@ -107,7 +107,7 @@ func ClearField(resource schema.GroupVersionResource, field string) task.Task {
 }
 
 // ClearPodTemplates removes a field, written as in a Pod, from the pod templates of all
-// workloads, and waits for Jobs that have it; using says what they use
+// workloads, and waits for Jobs that have it. Using describes what they use
 // (task.ClearPodTemplates).
 func ClearPodTemplates(using, field string) []task.Task { return task.ClearPodTemplates(using, field) }
 
@@ -121,8 +121,8 @@ func ClearCollection(resource schema.GroupResource, finalizers ...string) task.T
 // more; only kube-apiserver can run it (task.ClearUnreadable).
 func ClearUnreadable(resource schema.GroupResource) task.Task { return task.ClearUnreadable(resource) }
 
-// WaitForNone waits until no object of a resource has any of the fields, or <field>=<value>;
-// using says in their words what is used (task.WaitForNone).
+// WaitForNone waits until no object of a resource has any of the fields, or
+// <field>=<value>. Using describes in their words what is used (task.WaitForNone).
 func WaitForNone(resource schema.GroupVersionResource, using string, fields ...string) task.Task {
 	return task.WaitForNone(resource, using, fields...)
 }
@@ -143,15 +143,16 @@ func WaitForNoneInPods(using string, fields ...string) []task.Task {
 // now (task.MigrateStorage).
 func MigrateStorage(resource schema.GroupResource) task.Task { return task.MigrateStorage(resource) }
 
-// Apply installs the objects of manifests, YAML documents, by server-side apply; the name
-// tells the task from others of its feature (task.Apply).
+// Apply installs the objects of manifests, YAML documents, by server-side apply. The
+// name distinguishes the task from others of its feature (task.Apply).
 func Apply(name string, manifests []byte) task.Task { return task.Apply(name, manifests) }
 
 // Remove deletes the objects that manifests name, in the reverse of their order
 // (task.Remove).
 func Remove(name string, manifests []byte) task.Task { return task.Remove(name, manifests) }
 
-// Func is a task of the author's own, for what the others do not do (task.Func).
+// Func returns a task of the author's own, for what the others do not cover
+// (task.Func).
 func Func(own task.Own) task.Task { return task.Func(own) }
 
 // InNamespace returns tasks that are limited to the objects of one namespace
@@ -167,9 +168,9 @@ func InNamespace(namespace string, tasks ...task.Task) Tasks {
 	return limited
 }
 
-// Rules are the permissions that the tasks of all these features need in all
-// namespaces and for what is in none, for the ClusterRole of whoever runs the server
-// flow, each once. NamespacedRules are the others.
+// Rules returns the permissions that the tasks of all these features need in all
+// namespaces and for cluster-scoped objects, each once. They are for the ClusterRole of
+// the process that runs the server flow. NamespacedRules returns the others.
 func Rules(features []Feature) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, f := range features {
@@ -180,10 +181,10 @@ func Rules(features []Feature) []rbacv1.PolicyRule {
 	return rules
 }
 
-// NamespacedRules are the permissions that the tasks of all these features need in one
-// namespace alone, by its name, for a Role of whoever runs the server flow there, each
-// once: of tasks that are limited to it (InNamespace), and of objects that manifests have
-// there.
+// NamespacedRules returns the permissions that the tasks of all these features need in
+// one namespace alone, by its name, each once. They are for a Role of the process that
+// runs the server flow there: of tasks that are limited to the namespace (InNamespace),
+// and of objects that manifests have there.
 func NamespacedRules(features []Feature) map[string][]rbacv1.PolicyRule {
 	rules := map[string][]rbacv1.PolicyRule{}
 	for _, f := range features {
@@ -215,7 +216,7 @@ func ValidateWithoutStorage(features []Feature) error {
 	var problems []error
 	for _, f := range features {
 		if names := f.NeedStorage(); len(names) > 0 {
-			problems = append(problems, fmt.Errorf("%s declares %s, which only kube-apiserver can run: nobody else reaches etcd; leave it out", f.Name, strings.Join(names, ", ")))
+			problems = append(problems, fmt.Errorf("%s declares %s, which only kube-apiserver can run: no other server reaches etcd; leave it out", f.Name, strings.Join(names, ", ")))
 		}
 	}
 	return errors.Join(problems...)
@@ -267,7 +268,7 @@ func Validate(features []Feature) error {
 	return errors.Join(problems...)
 }
 
-// validate tells what is wrong with one list.
+// validate reports what is wrong with one list.
 func (t Tasks) validate(problem func(format string, args ...any)) {
 	if len(t) > maxTasks {
 		problem("%d tasks are declared for one direction, %d are allowed", len(t), maxTasks)

@@ -42,8 +42,8 @@ import (
 type Version struct {
 	// At is the minor version above the boundary, for example 1.36.
 	At string
-	// OnUpgrade runs when the cluster's version goes from below At to At or
-	// above, once no live server has the old one.
+	// OnUpgrade runs when the cluster's version changes from below At to At or above, once
+	// no live server has the old one.
 	OnUpgrade Tasks
 	// OnDowngrade runs when it goes below At.
 	OnDowngrade Tasks
@@ -69,7 +69,7 @@ func (t Tasks) named(prefix string) Tasks {
 	return named
 }
 
-// tasks are those of all boundaries and both directions, under their names in a
+// tasks returns those of all boundaries and both directions, under their names in a
 // Feature's list.
 func (v Versions) tasks() Tasks {
 	var all Tasks
@@ -90,7 +90,7 @@ func (v Versions) Task(name string) (task.Task, bool) {
 	return task.Task{}, false
 }
 
-// validate tells what is wrong with the boundaries.
+// validate reports what is wrong with the boundaries.
 func (v Versions) validate(problem func(format string, args ...any)) {
 	seen := map[string]bool{}
 	for _, version := range v {

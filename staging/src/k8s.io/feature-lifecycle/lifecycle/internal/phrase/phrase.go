@@ -23,7 +23,7 @@ import (
 	"strings"
 )
 
-// Count is a number with what it counts, and a verb if there is one: "1 live user
+// Count returns a number with what it counts, and a verb if there is one: "1 live user
 // has", "2 live users have".
 func Count[N int | int32 | int64](n N, one, many string) string {
 	if n == 1 {
@@ -32,14 +32,14 @@ func Count[N int | int32 | int64](n N, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Objects is a number of objects of a resource, and a verb: "1 object of widgets is",
-// "2 objects of widgets are".
+// Objects returns a number of objects of a resource, and a verb: "1 object of widgets
+// is", "2 objects of widgets are".
 func Objects[N int | int32 | int64](n N, resource fmt.Stringer, one, many string) string {
 	return Count(n, fmt.Sprintf("object of %s %s", resource, one), fmt.Sprintf("objects of %s %s", resource, many))
 }
 
-// Cut cuts a text to a number of bytes, between characters, and says so: what servers
-// answer can be long.
+// Cut cuts a text to a number of bytes, between characters, and marks the cut: servers'
+// answers can be long.
 func Cut(text string, most int) string {
 	if len(text) <= most {
 		return text
