@@ -156,7 +156,7 @@ func (g *Gate) change(mutate func() error) error {
 	return err
 }
 
-// replaceLocked puts a new snapshot in place and tells who wants to know.
+// replaceLocked puts a new snapshot in place, and returns the features that changed.
 func (g *Gate) replaceLocked() (changed []featuregate.Feature) {
 	old := g.values.Load()
 	next := g.resolve()
@@ -336,8 +336,8 @@ func (g *Gate) GetAllVersioned() map[featuregate.Feature]featuregate.VersionedSp
 	return g.inner.GetAllVersioned()
 }
 
-// MadeFor returns the version that the wrapped gate had when it was wrapped: the one that
-// it was made for, unless somebody has set another one before. EmulationVersion is what it
+// MadeFor returns the version that the wrapped gate had when it was wrapped: the one
+// that it was made for, unless another one was set before. EmulationVersion is what it
 // emulates now.
 func (g *Gate) MadeFor() *utilversion.Version { return g.made }
 

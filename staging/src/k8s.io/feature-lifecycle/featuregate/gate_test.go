@@ -51,11 +51,11 @@ func TestOnlyWhatIsAskedIsAsked(t *testing.T) {
 	g.AddMetrics()
 	for _, o := range g.Observations() {
 		if o.Queried {
-			t.Errorf("%s counts as asked although nobody asked", o.Name)
+			t.Errorf("%s counts as queried without a query", o.Name)
 		}
 	}
 	if taken(g) {
-		t.Error("news although nobody asked")
+		t.Error("news without a query")
 	}
 	g.Enabled("Beta")
 	if !observation(t, g, "Beta").Queried || observation(t, g, "Alpha").Queried {

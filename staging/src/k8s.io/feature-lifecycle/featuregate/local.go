@@ -37,7 +37,7 @@ type localValues struct {
 // newLocalValues reads a copy of the wrapped gate.
 func newLocalValues(gate featuregate.MutableVersionedFeatureGate, keepLocal map[featuregate.Feature]bool) *localValues {
 	l := &localValues{
-		// The caller goes on to set values on its copy.
+		// The caller then sets values on its copy.
 		gate:         gate.DeepCopy(),
 		values:       map[featuregate.Feature]bool{},
 		specs:        gate.GetAll(),

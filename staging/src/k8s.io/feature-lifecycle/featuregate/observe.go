@@ -43,7 +43,7 @@ type Observation struct {
 	// Overridden is true when Enabled came from outside (SetRemote), and is not
 	// what the process would use by itself.
 	Overridden bool
-	// Control is who a server lets decide the value; the gate leaves it empty.
+	// Control is the source that a server lets decide the value; the gate leaves it empty.
 	Control v1alpha1.FeatureControl
 }
 
@@ -73,8 +73,8 @@ func (g *Gate) Observations() []Observation {
 		}
 		spec, exists := specs[v.key]
 		if !exists {
-			// Upstream leaves out what is newer than the emulation version. Who
-			// asks for it finds it off.
+			// Upstream leaves out what is newer than the emulation version. Code that queries it
+			// finds it off.
 			spec.PreRelease = featuregate.PreAlpha
 		}
 		result = append(result, Observation{

@@ -40,7 +40,7 @@ type Remote struct {
 type Reason string
 
 const (
-	// OutcomeInEffect means that the process uses the value, whoever set it.
+	// OutcomeInEffect means that the process uses the value, whatever set it.
 	OutcomeInEffect Reason = "InEffect"
 	// OutcomeUnknown means that this binary does not have the gate at its emulation
 	// version.
@@ -313,8 +313,8 @@ func (g *Gate) outcomesLocked(local *localValues, startable map[featuregate.Feat
 	return outcomes
 }
 
-// setQuietly sets values without upstream's warnings about GA and deprecated
-// gates: nobody set them on this process.
+// setQuietly sets values without upstream's warnings about GA and deprecated gates:
+// they were not set on this process.
 func setQuietly(gate featuregate.MutableVersionedFeatureGate, values map[featuregate.Feature]bool) bool {
 	if len(values) == 0 {
 		return true

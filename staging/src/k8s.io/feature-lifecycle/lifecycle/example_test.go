@@ -26,7 +26,7 @@ import (
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
 // Two features of an operator: one has a field that is cleared when it is turned off, the
-// other one waits until nobody has what only people can remove.
+// other one waits until no object has what only users can remove.
 func Example() {
 	features := []lifecycle.Feature{{
 		Name:      "WidgetColours",

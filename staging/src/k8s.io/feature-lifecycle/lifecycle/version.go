@@ -37,7 +37,7 @@ import (
 // A binary that emulates a version below At knows the forms on both sides: it is
 // where OnDowngrade runs, before binaries are replaced by older ones (KEP-3920,
 // "Upgrade and downgrade"; KEP-4330 for emulation). A transition that turns back
-// half way runs the tasks of the other direction, and one that begins anew runs
+// half way runs the tasks of the other direction, and one that restarts runs
 // all its tasks again, so each has to cope with objects of either form.
 type Version struct {
 	// At is the minor version above the boundary, for example 1.36.

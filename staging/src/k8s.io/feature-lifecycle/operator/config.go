@@ -27,7 +27,7 @@ limitations under the License.
 //	replica.Close(ctx)                                  // nothing of it uses a feature any more
 //
 // On a cluster without the API features.k8s.io the gate has the values of the command
-// line, nobody reports and no flow runs. That is no error.
+// line, nothing is reported and no flow runs. That is no error.
 package operator
 
 import (
