@@ -285,4 +285,4 @@ everywhere=$(clusterwide)
 step "The end of the cluster"
 show "${cluster[@]}" down
 echo
-echo "Example done: a field was used and cleared, a behaviour changed while three replicas ran, one crashed and another took over, nothing was left; $((SECONDS - begun)) s"
+echo "Example done: a field was used and cleared, a behavior changed while three replicas ran, one crashed and another took over, nothing was left; $((SECONDS - begun)) s"

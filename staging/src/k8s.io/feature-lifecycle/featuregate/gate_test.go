@@ -88,7 +88,7 @@ type otherGate struct {
 	featuregate.MutableVersionedFeatureGate
 }
 
-// TestWhatWasAskedBeforeIsAsked: packages ask while they are initialised.
+// TestWhatWasAskedBeforeIsAsked: packages ask while they are initialized.
 func TestWhatWasAskedBeforeIsAsked(t *testing.T) {
 	inner := upstream(t)
 	inner.Enabled("Beta")

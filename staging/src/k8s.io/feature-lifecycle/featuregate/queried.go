@@ -23,7 +23,7 @@ import (
 )
 
 // queried returns the features that a gate of upstream's was asked for so far:
-// code asks while packages are initialised, before main can put a layer over the
+// code asks while packages are initialized, before main can put a layer over the
 // gate. Upstream keeps the set to itself (component-base/featuregate, field
 // queriedFeatures), so it is read by reflection; a gate that is another type, or
 // has no such field, was asked for nothing as far as one can tell. The gate must

@@ -29,8 +29,8 @@ var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", R
 // other one waits until no object has what only users can remove.
 func Example() {
 	features := []lifecycle.Feature{{
-		Name:      "WidgetColours",
-		OnDisable: lifecycle.Tasks{lifecycle.ClearField(widgets, "spec.colour")},
+		Name:      "WidgetColors",
+		OnDisable: lifecycle.Tasks{lifecycle.ClearField(widgets, "spec.color")},
 		Control:   lifecycle.Dynamic,
 	}, {
 		Name:      "WidgetShapes",
@@ -44,7 +44,7 @@ func Example() {
 	}
 	fmt.Println(lifecycle.Validate(append(features, features[0])))
 	// Output:
-	// WidgetColours [ClearField/widgets.example.com/spec.colour]
+	// WidgetColors [ClearField/widgets.example.com/spec.color]
 	// WidgetShapes [WaitForNone/widgets.example.com/shape]
-	// feature "WidgetColours": declared twice; merge the declarations
+	// feature "WidgetColors": declared twice; merge the declarations
 }

@@ -48,7 +48,7 @@ const patience = 5 * time.Minute
 func cycleCase(t *testing.T, tasks ...task.Task) *lifecycletest.Case {
 	t.Helper()
 	objects, err := lifecycletest.Parse([]byte(fixture + `
-status: {seen: true, colours: 1}
+status: {seen: true, colors: 1}
 ---
 apiVersion: example.com/v1
 kind: Widget
@@ -58,7 +58,7 @@ spec: {size: 1}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &lifecycletest.Case{Feature: lifecycle.Feature{Name: "Colours", OnDisable: tasks}, Fixture: "Colours.yaml", Objects: objects}
+	return &lifecycletest.Case{Feature: lifecycle.Feature{Name: "Colors", OnDisable: tasks}, Fixture: "Colors.yaml", Objects: objects}
 }
 
 // patched makes somebody write an object.
@@ -70,7 +70,7 @@ func patched(object, patch string) func(context.Context, *lifecycletest.Kit) err
 }
 
 func TestCycleTellsProblems(t *testing.T) {
-	colour := lifecycle.ClearField(widgets, "spec.colour")
+	color := lifecycle.ClearField(widgets, "spec.color")
 	deleted := func(ctx context.Context, kit *lifecycletest.Kit) error {
 		return kit.Dynamic.Resource(widgets).Namespace("default").Delete(ctx, "round", metav1.DeleteOptions{})
 	}
@@ -85,51 +85,51 @@ func TestCycleTellsProblems(t *testing.T) {
 		// want are what problems say, one each.
 		want []string
 	}{
-		"a feature that is finished": {tasks: []task.Task{colour}},
+		"a feature that is finished": {tasks: []task.Task{color}},
 		"the fields of all tasks may go": {
-			tasks: []task.Task{colour, lifecycle.ClearField(widgets, "spec.size")},
+			tasks: []task.Task{color, lifecycle.ClearField(widgets, "spec.size")},
 		},
 		"resources are those that were named": {
-			tasks:     []task.Task{colour},
+			tasks:     []task.Task{color},
 			resources: []schema.GroupVersionResource{widgets},
 		},
 		"a feature without tasks changes nothing": {
 			resources: []schema.GroupVersionResource{widgets},
-			after:     patched("round", `{"spec":{"colour":null}}`),
-			want:      []string{"Colours: widgets.example.com default/round changed elsewhere"},
+			after:     patched("round", `{"spec":{"color":null}}`),
+			want:      []string{"Colors: widgets.example.com default/round changed elsewhere"},
 		},
 		"something is left": {
-			tasks: []task.Task{colour},
-			after: patched("round", `{"spec":{"colour":"blue"}}`),
-			want:  []string{"Colours: 1 widgets still have what task ClearField/widgets.example.com/spec.colour looks after: default/round"},
+			tasks: []task.Task{color},
+			after: patched("round", `{"spec":{"color":"blue"}}`),
+			want:  []string{"Colors: 1 widgets still have what task ClearField/widgets.example.com/spec.color looks after: default/round"},
 		},
 		"something else changed": {
-			tasks: []task.Task{colour},
+			tasks: []task.Task{color},
 			after: patched("round", `{"spec":{"size":4}}`),
 			want:  []string{"widgets.example.com default/round changed elsewhere than in what its tasks look after"},
 		},
 		"an object changed that does not use the feature": {
-			tasks: []task.Task{colour},
+			tasks: []task.Task{color},
 			after: patched("plain", `{"metadata":{"labels":{"a":"b"}}}`),
 			want:  []string{"widgets.example.com default/plain changed elsewhere"},
 		},
 		"what was there before the look does not count": {
-			tasks:   []task.Task{colour},
+			tasks:   []task.Task{color},
 			settled: patched("round", `{"metadata":{"finalizers":["example.com/operator"]}}`),
 		},
 		"operators may write their status": {
-			tasks: []task.Task{colour},
+			tasks: []task.Task{color},
 			after: patched("round", `{"status":{"seen":false}}`),
 		},
 		"a status counts where a task touches it": {
-			tasks: []task.Task{colour, lifecycle.ClearField(widgets, "status.colours")},
+			tasks: []task.Task{color, lifecycle.ClearField(widgets, "status.colors")},
 			after: patched("round", `{"status":{"seen":false}}`),
 			want:  []string{"widgets.example.com default/round changed elsewhere"},
 		},
 		"an object is gone": {
-			tasks: []task.Task{colour},
+			tasks: []task.Task{color},
 			after: deleted,
-			want:  []string{"Colours: widgets.example.com default/round is gone, and no task is declared that removes it"},
+			want:  []string{"Colors: widgets.example.com default/round is gone, and no task is declared that removes it"},
 		},
 		"a task of the author's own says what it touches": {
 			tasks: []task.Task{lifecycle.Func(task.Own{
@@ -158,13 +158,13 @@ func TestCycleTellsProblems(t *testing.T) {
 			})},
 		},
 		"the fixture lacks the field": {
-			tasks: []task.Task{colour, lifecycle.ClearField(widgets, "spec.shape")},
-			want:  []string{"task ClearField/widgets.example.com/spec.shape finds nothing of the fixture; add an object to Colours.yaml"},
+			tasks: []task.Task{color, lifecycle.ClearField(widgets, "spec.shape")},
+			want:  []string{"task ClearField/widgets.example.com/spec.shape finds nothing of the fixture; add an object to Colors.yaml"},
 		},
 		"the fixture lacks the field, and an object of somebody else has it": {
-			tasks:    []task.Task{colour, lifecycle.ClearField(widgets, "spec.shape")},
+			tasks:    []task.Task{color, lifecycle.ClearField(widgets, "spec.shape")},
 			stranger: true,
-			want:     []string{"task ClearField/widgets.example.com/spec.shape finds nothing of the fixture; add an object to Colours.yaml"},
+			want:     []string{"task ClearField/widgets.example.com/spec.shape finds nothing of the fixture; add an object to Colors.yaml"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -270,20 +270,20 @@ func TestCycleOfWhatIsInstalled(t *testing.T) {
 		"installed while it is on":  {on: lifecycle.Tasks{install}, off: lifecycle.Tasks{remove}},
 		"installed while it is off": {on: lifecycle.Tasks{remove}, off: lifecycle.Tasks{install}},
 		"installed for good":        {off: lifecycle.Tasks{install}},
-		"nothing to remove":         {off: lifecycle.Tasks{remove}, want: []string{"Colours: task Remove/made finds nothing, and there is no fixture; write objects"}},
+		"nothing to remove":         {off: lifecycle.Tasks{remove}, want: []string{"Colors: task Remove/made finds nothing, and there is no fixture; write objects"}},
 		"changed by somebody": {on: lifecycle.Tasks{remove}, off: lifecycle.Tasks{install}, after: patched("made", `{"spec":{"size":8}}`),
-			want: []string{"Colours: 1 widgets are not as task Apply/made installs them: default/made"}},
+			want: []string{"Colors: 1 widgets are not as task Apply/made installs them: default/made"}},
 		"removed by somebody": {on: lifecycle.Tasks{remove}, off: lifecycle.Tasks{install}, after: func(ctx context.Context, kit *lifecycletest.Kit) error {
 			return kit.Dynamic.Resource(widgets).Namespace("default").Delete(ctx, "made", metav1.DeleteOptions{})
-		}, want: []string{"Colours: 1 widgets are not as task Apply/made installs them: default/made"}},
+		}, want: []string{"Colors: 1 widgets are not as task Apply/made installs them: default/made"}},
 		"made again by somebody": {on: lifecycle.Tasks{install}, off: lifecycle.Tasks{remove}, after: func(ctx context.Context, kit *lifecycletest.Kit) error {
 			return install.Run(ctx, task.Clients{Dynamic: kit.Dynamic, Mapper: kit.Mapper}, task.Attempt{Report: func(task.Progress) {}})
-		}, want: []string{"Colours: 1 widgets still have what task Remove/made looks after: default/made"}},
+		}, want: []string{"Colors: 1 widgets still have what task Remove/made looks after: default/made"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			c := &lifecycletest.Case{Feature: lifecycle.Feature{Name: "Colours", OnEnable: test.on, OnDisable: test.off}}
+			c := &lifecycletest.Case{Feature: lifecycle.Feature{Name: "Colors", OnEnable: test.on, OnDisable: test.off}}
 			kit, restart := fakes(c.Feature)
 			applies(kit)
 			set := func(ctx context.Context, enabled bool) error {
@@ -322,7 +322,7 @@ func TestCycleOfWhatIsOnAlready(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	install := lifecycle.Apply("made", []byte(installed))
-	c := cycleCase(t, lifecycle.ClearField(widgets, "spec.colour"), lifecycle.Remove("made", []byte(installed)))
+	c := cycleCase(t, lifecycle.ClearField(widgets, "spec.color"), lifecycle.Remove("made", []byte(installed)))
 	c.Feature.OnEnable = lifecycle.Tasks{install}
 	kit, restart := fakes(c.Feature)
 	applies(kit)
@@ -347,12 +347,12 @@ func TestCycleOfWhatIsOnAlready(t *testing.T) {
 func TestCycleReleases(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	waits := lifecycle.WaitForNone(widgets, "a colour", "spec.colour")
+	waits := lifecycle.WaitForNone(widgets, "a color", "spec.color")
 	c := cycleCase(t, waits)
 	kit, restart := fakes(c.Feature)
 	features := kit.Features.FeaturesV1alpha1().Features(kit.Namespace)
 	kit.Dynamic.(*dynamicfake.FakeDynamicClient).PrependReactor("delete", "widgets", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		f, err := features.Get(ctx, "Colours", metav1.GetOptions{})
+		f, err := features.Get(ctx, "Colors", metav1.GetOptions{})
 		if err == nil && action.(clienttesting.DeleteAction).GetName() == "round" {
 			f.Status = v1alpha1.FeatureStatus{State: v1alpha1.StateOff}
 			_, err = features.UpdateStatus(ctx, f, metav1.UpdateOptions{})
@@ -363,12 +363,12 @@ func TestCycleReleases(t *testing.T) {
 		if enabled {
 			return restart(ctx, true)
 		}
-		f, err := features.Get(ctx, "Colours", metav1.GetOptions{})
+		f, err := features.Get(ctx, "Colors", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		f.Status.State = v1alpha1.StateTurningOff
-		f.Status.Tasks = []v1alpha1.FeatureTask{{Name: waits.Name, Message: "waiting for 1 widgets.example.com using a colour: default/round"}}
+		f.Status.Tasks = []v1alpha1.FeatureTask{{Name: waits.Name, Message: "waiting for 1 widgets.example.com using a color: default/round"}}
 		meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonBlocked})
 		_, err = features.UpdateStatus(ctx, f, metav1.UpdateOptions{})
 		return err
@@ -391,7 +391,7 @@ func TestCycleThatDoesNotEnd(t *testing.T) {
 			breaks: func(*lifecycletest.Case, *lifecycletest.Kit, func(context.Context, bool) error) func(context.Context, bool) error {
 				return func(context.Context, bool) error { return broken }
 			},
-			want: "turning Colours on: broken",
+			want: "turning Colors on: broken",
 		},
 		"it cannot be turned off": {
 			breaks: func(_ *lifecycletest.Case, _ *lifecycletest.Kit, set func(context.Context, bool) error) func(context.Context, bool) error {
@@ -402,14 +402,14 @@ func TestCycleThatDoesNotEnd(t *testing.T) {
 					return set(ctx, enabled)
 				}
 			},
-			want: "turning Colours off: broken",
+			want: "turning Colors off: broken",
 		},
 		"controllers are not done": {
 			breaks: func(_ *lifecycletest.Case, kit *lifecycletest.Kit, set func(context.Context, bool) error) func(context.Context, bool) error {
 				kit.Settle = func(context.Context, *lifecycletest.Case) error { return broken }
 				return set
 			},
-			want: "waiting until controllers are done with the objects of Colours.yaml: broken",
+			want: "waiting until controllers are done with the objects of Colors.yaml: broken",
 		},
 		"tasks read two versions": {
 			breaks: func(c *lifecycletest.Case, _ *lifecycletest.Kit, set func(context.Context, bool) error) func(context.Context, bool) error {
@@ -419,13 +419,13 @@ func TestCycleThatDoesNotEnd(t *testing.T) {
 				}}))
 				return set
 			},
-			want: "the tasks of Colours read widgets.example.com in the versions v1 and v2",
+			want: "the tasks of Colors read widgets.example.com in the versions v1 and v2",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			c := cycleCase(t, lifecycle.ClearField(widgets, "spec.colour"))
+			c := cycleCase(t, lifecycle.ClearField(widgets, "spec.color"))
 			kit, restart := fakes(c.Feature)
 			_, err := kit.Cycle(ctx, c, test.breaks(c, kit, restart))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -492,9 +492,9 @@ func TestAsk(t *testing.T) {
 		want    string
 	}{
 		"a dynamic feature":                  {control: v1alpha1.ControlDynamic},
-		"a central feature":                  {control: v1alpha1.ControlCentral, want: "command lines decide the value of Colours"},
-		"a feature of command lines":         {control: v1alpha1.ControlLocal, want: "command lines decide the value of Colours; start what decides it with --dynamic-features=Colours"},
-		"there is no operator, or no server": {want: "there is no Feature widgets/Colours"},
+		"a central feature":                  {control: v1alpha1.ControlCentral, want: "command lines decide the value of Colors"},
+		"a feature of command lines":         {control: v1alpha1.ControlLocal, want: "command lines decide the value of Colors; start what decides it with --dynamic-features=Colors"},
+		"there is no operator, or no server": {want: "there is no Feature widgets/Colors"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -509,12 +509,12 @@ func TestAsk(t *testing.T) {
 						return
 					}
 					_, err := features.Create(ctx, &v1alpha1.Feature{
-						ObjectMeta: metav1.ObjectMeta{Name: "Colours", Namespace: "widgets"}, Status: v1alpha1.FeatureStatus{Control: test.control},
+						ObjectMeta: metav1.ObjectMeta{Name: "Colors", Namespace: "widgets"}, Status: v1alpha1.FeatureStatus{Control: test.control},
 					}, metav1.CreateOptions{})
 					created <- err
 				})
 				kit := &lifecycletest.Kit{Features: server, Namespace: "widgets"}
-				err := kit.Ask(ctx, "Colours", true)
+				err := kit.Ask(ctx, "Colors", true)
 				if err := <-created; err != nil {
 					t.Fatal(err)
 				}
@@ -527,7 +527,7 @@ func TestAsk(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				f, err := features.Get(ctx, "Colours", metav1.GetOptions{})
+				f, err := features.Get(ctx, "Colors", metav1.GetOptions{})
 				if err != nil || f.Spec.Enabled == nil || !*f.Spec.Enabled {
 					t.Errorf("spec.enabled is %v, want true: %v", f.Spec.Enabled, err)
 				}

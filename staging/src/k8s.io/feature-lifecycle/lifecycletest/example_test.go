@@ -43,7 +43,7 @@ const fixture = `
 apiVersion: example.com/v1
 kind: Widget
 metadata: {name: round, namespace: default}
-spec: {size: 3, colour: red}
+spec: {size: 3, color: red}
 `
 
 // onUsedOffPristine is what an operator's suite does with each of its features.
@@ -53,7 +53,7 @@ func onUsedOffPristine(ctx context.Context, kit *lifecycletest.Kit, feature life
 	if err != nil {
 		return nil, err
 	}
-	c := &lifecycletest.Case{Feature: feature, Fixture: "Colours.yaml", Objects: objects}
+	c := &lifecycletest.Case{Feature: feature, Fixture: "Colors.yaml", Objects: objects}
 	return kit.Cycle(ctx, c, restart)
 }
 
@@ -64,7 +64,7 @@ func Example() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	for _, feature := range []lifecycle.Feature{
-		{Name: "Colours", OnDisable: lifecycle.Tasks{lifecycle.ClearField(widgets, "spec.colour")}},
+		{Name: "Colors", OnDisable: lifecycle.Tasks{lifecycle.ClearField(widgets, "spec.color")}},
 		{Name: "Shapes", OnDisable: lifecycle.Tasks{lifecycle.ClearField(widgets, "spec.shape")}},
 	} {
 		kit, restart := fakes(feature)
@@ -78,9 +78,9 @@ func Example() {
 		}
 	}
 	// Output:
-	// Colours: 0 problems
+	// Colors: 0 problems
 	// Shapes: 1 problems
-	// Shapes: task ClearField/widgets.example.com/spec.shape finds nothing of the fixture; add an object to Colours.yaml that has widgets.example.com spec.shape, or remove the task if the server does not store that (it has widgets.example.com default/round)
+	// Shapes: task ClearField/widgets.example.com/spec.shape finds nothing of the fixture; add an object to Colors.yaml that has widgets.example.com spec.shape, or remove the task if the server does not store that (it has widgets.example.com default/round)
 }
 
 // fakes are a cluster that serves Widgets, and an operator that does the tasks of

@@ -160,7 +160,7 @@ status: {ready: true}`)
 		"spec: {ports: [{name: web, port: 80}]}":         true,
 		"spec: {none: {}, nothing: []}":                  true,
 		"spec: {size: 4}":                                false,
-		"spec: {colour: red}":                            false,
+		"spec: {color: red}":                             false,
 		"spec: {args: [x]}":                              false,
 		"spec: {args: [y, x]}":                           false,
 		"spec: {args: []}":                               false,

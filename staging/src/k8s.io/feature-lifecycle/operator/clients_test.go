@@ -35,7 +35,7 @@ func TestWhoClearsAFieldReadsNoWholeObjectsBack(t *testing.T) {
 	object := map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget",
 		"metadata": map[string]any{"namespace": "widgets", "name": "a", "uid": "1", "resourceVersion": "1"},
-		"spec":     map[string]any{"colour": "red"},
+		"spec":     map[string]any{"color": "red"},
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := map[string]any{"apiVersion": "example.com/v1", "kind": "WidgetList", "metadata": map[string]any{"resourceVersion": "2"}, "items": []any{object}}
@@ -57,7 +57,7 @@ func TestWhoClearsAFieldReadsNoWholeObjectsBack(t *testing.T) {
 	if c.tasks.Metadata == nil {
 		t.Fatal("there is no client of metadata")
 	}
-	if err := lifecycle.ClearField(widgets, "spec.colour").Run(t.Context(), c.tasks, task.Attempt{Report: func(task.Progress) {}}); err != nil {
+	if err := lifecycle.ClearField(widgets, "spec.color").Run(t.Context(), c.tasks, task.Attempt{Report: func(task.Progress) {}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(patched) != 1 || !strings.Contains(patched[0], "as=PartialObjectMetadata") {

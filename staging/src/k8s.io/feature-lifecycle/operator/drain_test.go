@@ -37,14 +37,14 @@ func TestAReplicaThatDrains(t *testing.T) {
 		s := newServer(t)
 		keepSpec(s.features)
 		instances := []string{"a", "b"}
-		drains := leader.Of(string(colours), instances)
+		drains := leader.Of(string(colors), instances)
 		ends := map[string]func() error{}
 		replicas := map[string]*Replica{}
 		gates := map[string]Config{}
 		for _, instance := range instances {
 			config := valid(t)
 			config.Instance = instance
-			config.Gate.Enabled(colours)
+			config.Gate.Enabled(colors)
 			gates[instance] = config
 			replicas[instance], ends[instance] = s.running(config)
 		}
@@ -63,7 +63,7 @@ func TestAReplicaThatDrains(t *testing.T) {
 				t.Errorf("the feature is %s, %v; want %s", f.Status.State, err, want)
 			}
 			for instance, config := range gates {
-				if config.Gate.Enabled(colours) != value {
+				if config.Gate.Enabled(colors) != value {
 					t.Errorf("replica %s has the feature on: %t", instance, !value)
 				}
 			}

@@ -35,12 +35,12 @@ import (
 	"k8s.io/feature-lifecycle/operator"
 )
 
-// Colours lets a Widget have a colour.
-const Colours componentfeaturegate.Feature = "Colours"
+// Colors lets a Widget have a color.
+const Colors componentfeaturegate.Feature = "Colors"
 
 var declared = []lifecycle.Feature{{
-	Name:      Colours,
-	OnDisable: lifecycle.Tasks{lifecycle.ClearField(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, "spec.colour")},
+	Name:      Colors,
+	OnDisable: lifecycle.Tasks{lifecycle.ClearField(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, "spec.color")},
 	Control:   lifecycle.Dynamic,
 }}
 
@@ -50,16 +50,16 @@ var declared = []lifecycle.Feature{{
 func Example() {
 	cluster := httptest.NewServer(http.NotFoundHandler())
 	defer cluster.Close()
-	if err := run(context.Background(), &rest.Config{Host: cluster.URL}, "--feature-gates=Colours=true"); err != nil {
+	if err := run(context.Background(), &rest.Config{Host: cluster.URL}, "--feature-gates=Colors=true"); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
-	// widgets have colours: true
+	// widgets have colors: true
 }
 
 func run(ctx context.Context, client *rest.Config, args ...string) error {
 	inner := componentfeaturegate.NewVersionedFeatureGate(version.MustParse("0.1"))
-	if err := inner.Add(map[componentfeaturegate.Feature]componentfeaturegate.FeatureSpec{Colours: {PreRelease: componentfeaturegate.Alpha}}); err != nil {
+	if err := inner.Add(map[componentfeaturegate.Feature]componentfeaturegate.FeatureSpec{Colors: {PreRelease: componentfeaturegate.Alpha}}); err != nil {
 		return err
 	}
 	gate := featuregate.Wrap(inner)
@@ -88,7 +88,7 @@ func run(ctx context.Context, client *rest.Config, args ...string) error {
 			fmt.Println(err)
 		}
 	})
-	fmt.Println("widgets have colours:", gate.Enabled(Colours))
+	fmt.Println("widgets have colors:", gate.Enabled(Colors))
 	// The operator's own work ends first, then what says that it uses its features.
 	stop()
 	group.Wait()

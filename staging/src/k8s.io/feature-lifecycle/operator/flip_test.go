@@ -152,11 +152,11 @@ func TestReplicasDecideCentralValuesThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		config := valid(t)
-		config.Gate = gateOf(t, "0.3", colours)
+		config.Gate = gateOf(t, "0.3", colors)
 		config.Features[0].Control = lifecycle.Central
-		config.Control = control.Options{Central: []string{string(colours)}}
+		config.Control = control.Options{Central: []string{string(colors)}}
 		before := &v1alpha1.Feature{
-			ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: string(colours)},
+			ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: string(colors)},
 			Status: v1alpha1.FeatureStatus{
 				State: v1alpha1.StateOn, Control: v1alpha1.ControlCentral,
 				Configured: &v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceCommandLine},
@@ -166,7 +166,7 @@ func TestReplicasDecideCentralValuesThemselves(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, stop := s.running(config)
-		if config.Gate.Enabled(colours) {
+		if config.Gate.Enabled(colors) {
 			t.Error("the replica has what those before it had, and not what its command line says")
 		}
 		f, err := s.feature()

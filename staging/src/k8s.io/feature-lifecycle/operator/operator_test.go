@@ -53,7 +53,7 @@ import (
 // leaseDuration is how long others take a replica for alive.
 const leaseDuration = agent.LeaseDuration
 
-const colours componentfeaturegate.Feature = "Colours"
+const colors componentfeaturegate.Feature = "Colors"
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
@@ -72,9 +72,9 @@ func valid(t *testing.T) Config {
 	t.Helper()
 	return Config{
 		Namespace: "widgets", Component: "widget-operator", Instance: "a", Version: "v0.3.1",
-		Gate:     gateOf(t, "0.3", colours),
-		Features: []lifecycle.Feature{{Name: colours, OnDisable: lifecycle.Tasks{lifecycle.ClearField(widgets, "spec.colour")}, Control: lifecycle.Dynamic}},
-		Control:  control.Options{Dynamic: []string{string(colours)}},
+		Gate:     gateOf(t, "0.3", colors),
+		Features: []lifecycle.Feature{{Name: colors, OnDisable: lifecycle.Tasks{lifecycle.ClearField(widgets, "spec.color")}, Control: lifecycle.Dynamic}},
+		Control:  control.Options{Dynamic: []string{string(colors)}},
 		Client:   &rest.Config{Host: "https://127.0.0.1:1"},
 	}
 }
@@ -111,7 +111,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"too long together":              {change: func(c *Config) { c.Instance = strings.Repeat("a.", 120) + "a" }, want: []string{"Component.Instance", "no more than 253"}},
 		"a task that needs etcd": {change: func(c *Config) {
 			c.Features[0].OnDisable = lifecycle.Tasks{lifecycle.ClearUnreadable(widgets.GroupResource())}
-		}, want: []string{"Colours declares ClearUnreadable", "only kube-apiserver can run"}},
+		}, want: []string{"Colors declares ClearUnreadable", "only kube-apiserver can run"}},
 		"no version": {change: func(c *Config) { c.Version = "latest" }, want: []string{`Version "latest"`, "for example v0.3.1"}},
 		"a gate without a version": {change: func(c *Config) {
 			c.Gate = featuregate.Wrap(componentfeaturegate.NewFeatureGate())
@@ -124,19 +124,19 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 			c.Features = nil
 			c.Control = control.Options{}
 		}, want: []string{`NewVersionedFeatureGate(version.MustParse("2.1"))`}},
-		"a gate of a version to come":   {change: func(c *Config) { c.Gate = gateOf(t, "0.4", colours) }, want: []string{"the gate was made for version 0.4 and the operator has v0.3.1"}},
-		"a gate of the version before":  {change: func(c *Config) { c.Gate = gateOf(t, "0.2", colours) }, want: []string{"the gate was made for version 0.2 and the operator has v0.3.1", "and then call SetEmulationVersion"}},
+		"a gate of a version to come":   {change: func(c *Config) { c.Gate = gateOf(t, "0.4", colors) }, want: []string{"the gate was made for version 0.4 and the operator has v0.3.1"}},
+		"a gate of the version before":  {change: func(c *Config) { c.Gate = gateOf(t, "0.2", colors) }, want: []string{"the gate was made for version 0.2 and the operator has v0.3.1", "and then call SetEmulationVersion"}},
 		"a version that the gate lacks": {change: func(c *Config) { c.Version = "v0.4.0" }, want: []string{`the gate was made for version 0.3 and the operator has v0.4.0; make it with NewVersionedFeatureGate(version.MustParse("0.4"))`}},
 		"an emulated version":           {change: func(c *Config) { emulate(t, c.Gate, "0.2") }},
 		"an emulated version to come":   {change: func(c *Config) { emulate(t, c.Gate, "0.4") }, want: []string{"the gate emulates version 0.4, which is above that of the operator, v0.3.1"}},
-		"a declaration without a gate":  {change: func(c *Config) { c.Gate = gateOf(t, "0.3", "Shapes"); c.Control = control.Options{} }, want: []string{"Colours is declared and no feature gate", "which has Shapes"}},
-		"a gate that no Feature can be named as": {change: func(c *Config) { c.Gate = gateOf(t, "0.3", colours, "widgets.example.com/Color", "3DWidgets") }, want: []string{
+		"a declaration without a gate":  {change: func(c *Config) { c.Gate = gateOf(t, "0.3", "Shapes"); c.Control = control.Options{} }, want: []string{"Colors is declared and no feature gate", "which has Shapes"}},
+		"a gate that no Feature can be named as": {change: func(c *Config) { c.Gate = gateOf(t, "0.3", colors, "widgets.example.com/Color", "3DWidgets") }, want: []string{
 			`feature gate "widgets.example.com/Color": the name must begin with a letter and consist of`, `feature gate "3DWidgets": the name must`}},
 		"a gate with a very long name": {change: func(c *Config) {
-			c.Gate = gateOf(t, "0.3", colours, componentfeaturegate.Feature(strings.Repeat("A", 254)))
+			c.Gate = gateOf(t, "0.3", colors, componentfeaturegate.Feature(strings.Repeat("A", 254)))
 		}, want: []string{"no more than 253 characters"}},
-		"more gates than a report lists": {change: func(c *Config) { c.Gate = gateOf(t, "0.3", append(gates("F%d", 1000), colours)...) }, want: []string{"the gate has 1001 features, and a report lists 1000 at most"}},
-		"names that are long together":   {change: func(c *Config) { c.Gate = gateOf(t, "0.3", append(gates("F%0199d", 500), colours)...) }, want: []string{"have 100007 characters together, and a report takes 65536 at most"}},
+		"more gates than a report lists": {change: func(c *Config) { c.Gate = gateOf(t, "0.3", append(gates("F%d", 1000), colors)...) }, want: []string{"the gate has 1001 features, and a report lists 1000 at most"}},
+		"names that are long together":   {change: func(c *Config) { c.Gate = gateOf(t, "0.3", append(gates("F%0199d", 500), colors)...) }, want: []string{"have 100007 characters together, and a report takes 65536 at most"}},
 		"a version that is very long":    {change: func(c *Config) { c.Version = "v0.3.1+" + strings.Repeat("a", 122) }, want: []string{"the Version has 129 characters, and a report takes 128 at most"}},
 		"declared twice":                 {change: func(c *Config) { c.Features = append(c.Features, c.Features[0]) }, want: []string{"declared twice"}},
 		"dynamic against its author":     {change: func(c *Config) { c.Features[0].Control = lifecycle.Local }, want: []string{"--dynamic-features", "not declared as one whose value may come from elsewhere"}},
@@ -148,7 +148,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"a shortest pause that is long":   {change: func(c *Config) { c.Settings.MinBackoff = time.Minute }, want: []string{"Settings.MaxBackoff is 30s and has to be at least MinBackoff, 1m0s"}},
 		"a way to clean without an end":   {change: func(c *Config) { c.Settings.HowToClean = strings.Repeat("a", 513) }, want: []string{"Settings.HowToClean", "has to be at most 512 bytes long"}},
 		"a share above all":               {change: func(c *Config) { c.Settings.Canary.Percent = 101 }, want: []string{"Settings.Canary.Percent is 101 and has to be from 1 to 100"}},
-		"set by hand and dynamic as well": {change: func(c *Config) { _ = c.Gate.Set("Colours=true") }, want: []string{"would win over the API"}},
+		"set by hand and dynamic as well": {change: func(c *Config) { _ = c.Gate.Set("Colors=true") }, want: []string{"would win over the API"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := valid(t)
@@ -233,7 +233,7 @@ func pass(d time.Duration) {
 }
 
 func (s *server) feature() (*v1alpha1.Feature, error) {
-	return s.features.FeaturesV1alpha1().Features("widgets").Get(s.t.Context(), string(colours), metav1.GetOptions{})
+	return s.features.FeaturesV1alpha1().Features("widgets").Get(s.t.Context(), string(colors), metav1.GetOptions{})
 }
 
 func (s *server) report() (*v1alpha1.FeatureReport, error) {
@@ -265,7 +265,7 @@ func TestAReplica(t *testing.T) {
 		if f.Status.State != v1alpha1.StateOff || f.Status.Control != v1alpha1.ControlDynamic || len(f.OwnerReferences) != 0 {
 			t.Errorf("the Feature is %+v, of %+v", f.Status, f.OwnerReferences)
 		}
-		plan, err := r.Plan(t.Context(), string(colours), &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}})
+		plan, err := r.Plan(t.Context(), string(colors), &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}})
 		if err != nil || plan.Configured == nil || !plan.Configured.Value {
 			t.Errorf("the plan is %+v, %v", plan, err)
 		}
@@ -278,8 +278,8 @@ func TestAReplica(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(5 * time.Minute)
-		if f, err = s.feature(); err != nil || f.Status.State != v1alpha1.StateOn || !config.Gate.Enabled(colours) {
-			t.Errorf("asked to be on the feature is %s for the server and %t for the replica: %v", f.Status.State, config.Gate.Enabled(colours), err)
+		if f, err = s.feature(); err != nil || f.Status.State != v1alpha1.StateOn || !config.Gate.Enabled(colors) {
+			t.Errorf("asked to be on the feature is %s for the server and %t for the replica: %v", f.Status.State, config.Gate.Enabled(colors), err)
 		}
 
 		if err := stop(); err != nil {
@@ -293,7 +293,7 @@ func TestAReplica(t *testing.T) {
 		if lease, err := s.lease(); err != nil || time.Since(lease.Spec.RenewTime.Time) > leaseDuration {
 			t.Errorf("its work may go on, and its Lease expires: %+v, %v", lease, err)
 		}
-		if _, err := r.Plan(t.Context(), string(colours), &v1alpha1.FeaturePlan{}); !errors.Is(err, ErrNotRunning) {
+		if _, err := r.Plan(t.Context(), string(colors), &v1alpha1.FeaturePlan{}); !errors.Is(err, ErrNotRunning) {
 			t.Errorf("planning after the end: %v", err)
 		}
 		if err := r.Close(t.Context()); err != nil {
@@ -352,11 +352,11 @@ func TestAPlanNeedsARequest(t *testing.T) {
 			"no request":             {want: "needs either spec.enabled or spec.targetVersion"},
 			"nothing is asked for":   {request: &v1alpha1.FeaturePlan{}, want: "needs either spec.enabled or spec.targetVersion"},
 			"both are asked for":     {request: &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true), TargetVersion: "0.4"}}, want: "and not both"},
-			"another feature's":      {request: &v1alpha1.FeaturePlan{ObjectMeta: metav1.ObjectMeta{Name: "Shapes"}, Spec: on}, want: "named /Shapes, and is asked of feature Colours"},
-			"another namespace's":    {request: &v1alpha1.FeaturePlan{ObjectMeta: metav1.ObjectMeta{Namespace: "gadgets", Name: "Colours"}, Spec: on}, want: "named gadgets/Colours"},
-			"the feature's own name": {request: &v1alpha1.FeaturePlan{ObjectMeta: metav1.ObjectMeta{Namespace: "widgets", Name: "Colours"}, Spec: on}},
+			"another feature's":      {request: &v1alpha1.FeaturePlan{ObjectMeta: metav1.ObjectMeta{Name: "Shapes"}, Spec: on}, want: "named /Shapes, and is asked of feature Colors"},
+			"another namespace's":    {request: &v1alpha1.FeaturePlan{ObjectMeta: metav1.ObjectMeta{Namespace: "gadgets", Name: "Colors"}, Spec: on}, want: "named gadgets/Colors"},
+			"the feature's own name": {request: &v1alpha1.FeaturePlan{ObjectMeta: metav1.ObjectMeta{Namespace: "widgets", Name: "Colors"}, Spec: on}},
 		} {
-			_, err := r.Plan(t.Context(), string(colours), test.request)
+			_, err := r.Plan(t.Context(), string(colors), test.request)
 			if test.want == "" && err != nil {
 				t.Errorf("%s: %v", sentence, err)
 			}
@@ -462,14 +462,14 @@ func TestWithoutTheAPI(t *testing.T) {
 		config.Control = control.Options{}
 		// Nobody asks who owns what, and it may be run by anybody.
 		config.OwnedByServiceAccount = true
-		if err := config.Gate.Set("Colours=true"); err != nil {
+		if err := config.Gate.Set("Colors=true"); err != nil {
 			t.Fatal(err)
 		}
 		r, stop := s.running(config)
-		if !config.Gate.Enabled(colours) {
+		if !config.Gate.Enabled(colors) {
 			t.Error("the gate has not what the command line says")
 		}
-		if _, err := r.Plan(t.Context(), string(colours), &v1alpha1.FeaturePlan{}); !errors.Is(err, ErrNotRunning) {
+		if _, err := r.Plan(t.Context(), string(colors), &v1alpha1.FeaturePlan{}); !errors.Is(err, ErrNotRunning) {
 			t.Errorf("planning: %v", err)
 		}
 		pass(time.Hour)
@@ -490,7 +490,7 @@ func TestTheAPIGoes(t *testing.T) {
 		keepSpec(s.features)
 		config := valid(t)
 		r, stop := s.running(config)
-		if _, err := r.Plan(t.Context(), string(colours), &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}}); err != nil {
+		if _, err := r.Plan(t.Context(), string(colors), &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}}); err != nil {
 			t.Fatal(err)
 		}
 		var has atomic.Bool
@@ -498,8 +498,8 @@ func TestTheAPIGoes(t *testing.T) {
 		s.features.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return !has.Load(), nil, lacks })
 		asks := func(when string) {
 			t.Helper()
-			_, planErr := r.Plan(t.Context(), string(colours), &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}})
-			_, cleanErr := r.Clean(t.Context(), string(colours))
+			_, planErr := r.Plan(t.Context(), string(colors), &v1alpha1.FeaturePlan{Spec: v1alpha1.FeaturePlanSpec{Enabled: ptr.To(true)}})
+			_, cleanErr := r.Clean(t.Context(), string(colors))
 			for what, err := range map[string]error{"a plan": planErr, "a clean-up": cleanErr} {
 				if !errors.Is(err, ErrNotRunning) {
 					t.Errorf("%s %s: %v", when, what, err)
@@ -536,8 +536,8 @@ func TestTheAPIGoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(time.Minute)
-		if f, err = s.feature(); err != nil || f.Status.State != v1alpha1.StateOn || !config.Gate.Enabled(colours) {
-			t.Errorf("with the API again the feature is %s for the server and %t for the replica: %v", f.Status.State, config.Gate.Enabled(colours), err)
+		if f, err = s.feature(); err != nil || f.Status.State != v1alpha1.StateOn || !config.Gate.Enabled(colors) {
+			t.Errorf("with the API again the feature is %s for the server and %t for the replica: %v", f.Status.State, config.Gate.Enabled(colors), err)
 		}
 		if lease, err := s.lease(); err != nil || time.Since(lease.Spec.RenewTime.Time) > leaseDuration {
 			t.Errorf("with the API again the Lease is %+v, %v", lease, err)

@@ -99,7 +99,7 @@ func TestSettingsReachTheServerFlow(t *testing.T) {
 			t.Fatalf("the feature is %s", got)
 		}
 		// It uses the feature, and its process is gone.
-		if !other.Gate.Enabled(colours) {
+		if !other.Gate.Enabled(colors) {
 			t.Error("the replica has the feature off")
 		}
 		pass(2 * time.Minute)

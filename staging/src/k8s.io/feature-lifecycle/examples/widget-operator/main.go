@@ -16,7 +16,7 @@ limitations under the License.
 
 // The widget operator is an operator as people write them with controller-runtime, and
 // has two features of its own: an alpha field of its kind Widget, which is cleared when
-// the feature is turned off, and another behaviour. It declares them (features.go), asks
+// the feature is turned off, and another behavior. It declares them (features.go), asks
 // a gate that reports, follows values that are set through the API, and runs the server
 // flow in its own namespace with several replicas, by package operator of the library.
 // README.md says how to run it, and what is where.

@@ -45,13 +45,13 @@ func Example() {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "widgets", Name: "widget-operator.a"},
 		Spec: v1alpha1.FeatureReportSpec{
 			Component: "widget-operator", Instance: "a", BinaryVersion: "v0.1.0", EmulationVersion: "0.1",
-			Features: []v1alpha1.ReportedFeature{{Name: "Colours", Stage: v1alpha1.StageAlpha}},
+			Features: []v1alpha1.ReportedFeature{{Name: "Colors", Stage: v1alpha1.StageAlpha}},
 		},
 	})
 	leases := informers.NewSharedInformerFactoryWithOptions(kubefake.NewSimpleClientset(), 0, informers.WithNamespace("widgets"))
 	flow, err := controller.New(controller.Config{
 		Namespace: "widgets", Component: "widget-operator", ServerID: "a",
-		Features: []lifecycle.Feature{{Name: "Colours"}}, Client: server,
+		Features: []lifecycle.Feature{{Name: "Colors"}}, Client: server,
 		Tasks:    task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())},
 		Leases:   []cache.SharedIndexInformer{leases.Coordination().V1().Leases().Informer()},
 		Recorder: record.NewFakeRecorder(100),
@@ -75,5 +75,5 @@ func Example() {
 	running.Wait()
 	leases.Shutdown()
 	// Output:
-	// ADDED Colours
+	// ADDED Colors
 }

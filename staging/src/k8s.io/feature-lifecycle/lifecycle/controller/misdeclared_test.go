@@ -43,13 +43,13 @@ func (lastingMapper) Reset() {}
 // way, and taken back once the server has it.
 func TestMisdeclarationReportedAtOnce(t *testing.T) {
 	lamps := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "lamps"}
-	misspelt := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "lamp"}
+	misspelled := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "lamp"}
 	const want = "ClearField/lamp.example.com/spec.hue: the server has no resource lamp.example.com"
-	declared := lifecycle.Feature{Name: "A", OnDisable: lifecycle.Tasks{lifecycle.ClearField(misspelt, "spec.hue")}}
+	declared := lifecycle.Feature{Name: "A", OnDisable: lifecycle.Tasks{lifecycle.ClearField(misspelled, "spec.hue")}}
 	inWorld(t, func(w *world) {
 		known := meta.NewDefaultRESTMapper(nil)
 		known.Add(lamps.GroupVersion().WithKind("Lamp"), meta.RESTScopeNamespace)
-		objects := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{misspelt: "LampList", lamps: "LampList"})
+		objects := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{misspelled: "LampList", lamps: "LampList"})
 		w.tasks = task.Clients{Dynamic: objects, Mapper: lastingMapper{known}, OpenAPI: openapitest.NewFakeClient()}
 		w.recorder = record.NewFakeRecorder(100)
 		w.emulate("1.36", []v1alpha1.ReportedFeature{gate("A", true)}, "s1")
@@ -85,7 +85,7 @@ func TestMisdeclarationReportedAtOnce(t *testing.T) {
 			t.Errorf("it is said again: %q", events)
 		}
 		// Its definition is installed, under the name that is declared.
-		known.AddSpecific(misspelt.GroupVersion().WithKind("Lamp"), misspelt, misspelt, meta.RESTScopeNamespace)
+		known.AddSpecific(misspelled.GroupVersion().WithKind("Lamp"), misspelled, misspelled, meta.RESTScopeNamespace)
 		w.until(findPeriod, "taken back", func() bool { return w.condition("A", v1alpha1.ConditionClean).Reason == v1alpha1.ReasonNothingLeft })
 	}, declared)
 }

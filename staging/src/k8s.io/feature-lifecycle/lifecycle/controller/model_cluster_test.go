@@ -172,7 +172,7 @@ func (c *cluster) nextForced() time.Duration {
 		next = min(next, u.reportAt, u.renewAt)
 	}
 	for _, j := range c.jobs {
-		next = min(next, j.cancelled+c.lag)
+		next = min(next, j.canceled+c.lag)
 		if c.healthy && j.next > 0 {
 			next = min(next, j.next)
 		}

@@ -44,8 +44,8 @@ type job struct {
 	left int
 	// waits is true while it waits for what blocks it, ended when it is over.
 	waits, ended bool
-	// cancelled is when it was first seen to be cancelled; never before that.
-	cancelled time.Duration
+	// canceled is when it was first seen to be canceled; never before that.
+	canceled time.Duration
 	// next is when it goes on once faults have ended.
 	next time.Duration
 }
@@ -106,7 +106,7 @@ var (
 // runJob is what a declared task does in its goroutine.
 func (c *cluster) runJob(ctx context.Context, r *replica, name string, attempt task.Attempt) error {
 	j := &job{server: r, life: r.life, feature: attempt.Feature, task: name, transition: attempt.TransitionID,
-		ctx: ctx, orders: make(chan order), left: 2, cancelled: never}
+		ctx: ctx, orders: make(chan order), left: 2, canceled: never}
 	killed := r.killed
 	select {
 	case c.begun <- j:
@@ -203,7 +203,7 @@ func (c *cluster) stepJob(j *job, what int) {
 	}
 }
 
-// settleJobs notes which jobs were cancelled, and ends those for which that has
+// settleJobs notes which jobs were canceled, and ends those for which that has
 // been so for long. A request on its way may still arrive.
 func (c *cluster) settleJobs() {
 	running := c.jobs[:0]
@@ -211,10 +211,10 @@ func (c *cluster) settleJobs() {
 		if j.life != j.server.life || !j.server.up {
 			j.ended = true
 		}
-		if !j.ended && j.ctx.Err() != nil && j.cancelled == never {
-			j.cancelled = c.now
+		if !j.ended && j.ctx.Err() != nil && j.canceled == never {
+			j.canceled = c.now
 		}
-		if !j.ended && c.now >= j.cancelled+c.lag {
+		if !j.ended && c.now >= j.canceled+c.lag {
 			if j.waits {
 				c.release(j, j.ctx.Err())
 			} else {

@@ -35,14 +35,14 @@ func ExampleClearField() {
 	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	round := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "round", "namespace": "default", "uid": "1", "resourceVersion": "1"},
-		"spec": map[string]any{"size": int64(3), "colour": "red"},
+		"spec": map[string]any{"size": int64(3), "color": "red"},
 	}}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(widgets.GroupVersion().WithKind("Widget"), meta.RESTScopeNamespace)
 	clients := task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), round), Mapper: static{mapper}}
 
 	var cleared int64
-	clear := task.ClearField(widgets, "spec.colour")
+	clear := task.ClearField(widgets, "spec.color")
 	if err := clear.Run(context.Background(), clients, task.Attempt{Report: func(p task.Progress) { cleared = p.Done }}); err != nil {
 		fmt.Println(err)
 	}

@@ -104,7 +104,7 @@ func TestMisdeclaredTaskNamed(t *testing.T) {
 		"a migration of what is not defined": {MigrateStorage(gizmos.GroupResource()), "the server has no resource gizmos.example.com"},
 		"an author's own about gizmos":       {Func(Own{Name: "own", Fields: []Field{{Resource: gizmos.GroupResource()}}}), "the server has no resource gizmos.example.com"},
 		"a resource of another group":        {ClearField(schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "statefulsets"}, "spec.x"), "no resource statefulsets.batch; correct the declaration, or let kube-apiserver serve it"},
-		"a misspelt field":                   {clears("spec.hu"), "the schema of widgets.example.com v1 has no spec.hu; spec has any, bulbs, embedded, hue, labels, nothing, on, port, 2 more; what is stored of spec.hu cannot be seen; correct the path, or let the definition have it"},
+		"a misspelled field":                 {clears("spec.hu"), "the schema of widgets.example.com v1 has no spec.hu; spec has any, bulbs, embedded, hue, labels, nothing, on, port, 2 more; what is stored of spec.hu cannot be seen; correct the path, or let the definition have it"},
 		"a field of the wrong part":          {clears("hue"), "has no hue; the object has spec, status"},
 		"below what has nothing":             {clears("spec.nothing.at.all"), "has no spec.nothing.at, and nothing below spec.nothing"},
 		"below a string":                     {clears("spec.hue.deep"), "has a string in spec.hue, and nothing below it"},
@@ -114,13 +114,13 @@ func TestMisdeclaredTaskNamed(t *testing.T) {
 		"an entry of what is no map":         {clears("spec{hu}.x"), "has no entry hu in spec"},
 		"an element of no such kind":         {clears("spec.bulbs[kind=neon].watts"), "permits no neon in spec.bulbs.kind; it permits led"},
 		"an element by what it has not":      {clears("spec.bulbs[type=led].watts"), "has no spec.bulbs.type; spec.bulbs has kind, watts"},
-		"a misspelt field of the metadata":   {clears("metadata.annotation{x}"), "has no metadata.annotation; metadata has annotations, creationTimestamp"},
+		"a misspelled field of the metadata": {clears("metadata.annotation{x}"), "has no metadata.annotation; metadata has annotations, creationTimestamp"},
 		"a value that is not permitted":      {WaitForNone(widgets, "green", "spec.hue=green"), "permits no green in spec.hue; it permits red, blue"},
 		"a word in a number":                 {WaitForNone(widgets, "many", "spec.size=many"), "has the type integer in spec.size, which is never many"},
 		"a number in a boolean":              {WaitForNone(widgets, "on", "spec.on=1"), "has the type boolean in spec.on, which is never 1"},
 		"a value of a list":                  {WaitForNone(widgets, "bulbs", "spec.bulbs=led"), "has the type array in spec.bulbs, which is never led"},
 		"status without its subresource":     {clears("status.seen"), "widgets.example.com v1 has no subresource status, by which the field is removed"},
-		"a misspelt field of Kubernetes":     {ClearField(sets, "spec.updateStrategy.rollingUpdates.maxUnavailable"), "has no spec.updateStrategy.rollingUpdates; spec.updateStrategy has rollingUpdate, type"},
+		"a misspelled field of Kubernetes":   {ClearField(sets, "spec.updateStrategy.rollingUpdates.maxUnavailable"), "has no spec.updateStrategy.rollingUpdates; spec.updateStrategy has rollingUpdate, type"},
 		"a list of Kubernetes as an object":  {ClearField(sets, "spec.template.spec.containers.image"), "has a list in spec.template.spec.containers"},
 		"an object of no kind":               {Apply("lamps", lampManifest), "Apply/lamps: the server has no kind Lamp in example.com/v1, of which Lamp ns/a is"},
 	} {
@@ -190,7 +190,7 @@ func TestUnreadableSchemaNoProblem(t *testing.T) {
 		problem             string
 		fails               bool
 	}{
-		"the definition of a misspelt path":       {refused, refused, ClearField(widgets, "spec.hu"), "", false},
+		"the definition of a misspelled path":     {refused, refused, ClearField(widgets, "spec.hu"), "", false},
 		"the definition of what is not there":     {refused, nil, ClearField(gizmos, "spec.hu"), "whether it has a definition may not be read: permit get on customresourcedefinitions.apiextensions.k8s.io gizmos.example.com", false},
 		"the definition, by trouble":              {errors.New("boom"), nil, ClearField(widgets, "spec.hu"), "", true},
 		"what Kubernetes publishes, by trouble":   {nil, errors.New("boom"), ClearField(sets, "spec.hu"), "", true},

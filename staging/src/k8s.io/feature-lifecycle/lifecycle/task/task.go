@@ -50,7 +50,7 @@ type Clients struct {
 	Flow string
 	// OpenAPI, if not nil, publishes the schemas of what has no definition, and declarations
 	// are held against the server (Inspection). kube-apiserver's own flow has none: its
-	// resources go and come with features, and the catalogue's tests read upstream's types.
+	// resources go and come with features, and the catalog's tests read upstream's types.
 	OpenAPI openapi.Client
 	// Storage reads what is stored beside the API. Only kube-apiserver has it;
 	// without it tasks do what the API alone allows.

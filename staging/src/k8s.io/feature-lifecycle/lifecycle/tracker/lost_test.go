@@ -61,7 +61,7 @@ func lostOf(t *Tracker, now time.Time) []string {
 // TestProcessIsLostWhenItsLeaseIsDeletedFirst: so the report of a failed process is cleaned up.
 func TestProcessIsLostWhenItsLeaseIsDeletedFirst(t *testing.T) {
 	tracker := New(Config{Settings: DefaultSettings()})
-	r := report("c", "1", asked(gate("A", true)))
+	r := report("c", "1", queried(gate("A", true)))
 	r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: "c.1"}
 	tracker.SetReport(r, start)
 	tracker.SetLease(leaseFor("c", "1", start), start)
@@ -76,7 +76,7 @@ func TestProcessIsLostWhenItsLeaseIsDeletedFirst(t *testing.T) {
 // TestReturnedProcessIsNotLost, also after it has terminated.
 func TestReturnedProcessIsNotLost(t *testing.T) {
 	tracker := New(Config{Nodes: true, Settings: DefaultSettings()})
-	r := report(kubelet, "n1", asked(gate("A", true)))
+	r := report(kubelet, "n1", queried(gate("A", true)))
 	r.Spec.NodeName = "n1"
 	tracker.SetNode(node("n1", corev1.ConditionTrue), start)
 	tracker.SetReport(r, start)

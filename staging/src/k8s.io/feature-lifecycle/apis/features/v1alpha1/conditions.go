@@ -127,19 +127,19 @@ const (
 
 // Reasons of ConditionUpgradeSafe and ConditionDowngradeSafe.
 const (
-	// ReasonSafe: binaries of the neighbouring version start, and what is stored
+	// ReasonSafe: binaries of the adjacent version start, and what is stored
 	// can be read and changed there.
 	ReasonSafe = "Safe"
-	// ReasonNotExaminedForVersion: it is not known what the neighbouring version
+	// ReasonNotExaminedForVersion: it is not known what the adjacent version
 	// makes of the gate, or what is stored.
 	ReasonNotExaminedForVersion = "NotExamined"
 	// ReasonUnsettled: servers do not agree on the value, or processes have a
 	// feature on that is off.
 	ReasonUnsettled = "Unsettled"
-	// ReasonNotInAdjacentVersion: the feature is on, and the neighbouring version has it
+	// ReasonNotInAdjacentVersion: the feature is on, and the adjacent version has it
 	// off or not at all, where what it stores may be lost or refuse changes.
 	ReasonNotInAdjacentVersion = "NotInAdjacentVersion"
-	// ReasonRefusesToStart: the neighbouring version does not have the gate or has
+	// ReasonRefusesToStart: the adjacent version does not have the gate or has
 	// it locked, and a process sets it to another value, or a server names it in
 	// --central-features or --dynamic-features; or, with what a process sets, a gate
 	// would be on there without another one that it depends on.
