@@ -1,5 +1,5 @@
 /*
-Copyright 2026 The Kubernetes Authors.
+Copyright The Kubernetes Authors.
 
 Licensed under the Apache License, Version 2.0 (the "License");
 you may not use this file except in compliance with the License.
@@ -185,17 +185,12 @@ func below(file, dir string) bool {
 	return file == dir || strings.HasPrefix(file, dir+"/")
 }
 
-// yearOf matches the year, which upstream's hack/boilerplate no longer accepts
-// in new files after 2025.
-var yearOf = regexp.MustCompile(`Copyright 20(2[6-9]|[3-9][0-9]) The Kubernetes Authors`)
-
 // rewrite is a file's content in a fork.
 func rewrite(file string, data []byte) ([]byte, error) {
 	if bytes.IndexByte(data, 0) >= 0 {
 		return data, nil
 	}
 	data = bytes.ReplaceAll(data, []byte(ours), []byte(theirs))
-	data = yearOf.ReplaceAll(data, []byte("Copyright The Kubernetes Authors"))
 	if !strings.HasSuffix(file, ".go") {
 		return data, nil
 	}
