@@ -136,7 +136,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 			c.Gate = gateOf(t, "0.3", colors, componentfeaturegate.Feature(strings.Repeat("A", 254)))
 		}, want: []string{"no more than 253 characters"}},
 		"more gates than a report lists": {change: func(c *Config) { c.Gate = gateOf(t, "0.3", append(gates("F%d", 1000), colors)...) }, want: []string{"the gate has 1001 features, and a report lists 1000 at most"}},
-		"names that are long together":   {change: func(c *Config) { c.Gate = gateOf(t, "0.3", append(gates("F%0199d", 500), colors)...) }, want: []string{"have 100007 characters together, and a report takes 65536 at most"}},
+		"names that are long together":   {change: func(c *Config) { c.Gate = gateOf(t, "0.3", append(gates("F%0199d", 500), colors)...) }, want: []string{"have 100006 characters together, and a report takes 65536 at most"}},
 		"a version that is very long":    {change: func(c *Config) { c.Version = "v0.3.1+" + strings.Repeat("a", 122) }, want: []string{"the Version has 129 characters, and a report takes 128 at most"}},
 		"declared twice":                 {change: func(c *Config) { c.Features = append(c.Features, c.Features[0]) }, want: []string{"declared twice"}},
 		"dynamic against its author":     {change: func(c *Config) { c.Features[0].Control = lifecycle.Local }, want: []string{"--dynamic-features", "not declared as one whose value may come from elsewhere"}},
