@@ -125,7 +125,7 @@ const (
 	SourceAPI FeatureValueSource = "API"
 )
 
-// FeatureControl is who decides the value that a binary uses.
+// FeatureControl names what decides the value that a binary uses.
 type FeatureControl string
 
 const (
@@ -143,7 +143,7 @@ type FeatureStatus struct {
 	// stage is the gate's maturity at the effective version.
 	Stage FeatureStage
 
-	// default is the gate's value when nobody sets it.
+	// default is the gate's value when it is not set.
 	Default *bool
 
 	// lockedToDefault is true when the gate refuses any other value.
@@ -153,7 +153,7 @@ type FeatureStatus struct {
 	// last agreed value while they do not (condition Consistent).
 	Configured *FeatureConfiguration
 
-	// control is who decides the value that a binary uses.
+	// control names what decides the value that a binary uses.
 	Control FeatureControl
 
 	// state is what the cluster really is. It becomes On or Off only after the
@@ -174,7 +174,7 @@ type FeatureStatus struct {
 	// worked on. A finished task is removed.
 	Tasks []FeatureTask
 
-	// uses says who found which value, aggregated by component, version and
+	// uses counts the instances that found each value, by component, version and
 	// value. It is cleared when a transition begins.
 	Uses []FeatureUse
 
@@ -194,30 +194,31 @@ type FeatureStatus struct {
 	Rollout *FeatureRolloutStatus
 }
 
-// FeatureRolloutStatus is what became of a canary.
+// FeatureRolloutStatus is the observed state of a canary.
 type FeatureRolloutStatus struct {
 	// value is the value that the canary gives to its instances; all others have
 	// the opposite.
 	Value bool
-	// observed is the spec.rollout that this is about. Once it is another one the
-	// canary begins anew, and one that was halted is resumed.
+	// observed is the spec.rollout that this status belongs to. When spec.rollout
+	// changes, the canary restarts, and a halted one is resumed.
 	Observed FeatureRollout
 	// startTime is when the canary began, was changed or was resumed. Instances
-	// that were gone before do not count against it.
+	// that had failed before do not count against it.
 	StartTime metav1.MicroTime
-	// unhealthySince is since when more of the canary's instances are gone than may
-	// be, unset while that is not so. The canary is halted if it stays so for a
-	// moment: after an outage of everything, processes come back one by one.
+	// unhealthySince is the time since which more of the canary's instances have
+	// failed than are allowed to. It is unset otherwise. The canary is halted if
+	// this lasts for a moment: after an outage of everything, processes come back
+	// one by one.
 	UnhealthySince *metav1.MicroTime
-	// halted is true when the canary was halted: nobody takes its value, and who
-	// had taken it goes back. It stays so until spec.rollout is changed or value
-	// is no longer requested.
+	// halted is true when the canary was halted: no instance takes its value, and
+	// those that had taken it return to the other one. It stays true until
+	// spec.rollout is changed or value is no longer requested.
 	Halted bool
 	// haltTime is when the canary was halted.
 	HaltTime *metav1.Time
 	// message says why the canary was halted or is suspected.
 	Message string
-	// gone names the instances that the canary was halted for, as
+	// failedInstances names the instances that the canary was halted for, as
 	// <component>/<name>, at most 20.
 	FailedInstances []string
 }
@@ -254,8 +255,8 @@ type FeatureTransition struct {
 	FromState FeatureState
 	// interrupted is true when a live apiserver had another version than
 	// toVersion after tasks of a version transition had begun, or one whose form
-	// its tasks do not deal with: it may have stored what they are there to
-	// change. The transition begins anew once all apiservers have the same
+	// its tasks do not deal with. That server may have stored what the tasks are
+	// there to change. The transition restarts once all apiservers have the same
 	// version again.
 	Interrupted bool
 }
@@ -267,8 +268,8 @@ const (
 	// TransitionConfiguration means that the configured value and the state
 	// differed.
 	TransitionConfiguration FeatureTransitionReason = "Configuration"
-	// TransitionClean means that somebody asked for leftovers to be removed
-	// through the clean subresource.
+	// TransitionClean means that the removal of leftovers was requested through
+	// the cleanup subresource.
 	TransitionClean FeatureTransitionReason = "Clean"
 	// TransitionVersion means that the cluster's version and the stored
 	// version differed.
@@ -288,13 +289,13 @@ type FeatureTask struct {
 	Message string
 	// done is how many objects are finished.
 	Done int64
-	// total is how many objects the task has to look after, as far as known.
+	// total is how many objects the task has to process, as far as known.
 	Total int64
 	// attempts is how often the task was tried and did not finish.
 	Attempts int32
 	// lastAttemptTime is when the last attempt began.
 	LastAttemptTime *metav1.MicroTime
-	// checkpoint is where the task goes on after a crash, in a form that only
+	// checkpoint is where the task resumes after a crash, in a form that only
 	// the task understands.
 	Checkpoint string
 }

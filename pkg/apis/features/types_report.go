@@ -61,8 +61,8 @@ type FeatureReportSpec struct {
 	Username string
 	// process is a random name of the process that wrote the report last. Two
 	// processes of one instance live for a while when one is replaced: the one
-	// that ends must not take the other's report away. And one that takes over
-	// from another, which has not said that it ends, shows that that has crashed.
+	// that ends must not delete the other's report. A process that takes over
+	// from one that did not announce its end shows that the other one crashed.
 	Process string
 }
 
@@ -72,7 +72,7 @@ type ReportedFeature struct {
 	Name string
 	// enabled is the value found.
 	Enabled bool
-	// asked is true once the process's code asked for the value. Only then it
+	// queried is true once the process's code queried the value. Only then it
 	// is a user of the feature.
 	Queried bool
 	// explicit is true when the value was set on the command line or in a
@@ -80,13 +80,13 @@ type ReportedFeature struct {
 	Explicit bool
 	// stage is the gate's maturity at the emulation version.
 	Stage FeatureStage
-	// default is the gate's value at the emulation version when nobody sets
-	// it.
+	// default is the gate's value at the emulation version when it is not
+	// set.
 	Default bool
 	// lockedToDefault is true when the gate refuses any other value.
 	LockedToDefault bool
-	// control is who the server lets decide the value. Only servers say it, and
-	// they must agree. Empty means Local.
+	// control names what the server lets decide the value. Only servers report
+	// it, and they must agree. Empty means Local.
 	Control FeatureControl
 	// overridden is true when the value was taken from the API and the process
 	// would use the other one by itself.

@@ -29,18 +29,18 @@ type FeaturePlan struct {
 	// Standard object's metadata; the name, if given, is the feature's.
 	metav1.ObjectMeta
 
-	// spec is the change that is thought of.
+	// spec is the proposed change.
 	Spec FeaturePlanSpec
 
 	// status is the answer.
 	Status FeaturePlanStatus
 }
 
-// FeaturePlanSpec is the change that is thought of; exactly one field is set.
+// FeaturePlanSpec is the proposed change; exactly one field is set.
 type FeaturePlanSpec struct {
-	// enabled is the wanted value.
+	// enabled is the proposed value.
 	Enabled *bool
-	// targetVersion is the wanted minor version, for example 1.37.
+	// targetVersion is the proposed minor version, for example 1.37.
 	TargetVersion string
 }
 
@@ -50,16 +50,16 @@ type FeaturePlanStatus struct {
 	// those of a change of the stored version, if both come about. Each transition
 	// has its own WaitForUses, so names are not unique.
 	Tasks []PlannedTask
-	// uses are those who use another value than the feature would have. It is empty
-	// when a move to another version leaves the value alone.
+	// uses count the instances with another value than the feature would have. It is
+	// empty when a move to another version leaves the value alone.
 	Uses []FeatureUse
 	// dependents are the gates that would be on, and depend on this one, which
 	// would be off, directly or through others.
 	Dependents []string
-	// blockers say what would hold the transition until somebody acts.
+	// blockers describe what would block the transition until a person acts.
 	Blockers []string
 	// configured is the value that the feature would have and what would decide it.
-	// It is unset when that cannot be told (unknown).
+	// It is unset when that cannot be determined (unknown).
 	Configured *FeatureConfiguration
 	// dependencies are the gates that would be off, and that this one, which would
 	// be on, depends on, directly or through others.
@@ -74,11 +74,11 @@ type PlannedTask struct {
 	Name string
 	// message says what the task would do.
 	Message string
-	// leftovers are the objects that the task would look after, per resource.
+	// leftovers are the objects that the task would process, per resource.
 	Leftovers []ResourceLeftovers
 	// state is the state in which the task would run: TurningOn, TurningOff,
 	// Upgrading or Downgrading. It is unset for tasks that would not run because
-	// the feature has the wanted value: what they find is left over.
+	// the feature has the proposed value: what they find is left over.
 	State FeatureState
 }
 
@@ -99,7 +99,7 @@ type ResourceLeftovers struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// FeatureCleanup is posted to the clean subresource of a Feature that is Off
+// FeatureCleanup is posted to the cleanup subresource of a Feature that is Off
 // but not Clean. It starts the removal of what the feature left behind, as a
 // transition like any other.
 type FeatureCleanup struct {

@@ -27,10 +27,11 @@ const (
 	ConditionUsesMatch = "UsesMatch"
 	// ConditionClean is True when no stored object holds anything of a feature
 	// that is off, and False when some do. It is Unknown while the feature is not
-	// off, so that who waits for it waits until then, and when nobody can tell.
-	// Servers look every 30 minutes; the subresource plan looks now.
+	// off, so that clients that wait for it wait until then, and when the answer
+	// cannot be determined. Servers check every 30 minutes; the subresource plan
+	// checks at once.
 	ConditionClean = "Clean"
-	// ConditionProgressing says what the server flow is doing.
+	// ConditionProgressing reports what the server flow is doing.
 	ConditionProgressing = "Progressing"
 	// ConditionUpgradeSafe is True when binaries of the next minor version start
 	// with what processes are given for the gate, and what the feature stores can
@@ -82,7 +83,7 @@ const (
 	// ReasonNotExamined: looking for leftovers failed or is still under way.
 	ReasonNotExamined = "NotExamined"
 	// ReasonMisdeclared: tasks of the feature are declared for what the server does not
-	// have, so that what is stored is unknown. It is said whatever the state is.
+	// have, so that what is stored is unknown. It is set whatever the state is.
 	ReasonMisdeclared = "Misdeclared"
 )
 
@@ -99,7 +100,7 @@ const (
 	ReasonWaitingForUses = "WaitingForUses"
 	// ReasonRunningTask: a task is running.
 	ReasonRunningTask = "RunningTask"
-	// ReasonBlocked: the first task failed or waits for somebody to act.
+	// ReasonBlocked: the first task failed or waits for a person to act.
 	ReasonBlocked = "Blocked"
 	// ReasonPaused: spec.paused holds the feature.
 	ReasonPaused = "Paused"
@@ -109,8 +110,8 @@ const (
 	ReasonWaitingForAgreement = "WaitingForAgreement"
 	// ReasonUnknownTask: the server does not know the first task.
 	ReasonUnknownTask = "UnknownTask"
-	// ReasonRolloutHalted: too many instances of a canary failed; it
-	// goes on when spec.rollout is changed.
+	// ReasonRolloutHalted: too many instances of a canary failed. The canary resumes
+	// when spec.rollout is changed.
 	ReasonRolloutHalted = "RolloutHalted"
 )
 

@@ -36,9 +36,9 @@ const AnnotationTerminating = GroupName + "/terminating"
 // that use features and agree on values, and looks after none.
 const AnnotationControllerStopped = GroupName + "/controller-stopped"
 
-// AnnotationRequestedBy is on a Feature whose spec somebody has written: the user
-// who changed spec.enabled, spec.rollout or spec.paused last. It stays when a
-// request is taken back, and names who did that. Only the server writes it.
+// AnnotationRequestedBy names the user who last changed spec.enabled, spec.rollout
+// or spec.paused of a Feature. It stays when a request is withdrawn, and then names
+// the user who withdrew it. Only the server writes it.
 const AnnotationRequestedBy = GroupName + "/requested-by"
 
 // LabelComponent is on the Lease that a reporting process renews; its value is

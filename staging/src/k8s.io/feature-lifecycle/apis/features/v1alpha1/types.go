@@ -119,7 +119,7 @@ const (
 	SourceAPI FeatureValueSource = "API"
 )
 
-// FeatureControl is who decides the value that a binary uses.
+// FeatureControl names what decides the value that a binary uses.
 // +enum
 type FeatureControl string
 
@@ -139,7 +139,7 @@ type FeatureStatus struct {
 	// +optional
 	Stage FeatureStage `json:"stage,omitempty" protobuf:"bytes,1,opt,name=stage,casttype=FeatureStage"`
 
-	// default is the gate's value when nobody sets it.
+	// default is the gate's value when it is not set.
 	// +optional
 	Default *bool `json:"default,omitempty" protobuf:"varint,2,opt,name=default"`
 
@@ -152,7 +152,7 @@ type FeatureStatus struct {
 	// +optional
 	Configured *FeatureConfiguration `json:"configured,omitempty" protobuf:"bytes,4,opt,name=configured"`
 
-	// control is who decides the value that a binary uses.
+	// control names what decides the value that a binary uses.
 	// +optional
 	Control FeatureControl `json:"control,omitempty" protobuf:"bytes,5,opt,name=control,casttype=FeatureControl"`
 
@@ -183,7 +183,7 @@ type FeatureStatus struct {
 	// +listMapKey=name
 	Tasks []FeatureTask `json:"tasks,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,10,rep,name=tasks"`
 
-	// uses says who found which value, aggregated by component, version and
+	// uses counts the instances that found each value, by component, version and
 	// value. It is cleared when a transition begins.
 	// +optional
 	// +listType=atomic
@@ -255,8 +255,8 @@ type FeatureTransition struct {
 	FromState FeatureState `json:"fromState,omitempty" protobuf:"bytes,6,opt,name=fromState,casttype=FeatureState"`
 	// interrupted is true when a live apiserver had another version than
 	// toVersion after tasks of a version transition had begun, or one whose form
-	// its tasks do not deal with: it may have stored what they are there to
-	// change. The transition begins anew once all apiservers have the same
+	// its tasks do not deal with. That server may have stored what the tasks are
+	// there to change. The transition restarts once all apiservers have the same
 	// version again.
 	// +optional
 	Interrupted bool `json:"interrupted,omitempty" protobuf:"varint,7,opt,name=interrupted"`
@@ -270,8 +270,8 @@ const (
 	// TransitionConfiguration means that the configured value and the state
 	// differed.
 	TransitionConfiguration FeatureTransitionReason = "Configuration"
-	// TransitionClean means that somebody asked for leftovers to be removed
-	// through the clean subresource.
+	// TransitionClean means that the removal of leftovers was requested through
+	// the cleanup subresource.
 	TransitionClean FeatureTransitionReason = "Clean"
 	// TransitionVersion means that the cluster's version and the stored
 	// version differed.
@@ -294,7 +294,7 @@ type FeatureTask struct {
 	// done is how many objects are finished.
 	// +optional
 	Done int64 `json:"done,omitempty" protobuf:"varint,3,opt,name=done"`
-	// total is how many objects the task has to look after, as far as known.
+	// total is how many objects the task has to process, as far as known.
 	// +optional
 	Total int64 `json:"total,omitempty" protobuf:"varint,4,opt,name=total"`
 	// attempts is how often the task was tried and did not finish.
@@ -303,7 +303,7 @@ type FeatureTask struct {
 	// lastAttemptTime is when the last attempt began.
 	// +optional
 	LastAttemptTime *metav1.MicroTime `json:"lastAttemptTime,omitempty" protobuf:"bytes,6,opt,name=lastAttemptTime"`
-	// checkpoint is where the task goes on after a crash, in a form that only
+	// checkpoint is where the task resumes after a crash, in a form that only
 	// the task understands.
 	// +optional
 	Checkpoint string `json:"checkpoint,omitempty" protobuf:"bytes,7,opt,name=checkpoint"`

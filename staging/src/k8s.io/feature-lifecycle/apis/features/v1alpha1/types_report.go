@@ -75,8 +75,8 @@ type FeatureReportSpec struct {
 	Username string `json:"username,omitempty" protobuf:"bytes,8,opt,name=username"`
 	// process is a random name of the process that wrote the report last. Two
 	// processes of one instance live for a while when one is replaced: the one
-	// that ends must not take the other's report away. And one that takes over
-	// from another, which has not said that it ends, shows that that has crashed.
+	// that ends must not delete the other's report. A process that takes over
+	// from one that did not announce its end shows that the other one crashed.
 	// +optional
 	Process string `json:"process,omitempty" protobuf:"bytes,9,opt,name=process"`
 }
@@ -89,7 +89,7 @@ type ReportedFeature struct {
 	// enabled is the value found.
 	// +required
 	Enabled bool `json:"enabled" protobuf:"varint,2,opt,name=enabled"`
-	// asked is true once the process's code asked for the value. Only then it
+	// queried is true once the process's code queried the value. Only then it
 	// is a user of the feature.
 	// +optional
 	Queried bool `json:"queried,omitempty" protobuf:"varint,3,opt,name=queried"`
@@ -100,15 +100,15 @@ type ReportedFeature struct {
 	// stage is the gate's maturity at the emulation version.
 	// +optional
 	Stage FeatureStage `json:"stage,omitempty" protobuf:"bytes,5,opt,name=stage,casttype=FeatureStage"`
-	// default is the gate's value at the emulation version when nobody sets
-	// it.
+	// default is the gate's value at the emulation version when it is not
+	// set.
 	// +optional
 	Default bool `json:"default,omitempty" protobuf:"varint,6,opt,name=default"`
 	// lockedToDefault is true when the gate refuses any other value.
 	// +optional
 	LockedToDefault bool `json:"lockedToDefault,omitempty" protobuf:"varint,7,opt,name=lockedToDefault"`
-	// control is who the server lets decide the value. Only servers say it, and
-	// they must agree. Empty means Local.
+	// control names what the server lets decide the value. Only servers report
+	// it, and they must agree. Empty means Local.
 	// +optional
 	Control FeatureControl `json:"control,omitempty" protobuf:"bytes,8,opt,name=control,casttype=FeatureControl"`
 	// overridden is true when the value was taken from the API and the process

@@ -42,28 +42,29 @@ type FeatureRollout struct {
 	Attempt int32 `json:"attempt,omitempty" protobuf:"varint,3,opt,name=attempt"`
 }
 
-// FeatureRolloutStatus is what became of a canary.
+// FeatureRolloutStatus is the observed state of a canary.
 type FeatureRolloutStatus struct {
 	// value is the value that the canary gives to its instances; all others have
 	// the opposite.
 	// +required
 	Value bool `json:"value" protobuf:"varint,1,opt,name=value"`
-	// observed is the spec.rollout that this is about. Once it is another one the
-	// canary begins anew, and one that was halted is resumed.
+	// observed is the spec.rollout that this status belongs to. When spec.rollout
+	// changes, the canary restarts, and a halted one is resumed.
 	// +required
 	Observed FeatureRollout `json:"observed" protobuf:"bytes,2,opt,name=observed"`
 	// startTime is when the canary began, was changed or was resumed. Instances
-	// that were gone before do not count against it.
+	// that had failed before do not count against it.
 	// +required
 	StartTime metav1.MicroTime `json:"startTime" protobuf:"bytes,3,opt,name=startTime"`
-	// unhealthySince is since when more of the canary's instances are gone than may
-	// be, unset while that is not so. The canary is halted if it stays so for a
-	// moment: after an outage of everything, processes come back one by one.
+	// unhealthySince is the time since which more of the canary's instances have
+	// failed than are allowed to. It is unset otherwise. The canary is halted if
+	// this lasts for a moment: after an outage of everything, processes come back
+	// one by one.
 	// +optional
 	UnhealthySince *metav1.MicroTime `json:"unhealthySince,omitempty" protobuf:"bytes,4,opt,name=unhealthySince"`
-	// halted is true when the canary was halted: nobody takes its value, and who
-	// had taken it goes back. It stays so until spec.rollout is changed or value
-	// is no longer requested.
+	// halted is true when the canary was halted: no instance takes its value, and
+	// those that had taken it return to the other one. It stays true until
+	// spec.rollout is changed or value is no longer requested.
 	// +optional
 	Halted bool `json:"halted,omitempty" protobuf:"varint,5,opt,name=halted"`
 	// haltTime is when the canary was halted.
@@ -72,7 +73,7 @@ type FeatureRolloutStatus struct {
 	// message says why the canary was halted or is suspected.
 	// +optional
 	Message string `json:"message,omitempty" protobuf:"bytes,7,opt,name=message"`
-	// gone names the instances that the canary was halted for, as
+	// failedInstances names the instances that the canary was halted for, as
 	// <component>/<name>, at most 20.
 	// +optional
 	// +listType=atomic

@@ -30,7 +30,7 @@ type FeaturePlan struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is the change that is thought of.
+	// spec is the proposed change.
 	// +required
 	Spec FeaturePlanSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
 
@@ -39,12 +39,12 @@ type FeaturePlan struct {
 	Status FeaturePlanStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// FeaturePlanSpec is the change that is thought of; exactly one field is set.
+// FeaturePlanSpec is the proposed change; exactly one field is set.
 type FeaturePlanSpec struct {
-	// enabled is the wanted value.
+	// enabled is the proposed value.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty" protobuf:"varint,1,opt,name=enabled"`
-	// targetVersion is the wanted minor version, for example 1.37.
+	// targetVersion is the proposed minor version, for example 1.37.
 	// +optional
 	TargetVersion string `json:"targetVersion,omitempty" protobuf:"bytes,2,opt,name=targetVersion"`
 }
@@ -57,8 +57,8 @@ type FeaturePlanStatus struct {
 	// +optional
 	// +listType=atomic
 	Tasks []PlannedTask `json:"tasks,omitempty" protobuf:"bytes,1,rep,name=tasks"`
-	// uses are those who use another value than the feature would have. It is empty
-	// when a move to another version leaves the value alone.
+	// uses count the instances with another value than the feature would have. It is
+	// empty when a move to another version leaves the value alone.
 	// +optional
 	// +listType=atomic
 	Uses []FeatureUse `json:"uses,omitempty" protobuf:"bytes,2,rep,name=uses"`
@@ -67,12 +67,12 @@ type FeaturePlanStatus struct {
 	// +optional
 	// +listType=set
 	Dependents []string `json:"dependents,omitempty" protobuf:"bytes,3,rep,name=dependents"`
-	// blockers say what would hold the transition until somebody acts.
+	// blockers describe what would block the transition until a person acts.
 	// +optional
 	// +listType=atomic
 	Blockers []string `json:"blockers,omitempty" protobuf:"bytes,4,rep,name=blockers"`
 	// configured is the value that the feature would have and what would decide it.
-	// It is unset when that cannot be told (unknown).
+	// It is unset when that cannot be determined (unknown).
 	// +optional
 	Configured *FeatureConfiguration `json:"configured,omitempty" protobuf:"bytes,5,opt,name=configured"`
 	// dependencies are the gates that would be off, and that this one, which would
@@ -94,13 +94,13 @@ type PlannedTask struct {
 	// message says what the task would do.
 	// +optional
 	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
-	// leftovers are the objects that the task would look after, per resource.
+	// leftovers are the objects that the task would process, per resource.
 	// +optional
 	// +listType=atomic
 	Leftovers []ResourceLeftovers `json:"leftovers,omitempty" protobuf:"bytes,3,rep,name=leftovers"`
 	// state is the state in which the task would run: TurningOn, TurningOff,
 	// Upgrading or Downgrading. It is unset for tasks that would not run because
-	// the feature has the wanted value: what they find is left over.
+	// the feature has the proposed value: what they find is left over.
 	// +optional
 	State FeatureState `json:"state,omitempty" protobuf:"bytes,4,opt,name=state,casttype=FeatureState"`
 }
@@ -128,7 +128,7 @@ type ResourceLeftovers struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// FeatureCleanup is posted to the clean subresource of a Feature that is Off
+// FeatureCleanup is posted to the cleanup subresource of a Feature that is Off
 // but not Clean. It starts the removal of what the feature left behind, as a
 // transition like any other.
 type FeatureCleanup struct {
